@@ -1,0 +1,178 @@
+/** The canonical form of what was asked: a superset of both wire formats, in nobody's dialect. */
+
+/** Any JSON value. `undefined` members are allowed in objects and are left out when written. */
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+export interface JsonObject {
+  readonly [key: string]: Json | undefined;
+}
+
+/** The wire formats that the gateway knows; a provider speaks one, a client endpoint speaks one. */
+export type DialectId =
+  'openai-chat' | 'anthropic-messages' | 'openai-responses' | 'gemini' | 'bedrock-converse';
+
+/** Fields that only one dialect knows, kept under that dialect's name so that nothing vanishes. */
+export type Extras = { readonly [D in DialectId]?: JsonObject };
+
+/** One call's question. Order is kept everywhere: prompt caches depend on it. */
+export interface Conversation {
+  /** Instructions before the first turn, one part per part that the client sent (never joined). */
+  readonly system: readonly Part[];
+  readonly turns: readonly Turn[];
+  readonly tools: readonly Tool[];
+  readonly toolChoice?: ToolChoice;
+  /** `false` = at most one tool call in the answer; absent = the dialect's default (many). */
+  readonly parallelTools?: boolean;
+  readonly sampling: Sampling;
+  readonly output: OutputFormat;
+  readonly reasoning?: Reasoning;
+  /** Opaque id of the end user (`metadata.user_id`, `safety_identifier`, `user`). */
+  readonly endUser?: string;
+  /** Top-level fields that have no canonical slot, by the dialect that sent them. */
+  readonly extras: Extras;
+}
+
+/**
+ * One turn. `system` turns are instructions given in mid-conversation; they stay at their place.
+ * Tool results live in `user` turns, before any other part of that turn.
+ */
+export interface Turn {
+  readonly role: 'user' | 'assistant' | 'system';
+  readonly parts: readonly Part[];
+  readonly name?: string;
+}
+
+/** A cache mark: the prompt up to and including the marked part (or tool) is worth caching. */
+export interface CacheMark {
+  readonly ttl?: string;
+}
+
+/** What every part may carry besides its own fields. */
+export interface PartBase {
+  readonly cacheUntilHere?: CacheMark;
+  /** Fields of this part that only the named dialect knows. */
+  readonly extras?: Extras;
+}
+
+export interface TextPart extends PartBase {
+  readonly type: 'text';
+  readonly text: string;
+  readonly citations?: readonly Citation[];
+}
+
+/** The model's own words of refusal (chat `refusal`; messages `stop_details.explanation`). */
+export interface RefusalPart extends PartBase {
+  readonly type: 'refusal';
+  readonly text: string;
+}
+
+/** Where media comes from: an address, bytes, or (documents only) plain text. */
+export type MediaSource =
+  { readonly url: string } | { readonly base64: string } | { readonly text: string };
+
+export interface MediaPart extends PartBase {
+  readonly type: 'media';
+  readonly kind: 'image' | 'document' | 'audio';
+  /** `image/png`, `application/pdf`, …; `''` when only an address is known. */
+  readonly mediaType: string;
+  readonly source: MediaSource;
+  readonly name?: string;
+}
+
+export interface ToolCallPart extends PartBase {
+  readonly type: 'tool-call';
+  readonly id: string;
+  readonly name: string;
+  /** The arguments as the model wrote them: usually a JSON object, possibly `''` or broken. */
+  readonly argumentsJson: string;
+}
+
+export interface ToolResultPart extends PartBase {
+  readonly type: 'tool-result';
+  readonly callId: string;
+  readonly parts: readonly Part[];
+  readonly failed: boolean;
+}
+
+/**
+ * The model's reasoning. `signature` seals `text` and must come back byte for byte;
+ * `encrypted` is reasoning that only the provider can read (redacted_thinking.data).
+ */
+export interface ReasoningPart extends PartBase {
+  readonly type: 'reasoning';
+  readonly text: string;
+  readonly signature?: string;
+  readonly encrypted?: string;
+}
+
+/** A block that only its own dialect knows; survives the round trip within that dialect. */
+export interface OpaquePart extends PartBase {
+  readonly type: 'opaque';
+  readonly dialect: DialectId;
+  readonly value: JsonObject;
+}
+
+export type Part =
+  TextPart | RefusalPart | MediaPart | ToolCallPart | ToolResultPart | ReasoningPart | OpaquePart;
+
+/** A source that a text part cites. `native` is the citation as its dialect wrote it. */
+export interface Citation {
+  readonly url?: string;
+  readonly title?: string;
+  readonly citedText?: string;
+  readonly native: { readonly dialect: DialectId; readonly value: JsonObject };
+}
+
+export interface Tool {
+  readonly name: string;
+  readonly description?: string;
+  /** JSON Schema of the arguments, an object schema. */
+  readonly schema: JsonObject;
+  readonly strict?: boolean;
+  readonly cacheUntilHere?: CacheMark;
+  /** Chat `custom` tool: the argument is one free text, canonically `{"input": string}`. */
+  readonly freeText?: boolean;
+  /** A tool that its dialect defines or runs itself (web_search_…, bash_…); `schema` is then `{}`. */
+  readonly native?: { readonly dialect: DialectId; readonly value: JsonObject };
+  readonly extras?: Extras;
+}
+
+export type ToolChoice =
+  | { readonly type: 'auto' | 'none' | 'required' }
+  | { readonly type: 'tool'; readonly name: string }
+  | {
+      readonly type: 'allowed';
+      readonly mode: 'auto' | 'required';
+      readonly names: readonly string[];
+    };
+
+export interface Sampling {
+  /** Cap on all generated tokens, reasoning included. */
+  readonly maxOutputTokens?: number;
+  readonly temperature?: number;
+  readonly topP?: number;
+  readonly topK?: number;
+  readonly stop?: readonly string[];
+  readonly seed?: number;
+}
+
+export type OutputFormat =
+  | { readonly type: 'text' }
+  | {
+      readonly type: 'json';
+      readonly schema?: JsonObject;
+      readonly name?: string;
+      readonly description?: string;
+      readonly strict?: boolean;
+    };
+
+export type Effort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
+
+/** How much the model may think. All absent = not asked. */
+export interface Reasoning {
+  readonly effort?: Effort;
+  readonly budgetTokens?: number;
+  /** The model decides how much (messages `thinking.type: "adaptive"`). */
+  readonly adaptive?: boolean;
+  /** The client does not want the text of it (`display: "omitted"`, `exclude: true`). */
+  readonly hidden?: boolean;
+}

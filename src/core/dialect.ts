@@ -1,0 +1,130 @@
+/** One wire format, two halves. No I/O, no clock, no await: bytes and values in, values and text out. */
+import type { Conversation, DialectId, JsonObject } from './conversation.ts';
+import type { ErrorCode, GatewayError } from './errors.ts';
+import type { Generation, GenerationEvent } from './generation.ts';
+import type { JsonSource } from './json.ts';
+import type { Notes } from './notes.ts';
+import type { NewId } from './runtime.ts';
+import type { UpstreamTraits } from './traits.ts';
+
+/** The fields of a request that the gateway itself decides on. */
+export interface RequestHead {
+  readonly model: string;
+  readonly stream: boolean;
+  readonly maxOutputTokens?: number;
+  /** Chat `stream_options.include_usage`; always true for messages. */
+  readonly wantsUsageFrame: boolean;
+}
+
+/** What a writer needs to know about the call that it answers. */
+export interface AnswerContext {
+  /** The model name that the client used; the answer repeats it (C4). */
+  readonly model: string;
+  readonly requestId: string;
+  /** Unix seconds, for `created`. */
+  readonly createdSeconds: number;
+  readonly wantsUsageFrame: boolean;
+  /** A guess of the prompt's tokens, for `message_start` when the upstream has not said yet. */
+  readonly promptTokensEstimate: number;
+  readonly newId: NewId;
+  readonly notes: Notes;
+  /** Present when the request was translated; answers may depend on how tools were declared. */
+  readonly conversation?: Conversation;
+}
+
+/** One server-sent event as it stood on the wire. `bytes` includes its blank line. */
+export interface Frame {
+  readonly bytes: Buffer;
+  readonly event: string | undefined;
+  /** Joined `data:` lines; undefined for comments and empty events. */
+  readonly data: string | undefined;
+}
+
+/** Upstream frames in, events out; state of one stream. Throws GatewayError `upstream_invalid`. */
+export interface StreamReader {
+  read(frame: Frame): readonly GenerationEvent[];
+  /** The upstream closed. Yields what is still owed; an `error` event if no finish was seen. */
+  end(): readonly GenerationEvent[];
+}
+
+/** Events in, wire text out; state of one stream. Text may be '' when nothing is due yet. */
+export interface StreamWriter {
+  write(event: GenerationEvent): string;
+  /** The terminator. Called once, only after a `finish` was written. */
+  end(): string;
+}
+
+/** Edits that a relayed answer needs so that it is the client's and not the upstream's. */
+export interface AnswerRelay {
+  /** The frame's bytes to send (the same object when unchanged), or undefined to drop it. */
+  frame(frame: Frame, events: readonly GenerationEvent[]): Buffer | undefined;
+  /** A whole JSON answer with the client's model name. */
+  document(bytes: Buffer, body: JsonObject): Buffer;
+}
+
+/** How this dialect shows each error code. */
+export interface ErrorForm {
+  readonly status: number;
+  readonly type: string;
+  readonly code: string | null;
+}
+export type ErrorTable = { readonly [C in ErrorCode]: ErrorForm };
+
+export interface WrittenError {
+  readonly status: number;
+  readonly body: JsonObject;
+}
+
+/** The half that faces the client. */
+export interface ClientDialect {
+  readonly id: DialectId;
+  /** Paths under the listener that speak this dialect, e.g. `/v1/messages`. */
+  readonly paths: readonly string[];
+  /** Name of the endpoint in a key's scope: `chat` or `messages`. */
+  readonly scope: string;
+  /** Keys that may not stand twice (B39). */
+  readonly ownedKeys: ReadonlySet<string>;
+  /**
+   * Reads the head and refuses what no provider could take (reliability.md B42–B58), in both modes.
+   * @throws GatewayError `invalid_request` with the path of the field.
+   */
+  readHead(body: JsonObject): RequestHead;
+  /**
+   * Reads the whole request, for translation only.
+   * @throws GatewayError `invalid_request` for what the canonical form cannot hold.
+   */
+  readRequest(body: JsonObject, notes: Notes): Conversation;
+  writeResponse(generation: Generation, context: AnswerContext): JsonObject;
+  streamWriter(context: AnswerContext): StreamWriter;
+  answerRelay(context: AnswerContext): AnswerRelay;
+  writeError(error: GatewayError, requestId: string): WrittenError;
+  /** One frame that ends a committed stream in failure (EM); nothing may follow it. */
+  writeStreamError(error: GatewayError, requestId: string): string;
+  /** A harmless frame for silent times; `started` = something of the stream was already sent. */
+  keepAlive(started: boolean): string;
+}
+
+/** What is asked of an upstream besides the conversation. */
+export interface Ask {
+  readonly model: string;
+  readonly stream: boolean;
+  readonly traits: UpstreamTraits;
+  readonly newId: NewId;
+}
+
+/** The half that faces the provider. */
+export interface UpstreamDialect {
+  readonly id: DialectId;
+  /**
+   * Renders a translated request, the same bytes for the same conversation each time.
+   * @throws GatewayError `invalid_request` for what this upstream cannot honour (REJECT).
+   */
+  writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject;
+  /** A same-dialect request: the client's bytes with the owned members spliced. */
+  relayRequest(source: JsonSource, ask: Ask): Buffer;
+  /** @throws GatewayError when the body is no answer (`upstream_invalid`) or is an error (F24). */
+  readResponse(body: JsonObject, traits: UpstreamTraits): Generation;
+  streamReader(traits: UpstreamTraits): StreamReader;
+  /** Any error body of this dialect's servers, whatever its shape (wire/upstreams.md §6.2). */
+  readError(status: number, body: string): GatewayError;
+}

@@ -1,0 +1,101 @@
+/**
+ * The one error table (reliability.md §0). A dialect maps every code to its own status, type and
+ * code with `satisfies Record<ErrorCode, …>`, so a new code cannot be forgotten anywhere.
+ */
+
+export type ErrorCode =
+  | 'invalid_request' // E1
+  | 'too_large' // E2
+  | 'unsupported_media_type' // E3
+  | 'unauthenticated' // E4
+  | 'forbidden' // E5
+  | 'model_not_found' // E6
+  | 'route_not_found' // E7
+  | 'method_not_allowed' // E7
+  | 'rate_limited' // E8
+  | 'budget_exhausted' // E9
+  | 'overloaded' // E10
+  | 'upstream_unavailable' // E11
+  | 'upstream_invalid' // E12
+  | 'timeout' // E13
+  | 'upstream_rejected' // E14
+  | 'context_overflow' // E14
+  | 'upstream_auth' // E15
+  | 'internal' // E16
+  | 'store_unavailable' // E18
+  | 'stream_interrupted' // EM, F40
+  | 'shutting_down' // EM, G14
+  | 'request_timeout' // B30: the body did not arrive in time
+  | 'canceled'; // the client left; never sent
+
+/** A place in the client's body; each dialect spells it its own way. */
+export type FieldPath = readonly (string | number)[];
+
+export interface GatewayErrorOptions {
+  /** What the client's field was, e.g. `['messages', 3, 'content']`. */
+  readonly path?: FieldPath;
+  /** A named reason for the chat `code` field, e.g. `unsupported_parameter`. */
+  readonly reason?: string;
+  /** The client's status where the code alone does not decide it (upstream_rejected). */
+  readonly status?: number;
+  /** How long the caller should wait, in ms. */
+  readonly retryAfterMs?: number;
+  /** What the upstream said; for the log only. */
+  readonly upstream?: { readonly status: number; readonly body: string };
+  /** Whether another try (same or other target) may succeed; default by code. */
+  readonly retryable?: boolean;
+  readonly cause?: unknown;
+}
+
+const retryableByDefault: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'rate_limited',
+  'overloaded',
+  'upstream_unavailable',
+  'upstream_invalid',
+  'timeout',
+  'upstream_auth',
+  'stream_interrupted',
+]);
+
+/** Every failure that a caller may see. `message` is safe to show; secrets never stand in it. */
+export class GatewayError extends Error {
+  readonly code: ErrorCode;
+  readonly path: FieldPath | undefined;
+  readonly reason: string | undefined;
+  readonly status: number | undefined;
+  readonly retryAfterMs: number | undefined;
+  readonly upstream: { readonly status: number; readonly body: string } | undefined;
+  /** Whether another target may be tried before anything was sent to the client (R2, R3). */
+  readonly retryable: boolean;
+
+  constructor(code: ErrorCode, message: string, options: GatewayErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'GatewayError';
+    this.code = code;
+    this.path = options.path;
+    this.reason = options.reason;
+    this.status = options.status;
+    this.retryAfterMs = options.retryAfterMs;
+    this.upstream = options.upstream;
+    this.retryable = options.retryable ?? retryableByDefault.has(code);
+  }
+}
+
+/** A 400 that names the field (E1). `reason` becomes the chat `code`. */
+export function invalidRequest(message: string, path?: FieldPath, reason?: string): GatewayError {
+  return new GatewayError('invalid_request', message, {
+    ...(path === undefined ? {} : { path }),
+    ...(reason === undefined ? {} : { reason }),
+  });
+}
+
+/** A 400 for a field that the chosen model cannot honour (translation.md: REJECT). */
+export function unsupported(path: FieldPath, why: string): GatewayError {
+  return invalidRequest(why, path, 'unsupported_parameter');
+}
+
+/** Any thrown value as a GatewayError; what is not one becomes `internal` without its text. */
+export function asGatewayError(thrown: unknown): GatewayError {
+  if (thrown instanceof GatewayError) return thrown;
+  return new GatewayError('internal', 'The gateway failed to handle this call.', { cause: thrown });
+}

@@ -1,0 +1,181 @@
+/** The canonical form of what was answered: a stream is its events, a document is their fold. */
+import type { Citation, JsonObject, Part } from './conversation.ts';
+import type { GatewayError } from './errors.ts';
+
+/**
+ * Order of a stream: `start`, then parts, `usage` at any time after `start` (cumulative, the last
+ * one holds), then exactly one of `finish` (only `usage` may follow) or `error` (nothing follows).
+ * Parts are known by their index, counted from 0 in order of appearance; several may be open at once
+ * (chat streams may interleave tool calls), and each index has one start and one end.
+ */
+export type GenerationEvent =
+  | { readonly type: 'start'; readonly id: string; readonly model: string }
+  | { readonly type: 'part-start'; readonly index: number; readonly part: Part }
+  | {
+      readonly type: 'part-delta';
+      readonly index: number;
+      readonly field: 'text' | 'arguments' | 'signature';
+      readonly delta: string;
+    }
+  | { readonly type: 'part-citation'; readonly index: number; readonly citation: Citation }
+  | { readonly type: 'part-end'; readonly index: number }
+  | { readonly type: 'usage'; readonly usage: Usage }
+  | { readonly type: 'finish'; readonly reason: FinishReason }
+  | { readonly type: 'error'; readonly error: GatewayError };
+
+/** Token counts as reported. Absent is unknown, never 0. */
+export interface Usage {
+  /** Input neither read from nor written to a cache; the three input classes are disjoint. */
+  readonly freshInputTokens?: number;
+  readonly cacheReadTokens?: number;
+  /** All cache writes, whatever their lifetime. */
+  readonly cacheWriteTokens?: number;
+  /** The part of `cacheWriteTokens` that is kept for an hour. */
+  readonly cacheWriteLongTokens?: number;
+  /** All output, reasoning included. */
+  readonly outputTokens?: number;
+  /** The part of `outputTokens` spent on reasoning. */
+  readonly reasoningTokens?: number;
+  /** Service tier in the words of the upstream's dialect. */
+  readonly serviceTier?: string;
+  /** The usage object as the upstream wrote it, for the log. */
+  readonly raw?: JsonObject;
+}
+
+export interface FinishReason {
+  readonly kind:
+    | 'stop'
+    | 'stop-sequence'
+    | 'length'
+    | 'context-window'
+    | 'tool-calls'
+    | 'content-filter'
+    | 'pause'
+    | 'other';
+  /** The upstream's own word. */
+  readonly raw?: string;
+  /** The stop sequence that matched, where the upstream says which. */
+  readonly sequence?: string;
+  /** Details in the upstream's words (messages `stop_details`). */
+  readonly details?: JsonObject;
+}
+
+export interface Generation {
+  readonly id: string;
+  readonly model: string;
+  readonly parts: readonly Part[];
+  readonly finish: FinishReason;
+  readonly usage?: Usage;
+}
+
+/** All input tokens of a usage report, or undefined when none of the classes is known. */
+export function totalInputTokens(usage: Usage): number | undefined {
+  const { freshInputTokens, cacheReadTokens, cacheWriteTokens } = usage;
+  if (
+    freshInputTokens === undefined &&
+    cacheReadTokens === undefined &&
+    cacheWriteTokens === undefined
+  ) {
+    return undefined;
+  }
+  return (freshInputTokens ?? 0) + (cacheReadTokens ?? 0) + (cacheWriteTokens ?? 0);
+}
+
+/** Overwrites field by field: what the later report does not know, the earlier one keeps. */
+export function mergeUsage(earlier: Usage | undefined, later: Usage): Usage {
+  if (earlier === undefined) return later;
+  const merged: Record<string, unknown> = { ...earlier };
+  for (const [key, value] of Object.entries(later)) if (value !== undefined) merged[key] = value;
+  return merged;
+}
+
+/** Turns a whole generation into the events that a stream of it would have. `collect` undoes it. */
+export function replay(generation: Generation): readonly GenerationEvent[] {
+  const events: GenerationEvent[] = [{ type: 'start', id: generation.id, model: generation.model }];
+  generation.parts.forEach((part, index) => {
+    events.push({ type: 'part-start', index, part }, { type: 'part-end', index });
+  });
+  if (generation.usage !== undefined) events.push({ type: 'usage', usage: generation.usage });
+  events.push({ type: 'finish', reason: generation.finish });
+  return events;
+}
+
+/** Folds events into a generation, one at a time; `result` is undefined until `finish` was seen. */
+export class Collector {
+  #id = '';
+  #model = '';
+  readonly #parts: (Part | undefined)[] = [];
+  #finish: FinishReason | undefined;
+  #usage: Usage | undefined;
+
+  add(event: GenerationEvent): void {
+    switch (event.type) {
+      case 'start':
+        this.#id = event.id;
+        this.#model = event.model;
+        return;
+      case 'part-start':
+        this.#parts[event.index] = event.part;
+        return;
+      case 'part-delta':
+        this.#append(event.index, event.field, event.delta);
+        return;
+      case 'part-citation': {
+        const part = this.#parts[event.index];
+        if (part?.type === 'text') {
+          this.#parts[event.index] = {
+            ...part,
+            citations: [...(part.citations ?? []), event.citation],
+          };
+        }
+        return;
+      }
+      case 'usage':
+        this.#usage = mergeUsage(this.#usage, event.usage);
+        return;
+      case 'finish':
+        this.#finish ??= event.reason;
+        return;
+      case 'part-end':
+      case 'error':
+        return;
+      default:
+        event satisfies never;
+    }
+  }
+
+  /** The generation so far, or undefined while no finish was seen. */
+  result(): Generation | undefined {
+    if (this.#finish === undefined) return undefined;
+    return {
+      id: this.#id,
+      model: this.#model,
+      parts: this.#parts.filter((part) => part !== undefined),
+      finish: this.#finish,
+      ...(this.#usage === undefined ? {} : { usage: this.#usage }),
+    };
+  }
+
+  #append(index: number, field: 'text' | 'arguments' | 'signature', delta: string): void {
+    const part = this.#parts[index];
+    if (part === undefined) return;
+    if (field === 'arguments') {
+      if (part.type === 'tool-call') {
+        this.#parts[index] = { ...part, argumentsJson: part.argumentsJson + delta };
+      }
+    } else if (field === 'signature') {
+      if (part.type === 'reasoning') {
+        this.#parts[index] = { ...part, signature: (part.signature ?? '') + delta };
+      }
+    } else if (part.type === 'text' || part.type === 'reasoning' || part.type === 'refusal') {
+      this.#parts[index] = { ...part, text: part.text + delta };
+    }
+  }
+}
+
+/** Folds a whole sequence; undefined when it has no finish. */
+export function collect(events: Iterable<GenerationEvent>): Generation | undefined {
+  const collector = new Collector();
+  for (const event of events) collector.add(event);
+  return collector.result();
+}

@@ -1,0 +1,40 @@
+/** What a translation lost or changed. Loss is a value: it reaches the client and the log. */
+import type { FieldPath } from './errors.ts';
+
+export interface Notes {
+  /** A field was dropped. */
+  lost(path: FieldPath, why: string): void;
+  /** A field was carried with a slightly different meaning. */
+  changed(path: FieldPath, why: string): void;
+}
+
+export interface Note {
+  readonly path: string;
+  readonly what: 'lost' | 'changed';
+  readonly why: string;
+}
+
+const maxHeaderLength = 1024;
+
+/** Collects the notes of one call. */
+export class NoteList implements Notes {
+  readonly all: Note[] = [];
+
+  lost(path: FieldPath, why: string): void {
+    this.all.push({ path: path.join('.'), what: 'lost', why });
+  }
+
+  changed(path: FieldPath, why: string): void {
+    this.all.push({ path: path.join('.'), what: 'changed', why });
+  }
+
+  /** The value of `x-gateway-notes`: `field: what happened; …`, ASCII, capped; '' when empty. */
+  header(): string {
+    if (this.all.length === 0) return '';
+    const text = this.all
+      .map((note) => `${note.path}: ${note.what === 'lost' ? 'dropped' : 'changed'}, ${note.why}`)
+      .join('; ')
+      .replace(/[^\x20-\x7e]/g, '?');
+    return text.length <= maxHeaderLength ? text : `${text.slice(0, maxHeaderLength - 3)}...`;
+  }
+}

@@ -1,0 +1,60 @@
+/** Who can answer: providers, their models, and the routes that lead there. */
+import type { UpstreamDialect } from './dialect.ts';
+import type { Secret } from './secret.ts';
+import type { UpstreamTraits } from './traits.ts';
+
+/** Where one kind of request of a provider goes. Built once, shared by all calls. */
+export interface Endpoint {
+  /** `https://host:port`, without a path. */
+  readonly origin: string;
+  readonly path: string;
+  /** Unix socket to connect to instead of the origin's host. */
+  readonly socketPath?: string;
+  /** Flat name, value, name, value; credentials included. Never logged. */
+  readonly headers: readonly string[];
+}
+
+/** How a provider counts prompt tokens exactly. */
+export interface TokenCounter {
+  readonly endpoint: Endpoint;
+  /** Dialect of the body to count, and the field of the answer that holds the number. */
+  readonly answerField: string;
+}
+
+export interface Provider {
+  readonly id: string;
+  readonly dialect: UpstreamDialect;
+  readonly generate: Endpoint;
+  readonly models: Endpoint;
+  readonly counter?: TokenCounter;
+  readonly credential?: Secret;
+  /** Request headers of a same-dialect client that go up, lower case (S17), e.g. `anthropic-beta`. */
+  readonly forwardedHeaders: readonly string[];
+  traits(model: string): UpstreamTraits;
+  /** Called when a call needs this provider; local engines start here. */
+  wake?(): Promise<void>;
+}
+
+export interface Timeouts {
+  readonly connectMs: number;
+  /** Until the first event or the document. */
+  readonly firstEventMs: number;
+  /** Between events. */
+  readonly idleMs: number;
+  readonly totalMs: number;
+}
+
+export interface Target {
+  readonly provider: Provider;
+  /** The provider's own name of the model. */
+  readonly model: string;
+  readonly weight: number;
+  readonly timeouts: Timeouts;
+}
+
+export interface Route {
+  /** The name that clients use. */
+  readonly name: string;
+  readonly targets: readonly Target[];
+  readonly order: 'listed' | 'weighted';
+}

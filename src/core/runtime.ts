@@ -1,0 +1,23 @@
+/** What the outside world gives a pure function: time, ids. Injected, so that tests can hold it. */
+
+export interface Clock {
+  /** Monotonic milliseconds; for durations and timeouts. */
+  now(): number;
+  /** Milliseconds since the epoch; for dates in answers and in the ledger only. */
+  wall(): number;
+}
+
+/** Makes an unguessable id: the prefix and 24 base62 characters. */
+export type NewId = (prefix: string) => string;
+
+/** Writes one structured log line. Values are data, never secrets. */
+export interface Log {
+  debug(event: string, fields?: LogFields): void;
+  info(event: string, fields?: LogFields): void;
+  warn(event: string, fields?: LogFields): void;
+  error(event: string, fields?: LogFields): void;
+}
+
+export interface LogFields {
+  readonly [key: string]: string | number | boolean | null | undefined;
+}
