@@ -45,6 +45,8 @@ export interface StreamReader {
   read(frame: Frame): readonly GenerationEvent[];
   /** The upstream closed. Yields what is still owed; an `error` event if no finish was seen. */
   end(): readonly GenerationEvent[];
+  /** A finish was read but its event is held back for a usage report that may follow (F58). */
+  readonly finishPending: boolean;
 }
 
 /** Events in, wire text out; state of one stream. Text may be '' when nothing is due yet. */
@@ -60,6 +62,10 @@ export interface AnswerRelay {
   frame(frame: Frame, events: readonly GenerationEvent[]): Buffer | undefined;
   /** A whole JSON answer with the client's model name. */
   document(bytes: Buffer, body: JsonObject): Buffer;
+  /** The terminator (`[DONE]`, `message_stop`) was forwarded; every later frame is dropped (F53). */
+  readonly ended: boolean;
+  /** What the upstream owes of a proper ending after its finish; '' when nothing (F52). */
+  ending(): string;
 }
 
 /** How this dialect shows each error code. */

@@ -99,3 +99,17 @@ export function asGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
   return new GatewayError('internal', 'The gateway failed to handle this call.', { cause: thrown });
 }
+
+/** The same error with what the upstream's headers said about waiting. */
+export function withRetryAfter(error: GatewayError, retryAfterMs: number | undefined): GatewayError {
+  if (retryAfterMs === undefined || error.retryAfterMs !== undefined) return error;
+  return new GatewayError(error.code, error.message, {
+    ...(error.path === undefined ? {} : { path: error.path }),
+    ...(error.reason === undefined ? {} : { reason: error.reason }),
+    ...(error.status === undefined ? {} : { status: error.status }),
+    ...(error.upstream === undefined ? {} : { upstream: error.upstream }),
+    retryable: error.retryable,
+    retryAfterMs,
+    cause: error.cause,
+  });
+}

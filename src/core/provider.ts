@@ -21,6 +21,14 @@ export interface TokenCounter {
   readonly answerField: string;
 }
 
+/** A request header that a same-dialect client may set, e.g. `anthropic-version`. */
+export interface ForwardedHeader {
+  /** Lower case. */
+  readonly name: string;
+  /** Sent when the client did not set it or speaks another dialect. */
+  readonly otherwise?: string;
+}
+
 export interface Provider {
   readonly id: string;
   readonly dialect: UpstreamDialect;
@@ -28,8 +36,8 @@ export interface Provider {
   readonly models: Endpoint;
   readonly counter?: TokenCounter;
   readonly credential?: Secret;
-  /** Request headers of a same-dialect client that go up, lower case (S17), e.g. `anthropic-beta`. */
-  readonly forwardedHeaders: readonly string[];
+  /** The only client headers that go up, and only from a client of the same dialect (S17). */
+  readonly forwardedHeaders: readonly ForwardedHeader[];
   traits(model: string): UpstreamTraits;
   /** Called when a call needs this provider; local engines start here. */
   wake?(): Promise<void>;

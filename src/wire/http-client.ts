@@ -1,0 +1,235 @@
+/**
+ * The one HTTP client of the request path: undici `dispatch`, callbacks, no streams and no promises
+ * per chunk (performance.md: `fetch` costs 5–7 times as much). Timeouts belong to the caller: undici's
+ * own 300 s clocks are switched off (J1). Redirects are never followed (F28).
+ */
+import { Pool, type Dispatcher } from 'undici';
+import type { IncomingHttpHeaders } from 'node:http';
+import { GatewayError } from '../core/errors.ts';
+import type { Endpoint } from '../core/provider.ts';
+import { decompressor, type Decompressor } from './decompress.ts';
+
+export type ResponseHeaders = IncomingHttpHeaders;
+
+export interface UpstreamRequest {
+  readonly endpoint: Endpoint;
+  readonly method: 'GET' | 'POST';
+  /** Headers of this call besides the endpoint's, flat. */
+  readonly headers: readonly string[];
+  readonly body?: Buffer;
+  readonly connectMs: number;
+}
+
+/** What comes back. After `end` or `failed` nothing more is called. */
+export interface UpstreamHandler {
+  head(status: number, headers: ResponseHeaders): void;
+  data(chunk: Buffer): void;
+  end(): void;
+  /** `upstream_unavailable`, `timeout` (connect) or `upstream_invalid`. */
+  failed(error: GatewayError): void;
+}
+
+/** The running request. `abort` closes the connection; no handler method is called afterwards. */
+export interface Exchange {
+  pause(): void;
+  resume(): void;
+  abort(): void;
+}
+
+/** Idle upstream connections are dropped before a server's usual 5 s (F7, J3). */
+const idleConnectionMs = 4000;
+const maxHeaderBytes = 64 * 1024;
+
+/** Keeps one connection pool an origin. */
+export class HttpClient {
+  readonly #pools = new Map<string, Pool>();
+
+  /** Sends one request. The handler is called later, never inside this call. */
+  send(request: UpstreamRequest, handler: UpstreamHandler): Exchange {
+    const attempt = new Attempt(this.#pool(request), request, handler);
+    attempt.dispatch();
+    return attempt;
+  }
+
+  /** Closes all connections; running requests fail. */
+  async close(): Promise<void> {
+    const pools = [...this.#pools.values()];
+    this.#pools.clear();
+    await Promise.all(pools.map((pool) => pool.destroy()));
+  }
+
+  #pool({ endpoint, connectMs }: UpstreamRequest): Pool {
+    const key = `${endpoint.socketPath ?? endpoint.origin} ${connectMs}`;
+    const known = this.#pools.get(key);
+    if (known !== undefined) return known;
+    const pool = new Pool(endpoint.origin, {
+      pipelining: 1,
+      allowH2: false,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: idleConnectionMs,
+      keepAliveMaxTimeout: 60_000,
+      maxHeaderSize: maxHeaderBytes,
+      connect: {
+        timeout: connectMs,
+        ...(endpoint.socketPath === undefined ? {} : { socketPath: endpoint.socketPath }),
+      },
+    });
+    this.#pools.set(key, pool);
+    return pool;
+  }
+}
+
+/** One request, sent again once when a kept-alive connection turned out to be dead (F7). */
+class Attempt implements Exchange, Dispatcher.DispatchHandler {
+  readonly #pool: Pool;
+  readonly #request: UpstreamRequest;
+  readonly #handler: UpstreamHandler;
+  #controller: Dispatcher.DispatchController | undefined;
+  #body: Decompressor | undefined;
+  #answered = false;
+  #over = false;
+  #repeated = false;
+
+  constructor(pool: Pool, request: UpstreamRequest, handler: UpstreamHandler) {
+    this.#pool = pool;
+    this.#request = request;
+    this.#handler = handler;
+  }
+
+  dispatch(): void {
+    const { endpoint, method, headers, body } = this.#request;
+    try {
+      this.#pool.dispatch(
+        {
+          path: endpoint.path,
+          method,
+          headers: headers.length === 0 ? [...endpoint.headers] : [...endpoint.headers, ...headers],
+          body: body ?? null,
+        },
+        this,
+      );
+    } catch (error) {
+      queueMicrotask(() => this.#fail(asUpstreamError(error, endpoint)));
+    }
+  }
+
+  pause(): void {
+    if (this.#body === undefined) this.#controller?.pause();
+    else this.#body.pause();
+  }
+
+  resume(): void {
+    if (this.#body === undefined) this.#controller?.resume();
+    else this.#body.resume();
+  }
+
+  abort(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#body?.destroy();
+    this.#controller?.abort(new Error('aborted'));
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#over) controller.abort(new Error('aborted'));
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: IncomingHttpHeaders,
+  ): void {
+    if (status < 200 || this.#over) return;
+    this.#answered = true;
+    const encoding = headers['content-encoding'];
+    if (encoding !== undefined) {
+      try {
+        this.#body = decompressor(encoding, {
+          data: (chunk) => {
+            if (!this.#over) this.#handler.data(chunk);
+          },
+          end: () => this.#end(),
+          failed: (error) => this.#fail(error),
+        });
+      } catch (error) {
+        this.#fail(asUpstreamError(error, this.#request.endpoint));
+        controller.abort(new Error('unreadable'));
+        return;
+      }
+    }
+    this.#handler.head(status, headers);
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#over) return;
+    if (this.#body === undefined) {
+      this.#handler.data(chunk);
+    } else if (!this.#body.write(chunk, () => controller.resume())) {
+      controller.pause();
+    }
+  }
+
+  onResponseEnd(): void {
+    if (this.#body === undefined) this.#end();
+    else this.#body.end();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (this.#over) return;
+    if (!this.#answered && !this.#repeated && isDeadConnection(error)) {
+      this.#repeated = true;
+      this.#controller = undefined;
+      this.dispatch();
+      return;
+    }
+    this.#fail(asUpstreamError(error, this.#request.endpoint));
+  }
+
+  #end(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#handler.end();
+  }
+
+  #fail(error: GatewayError): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#body?.destroy();
+    this.#handler.failed(error);
+  }
+}
+
+function errorCode(error: unknown): string {
+  return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
+}
+
+/** The server closed or reset the connection before a byte of the answer came. */
+function isDeadConnection(error: unknown): boolean {
+  return ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(errorCode(error));
+}
+
+function asUpstreamError(error: unknown, endpoint: Endpoint): GatewayError {
+  if (error instanceof GatewayError) return error;
+  const code = errorCode(error);
+  const where = endpoint.socketPath === undefined ? endpoint.origin : 'the embedded engine';
+  if (code === 'UND_ERR_CONNECT_TIMEOUT') {
+    return new GatewayError('timeout', `Could not connect to ${where} in time.`, { cause: error });
+  }
+  const unreadable =
+    code.startsWith('HPE_') ||
+    code === 'UND_ERR_HEADERS_OVERFLOW' ||
+    code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' ||
+    code === 'UND_ERR_INVALID_ARG';
+  if (unreadable) {
+    return new GatewayError('upstream_invalid', `The answer of ${where} is not valid HTTP.`, {
+      cause: error,
+    });
+  }
+  return new GatewayError(
+    'upstream_unavailable',
+    `The connection to ${where} failed${code === '' ? '' : ` (${code})`}.`,
+    { cause: error },
+  );
+}

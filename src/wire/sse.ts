@@ -1,0 +1,141 @@
+/**
+ * Server-sent events: bytes in any split to whole frames. The frames' bytes, concatenated with what
+ * is still held, are exactly the bytes that came in, so a relay can forward them as they are.
+ * Source: the event-stream grammar of the HTML standard; reliability.md F45–F51.
+ */
+import { isUtf8 } from 'node:buffer';
+import type { Frame } from '../core/dialect.ts';
+import { GatewayError } from '../core/errors.ts';
+
+/** A frame larger than this is refused (F35). */
+export const maxFrameBytes = 8 * 1024 * 1024;
+
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+const emptyLine = Buffer.from('\n\n');
+const none: readonly Frame[] = [];
+
+/** Splits one stream. Push chunks in order; `end` gives a last frame that had no blank line (F51). */
+export class SseSplitter {
+  /** The beginning of a frame whose end has not come yet. */
+  #held: Buffer | undefined;
+  /** How far `#held` was searched, so that a large frame is not searched again per chunk. */
+  #searched = 0;
+  /** A carriage return was seen: line ends must be looked at one by one from now on. */
+  #mixedLineEnds = false;
+  #atStart = true;
+
+  /** @throws GatewayError `upstream_invalid` for a frame that is too large or not UTF-8. */
+  push(chunk: Buffer): readonly Frame[] {
+    if (chunk.length === 0) return none;
+    let bytes = this.#held === undefined ? chunk : Buffer.concat([this.#held, chunk]);
+    if (this.#atStart) {
+      if (bytes.length < 3 && bytes[0] === 0xef) return this.#hold(bytes, 0);
+      if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) bytes = bytes.subarray(3);
+      this.#atStart = false;
+    }
+    if (!this.#mixedLineEnds && chunk.includes(carriageReturn)) {
+      this.#mixedLineEnds = true;
+      this.#searched = 0;
+    }
+    const frames: Frame[] = [];
+    let start = 0;
+    let searchFrom = this.#searched;
+    for (;;) {
+      const end = this.#mixedLineEnds
+        ? frameEndAnyLine(bytes, start)
+        : frameEndLineFeed(bytes, Math.max(start, searchFrom));
+      if (end === -1) break;
+      frames.push(readFrame(bytes.subarray(start, end)));
+      start = end;
+      searchFrom = end;
+    }
+    this.#hold(start === 0 ? bytes : bytes.subarray(start), maxFrameBytes);
+    return frames;
+  }
+
+  /** What is left when the upstream closed: a frame without its blank line, or undefined. */
+  end(): Frame | undefined {
+    const rest = this.#held;
+    this.#held = undefined;
+    return rest === undefined || rest.length === 0 ? undefined : readFrame(rest);
+  }
+
+  #hold(rest: Buffer, limit: number): readonly Frame[] {
+    if (limit > 0 && rest.length > limit) {
+      throw new GatewayError('upstream_invalid', 'The upstream sent an event larger than 8 MiB.');
+    }
+    this.#held = rest.length === 0 ? undefined : rest;
+    this.#searched = Math.max(0, rest.length - 1);
+    return none;
+  }
+}
+
+/** Offset behind the first blank line at or after `from`, when all line ends are line feeds. */
+function frameEndLineFeed(bytes: Buffer, from: number): number {
+  const at = bytes.indexOf(emptyLine, from);
+  return at === -1 ? -1 : at + 2;
+}
+
+/** The same for CR, LF and CR LF in any mixture. */
+function frameEndAnyLine(bytes: Buffer, from: number): number {
+  let lineStart = from;
+  for (let i = from; i < bytes.length; i++) {
+    const byte = bytes[i];
+    if (byte !== lineFeed && byte !== carriageReturn) continue;
+    // A CR that ends the bytes may be half of CR LF: the LF then opens the next frame, harmlessly.
+    const next = byte === carriageReturn && bytes[i + 1] === lineFeed ? i + 2 : i + 1;
+    if (i === lineStart && i > from) return next;
+    lineStart = next;
+    i = next - 1;
+  }
+  return -1;
+}
+
+/** Reads `event` and `data` of one frame. The two usual shapes take no line splitting. */
+function readFrame(bytes: Buffer): Frame {
+  if (!isUtf8(bytes)) {
+    throw new GatewayError('upstream_invalid', 'The upstream sent bytes that are not UTF-8.');
+  }
+  const length = bytes.length;
+  const firstLineEnd = bytes.indexOf(lineFeed);
+  if (firstLineEnd === length - 2 && isDataLine(bytes, 0) && bytes[length - 3] !== carriageReturn) {
+    return { bytes, event: undefined, data: bytes.toString('utf8', valueStart(bytes, 5), length - 2) };
+  }
+  return readLines(bytes);
+}
+
+function readLines(bytes: Buffer): Frame {
+  let event: string | undefined;
+  let data: string | undefined;
+  for (const line of bytes.toString('utf8').split(/\r\n|\n|\r/)) {
+    if (line.startsWith('data:')) {
+      const value = fieldValue(line, 5);
+      data = data === undefined ? value : `${data}\n${value}`;
+    } else if (line.startsWith('event:')) {
+      event = fieldValue(line, 6);
+    } else if (line === 'data') {
+      data = data === undefined ? '' : `${data}\n`;
+    }
+  }
+  return { bytes, event, data };
+}
+
+function fieldValue(line: string, from: number): string {
+  return line.slice(line[from] === ' ' ? from + 1 : from);
+}
+
+/** `data:` in ASCII. */
+function isDataLine(bytes: Buffer, at: number): boolean {
+  return (
+    bytes[at] === 0x64 &&
+    bytes[at + 1] === 0x61 &&
+    bytes[at + 2] === 0x74 &&
+    bytes[at + 3] === 0x61 &&
+    bytes[at + 4] === 0x3a
+  );
+}
+
+function valueStart(bytes: Buffer, at: number): number {
+  return bytes[at] === 0x20 ? at + 1 : at;
+}
