@@ -1,0 +1,86 @@
+/**
+ * Tool-call ids and tool names that the other side accepts (wire/translation.md §3.9, §2.2; B6, B7).
+ * Everything here is a pure function of the request, so that the same history always renders to the
+ * same bytes and a result finds its call again without any state in the gateway.
+ */
+import { createHash } from 'node:crypto';
+
+const allowedId = /^[a-zA-Z0-9_-]{1,64}$/;
+const allowedName = /^[a-zA-Z0-9_-]+$/;
+const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+/** 24 base62 characters keep 142 bits: two different ids do not meet. */
+const hashLength = 24;
+/** The shortest limit on tool names among the wire formats (chat, Bedrock). */
+const shortNameLength = 64;
+
+/**
+ * The id itself when it is 1…64 of `[a-zA-Z0-9_-]` and stands for the first time, else a hash of the
+ * whole id and its occurrence. A shared prefix never makes two ids equal.
+ * @param occurrence how many calls of this conversation had the same id before, from 0.
+ */
+export function allowedToolId(id: string, occurrence: number): string {
+  if (occurrence === 0 && allowedId.test(id)) return id;
+  return `call_${hashText(`${occurrence}:${id}`, hashLength)}`;
+}
+
+/**
+ * The ids of one conversation, in order. Engines reuse `call_0` each turn, so calls are numbered per
+ * id, and a result belongs to the latest call before it that has its id.
+ */
+export class ToolIdMap {
+  readonly #calls = new Map<string, number>();
+  readonly #spell: (id: string, occurrence: number) => string;
+
+  /** @param spell the rule of the target, where it is stricter than `allowedToolId`. */
+  constructor(spell: (id: string, occurrence: number) => string = allowedToolId) {
+    this.#spell = spell;
+  }
+
+  /** The outgoing id of the next call with this id. */
+  call(id: string): string {
+    const occurrence = (this.#calls.get(id) ?? -1) + 1;
+    this.#calls.set(id, occurrence);
+    return this.#spell(id, occurrence);
+  }
+
+  /** The outgoing id of the call that a result with this id answers. */
+  result(id: string): string {
+    return this.#spell(id, this.#calls.get(id) ?? 0);
+  }
+}
+
+/** Servers of the Mistral kind take ids of exactly nine letters and digits. */
+export function nineCharacterToolId(id: string, occurrence: number): string {
+  if (occurrence === 0 && /^[a-zA-Z0-9]{9}$/.test(id)) return id;
+  return hashText(`${occurrence}:${id}`, 9);
+}
+
+/**
+ * The name itself when the target takes it, else its start, `_` and a hash of the whole, so that two
+ * long names with a common prefix stay different (B7). `originalToolName` undoes it.
+ */
+export function allowedToolName(name: string, maxLength: number): string {
+  if (name.length <= maxLength && allowedName.test(name)) return name;
+  const start = name.slice(0, shortNameLength - 11).replace(/[^a-zA-Z0-9_-]/g, '_');
+  return `${start}_${hashText(name, 10)}`;
+}
+
+/** The client's own name for the one that the model used, by the tools of the request. */
+export function originalToolName(
+  name: string,
+  tools: readonly { readonly name: string }[],
+): string {
+  if (tools.some((tool) => tool.name === name)) return name;
+  return tools.find((tool) => allowedToolName(tool.name, 0) === name)?.name ?? name;
+}
+
+/** The first `length` base62 digits of the SHA-256 of the text. */
+function hashText(text: string, length: number): string {
+  let value = BigInt(`0x${createHash('sha256').update(text).digest('hex')}`);
+  let digits = '';
+  while (digits.length < length) {
+    digits += base62[Number(value % 62n)];
+    value /= 62n;
+  }
+  return digits;
+}
