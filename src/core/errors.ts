@@ -101,7 +101,10 @@ export function asGatewayError(thrown: unknown): GatewayError {
 }
 
 /** The same error with what the upstream's headers said about waiting. */
-export function withRetryAfter(error: GatewayError, retryAfterMs: number | undefined): GatewayError {
+export function withRetryAfter(
+  error: GatewayError,
+  retryAfterMs: number | undefined,
+): GatewayError {
   if (retryAfterMs === undefined || error.retryAfterMs !== undefined) return error;
   return new GatewayError(error.code, error.message, {
     ...(error.path === undefined ? {} : { path: error.path }),

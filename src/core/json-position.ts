@@ -7,6 +7,8 @@ export interface TextPosition {
 
 const space = /[ \t\n\r]*/y;
 const scalar =
+  // A JSON string may not hold raw control characters, so the expression must name them.
+  // oxlint-disable-next-line no-control-regex
   /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 
 /** Line and column (from 1) of the first character that cannot stand where it stands. */
@@ -14,48 +16,63 @@ export function locateJsonError(text: string): TextPosition {
   return position(text, firstError(text));
 }
 
+type Expected = 'value' | 'key' | 'key-or-end' | 'value-or-end' | 'after';
+
 /** Walks the text with a stack of open brackets; returns the offset at which it fails. */
 function firstError(text: string): number {
-  const open: ('{' | '[')[] = [];
+  const open: string[] = [];
+  let expected: Expected = 'value';
   let at = skip(text, 0);
-  let expect: 'value' | 'key' | 'key-or-end' | 'value-or-end' | 'after' = 'value';
   while (at < text.length) {
-    const char = text[at];
-    if (expect === 'after') {
-      const innermost = open.at(-1);
-      if (innermost === undefined) return at;
-      if (char === ',') expect = innermost === '{' ? 'key' : 'value';
-      else if (char === (innermost === '{' ? '}' : ']')) open.pop();
-      else return at;
-      at = skip(text, at + 1);
-      continue;
-    }
-    if (expect.endsWith('or-end') && (char === '}' || char === ']')) {
-      if (char !== (open.pop() === '{' ? '}' : ']')) return at;
-      expect = 'after';
-      at = skip(text, at + 1);
-      continue;
-    }
-    if (expect.startsWith('key')) {
-      const end = char === '"' ? match(text, at) : at;
-      const colon = skip(text, end);
-      if (end === at || text[colon] !== ':') return end === at ? at : colon;
-      expect = 'value';
-      at = skip(text, colon + 1);
-      continue;
-    }
-    if (char === '{' || char === '[') {
-      open.push(char);
-      expect = char === '{' ? 'key-or-end' : 'value-or-end';
-      at = skip(text, at + 1);
-      continue;
-    }
-    const end = match(text, at);
-    if (end === at) return at;
-    expect = 'after';
-    at = skip(text, end);
+    const step = advance(text, at, { open, expected });
+    if (step === undefined) return at;
+    expected = step.expected;
+    at = skip(text, step.at);
   }
   return at;
+}
+
+interface Position {
+  readonly open: string[];
+  readonly expected: Expected;
+}
+
+interface Step {
+  readonly at: number;
+  readonly expected: Expected;
+}
+
+/** What may stand at `at`, and what is expected behind it; undefined when it may not stand there. */
+function advance(text: string, at: number, { open, expected }: Position): Step | undefined {
+  const char = text[at] ?? '';
+  if (char === closer(open.at(-1)) && (expected === 'after' || expected.endsWith('or-end'))) {
+    open.pop();
+    return { at: at + 1, expected: 'after' };
+  }
+  if (expected === 'after') return afterValue(char, at, open.at(-1));
+  if (expected.startsWith('key')) return afterKey(text, at);
+  if (char === '{' || char === '[') {
+    open.push(char);
+    return { at: at + 1, expected: char === '{' ? 'key-or-end' : 'value-or-end' };
+  }
+  const end = match(text, at);
+  return end === at ? undefined : { at: end, expected: 'after' };
+}
+
+function closer(bracket: string | undefined): string | undefined {
+  if (bracket === undefined) return undefined;
+  return bracket === '{' ? '}' : ']';
+}
+
+function afterValue(char: string, at: number, innermost: string | undefined): Step | undefined {
+  if (char !== ',' || innermost === undefined) return undefined;
+  return { at: at + 1, expected: innermost === '{' ? 'key' : 'value' };
+}
+
+function afterKey(text: string, at: number): Step | undefined {
+  const end = text[at] === '"' ? match(text, at) : at;
+  const colon = skip(text, end);
+  return end === at || text[colon] !== ':' ? undefined : { at: colon + 1, expected: 'value' };
 }
 
 function skip(text: string, at: number): number {

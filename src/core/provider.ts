@@ -45,8 +45,10 @@ export interface Provider {
 
 export interface Timeouts {
   readonly connectMs: number;
-  /** Until the first event or the document. */
+  /** Until the first event of a stream. */
   readonly firstEventMs: number;
+  /** Until the whole of an unstreamed answer, whose first byte often is its last. */
+  readonly documentMs: number;
   /** Between events. */
   readonly idleMs: number;
   readonly totalMs: number;

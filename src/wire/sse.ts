@@ -13,6 +13,7 @@ export const maxFrameBytes = 8 * 1024 * 1024;
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const emptyLine = Buffer.from('\n\n');
+const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 const none: readonly Frame[] = [];
 
 /** Splits one stream. Push chunks in order; `end` gives a last frame that had no blank line (F51). */
@@ -28,12 +29,8 @@ export class SseSplitter {
   /** @throws GatewayError `upstream_invalid` for a frame that is too large or not UTF-8. */
   push(chunk: Buffer): readonly Frame[] {
     if (chunk.length === 0) return none;
-    let bytes = this.#held === undefined ? chunk : Buffer.concat([this.#held, chunk]);
-    if (this.#atStart) {
-      if (bytes.length < 3 && bytes[0] === 0xef) return this.#hold(bytes, 0);
-      if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) bytes = bytes.subarray(3);
-      this.#atStart = false;
-    }
+    const bytes = this.#joined(chunk);
+    if (bytes === undefined) return none;
     if (!this.#mixedLineEnds && chunk.includes(carriageReturn)) {
       this.#mixedLineEnds = true;
       this.#searched = 0;
@@ -50,7 +47,7 @@ export class SseSplitter {
       start = end;
       searchFrom = end;
     }
-    this.#hold(start === 0 ? bytes : bytes.subarray(start), maxFrameBytes);
+    this.#hold(start === 0 ? bytes : bytes.subarray(start));
     return frames;
   }
 
@@ -61,13 +58,25 @@ export class SseSplitter {
     return rest === undefined || rest.length === 0 ? undefined : readFrame(rest);
   }
 
-  #hold(rest: Buffer, limit: number): readonly Frame[] {
-    if (limit > 0 && rest.length > limit) {
+  /** What is held and the chunk, without a byte order mark; undefined while that is undecided. */
+  #joined(chunk: Buffer): Buffer | undefined {
+    const bytes = this.#held === undefined ? chunk : Buffer.concat([this.#held, chunk]);
+    if (!this.#atStart) return bytes;
+    if (bytes.length < byteOrderMark.length && bytes[0] === byteOrderMark[0]) {
+      this.#hold(bytes);
+      return undefined;
+    }
+    this.#atStart = false;
+    const marked = bytes.subarray(0, byteOrderMark.length).equals(byteOrderMark);
+    return marked ? bytes.subarray(byteOrderMark.length) : bytes;
+  }
+
+  #hold(rest: Buffer): void {
+    if (rest.length > maxFrameBytes) {
       throw new GatewayError('upstream_invalid', 'The upstream sent an event larger than 8 MiB.');
     }
     this.#held = rest.length === 0 ? undefined : rest;
     this.#searched = Math.max(0, rest.length - 1);
-    return none;
   }
 }
 
@@ -100,7 +109,11 @@ function readFrame(bytes: Buffer): Frame {
   const length = bytes.length;
   const firstLineEnd = bytes.indexOf(lineFeed);
   if (firstLineEnd === length - 2 && isDataLine(bytes, 0) && bytes[length - 3] !== carriageReturn) {
-    return { bytes, event: undefined, data: bytes.toString('utf8', valueStart(bytes, 5), length - 2) };
+    return {
+      bytes,
+      event: undefined,
+      data: bytes.toString('utf8', valueStart(bytes, 5), length - 2),
+    };
   }
   return readLines(bytes);
 }

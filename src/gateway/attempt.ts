@@ -1,0 +1,369 @@
+/**
+ * Steps 5 and 6 for one target: send, wait for the commit point, read. Before the commit point every
+ * failure ends the attempt quietly, so that another target may be tried; behind it the consumer gets
+ * the frames as they come. Callbacks, not promises: this runs for every chunk.
+ */
+import type { StreamReader } from '../core/dialect.ts';
+import { asGatewayError, GatewayError, withRetryAfter } from '../core/errors.ts';
+import { replay, type Generation, type GenerationEvent } from '../core/generation.ts';
+import { tryParseObject } from '../core/json.ts';
+import type { JsonObject } from '../core/conversation.ts';
+import type { Target } from '../core/provider.ts';
+import type { Clock } from '../core/runtime.ts';
+import type {
+  Exchange,
+  HttpClient,
+  ResponseHeaders,
+  UpstreamHandler,
+  UpstreamRequest,
+} from '../wire/http-client.ts';
+import { readRetryAfterMs } from '../wire/retry-after.ts';
+import type { Frame } from '../core/dialect.ts';
+import { SseSplitter } from '../wire/sse.ts';
+import type { Meter } from './meter.ts';
+
+/** A frame and what it means. */
+export interface ReadFrame {
+  readonly frame: Frame;
+  readonly events: readonly GenerationEvent[];
+}
+
+/** A whole JSON answer. */
+export interface DocumentAnswer {
+  readonly kind: 'document';
+  readonly bytes: Buffer;
+  readonly body: JsonObject;
+  readonly generation: Generation;
+}
+
+/** A stream that has reached its first content; `held` is what came until then. */
+export interface StreamAnswer {
+  readonly kind: 'stream';
+  readonly held: readonly ReadFrame[];
+}
+
+export type Answer = DocumentAnswer | StreamAnswer;
+
+/** Takes a committed stream. Exactly one of `ended` and `failed` is called, last. */
+export interface StreamConsumer {
+  frames(batch: readonly ReadFrame[]): void;
+  /** The upstream closed; `events` is what its reader still had. */
+  ended(events: readonly GenerationEvent[]): void;
+  failed(error: GatewayError): void;
+}
+
+const maxErrorBytes = 64 * 1024;
+const maxDocumentBytes = 64 * 1024 * 1024;
+/** How long a usage report may come after the finish (F58). */
+const usageGraceMs = 2000;
+
+type Phase = 'waiting' | 'error-body' | 'document' | 'stream' | 'over';
+
+export interface AttemptOptions {
+  readonly target: Target;
+  readonly meter: Meter;
+  readonly clock: Clock;
+  readonly client: HttpClient;
+  /** A stream was asked for; its first event is due sooner than a whole document. */
+  readonly wantsStream: boolean;
+}
+
+/** One try at one target. */
+export class Attempt implements UpstreamHandler {
+  readonly target: Target;
+  readonly #meter: Meter;
+  readonly #clock: Clock;
+  readonly #client: HttpClient;
+  readonly #wantsStream: boolean;
+  readonly #settled = Promise.withResolvers<Answer>();
+  readonly #splitter = new SseSplitter();
+  readonly #startedAt: number;
+  #exchange: Exchange | undefined;
+  #phase: Phase = 'waiting';
+  #status = 0;
+  #headers: ResponseHeaders = {};
+  #body: Buffer[] = [];
+  #bodyLength = 0;
+  #reader: StreamReader | undefined;
+  #held: ReadFrame[] = [];
+  #heldBytes = 0;
+  #consumer: StreamConsumer | undefined;
+  #committed = false;
+  #finishReadAt: number | undefined;
+  #lastActivityAt: number;
+  /** Monotonic time of the first event, or of the document. */
+  firstEventAt: number | undefined;
+
+  constructor(options: AttemptOptions) {
+    this.target = options.target;
+    this.#meter = options.meter;
+    this.#clock = options.clock;
+    this.#client = options.client;
+    this.#wantsStream = options.wantsStream;
+    this.#startedAt = options.clock.now();
+    this.#lastActivityAt = this.#startedAt;
+  }
+
+  /** Sends the request. Resolves at the commit point; rejects with GatewayError before it. */
+  send(request: UpstreamRequest): Promise<Answer> {
+    this.#exchange = this.#client.send(request, this);
+    return this.#settled.promise;
+  }
+
+  /** Hands the committed stream over; what was held is in the StreamAnswer already. */
+  attach(consumer: StreamConsumer): void {
+    this.#consumer = consumer;
+  }
+
+  pause(): void {
+    this.#exchange?.pause();
+  }
+
+  resume(): void {
+    this.#lastActivityAt = this.#clock.now();
+    this.#exchange?.resume();
+  }
+
+  /** Ends the attempt without a word; the upstream connection is closed. */
+  abort(): void {
+    this.#phase = 'over';
+    this.#exchange?.abort();
+  }
+
+  /** Ends the attempt as failed; used for deadlines and faults of the answer. */
+  fail(error: GatewayError): void {
+    if (this.#phase === 'over') return;
+    this.#phase = 'over';
+    this.#exchange?.abort();
+    if (this.#committed) this.#consumer?.failed(error);
+    else this.#settled.reject(error);
+  }
+
+  /** Compares the attempt's clocks with the time; the sweeper calls it. */
+  check(now: number): void {
+    if (this.#phase === 'over') return;
+    const { firstEventMs, idleMs, documentMs } = this.target.timeouts;
+    if (this.#finishReadAt !== undefined && now - this.#finishReadAt > usageGraceMs) {
+      this.#exchange?.abort();
+      this.#endStream();
+    } else if (this.firstEventAt === undefined) {
+      const limit = this.#wantsStream ? firstEventMs : documentMs;
+      if (now - this.#startedAt > limit) {
+        this.fail(new GatewayError('timeout', `The model did not answer within ${limit} ms.`));
+      }
+    } else if (now - this.#lastActivityAt > idleMs) {
+      this.fail(
+        new GatewayError('timeout', `The model stopped answering for more than ${idleMs} ms.`),
+      );
+    }
+  }
+
+  /** Nothing more will come of it. */
+  get over(): boolean {
+    return this.#phase === 'over';
+  }
+
+  /** A paused upstream is not an idle one. */
+  touch(): void {
+    this.#lastActivityAt = this.#clock.now();
+  }
+
+  head(status: number, headers: ResponseHeaders): void {
+    this.#status = status;
+    this.#headers = headers;
+    if (status >= 400) {
+      this.#phase = 'error-body';
+    } else if (status !== 200) {
+      this.fail(
+        new GatewayError('upstream_invalid', `The upstream answered with status ${status}.`),
+      );
+    } else {
+      const type = headers['content-type'] ?? '';
+      if (type.includes('text/event-stream')) this.#beginStream();
+      else if (type.includes('json')) this.#phase = 'document';
+      // Any other type is looked at when its first bytes are there (F34).
+    }
+  }
+
+  data(chunk: Buffer): void {
+    try {
+      this.#read(chunk);
+    } catch (error) {
+      this.fail(asGatewayError(error));
+    }
+  }
+
+  end(): void {
+    try {
+      if (this.#phase === 'stream') this.#endStream();
+      else if (this.#phase === 'document') this.#endDocument();
+      else if (this.#phase === 'error-body') this.fail(this.#readError());
+      else this.fail(new GatewayError('upstream_invalid', 'The upstream sent an empty answer.'));
+    } catch (error) {
+      this.fail(asGatewayError(error));
+    }
+  }
+
+  failed(error: GatewayError): void {
+    if (this.#phase === 'error-body') {
+      this.fail(this.#readError());
+    } else if (this.#phase === 'stream' && this.#finishReadAt !== undefined) {
+      this.#endStream();
+    } else if (this.#committed && error.code === 'upstream_unavailable') {
+      this.fail(
+        new GatewayError('stream_interrupted', 'The upstream closed the stream before its end.', {
+          cause: error,
+        }),
+      );
+    } else {
+      this.fail(error);
+    }
+  }
+
+  #read(chunk: Buffer): void {
+    switch (this.#phase) {
+      case 'waiting':
+        if (this.#sniff(chunk)) this.#read(chunk);
+        return;
+      case 'stream':
+        this.#readStream(this.#splitter.push(chunk));
+        return;
+      case 'document':
+        this.#gather(chunk, maxDocumentBytes);
+        return;
+      case 'error-body':
+        if (this.#bodyLength < maxErrorBytes) this.#gather(chunk, Number.POSITIVE_INFINITY);
+        return;
+      case 'over':
+        return;
+      default:
+        this.#phase satisfies never;
+    }
+  }
+
+  /** Decides by the first bytes what an answer with a wrong content-type is; false = failed. */
+  #sniff(chunk: Buffer): boolean {
+    const text = chunk.toString('latin1', 0, 64).trimStart();
+    if (text.startsWith('{')) this.#phase = 'document';
+    else if (/^(data|event|id|retry|:)/.test(text)) this.#beginStream();
+    else {
+      this.fail(
+        new GatewayError('upstream_invalid', 'The upstream answered with neither JSON nor events.'),
+      );
+      return false;
+    }
+    return true;
+  }
+
+  #beginStream(): void {
+    this.#phase = 'stream';
+    const { provider, model } = this.target;
+    this.#reader = provider.dialect.streamReader(provider.traits(model));
+  }
+
+  #readStream(frames: readonly Frame[]): void {
+    const reader = this.#reader;
+    if (reader === undefined || frames.length === 0) return;
+    const now = this.#clock.now();
+    this.#lastActivityAt = now;
+    const batch: ReadFrame[] = [];
+    let content = this.#committed;
+    for (const frame of frames) {
+      const events = reader.read(frame);
+      if (events.length > 0) {
+        this.firstEventAt ??= now;
+        content = this.#observe(events, content);
+        if (this.over) return;
+      }
+      batch.push({ frame, events });
+    }
+    if (reader.finishPending) this.#finishReadAt ??= now;
+    if (this.#committed) this.#consumer?.frames(batch);
+    else this.#hold(batch, content);
+  }
+
+  /** Meters the events; an error before any content fails the attempt. True once content was seen. */
+  #observe(events: readonly GenerationEvent[], contentBefore: boolean): boolean {
+    let content = contentBefore;
+    for (const event of events) {
+      this.#meter.see(event);
+      if (event.type === 'part-start' || event.type === 'finish') content = true;
+      else if (event.type === 'error' && !content) this.fail(event.error);
+    }
+    return content;
+  }
+
+  #hold(batch: readonly ReadFrame[], content: boolean): void {
+    for (const read of batch) {
+      this.#held.push(read);
+      this.#heldBytes += read.frame.bytes.length;
+    }
+    if (content) {
+      this.#committed = true;
+      // The promise is answered a tick later: nothing may reach the consumer before what was held.
+      this.#exchange?.pause();
+      const held = this.#held;
+      this.#held = [];
+      this.#settled.resolve({ kind: 'stream', held });
+    } else if (this.#heldBytes > maxErrorBytes * 16) {
+      this.fail(new GatewayError('upstream_invalid', 'The upstream sent only empty events.'));
+    }
+  }
+
+  #endStream(): void {
+    const reader = this.#reader;
+    if (reader === undefined || this.#phase === 'over') return;
+    const last = this.#splitter.end();
+    if (last !== undefined) this.#readStream([last]);
+    if (this.over) return;
+    const events = reader.end();
+    for (const event of events) this.#meter.see(event);
+    if (!this.#committed) {
+      const error = events.find((event) => event.type === 'error');
+      this.fail(
+        error?.error ?? new GatewayError('upstream_invalid', 'The upstream sent an empty stream.'),
+      );
+      return;
+    }
+    this.#phase = 'over';
+    this.#consumer?.ended(events);
+  }
+
+  #gather(chunk: Buffer, limit: number): void {
+    this.#lastActivityAt = this.#clock.now();
+    this.#body.push(chunk);
+    this.#bodyLength += chunk.length;
+    if (this.#bodyLength > limit) {
+      this.fail(new GatewayError('upstream_invalid', 'The upstream sent an answer beyond 64 MiB.'));
+    }
+  }
+
+  #endDocument(): void {
+    const bytes =
+      this.#body.length === 1 && this.#body[0] !== undefined
+        ? this.#body[0]
+        : Buffer.concat(this.#body);
+    const body = tryParseObject(bytes.toString('utf8'));
+    if (body === undefined) {
+      this.fail(
+        new GatewayError(
+          'upstream_invalid',
+          'The upstream sent an answer that is not a JSON object.',
+        ),
+      );
+      return;
+    }
+    const { provider, model } = this.target;
+    const generation = provider.dialect.readResponse(body, provider.traits(model));
+    this.firstEventAt = this.#clock.now();
+    for (const event of replay(generation)) this.#meter.see(event);
+    this.#phase = 'over';
+    this.#settled.resolve({ kind: 'document', bytes, body, generation });
+  }
+
+  #readError(): GatewayError {
+    const body = Buffer.concat(this.#body).toString('utf8').slice(0, maxErrorBytes);
+    const error = this.target.provider.dialect.readError(this.#status, body);
+    return withRetryAfter(error, readRetryAfterMs(this.#headers, this.#clock.wall()));
+  }
+}

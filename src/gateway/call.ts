@@ -1,0 +1,38 @@
+/** One client request on its way, and what the path needs to serve it. */
+import type { ClientDialect, RequestHead } from '../core/dialect.ts';
+import type { JsonSource } from '../core/json.ts';
+import type { Route } from '../core/provider.ts';
+import type { Clock, Log, NewId } from '../core/runtime.ts';
+import type { HttpClient } from '../wire/http-client.ts';
+import type { TokenEstimator } from './token-estimator.ts';
+import type { Receipt } from './receipt.ts';
+import type { Sweeper } from './sweeper.ts';
+
+export interface Call {
+  /** The gateway's request id; also the id of the ledger row. */
+  readonly id: string;
+  readonly dialect: ClientDialect;
+  readonly source: JsonSource;
+  readonly head: RequestHead;
+  readonly route: Route;
+  /** Monotonic ms at which the request arrived. */
+  readonly startedAt: number;
+  /** Wall-clock ms of the same moment. */
+  readonly startedWall: number;
+  /** A request header of the client by its lower-case name. */
+  header(name: string): string | undefined;
+}
+
+/** Everything outside the call, injected. */
+export interface Gateway {
+  readonly client: HttpClient;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly newId: NewId;
+  /** A number in [0, 1), for jitter and weights. */
+  readonly random: () => number;
+  readonly estimator: TokenEstimator;
+  readonly sweeper: Sweeper;
+  /** Called exactly once a call, whatever became of it. */
+  settle(call: Call, receipt: Receipt): void;
+}

@@ -1,0 +1,145 @@
+/**
+ * Folds the events of one call into what was reported and what is charged. There is no other usage
+ * counter: relay and translate feed the same meter, so their receipts are equal.
+ */
+import {
+  mergeUsage,
+  totalInputTokens,
+  type GenerationEvent,
+  type Usage,
+} from '../core/generation.ts';
+import type { TokenEstimator } from './token-estimator.ts';
+import type { UsageSource } from './receipt.ts';
+
+export class Meter {
+  readonly #estimator: TokenEstimator;
+  readonly #requestBytes: number;
+  #model = '';
+  #reported: Usage | undefined;
+  #outputBytes = 0;
+  #finished = false;
+
+  constructor(estimator: TokenEstimator, requestBytes: number) {
+    this.#estimator = estimator;
+    this.#requestBytes = requestBytes;
+  }
+
+  /** A new attempt begins: what an earlier one reported belongs to nobody (L0). */
+  begin(model: string): void {
+    this.#model = model;
+    this.#reported = undefined;
+    this.#outputBytes = 0;
+    this.#finished = false;
+  }
+
+  see(event: GenerationEvent): void {
+    switch (event.type) {
+      case 'part-delta':
+        this.#outputBytes += event.delta.length;
+        return;
+      case 'part-start':
+        this.#outputBytes += textLength(event.part);
+        return;
+      case 'usage':
+        this.#reported = mergeUsage(this.#reported, sane(event.usage));
+        return;
+      case 'finish':
+        this.#finished = true;
+        return;
+      case 'start':
+      case 'part-citation':
+      case 'part-end':
+      case 'error':
+        return;
+      default:
+        event satisfies never;
+    }
+  }
+
+  get reported(): Usage | undefined {
+    return this.#reported;
+  }
+
+  get promptEstimate(): number {
+    return this.#estimator.input(this.#model, this.#requestBytes);
+  }
+
+  /** Whether the numbers are all the upstream's own. */
+  get source(): UsageSource {
+    const usage = this.#reported;
+    const complete =
+      usage !== undefined &&
+      totalInputTokens(usage) !== undefined &&
+      usage.outputTokens !== undefined;
+    return complete && this.#finished ? 'reported' : 'estimated';
+  }
+
+  /** Usage with its gaps filled by estimates: what a client is told and what is charged (F55). */
+  complete(): Usage {
+    const reported = this.#reported ?? {};
+    const counted = this.#estimator.output(this.#model, this.#outputBytes);
+    const output = reported.outputTokens ?? counted;
+    return {
+      ...reported,
+      ...(totalInputTokens(reported) === undefined
+        ? { freshInputTokens: this.promptEstimate }
+        : {}),
+      // A cut answer may have reported less than was streamed: the text counts (F57).
+      outputTokens: this.#finished ? output : Math.max(output, counted),
+    };
+  }
+
+  /** Teaches the estimator; call once, after a complete answer. */
+  learn(): void {
+    const usage = this.#reported;
+    if (usage === undefined || !this.#finished) return;
+    const input = totalInputTokens(usage);
+    if (input !== undefined) {
+      this.#estimator.learn(this.#model, 'input', { bytes: this.#requestBytes, tokens: input });
+    }
+    if (usage.outputTokens !== undefined) {
+      this.#estimator.learn(this.#model, 'output', {
+        bytes: this.#outputBytes,
+        tokens: usage.outputTokens,
+      });
+    }
+  }
+}
+
+function textLength(part: Extract<GenerationEvent, { type: 'part-start' }>['part']): number {
+  switch (part.type) {
+    case 'text':
+    case 'refusal':
+    case 'reasoning':
+      return part.text.length;
+    case 'tool-call':
+      return part.name.length + part.argumentsJson.length;
+    case 'media':
+    case 'tool-result':
+    case 'opaque':
+      return 0;
+    default:
+      return part satisfies never;
+  }
+}
+
+const countFields = [
+  'freshInputTokens',
+  'cacheReadTokens',
+  'cacheWriteTokens',
+  'cacheWriteLongTokens',
+  'outputTokens',
+  'reasoningTokens',
+] as const;
+
+/** Drops counts that cannot be (F57): negative, fractional, beyond any context. */
+function sane(usage: Usage): Usage {
+  let checked: Usage = usage;
+  for (const field of countFields) {
+    const value = usage[field];
+    if (value === undefined || (Number.isInteger(value) && value >= 0 && value <= 1e9)) continue;
+    const { [field]: _dropped, ...rest } = checked;
+    checked = rest;
+  }
+  return checked;
+}

@@ -1,0 +1,52 @@
+/** Collects a stream for a client that wants a document. */
+import { GatewayError } from '../core/errors.ts';
+import type { Collector, Generation, GenerationEvent } from '../core/generation.ts';
+import type { ReadFrame, StreamConsumer } from './attempt.ts';
+
+export interface CollectorOwner {
+  complete(generation: Generation): void;
+  failed(error: GatewayError): void;
+}
+
+export class StreamCollector implements StreamConsumer {
+  readonly #collector: Collector;
+  readonly #owner: CollectorOwner;
+  #over = false;
+
+  constructor(collector: Collector, owner: CollectorOwner) {
+    this.#collector = collector;
+    this.#owner = owner;
+  }
+
+  frames(batch: readonly ReadFrame[]): void {
+    for (const { events } of batch) this.#add(events);
+  }
+
+  ended(events: readonly GenerationEvent[]): void {
+    this.#add(events);
+    if (this.#over) return;
+    this.#over = true;
+    const generation = this.#collector.result();
+    if (generation === undefined) {
+      this.#owner.failed(
+        new GatewayError('stream_interrupted', 'The upstream closed before its end.'),
+      );
+    } else {
+      this.#owner.complete(generation);
+    }
+  }
+
+  failed(error: GatewayError): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#owner.failed(error);
+  }
+
+  #add(events: readonly GenerationEvent[]): void {
+    for (const event of events) {
+      if (this.#over) return;
+      if (event.type === 'error') this.failed(event.error);
+      else this.#collector.add(event);
+    }
+  }
+}
