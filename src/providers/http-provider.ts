@@ -1,0 +1,95 @@
+/** A provider made of a row (or of config alone): addresses, credential header, traits. */
+import type { UpstreamDialect } from '../core/dialect.ts';
+import type { Endpoint, ForwardedHeader, Provider } from '../core/provider.ts';
+import type { Secret } from '../core/secret.ts';
+import { chatTraits, messagesTraits, type UpstreamTraits } from '../core/traits.ts';
+import { anthropicMessagesUpstream } from '../dialects/anthropic-messages/upstream.ts';
+import { openaiChatUpstream } from '../dialects/openai-chat/upstream.ts';
+import type { ProviderRow } from './compatible.ts';
+
+export type HttpDialect = ProviderRow['dialect'];
+
+export interface HttpProviderOptions {
+  readonly id: string;
+  readonly dialect: HttpDialect;
+  /** With or without a trailing slash; messages addresses with or without `/v1`. */
+  readonly baseUrl: string;
+  readonly apiKey?: Secret;
+  /** Extra request headers, by name. */
+  readonly headers?: ReadonlyMap<string, string>;
+  readonly row?: ProviderRow;
+}
+
+interface DialectConventions {
+  readonly upstream: UpstreamDialect;
+  readonly traits: UpstreamTraits;
+  /** Path of the generating endpoint behind the base address. */
+  readonly generate: string;
+  readonly models: string;
+  readonly forwarded: readonly ForwardedHeader[];
+  auth(key: string): readonly [string, string];
+}
+
+const conventions: { readonly [D in HttpDialect]: DialectConventions } = {
+  'openai-chat': {
+    upstream: openaiChatUpstream,
+    traits: chatTraits,
+    generate: '/chat/completions',
+    models: '/models',
+    forwarded: [],
+    auth: (key) => ['authorization', `Bearer ${key}`],
+  },
+  'anthropic-messages': {
+    upstream: anthropicMessagesUpstream,
+    traits: messagesTraits,
+    generate: '/v1/messages',
+    models: '/v1/models?limit=1000',
+    forwarded: [{ name: 'anthropic-version', otherwise: '2023-06-01' }, { name: 'anthropic-beta' }],
+    auth: (key) => ['x-api-key', key],
+  },
+};
+
+/** @throws TypeError when `baseUrl` is not an http(s) address. */
+export function createHttpProvider(options: HttpProviderOptions): Provider {
+  const form = conventions[options.dialect];
+  const base = readBase(options);
+  const headers = [
+    'content-type',
+    'application/json',
+    'accept-encoding',
+    'identity',
+    ...(options.apiKey === undefined ? [] : form.auth(options.apiKey.reveal())),
+    ...[...(options.headers ?? [])].flat(),
+  ];
+  const endpoint = (path: string): Endpoint => ({
+    origin: base.origin,
+    path: `${base.path}${path}`,
+    headers,
+  });
+  const { row } = options;
+  return {
+    id: options.id,
+    dialect: form.upstream,
+    generate: endpoint(form.generate),
+    models: endpoint(form.models),
+    ...(options.dialect === 'anthropic-messages'
+      ? {
+          counter: { endpoint: endpoint('/v1/messages/count_tokens'), answerField: 'input_tokens' },
+        }
+      : {}),
+    ...(options.apiKey === undefined ? {} : { credential: options.apiKey }),
+    forwardedHeaders: form.forwarded,
+    traits: (model) => ({ ...form.traits, ...row?.traits, ...row?.modelTraits?.(model) }),
+  };
+}
+
+function readBase(options: HttpProviderOptions): { origin: string; path: string } {
+  const url = new URL(options.baseUrl);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw new TypeError(`${options.baseUrl} is not an http(s) address`);
+  }
+  let path = url.pathname.replace(/\/+$/, '');
+  // Messages SDKs append /v1 themselves, so both spellings of the address are in use.
+  if (options.dialect === 'anthropic-messages') path = path.replace(/\/v1$/, '');
+  return { origin: url.origin, path };
+}

@@ -1,0 +1,99 @@
+/** What models a provider lists: asked on demand, kept for a while, bounded in time and size. */
+import type { Provider } from '../core/provider.ts';
+import type { Clock, Log } from '../core/runtime.ts';
+import { isObject, tryParseObject } from '../core/json.ts';
+import type { HttpClient } from '../wire/http-client.ts';
+
+const freshForMs = 5 * 60_000;
+const retryAfterMs = 30_000;
+const askMs = 3000;
+const maxListBytes = 8 * 1024 * 1024;
+
+export interface ModelListOptions {
+  readonly client: HttpClient;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly connectMs: number;
+}
+
+interface Entry {
+  readonly names: readonly string[] | undefined;
+  readonly until: number;
+  readonly pending?: Promise<readonly string[] | undefined>;
+}
+
+export class ModelLists {
+  readonly #options: ModelListOptions;
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(options: ModelListOptions) {
+    this.#options = options;
+  }
+
+  /** The list as last known, without asking; undefined when the provider never answered. */
+  known(provider: Provider): readonly string[] | undefined {
+    return this.#entries.get(provider.id)?.names;
+  }
+
+  /** The list, asked for when it is old. Undefined when the provider does not answer. Never throws. */
+  async get(provider: Provider): Promise<readonly string[] | undefined> {
+    const { clock } = this.#options;
+    const entry = this.#entries.get(provider.id);
+    if (entry?.pending !== undefined) return entry.pending;
+    if (entry !== undefined && clock.now() < entry.until) return entry.names;
+    const pending = this.#ask(provider).then((names) => {
+      const until = clock.now() + (names === undefined ? retryAfterMs : freshForMs);
+      this.#entries.set(provider.id, { names: names ?? entry?.names, until });
+      return names ?? entry?.names;
+    });
+    this.#entries.set(provider.id, { names: entry?.names, until: 0, pending });
+    return pending;
+  }
+
+  #ask(provider: Provider): Promise<readonly string[] | undefined> {
+    const { client, log, connectMs } = this.#options;
+    return new Promise((resolve) => {
+      const pieces: Buffer[] = [];
+      let length = 0;
+      let status = 0;
+      const give = (names: readonly string[] | undefined, why?: string): void => {
+        clearTimeout(timer);
+        if (why !== undefined) log.debug('model list not read', { provider: provider.id, why });
+        resolve(names);
+      };
+      const exchange = client.send(
+        { endpoint: provider.models, method: 'GET', headers: [], connectMs },
+        {
+          head: (code) => {
+            status = code;
+          },
+          data: (chunk) => {
+            length += chunk.length;
+            if (length <= maxListBytes) pieces.push(chunk);
+          },
+          end: () => {
+            const names =
+              status === 200 ? readModelNames(Buffer.concat(pieces).toString('utf8')) : undefined;
+            give(names, names === undefined ? `status ${status}` : undefined);
+          },
+          failed: (error) => give(undefined, error.message),
+        },
+      );
+      const timer = setTimeout(() => {
+        exchange.abort();
+        give(undefined, 'no answer in time');
+      }, askMs);
+    });
+  }
+}
+
+/** Model names of a list in either dialect's shape; undefined when it is neither. */
+function readModelNames(text: string): readonly string[] | undefined {
+  const data = tryParseObject(text)?.['data'];
+  if (!Array.isArray(data)) return undefined;
+  return data.flatMap((entry) => {
+    const id = isObject(entry) ? entry['id'] : undefined;
+    // Gemini's compatible endpoint lists `models/NAME` and wants NAME.
+    return typeof id === 'string' ? [id.replace(/^models\//, '')] : [];
+  });
+}

@@ -1,0 +1,233 @@
+/**
+ * Which models can be called and who answers them: providers from the config, from the environment
+ * and from engines found on loopback ports, and the route behind each name.
+ */
+import type { Provider, Route, Target, Timeouts } from '../core/provider.ts';
+import { Secret } from '../core/secret.ts';
+import { providerRow, providerRows, type ProviderRow } from './compatible.ts';
+import { createHttpProvider, type HttpDialect } from './http-provider.ts';
+import type { ModelLists } from './model-list.ts';
+
+/** A provider as the config declares it. */
+export interface DeclaredProvider {
+  readonly id: string;
+  readonly dialect?: HttpDialect;
+  readonly baseUrl?: string;
+  readonly apiKey?: Secret;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly timeouts?: Partial<Timeouts>;
+}
+
+/** A name of the config's `models:`. */
+export interface DeclaredRoute {
+  readonly name: string;
+  readonly targets: readonly {
+    readonly provider: string;
+    readonly model: string;
+    readonly weight: number;
+  }[];
+  readonly order: 'listed' | 'weighted';
+  readonly timeouts?: Partial<Timeouts>;
+}
+
+export interface RegistryOptions {
+  readonly declared: readonly DeclaredProvider[];
+  readonly routes: readonly DeclaredRoute[];
+  readonly timeouts: Timeouts;
+  readonly env: { readonly [name: string]: string | undefined };
+  readonly lists: ModelLists;
+  /** The embedded engine and the models it holds. */
+  readonly local: { readonly provider: Provider; readonly models: readonly string[] };
+}
+
+export interface ModelListing {
+  /** The identifier that both endpoints take. */
+  readonly id: string;
+  readonly ownedBy: string;
+  readonly targets: readonly string[];
+}
+
+interface Known {
+  readonly provider: Provider;
+  readonly timeouts: Timeouts;
+  /** Only real once its address answered. */
+  readonly probed: boolean;
+}
+
+/** The name that stands for "whatever is there": the local model when nothing else is configured. */
+const defaultName = 'default';
+
+export class Registry {
+  readonly #options: RegistryOptions;
+  readonly #providers = new Map<string, Known>();
+  readonly #routes = new Map<string, Route>();
+
+  /** @throws Error with the provider's name when a declaration is incomplete. */
+  constructor(options: RegistryOptions) {
+    this.#options = options;
+    const { local, timeouts } = options;
+    this.#providers.set(local.provider.id, { provider: local.provider, timeouts, probed: false });
+    for (const declared of options.declared) this.#declare(declared);
+    for (const row of providerRows) this.#discover(row);
+    for (const route of options.routes) this.#routes.set(route.name, this.#route(route));
+  }
+
+  /** Ids of the providers that are configured or found, the embedded engine included. */
+  providerIds(): readonly string[] {
+    return [...this.#providers.values()]
+      .filter(
+        ({ provider, probed }) => !probed || this.#options.lists.known(provider) !== undefined,
+      )
+      .map(({ provider }) => provider.id);
+  }
+
+  /** Asks the engines on loopback ports whether they are there. */
+  async probe(): Promise<void> {
+    const probed = [...this.#providers.values()].filter((known) => known.probed);
+    await Promise.all(probed.map(({ provider }) => this.#options.lists.get(provider)));
+  }
+
+  /** The route of a name, as far as it is known without asking anyone. */
+  find(name: string): Route | undefined {
+    const route = this.#routes.get(name);
+    if (route !== undefined) return route;
+    const slash = name.indexOf('/');
+    if (slash > 0) {
+      const known = this.#providers.get(name.slice(0, slash));
+      const model = name.slice(slash + 1);
+      if (known !== undefined && model !== '' && this.#mayHave(known.provider, model)) {
+        return single(name, target(known, model));
+      }
+    }
+    return name === defaultName ? this.#default() : this.#bare(name);
+  }
+
+  /** The route of a name, after asking the providers for their lists if need be. */
+  async search(name: string): Promise<Route | undefined> {
+    await this.#refresh();
+    return this.find(name);
+  }
+
+  /** Everything that can be called, asked for where the lists are old. */
+  async list(): Promise<readonly ModelListing[]> {
+    await this.#refresh();
+    const listings: ModelListing[] = [...this.#routes.values()].map((route) => ({
+      id: route.name,
+      ownedBy: 'gateway',
+      targets: route.targets.map((each) => `${each.provider.id}/${each.model}`),
+    }));
+    for (const { provider } of this.#providers.values()) {
+      for (const model of this.#modelsOf(provider)) {
+        const id = `${provider.id}/${model}`;
+        if (!this.#routes.has(id)) listings.push({ id, ownedBy: provider.id, targets: [id] });
+      }
+    }
+    return listings;
+  }
+
+  #declare(declared: DeclaredProvider): void {
+    const row = providerRow(declared.id);
+    const dialect = declared.dialect ?? row?.dialect;
+    const baseUrl = declared.baseUrl ?? this.#baseUrl(row);
+    if (dialect === undefined || baseUrl === undefined) {
+      throw new Error(
+        `providers.${declared.id}: "${declared.id}" is no known vendor: dialect and base_url are needed`,
+      );
+    }
+    const apiKey = declared.apiKey ?? this.#key(row);
+    const provider = createHttpProvider({
+      id: declared.id,
+      dialect,
+      baseUrl,
+      headers: declared.headers,
+      ...(apiKey === undefined ? {} : { apiKey }),
+      ...(row === undefined ? {} : { row }),
+    });
+    const timeouts = { ...this.#options.timeouts, ...declared.timeouts };
+    this.#providers.set(declared.id, { provider, timeouts, probed: false });
+  }
+
+  /** A known vendor appears by itself when its key variable is set; an engine when it answers. */
+  #discover(row: ProviderRow): void {
+    if (this.#providers.has(row.id)) return;
+    const apiKey = this.#key(row);
+    const baseUrl = this.#baseUrl(row);
+    if (baseUrl === undefined || (apiKey === undefined && row.probed === undefined)) return;
+    const provider = createHttpProvider({
+      id: row.id,
+      dialect: row.dialect,
+      baseUrl,
+      row,
+      ...(apiKey === undefined ? {} : { apiKey }),
+    });
+    const { timeouts } = this.#options;
+    this.#providers.set(row.id, { provider, timeouts, probed: row.probed === true });
+  }
+
+  #key(row: ProviderRow | undefined): Secret | undefined {
+    const value = row?.keyVariable === undefined ? undefined : this.#options.env[row.keyVariable];
+    return value === undefined || value === '' ? undefined : new Secret(value);
+  }
+
+  #baseUrl(row: ProviderRow | undefined): string | undefined {
+    const value =
+      row?.baseUrlVariable === undefined ? undefined : this.#options.env[row.baseUrlVariable];
+    return value === undefined || value === '' ? row?.baseUrl : value;
+  }
+
+  #route(declared: DeclaredRoute): Route {
+    const targets = declared.targets.map(({ provider, model, weight }) => {
+      const known = this.#providers.get(provider);
+      if (known === undefined)
+        throw new Error(`models.${declared.name}: there is no provider "${provider}"`);
+      const timeouts = { ...known.timeouts, ...declared.timeouts };
+      return { ...target({ ...known, timeouts }, model), weight };
+    });
+    return { name: declared.name, targets, order: declared.order };
+  }
+
+  /** Only the embedded engine knows all of its models; others are asked by calling them. */
+  #mayHave(provider: Provider, model: string): boolean {
+    const { local } = this.#options;
+    return provider !== local.provider || local.models.includes(model);
+  }
+
+  #modelsOf(provider: Provider): readonly string[] {
+    const { local, lists } = this.#options;
+    return provider === local.provider ? local.models : (lists.known(provider) ?? []);
+  }
+
+  #bare(name: string): Route | undefined {
+    const owners = [...this.#providers.values()].filter(({ provider }) =>
+      this.#modelsOf(provider).includes(name),
+    );
+    const owner = owners[0];
+    return owner === undefined || owners.length > 1 ? undefined : single(name, target(owner, name));
+  }
+
+  #default(): Route | undefined {
+    const { local, timeouts } = this.#options;
+    const model = local.models[0];
+    if (this.providerIds().length > 1 || model === undefined) return undefined;
+    return single(
+      defaultName,
+      target({ provider: local.provider, timeouts, probed: false }, model),
+    );
+  }
+
+  async #refresh(): Promise<void> {
+    const { local, lists } = this.#options;
+    const remote = [...this.#providers.values()].filter(
+      ({ provider }) => provider !== local.provider,
+    );
+    await Promise.all(remote.map(({ provider }) => lists.get(provider)));
+  }
+}
+
+function target({ provider, timeouts }: Known, model: string): Target {
+  return { provider, model, weight: 1, timeouts };
+}
+
+function single(name: string, only: Target): Route {
+  return { name, targets: [only], order: 'listed' };
+}
