@@ -1,0 +1,114 @@
+/** Starts the real gateway for a test: real sockets, a directory of its own, no vendor keys. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startGateway } from '../../src/main.ts';
+import { isObject, tryParse } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/core/conversation.ts';
+
+export const clientKey = 'test-key-0123456789abcdef';
+export const adminToken = 'test-admin-0123456789abcdef';
+
+export interface TestGateway {
+  /** Without `/v1`. */
+  readonly url: string;
+  readonly adminUrl: string;
+  /** The ledger row of a call, as soon as it is written. */
+  callRow(requestId: string): Promise<JsonObject>;
+  /** The rows of all calls for a model name, once there are at least `count` of them. */
+  callRows(model: string, count: number): Promise<readonly JsonObject[]>;
+  stop(): Promise<void>;
+}
+
+/** Config as in interface.md; JSON is YAML. */
+export interface TestConfig {
+  readonly providers?: JsonObject;
+  readonly models?: JsonObject;
+  readonly limits?: JsonObject;
+}
+
+/** A config with both dialects as upstreams, at the scripted upstreams' ports. */
+export function upstreamConfig(
+  chatPort: number,
+  messagesPort: number,
+): Required<Pick<TestConfig, 'providers'>> {
+  return {
+    providers: {
+      'up-chat': {
+        dialect: 'openai-chat',
+        base_url: `http://127.0.0.1:${chatPort}/v1`,
+        api_key: 'upstream-chat-key',
+      },
+      'up-messages': {
+        dialect: 'anthropic-messages',
+        base_url: `http://127.0.0.1:${messagesPort}`,
+        api_key: 'upstream-messages-key',
+      },
+    },
+  };
+}
+
+export async function startTestGateway(config: TestConfig): Promise<TestGateway> {
+  const directory = await mkdtemp(join(tmpdir(), 'model-gateway-test-'));
+  const configFile = join(directory, 'gateway.yaml');
+  await writeFile(configFile, JSON.stringify(config));
+  const running = await startGateway({
+    flags: {
+      listen: '127.0.0.1:0',
+      'admin-listen': '127.0.0.1:0',
+      'data-dir': join(directory, 'data'),
+      config: configFile,
+      'log-level': 'silent',
+    },
+    env: { MODEL_GATEWAY_KEY: clientKey, MODEL_GATEWAY_ADMIN_TOKEN: adminToken },
+    cwd: directory,
+  });
+  const { url, adminUrl } = running;
+  const callRows = (model: string, count: number): Promise<readonly JsonObject[]> =>
+    untilRows(adminUrl, (rows) => {
+      const found = rows.filter((row) => row['model'] === model);
+      return found.length >= count ? found : undefined;
+    });
+  return {
+    url,
+    adminUrl,
+    callRows,
+    callRow: (requestId) =>
+      untilRows(adminUrl, (rows) => rows.find((row) => row['id'] === requestId)),
+    stop: async () => {
+      await running.stop();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Rows are written behind the answer: asks again until they are there. */
+async function untilRows<T>(
+  adminUrl: string,
+  pick: (rows: readonly JsonObject[]) => T | undefined,
+): Promise<T> {
+  const deadline = performance.now() + 10_000;
+  for (;;) {
+    const rows = await readRows(adminUrl);
+    const found = pick(rows);
+    if (found !== undefined) return found;
+    if (performance.now() > deadline) {
+      throw new Error(
+        `the ledger row did not appear; newest rows: ${JSON.stringify(rows.slice(0, 3))}`,
+      );
+    }
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+async function readRows(adminUrl: string): Promise<readonly JsonObject[]> {
+  const response = await fetch(`${adminUrl}/api/calls?limit=200`, {
+    headers: { authorization: `Bearer ${adminToken}` },
+  });
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`GET /api/calls: ${response.status} ${text}`);
+  const body = tryParse(text);
+  const rows = isObject(body) ? (body['calls'] ?? body['data']) : body;
+  if (!Array.isArray(rows)) throw new Error(`GET /api/calls is no list: ${text.slice(0, 200)}`);
+  return rows.filter(isObject);
+}

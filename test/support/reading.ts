@@ -1,0 +1,322 @@
+/**
+ * Reads answers of both dialects into one form that tests compare. Written against the wire
+ * documents, not with the gateway's own readers: a shared mistake would stay hidden.
+ */
+import assert from 'node:assert/strict';
+import { isObject, tryParse, tryParseObject } from '../../src/core/json.ts';
+import type { Json, JsonObject } from '../../src/core/conversation.ts';
+
+export type Dialect = 'chat' | 'messages';
+export const dialects: readonly Dialect[] = ['chat', 'messages'];
+
+export interface SeenCall {
+  readonly id: string;
+  readonly name: string;
+  /** Parsed; the text itself where it is no JSON. */
+  readonly arguments: Json;
+}
+
+export interface SeenUsage {
+  /** Neither read from nor written to a cache. */
+  readonly fresh: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  readonly output: number;
+  readonly reasoning: number;
+}
+
+/** What an answer says, whatever its dialect. */
+export interface Seen {
+  readonly model: string;
+  readonly text: string;
+  readonly reasoning: string;
+  readonly calls: readonly SeenCall[];
+  /** `stop`, `length`, `tools`, `filter`. */
+  readonly finish: string;
+  readonly usage: SeenUsage | undefined;
+}
+
+export interface SeenFrame {
+  readonly event: string | undefined;
+  readonly data: string;
+}
+
+/** The events of a stream; comments are left out. */
+export function framesOf(text: string): readonly SeenFrame[] {
+  return text
+    .split(/\r\n\r\n|\n\n|\r\r/)
+    .map((block) => {
+      const lines = block.split(/\r\n|\n|\r/);
+      const field = (name: string): readonly string[] =>
+        lines
+          .filter((line) => line.startsWith(`${name}:`))
+          .map((line) => line.slice(name.length + 1).replace(/^ /, ''));
+      return { event: field('event')[0], data: field('data').join('\n') };
+    })
+    .filter((frame) => frame.data !== '');
+}
+
+/** How a stream ends: `proper`, `error`, or `none` when nothing tells its end. */
+export function endingOf(dialect: Dialect, text: string): 'proper' | 'error' | 'none' {
+  const frames = framesOf(text);
+  const isEnd = ({ event, data }: SeenFrame): boolean =>
+    dialect === 'chat' ? data === '[DONE]' : event === 'message_stop';
+  const isError = ({ event, data }: SeenFrame): boolean =>
+    dialect === 'chat' ? isObject(tryParseObject(data)?.['error']) : event === 'error';
+  const endings = frames.filter((frame) => isEnd(frame) || isError(frame));
+  assert.ok(endings.length <= 1, `more than one ending: ${JSON.stringify(endings)}`);
+  const ending = endings[0];
+  if (ending === undefined) return 'none';
+  assert.equal(frames.at(-1), ending, `something follows the ending: ${text.slice(-300)}`);
+  return isEnd(ending) ? 'proper' : 'error';
+}
+
+/** The error object of the stream's last frame. */
+export function streamError(text: string): JsonObject {
+  return objectAt(tryParseObject(framesOf(text).at(-1)?.data ?? '') ?? {}, 'error');
+}
+
+export function objectAt(value: JsonObject, key: string): JsonObject {
+  const found = value[key];
+  return isObject(found) ? found : {};
+}
+
+export function listAt(value: JsonObject, key: string): readonly JsonObject[] {
+  const found = value[key];
+  return Array.isArray(found) ? found.filter(isObject) : [];
+}
+
+export function textAt(value: JsonObject, key: string): string {
+  const found = value[key];
+  return typeof found === 'string' ? found : '';
+}
+
+export function numberAt(value: JsonObject, key: string): number {
+  const found = value[key];
+  return typeof found === 'number' ? found : 0;
+}
+
+function parsed(text: string): Json {
+  return tryParse(text === '' ? '{}' : text) ?? text;
+}
+
+const finishNames: { readonly [word: string]: string } = {
+  stop: 'stop',
+  end_turn: 'stop',
+  stop_sequence: 'stop',
+  length: 'length',
+  max_tokens: 'length',
+  tool_calls: 'tools',
+  tool_use: 'tools',
+  content_filter: 'filter',
+  refusal: 'filter',
+};
+
+function finishName(word: string): string {
+  return finishNames[word] ?? word;
+}
+
+export function chatUsageOf(usage: JsonObject): SeenUsage {
+  const prompt = objectAt(usage, 'prompt_tokens_details');
+  const cacheRead = numberAt(prompt, 'cached_tokens');
+  const cacheWrite = numberAt(prompt, 'cache_write_tokens');
+  return {
+    fresh: numberAt(usage, 'prompt_tokens') - cacheRead - cacheWrite,
+    cacheRead,
+    cacheWrite,
+    output: numberAt(usage, 'completion_tokens'),
+    reasoning: numberAt(objectAt(usage, 'completion_tokens_details'), 'reasoning_tokens'),
+  };
+}
+
+export function messagesUsageOf(usage: JsonObject): SeenUsage {
+  return {
+    fresh: numberAt(usage, 'input_tokens'),
+    cacheRead: numberAt(usage, 'cache_read_input_tokens'),
+    cacheWrite: numberAt(usage, 'cache_creation_input_tokens'),
+    output: numberAt(usage, 'output_tokens'),
+    reasoning: numberAt(objectAt(usage, 'output_tokens_details'), 'thinking_tokens'),
+  };
+}
+
+/** Reads a chat.completion or a message. */
+export function readDocument(dialect: Dialect, body: JsonObject): Seen {
+  return dialect === 'chat' ? readChatDocument(body) : readMessagesDocument(body);
+}
+
+function readChatDocument(body: JsonObject): Seen {
+  const choice = listAt(body, 'choices')[0] ?? {};
+  const message = objectAt(choice, 'message');
+  const content = message['content'];
+  return {
+    model: textAt(body, 'model'),
+    text: typeof content === 'string' ? content : partTexts(content, 'text'),
+    reasoning:
+      textAt(message, 'reasoning_content') ||
+      textAt(message, 'reasoning') ||
+      partTexts(content, 'thinking'),
+    calls: listAt(message, 'tool_calls').map((call) => ({
+      id: textAt(call, 'id'),
+      name: textAt(objectAt(call, 'function'), 'name'),
+      arguments: parsed(textAt(objectAt(call, 'function'), 'arguments')),
+    })),
+    finish: finishName(textAt(choice, 'finish_reason')),
+    usage: isObject(body['usage']) ? chatUsageOf(body['usage']) : undefined,
+  };
+}
+
+/** Texts of content parts of one kind; Mistral nests the text parts of its thinking. */
+function partTexts(content: Json | undefined, type: string): string {
+  if (!Array.isArray(content)) return '';
+  return content
+    .filter(isObject)
+    .filter((part) => part['type'] === type)
+    .map((part) => {
+      const value = part[type];
+      return typeof value === 'string' ? value : partTexts(value, 'text');
+    })
+    .join('');
+}
+
+function readMessagesDocument(body: JsonObject): Seen {
+  const blocks = listAt(body, 'content');
+  const texts = (type: string, key: string): string =>
+    blocks
+      .filter((block) => block['type'] === type)
+      .map((block) => textAt(block, key))
+      .join('');
+  return {
+    model: textAt(body, 'model'),
+    text: texts('text', 'text'),
+    reasoning: texts('thinking', 'thinking'),
+    calls: blocks
+      .filter((block) => block['type'] === 'tool_use')
+      .map((block) => ({
+        id: textAt(block, 'id'),
+        name: textAt(block, 'name'),
+        arguments: block['input'] ?? {},
+      })),
+    finish: finishName(textAt(body, 'stop_reason')),
+    usage: isObject(body['usage']) ? messagesUsageOf(body['usage']) : undefined,
+  };
+}
+
+/** Folds a whole stream into what it says. */
+export function readStream(dialect: Dialect, text: string): Seen {
+  const frames = framesOf(text);
+  return dialect === 'chat' ? foldChat(frames) : foldMessages(frames);
+}
+
+interface OpenCall {
+  id: string;
+  name: string;
+  text: string;
+}
+
+function foldChat(frames: readonly SeenFrame[]): Seen {
+  const calls: OpenCall[] = [];
+  let [model, text, reasoning, finish] = ['', '', '', ''];
+  let usage: SeenUsage | undefined;
+  for (const frame of frames) {
+    const chunk = tryParseObject(frame.data);
+    if (chunk === undefined) continue;
+    model ||= textAt(chunk, 'model');
+    if (isObject(chunk['usage'])) usage = chatUsageOf(chunk['usage']);
+    const choice = listAt(chunk, 'choices')[0];
+    if (choice === undefined || numberAt(choice, 'index') !== 0) continue;
+    const delta = objectAt(choice, 'delta');
+    const content = delta['content'];
+    text += typeof content === 'string' ? content : partTexts(content, 'text');
+    reasoning +=
+      textAt(delta, 'reasoning_content') ||
+      textAt(delta, 'reasoning') ||
+      partTexts(content, 'thinking');
+    finish ||= textAt(choice, 'finish_reason');
+    for (const part of listAt(delta, 'tool_calls')) foldChatCall(calls, part);
+  }
+  return {
+    model,
+    text,
+    reasoning,
+    calls: calls.map(({ id, name, text: json }) => ({ id, name, arguments: parsed(json) })),
+    finish: finishName(finish),
+    usage,
+  };
+}
+
+function foldChatCall(calls: OpenCall[], part: JsonObject): void {
+  const index = numberAt(part, 'index');
+  const call = (calls[index] ??= { id: '', name: '', text: '' });
+  const fn = objectAt(part, 'function');
+  call.id ||= textAt(part, 'id');
+  call.name ||= textAt(fn, 'name');
+  call.text += textAt(fn, 'arguments');
+}
+
+function foldMessages(frames: readonly SeenFrame[]): Seen {
+  const blocks: JsonObject[] = [];
+  const inputs: string[] = [];
+  let model = '';
+  let stop: Json | undefined;
+  let usage: JsonObject | undefined;
+  for (const { data } of frames) {
+    const event = tryParseObject(data) ?? {};
+    const index = numberAt(event, 'index');
+    switch (event['type']) {
+      case 'message_start':
+        model = textAt(objectAt(event, 'message'), 'model');
+        usage = objectAt(objectAt(event, 'message'), 'usage');
+        break;
+      case 'content_block_start':
+        blocks[index] = objectAt(event, 'content_block');
+        break;
+      case 'content_block_delta':
+        foldBlockDelta(blocks, inputs, index, objectAt(event, 'delta'));
+        break;
+      case 'message_delta':
+        stop = objectAt(event, 'delta')['stop_reason'] ?? stop;
+        usage = { ...usage, ...withoutNulls(objectAt(event, 'usage')) };
+        break;
+      default:
+        break;
+    }
+  }
+  const content = blocks.map((block, index) => {
+    const input = inputs[index];
+    return input === undefined ? block : { ...block, input: parsed(input) };
+  });
+  return readMessagesDocument({
+    model,
+    content,
+    stop_reason: stop ?? null,
+    ...(usage === undefined ? {} : { usage }),
+  });
+}
+
+function foldBlockDelta(
+  blocks: JsonObject[],
+  inputs: string[],
+  index: number,
+  delta: JsonObject,
+): void {
+  const block = blocks[index] ?? {};
+  switch (delta['type']) {
+    case 'text_delta':
+      blocks[index] = { ...block, text: textAt(block, 'text') + textAt(delta, 'text') };
+      return;
+    case 'thinking_delta':
+      blocks[index] = { ...block, thinking: textAt(block, 'thinking') + textAt(delta, 'thinking') };
+      return;
+    case 'signature_delta':
+      blocks[index] = { ...block, signature: textAt(delta, 'signature') };
+      return;
+    case 'input_json_delta':
+      inputs[index] = (inputs[index] ?? '') + textAt(delta, 'partial_json');
+      return;
+    default:
+  }
+}
+
+function withoutNulls(value: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== null));
+}
