@@ -8,6 +8,12 @@ import type { TokenEstimator } from './token-estimator.ts';
 import type { Receipt } from './receipt.ts';
 import type { Sweeper } from './sweeper.ts';
 
+/** The key behind a call. */
+export interface Caller {
+  readonly keyId: string;
+  readonly team?: string;
+}
+
 export interface Call {
   /** The gateway's request id; also the id of the ledger row. */
   readonly id: string;
@@ -15,6 +21,8 @@ export interface Call {
   readonly source: JsonSource;
   readonly head: RequestHead;
   readonly route: Route;
+  /** Whose call it is. */
+  readonly caller: Caller;
   /** Monotonic ms at which the request arrived. */
   readonly startedAt: number;
   /** Wall-clock ms of the same moment. */

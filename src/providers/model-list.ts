@@ -3,11 +3,11 @@ import type { Provider } from '../core/provider.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import { isObject, tryParseObject } from '../core/json.ts';
 import type { HttpClient } from '../wire/http-client.ts';
+import { requestWhole } from '../wire/whole-answer.ts';
 
 const freshForMs = 5 * 60_000;
 const retryAfterMs = 30_000;
-const askMs = 3000;
-const maxListBytes = 8 * 1024 * 1024;
+const limits = { timeoutMs: 3000, maxBytes: 8 * 1024 * 1024 } as const;
 
 export interface ModelListOptions {
   readonly client: HttpClient;
@@ -50,40 +50,21 @@ export class ModelLists {
     return pending;
   }
 
-  #ask(provider: Provider): Promise<readonly string[] | undefined> {
+  async #ask(provider: Provider): Promise<readonly string[] | undefined> {
     const { client, log, connectMs } = this.#options;
-    return new Promise((resolve) => {
-      const pieces: Buffer[] = [];
-      let length = 0;
-      let status = 0;
-      const give = (names: readonly string[] | undefined, why?: string): void => {
-        clearTimeout(timer);
-        if (why !== undefined) log.debug('model list not read', { provider: provider.id, why });
-        resolve(names);
-      };
-      const exchange = client.send(
-        { endpoint: provider.models, method: 'GET', headers: [], connectMs },
-        {
-          head: (code) => {
-            status = code;
-          },
-          data: (chunk) => {
-            length += chunk.length;
-            if (length <= maxListBytes) pieces.push(chunk);
-          },
-          end: () => {
-            const names =
-              status === 200 ? readModelNames(Buffer.concat(pieces).toString('utf8')) : undefined;
-            give(names, names === undefined ? `status ${status}` : undefined);
-          },
-          failed: (error) => give(undefined, error.message),
-        },
-      );
-      const timer = setTimeout(() => {
-        exchange.abort();
-        give(undefined, 'no answer in time');
-      }, askMs);
-    });
+    const request = { endpoint: provider.models, method: 'GET', headers: [], connectMs } as const;
+    try {
+      const answer = await requestWhole(client, request, limits);
+      const names = answer.status === 200 ? readModelNames(answer.body) : undefined;
+      if (names === undefined) {
+        log.debug('model list not read', { provider: provider.id, status: answer.status });
+      }
+      return names;
+    } catch (error) {
+      const why = error instanceof Error ? error.message : 'unknown';
+      log.debug('model list not read', { provider: provider.id, why });
+      return undefined;
+    }
   }
 }
 

@@ -1,0 +1,329 @@
+/**
+ * The endpoints that clients call: accept → read head → admit, then the gateway's path. Everything
+ * under /v1 needs a key; nothing else tells more than that a gateway is here.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ClientDialect } from '../core/dialect.ts';
+import { asGatewayError, GatewayError } from '../core/errors.ts';
+import { parseBody, type JsonSource } from '../core/json.ts';
+import { NoteList } from '../core/notes.ts';
+import type { Route } from '../core/provider.ts';
+import { readCountRequest } from '../dialects/anthropic-messages/count.ts';
+import type { Gateway } from '../gateway/call.ts';
+import { countTokens } from '../gateway/count-tokens.ts';
+import { handleCall } from '../gateway/handle.ts';
+import type { ModelListing, Registry } from '../providers/registry.ts';
+import type { CallRow } from '../store/store.ts';
+import type { Principal } from '../access/principal.ts';
+import { checkBodyHeaders, readBody } from './body.ts';
+import { checkRequestHead } from './hygiene.ts';
+import { modelEntry, modelList } from './models.ts';
+import { readPath, speaksMessages, type RequestPath } from './paths.ts';
+import { refuse } from './refuse.ts';
+import { ResponseSink, sendJson } from './send.ts';
+
+export interface DataPlaneOptions {
+  readonly gateway: Gateway;
+  readonly dialects: { readonly chat: ClientDialect; readonly messages: ClientDialect };
+  readonly authenticate: (
+    authorization: string | undefined,
+    apiKey: string | undefined,
+  ) => Principal;
+  /** The current one: a reload replaces it. */
+  readonly registry: () => Registry;
+  readonly bodyLimitBytes: () => number;
+  /** Why no traffic should come now, or undefined when ready. */
+  readonly notReady: () => string | undefined;
+  /** Records a call that was refused before it reached the gateway's path (F8). */
+  readonly record: (row: CallRow) => void;
+  readonly version: string;
+}
+
+/** One request as the handlers see it. */
+interface Visit extends RequestPath {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly requestId: string;
+  /** Dialect of errors. */
+  readonly dialect: ClientDialect;
+  readonly startedAt: number;
+  readonly startedWall: number;
+}
+
+const countPath = '/v1/messages/count_tokens';
+const modelsPath = '/v1/models';
+const maxNameLength = 256;
+
+export class DataPlane {
+  readonly #options: DataPlaneOptions;
+  readonly #generating: ReadonlyMap<string, ClientDialect>;
+
+  constructor(options: DataPlaneOptions) {
+    this.#options = options;
+    const { chat, messages } = options.dialects;
+    this.#generating = new Map(
+      [chat, messages].flatMap((dialect) => dialect.paths.map((path) => [path, dialect] as const)),
+    );
+  }
+
+  /** Handles one request; never throws. */
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { gateway } = this.#options;
+    const { path, query } = readPath(request.url ?? '');
+    const visit: Visit = {
+      request,
+      response,
+      path,
+      query,
+      requestId: gateway.newId('req_'),
+      dialect: this.#errorDialect(request, path, query),
+      startedAt: gateway.clock.now(),
+      startedWall: gateway.clock.wall(),
+    };
+    try {
+      checkRequestHead(request);
+      await this.#route(visit);
+    } catch (error) {
+      this.#refuse(visit, asGatewayError(error));
+    }
+  }
+
+  async #route(visit: Visit): Promise<void> {
+    const { path } = visit;
+    const dialect = this.#generating.get(path);
+    if (dialect !== undefined) return this.#generate(visit, dialect);
+    if (!path.startsWith('/v1/')) return this.#open(visit);
+    const principal = this.#authenticate(visit);
+    if (path === countPath) return this.#count(visit, principal);
+    if (path === modelsPath || path.startsWith(`${modelsPath}/`))
+      return this.#models(visit, principal);
+    throw notFound(path);
+  }
+
+  /** Probes and the greeting: the only paths without a key. */
+  #open({ request, response, path }: Visit): void {
+    const reading = request.method === 'GET' || request.method === 'HEAD';
+    if (!['/', '/healthz', '/readyz'].includes(path)) throw notFound(path);
+    if (!reading) throw methodNotAllowed('GET, HEAD');
+    if (path === '/') {
+      sendJson(response, {
+        status: 200,
+        body: {
+          name: 'model-gateway',
+          version: this.#options.version,
+          endpoints: ['/v1/chat/completions', '/v1/messages'],
+        },
+      });
+    } else if (path === '/healthz') {
+      sendJson(response, { status: 200, body: { status: 'ok' } });
+    } else {
+      const why = this.#options.notReady();
+      const body = why === undefined ? { status: 'ready' } : { status: 'not ready', why };
+      sendJson(response, { status: why === undefined ? 200 : 503, body });
+    }
+  }
+
+  async #generate(visit: Visit, dialect: ClientDialect): Promise<void> {
+    const { gateway } = this.#options;
+    const principal = this.#authenticate(visit);
+    let model = '';
+    let stream = false;
+    try {
+      const source = await this.#readBody(visit, { principal, dialect, scope: dialect.scope });
+      const head = dialect.readHead(source.value);
+      ({ model, stream } = head);
+      const route = await this.#findRoute(principal, head.model);
+      const { request, response, requestId, startedAt, startedWall } = visit;
+      const caller = {
+        keyId: principal.keyId,
+        ...(principal.team === undefined ? {} : { team: principal.team }),
+      };
+      const header = (name: string): string | undefined => headerValue(request, name);
+      const call = {
+        id: requestId,
+        dialect,
+        source,
+        head,
+        route,
+        caller,
+        startedAt,
+        startedWall,
+        header,
+      };
+      await handleCall(gateway, call, new ResponseSink(response));
+    } catch (error) {
+      const refusal = asGatewayError(error);
+      const status = this.#refuse(visit, refusal);
+      this.#options.record({
+        id: visit.requestId,
+        startedAt: visit.startedWall,
+        keyId: principal.keyId,
+        endpoint: dialect.id,
+        model: model.slice(0, maxNameLength),
+        stream,
+        outcome: refusal.code === 'canceled' ? 'canceled' : 'failed',
+        ...(status === undefined ? {} : { status }),
+        error: refusal.code,
+        attempts: 0,
+        charged: {},
+        usageSource: 'reported',
+        totalMs: gateway.clock.now() - visit.startedAt,
+      });
+    }
+  }
+
+  async #count(visit: Visit, principal: Principal): Promise<void> {
+    const { gateway } = this.#options;
+    const dialect = this.#options.dialects.messages;
+    const source = await this.#readBody(visit, { principal, dialect, scope: 'count_tokens' });
+    const model = source.value['model'];
+    if (typeof model !== 'string' || model === '')
+      throw new GatewayError('invalid_request', 'Field required', { path: ['model'] });
+    const route = await this.#findRoute(principal, model);
+    const target = route.targets[0];
+    if (target === undefined) throw unknownModel(model);
+    const notes = new NoteList();
+    const conversation = readCountRequest(source.value, notes);
+    const header = (name: string): string | undefined => headerValue(visit.request, name);
+    const count = await countTokens(gateway, {
+      target,
+      source,
+      dialect: dialect.id,
+      conversation,
+      notes,
+      header,
+    });
+    sendJson(visit.response, {
+      status: 200,
+      body: { input_tokens: count.tokens },
+      headers: [...idHeaders(visit.requestId), 'x-gateway-usage', count.source],
+    });
+  }
+
+  async #models(visit: Visit, principal: Principal): Promise<void> {
+    if (visit.request.method !== 'GET') throw methodNotAllowed('GET');
+    requireScope(principal, 'models');
+    const all = await this.#options.registry().list();
+    const allowed = all.filter((listing: ModelListing) => principal.allowsModel(listing.id));
+    const headers = idHeaders(visit.requestId);
+    if (visit.path === modelsPath) {
+      sendJson(visit.response, { status: 200, body: modelList(allowed), headers });
+      return;
+    }
+    const id = decodeName(visit.path.slice(modelsPath.length + 1));
+    const listing = allowed.find((each) => each.id === id);
+    if (listing === undefined) throw unknownModel(id);
+    sendJson(visit.response, { status: 200, body: modelEntry(listing), headers });
+  }
+
+  async #readBody(
+    { request, response }: Visit,
+    need: {
+      readonly principal: Principal;
+      readonly dialect: ClientDialect;
+      readonly scope: string;
+    },
+  ): Promise<JsonSource> {
+    if (request.method !== 'POST') throw methodNotAllowed('POST');
+    requireScope(need.principal, need.scope);
+    const limit = this.#options.bodyLimitBytes();
+    checkBodyHeaders(request, limit);
+    if (request.headers.expect !== undefined) response.writeContinue();
+    return parseBody(await readBody(request, limit), need.dialect.ownedKeys);
+  }
+
+  /** One answer for unknown and out of scope: a key cannot find out what else there is (E6). */
+  async #findRoute(principal: Principal, model: string): Promise<Route> {
+    if (!principal.allowsModel(model)) throw unknownModel(model);
+    const registry = this.#options.registry();
+    const route = registry.find(model) ?? (await registry.search(model));
+    if (route === undefined) throw unknownModel(model);
+    return route;
+  }
+
+  #authenticate({ request }: Visit): Principal {
+    return this.#options.authenticate(
+      request.headers.authorization,
+      headerValue(request, 'x-api-key'),
+    );
+  }
+
+  #errorDialect(request: IncomingMessage, path: string, query: string): ClientDialect {
+    const { chat, messages } = this.#options.dialects;
+    const own = this.#generating.get(path);
+    if (own !== undefined) return own;
+    return path.startsWith('/v1/messages') || speaksMessages(request.headers, query)
+      ? messages
+      : chat;
+  }
+
+  /** Sends the error unless the answer has begun; the status, if one was sent. */
+  #refuse(visit: Visit, error: GatewayError): number | undefined {
+    const { request, response, requestId, dialect } = visit;
+    const { random, log } = this.#options.gateway;
+    if (error.code === 'internal') {
+      const cause =
+        error.cause instanceof Error
+          ? (error.cause.stack ?? error.cause.message)
+          : String(error.cause);
+      log.error('request failed', { id: requestId, cause });
+    }
+    if (response.headersSent || error.code === 'canceled') {
+      response.destroy();
+      return undefined;
+    }
+    const headers =
+      error.code === 'method_not_allowed' && error.reason !== undefined
+        ? ['allow', error.reason]
+        : [];
+    return refuse(request, response, { error, dialect, requestId, random, headers });
+  }
+}
+
+function requireScope(principal: Principal, scope: string): void {
+  if (principal.allowsEndpoint(scope)) return;
+  throw new GatewayError('forbidden', 'This key may not use this endpoint.');
+}
+
+function headerValue(request: IncomingMessage, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value.join(',') : value;
+}
+
+function idHeaders(requestId: string): readonly string[] {
+  return ['x-request-id', requestId, 'request-id', requestId];
+}
+
+function decodeName(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function unknownModel(model: string): GatewayError {
+  const shown = model.length > maxNameLength ? `${model.slice(0, maxNameLength)}…` : model;
+  return new GatewayError(
+    'model_not_found',
+    `The model "${shown}" does not exist or this key may not use it.`,
+    {
+      path: ['model'],
+    },
+  );
+}
+
+function notFound(path: string): GatewayError {
+  const shown = path.length > maxNameLength ? `${path.slice(0, maxNameLength)}…` : path;
+  return new GatewayError(
+    'route_not_found',
+    `There is no endpoint ${shown}. The base address ends in /v1; see POST /v1/chat/completions and POST /v1/messages.`,
+  );
+}
+
+/** `reason` carries the value of the `allow` header. */
+function methodNotAllowed(allow: string): GatewayError {
+  return new GatewayError('method_not_allowed', `This endpoint takes ${allow} only.`, {
+    reason: allow,
+  });
+}

@@ -1,0 +1,80 @@
+/** The HTTP server of the data plane: limits of the connection, and refusals Node makes by itself. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { sendJson } from './send.ts';
+
+export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** A server that is not listening yet. */
+export function createDataServer(handle: RequestHandler): Server {
+  const server = createServer({
+    maxHeaderSize: 16 * 1024,
+    headersTimeout: 10_000,
+    requestTimeout: 300_000,
+    connectionsCheckingInterval: 2000,
+    // Longer than the usual 60 s of balancers, so that they close first.
+    keepAliveTimeout: 75_000,
+    noDelay: true,
+  });
+  server.on('request', handle);
+  // The handler sends `100 Continue` itself once the key and the headers are good (B21).
+  server.on('checkContinue', handle);
+  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+    sendJson(response, { status: 417, body: plainError('This expectation cannot be met.') });
+  });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    refuseRaw(error, socket);
+  });
+  // A client that half-closes has left; answers to nobody are not paid for (F75).
+  server.on('connection', (socket: Socket) => {
+    socket.on('end', () => socket.destroy());
+  });
+  return server;
+}
+
+/** Starts listening; resolves with the address as `http://HOST:PORT`. */
+export function listen(server: Server, address: { host: string; port: number }): Promise<string> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host: address.host, port: address.port, backlog: 1024 }, () => {
+      server.off('error', reject);
+      const bound = server.address();
+      resolve(isAddress(bound) ? `http://${hostPort(bound)}` : '');
+    });
+  });
+}
+
+function isAddress(bound: AddressInfo | string | null): bound is AddressInfo {
+  return typeof bound === 'object' && bound !== null;
+}
+
+function hostPort({ address, family, port }: AddressInfo): string {
+  return family === 'IPv6' ? `[${address}]:${port}` : `${address}:${port}`;
+}
+
+const statusOf: { readonly [code: string]: string } = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+};
+
+/** Requests that Node could not parse: a JSON body instead of its empty one. */
+function refuseRaw(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  const status = statusOf[error.code ?? ''] ?? '400 Bad Request';
+  const body = JSON.stringify(plainError('The request is not valid HTTP or was not sent in time.'));
+  socket.end(
+    `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+}
+
+/** Both dialects' readers find their fields in it: the dialect is not known at this point. */
+function plainError(message: string): object {
+  return {
+    type: 'error',
+    error: { type: 'invalid_request_error', message, param: null, code: null },
+    request_id: null,
+  };
+}

@@ -1,0 +1,63 @@
+/** Refusals made before a call exists: in the caller's dialect, with the body that was not read. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ClientDialect } from '../core/dialect.ts';
+import type { GatewayError } from '../core/errors.ts';
+import { retryHeaders } from '../gateway/answer-headers.ts';
+
+/** How long an unread body is read and thrown away, so that the client sees the answer first. */
+const lingerMs = 2000;
+
+export interface Refusal {
+  readonly error: GatewayError;
+  readonly dialect: ClientDialect;
+  readonly requestId: string;
+  readonly random: () => number;
+  readonly headers?: readonly string[];
+}
+
+/** Answers with the error; closes the connection when the body was not read (E2). Returns the status. */
+export function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  refusal: Refusal,
+): number {
+  const { error, dialect, requestId } = refusal;
+  const written = dialect.writeError(error, requestId);
+  const bytes = Buffer.from(request.method === 'HEAD' ? '' : JSON.stringify(written.body));
+  const unread = !request.complete && hasBody(request);
+  response.writeHead(written.status, [
+    'x-request-id',
+    requestId,
+    'request-id',
+    requestId,
+    ...retryHeaders(error, refusal.random),
+    ...(refusal.headers ?? []),
+    ...(unread ? ['connection', 'close'] : []),
+    'content-type',
+    'application/json',
+    'content-length',
+    String(bytes.length),
+  ]);
+  if (!unread) {
+    response.end(bytes);
+    return written.status;
+  }
+  // Closing with unread bytes in the socket would reset it and may destroy the answer on its way.
+  response.write(bytes);
+  const finish = (): void => {
+    clearTimeout(timer);
+    response.end();
+  };
+  const timer = setTimeout(finish, lingerMs);
+  request.once('end', finish);
+  request.once('close', finish);
+  request.resume();
+  return written.status;
+}
+
+function hasBody(request: IncomingMessage): boolean {
+  return (
+    request.headers['transfer-encoding'] !== undefined ||
+    Number(request.headers['content-length'] ?? 0) > 0
+  );
+}

@@ -1,0 +1,59 @@
+/** The client's socket as the gateway writes to it: one head, back-pressure, and who hung up. */
+import type { ServerResponse } from 'node:http';
+import type { ClientObserver, ClientSink } from '../gateway/client-sink.ts';
+
+export class ResponseSink implements ClientSink {
+  readonly #response: ServerResponse;
+  #ended = false;
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+  }
+
+  start(status: number, headers: readonly string[]): void {
+    if (this.#response.headersSent || this.#response.destroyed) return;
+    this.#response.writeHead(status, [...headers]);
+  }
+
+  write(bytes: Buffer | string): boolean {
+    if (this.#ended || this.#response.destroyed) return true;
+    return this.#response.write(bytes);
+  }
+
+  end(bytes?: Buffer | string): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    if (bytes === undefined || bytes.length === 0) this.#response.end();
+    else this.#response.end(bytes);
+  }
+
+  cut(): void {
+    this.#ended = true;
+    this.#response.destroy();
+  }
+
+  observe(observer: ClientObserver): void {
+    this.#response.on('close', () => {
+      // A client that closes right behind the ending has the whole answer (F74).
+      if (!this.#ended) observer.left();
+    });
+    this.#response.on('drain', () => observer.drained());
+    this.#response.on('error', () => this.#response.destroy());
+  }
+}
+
+/** Sends a whole JSON body with flat extra headers. */
+export function sendJson(
+  response: ServerResponse,
+  answer: { readonly status: number; readonly body: unknown; readonly headers?: readonly string[] },
+): void {
+  const bytes = Buffer.from(JSON.stringify(answer.body));
+  response.writeHead(answer.status, [
+    ...(answer.headers ?? []),
+    'content-type',
+    'application/json',
+    'content-length',
+    String(bytes.length),
+  ]);
+  response.end(bytes);
+}

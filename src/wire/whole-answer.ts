@@ -1,0 +1,54 @@
+/** A small request whose whole answer is wanted at once: model lists, token counters, health. */
+import { GatewayError } from '../core/errors.ts';
+import type { HttpClient, ResponseHeaders, UpstreamRequest } from './http-client.ts';
+
+export interface WholeAnswer {
+  readonly status: number;
+  readonly headers: ResponseHeaders;
+  readonly body: string;
+}
+
+export interface WholeAnswerLimits {
+  /** Until the last byte. */
+  readonly timeoutMs: number;
+  readonly maxBytes: number;
+}
+
+/** @throws GatewayError `upstream_unavailable`, `timeout` or `upstream_invalid`. */
+export function requestWhole(
+  client: HttpClient,
+  request: UpstreamRequest,
+  limits: WholeAnswerLimits,
+): Promise<WholeAnswer> {
+  return new Promise((resolve, reject) => {
+    const pieces: Buffer[] = [];
+    let length = 0;
+    let status = 0;
+    let headers: ResponseHeaders = {};
+    const fail = (error: GatewayError): void => {
+      clearTimeout(timer);
+      exchange.abort();
+      reject(error);
+    };
+    const exchange = client.send(request, {
+      head: (code, received) => {
+        status = code;
+        headers = received;
+      },
+      data: (chunk) => {
+        length += chunk.length;
+        if (length <= limits.maxBytes) pieces.push(chunk);
+        else fail(new GatewayError('upstream_invalid', 'The answer is too large.'));
+      },
+      end: () => {
+        clearTimeout(timer);
+        resolve({ status, headers, body: Buffer.concat(pieces).toString('utf8') });
+      },
+      failed: fail,
+    });
+    const timer = setTimeout(
+      () => fail(new GatewayError('timeout', 'The upstream did not answer in time.')),
+      limits.timeoutMs,
+    );
+  });
+}
