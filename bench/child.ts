@@ -1,0 +1,85 @@
+/** Processes that the bench starts: pinned to a core, and stopped by their id, whatever happens. */
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
+import { once } from 'node:events';
+
+/** Cores: what is measured has the first to itself; whatever makes the load shares the second. */
+export const subjectCore = 0;
+export const loadCore = 1;
+
+const running = new Set<ChildProcess>();
+
+export interface StartOptions {
+  /** Absent: any core. */
+  readonly core?: number;
+  readonly stdio: StdioOptions;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+}
+
+/** Starts a program. `taskset` replaces itself by it, so the child's id is the program's. */
+export function startProcess(command: readonly string[], options: StartOptions): ChildProcess {
+  const [program = '', ...args] =
+    options.core === undefined ? command : ['taskset', '-c', String(options.core), ...command];
+  const child = spawn(program, args, {
+    stdio: options.stdio,
+    ...(options.env === undefined ? {} : { env: options.env }),
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+  });
+  running.add(child);
+  child.on('exit', () => running.delete(child));
+  child.on('error', () => running.delete(child));
+  return child;
+}
+
+/** SIGTERM, and after `graceMs` SIGKILL. */
+export async function stopProcess(child: ChildProcess, graceMs = 5000): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+  const gone = once(child, 'exit');
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), graceMs);
+  await gone;
+  clearTimeout(timer);
+}
+
+/** For the way out after an error or Ctrl-C. Not SIGKILL: nginx's worker would outlive its master. */
+export function stopAll(): void {
+  for (const child of running) child.kill('SIGTERM');
+}
+
+/** A child of the bench that answers each message with one message. */
+export interface Helper {
+  readonly pid: number;
+  /** Sends a message and waits for its answer. */
+  ask(message: object): Promise<unknown>;
+  /** Waits for a message that it sends unasked. */
+  next(): Promise<unknown>;
+  stop(): Promise<void>;
+}
+
+/** Starts one of the bench's own modules on the load core. */
+export function startHelper(file: string): Helper {
+  const child = startProcess([process.execPath, '--disable-warning=ExperimentalWarning', file], {
+    core: loadCore,
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  const next = (): Promise<unknown> => {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const ended = (): void => reject(new Error(`${file} ended before it answered`));
+    child.once('exit', ended);
+    child.once('message', (message) => {
+      child.off('exit', ended);
+      resolve(message);
+    });
+    return promise;
+  };
+  return {
+    pid: child.pid ?? 0,
+    next,
+    ask: (message) => {
+      const answer = next();
+      child.send(message);
+      return answer;
+    },
+    stop: () => stopProcess(child),
+  };
+}

@@ -1,0 +1,113 @@
+/** The gateway as it is started for real: keys, ledger on disk, the log as it is by default. */
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  openSync,
+  closeSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { startProcess, stopProcess, subjectCore } from './child.ts';
+import { tryParseObject } from '../src/core/json.ts';
+import type { RunningSubject, Subject } from './subject.ts';
+
+const root = join(import.meta.dirname, '..');
+const entry = join(root, 'src', 'main.ts');
+export const gatewayKey = 'bench-key-0123456789abcdefghijkl';
+const startLimitMs = 20_000;
+
+/** The subject, or why there is none. */
+export function findGateway(): Subject | { readonly missing: string } {
+  if (!existsSync(entry)) return { missing: 'src/main.ts is not there' };
+  const version = tryParseObject(readFileSync(join(root, 'package.json'), 'utf8'))?.version;
+  return {
+    name: 'gateway',
+    version: typeof version === 'string' ? version : '',
+    key: gatewayKey,
+    models: { 'openai-chat': 'mock/m', 'anthropic-messages': 'mock-messages/m' },
+    translates: true,
+    warmUp: 'long',
+    start: (mockPort) => startGateway(mockPort, subjectCore),
+  };
+}
+
+/**
+ * Starts the gateway on free ports with an empty data directory.
+ * @throws Error with the end of what it wrote to stderr when it does not come up.
+ */
+export async function startGateway(mockPort: number, core?: number): Promise<RunningSubject> {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-gateway-'));
+  const config = join(folder, 'gateway.yaml');
+  const log = join(folder, 'stderr.log');
+  writeFileSync(config, configuration(mockPort));
+  const errors = openSync(log, 'w');
+  const child = startProcess(
+    [
+      process.execPath,
+      '--disable-warning=ExperimentalWarning',
+      entry,
+      'start',
+      ...options(folder, config),
+    ],
+    {
+      ...(core === undefined ? {} : { core }),
+      stdio: ['ignore', 'pipe', errors],
+      // Nothing of the caller's environment: a vendor's key in it would add providers and probes.
+      env: {
+        PATH: process.env.PATH ?? '',
+        HOME: folder,
+        MODEL_GATEWAY_KEY: gatewayKey,
+        MODEL_GATEWAY_ADMIN_TOKEN: 'bench-admin-0123456789abcdefghij',
+      },
+    },
+  );
+  closeSync(errors);
+  const stop = async (): Promise<void> => {
+    await stopProcess(child);
+    rmSync(folder, { recursive: true, force: true });
+  };
+  const { promise, resolve } = Promise.withResolvers<number | undefined>();
+  const timer = setTimeout(resolve, startLimitMs, undefined);
+  child.on('exit', () => resolve(undefined));
+  if (child.stdout !== null) {
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const port = /^listening http:\/\/[^ ]*:(\d+)/.exec(line)?.[1];
+      if (port !== undefined) resolve(Number(port));
+    });
+  }
+  const port = await promise;
+  clearTimeout(timer);
+  if (port === undefined) {
+    const tail = readFileSync(log, 'utf8').slice(-2000);
+    await stop();
+    throw new Error(`the gateway did not start:\n${tail}`);
+  }
+  return { port, stop, ...(child.pid === undefined ? {} : { pid: child.pid }) };
+}
+
+function options(folder: string, config: string): string[] {
+  const flags = {
+    listen: '127.0.0.1:0',
+    'admin-listen': '127.0.0.1:0',
+    'data-dir': join(folder, 'data'),
+    config,
+  };
+  return Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]);
+}
+
+function configuration(mockPort: number): string {
+  return `providers:
+  mock:
+    dialect: openai-chat
+    base_url: http://127.0.0.1:${mockPort}/v1
+    api_key: bench
+  mock-messages:
+    dialect: anthropic-messages
+    base_url: http://127.0.0.1:${mockPort}
+    api_key: bench
+`;
+}

@@ -1,0 +1,150 @@
+/**
+ * `npm run bench`: measures the gateway beside nginx and writes RESULTS.md. The method is in README.md.
+ * Exits with 1 when a measurement failed: such a run has no result.
+ */
+import { writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { parseArgs } from 'node:util';
+import { doubts, Results } from './analysis.ts';
+import { stopAll, loadCore } from './child.ts';
+import { findGateway } from './gateway.ts';
+import { inspectMachine, pinMyself } from './machine.ts';
+import { measureOne, startRig, subjectsOf, type MeasureOptions, type Sample } from './measure.ts';
+import { findNginx } from './nginx.ts';
+import { renderReport, type ReportInput } from './report.ts';
+import { installedMb, measureStart } from './startup.ts';
+import type { Subject } from './subject.ts';
+import { defaultChunksPerSecond, workloads, type Workload } from './workloads.ts';
+
+const usage = `Usage: npm run bench -- [options]
+  --quick             about 2 minutes: 2 rounds, short windows, a colder gateway
+  --rounds N          rounds (3; with --quick 2)
+  --only ID[,ID…]     only these workloads: ${workloads.map(({ id }) => id).join(', ')}, start
+  --chunk-rate N      chunks a second of each stream (${defaultChunksPerSecond})
+  --seconds N         length of each measured window
+  --out FILE          where to write (bench/RESULTS.md)
+`;
+
+const full = { warmMs: 1000, longWarmMs: 4000, measureMs: 4000, settleMs: 1000 };
+const quick = { warmMs: 500, longWarmMs: 1500, measureMs: 1500, settleMs: 700 };
+const startTimesOf = { full: 5, quick: 3 };
+
+const { values: flags } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    rounds: { type: 'string' },
+    only: { type: 'string' },
+    'chunk-rate': { type: 'string' },
+    seconds: { type: 'string' },
+    out: { type: 'string', default: join(import.meta.dirname, 'RESULTS.md') },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+function positive(text: string | undefined, otherwise: number): number {
+  const value = text === undefined ? otherwise : Number(text);
+  if (!(value > 0)) throw new Error(`not a positive number: ${text}`);
+  return value;
+}
+
+function say(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+async function measureRounds(
+  rounds: number,
+  chosen: readonly Workload[],
+  subjects: readonly Subject[],
+  options: MeasureOptions,
+): Promise<Results> {
+  const samples: Sample[] = [];
+  for (let round = 1; round <= rounds; round++) {
+    const rig = await startRig();
+    for (const workload of chosen) {
+      for (const subject of subjectsOf(workload, subjects)) {
+        const measurement = await measureOne(rig, workload, subject, options);
+        samples.push({ round, workload: workload.id, subject: subject.name, measurement });
+        const trouble = measurement.failures > 0 ? `: FAILED, ${measurement.reasons[0]}` : '';
+        say(`round ${round}/${rounds}  ${workload.id}  ${subject.name}${trouble}`);
+      }
+    }
+    await rig.stop();
+  }
+  return new Results(samples);
+}
+
+async function measureStarts(times: number): Promise<ReportInput['starts']> {
+  const rig = await startRig();
+  try {
+    await rig.mock.ask({ kind: 'unary' });
+    const starts = [];
+    for (const model of ['mock/m', 'local/tiny']) {
+      say(`start to first answer  ${model}`);
+      starts.push({ model, times: await measureStart(model, rig.mockPort, times) });
+    }
+    return starts;
+  } finally {
+    await rig.stop();
+  }
+}
+
+async function main(): Promise<void> {
+  if (flags.help) {
+    process.stdout.write(usage);
+    return;
+  }
+  const wanted = flags.only?.split(',');
+  const chosen = workloads.filter(({ id }) => wanted?.includes(id) ?? true);
+  const machine = await inspectMachine();
+  for (const warning of machine.warnings) say(`warning: ${warning}`);
+  pinMyself(loadCore);
+  const found = { nginx: findNginx(), gateway: findGateway() };
+  const subjects: Subject[] = [];
+  const missing: string[] = [];
+  for (const [name, subject] of Object.entries(found)) {
+    if ('missing' in subject) missing.push(`${name} (${subject.missing})`);
+    else subjects.push(subject);
+  }
+  for (const line of missing) say(`left out: ${line}`);
+  const defaults = flags.quick ? quick : full;
+  const durations = {
+    ...defaults,
+    measureMs: positive(flags.seconds, defaults.measureMs / 1000) * 1000,
+  };
+  const rounds = positive(flags.rounds, flags.quick ? 2 : 3);
+  const chunksPerSecond = positive(flags['chunk-rate'], defaultChunksPerSecond);
+
+  const results = await measureRounds(rounds, chosen, subjects, { durations, chunksPerSecond });
+  const wantsStart = (wanted?.includes('start') ?? true) && !('missing' in found.gateway);
+  const starts = wantsStart
+    ? await measureStarts(startTimesOf[flags.quick ? 'quick' : 'full'])
+    : [];
+  for (const { model, times } of starts) {
+    if ('missing' in times) missing.push(`start with ${model} (${times.missing})`);
+  }
+  const report = renderReport({
+    command: `npm run bench${flags.quick ? ' -- --quick' : ''}`,
+    method: `${rounds} rounds, windows of ${durations.measureMs / 1000} s after a warm-up of ${durations.longWarmMs / 1000} s (nginx ${durations.warmMs / 1000} s), streams paced at ${chunksPerSecond} chunks a second`,
+    date: new Date(),
+    machine: machine.description,
+    commit: machine.commit,
+    subjects,
+    missing,
+    warnings: [...machine.warnings, ...doubts(results, chosen, chunksPerSecond)],
+    workloads: chosen,
+    results,
+    starts,
+    installMb: installedMb(),
+  });
+  writeFileSync(flags.out, report);
+  process.stdout.write(`${report}\n`);
+  say(`written to ${relative(process.cwd(), flags.out)}`);
+  if (results.failed().length > 0) process.exitCode = 1;
+}
+
+process.on('SIGINT', () => {
+  stopAll();
+  process.exit(130);
+});
+process.on('exit', stopAll);
+await main();

@@ -1,0 +1,145 @@
+/** Carries out the rounds: every workload, each time on a fresh process of each subject, in turn. */
+import { join } from 'node:path';
+import { startHelper, type Helper } from './child.ts';
+import { isMeasurement, isPort, type Measurement, type MockPlan, type Order } from './protocol.ts';
+import { direct, type RunningSubject, type Subject } from './subject.ts';
+import type { Workload } from './workloads.ts';
+
+export interface Durations {
+  /** Warm-up for native code, and for what compiles as it runs. */
+  readonly warmMs: number;
+  readonly longWarmMs: number;
+  readonly measureMs: number;
+  /** Before memory is read. */
+  readonly settleMs: number;
+}
+
+export interface Sample {
+  readonly round: number;
+  readonly workload: string;
+  readonly subject: string;
+  readonly measurement: Measurement;
+}
+
+export interface MeasureOptions {
+  readonly durations: Durations;
+  readonly chunksPerSecond: number;
+}
+
+/** The load generator and the mock upstream of one round, on the load core. */
+export interface Rig {
+  readonly load: Helper;
+  readonly mock: Helper;
+  readonly mockPort: number;
+  stop(): Promise<void>;
+}
+
+export async function startRig(): Promise<Rig> {
+  const mock = startHelper(join(import.meta.dirname, 'mock.ts'));
+  const message = await mock.next();
+  if (!isPort(message)) throw new Error('the mock upstream did not say its port');
+  const load = startHelper(join(import.meta.dirname, 'load.ts'));
+  return {
+    load,
+    mock,
+    mockPort: message.port,
+    stop: async () => {
+      await Promise.all([load.stop(), mock.stop()]);
+    },
+  };
+}
+
+/** Who takes part in a workload, in the order of measurement. */
+export function subjectsOf(workload: Workload, subjects: readonly Subject[]): readonly Subject[] {
+  const able = subjects.filter(
+    (subject) => workload.client === workload.upstream || subject.translates,
+  );
+  return workload.alsoDirect ? [direct, ...able] : able;
+}
+
+/** One measurement of one subject. A subject that does not start is a failed measurement. */
+export async function measureOne(
+  rig: Rig,
+  workload: Workload,
+  subject: Subject,
+  options: MeasureOptions,
+): Promise<Measurement> {
+  await rig.mock.ask(planOf(workload, options.chunksPerSecond));
+  let running: RunningSubject;
+  try {
+    running = await subject.start(rig.mockPort);
+  } catch (error) {
+    return failed(error);
+  }
+  try {
+    const measurement = await rig.load.ask(orderOf(rig, workload, subject, running, options));
+    return isMeasurement(measurement) ? measurement : failed('no measurement came back');
+  } finally {
+    await running.stop();
+  }
+}
+
+function planOf(workload: Workload, chunksPerSecond: number): MockPlan {
+  if (workload.kind === 'memory') return { kind: 'stream', chunks: 100_000, chunksPerSecond: 1 };
+  return workload.body.kind === 'stream'
+    ? { kind: 'stream', chunks: workload.body.chunks, chunksPerSecond }
+    : { kind: 'unary' };
+}
+
+function orderOf(
+  rig: Rig,
+  workload: Workload,
+  subject: Subject,
+  running: RunningSubject,
+  { durations }: MeasureOptions,
+): Order {
+  const target = {
+    port: running.port,
+    dialect: workload.client,
+    model: subject.models[workload.upstream],
+    key: subject.key,
+    mockPid: rig.mock.pid,
+    ...(running.pid === undefined ? {} : { pid: running.pid }),
+  };
+  const times = {
+    warmMs: subject.warmUp === 'long' ? durations.longWarmMs : durations.warmMs,
+    measureMs: durations.measureMs,
+  };
+  switch (workload.kind) {
+    case 'cpu':
+      return {
+        kind: 'closed',
+        target,
+        body: workload.body,
+        connections: workload.connections,
+        ...times,
+      };
+    case 'latency':
+      return {
+        kind: 'paced',
+        target,
+        body: workload.body,
+        perSecond: workload.perSecond,
+        ...times,
+      };
+    case 'memory':
+      return { kind: 'hold', target, streams: workload.streams, settleMs: durations.settleMs };
+    default:
+      return workload satisfies never;
+  }
+}
+
+function failed(reason: unknown): Measurement {
+  return {
+    wallMs: 0,
+    requests: 0,
+    chunks: 0,
+    subjectUs: 0,
+    loadUs: 0,
+    mockUs: 0,
+    foreignUs: 0,
+    stealUs: 0,
+    failures: 1,
+    reasons: [String(reason)],
+  };
+}

@@ -1,0 +1,177 @@
+/**
+ * The mock upstream: a child process that answers `POST /v1/chat/completions` and `/v1/messages` with
+ * hand-built HTTP/1.1 on raw sockets, so that it costs a fraction of what is measured. It answers as
+ * the last plan from its parent says. Streams are paced: at most one chunk a stream a millisecond, the
+ * phases of the streams spread evenly, one write per chunk, as a vendor's stream arrives.
+ */
+import { createServer, type Socket } from 'node:net';
+import { pathOf, streamFrames, unaryAnswer } from './bodies.ts';
+import { isPlan, type Dialect, type MockPlan } from './protocol.ts';
+
+const headEnd = Buffer.from('\r\n\r\n');
+const dialects: readonly Dialect[] = ['openai-chat', 'anthropic-messages'];
+
+/** Spreads the phases of streams evenly over the interval, whatever their number. */
+const goldenRatio = 0.618_033_988_749;
+
+let plan: MockPlan = { kind: 'unary' };
+let opened = 0;
+let ticker: NodeJS.Timeout | undefined;
+const streams = new Set<PacedStream>();
+
+const unaryBytes: Record<Dialect, Buffer> = {
+  'openai-chat': whole(unaryAnswer('openai-chat')),
+  'anthropic-messages': whole(unaryAnswer('anthropic-messages')),
+};
+
+interface StreamBytes {
+  readonly opening: Buffer;
+  readonly contents: readonly Buffer[];
+  readonly closing: Buffer;
+}
+
+let streamBytes: Record<Dialect, StreamBytes> = framesOf(0);
+
+/** One open answer. */
+interface PacedStream {
+  readonly socket: Socket;
+  readonly bytes: StreamBytes;
+  readonly chunks: number;
+  readonly intervalMs: number;
+  dueAt: number;
+  sent: number;
+}
+
+const server = createServer({ noDelay: true }, (socket) => {
+  const requests = new RequestReader();
+  socket.on('data', (bytes: Buffer) => {
+    const outcome = requests.push(bytes);
+    if (outcome === 'incomplete') return;
+    answer(socket, outcome);
+  });
+  const forget = (): void => {
+    for (const stream of streams) if (stream.socket === socket) streams.delete(stream);
+  };
+  socket.on('error', forget);
+  socket.on('close', forget);
+});
+
+/** Reads one request after the other; nobody pipelines towards an upstream. */
+class RequestReader {
+  private head = '';
+  private kept: Buffer | undefined;
+  private missing = 0;
+  private asksStream = false;
+
+  push(received: Buffer): Request | 'incomplete' {
+    let bytes = received;
+    if (this.missing === 0) {
+      if (this.kept !== undefined) bytes = Buffer.concat([this.kept, received]);
+      const end = bytes.indexOf(headEnd);
+      this.kept = end === -1 ? bytes : undefined;
+      if (end === -1) return 'incomplete';
+      this.head = bytes.toString('latin1', 0, end);
+      const length = /\r\ncontent-length: ?(\d+)/i.exec(this.head)?.[1];
+      if (length === undefined) return { fault: 'the request has no content-length' };
+      this.missing = Number(length);
+      this.asksStream = false;
+      bytes = bytes.subarray(end + 4);
+    }
+    if (plan.kind === 'stream')
+      this.asksStream ||= /"stream": ?true/.test(bytes.toString('latin1'));
+    this.missing -= bytes.length;
+    return this.missing > 0 ? 'incomplete' : this.request();
+  }
+
+  private request(): Request {
+    const dialect = dialects.find((dialect) => this.head.startsWith(`POST ${pathOf(dialect)} `));
+    if (dialect === undefined) return { fault: `unknown path: ${this.head.split('\r\n', 1)[0]}` };
+    return plan.kind === 'stream' && !this.asksStream
+      ? { fault: 'a stream is planned and "stream": true was not asked' }
+      : { dialect };
+  }
+}
+
+type Request = { readonly dialect: Dialect } | { readonly fault: string };
+
+function answer(socket: Socket, request: Request): void {
+  if ('fault' in request) {
+    const body = JSON.stringify({ error: { type: 'mock', message: request.fault } });
+    socket.end(
+      `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
+    );
+    return;
+  }
+  if (plan.kind === 'unary') {
+    socket.write(unaryBytes[request.dialect]);
+    return;
+  }
+  const bytes = streamBytes[request.dialect];
+  const intervalMs = 1000 / plan.chunksPerSecond;
+  opened += 1;
+  const phase = (opened * goldenRatio) % 1;
+  const dueAt = performance.now() + 1 + phase * intervalMs;
+  socket.write(bytes.opening);
+  streams.add({ socket, bytes, chunks: plan.chunks, intervalMs, dueAt, sent: 0 });
+}
+
+function pace(): void {
+  const now = performance.now();
+  for (const stream of streams) {
+    if (stream.dueAt > now) continue;
+    if (stream.sent === stream.chunks) {
+      streams.delete(stream);
+      stream.socket.write(stream.bytes.closing);
+      continue;
+    }
+    const content = stream.bytes.contents[stream.sent % stream.bytes.contents.length];
+    if (content !== undefined) stream.socket.write(content);
+    stream.sent += 1;
+    // When late, the schedule moves: two chunks in one read would cost half and flatter the result.
+    stream.dueAt = Math.max(stream.dueAt + stream.intervalMs, now + stream.intervalMs / 2);
+  }
+}
+
+function whole(body: string): Buffer {
+  return Buffer.from(
+    `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-request-id: req_bench\r\n\r\n${body}`,
+  );
+}
+
+function framesOf(chunks: number): Record<Dialect, StreamBytes> {
+  const build = (dialect: Dialect): StreamBytes => {
+    const frames = streamFrames(dialect, chunks);
+    const head =
+      'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\nx-request-id: req_bench\r\ntransfer-encoding: chunked\r\n\r\n';
+    return {
+      opening: Buffer.from(head + frames.opening.map(chunked).join('')),
+      contents: frames.contents.map((frame) => Buffer.from(chunked(frame))),
+      closing: Buffer.from(`${frames.closing.map(chunked).join('')}0\r\n\r\n`),
+    };
+  };
+  return {
+    'openai-chat': build('openai-chat'),
+    'anthropic-messages': build('anthropic-messages'),
+  };
+}
+
+function chunked(frame: string): string {
+  return `${Buffer.byteLength(frame).toString(16)}\r\n${frame}\r\n`;
+}
+
+process.on('message', (message: unknown) => {
+  if (!isPlan(message)) return;
+  plan = message;
+  clearInterval(ticker);
+  if (plan.kind === 'stream') {
+    streamBytes = framesOf(plan.chunks);
+    ticker = setInterval(pace, 1);
+  }
+  for (const stream of streams) stream.socket.destroy();
+  process.send?.({ kind: 'ready' });
+});
+process.on('disconnect', () => process.exit(0));
+server.listen(0, '127.0.0.1', 4096, () => {
+  const address = server.address();
+  if (typeof address === 'object' && address !== null) process.send?.({ port: address.port });
+});

@@ -1,0 +1,149 @@
+/** nginx as the floor: one worker, keep-alive to the upstream, no buffering of answers, no log. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startProcess, stopProcess, subjectCore } from './child.ts';
+import type { RunningSubject, Subject } from './subject.ts';
+
+const policyFile = '/usr/sbin/policy-rc.d';
+
+/** The subject, or why there is none. Installs Debian's package where it may. */
+export function findNginx(): Subject | { readonly missing: string } {
+  let binary = locate();
+  if (binary === undefined) {
+    const refusal = install();
+    if (refusal !== undefined) return { missing: refusal };
+    binary = locate();
+    if (binary === undefined) return { missing: 'the package was installed without a binary' };
+  }
+  const program = binary;
+  return {
+    name: 'nginx',
+    version: spawnSync(program, ['-v'], { encoding: 'utf8' }).stderr.replace(/.*\//s, '').trim(),
+    key: 'bench',
+    models: { 'openai-chat': 'm', 'anthropic-messages': 'm' },
+    translates: false,
+    warmUp: 'short',
+    start: (mockPort) => startNginx(program, mockPort),
+  };
+}
+
+function locate(): string | undefined {
+  const folders = [...(process.env.PATH ?? '').split(':'), '/usr/sbin', '/usr/local/sbin'];
+  return folders.map((folder) => join(folder, 'nginx')).find((path) => existsSync(path));
+}
+
+/** Why it could not be installed; undefined when it was. */
+function install(): string | undefined {
+  if (process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) {
+    return 'no nginx on the PATH, and only root on Debian can install it here';
+  }
+  process.stderr.write('installing nginx from the packages of Debian\n');
+  // Debian starts a service as it installs it; this file is its own way to forbid that.
+  const forbids = !existsSync(policyFile);
+  if (forbids) writeFileSync(policyFile, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
+  try {
+    const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+    const apt = (...args: string[]): string | undefined => {
+      const run = spawnSync('apt-get', args, { encoding: 'utf8', env: environment });
+      return run.status === 0 ? undefined : (run.stderr.trim().split('\n').at(-1) ?? 'failed');
+    };
+    const wanted = ['install', '-y', '--no-install-recommends', 'nginx'];
+    if (apt(...wanted) === undefined) return undefined;
+    const refusal = apt('update') ?? apt(...wanted);
+    return refusal === undefined ? undefined : `apt-get could not install nginx: ${refusal}`;
+  } finally {
+    if (forbids) rmSync(policyFile, { force: true });
+  }
+}
+
+async function startNginx(program: string, mockPort: number): Promise<RunningSubject> {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-nginx-'));
+  const port = await freePort();
+  const file = join(folder, 'nginx.conf');
+  writeFileSync(file, configuration(folder, port, mockPort));
+  const child = startProcess([program, '-p', folder, '-e', 'stderr', '-c', file], {
+    core: subjectCore,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const stop = async (): Promise<void> => {
+    await stopProcess(child);
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    await untilListening(port);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { port, stop, ...(child.pid === undefined ? {} : { pid: child.pid }) };
+}
+
+function configuration(folder: string, port: number, mockPort: number): string {
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    .map((name) => `  ${name}_temp_path ${folder}/${name};`)
+    .join('\n');
+  return `${process.getuid?.() === 0 ? 'user root;' : ''}
+daemon off;
+worker_processes 1;
+worker_rlimit_nofile 20000;
+pid ${folder}/nginx.pid;
+error_log stderr error;
+events { worker_connections 8192; }
+http {
+  access_log off;
+${temporary}
+  client_max_body_size 64m;
+  client_body_buffer_size 1m;
+  keepalive_requests 100000000;
+  upstream mock {
+    server 127.0.0.1:${mockPort};
+    keepalive 1024;
+    keepalive_requests 100000000;
+  }
+  server {
+    listen 127.0.0.1:${port} backlog=4096;
+    location / {
+      proxy_pass http://mock;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_buffering off;
+    }
+  }
+}
+`;
+}
+
+/** nginx cannot tell which port it got for 0. */
+async function freePort(): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const server = createServer();
+  server.listen(0, '127.0.0.1', () => {
+    const address = server.address();
+    server.close(() => {
+      if (typeof address === 'object' && address !== null) resolve(address.port);
+      else reject(new Error('no free port'));
+    });
+  });
+  return promise;
+}
+
+async function untilListening(port: number): Promise<void> {
+  for (let tries = 0; tries < 200; tries++) {
+    if (await accepts(port)) return;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  throw new Error('nginx did not start');
+}
+
+function accepts(port: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const socket = connect(port, '127.0.0.1', () => {
+    socket.destroy();
+    resolve(true);
+  });
+  socket.on('error', () => resolve(false));
+  return promise;
+}

@@ -1,0 +1,92 @@
+/** Messages between the bench and its two pinned children, the load generator and the mock upstream. */
+
+export type Dialect = 'openai-chat' | 'anthropic-messages';
+
+/** Where the load goes and whose CPU time is counted. */
+export interface Target {
+  readonly port: number;
+  readonly dialect: Dialect;
+  readonly model: string;
+  readonly key: string;
+  /** The measured process; its descendants count too. Absent when the load goes to the mock itself. */
+  readonly pid?: number;
+  readonly mockPid: number;
+}
+
+/** How the mock upstream answers. */
+export type MockPlan =
+  | { readonly kind: 'unary' }
+  | { readonly kind: 'stream'; readonly chunks: number; readonly chunksPerSecond: number };
+
+/**
+ * One measurement.
+ * - `closed`: `connections` callers, each sends again as soon as it has its answer.
+ * - `paced`: a fixed schedule; latency counts from the scheduled time, so a stall is not left out.
+ * - `hold`: opens `streams` and keeps them open while memory is read.
+ */
+export type Order = { readonly target: Target } & (
+  | {
+      readonly kind: 'closed';
+      readonly connections: number;
+      readonly body: Body;
+      readonly warmMs: number;
+      readonly measureMs: number;
+    }
+  | {
+      readonly kind: 'paced';
+      readonly perSecond: number;
+      readonly body: Body;
+      readonly warmMs: number;
+      readonly measureMs: number;
+    }
+  | { readonly kind: 'hold'; readonly streams: number; readonly settleMs: number }
+);
+
+/** What is asked: a document of about `bytes`, or a stream that must have `chunks` content chunks. */
+export type Body =
+  | { readonly kind: 'unary'; readonly bytes: number }
+  | { readonly kind: 'stream'; readonly chunks: number };
+
+/** CPU times in µs within the window of `wallMs`; `requests` and `chunks` were received within it. */
+export interface Measurement {
+  readonly wallMs: number;
+  readonly requests: number;
+  readonly chunks: number;
+  readonly subjectUs: number;
+  readonly loadUs: number;
+  readonly mockUs: number;
+  /** CPU time of every other process of the machine, and time taken by the hypervisor. */
+  readonly foreignUs: number;
+  readonly stealUs: number;
+  readonly failures: number;
+  /** The first few reasons. */
+  readonly reasons: readonly string[];
+  readonly p50Ms?: number;
+  readonly p99Ms?: number;
+  /** KB of resident memory for each held stream, and before the first of them. */
+  readonly kbPerStream?: number;
+  readonly idleKb?: number;
+}
+
+/** The children are started by the bench itself: telling the message's kind is check enough. */
+export function isOrder(value: unknown): value is Order {
+  return hasKind(value, ['closed', 'paced', 'hold']);
+}
+
+export function isPlan(value: unknown): value is MockPlan {
+  return hasKind(value, ['unary', 'stream']);
+}
+
+export function isMeasurement(value: unknown): value is Measurement {
+  return typeof value === 'object' && value !== null && 'failures' in value;
+}
+
+export function isPort(value: unknown): value is { readonly port: number } {
+  return typeof value === 'object' && value !== null && 'port' in value;
+}
+
+function hasKind(value: unknown, kinds: readonly unknown[]): boolean {
+  return (
+    typeof value === 'object' && value !== null && 'kind' in value && kinds.includes(value.kind)
+  );
+}

@@ -1,0 +1,36 @@
+/** What can be measured: something that stands between the load generator and the mock upstream. */
+
+export interface RunningSubject {
+  readonly port: number;
+  /** Absent for the direct way: no process stands between. */
+  readonly pid?: number;
+  stop(): Promise<void>;
+}
+
+export interface Subject {
+  readonly name: string;
+  readonly version: string;
+  /** The key it wants, and the name of the mock's model behind an upstream of that dialect. */
+  readonly key: string;
+  readonly models: { readonly 'openai-chat': string; readonly 'anthropic-messages': string };
+  /** True when it answers clients of one dialect from an upstream of the other. */
+  readonly translates: boolean;
+  /** `long` for what is compiled while it runs, `short` for native code. */
+  readonly warmUp: 'short' | 'long';
+  /** A fresh process, pinned to the subject core. */
+  start(mockPort: number): Promise<RunningSubject>;
+}
+
+/**
+ * The load goes straight to the mock: the capacity of both, and the latency that is not the subject's.
+ * It comes first in a workload and warms the two for those that follow, hence the long warm-up.
+ */
+export const direct: Subject = {
+  name: 'direct',
+  version: '',
+  key: 'bench',
+  models: { 'openai-chat': 'm', 'anthropic-messages': 'm' },
+  translates: false,
+  warmUp: 'long',
+  start: (mockPort) => Promise.resolve({ port: mockPort, stop: () => Promise.resolve() }),
+};

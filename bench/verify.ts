@@ -1,0 +1,62 @@
+/** Is this answer whole and right? A measurement with a wrong answer in it is not a result. */
+import type { JsonObject } from '../src/core/conversation.ts';
+import { isObject, tryParseObject } from '../src/core/json.ts';
+import { chunkMark, promptTokens, unaryTokens } from './bodies.ts';
+import type { Dialect } from './protocol.ts';
+
+/** What is wrong with a whole answer; undefined when nothing is. */
+export function faultOfUnary(dialect: Dialect, text: string): string | undefined {
+  const body = tryParseObject(text);
+  if (body === undefined) return 'the answer is not a JSON object';
+  return faultOfUsage(dialect, body.usage, unaryTokens);
+}
+
+/** What is wrong with the payload of a stream of `chunks` content chunks; undefined when nothing is. */
+export function faultOfStream(dialect: Dialect, text: string, chunks: number): string | undefined {
+  const marks = text.split(chunkMark).length - 1;
+  if (marks !== chunks) return `${marks} content chunks instead of ${chunks}`;
+  const frames = text.split('\n\n').filter((frame) => frame.trim() !== '');
+  const data = frames.flatMap(dataOf);
+  return dialect === 'openai-chat' ? faultOfChat(data, chunks) : faultOfMessages(data, chunks);
+}
+
+function dataOf(frame: string): string[] {
+  const line = frame.split('\n').find((line) => line.startsWith('data:'));
+  return line === undefined ? [] : [line.slice(5).trim()];
+}
+
+function faultOfChat(data: readonly string[], chunks: number): string | undefined {
+  if (data.at(-1) !== '[DONE]') return 'the stream does not end with [DONE]';
+  let finishes = 0;
+  let usage: unknown;
+  // The content chunks are counted by their mark: only the last frames need a parser.
+  for (const text of data.slice(-6, -1)) {
+    const frame = tryParseObject(text);
+    if (frame === undefined) return 'a frame is not a JSON object';
+    if (text.includes('"finish_reason":"stop"')) finishes += 1;
+    usage = frame.usage ?? usage;
+  }
+  if (finishes !== 1) return `${finishes} finish frames`;
+  return faultOfUsage('openai-chat', usage, chunks);
+}
+
+function faultOfMessages(data: readonly string[], chunks: number): string | undefined {
+  const last = data.slice(-4).map(tryParseObject);
+  if (last.at(-1)?.type !== 'message_stop') return 'the stream does not end with message_stop';
+  const delta = last.find((event) => event?.type === 'message_delta');
+  return faultOfUsage('anthropic-messages', delta?.usage, chunks);
+}
+
+function faultOfUsage(dialect: Dialect, usage: unknown, output: number): string | undefined {
+  if (!isObject(usage)) return 'no usage';
+  const [input, made] = counts(dialect, usage);
+  return input === promptTokens && made === output
+    ? undefined
+    : `usage is ${String(input)} + ${String(made)}, not ${promptTokens} + ${output}`;
+}
+
+function counts(dialect: Dialect, usage: JsonObject): readonly unknown[] {
+  return dialect === 'openai-chat'
+    ? [usage.prompt_tokens, usage.completion_tokens]
+    : [usage.input_tokens, usage.output_tokens];
+}
