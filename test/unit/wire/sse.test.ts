@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { GatewayError } from '../../../src/core/errors.ts';
+import { maxFrameBytes, SseSplitter } from '../../../src/wire/sse.ts';
+
+interface Seen {
+  readonly bytes: string;
+  readonly fields: (readonly [string | undefined, string | undefined])[];
+}
+
+function split(chunks: readonly Buffer[]): Seen {
+  const splitter = new SseSplitter();
+  const frames = chunks.flatMap((chunk) => [...splitter.push(chunk)]);
+  const last = splitter.end();
+  if (last !== undefined) frames.push(last);
+  return {
+    bytes: Buffer.concat(frames.map((frame) => frame.bytes)).toString('latin1'),
+    fields: frames
+      .filter((frame) => frame.data !== undefined || frame.event !== undefined)
+      .map((frame) => [frame.event, frame.data] as const),
+  };
+}
+
+function cut(bytes: Buffer, points: readonly number[]): Buffer[] {
+  const at = [...new Set(points.map((point) => point % (bytes.length + 1)))].sort((a, b) => a - b);
+  return [0, ...at].map((from, i) => bytes.subarray(from, at[i] ?? bytes.length));
+}
+
+test('F50: data lines are joined, F49: comments, ids and retries carry nothing', () => {
+  const seen = split([
+    Buffer.from(': hi\n\nid: 7\nretry: 10\ndata: a\ndata:b\n\nevent: ping\n\ndata: [DONE]\n\n'),
+  ]);
+  assert.deepEqual(seen.fields, [
+    [undefined, 'a\nb'],
+    ['ping', undefined],
+    [undefined, '[DONE]'],
+  ]);
+});
+
+test('F51: a last event without its blank line is still given', () => {
+  assert.deepEqual(split([Buffer.from('data: {"a":1}\n')]).fields, [[undefined, '{"a":1}']]);
+});
+
+test('F46: bytes that are not UTF-8 fail', () => {
+  assert.throws(
+    () => split([Buffer.from([0x64, 0x61, 0x74, 0x61, 0x3a, 0xff, 0x0a, 0x0a])]),
+    GatewayError,
+  );
+});
+
+test('F35: an event without an end is refused at 8 MiB', () => {
+  const splitter = new SseSplitter();
+  splitter.push(Buffer.from('data: '));
+  assert.throws(() => splitter.push(Buffer.alloc(maxFrameBytes, 0x61)), GatewayError);
+});
+
+test('E1, F47, F48: any byte split of any line ends gives the same events, and all bytes', () => {
+  const lineEnd = fc.constantFrom('\n', '\r\n', '\r');
+  const line = fc.oneof(
+    fc.constantFrom(
+      'data: 你好🦀',
+      'data:{"x":"é"}',
+      'event: delta',
+      ': comment',
+      'id: 1',
+      'data',
+      '',
+    ),
+    fc.string({ maxLength: 8 }).map((text) => `data: ${text.replace(/[\r\n]/g, '')}`),
+  );
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(line, lineEnd), { maxLength: 30 }),
+      fc.array(fc.nat({ max: 500 }), { maxLength: 12 }),
+      fc.boolean(),
+      (lines, points, marked) => {
+        const text = lines.map(([content, end]) => content + end).join('');
+        const bytes = Buffer.from(marked ? `\ufeff${text}` : text);
+        const whole = split([bytes]);
+        const pieces = split(cut(bytes, points));
+        const single = split([...bytes].map((byte) => Buffer.from([byte])));
+        assert.deepEqual(pieces.fields, whole.fields);
+        assert.deepEqual(single.fields, whole.fields);
+        const sent = Buffer.from(text).toString('latin1');
+        for (const seen of [whole, pieces, single]) assert.equal(seen.bytes, sent);
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
