@@ -128,6 +128,7 @@ export class Attempt implements UpstreamHandler {
   abort(): void {
     this.#phase = 'over';
     this.#exchange?.abort();
+    this.#settled.reject(new GatewayError('canceled', 'The client left.'));
   }
 
   /** Ends the attempt as failed; used for deadlines and faults of the answer. */

@@ -87,8 +87,9 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
         return await this.#attemptOne(target);
       } catch (error) {
         last = asGatewayError(error);
+        if (this.#settled) break;
         this.#logFailedAttempt(target, last);
-        if (this.#settled || !mayFallBack(last)) break;
+        if (!mayFallBack(last)) break;
       }
     }
     throw last ?? new GatewayError('model_not_found', 'The model has no target.');
@@ -295,7 +296,8 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     }
     const total = this.#call.route.targets[0]?.timeouts.totalMs;
     if (total !== undefined && now - this.#call.startedAt > total) {
-      return this.#timedOut(new GatewayError('timeout', `The call took longer than ${total} ms.`));
+      const why = `The call took longer than ${total} ms.`;
+      return this.#endWith(new GatewayError('timeout', why, { retryable: false }));
     }
     if (this.#fullSince !== undefined) {
       this.#attempt?.touch();
@@ -306,8 +308,15 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     this.#attempt?.check(now);
   }
 
-  #timedOut(error: GatewayError): void {
-    if (this.#attempt === undefined) this.#refuse(error);
+  shutDown(): void {
+    if (this.#closedAt === undefined) {
+      this.#endWith(new GatewayError('shutting_down', 'The gateway is shutting down.'));
+    } else this.#close();
+  }
+
+  /** Ends the running call through its attempt, or before one began. */
+  #endWith(error: GatewayError): void {
+    if (this.#attempt === undefined || this.#attempt.over) this.#refuse(error);
     else this.#attempt.fail(error);
   }
 

@@ -9,6 +9,8 @@ export const sweepEveryMs = 100;
 export interface Swept {
   /** Compares its deadlines with the monotonic time. */
   check(now: number): void;
+  /** Ends at once: the gateway stops and will not wait any longer. */
+  shutDown(): void;
 }
 
 export class Sweeper {
@@ -35,6 +37,11 @@ export class Sweeper {
       clearInterval(this.#timer);
       this.#timer = undefined;
     }
+  }
+
+  /** Ends everything that is still running (G14). */
+  shutDown(): void {
+    for (const item of this.#live) item.shutDown();
   }
 
   #sweep(): void {

@@ -35,6 +35,9 @@ export interface Answer {
   readonly mute?: true;
 }
 
+/** An answer, or how to make it from the request. */
+export type Scripted = Answer | ((request: Received) => Answer);
+
 /** One request as it came in. */
 export interface Received {
   readonly method: string;
@@ -59,7 +62,7 @@ export interface Script {
 
 interface LiveScript extends Script {
   readonly requests: Received[];
-  readonly answers: readonly Answer[];
+  readonly answers: readonly Scripted[];
   readonly waiting: (() => void)[];
 }
 
@@ -93,7 +96,7 @@ export class ScriptedUpstream {
   }
 
   /** Sets what requests for a model get; without answers a request for it is `unexpected`. */
-  script(model: string, ...answers: readonly Answer[]): Script {
+  script(model: string, ...answers: readonly Scripted[]): Script {
     const requests: Received[] = [];
     const waiting: (() => void)[] = [];
     const script: LiveScript = {
@@ -167,7 +170,8 @@ export class ScriptedUpstream {
     const answer = script?.answers[Math.min(script.requests.length, script.answers.length - 1)];
     script?.requests.push(received);
     for (const wake of script?.waiting.splice(0) ?? []) wake();
-    await play(answer ?? unscripted, { socket, owner, closed: received.closed });
+    const chosen = typeof answer === 'function' ? answer(received) : answer;
+    await play(chosen ?? unscripted, { socket, owner, closed: received.closed });
     markAnswered();
   }
 }
