@@ -1,0 +1,95 @@
+/**
+ * Bodies that no provider could take (reliability.md B26–B58), in both dialects and both modes: a
+ * clear error that names the place, in the caller's dialect, and no upstream call.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { assertErrorBody } from '../support/legality.ts';
+import { dialects, textAt, type Dialect } from '../support/reading.ts';
+import { ask, requestBody, startRig, type Rig } from '../support/rig.ts';
+import type { JsonObject } from '../../src/core/conversation.ts';
+import type { BadRow } from './bad-row.ts';
+import { byteRows } from './byte-rows.ts';
+import { conversationRows, statefulRows, toolRows } from './conversation-rows.ts';
+import { fieldRows } from './field-rows.ts';
+
+const badRows: readonly BadRow[] = [
+  ...byteRows,
+  ...fieldRows,
+  ...conversationRows,
+  ...toolRows,
+  ...statefulRows,
+];
+
+let rig: Rig;
+before(async () => {
+  rig = await startRig();
+});
+after(() => rig.stop());
+
+/** Upstream requests so far; a refused body must add none. */
+function upstreamRequests(): number {
+  return rig.upstreams.chat.all.length + rig.upstreams.messages.all.length;
+}
+
+/** The path that an error names, written with dots in both dialects; '' for none. */
+function namedPath(dialect: Dialect, error: JsonObject): string {
+  if (dialect === 'chat') return textAt(error, 'param').replace(/\[(\d+)\]/g, '.$1');
+  return /^([\w$-]+(?:\.[\w$-]+)*): /.exec(textAt(error, 'message'))?.[1] ?? '';
+}
+
+function bodyOf(row: BadRow, dialect: Dialect, model: string): string | Buffer {
+  if (row.raw !== undefined)
+    return row.raw(JSON.stringify(requestBody(dialect, { model, stream: false })));
+  const base = requestBody(dialect, { model, stream: false });
+  const change = row.change?.[dialect] ?? row.change?.both ?? {};
+  const changed = typeof change === 'function' ? change(base) : { ...base, ...change };
+  return JSON.stringify(changed);
+}
+
+for (const dialect of dialects) {
+  for (const upstream of dialects) {
+    const mode = dialect === upstream ? 'relay' : 'translate';
+    describe(`${dialect}, ${mode}`, () => {
+      for (const row of badRows) {
+        if (row.only !== undefined && row.only !== dialect) continue;
+        if (row.mode !== undefined && row.mode !== mode) continue;
+        test(`${row.id} ${row.name}`, async () => {
+          const before = upstreamRequests();
+          const model = `up-${upstream}/bad-input`;
+          const sending = row.headers === undefined ? {} : { headers: row.headers };
+          const reply = await ask(rig, dialect, bodyOf(row, dialect, model), sending);
+          assert.equal(reply.status, row.status, reply.text);
+          assert.match(reply.headers['content-type'] ?? '', /^application\/json/);
+          const error = assertErrorBody(dialect, reply.json);
+          assert.equal(upstreamRequests(), before, 'no upstream call');
+          assert.notEqual(reply.headers['x-request-id'] ?? '', '');
+          assert.equal(reply.headers['request-id'], reply.headers['x-request-id']);
+          if (row.status === 400) assert.equal(error['type'], 'invalid_request_error');
+          const path = row.path?.[dialect] ?? row.path?.both;
+          if (path !== undefined) {
+            const named = namedPath(dialect, error);
+            assert.ok(
+              named === path || named.startsWith(`${path}.`),
+              `names ${path}, not "${named}": ${reply.text}`,
+            );
+          }
+          if (row.message !== undefined) assert.match(textAt(error, 'message'), row.message);
+          assert.ok(!reply.text.includes('SECRET'), 'content is not echoed');
+        });
+      }
+    });
+  }
+}
+
+test('E2 a body beyond the limit is refused, by length and while it comes in', async () => {
+  const before = upstreamRequests();
+  const huge = Buffer.alloc(33 * 1024 * 1024, ' ');
+  for (const dialect of dialects) {
+    const reply = await ask(rig, dialect, huge).catch((error: unknown) => error);
+    // The gateway closes at once; a client that is still sending may see only the closed connection.
+    if (reply instanceof Error) assert.match(String(reply), /ECONNRESET|EPIPE|socket hang up/);
+    else assert.equal(Reflect.get(Object(reply), 'status'), 413);
+  }
+  assert.equal(upstreamRequests(), before);
+});

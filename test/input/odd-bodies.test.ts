@@ -1,0 +1,293 @@
+/** Bodies that look odd and must be served, with nothing lost on the way to the upstream. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { isObject, tryParseObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/core/conversation.ts';
+import { dialects, listAt, objectAt, type Dialect } from '../support/reading.ts';
+import { ask, requestBody, startRig, type Rig } from '../support/rig.ts';
+import { send, type Reply, type Sending } from '../support/http.ts';
+import { rawPost } from '../support/raw-post.ts';
+import { replying } from '../upstream/reply.ts';
+import { messagesWith, tool, user } from './bad-row.ts';
+
+let rig: Rig;
+before(async () => {
+  rig = await startRig();
+});
+after(() => rig.stop());
+
+interface Served {
+  readonly reply: Reply;
+  /** What the upstream got. */
+  readonly sent: JsonObject;
+  readonly text: string;
+}
+
+/** Sends a body (its model name filled in for `MODEL`) and expects it to be answered. */
+async function serve(
+  [dialect, upstream]: readonly [Dialect, Dialect],
+  body: (model: string) => unknown,
+  sending: Sending = {},
+): Promise<Served> {
+  const { model, script } = rig.play(upstream, replying(upstream, { text: 'Hello' }));
+  const reply = await ask(rig, dialect, body(model), sending);
+  assert.equal(reply.status, 200, reply.text);
+  const request = script.requests[0];
+  assert.ok(request !== undefined, 'the upstream was asked');
+  return { reply, sent: request.json, text: request.body.toString('utf8') };
+}
+
+const pairs = dialects.flatMap((dialect) =>
+  dialects.map((upstream): readonly [Dialect, Dialect] => [dialect, upstream]),
+);
+
+for (const pair of pairs) {
+  const [dialect, upstream] = pair;
+  const mode = dialect === upstream ? 'relay' : 'translate';
+  const legal = (model: string, more: JsonObject = {}): JsonObject =>
+    requestBody(dialect, { model, stream: false, more });
+
+  describe(`${dialect}, ${mode}`, () => {
+    test('B27 no content-type is read as JSON', async () => {
+      const { model } = rig.play(upstream, replying(upstream, { text: 'Hello' }));
+      const body = JSON.stringify(legal(model));
+      const text = await rawPost(rig.gateway.url, { dialect, body, contentType: undefined });
+      assert.match(text, /^HTTP\/1\.1 200 /);
+    });
+
+    test('B28 charset utf-8', async () => {
+      await serve(pair, (model) => legal(model), {
+        headers: { 'content-type': 'application/json; charset=UTF-8' },
+      });
+    });
+
+    test('B32 a byte order mark', async () => {
+      const { text } = await serve(pair, (model) => `\ufeff${JSON.stringify(legal(model))}`);
+      assert.ok(text.startsWith('{'), 'the mark does not go on');
+    });
+
+    test('B39 a key that stands twice in depth reaches the upstream once', async () => {
+      const { text } = await serve(pair, (model) =>
+        JSON.stringify(legal(model)).replace('"role":"user"', '"role":"user","role":"user"'),
+      );
+      assert.equal(text.match(/"role"/g)?.length, 1, text);
+    });
+
+    test('B40 __proto__ and constructor are data', async () => {
+      const schema =
+        '{"type":"object","properties":{"__proto__":{"type":"string"},"constructor":{"type":"string"}}}';
+      const { text } = await serve(pair, (model) =>
+        JSON.stringify(legal(model, { tools: [tool(dialect, 'f', { here: true })] })).replace(
+          '{"here":true}',
+          schema,
+        ),
+      );
+      assert.ok(text.includes('"__proto__":{"type":"string"}'), text);
+      assert.ok(text.includes('"constructor":{"type":"string"}'), text);
+      assert.equal(Reflect.get({}, 'type'), undefined);
+    });
+
+    test('B64 a lone surrogate stays an escape', async () => {
+      const { text } = await serve(pair, (model) =>
+        JSON.stringify(legal(model)).replace('Hello', 'a\\ud800b'),
+      );
+      assert.ok(/a\\ud800b/i.test(text), text);
+    });
+
+    test('E1 G2 text of any script arrives as it is', async () => {
+      const said = '你好🦀 \u0000\u001b[31m \u202e "quoted" \\ back';
+      const { sent } = await serve(pair, (model) =>
+        legal(model, messagesWith({ role: 'user', content: said })),
+      );
+      const content = listAt(sent, 'messages')[0]?.['content'];
+      const first = Array.isArray(content) ? content.find(isObject)?.['text'] : content;
+      assert.equal(first, said);
+    });
+
+    test('A4 an unknown top-level field: forwarded to the same dialect, else dropped and noted', async () => {
+      const { sent, reply } = await serve(pair, (model) =>
+        legal(model, { brand_new_field: { a: 1 } }),
+      );
+      if (mode === 'relay') {
+        assert.deepEqual(sent['brand_new_field'], { a: 1 });
+      } else {
+        assert.equal(sent['brand_new_field'], undefined);
+        assert.match(String(reply.headers['x-gateway-notes']), /brand_new_field/);
+      }
+    });
+
+    test('C4 the model name: upstream gets its own, the client its own', async () => {
+      const { sent, reply } = await serve(pair, (model) => legal(model));
+      assert.match(String(sent['model']), /^model-\d+$/);
+      assert.equal(reply.json['model'], `up-${upstream}/${String(sent['model'])}`);
+      assert.equal(reply.headers['x-gateway-mode'], mode);
+      assert.equal(reply.headers['x-gateway-attempts'], '1');
+      assert.equal(reply.headers['x-gateway-target'], reply.json['model']);
+    });
+
+    test('S17 only headers that are meant for it go up', async () => {
+      const { model, script } = rig.play(upstream, replying(upstream, { text: 'Hello' }));
+      await ask(rig, dialect, legal(model), {
+        headers: {
+          cookie: 'a=b',
+          'x-forwarded-for': '1.2.3.4',
+          'x-api-key': 'test-key-0123456789abcdef',
+        },
+      });
+      const request = script.requests[0];
+      assert.equal(request?.header('cookie'), undefined);
+      assert.equal(request?.header('x-forwarded-for'), undefined);
+      const sent =
+        request?.headerLines.map(([name, value]) => `${name}: ${value}`).join('\n') ?? '';
+      assert.ok(!sent.includes('test-key-0123456789abcdef'), 'the client key stays here');
+      assert.ok(sent.includes(`upstream-${upstream}-key`), 'the upstream key is sent');
+    });
+  });
+}
+
+describe('chat', () => {
+  for (const upstream of dialects) {
+    test(`B42 null means absent, ${upstream} upstream`, async () => {
+      const nulls = {
+        max_tokens: null,
+        max_completion_tokens: null,
+        temperature: null,
+        top_p: null,
+        n: null,
+        stop: null,
+        stream: null,
+        stream_options: null,
+        tools: null,
+        response_format: null,
+        seed: null,
+        user: null,
+      };
+      await serve(['chat', upstream], (model) =>
+        requestBody('chat', { model, stream: false, more: nulls }),
+      );
+    });
+
+    test(`A9 without "stream" the answer is one document, ${upstream} upstream`, async () => {
+      const { reply } = await serve(['chat', upstream], (model) =>
+        requestBody('chat', { model, stream: false }),
+      );
+      assert.match(String(reply.headers['content-type']), /^application\/json/);
+    });
+  }
+
+  const brokenTurn = messagesWith(
+    user,
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{"x": tru' } }],
+    },
+    { role: 'tool', tool_call_id: 'a', content: 'x' },
+  );
+
+  test('B55 broken tool arguments of an old turn: wrapped and noted in translation', async () => {
+    const { sent, reply } = await serve(['chat', 'messages'], (model) =>
+      requestBody('chat', { model, stream: false, more: brokenTurn }),
+    );
+    const blocks = listAt(sent, 'messages').flatMap((message) => listAt(message, 'content'));
+    const call = blocks.find((block) => block['type'] === 'tool_use');
+    assert.deepEqual(call?.['input'], { _raw: '{"x": tru' });
+    assert.match(String(reply.headers['x-gateway-notes']), /messages/);
+  });
+
+  test('B55 broken tool arguments of an old turn: untouched on the same wire', async () => {
+    const { sent } = await serve(['chat', 'chat'], (model) =>
+      requestBody('chat', { model, stream: false, more: brokenTurn }),
+    );
+    const call = listAt(listAt(sent, 'messages')[1] ?? {}, 'tool_calls')[0] ?? {};
+    assert.equal(objectAt(call, 'function')['arguments'], '{"x": tru');
+  });
+
+  test('E6 the upstream is asked for usage even when the client did not ask', async () => {
+    const { model, script } = rig.play('chat', replying('chat', { text: 'Hello' }));
+    const body = { model, messages: [user], stream: true };
+    const reply = await ask(rig, 'chat', body);
+    assert.equal(objectAt(script.requests[0]?.json ?? {}, 'stream_options')['include_usage'], true);
+    assert.ok(!/"usage":\{/.test(reply.text), 'no usage chunk for this client');
+    const row = await rig.gateway.callRow(String(reply.headers['x-request-id']));
+    assert.equal(objectAt(row, 'charged')['outputTokens'], 7);
+  });
+});
+
+describe('messages', () => {
+  for (const upstream of dialects) {
+    test(`A1 a system message in mid-conversation reaches the upstream once, ${upstream}`, async () => {
+      const { text } = await serve(['messages', upstream], (model) =>
+        requestBody('messages', {
+          model,
+          stream: false,
+          more: {
+            system: 'Top rule.',
+            ...messagesWith(user, { role: 'system', content: 'Reminder in the middle.' }),
+          },
+        }),
+      );
+      assert.equal(text.split('Reminder in the middle.').length, 2, text);
+      assert.equal(text.split('Top rule.').length, 2, text);
+    });
+
+    test(`A12 system as a list of blocks, ${upstream}`, async () => {
+      const { text } = await serve(['messages', upstream], (model) =>
+        requestBody('messages', {
+          model,
+          stream: false,
+          more: {
+            system: [
+              { type: 'text', text: 'One.' },
+              { type: 'text', text: 'Two.' },
+            ],
+          },
+        }),
+      );
+      assert.ok(text.includes('One.') && text.includes('Two.'));
+    });
+
+    test(`A8 ?beta=true and a doubled /v1, ${upstream}`, async () => {
+      for (const path of [
+        '/v1/messages?beta=true',
+        '/v1/v1/messages',
+        '/v1/v1/messages?beta=true',
+      ]) {
+        const { model } = rig.play(upstream, replying(upstream, { text: 'Hello' }));
+        const reply = await send(
+          `${rig.gateway.url}${path}`,
+          requestBody('messages', { model, stream: false }),
+        );
+        assert.equal(reply.status, 200, `${path}: ${reply.text}`);
+      }
+    });
+  }
+
+  test('B42 max_tokens 0 never reaches a chat upstream as 0', async () => {
+    const { model, script } = rig.play('chat', replying('chat', { text: 'Hello' }));
+    const reply = await ask(rig, 'messages', {
+      ...requestBody('messages', { model, stream: false }),
+      max_tokens: 0,
+    });
+    assert.ok(reply.status === 200 || reply.status === 400, reply.text);
+    assert.equal(script.requests.length, 0);
+    if (reply.status === 200) assert.deepEqual(tryParseObject(reply.text)?.['content'], []);
+  });
+
+  test('B68 anthropic-version and anthropic-beta go on to a messages upstream', async () => {
+    const { model, script } = rig.play('messages', replying('messages', { text: 'Hello' }));
+    await ask(rig, 'messages', requestBody('messages', { model, stream: false }), {
+      headers: { 'anthropic-version': '2026-10-21', 'anthropic-beta': 'one,two' },
+    });
+    assert.equal(script.requests[0]?.header('anthropic-version'), '2026-10-21');
+    assert.equal(script.requests[0]?.header('anthropic-beta'), 'one,two');
+  });
+
+  test('B68 a missing anthropic-version is filled in', async () => {
+    for (const dialect of dialects) {
+      const { model, script } = rig.play('messages', replying('messages', { text: 'Hello' }));
+      await ask(rig, dialect, requestBody(dialect, { model, stream: false }));
+      assert.equal(script.requests[0]?.header('anthropic-version'), '2023-06-01');
+    }
+  });
+});
