@@ -1,0 +1,133 @@
+/**
+ * The engine process: llama.cpp behind a chat-completions server on a Unix socket. It knows nothing
+ * of the gateway; to the gateway it is one more provider. A crash of native code ends this process
+ * and no other.
+ *
+ * Usage: node src/engine/main.ts --socket PATH --model FILE [--context N] [--threads N] [--sha256 HEX]
+ *
+ * Started with an IPC channel it reports its state there and ends when the channel closes, so that no
+ * engine outlives its parent; signals meant for the parent's whole group are then left to the parent.
+ */
+import { randomBytes, randomInt } from 'node:crypto';
+import { rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { parseArgs } from 'node:util';
+import { EngineUnavailable } from './library.ts';
+import { loadModel } from './model.ts';
+import { createEngineServer, type EngineState } from './server.ts';
+import { Slots } from './slots.ts';
+
+const maxWaiting = 64;
+
+const { values: flags } = parseArgs({
+  options: {
+    socket: { type: 'string' },
+    model: { type: 'string' },
+    context: { type: 'string' },
+    threads: { type: 'string' },
+    sha256: { type: 'string' },
+  },
+});
+
+let state: EngineState = { phase: 'loading' };
+
+function report(next: EngineState): void {
+  state = next;
+  const reason = next.phase === 'failed' ? { reason: next.reason } : {};
+  process.send?.({ state: next.phase, ...reason });
+}
+
+function logLine(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+function required(name: 'socket' | 'model'): string {
+  const value = flags[name];
+  if (value !== undefined && value !== '') return value;
+  logLine(`--${name} is missing`);
+  process.exit(2);
+}
+
+function count(text: string | undefined): number | undefined {
+  const value = Number(text);
+  return Number.isInteger(value) && value > 0 ? value : undefined;
+}
+
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
+function newId(prefix: string): string {
+  let id = prefix;
+  for (const byte of randomBytes(24)) id += alphabet[byte % alphabet.length] ?? '';
+  return id;
+}
+
+function endWithParent(socketPath: string): void {
+  if (process.send === undefined) return;
+  const end = (): void => {
+    rmSync(socketPath, { force: true });
+    try {
+      rmdirSync(dirname(socketPath));
+    } catch {
+      // The folder is gone already, or holds something that is not ours.
+    }
+    // At once: an orderly exit would run native destructors under threads that still compute.
+    process.kill(process.pid, 'SIGKILL');
+  };
+  process.on('disconnect', end);
+  // The parent may have gone while this file was being loaded.
+  if (!process.connected) end();
+  // Ctrl-C and service managers signal the whole group, while the parent still drains its streams.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
+}
+
+/** When memory runs out, the kernel shall take this process and not the gateway. */
+function volunteerForMemoryKill(): void {
+  if (process.platform !== 'linux') return;
+  try {
+    writeFileSync('/proc/self/oom_score_adj', '500');
+  } catch {
+    // Not allowed here; nothing depends on it.
+  }
+}
+
+async function load(modelPath: string): Promise<void> {
+  const contextSize = count(flags.context);
+  const threads = count(flags.threads);
+  try {
+    const model = await loadModel({
+      path: modelPath,
+      breakDigits: String(randomInt(2 ** 47)),
+      ...(contextSize === undefined ? {} : { contextSize }),
+      ...(threads === undefined ? {} : { threads }),
+      ...(flags.sha256 === undefined ? {} : { sha256: flags.sha256 }),
+    });
+    const slots = new Slots(model.sequences, maxWaiting);
+    const runtime = {
+      nowSeconds: () => Math.floor(Date.now() / 1000),
+      newId,
+      randomSeed: () => randomInt(2 ** 32),
+    };
+    report({ phase: 'ready', service: { model, slots, runtime } });
+  } catch (error) {
+    const cause = error instanceof EngineUnavailable ? error.cause : error;
+    if (cause !== undefined) logLine(String(cause));
+    const known = error instanceof EngineUnavailable;
+    report({ phase: 'failed', reason: known ? error.message : 'The local engine cannot start.' });
+  }
+}
+
+const socketPath = required('socket');
+const modelPath = required('model');
+endWithParent(socketPath);
+volunteerForMemoryKill();
+const server = createEngineServer({
+  state: () => state,
+  onFailure: (error) =>
+    logLine(error instanceof Error ? (error.stack ?? error.message) : String(error)),
+});
+if (process.platform !== 'win32') rmSync(socketPath, { force: true });
+server.on('error', (error) => {
+  report({ phase: 'failed', reason: `The engine cannot listen on its socket: ${error.message}` });
+  process.exitCode = 1;
+});
+server.listen(socketPath, () => void load(modelPath));

@@ -1,0 +1,195 @@
+/** The engine's process: start, failure, crash, end. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { after, describe, test } from 'node:test';
+import { GatewayError } from '../../src/core/errors.ts';
+import { isObject, tryParse } from '../../src/core/json.ts';
+import { createLocalEngine, tinyModel, type LocalEngine } from '../../src/providers/local.ts';
+import {
+  clock,
+  endlessBody,
+  firstText,
+  EngineClient,
+  memoryLog,
+  messageOf,
+  readAll,
+  reasonToSkip,
+  tinyEngine,
+  waitForText,
+} from './engine-client.ts';
+
+const skip = await reasonToSkip();
+const folder = mkdtempSync(join(tmpdir(), 'engine-test-'));
+after(() => rmSync(folder, { recursive: true }));
+
+async function failure(engine: LocalEngine): Promise<GatewayError> {
+  try {
+    await engine.ready();
+  } catch (error) {
+    assert.ok(error instanceof GatewayError);
+    return error;
+  }
+  return assert.fail('the engine started');
+}
+
+async function assertFails(modelPath: string, reason: RegExp, sha256?: string): Promise<void> {
+  const shared = { modelPath, clock, log: memoryLog().log };
+  const engine = createLocalEngine(sha256 === undefined ? shared : { ...shared, sha256 });
+  const error = await failure(engine);
+  assert.equal(error.code, 'upstream_unavailable');
+  assert.match(error.message, reason);
+  assert.ok(!error.message.includes(folder), 'paths are not for callers');
+  assert.deepEqual(engine.status(), { phase: 'failed', reason: error.message });
+  await engine.stop();
+}
+
+describe('files', () => {
+  test('F93 a missing model file is told', () =>
+    assertFails(join(folder, 'none.gguf'), /none\.gguf cannot be read/));
+
+  test('F93 a file that is no model is told', () => {
+    const path = join(folder, 'text.gguf');
+    writeFileSync(path, 'this is text');
+    return assertFails(path, /text\.gguf is not a GGUF model/);
+  });
+
+  test('S25 a model with another hash is refused', () =>
+    assertFails(tinyModel.path, /damaged/, '0'.repeat(64)));
+
+  test('F93 a cut model file is told', { skip }, () => {
+    const path = join(folder, 'cut.gguf');
+    writeFileSync(path, readFileSync(tinyModel.path).subarray(0, 300_000));
+    return assertFails(path, /cut\.gguf could not be loaded/);
+  });
+
+  test('without the library the engine says what to install', async () => {
+    const copy = join(folder, 'engine');
+    cpSync(join(import.meta.dirname, '..', '..', 'src', 'engine'), copy, { recursive: true });
+    const flags = ['--socket', join(folder, 'engine.sock'), '--model', tinyModel.path];
+    const child = spawn(process.execPath, [join(copy, 'main.ts'), ...flags], {
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+    const [message] = await once(child, 'message');
+    assert.equal(isObject(message) && message['state'], 'failed');
+    assert.match(String(isObject(message) && message['reason']), /npm install node-llama-cpp/);
+    const health = await new EngineClient(join(folder, 'engine.sock')).call('/health');
+    assert.equal(health.status, 503);
+    assert.equal(health.body['status'], 'failed');
+    const exit = once(child, 'exit');
+    child.disconnect();
+    await exit;
+  });
+});
+
+describe('process', { skip }, () => {
+  test('S25 no secret of the gateway is in its environment, and its socket is private', async () => {
+    process.env['OPENAI_API_KEY'] = 'sk-a-secret';
+    const { log, entries } = memoryLog();
+    const engine = createLocalEngine({ modelPath: tinyModel.path, clock, log });
+    await engine.ready();
+    assert.ok(engine.socketPath.length <= 100);
+    assert.equal(statSync(dirname(engine.socketPath)).mode & 0o777, 0o700);
+    if (process.platform === 'linux') {
+      const pid = entries.find((entry) => entry.event === 'engine-ready')?.['pid'];
+      assert.ok(!readFileSync(`/proc/${String(pid)}/environ`, 'utf8').includes('sk-a-secret'));
+    }
+    await engine.stop();
+    assert.ok(!existsSync(dirname(engine.socketPath)));
+    assert.equal(engine.status().phase, 'stopped');
+    assert.match((await failure(engine)).message, /stopped/);
+  });
+
+  test('F93 a call does not wait for a slow start: it is told to come back', async () => {
+    const { log } = memoryLog();
+    const engine = createLocalEngine({ modelPath: tinyModel.path, clock, log, startWaitMs: 0 });
+    const error = await failure(engine);
+    assert.equal(error.code, 'overloaded');
+    assert.equal(error.retryAfterMs, 5000);
+    assert.equal(engine.status().phase, 'starting');
+    await engine.stop();
+  });
+
+  test('F93 an engine that is killed cuts its streams, starts again, and backs off when it dies again', async () => {
+    const { log, entries } = memoryLog();
+    const engine = createLocalEngine({ modelPath: tinyModel.path, clock, log });
+    const client = new EngineClient(engine.socketPath);
+    const kill = async (): Promise<void> => {
+      await engine.ready();
+      const pid = entries.findLast((entry) => entry.event === 'engine-ready')?.['pid'];
+      const open = client.open('/v1/chat/completions', endlessBody({ stream: true }));
+      const response = await open.response;
+      await waitForText(response, firstText);
+      process.kill(Number(pid), 'SIGKILL');
+      await assert.rejects(readAll(response));
+      while (engine.status().phase === 'ready') await new Promise(setImmediate);
+      assert.match(engine.status().reason ?? '', /SIGKILL/);
+    };
+    await kill();
+    await engine.ready();
+    assert.match(String(messageOf(await client.chat('Who are you?'))['content']), /Tiny/);
+    await kill();
+    const error = await failure(engine);
+    assert.equal(error.code, 'upstream_unavailable');
+    assert.ok(error.retryAfterMs !== undefined && error.retryAfterMs <= 500);
+    await engine.stop();
+  });
+
+  test('an engine ends with its parent, also in the middle of an answer', async () => {
+    const parent = spawn(process.execPath, [join(import.meta.dirname, 'parent.ts')], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [line] = await once(createInterface({ input: parent.stdout }), 'line');
+    const socketPath = String(tryParse(String(line)));
+    const client = new EngineClient(socketPath);
+    const open = client.open('/v1/chat/completions', endlessBody({ stream: true }));
+    const response = await open.response;
+    await waitForText(response, firstText);
+    parent.kill('SIGKILL');
+    await assert.rejects(readAll(response));
+    assert.ok(!existsSync(dirname(socketPath)));
+  });
+
+  test(
+    'signals to the group leave the engine to its parent',
+    { skip: process.platform === 'win32' },
+    async () => {
+      const { log, entries } = memoryLog();
+      const engine = createLocalEngine({ modelPath: tinyModel.path, clock, log });
+      await engine.ready();
+      const pid = Number(entries.find((entry) => entry.event === 'engine-ready')?.['pid']);
+      process.kill(pid, 'SIGINT');
+      process.kill(pid, 'SIGTERM');
+      assert.equal((await new EngineClient(engine.socketPath).chat('Hello')).status, 200);
+      await engine.stop();
+    },
+  );
+
+  test('two engines run side by side', async () => {
+    const engines = [tinyEngine(), tinyEngine()];
+    await Promise.all(engines.map((engine) => engine.ready()));
+    const answers = await Promise.all(
+      engines.map((engine) => new EngineClient(engine.socketPath).chat('Who are you?')),
+    );
+    assert.deepEqual(messageOf(at(answers, 0)), messageOf(at(answers, 1)));
+    await Promise.all(engines.map((engine) => engine.stop()));
+  });
+});
+
+function at<T>(list: readonly T[], index: number): T {
+  const item = list[index];
+  assert.ok(item !== undefined);
+  return item;
+}
