@@ -1,0 +1,125 @@
+/** Text in pieces: stop sequences, tool calls and characters are found wherever the pieces break. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import type { Token } from 'node-llama-cpp';
+import { StopScanner } from '../../../src/engine/stop-scanner.ts';
+import { TextPieces } from '../../../src/engine/text-pieces.ts';
+import { ToolScanner } from '../../../src/engine/tool-scanner.ts';
+
+/** Cuts a text at the given places, wherever they fall. */
+function cut(text: string, places: readonly number[]): string[] {
+  const sorted = places.map((place) => place % (text.length + 1)).sort((a, b) => a - b);
+  const pieces = sorted.map((place, index) => text.slice(sorted[index - 1] ?? 0, place));
+  return [...pieces, text.slice(sorted.at(-1) ?? 0)];
+}
+
+const places = fc.array(fc.nat(), { maxLength: 12 });
+
+describe('stop sequences', () => {
+  function scan(pieces: readonly string[], stops: readonly string[]): readonly [string, unknown] {
+    const scanner = new StopScanner(stops);
+    let text = '';
+    for (const piece of pieces) {
+      text += scanner.push(piece);
+      if (scanner.matched !== undefined) return [text, scanner.matched];
+    }
+    return [text + scanner.end(), undefined];
+  }
+
+  test('the first sequence cuts the text', () => {
+    assert.deepEqual(scan(['one, t', 'wo, three'], ['three', 'two']), ['one, ', 'two']);
+    assert.deepEqual(scan(['aab'], ['ab', 'b']), ['a', 'ab']);
+    assert.deepEqual(scan(['abc'], ['ab', 'abc']), ['', 'abc']);
+    assert.deepEqual(scan(['one tw'], ['two']), ['one tw', undefined]);
+    assert.deepEqual(scan(['any'], []), ['any', undefined]);
+  });
+
+  test('pieces make no difference', () => {
+    const text = fc.string({ unit: fc.constantFrom('a', 'b', '\n'), maxLength: 30 });
+    const stop = fc.string({ unit: fc.constantFrom('a', 'b', '\n'), minLength: 3, maxLength: 4 });
+    fc.assert(
+      fc.property(text, stop, places, (whole, sequence, at) => {
+        assert.deepEqual(scan(cut(whole, at), [sequence]), scan([whole], [sequence]));
+      }),
+    );
+  });
+});
+
+describe('tool calls', () => {
+  function scan(pieces: readonly string[], names = ['f', 'g']): { text: string; calls: string[] } {
+    const found = { text: '', calls: new Array<string>() };
+    const scanner = new ToolScanner(new Set(names), {
+      text: (text) => void (found.text += text),
+      toolCall: (call) => void found.calls.push(`${call.name} ${call.argumentsJson}`),
+    });
+    for (const piece of pieces) scanner.push(piece);
+    scanner.end();
+    return found;
+  }
+  const call = (name: string, args: string): string =>
+    `<tool_call>\n{"name": "${name}", "arguments": ${args}}\n</tool_call>`;
+
+  test('several calls, with the text before them', () => {
+    const text = `I look.\n${call('f', '{"a": 1}')}\n${call('g', '{}')}\n`;
+    assert.deepEqual(scan([text]), { text: 'I look.', calls: ['f {"a": 1}', 'g {}'] });
+  });
+
+  test('arguments keep their digits', () => {
+    const precise = '{"id": 12345678901234567890, "2": 1.0}';
+    assert.deepEqual(scan([call('f', precise)]).calls, [`f ${precise}`]);
+  });
+
+  test('a call without its closing tag counts; arguments may be missing or a string', () => {
+    assert.deepEqual(scan(['<tool_call>{"name":"f"}']).calls, ['f {}']);
+    assert.deepEqual(scan([call('f', String.raw`"{\"a\":1}"`)]).calls, ['f {"a":1}']);
+  });
+
+  test('what is no call of an offered tool stays text', () => {
+    for (const text of [
+      call('unknown', '{}'),
+      '<tool_call>{"name": f}</tool_call> after',
+      '<tool_call>{"name":"f","argu',
+      'a < b, <tool',
+    ]) {
+      assert.deepEqual(scan([text]), { text, calls: [] });
+    }
+    assert.deepEqual(scan([call('f', '{}')], []), { text: call('f', '{}'), calls: [] });
+  });
+
+  test('pieces make no difference', () => {
+    const text = `Well <tool \n${call('f', '{"x": "<tool_call>"}')} \n${call('h', '{}')}end \n`;
+    const whole = scan([text]);
+    fc.assert(fc.property(places, (at) => assert.deepEqual(scan(cut(text, at)), whole)));
+  });
+});
+
+describe('characters', () => {
+  // A tokenizer with one token a byte.
+  const decoder = new TextDecoder();
+  const decode = (tokens: readonly Token[]): string => decoder.decode(Uint8Array.from(tokens));
+  const isToken = (value: number): value is Token => Number.isInteger(value);
+  const tokens = (bytes: Iterable<number>): Token[] => [...bytes].filter(isToken);
+
+  function pieces(bytes: Iterable<number>): string[] {
+    const held = new TextPieces(decode, []);
+    const found = tokens(bytes).map((token) => held.push(token));
+    return [...found, held.end()].filter((piece) => piece !== '');
+  }
+
+  test('a character is held back until it is whole', () => {
+    assert.deepEqual(pieces(Buffer.from('a🎉é日')), ['a', '🎉', 'é', '日']);
+  });
+
+  test('broken bytes and the replacement character itself come out', () => {
+    assert.deepEqual(pieces([0xf0, 0x9f]), ['\uFFFD']);
+    assert.equal(pieces(Buffer.from('\uFFFD and on')).join(''), '\uFFFD and on');
+  });
+
+  test('any text comes out as it went in', () => {
+    const text = fc.string({ unit: 'grapheme' });
+    fc.assert(
+      fc.property(text, (whole) => assert.equal(pieces(Buffer.from(whole)).join(''), whole)),
+    );
+  });
+});

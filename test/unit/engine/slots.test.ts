@@ -1,0 +1,53 @@
+/** Who generates next. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { EngineError } from '../../../src/engine/engine-error.ts';
+import { Slots } from '../../../src/engine/slots.ts';
+
+const { signal } = new AbortController();
+
+test('slots are handed on in order', async () => {
+  const slots = new Slots(['only'], 8);
+  const slot = await slots.acquire(signal);
+  const order: number[] = [];
+  const waiting = [1, 2, 3].map(async (number) => {
+    const own = await slots.acquire(signal);
+    order.push(number);
+    slots.release(own);
+  });
+  assert.equal(slots.waiting, 3);
+  slots.release(slot);
+  await Promise.all(waiting);
+  assert.deepEqual(order, [1, 2, 3]);
+});
+
+test('who leaves gives up its place; the next one is served', async () => {
+  const slots = new Slots(['only'], 8);
+  const slot = await slots.acquire(signal);
+  const leaving = new AbortController();
+  const left = slots.acquire(leaving.signal);
+  const next = slots.acquire(signal);
+  leaving.abort();
+  await assert.rejects(left);
+  assert.equal(slots.waiting, 1);
+  slots.release(slot);
+  assert.equal(await next, 'only');
+});
+
+test('E10 a full line refuses with a time to come back', async () => {
+  const slots = new Slots(['only'], 1);
+  await slots.acquire(signal);
+  void slots.acquire(signal);
+  for (const refused of [() => slots.checkRoom(), () => slots.acquire(signal)]) {
+    await assert.rejects(
+      async () => refused(),
+      (error) => {
+        assert.ok(error instanceof EngineError);
+        assert.equal(error.status, 503);
+        assert.equal(error.code, 'server_is_overloaded');
+        assert.ok(Number(error.retryAfterSeconds) > 0);
+        return true;
+      },
+    );
+  }
+});
