@@ -1,0 +1,21 @@
+/** What can be wrong with a store; closed, so that a caller can decide by kind and not by text. */
+export type StoreFailure =
+  | 'corrupt' // not a database, or damaged: never re-created (F86)
+  | 'newer_schema' // written by a later version
+  | 'busy' // another process holds the database (F84)
+  | 'full' // no space, read-only, input/output error (F85)
+  | 'gone' // the file was removed or replaced while in use (F87)
+  | 'in_use' // another gateway runs on the data directory (F87)
+  | 'closed'
+  | 'failed';
+
+/** A failed store operation. `message` is for the operator and names the file where one is at fault. */
+export class StoreError extends Error {
+  readonly kind: StoreFailure;
+
+  constructor(kind: StoreFailure, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'StoreError';
+    this.kind = kind;
+  }
+}

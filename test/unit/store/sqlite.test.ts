@@ -1,0 +1,216 @@
+/** What only a store on disk has: files, damage, other processes, sudden death. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { DatabaseSync } from 'node:sqlite';
+import { after, it } from 'node:test';
+import { SqliteBook } from '../../../src/store/sqlite-book.ts';
+import { openForWriting } from '../../../src/store/sqlite-file.ts';
+import { openSqliteStore } from '../../../src/store/sqlite.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { silentLog } from '../access/parts.ts';
+import { callRow, keyRecord } from './call-rows.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'gateway-sqlite-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+let count = 0;
+
+function freshPath(): string {
+  count += 1;
+  return join(folder, `data-${count}`, 'gateway.db');
+}
+
+function open(path: string): Promise<Store> {
+  return openSqliteStore({ path, log: silentLog });
+}
+
+async function filled(path: string): Promise<void> {
+  const store = await open(path);
+  await store.addKey(keyRecord('a'));
+  await store.recordCalls(Array.from({ length: 200 }, (_, i) => callRow(`c${i}`)));
+  await store.close();
+}
+
+it('keeps everything across a restart', async () => {
+  const path = freshPath();
+  await filled(path);
+  const store = await open(path);
+  assert.deepEqual(await store.listKeys(), [keyRecord('a')]);
+  assert.equal((await store.listCalls(1000)).length, 200);
+  await store.close();
+});
+
+it('S25 makes its files 0600 in a 0700 directory, and closes those that are open', async () => {
+  const path = freshPath();
+  mkdirSync(dirname(path), { mode: 0o755 });
+  chmodSync(dirname(path), 0o755);
+  const store = await open(path);
+  await store.addKey(keyRecord('a'));
+  assert.equal(statSync(dirname(path)).mode & 0o777, 0o700);
+  const names = readdirSync(dirname(path)).sort();
+  assert.deepEqual(names, ['gateway.db', 'gateway.db-shm', 'gateway.db-wal']);
+  for (const name of names) {
+    assert.equal(statSync(join(dirname(path), name)).mode & 0o777, 0o600, name);
+  }
+  await store.close();
+  chmodSync(path, 0o644);
+  await (await open(path)).close();
+  assert.equal(statSync(path).mode & 0o777, 0o600);
+});
+
+it('S25 refuses a directory that all users share', async () => {
+  const shared = join(folder, 'shared');
+  mkdirSync(shared);
+  chmodSync(shared, 0o1777);
+  await assert.rejects(open(join(shared, 'gateway.db')), /shared by all users/);
+  assert.deepEqual(readdirSync(shared), []);
+});
+
+const damages: { readonly [name: string]: (path: string) => void } = {
+  'other bytes': (path) => writeFileSync(path, 'this is no database. '.repeat(500)),
+  'an empty file': (path) => truncateSync(path, 0),
+  'a cut file': (path) => truncateSync(path, 8192),
+  'zeros in the middle': (path) => {
+    const bytes = readFileSync(path);
+    bytes.fill(0, 4096, bytes.length - 4096);
+    writeFileSync(path, bytes);
+  },
+  'a foreign database': (path) => {
+    rmSync(path);
+    const db = new DatabaseSync(path);
+    db.exec('CREATE TABLE notes (text TEXT)');
+    db.close();
+  },
+  'a log without its database': (path) => {
+    renameSync(path, `${path}-wal`);
+  },
+};
+
+for (const [name, damage] of Object.entries(damages)) {
+  it(`F86 refuses ${name}, names the file and the way out, changes nothing`, async () => {
+    const path = freshPath();
+    await filled(path);
+    damage(path);
+    const before = readdirSync(dirname(path)).map((file) =>
+      readFileSync(join(dirname(path), file)),
+    );
+    await assert.rejects(open(path), (error: Error) => {
+      assert.match(error.message, /restore it from a backup/);
+      assert.ok(error.message.includes(path));
+      assert.ok('kind' in error && error.kind === 'corrupt');
+      return true;
+    });
+    const later = readdirSync(dirname(path)).map((file) => readFileSync(join(dirname(path), file)));
+    assert.deepEqual(later, before);
+  });
+}
+
+it('N2 refuses a schema that is newer than the program', async () => {
+  const path = freshPath();
+  await filled(path);
+  const db = new DatabaseSync(path);
+  db.exec('PRAGMA user_version = 99');
+  db.close();
+  await assert.rejects(open(path), (error: Error) => {
+    assert.match(error.message, /schema 99, written by a newer version/);
+    return 'kind' in error && error.kind === 'newer_schema';
+  });
+});
+
+it('begins again after a first start that died before its database was complete', async () => {
+  const path = freshPath();
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(`${path}.new`, 'half');
+  await filled(path);
+  assert.deepEqual(readdirSync(dirname(path)), ['gateway.db']);
+});
+
+it('F84 waits for another process that holds the database, and loses nothing', async () => {
+  const path = freshPath();
+  const store = await open(path);
+  const other = new DatabaseSync(path);
+  other.exec('BEGIN IMMEDIATE');
+  const written = store.recordCalls([callRow('c1')]);
+  other.exec('COMMIT');
+  other.close();
+  await written;
+  assert.equal((await store.listCalls(5)).length, 1);
+  await store.close();
+});
+
+it('F87 stops writing into a file that was removed', async () => {
+  const path = freshPath();
+  await filled(path);
+  let now = 0;
+  const book = new SqliteBook({
+    db: openForWriting({ path, mayCreate: false }),
+    path,
+    now: () => now,
+  });
+  book.recordCalls([callRow('before')]);
+  rmSync(path);
+  now = 20_000;
+  assert.throws(() => book.recordCalls([callRow('after')]), { kind: 'gone' });
+  assert.throws(() => book.addKey(keyRecord('x')), { kind: 'gone' });
+  book.close();
+  assert.throws(() => openForWriting({ path, mayCreate: false }), { name: 'StoreError' });
+});
+
+const writer = `
+const { openSqliteStore } = await import(process.argv[1]);
+const log = { debug() {}, info() {}, warn() {}, error() {} };
+const store = await openSqliteStore({ path: process.argv[2], log });
+const usage = { freshInputTokens: 1, outputTokens: 1 };
+for (let batch = 0; ; batch++) {
+  const rows = Array.from({ length: 20 }, (_, i) => ({
+    id: process.argv[3] + '-' + batch + '-' + i, startedAt: 1, keyId: 'k', endpoint: 'e', model: 'm',
+    stream: false, outcome: 'ok', attempts: 1, charged: usage, usageSource: 'reported', totalMs: 1,
+  }));
+  await store.recordCalls(rows);
+  process.stdout.write(batch + '\\n');
+}`;
+
+/** Lets a process write batches until it acknowledged some, and kills it in the middle. */
+async function killWhileWriting(path: string, name: string, batches: number): Promise<number> {
+  const entry = new URL('../../../src/store/sqlite.ts', import.meta.url).href;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', writer, entry, path, name], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const closed = new Promise((resolve) => child.once('close', resolve));
+  let acknowledged = 0;
+  for await (const line of createInterface({ input: child.stdout })) {
+    acknowledged = Number(line) + 1;
+    if (acknowledged >= batches) child.kill('SIGKILL');
+  }
+  await closed;
+  return acknowledged;
+}
+
+it('F82 a killed process loses no acknowledged row and leaves whole batches', async () => {
+  const path = freshPath();
+  let acknowledged = 0;
+  for (let round = 0; round < 4; round++) {
+    acknowledged += await killWhileWriting(path, `r${round}`, 3 + round * 7);
+    const db = new DatabaseSync(path);
+    assert.equal(db.prepare('PRAGMA integrity_check').get()?.['integrity_check'], 'ok');
+    const rows = db.prepare('SELECT count(*) AS n FROM calls').get()?.['n'];
+    assert.ok(typeof rows === 'number');
+    assert.ok(rows >= acknowledged * 20, `${rows} rows of ${acknowledged * 20} acknowledged`);
+    assert.equal(rows % 20, 0);
+    db.close();
+  }
+});
