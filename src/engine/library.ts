@@ -2,16 +2,17 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import type { Template } from '@huggingface/jinja';
 import type { Llama } from 'node-llama-cpp';
 import { isObject, tryParse } from './json.ts';
+import type { ChatTemplate } from './prompt.ts';
 
 export type Library = typeof import('node-llama-cpp');
 
 export interface LoadedLibrary {
   readonly library: Library;
   readonly llama: Llama;
-  readonly Template: typeof Template;
+  /** Compiles a Jinja chat template. @throws Error for a template that is no Jinja. */
+  readonly compileTemplate: (source: string) => ChatTemplate;
 }
 
 /** The engine cannot run here. The message says why and what to do; callers see it, so no paths. */
@@ -40,7 +41,7 @@ export async function loadLibrary(threads: number): Promise<LoadedLibrary> {
       logLevel: library.LlamaLogLevel.error,
       maxThreads: threads,
     });
-    return { library, llama, Template: loadTemplate() };
+    return { library, llama, compileTemplate: templateCompiler() };
   } catch (error) {
     if (error instanceof library.NoBinaryFoundError) {
       throw new EngineUnavailable(missingBinary(), error);
@@ -62,10 +63,14 @@ async function importLibrary(): Promise<Library> {
 }
 
 /** The template engine is a dependency of node-llama-cpp, so it is looked up from there. */
-function loadTemplate(): typeof Template {
+function templateCompiler(): (source: string) => ChatTemplate {
   const fromLibrary = createRequire(createRequire(import.meta.url).resolve('node-llama-cpp'));
-  const jinja: typeof import('@huggingface/jinja') = fromLibrary('@huggingface/jinja');
-  return jinja.Template;
+  const jinja: Jinja = fromLibrary('@huggingface/jinja');
+  return (source) => new jinja.Template(source);
+}
+
+interface Jinja {
+  readonly Template: new (source: string) => ChatTemplate;
 }
 
 function missingBinary(): string {

@@ -6,7 +6,7 @@ import { basename } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { LlamaContextSequence, LlamaModel, Token } from 'node-llama-cpp';
 import { EngineUnavailable, loadLibrary, type LoadedLibrary } from './library.ts';
-import { PromptWriter } from './prompt.ts';
+import { PromptWriter, type ChatTemplate } from './prompt.ts';
 import { callOpening } from './tool-scanner.ts';
 
 export interface ModelOptions {
@@ -66,7 +66,7 @@ export async function loadModel(options: ModelOptions): Promise<EngineModel> {
     contextSize,
     createdSeconds: file.createdSeconds,
     prompts: new PromptWriter({
-      template: new loaded.Template(template),
+      template: compile(loaded, template),
       knowsTools: template.includes(callOpening),
       markers: markersOf(model, template),
       bosText: model.tokens.bosString ?? '',
@@ -130,6 +130,14 @@ async function openModel({ llama }: LoadedLibrary, path: string): Promise<LlamaM
       `The model file ${basename(path)} could not be loaded: ${why.replaceAll(path, basename(path))}`,
       error,
     );
+  }
+}
+
+function compile({ compileTemplate }: LoadedLibrary, source: string): ChatTemplate {
+  try {
+    return compileTemplate(source);
+  } catch (error) {
+    throw new EngineUnavailable("The model's chat template cannot be read.", error);
   }
 }
 

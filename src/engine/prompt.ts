@@ -6,14 +6,19 @@
  * A break mark is put inside every such sequence of a caller's text, and the rendered prompt is
  * tokenised piece by piece between the breaks: no piece holds the whole sequence, so it stays text.
  */
-import type { Template } from '@huggingface/jinja';
 import type { Token } from 'node-llama-cpp';
 import { EngineError, invalid } from './engine-error.ts';
 import type { ChatMessage } from './messages.ts';
 import type { ToolUse } from './tools.ts';
 
+/** A compiled Jinja template. */
+export interface ChatTemplate {
+  /** @throws Error when the template refuses the values (`raise_exception`). */
+  render(values: Record<string, unknown>): string;
+}
+
 export interface PromptOptions {
-  readonly template: Template;
+  readonly template: ChatTemplate;
   /** Token texts that must never arise from a caller's text. */
   readonly markers: readonly string[];
   readonly bosText: string;

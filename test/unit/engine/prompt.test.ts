@@ -4,10 +4,12 @@ import { test } from 'node:test';
 import { createRequire } from 'node:module';
 import type { Token } from 'node-llama-cpp';
 import { EngineError } from '../../../src/engine/engine-error.ts';
-import { PromptWriter } from '../../../src/engine/prompt.ts';
+import { PromptWriter, type ChatTemplate } from '../../../src/engine/prompt.ts';
 import type { ChatMessage } from '../../../src/engine/messages.ts';
 
-type Jinja = typeof import('@huggingface/jinja');
+interface Jinja {
+  readonly Template: new (source: string) => ChatTemplate;
+}
 
 /** The template engine comes with node-llama-cpp, which a machine may lack. */
 function loadJinja(): Jinja | undefined {
