@@ -1,0 +1,13 @@
+/** What the configuration must know of providers that it does not declare itself. */
+
+export interface KnownProvider {
+  /** Environment variable of the key; absent for engines that need none. */
+  readonly keyVariable?: string;
+  /** Environment variable that replaces the vendor's address. */
+  readonly baseUrlVariable?: string;
+  /** Part of the gateway itself: its name cannot be declared. */
+  readonly embedded?: true;
+}
+
+/** Vendors and engines with presets, and the embedded engine, by id. */
+export type KnownProviders = ReadonlyMap<string, KnownProvider>;

@@ -1,0 +1,101 @@
+/** Each effective value with its origin (N1), for `check`. Secrets read `[secret]`. */
+import type { Timeouts } from '../core/provider.ts';
+import type { CheckedFile } from './config-file.ts';
+import { pathText } from './config-error.ts';
+import { targetPath } from './models-section.ts';
+import { durationText, sizeText } from './quantity.ts';
+import type { OriginLine, ProviderSettings, RouteSettings, Settings } from './settings.ts';
+
+type Path = readonly (string | number)[];
+
+/** The lines of everything that only the file can set. */
+export function fileOrigins(
+  settings: Pick<Settings, 'limits' | 'storage' | 'timeouts' | 'providers' | 'routes'>,
+  file: CheckedFile | undefined,
+): readonly OriginLine[] {
+  const content = file?.content ?? {};
+  const place = (path: Path, isSet: boolean): string =>
+    file === undefined || !isSet ? 'default' : file.where(path);
+  const line = (path: Path, value: string, isSet: boolean): OriginLine => ({
+    path: pathText(path),
+    value,
+    origin: place(path, isSet),
+  });
+  const { limits, timeouts } = content;
+  return [
+    line(['limits', 'body'], sizeText(settings.limits.bodyBytes), limits?.body !== undefined),
+    line(['limits', 'streams'], String(settings.limits.streams), limits?.streams !== undefined),
+    line(['storage'], settings.storage, content.storage !== undefined),
+    ...timeoutNames.map(([name, key]) =>
+      line(
+        ['timeouts', name],
+        durationText(settings.timeouts[key]),
+        timeouts?.[name] !== undefined,
+      ),
+    ),
+    ...(file === undefined
+      ? []
+      : [
+          ...settings.providers.flatMap((provider) => providerLines(provider, file)),
+          ...settings.routes.flatMap((route) => routeLines(route, file)),
+        ]),
+  ];
+}
+
+const timeoutNames = [
+  ['connect', 'connectMs'],
+  ['first_event', 'firstEventMs'],
+  ['document', 'documentMs'],
+  ['idle', 'idleMs'],
+  ['total', 'totalMs'],
+] as const;
+
+function providerLines(provider: ProviderSettings, file: CheckedFile): readonly OriginLine[] {
+  const root: Path = ['providers', provider.id];
+  const { dialect, baseUrl, apiKey, headers } = provider;
+  const values: readonly (readonly [Path, string | undefined])[] = [
+    [['dialect'], dialect],
+    [['base_url'], baseUrl],
+    [['api_key'], apiKey?.toString()],
+    // A header may be a credential under any name.
+    ...[...headers.keys()].map((name) => [headerPath(provider, name, file), '[secret]'] as const),
+    ...timeoutValues(provider.timeouts),
+  ];
+  const set = values.filter((entry): entry is [Path, string] => entry[1] !== undefined);
+  if (set.length === 0) return [at(file, root, 'preset')];
+  return set.map(([path, value]) => at(file, [...root, ...path], value));
+}
+
+function headerPath(provider: ProviderSettings, name: string, file: CheckedFile): Path {
+  const written = Object.keys(file.content.providers?.[provider.id]?.headers ?? {});
+  return ['headers', written.find((each) => each.toLowerCase() === name) ?? name];
+}
+
+function routeLines(route: RouteSettings, file: CheckedFile): readonly OriginLine[] {
+  const root: Path = ['models', route.name];
+  const form = file.content.models?.[route.name];
+  const targets = route.targets.map(({ provider, model, weight }, index) => {
+    const path = form === undefined ? [] : targetPath(form, index);
+    const share = route.order === 'weighted' ? ` (weight ${weight})` : '';
+    return at(file, [...root, ...path], `${provider}/${model}${share}`);
+  });
+  const hasOrder = typeof form === 'object' && form.order !== undefined;
+  return [
+    ...targets,
+    ...(hasOrder ? [at(file, [...root, 'order'], route.order)] : []),
+    ...timeoutValues(route.timeouts).map(([path, value]) => at(file, [...root, ...path], value)),
+  ];
+}
+
+function timeoutValues(
+  timeouts: Partial<Timeouts> | undefined,
+): readonly (readonly [Path, string])[] {
+  return timeoutNames.flatMap(([name, key]) => {
+    const ms = timeouts?.[key];
+    return ms === undefined ? [] : [[['timeouts', name], durationText(ms)] as const];
+  });
+}
+
+function at(file: CheckedFile, path: Path, value: string): OriginLine {
+  return { path: pathText(path), value, origin: file.where(path) };
+}

@@ -1,0 +1,205 @@
+/**
+ * The form of `gateway.yaml`. `docs/gateway.schema.json` is made from it (scripts/write-schema.mjs).
+ * Loaded only when there is a file to check: the schema library costs start time.
+ */
+import { z } from 'zod';
+import { logLevels } from './settings.ts';
+import { durationPattern, readDuration, readSize, sizePattern } from './quantity.ts';
+
+/** A value may be a reference before it is resolved: editors see the text as it stands in the file. */
+const orReference = '|\\$\\{';
+/** The message of a planned value. */
+export const notYet = 'is not available yet';
+const maxDurationMs = 24 * 3_600_000;
+const maxBodyBytes = 512 * 1024 * 1024;
+
+/** Values that are planned: the message says so instead of calling them wrong. */
+function later(planned: readonly string[]) {
+  return {
+    error: ({ input }: { readonly input?: unknown }) =>
+      typeof input === 'string' && planned.some((name) => input.split(':')[0] === name)
+        ? notYet
+        : undefined,
+  };
+}
+
+function duration(description: string) {
+  return z
+    .string()
+    .meta({ pattern: durationPattern + orReference, examples: ['2s', '500ms', '30m'] })
+    .transform((text, context) => {
+      const ms = readDuration(text);
+      if (ms !== undefined && ms >= 1 && ms <= maxDurationMs) return ms;
+      context.addIssue({
+        code: 'custom',
+        message: ms === undefined ? 'is no duration (500ms, 2s, 30m, 1h)' : 'must be 1ms to 24h',
+      });
+      return z.NEVER;
+    })
+    .optional()
+    .describe(description);
+}
+
+const size = z
+  .union([
+    z.string().meta({ pattern: sizePattern + orReference, examples: ['32MiB', '10MB'] }),
+    z.number().int().meta({ description: 'Bytes' }),
+  ])
+  .transform((value, context) => {
+    const bytes = typeof value === 'number' ? value : readSize(value);
+    if (bytes !== undefined && bytes >= 1 && bytes <= maxBodyBytes) return bytes;
+    context.addIssue({
+      code: 'custom',
+      message: bytes === undefined ? 'is no size (32MiB, 10MB, bytes)' : 'must be 1B to 512MiB',
+    });
+    return z.NEVER;
+  });
+
+const timeouts = z
+  .strictObject({
+    connect: duration('Until the connection stands. Default 2s.'),
+    first_event: duration('Until the first event of a stream. Default 60s.'),
+    document: duration('Until the whole of an answer that is not streamed. Default 10m.'),
+    idle: duration('Between two events of a stream. Default 60s.'),
+    total: duration('The whole call. Default 30m.'),
+  })
+  .nullish();
+
+/** Goes into a header as it is. A line break there would be a header of its own. */
+const headerText = z
+  .string()
+  .min(1, 'is empty')
+  // oxlint-disable-next-line eslint/no-control-regex
+  .regex(
+    /^[\t\x20-\x7e\x80-\xff]*$/,
+    'holds a line break or another character no header can carry',
+  );
+
+const headers = z
+  .record(z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, 'is no header name'), headerText)
+  .nullish()
+  .describe('Extra request headers. Values may be references.');
+
+const provider = z
+  .strictObject({
+    dialect: z
+      .enum(
+        ['openai-chat', 'anthropic-messages'],
+        later(['openai-responses', 'gemini', 'bedrock-converse']),
+      )
+      .optional()
+      .describe('The wire format that the address speaks. Preset for known vendors.'),
+    base_url: z
+      .string()
+      .optional()
+      .describe('Address of the API, e.g. http://vllm.internal:8000/v1. Preset for known vendors.'),
+    api_key: headerText
+      .optional()
+      .describe(
+        "The key. Best as a reference: ${NAME} from the environment or ${file:/path}. Known vendors: the vendor's customary variable when absent.",
+      ),
+    headers,
+    timeouts: timeouts.describe('Time limits of calls to this provider.'),
+  })
+  .nullable();
+
+const targetForm = /^[^/\s]+\/\S+$/;
+const targetText = z
+  .string()
+  .regex(targetForm, 'a target is provider/model, e.g. openai/gpt-5-mini');
+
+const weightedTarget = z.strictObject({
+  target: targetText.describe('provider/model'),
+  weight: z
+    .number()
+    .gt(0, 'must be greater than 0')
+    .max(1_000_000, 'must be at most 1000000')
+    .optional()
+    .describe('Share of the calls under order: weighted. Default 1.'),
+});
+
+const route = z.strictObject({
+  targets: z
+    .array(z.union([targetText.describe('provider/model'), weightedTarget]))
+    .min(1, 'needs at least one target')
+    .describe('Who can answer, tried in the order of `order`.'),
+  order: z
+    .enum(['listed', 'weighted'], later(['least-busy', 'fastest', 'cheapest']))
+    .optional()
+    .describe('listed (default): the first that can; weighted: by share.'),
+  timeouts: timeouts.describe("Time limits of calls through this name; before the provider's."),
+});
+
+const limits = z
+  .strictObject({
+    body: size.optional().describe('Largest request body. Default 32MiB.'),
+    streams: z
+      .number()
+      .int('must be a whole number')
+      .min(1, 'must be at least 1')
+      .max(1_000_000, 'must be at most 1000000')
+      .optional()
+      .describe('Calls at the same time; above it callers get "overloaded". Default 3000.'),
+  })
+  .nullish();
+
+/** The whole file. */
+export const configForm = z
+  .strictObject({
+    listen: z
+      .string()
+      .optional()
+      .describe('Data plane: HOST:PORT, :PORT (loopback) or [::1]:PORT. Default 127.0.0.1:8686.'),
+    admin_listen: z
+      .string()
+      .optional()
+      .describe('Admin plane (dashboard, admin API, metrics). Default 127.0.0.1:8687.'),
+    data_dir: z
+      .string()
+      .min(1, 'is empty')
+      .optional()
+      .describe('Keys and ledger; relative to this file. Default .model-gateway where it starts.'),
+    log_level: z.enum(logLevels).optional().describe('Default info.'),
+    workers: z
+      .number()
+      .int('must be a whole number')
+      .min(1, 'must be at least 1')
+      .optional()
+      .describe('Processes. Only 1 for now.'),
+    providers: z
+      .record(
+        z
+          .string()
+          .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'a provider name is letters, digits, . _ and -'),
+        provider,
+      )
+      .nullish()
+      .describe('Addresses that answer. A known vendor needs no more than {}.'),
+    models: z
+      .record(
+        z.string().regex(/^\S{1,256}$/, 'a model name has no spaces and at most 256 characters'),
+        z.union([targetText.describe('An alias of provider/model.'), route]),
+      )
+      .nullish()
+      .describe('Names that clients can ask for, besides provider/model itself.'),
+    limits: limits.describe('Bounds of the whole gateway.'),
+    timeouts: timeouts.describe('Time limits of all calls, where nothing nearer says otherwise.'),
+    storage: z
+      .enum(['sqlite', 'memory'], later(['postgres', 'postgresql', 'redis', 'rediss', 'valkey']))
+      .optional()
+      .describe('Where keys and ledger are kept: sqlite (default) in data_dir, or memory.'),
+  })
+  .describe('Configuration of Model Gateway (gateway.yaml).');
+
+/** The file as it was checked: durations in ms, sizes in bytes. */
+export type ConfigFile = z.output<typeof configForm>;
+
+/** The published JSON Schema, for editors. */
+export function publishedSchema(): z.core.JSONSchema.BaseSchema {
+  return z.toJSONSchema(configForm, { io: 'input', target: 'draft-7' });
+}
+
+/** The same as the text of `docs/gateway.schema.json`. */
+export function publishedSchemaText(): string {
+  return `${JSON.stringify({ title: 'gateway.yaml', ...publishedSchema() }, null, 2)}\n`;
+}

@@ -1,0 +1,98 @@
+/** What the gateway runs with: flags, environment and `gateway.yaml` made into one typed value. */
+import { inspect } from 'node:util';
+import type { Timeouts } from '../core/provider.ts';
+import type { Secret } from '../core/secret.ts';
+import type { Address } from './address.ts';
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
+export const logLevels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent'];
+
+export interface Settings {
+  readonly listen: Address;
+  readonly adminListen: Address;
+  /** Absolute. */
+  readonly dataDir: string;
+  readonly logLevel: LogLevel;
+  readonly workers: number;
+  /** The file that was read (absolute); undefined when there is none. */
+  readonly configFile: string | undefined;
+  /** `providers:` of the file. */
+  readonly providers: readonly ProviderSettings[];
+  /** `models:` of the file. */
+  readonly routes: readonly RouteSettings[];
+  readonly limits: { readonly bodyBytes: number; readonly streams: number };
+  readonly storage: 'sqlite' | 'memory';
+  readonly timeouts: Timeouts;
+  /** Each effective value and where it comes from; secrets read `[secret]` (N1). */
+  readonly origins: readonly OriginLine[];
+  /** What is allowed but probably not meant; one sentence each. */
+  readonly warnings: readonly string[];
+}
+
+export interface OriginLine {
+  /** As in the file: `limits.body`, `models.fast.targets[0]`. */
+  readonly path: string;
+  readonly value: string;
+  /** `default`, `flag --listen`, `env MODEL_GATEWAY_LISTEN` or `gateway.yaml:3`. */
+  readonly origin: string;
+}
+
+export interface ProviderSettings {
+  readonly id: string;
+  readonly dialect?: ConfigDialect;
+  readonly baseUrl?: string;
+  readonly apiKey?: Secret;
+  /** Extra request headers, names in lower case. */
+  readonly headers: HeaderSettings;
+  readonly timeouts?: Partial<Timeouts>;
+  /** `gateway.yaml:7` */
+  readonly where: string;
+}
+
+/** Dialects that a provider of the config may speak today. */
+export type ConfigDialect = 'openai-chat' | 'anthropic-messages';
+
+export interface RouteSettings {
+  readonly name: string;
+  readonly targets: readonly TargetSettings[];
+  readonly order: 'listed' | 'weighted';
+  readonly timeouts?: Partial<Timeouts>;
+  readonly where: string;
+}
+
+export interface TargetSettings {
+  readonly provider: string;
+  readonly model: string;
+  readonly weight: number;
+}
+
+/** Header values often are credentials: the map works as any map and prints its names only. */
+export class HeaderSettings extends Map<string, string> {
+  toJSON(): readonly string[] {
+    return [...this.keys()];
+  }
+
+  [inspect.custom](): readonly string[] {
+    return this.toJSON();
+  }
+}
+
+/** What holds where nothing is set (interface.md; timeouts: reliability.md R7). */
+export const defaults = {
+  listen: '127.0.0.1:8686',
+  adminListen: '127.0.0.1:8687',
+  dataDir: '.model-gateway',
+  configFile: 'gateway.yaml',
+  logLevel: 'info',
+  workers: 1,
+  bodyBytes: 32 * 1024 * 1024,
+  streams: 3000,
+  storage: 'sqlite',
+  timeouts: {
+    connectMs: 2000,
+    firstEventMs: 60_000,
+    documentMs: 600_000,
+    idleMs: 60_000,
+    totalMs: 1_800_000,
+  },
+} as const;

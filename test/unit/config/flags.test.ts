@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ConfigError } from '../../../src/config/config-error.ts';
+import { flagForms, flagsHelp, parseFlags } from '../../../src/config/flags.ts';
+
+test('flags are read in both spellings', () => {
+  const { flags, help, json } = parseFlags(['--listen', ':0', '--data-dir=/d', '--workers', '1']);
+  assert.deepEqual(flags, { listen: ':0', 'data-dir': '/d', workers: '1' });
+  assert.equal(help, false);
+  assert.equal(json, false);
+  assert.equal(parseFlags(['-h']).help, true);
+  assert.equal(parseFlags(['--json'], { json: true }).json, true);
+});
+
+test('every wrong flag is named, all together', () => {
+  const args = [
+    '--lisen',
+    ':0',
+    '--config',
+    '--workers=',
+    '--data-dir',
+    'a',
+    '--data-dir',
+    'b',
+    '--json',
+  ];
+  assert.throws(
+    () => parseFlags([...args, 'extra', '--help=1']),
+    (error) => {
+      assert.ok(error instanceof ConfigError);
+      assert.deepEqual(error.message.split('\n'), [
+        '--lisen: unknown flag (did you mean "--listen"?)',
+        ':0: unexpected argument',
+        '--config: needs a value: --config FILE',
+        '--data-dir: given twice',
+        '--json: unknown flag',
+        'extra: unexpected argument',
+        '--help: takes no value',
+      ]);
+      return true;
+    },
+  );
+});
+
+test('the help lists each flag with its variable', () => {
+  for (const { name, variable } of flagForms) {
+    assert.match(flagsHelp(), new RegExp(`--${name} .*${variable}`));
+  }
+});

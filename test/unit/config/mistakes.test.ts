@@ -1,0 +1,288 @@
+import assert from 'node:assert/strict';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { scene } from './scene.ts';
+
+/** Text of the file, and the only line of errors that it must give. */
+const mistakes: readonly (readonly [string, string, string])[] = [
+  [
+    'an unknown key',
+    'limits:\n  streams: 5\nproviders:\n  team:\n    dialekt: openai-chat\n    base_url: http://a/v1\n',
+    'gateway.yaml:5: providers.team.dialekt: unknown key (did you mean "dialect"?)',
+  ],
+  [
+    'an unknown section',
+    'model: {}\n',
+    'gateway.yaml:1: model: unknown key (did you mean "models"?)',
+  ],
+  [
+    'a key in another spelling',
+    'providers:\n  openai:\n    baseURL: http://a\n    api_key: x\n',
+    'gateway.yaml:3: providers.openai.baseURL: unknown key (did you mean "base_url"?)',
+  ],
+  [
+    'an unknown key of a target',
+    'models:\n  fast:\n    targets:\n      - local/tiny\n      - target: local/tiny\n        wieght: 2\n',
+    'gateway.yaml:6: models.fast.targets[1].wieght: unknown key (did you mean "weight"?)',
+  ],
+  [
+    'a duplicate model',
+    'models:\n  a: local/tiny\n  b: local/tiny\n  a: local/other\n',
+    'gateway.yaml:4: models.a: stands twice (first in line 2)',
+  ],
+  [
+    'a duplicate section',
+    'models: {}\nlimits: {}\nmodels: {}\n',
+    'gateway.yaml:3: models: stands twice (first in line 1)',
+  ],
+  [
+    'an unset reference',
+    'providers:\n  team:\n    dialect: openai-chat\n    base_url: http://a/v1\n    api_key: ${NOT_THERE}\n',
+    'gateway.yaml:5: providers.team.api_key: the environment variable NOT_THERE is not set',
+  ],
+  [
+    'an empty reference',
+    'providers:\n  openai:\n    api_key: ${EMPTY}\n',
+    'gateway.yaml:3: providers.openai.api_key: the environment variable EMPTY is empty',
+  ],
+  [
+    'an unreadable file reference',
+    'providers:\n  openai:\n    api_key: ${file:no-such-file}\n',
+    'gateway.yaml:3: providers.openai.api_key: the file no-such-file cannot be read (ENOENT)',
+  ],
+  [
+    'a reference that is never closed',
+    'providers:\n  openai:\n    api_key: "${OPEN"\n',
+    'gateway.yaml:3: providers.openai.api_key: ${ is never closed',
+  ],
+  [
+    'a reference with a default, which is none',
+    'providers:\n  openai:\n    api_key: ${KEY:-x}\n',
+    'gateway.yaml:3: providers.openai.api_key: ${KEY:-x} is no reference: ${NAME} or ${file:/path}; $${ stands for ${',
+  ],
+  [
+    'another tool’s reference',
+    'providers:\n  openai:\n    api_key: os.environ/OPENAI_API_KEY\n',
+    'gateway.yaml:3: providers.openai.api_key: is no reference here; write ${OPENAI_API_KEY}',
+  ],
+  [
+    'a shell variable without braces',
+    'providers:\n  openai:\n    api_key: $OPENAI_API_KEY\n',
+    'gateway.yaml:3: providers.openai.api_key: is no reference here; write ${OPENAI_API_KEY}',
+  ],
+  [
+    'a placeholder in an address',
+    'providers:\n  openai:\n    api_key: x\n    base_url: "https://a/{model}"\n',
+    'gateway.yaml:4: providers.openai.base_url: holds a placeholder in braces that nothing fills in',
+  ],
+  [
+    'the gateway’s own address',
+    'providers:\n  openai:\n    api_key: x\n    base_url: http://localhost:8686/v1\n',
+    'gateway.yaml:4: providers.openai.base_url: leads to this gateway itself',
+  ],
+  [
+    'the admin plane’s address',
+    'admin_listen: 0.0.0.0:9000\nproviders:\n  ollama:\n    base_url: http://127.0.0.1:9000\n',
+    'gateway.yaml:4: providers.ollama.base_url: leads to this gateway itself',
+  ],
+  [
+    'a password in an address',
+    'providers:\n  openai:\n    base_url: https://me:hidden@host/v1\n',
+    'gateway.yaml:3: providers.openai.base_url: holds a user or password; use api_key or headers',
+  ],
+  [
+    'a query in an address',
+    'providers:\n  openai:\n    base_url: https://host/v1?api-version=1\n',
+    'gateway.yaml:3: providers.openai.base_url: must end with its path, without ? or #',
+  ],
+  [
+    'no address',
+    'providers:\n  openai:\n    base_url: api.openai.com\n',
+    'gateway.yaml:3: providers.openai.base_url: is no http:// or https:// address',
+  ],
+  [
+    'an unknown provider of a target',
+    'models:\n  a:\n    targets:\n      - local/tiny\n      - opnai/gpt\n',
+    'gateway.yaml:5: models.a.targets[1]: there is no provider "opnai" (did you mean "openai"?)',
+  ],
+  [
+    'a vendor without its key in a target',
+    'models:\n  a: openai/gpt\n',
+    'gateway.yaml:2: models.a: provider "openai" has no key: set OPENAI_API_KEY or declare it under providers',
+  ],
+  [
+    'a declared vendor without its key',
+    'providers:\n  anthropic: {}\n',
+    'gateway.yaml:2: providers.anthropic: there is no key: set ANTHROPIC_API_KEY or api_key',
+  ],
+  [
+    'an unknown vendor without address',
+    'providers:\n  mine:\n    dialect: openai-chat\n',
+    'gateway.yaml:2: providers.mine: "mine" is no known vendor: base_url must be set',
+  ],
+  [
+    'the embedded engine’s name',
+    'providers:\n  local: { dialect: openai-chat, base_url: "http://a/v1" }\n',
+    'gateway.yaml:2: providers.local: "local" is the embedded engine; choose another name',
+  ],
+  [
+    'a target without a provider',
+    'models:\n  a: gpt-5\n',
+    'gateway.yaml:2: models.a: a target is provider/model, e.g. openai/gpt-5-mini',
+  ],
+  [
+    'a route without targets',
+    'models:\n  a: { order: listed }\n',
+    'gateway.yaml:2: models.a.targets: is missing',
+  ],
+  [
+    'an order that is planned',
+    'models:\n  a:\n    targets: [local/tiny]\n    order: fastest\n',
+    'gateway.yaml:4: models.a.order: is not available yet; expected one of listed, weighted',
+  ],
+  [
+    'a storage that is planned',
+    'storage: postgres://me:hidden@host/db\n',
+    'gateway.yaml:1: storage: is not available yet; expected one of sqlite, memory',
+  ],
+  [
+    'a dialect that is planned',
+    'providers:\n  a: { dialect: gemini, base_url: "http://a" }\n',
+    'gateway.yaml:2: providers.a.dialect: is not available yet; expected one of openai-chat, anthropic-messages',
+  ],
+  [
+    'more workers',
+    'workers: 2\n',
+    'gateway.yaml:1: workers: more than 1 worker is not available yet',
+  ],
+  [
+    'a duration without unit',
+    'timeouts:\n  idle: 60\n',
+    'gateway.yaml:2: timeouts.idle: expected a text, found a number; put it in quotes',
+  ],
+  [
+    'a duration that is none',
+    'timeouts:\n  idle: soon\n',
+    'gateway.yaml:2: timeouts.idle: is no duration (500ms, 2s, 30m, 1h)',
+  ],
+  [
+    'a duration of zero',
+    'timeouts: { idle: 0s }\n',
+    'gateway.yaml:1: timeouts.idle: must be 1ms to 24h',
+  ],
+  [
+    'a size that is none',
+    'limits:\n  body: 32 megabytes\n',
+    'gateway.yaml:2: limits.body: is no size (32MiB, 10MB, bytes)',
+  ],
+  ['a size of zero', 'limits:\n  body: 0\n', 'gateway.yaml:2: limits.body: must be 1B to 512MiB'],
+  ['no streams', 'limits:\n  streams: 0\n', 'gateway.yaml:2: limits.streams: must be at least 1'],
+  [
+    'a listen address that is none',
+    'listen: http://127.0.0.1:80\n',
+    'gateway.yaml:1: listen: is no address: HOST:PORT, :PORT or [::1]:PORT, without http://',
+  ],
+  [
+    'one address for both planes',
+    'listen: 127.0.0.1:8687\n',
+    'admin_listen: is the address of the data plane too; the admin plane needs its own',
+  ],
+  [
+    'a header that the gateway writes itself',
+    'providers:\n  openai:\n    api_key: x\n    headers:\n      Content-Type: text/plain\n',
+    'gateway.yaml:5: providers.openai.headers.Content-Type: is set by the gateway',
+  ],
+  [
+    'a header with a line break',
+    'providers:\n  openai:\n    api_key: x\n    headers:\n      x-a: "a\\r\\nb"\n',
+    'gateway.yaml:5: providers.openai.headers.x-a: holds a line break or another character no header can carry',
+  ],
+  [
+    'a provider name with a slash',
+    'providers:\n  a/b: { dialect: openai-chat, base_url: "http://a" }\n',
+    'gateway.yaml:2: providers.a/b: a provider name is letters, digits, . _ and -',
+  ],
+  [
+    'a name that would vanish',
+    'models:\n  __proto__: local/tiny\n',
+    'gateway.yaml:2: models: a key must be a plain text, and not __proto__',
+  ],
+  ['a list', '- a\n- b\n', 'gateway.yaml: expected a mapping, found a list'],
+  ['a tag', 'models:\n  a: !secret x\n', 'gateway.yaml:2: Unresolved tag: !secret'],
+  [
+    'two documents',
+    'models: {}\n---\nlimits: {}\n',
+    'gateway.yaml:2: Source contains multiple documents; please use YAML.parseAllDocuments()',
+  ],
+];
+
+for (const [name, text, expected] of mistakes) {
+  test(`N3: ${name} is refused with file and line`, async (t) => {
+    const { errors } = scene(t, text);
+    assert.deepEqual(await errors({ env: { EMPTY: '' } }), [expected]);
+  });
+}
+
+test('N3: broken YAML names its line; an unquoted reference in braces says what to do', async (t) => {
+  const broken = await scene(t, 'models:\n  a: [local/tiny\nlimits: {}\n').errors();
+  assert.match(broken[0] ?? '', /^gateway\.yaml:\d: /);
+  const reference = await scene(t, 'providers:\n  openai: { api_key: ${KEY} }\n').errors();
+  assert.match(reference.join('\n'), /^gateway\.yaml:2: .*needs quotes\)$/m);
+});
+
+test('N3: all mistakes are reported together, in the order of the file', async (t) => {
+  const { errors } = scene(
+    t,
+    `listen: nowhere
+providers:
+  team:
+    dialekt: openai-chat
+  other:
+    dialect: openai-chat
+    base_url: ftp://files
+models:
+  a: missing/model
+  b: team/model
+  a: local/tiny
+limits: { streams: many }
+`,
+  );
+  const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0', MODEL_GATEWAY_WORKERS: 'four' };
+  assert.deepEqual(await errors({ env, flags: { 'log-level': 'loud' } }), [
+    'NODE_TLS_REJECT_UNAUTHORIZED: turns the verification of all certificates off; unset it and name your authority in NODE_EXTRA_CA_CERTS',
+    '--log-level: expected one of debug, info, warn, error, silent',
+    'MODEL_GATEWAY_WORKERS: expected a whole number from 1',
+    'gateway.yaml:1: listen: is no address: HOST:PORT, :PORT or [::1]:PORT',
+    'gateway.yaml:4: providers.team.dialekt: unknown key (did you mean "dialect"?)',
+    'gateway.yaml:7: providers.other.base_url: is no http:// or https:// address',
+    'gateway.yaml:11: models.a: stands twice (first in line 9)',
+    'gateway.yaml:12: limits.streams: expected a number, found a text',
+  ]);
+});
+
+test('N3: a config file that was asked for must exist and be a file', async (t) => {
+  const { directory, errors } = scene(t);
+  assert.deepEqual(await errors({ flags: { config: 'nowhere.yaml' } }), [
+    'nowhere.yaml: there is no such file',
+  ]);
+  mkdirSync(join(directory, 'folder'));
+  assert.deepEqual(await errors({ env: { MODEL_GATEWAY_CONFIG: 'folder' } }), [
+    'folder: is a directory; a file is expected',
+  ]);
+});
+
+test('N3: a vendor’s address variable that leads to this gateway is refused where it would be used', async (t) => {
+  const { errors, load } = scene(t);
+  const env = { OPENAI_BASE_URL: 'http://127.0.0.1:8686/v1' };
+  assert.deepEqual(await errors({ env: { ...env, OPENAI_API_KEY: 'x' } }), [
+    'OPENAI_BASE_URL: leads to this gateway itself',
+  ]);
+  await load({ env });
+});
+
+test('S19: only "0" turns verification off, and only that is refused', async (t) => {
+  const { load, errors } = scene(t);
+  await load({ env: { NODE_TLS_REJECT_UNAUTHORIZED: '1' } });
+  assert.equal((await errors({ env: { NODE_TLS_REJECT_UNAUTHORIZED: '0' } })).length, 1);
+});

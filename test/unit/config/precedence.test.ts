@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { scene } from './scene.ts';
+
+test('N1: without anything the defaults hold, and each value says so', async (t) => {
+  const { directory, load } = scene(t);
+  const settings = await load();
+  assert.deepEqual(settings.listen, { host: '127.0.0.1', port: 8686 });
+  assert.deepEqual(settings.adminListen, { host: '127.0.0.1', port: 8687 });
+  assert.equal(settings.dataDir, join(directory, '.model-gateway'));
+  assert.equal(settings.configFile, undefined);
+  assert.deepEqual(settings.limits, { bodyBytes: 32 * 1024 * 1024, streams: 3000 });
+  assert.deepEqual(settings.timeouts, {
+    connectMs: 2000,
+    firstEventMs: 60_000,
+    documentMs: 600_000,
+    idleMs: 60_000,
+    totalMs: 1_800_000,
+  });
+  assert.ok(settings.origins.every(({ origin }) => origin === 'default'));
+});
+
+test('N1: flag before variable before file before default, with the origin of each', async (t) => {
+  const yaml = 'listen: 127.0.0.1:9001\n\nlog_level: warn\nadmin_listen: 127.0.0.1:9101\n';
+  const { load } = scene(t, yaml);
+  const env = { MODEL_GATEWAY_LISTEN: ':9002', MODEL_GATEWAY_ADMIN_LISTEN: ':9102' };
+  const settings = await load({ env, flags: { listen: '[::1]:9003' } });
+  assert.deepEqual(settings.listen, { host: '::1', port: 9003 });
+  assert.deepEqual(settings.adminListen, { host: '127.0.0.1', port: 9102 });
+  assert.equal(settings.logLevel, 'warn');
+  const origins = new Map(settings.origins.map(({ path, origin }) => [path, origin]));
+  assert.equal(origins.get('listen'), 'flag --listen');
+  assert.equal(origins.get('admin_listen'), 'env MODEL_GATEWAY_ADMIN_LISTEN');
+  assert.equal(origins.get('log_level'), 'gateway.yaml:3');
+  assert.equal(origins.get('workers'), 'default');
+});
+
+test('every flag has its variable, and an empty variable is none', async (t) => {
+  const { directory, write, load } = scene(t);
+  const file = write('other.yaml', 'limits: { body: 10MB, streams: 7 }\n');
+  const settings = await load({
+    env: {
+      MODEL_GATEWAY_CONFIG: file,
+      MODEL_GATEWAY_DATA_DIR: 'here',
+      MODEL_GATEWAY_LOG_LEVEL: 'silent',
+      MODEL_GATEWAY_WORKERS: '1',
+      MODEL_GATEWAY_LISTEN: '',
+    },
+  });
+  assert.equal(settings.configFile, file);
+  assert.equal(settings.dataDir, join(directory, 'here'));
+  assert.equal(settings.logLevel, 'silent');
+  assert.deepEqual(settings.limits, { bodyBytes: 10_000_000, streams: 7 });
+  assert.equal(settings.listen.port, 8686);
+});
+
+test('data_dir of the file is relative to the file, not to the working directory', async (t) => {
+  const { directory, write, load } = scene(t);
+  const { mkdirSync } = await import('node:fs');
+  mkdirSync(join(directory, 'etc'));
+  const file = write(join('etc', 'gateway.yaml'), 'data_dir: data\n');
+  const settings = await load({ flags: { config: file } });
+  assert.equal(settings.dataDir, join(directory, 'etc', 'data'));
+});
+
+test('providers and models of interface.md are read as they are written there', async (t) => {
+  const { load } = scene(
+    t,
+    `providers:
+  openai: {}
+  team-vllm:
+    dialect: openai-chat
+    base_url: http://vllm.internal:8000/v1
+    api_key: \${TEAM_VLLM_KEY}
+    headers: { X-Team: research }
+    timeouts: { total: 1h }
+models:
+  sonnet: anthropic/claude-sonnet-5
+  fast:
+    targets:
+      - openai/gpt-5-mini
+      - { target: team-vllm/qwen/qwen3-32b, weight: 2 }
+    order: weighted
+    timeouts: { connect: 500ms, first_event: 90s, document: 5m, idle: 60s, total: 30m }
+limits: { body: 32MiB, streams: 3000 }
+storage: memory
+timeouts: { idle: 2m }
+`,
+  );
+  const env = { TEAM_VLLM_KEY: 'secret-1', OPENAI_API_KEY: 'secret-2', ANTHROPIC_API_KEY: 'x' };
+  const settings = await load({ env });
+  const [openai, team] = settings.providers;
+  assert.equal(openai?.id, 'openai');
+  assert.equal(openai?.apiKey, undefined);
+  assert.equal(team?.baseUrl, 'http://vllm.internal:8000/v1');
+  assert.equal(team?.apiKey?.reveal(), 'secret-1');
+  assert.deepEqual([...(team?.headers ?? [])], [['x-team', 'research']]);
+  assert.deepEqual(team?.timeouts, { totalMs: 3_600_000 });
+  assert.equal(team?.where, 'gateway.yaml:3');
+  const [sonnet, fast] = settings.routes;
+  assert.deepEqual(sonnet, {
+    name: 'sonnet',
+    targets: [{ provider: 'anthropic', model: 'claude-sonnet-5', weight: 1 }],
+    order: 'listed',
+    where: 'gateway.yaml:10',
+  });
+  assert.deepEqual(fast?.targets[1], {
+    provider: 'team-vllm',
+    model: 'qwen/qwen3-32b',
+    weight: 2,
+  });
+  assert.equal(fast?.order, 'weighted');
+  assert.deepEqual(fast?.timeouts, {
+    connectMs: 500,
+    firstEventMs: 90_000,
+    documentMs: 300_000,
+    idleMs: 60_000,
+    totalMs: 1_800_000,
+  });
+  assert.equal(settings.storage, 'memory');
+  assert.equal(settings.timeouts.idleMs, 120_000);
+});
+
+test('a file of comments, empty sections and JSON are all fine', async (t) => {
+  for (const text of [
+    '',
+    '# nothing\n',
+    'providers:\nmodels:\nlimits:\n',
+    '{"limits":{"streams":5}}',
+  ]) {
+    const settings = await scene(t, text).load();
+    assert.equal(settings.routes.length, 0, text);
+  }
+});
+
+test('anchors and aliases of YAML work', async (t) => {
+  const { load } = scene(t, 'models:\n  a: &a\n    targets: [local/tiny]\n  b: *a\n');
+  const settings = await load();
+  assert.deepEqual(settings.routes[1]?.targets, settings.routes[0]?.targets);
+});
+
+test('S9: an admin plane that others can reach is warned of', async (t) => {
+  const { load } = scene(t);
+  const open = await load({ flags: { 'admin-listen': '0.0.0.0:8687' } });
+  assert.match(open.warnings.join('\n'), /other machines can reach the admin plane/);
+  assert.deepEqual((await load()).warnings, []);
+});
+
+test('N3: a gateway.yml is warned of, since it is not read', async (t) => {
+  const { load, write } = scene(t);
+  write('gateway.yml', 'limits: {}\n');
+  assert.match((await load()).warnings.join('\n'), /gateway\.yml is not read/);
+});

@@ -1,0 +1,54 @@
+/** A directory with a config file, and what loading it gives. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { ConfigError } from '../../../src/config/config-error.ts';
+import type { Flags } from '../../../src/config/flags.ts';
+import type { KnownProviders } from '../../../src/config/known-provider.ts';
+import { loadSettings } from '../../../src/config/load.ts';
+import type { Settings } from '../../../src/config/settings.ts';
+
+export const known: KnownProviders = new Map([
+  ['openai', { keyVariable: 'OPENAI_API_KEY', baseUrlVariable: 'OPENAI_BASE_URL' }],
+  ['anthropic', { keyVariable: 'ANTHROPIC_API_KEY', baseUrlVariable: 'ANTHROPIC_BASE_URL' }],
+  ['ollama', {}],
+  ['local', { embedded: true }],
+]);
+
+export interface Scene {
+  readonly directory: string;
+  /** Writes a file into the directory and returns its path. */
+  write(name: string, text: string): string;
+  load(given?: Given): Promise<Settings>;
+  /** The lines of the ConfigError that loading must throw. */
+  errors(given?: Given): Promise<readonly string[]>;
+}
+
+export interface Given {
+  readonly flags?: Flags;
+  readonly env?: { readonly [name: string]: string };
+}
+
+export function scene(context: TestContext, yaml?: string): Scene {
+  const directory = mkdtempSync(join(tmpdir(), 'model-gateway-config-'));
+  context.after(() => rmSync(directory, { recursive: true, force: true }));
+  const write = (name: string, text: string): string => {
+    const path = join(directory, name);
+    writeFileSync(path, text);
+    return path;
+  };
+  if (yaml !== undefined) write('gateway.yaml', yaml);
+  const load = ({ flags = {}, env = {} }: Given = {}): Promise<Settings> =>
+    loadSettings({ flags, env, cwd: directory, knownProviders: known });
+  const errors = async (given?: Given): Promise<readonly string[]> => {
+    try {
+      await load(given);
+    } catch (error) {
+      if (error instanceof ConfigError) return error.message.split('\n');
+      throw error;
+    }
+    throw new Error('loading succeeded, an error was expected');
+  };
+  return { directory, write, load, errors };
+}

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { chmodSync } from 'node:fs';
+import { test } from 'node:test';
+import { inspect } from 'node:util';
+import { scene } from './scene.ts';
+
+const canary = 'canary-5f1c9d';
+
+test('S4: no form of printing the settings shows a key or a header value', async (t) => {
+  const { load } = scene(
+    t,
+    `providers:
+  openai:
+    api_key: \${KEY}
+    headers: { x-pass: "Bearer \${KEY}", x-plain: ${canary} }
+`,
+  );
+  const settings = await load({ env: { KEY: canary } });
+  const [openai] = settings.providers;
+  assert.equal(openai?.apiKey?.reveal(), canary);
+  assert.equal(openai?.headers.get('x-pass'), `Bearer ${canary}`);
+  const printed = [
+    JSON.stringify(settings),
+    inspect(settings, { depth: 20 }),
+    String(openai?.apiKey),
+    settings.origins.map(({ path, value, origin }) => `${path} ${value} ${origin}`).join('\n'),
+  ].join('\n');
+  assert.ok(!printed.includes(canary));
+  const shown = new Map(settings.origins.map(({ path, value }) => [path, value]));
+  assert.equal(shown.get('providers.openai.api_key'), '[secret]');
+  assert.equal(shown.get('providers.openai.headers.x-pass'), '[secret]');
+});
+
+test('S4: no error quotes what a reference held', async (t) => {
+  const { errors } = scene(
+    t,
+    `listen: \${KEY}
+log_level: \${KEY}
+data_dir: \${KEY}
+storage: \${KEY}
+limits: { body: "\${KEY}", streams: "\${KEY}" }
+timeouts: { idle: "\${KEY}" }
+providers:
+  a: { dialect: "\${KEY}", base_url: "\${KEY}", api_key: "\${KEY}\\n" }
+  b: { dialect: openai-chat, base_url: "\${KEY}" }
+models:
+  a: \${KEY}
+  b: { targets: [{ target: "\${KEY}", weight: "\${KEY}" }], order: "\${KEY}" }
+`,
+  );
+  const lines = await errors({ env: { KEY: canary } });
+  assert.ok(lines.length >= 10, lines.join('\n'));
+  assert.ok(!lines.join('\n').includes(canary), lines.join('\n'));
+});
+
+test('a file reference is read relative to the config file, without its last line end', async (t) => {
+  const { load, write } = scene(t, 'providers:\n  openai:\n    api_key: ${file:key.txt}\n');
+  chmodSync(write('key.txt', `${canary}\n`), 0o600);
+  const settings = await load();
+  assert.equal(settings.providers[0]?.apiKey?.reveal(), canary);
+});
+
+test('references stand anywhere in a value, and $${ is a literal ${', async (t) => {
+  const { load } = scene(
+    t,
+    `providers:
+  openai:
+    api_key: a-\${ONE}-\${TWO}
+    base_url: https://\${ONE}.example/v1
+    headers: { x-a: "$\${ONE}", x-b: "$5", x-c: "$$" }
+`,
+  );
+  const settings = await load({ env: { ONE: '1', TWO: '2' } });
+  const [openai] = settings.providers;
+  assert.equal(openai?.apiKey?.reveal(), 'a-1-2');
+  assert.equal(openai?.baseUrl, 'https://1.example/v1');
+  assert.deepEqual([...(openai?.headers.values() ?? [])], ['${ONE}', '$5', '$$']);
+});
+
+test('S25: a secret file that every user can read is refused; a closed directory closes it', async (t) => {
+  if (process.platform === 'win32') return t.skip('left out: modes say nothing on Windows');
+  const { directory, errors, load, write } = scene(
+    t,
+    'providers:\n  openai:\n    api_key: ${file:key.txt}\n',
+  );
+  chmodSync(write('key.txt', canary), 0o644);
+  await load();
+  chmodSync(directory, 0o755);
+  assert.deepEqual(await errors(), [
+    'gateway.yaml:3: providers.openai.api_key: the file key.txt is readable by every user of this machine; chmod 600 it',
+  ]);
+});
+
+test('S25: a key in plain text in a file that every user can read is warned of', async (t) => {
+  if (process.platform === 'win32') return t.skip('left out: modes say nothing on Windows');
+  const { directory, load } = scene(t, `providers:\n  openai:\n    api_key: ${canary}\n`);
+  assert.deepEqual((await load()).warnings, []);
+  chmodSync(directory, 0o755);
+  const { warnings } = await load();
+  assert.match(warnings.join('\n'), /providers\.openai\.api_key in plain text/);
+  assert.ok(!warnings.join('\n').includes(canary));
+});

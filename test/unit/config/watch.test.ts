@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import {
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { watchConfig } from '../../../src/config/watch.ts';
+
+interface Watched {
+  readonly directory: string;
+  readonly file: string;
+  /** Resolves at the next call of `onChange`. */
+  next(): Promise<void>;
+  calls(): number;
+}
+
+function watched(t: TestContext, prepare: (directory: string) => string): Watched {
+  const directory = mkdtempSync(join(tmpdir(), 'model-gateway-watch-'));
+  const file = prepare(directory);
+  let calls = 0;
+  let wake: (() => void) | undefined;
+  const watch = watchConfig(file, () => {
+    calls += 1;
+    wake?.();
+  });
+  // The watch itself does not keep the process alive; the test must.
+  const alive = setInterval(() => undefined, 1000);
+  t.after(() => {
+    clearInterval(alive);
+    watch.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  const next = (): Promise<void> =>
+    new Promise((resolve) => {
+      wake = resolve;
+    });
+  return { directory, file, next, calls: () => calls };
+}
+
+function plainFile(directory: string): string {
+  const file = join(directory, 'gateway.yaml');
+  writeFileSync(file, 'a: 1\n');
+  return file;
+}
+
+test('N1: an edit in place, a replacement by rename and a removal with a new file are all seen', async (t) => {
+  const { directory, file, next } = watched(t, plainFile);
+  let change = next();
+  writeFileSync(file, 'a: 22\n');
+  await change;
+
+  change = next();
+  writeFileSync(join(directory, '.gateway.yaml.swp'), 'a: 333\n');
+  renameSync(join(directory, '.gateway.yaml.swp'), file);
+  await change;
+
+  change = next();
+  unlinkSync(file);
+  writeFileSync(file, 'a: 4444\n');
+  await change;
+
+  // The watch still stands after all of that.
+  change = next();
+  writeFileSync(file, 'a: 55555\n');
+  await change;
+});
+
+test('N1: a swapped link to another directory is seen, and so are edits behind it', async (t) => {
+  const { directory, next } = watched(t, (root) => {
+    for (const name of ['one', 'two']) {
+      mkdirSync(join(root, name));
+      writeFileSync(join(root, name, 'gateway.yaml'), `name: ${name}\n`);
+    }
+    mkdirSync(join(root, 'mount'));
+    symlinkSync(join(root, 'one'), join(root, 'mount', '..data'));
+    symlinkSync(join('..data', 'gateway.yaml'), join(root, 'mount', 'gateway.yaml'));
+    return join(root, 'mount', 'gateway.yaml');
+  });
+  let change = next();
+  symlinkSync(join(directory, 'two'), join(directory, 'mount', '..new'));
+  renameSync(join(directory, 'mount', '..new'), join(directory, 'mount', '..data'));
+  await change;
+
+  change = next();
+  writeFileSync(join(directory, 'two', 'gateway.yaml'), 'name: edited\n');
+  await change;
+});
+
+test('a file that appears later is a change; other files of the directory are none', async (t) => {
+  const { directory, file, next, calls } = watched(t, (root) => join(root, 'gateway.yaml'));
+  writeFileSync(join(directory, 'other.txt'), 'x');
+  const change = next();
+  writeFileSync(file, 'a: 1\n');
+  await change;
+  assert.equal(calls(), 1);
+});
+
+test('after close nothing is called', async (t) => {
+  const { file, calls } = watched(t, plainFile);
+  const other = new Promise<void>((resolve) => {
+    const second = watchConfig(file, () => {
+      second.close();
+      resolve();
+    });
+  });
+  const closed = watchConfig(file, () => assert.fail('called after close'));
+  closed.close();
+  writeFileSync(file, 'a: 333\n');
+  await other;
+  assert.ok(calls() <= 1);
+});
