@@ -90,22 +90,24 @@ function promptOf({ model }: ChatService, request: ChatRequest): Token[] {
   return model.prompts.write(request.messages, request.tools);
 }
 
-/** How many tokens may be generated. @throws EngineError 400 `context_length_exceeded` */
+/**
+ * How many tokens may be generated: what was asked, at most what the context has room for. Agents
+ * always ask for thousands; the answer then ends in `length` where the context ends.
+ * @throws EngineError 400 `context_length_exceeded` when the prompt leaves no room at all.
+ */
 function outputCap(promptTokens: number, asked: number | undefined, contextSize: number): number {
   const room = contextSize - promptTokens;
-  if (room >= (asked ?? 1)) return asked ?? room;
-  const limit = `This model's maximum context length is ${contextSize} tokens.`;
-  const message =
-    room < 1
-      ? `${limit} However, your messages resulted in ${promptTokens} tokens.`
-      : `${limit} However, you requested ${promptTokens + (asked ?? 0)} tokens ` +
-        `(${promptTokens} in the messages, ${asked} in the completion).`;
-  throw new EngineError(message, {
-    status: 400,
-    type: 'invalid_request_error',
-    code: 'context_length_exceeded',
-    param: room < 1 ? 'messages' : 'max_tokens',
-  });
+  if (room >= 1) return Math.min(asked ?? room, room);
+  throw new EngineError(
+    `This model's maximum context length is ${contextSize} tokens. ` +
+      `However, your messages resulted in ${promptTokens} tokens.`,
+    {
+      status: 400,
+      type: 'invalid_request_error',
+      code: 'context_length_exceeded',
+      param: 'messages',
+    },
+  );
 }
 
 function writerOf(request: ChatRequest, response: ServerResponse, head: AnswerHead): AnswerWriter {
