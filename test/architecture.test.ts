@@ -21,7 +21,7 @@ const layers: { readonly [folder: string]: Layer } = {
   store: { imports: ['core'], packages: [] },
   observe: { imports: ['core'], packages: [] },
   access: { imports: ['core', 'store'], packages: [] },
-  providers: { imports: ['core', 'dialects'], packages: [] },
+  providers: { imports: ['core', 'dialects', 'wire'], packages: [] },
   gateway: { imports: ['core', 'dialects', 'providers', 'wire'], packages: [] },
   server: {
     imports: [
@@ -37,7 +37,8 @@ const layers: { readonly [folder: string]: Layer } = {
     ],
     packages: ['zod'],
   },
-  engine: { imports: [], packages: ['node-llama-cpp'] },
+  // The template library is the engine library's own and is loaded through it.
+  engine: { imports: [], packages: ['node-llama-cpp', '@huggingface/jinja'] },
   cli: { imports: ['core', 'config'], packages: [] },
 };
 
@@ -51,7 +52,7 @@ const builtinsOfPureLayers = new Set([
 interface Source {
   /** Path from src/, with forward slashes. */
   readonly path: string;
-  /** Folder below src/; `main` for main.ts. */
+  /** Folder below src/; '' for the composition root beside them. */
   readonly layer: string;
   readonly text: string;
   readonly code: string;
@@ -62,9 +63,7 @@ const sources: readonly Source[] = globSync('src/**/*.{ts,mts,cts,js,mjs}', { cw
   (file) => {
     const path = relative('src', file).replaceAll('\\', '/');
     const text = readFileSync(join(root, file), 'utf8');
-    const layer = path.includes('/')
-      ? path.slice(0, path.indexOf('/'))
-      : path.replace(/\.\w+$/, '');
+    const layer = path.includes('/') ? path.slice(0, path.indexOf('/')) : '';
     return { path, layer, text, code: withoutComments(text) };
   },
 );
@@ -88,7 +87,7 @@ function importsOf(source: Source): readonly string[] {
 /** The layer that a relative import leads to. */
 function layerOf(source: Source, specifier: string): string {
   const target = join(dirname(source.path), specifier).replaceAll('\\', '/');
-  return target.includes('/') ? target.slice(0, target.indexOf('/')) : target.replace(/\.\w+$/, '');
+  return target.includes('/') ? target.slice(0, target.indexOf('/')) : '';
 }
 
 function packageOf(specifier: string): string {
@@ -100,7 +99,7 @@ function packageOf(specifier: string): string {
 
 /** What is wrong with one import; undefined when it is allowed. */
 function wrongImport(source: Source, specifier: string): string | undefined {
-  if (source.layer === 'main') return undefined;
+  if (source.layer === '') return undefined;
   const layer = layers[source.layer];
   if (layer === undefined) return `${source.path}: src/${source.layer} is no known layer`;
   const where = `${source.path} imports ${specifier}`;

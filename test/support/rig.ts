@@ -1,7 +1,7 @@
 /** A gateway between a test's client and two scripted upstreams, one of each dialect. */
 import { ScriptedUpstream, type Script, type Scripted } from '../upstream/scripted.ts';
 import type { JsonObject } from '../../src/core/conversation.ts';
-import { startTestGateway, upstreamConfig, type TestGateway } from './gateway.ts';
+import { startTestGateway, upstreamConfig, type TestConfig, type TestGateway } from './gateway.ts';
 import { send, type Reply as HttpReply, type Sending } from './http.ts';
 import type { Dialect } from './reading.ts';
 
@@ -16,8 +16,8 @@ export interface Rig {
   readonly upstreams: { readonly [D in Dialect]: ScriptedUpstream };
   /** Sets the answers of a model that nobody else uses. */
   play(upstream: Dialect, ...answers: readonly Scripted[]): Played;
-  /** The same for a model behind `route`, which the config names. */
-  playRoute(route: string, upstream: Dialect, ...answers: readonly Scripted[]): Played;
+  /** The same behind a route with short timeouts (`impatience`). */
+  playImpatient(upstream: Dialect, ...answers: readonly Scripted[]): Played;
   stop(): Promise<void>;
 }
 
@@ -26,17 +26,33 @@ export const endpointOf: { readonly [D in Dialect]: string } = {
   messages: '/v1/messages',
 };
 
-/** A gateway on both upstreams; `models` may name routes over `up-chat/…` and `up-messages/…`. */
-export async function startRig(models: JsonObject = {}): Promise<Rig> {
+/** Timeouts of the impatient routes; everything else may take as long as it likes. */
+export const impatience = { first_event: '300ms', document: '300ms', idle: '300ms' } as const;
+const impatientRoutes = 100;
+
+function impatientModels(upstream: Dialect): JsonObject {
+  return Object.fromEntries(
+    Array.from({ length: impatientRoutes }, (_, index) => {
+      const route = `impatient-${upstream}-${index + 1}`;
+      return [route, { targets: [`up-${upstream}/${route}`], timeouts: impatience }];
+    }),
+  );
+}
+
+/** A gateway on both upstreams, with impatient routes to each and whatever else `config` adds. */
+export async function startRig(config: TestConfig = {}): Promise<Rig> {
   const upstreams = {
     chat: await ScriptedUpstream.start(),
     messages: await ScriptedUpstream.start(),
   };
+  const basic = upstreamConfig(upstreams.chat.port, upstreams.messages.port);
   const gateway = await startTestGateway({
-    ...upstreamConfig(upstreams.chat.port, upstreams.messages.port),
-    models,
+    ...config,
+    providers: { ...basic.providers, ...config.providers },
+    models: { ...impatientModels('chat'), ...impatientModels('messages'), ...config.models },
   });
   let played = 0;
+  let impatient = 0;
   return {
     gateway,
     upstreams,
@@ -48,10 +64,12 @@ export async function startRig(models: JsonObject = {}): Promise<Rig> {
         script: upstreams[upstream].script(name, ...answers),
       };
     },
-    playRoute: (route, upstream, ...answers) => ({
-      model: route,
-      script: upstreams[upstream].script(route, ...answers),
-    }),
+    playImpatient: (upstream, ...answers) => {
+      impatient += 1;
+      const route = `impatient-${upstream}-${impatient}`;
+      if (impatient > impatientRoutes) throw new Error('more impatient routes are needed');
+      return { model: route, script: upstreams[upstream].script(route, ...answers) };
+    },
     stop: async () => {
       await gateway.stop();
       await Promise.all([upstreams.chat.close(), upstreams.messages.close()]);

@@ -1,0 +1,117 @@
+/** Streams that break behind their first content (reliability.md F40–F46, F54). */
+import { chatChunk, chatDone } from '../upstream/chat.ts';
+import { blockDelta, messagesFrame, messageStop } from '../upstream/messages.ts';
+import { broken, errorTable as e, refused, rowsWith } from './fault-row.ts';
+import { begun, frame, rest, stream } from './stream-pieces.ts';
+
+export const cutRows = rowsWith({ shapes: ['stream'] }, [
+  {
+    id: 'F40 E4',
+    name: 'reset in mid-stream',
+    play: (upstream, _, contentSeen) => ({
+      ...stream(begun(upstream), contentSeen),
+      ending: 'reset',
+    }),
+    outcome: broken(e.interrupted),
+  },
+  {
+    id: 'F40 E4',
+    name: 'connection closed in mid-stream',
+    play: (upstream) => ({ ...stream(begun(upstream)), ending: 'fin' }),
+    outcome: broken(e.interrupted),
+  },
+  {
+    id: 'F40 E4',
+    name: 'a proper HTTP end in mid-stream',
+    play: (upstream) => stream(begun(upstream)),
+    outcome: broken(e.interrupted),
+  },
+  {
+    id: 'F41',
+    name: 'silence in mid-stream',
+    play: (upstream) => ({ ...stream(begun(upstream)), ending: 'hang' }),
+    impatient: true,
+    hangs: true,
+    outcome: broken(e.stalled),
+  },
+  {
+    id: 'F43 E5',
+    name: 'overload told in mid-stream',
+    play: (upstream) =>
+      stream(
+        begun(upstream) +
+          frame(
+            upstream,
+            upstream === 'chat'
+              ? { error: { message: 'Overloaded', type: 'server_error', param: null, code: 503 } }
+              : { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } },
+          ),
+      ),
+    outcome: broken(e.overloadedMidStream),
+  },
+  {
+    id: 'F43 E5',
+    name: 'an error told in mid-stream, and a proper ending behind it',
+    play: (upstream) =>
+      stream(
+        begun(upstream) +
+          frame(
+            upstream,
+            upstream === 'chat'
+              ? { error: { message: 'It broke', type: 'server_error', param: null, code: null } }
+              : { type: 'error', error: { type: 'api_error', message: 'It broke' } },
+          ) +
+          rest(upstream),
+      ),
+    outcome: broken(e.interrupted, {
+      chat: { status: 200, type: 'server_error', code: 'upstream_unavailable' },
+      messages: { status: 200, type: 'api_error' },
+    }),
+  },
+  {
+    id: 'F44',
+    name: 'half a frame at the end',
+    play: (upstream) => {
+      const next = rest(upstream);
+      const dataStart = next.indexOf('data: {');
+      return stream(begun(upstream) + next.slice(0, dataStart + 20));
+    },
+    outcome: broken(e.broken, e.interrupted),
+  },
+  {
+    id: 'F45',
+    name: 'one frame of broken JSON, then a proper ending',
+    play: (upstream) => {
+      const event = upstream === 'messages' ? 'event: content_block_delta\n' : '';
+      return stream(`${begun(upstream)}${event}data: {"broken": \n\n${rest(upstream)}`);
+    },
+    outcome: broken(e.broken),
+  },
+  {
+    id: 'F46 E1',
+    name: 'bytes that are no UTF-8',
+    play: (upstream) => {
+      const value =
+        upstream === 'chat'
+          ? chatChunk({ content: 'a#b' })
+          : blockDelta(0, { type: 'text_delta', text: 'a#b' });
+      const bytes = Buffer.from(frame(upstream, value));
+      bytes[bytes.indexOf('#')] = 0xff;
+      return stream(begun(upstream), bytes, rest(upstream));
+    },
+    outcome: broken(e.broken),
+  },
+  {
+    id: 'F54',
+    name: 'the end mark without any finish',
+    play: (upstream) =>
+      stream(begun(upstream) + (upstream === 'chat' ? chatDone : messagesFrame(messageStop))),
+    outcome: broken(e.interrupted, e.broken),
+  },
+  {
+    id: 'F54',
+    name: 'the end mark and nothing else',
+    play: (upstream) => stream(upstream === 'chat' ? chatDone : messagesFrame(messageStop)),
+    outcome: refused(e.e12, e.e11),
+  },
+]);

@@ -1,0 +1,133 @@
+/** Every wait ends (R7, J2): connection refused, silence before and behind the headers. */
+import assert from 'node:assert/strict';
+import { createServer, type AddressInfo } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import { assertErrorBody } from '../support/legality.ts';
+import { dialects, endingOf } from '../support/reading.ts';
+import { ask, requestBody, startRig, type Rig } from '../support/rig.ts';
+import { answerIn } from '../upstream/reply.ts';
+import { errorTable as e, refused, rowsWith } from './fault-row.ts';
+import { runRows } from './run-rows.ts';
+import { begun, frame } from './stream-pieces.ts';
+
+runRows(
+  rowsWith({ impatient: true, hangs: true, outcome: refused(e.e13) }, [
+    { id: 'F8', name: 'no headers', play: () => ({ body: '', mute: true, ending: 'hang' }) },
+    {
+      id: 'F8',
+      name: 'headers, then silence',
+      play: (_, stream) => ({
+        headers: stream ? {} : { 'content-type': 'application/json' },
+        body: [],
+        framing: 'chunked',
+        ending: 'hang',
+      }),
+    },
+    {
+      id: 'F8 F49',
+      name: 'comments only: a ping is no progress',
+      play: () => ({ body: [': ping\n\n', ': ping\n\n'], framing: 'chunked', ending: 'hang' }),
+      shapes: ['stream'],
+    },
+    {
+      id: 'F8',
+      name: 'half a document, then silence',
+      play: () => ({
+        headers: { 'content-type': 'application/json' },
+        body: ['{"id":'],
+        framing: 'chunked',
+        ending: 'hang',
+      }),
+      shapes: ['document'],
+    },
+  ]),
+);
+
+/** A port of this machine that nobody listens on. */
+async function closedPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address: AddressInfo | string | null = server.address();
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+describe('with upstreams that nobody runs, and a total time limit', () => {
+  let rig: Rig;
+  before(async () => {
+    const port = await closedPort();
+    rig = await startRig({
+      providers: {
+        'gone-chat': {
+          dialect: 'openai-chat',
+          base_url: `http://127.0.0.1:${port}/v1`,
+          api_key: 'k',
+        },
+        'gone-messages': {
+          dialect: 'anthropic-messages',
+          base_url: `http://127.0.0.1:${port}`,
+          api_key: 'k',
+        },
+      },
+      models: Object.fromEntries(
+        dialects.flatMap((upstream) => [
+          [
+            `short-${upstream}`,
+            { targets: [`up-${upstream}/short-${upstream}`], timeouts: { total: '400ms' } },
+          ],
+          [
+            `spare-${upstream}`,
+            { targets: [`gone-${upstream}/x`, `up-${upstream}/spare-${upstream}`] },
+          ],
+        ]),
+      ),
+    });
+  });
+  after(() => rig.stop());
+
+  for (const dialect of dialects) {
+    for (const upstream of dialects) {
+      const mode = dialect === upstream ? 'relay' : 'translate';
+      for (const stream of [true, false]) {
+        const shape = stream ? 'stream' : 'document';
+
+        test(`F1 connection refused, ${dialect}, ${mode}, ${shape}`, async () => {
+          const body = requestBody(dialect, { model: `gone-${upstream}/x`, stream });
+          const reply = await ask(rig, dialect, body);
+          assert.equal(reply.status, e.e11[dialect].status);
+          const error = assertErrorBody(dialect, reply.json);
+          assert.equal(error['type'], e.e11[dialect].type);
+          const row = await rig.gateway.callRow(String(reply.headers['x-request-id']));
+          assert.equal(row['outcome'], 'failed');
+          assert.deepEqual(row['charged'], {});
+        });
+
+        test(`R3 I1 a target that refuses is passed over, ${dialect}, ${mode}, ${shape}`, async () => {
+          const script = rig.upstreams[upstream].script(
+            `spare-${upstream}`,
+            answerIn(upstream, { text: 'Hello' }, stream),
+          );
+          const body = requestBody(dialect, { model: `spare-${upstream}`, stream });
+          const reply = await ask(rig, dialect, body);
+          assert.equal(reply.status, 200, reply.text);
+          assert.equal(reply.headers['x-gateway-attempts'], '2');
+          assert.equal(script.requests.length, 1);
+        });
+      }
+
+      test(`J2 R7 the total time limit ends a stream that goes on, ${dialect}, ${mode}`, async () => {
+        const script = rig.upstreams[upstream].script(`short-${upstream}`, {
+          body: [begun(upstream), frame(upstream, { type: 'ping', choices: [] })],
+          framing: 'chunked',
+          ending: 'hang',
+        });
+        const body = requestBody(dialect, { model: `short-${upstream}`, stream: true });
+        const reply = await ask(rig, dialect, body);
+        assert.equal(endingOf(dialect, reply.text), 'error', reply.text);
+        const request = await script.request(0);
+        assert.equal(await request.closed, 'gateway');
+      });
+    }
+  }
+});

@@ -1,0 +1,180 @@
+/** Every recorded answer through the gateway to both clients (recordings/README.md, 1–4). */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { JsonObject } from '../../src/core/conversation.ts';
+import { assertErrorBody, assertLegalStream } from '../support/legality.ts';
+import {
+  dialects,
+  endingOf,
+  numberAt,
+  objectAt,
+  readDocument,
+  readStream,
+  streamError,
+  textAt,
+  type Dialect,
+  type Seen,
+  type SeenUsage,
+} from '../support/reading.ts';
+import { ask, requestBody, startRig, type Rig } from '../support/rig.ts';
+import { sdks } from '../support/sdks.ts';
+import {
+  expectedOfDocument,
+  expectedOfStream,
+  recordedDocuments,
+  recordedStreams,
+  whyLeftOut,
+  type RecordedStream,
+} from './recorded.ts';
+
+let rig: Rig;
+before(async () => {
+  rig = await startRig();
+});
+after(() => rig.stop());
+
+if (whyLeftOut !== undefined) test('recordings', { skip: whyLeftOut }, () => undefined);
+
+/** A recording of a stream that was spliced from two: no client can make sense of it. */
+const spliced = 'spliced-message-start';
+/** Content parts as lists: legal for Mistral, beyond what the chat SDKs can add up. */
+const listContent = 'mistral-reasoning';
+
+for (const dialect of dialects) {
+  describe(`${dialect} client, documents`, () => {
+    for (const recorded of recordedDocuments()) {
+      if (recorded.body['error'] !== undefined) continue;
+      test(`F2 F3 ${recorded.name}`, async () => {
+        const { model } = rig.play(recorded.upstream, { body: recorded.text });
+        const reply = await ask(rig, dialect, requestBody(dialect, { model, stream: false }));
+        assert.equal(reply.status, 200, reply.text);
+        const expected = expectedOfDocument(recorded);
+        assertSame(dialect, recorded.upstream, readDocument(dialect, reply.json), {
+          ...expected,
+          model,
+        });
+        await assertBooked(String(reply.headers['x-request-id']), expected.usage);
+        for (const sdk of sdks.filter((each) => each.dialect === dialect)) {
+          const answer = await sdk.connect({ url: rig.gateway.url }).plain({ model, text: 'Hi' });
+          assertSame(dialect, recorded.upstream, answer, { ...expected, model });
+        }
+      });
+    }
+  });
+
+  describe(`${dialect} client, streams`, () => {
+    for (const recorded of recordedStreams()) {
+      if (recorded.name === spliced) continue;
+      test(`F2 F3 C3 ${recorded.name}`, async () => {
+        const { model } = rig.play(recorded.upstream, {
+          body: recorded.frames.join(''),
+          framing: 'chunked',
+        });
+        const reply = await ask(rig, dialect, requestBody(dialect, { model, stream: true }));
+        assert.equal(reply.status, 200, reply.text);
+        assert.equal(endingOf(dialect, reply.text), 'proper', reply.text.slice(-500));
+        const usageChunk = expectedOfStream(recorded).usage !== undefined || dialect === 'messages';
+        if (dialect !== recorded.upstream) assertLegalStream(dialect, reply.text, usageChunk);
+        const expected = { ...expectedOfStream(recorded), model };
+        assertSame(dialect, recorded.upstream, readStream(dialect, reply.text), expected);
+        await assertBooked(String(reply.headers['x-request-id']), expected.usage);
+        await assertSdks(dialect, recorded, expected);
+      });
+    }
+  });
+}
+
+/** Equal in all that the client's dialect can say. */
+function assertSame(dialect: Dialect, upstream: Dialect, actual: Seen, expected: Seen): void {
+  assert.equal(actual.model, expected.model, 'C4');
+  assert.equal(actual.text, expected.text);
+  assert.equal(actual.finish, expected.calls.length > 0 ? 'tools' : expected.finish);
+  assert.deepEqual(actual.calls, expected.calls);
+  assert.equal(actual.reasoning, expected.reasoning);
+  // Relayed usage stands in the upstream's own convention.
+  if (dialect !== upstream) assert.deepEqual(actual.usage, expected.usage);
+  else if (expected.usage !== undefined) assert.equal(actual.usage?.fresh, expected.usage.fresh);
+}
+
+/** The ledger holds the recorded numbers. */
+async function assertBooked(requestId: string, usage: SeenUsage | undefined): Promise<void> {
+  const row = await rig.gateway.callRow(requestId);
+  assert.equal(row['outcome'], 'ok');
+  if (usage === undefined) {
+    assert.equal(row['usageSource'], 'estimated');
+    return;
+  }
+  assert.equal(row['usageSource'], 'reported');
+  const charged = objectAt(row, 'charged');
+  assert.deepEqual(
+    {
+      fresh: numberAt(charged, 'freshInputTokens'),
+      cacheRead: numberAt(charged, 'cacheReadTokens'),
+      cacheWrite: numberAt(charged, 'cacheWriteTokens'),
+      output: numberAt(charged, 'outputTokens'),
+      reasoning: numberAt(charged, 'reasoningTokens'),
+    },
+    usage,
+  );
+}
+
+async function assertSdks(
+  dialect: Dialect,
+  recorded: RecordedStream,
+  expected: Seen,
+): Promise<void> {
+  for (const sdk of sdks.filter((each) => each.dialect === dialect)) {
+    const client = sdk.connect({ url: rig.gateway.url });
+    const final = await client.final({ model: expected.model, text: 'Hi' });
+    if (recorded.name === listContent && dialect === 'chat') continue;
+    assert.equal(final.text, expected.text, sdk.name);
+    assert.deepEqual(final.calls, expected.calls, sdk.name);
+    assert.equal(final.finish, expected.calls.length > 0 ? 'tools' : expected.finish, sdk.name);
+    if (dialect === 'messages') assert.equal(final.reasoning, expected.reasoning, sdk.name);
+  }
+}
+
+describe('single recordings', { skip: whyLeftOut ?? false }, () => {
+  for (const dialect of dialects) {
+    test(`F61 C3 a stream spliced from two has one ending, ${dialect}`, async () => {
+      const recorded = recordedStreams().find(({ name }) => name === spliced);
+      assert.ok(recorded !== undefined);
+      const { model } = rig.play(recorded.upstream, {
+        body: recorded.frames.join(''),
+        framing: 'chunked',
+      });
+      const reply = await ask(rig, dialect, requestBody(dialect, { model, stream: true }));
+      if (endingOf(dialect, reply.text) === 'error') {
+        assert.notEqual(textAt(streamError(reply.text), 'type'), '');
+        return;
+      }
+      assert.equal(endingOf(dialect, reply.text), 'proper');
+      for (const sdk of sdks.filter((each) => each.dialect === dialect)) {
+        await sdk.connect({ url: rig.gateway.url }).final({ model, text: 'Hi' });
+      }
+    });
+
+    test(`F10 a recorded 400 names its parameter, ${dialect}`, async () => {
+      const recorded = recordedDocuments().find(({ body }) => body['error'] !== undefined);
+      assert.ok(recorded !== undefined);
+      const { model } = rig.play(recorded.upstream, { status: 400, body: recorded.text });
+      const reply = await ask(rig, dialect, requestBody(dialect, { model, stream: false }));
+      assert.equal(reply.status, 400);
+      const error: JsonObject = assertErrorBody(dialect, reply.json);
+      assert.match(textAt(error, 'message'), /'max_tokens' is not supported with this model/);
+      if (dialect === 'chat') {
+        assert.equal(error['code'], 'unsupported_parameter');
+        assert.equal(error['param'], 'max_tokens');
+      }
+    });
+
+    test(`B13 a recorded refusal stays a 200, ${dialect}`, async () => {
+      const recorded = recordedDocuments().find(({ name }) => name === 'anthropic-refusal');
+      assert.ok(recorded !== undefined);
+      const { model } = rig.play(recorded.upstream, { body: recorded.text });
+      const reply = await ask(rig, dialect, requestBody(dialect, { model, stream: false }));
+      assert.equal(readDocument(dialect, reply.json).finish, 'filter');
+      assert.match(reply.text, /triggered restrictions/, 'the explanation is told');
+    });
+  }
+});
