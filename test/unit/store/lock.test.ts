@@ -17,12 +17,17 @@ globalThis.gc();
 process.stdout.write('held');
 setInterval(() => {}, 1000);`;
 
-it('F87 refuses a second gateway on one data directory and names the first', async () => {
+it('F87 refuses a second gateway on one data directory and names the first', async (t) => {
   const dir = join(folder, 'a');
   const entry = new URL('../../../src/store/lock.ts', import.meta.url).href;
-  const child = spawn(process.execPath, ['--expose-gc', '--input-type=module', '-e', holder, entry, dir], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const child = spawn(
+    process.execPath,
+    ['--expose-gc', '--input-type=module', '-e', holder, entry, dir],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
+  t.after(() => child.kill('SIGKILL'));
   await once(child.stdout, 'data');
   assert.throws(
     () => lockDataDir(dir),

@@ -1,0 +1,66 @@
+/** The secret of the admin plane. It is no key of the data plane, and no key is it (S9). */
+import type { Secret } from '../core/secret.ts';
+import type { Store } from '../store/store.ts';
+import type { KeyRing } from './keys.ts';
+import { digestOf, requireUsableSecret, sameDigest } from './digest.ts';
+import { makeToken, type RandomBytes } from './key-format.ts';
+
+const setting = 'admin_token_digest';
+const tokenPrefix = 'gwadmin';
+
+/** A secret that can be compared with and not read back. */
+export class TokenCheck {
+  readonly #digest: Buffer;
+
+  constructor(digest: Buffer) {
+    this.#digest = digest;
+  }
+
+  static of(secret: Secret): TokenCheck {
+    return new TokenCheck(digestOf(secret.reveal()));
+  }
+
+  /** In constant time. */
+  verify(text: string): boolean {
+    return sameDigest(digestOf(text), this.#digest);
+  }
+}
+
+export interface AdminTokenParts {
+  readonly store: Store;
+  /** Loaded; a key of the data plane must not open the admin plane. */
+  readonly keys: KeyRing;
+  readonly random: RandomBytes;
+  /** MODEL_GATEWAY_ADMIN_TOKEN; replaces the stored token while it is set. */
+  readonly literal?: Secret;
+}
+
+export interface AdminToken {
+  readonly check: TokenCheck;
+  /** Present when it was made just now: to be printed once (S10). */
+  readonly made?: Secret;
+}
+
+/**
+ * The admin token of this data directory, made at the first start.
+ * @throws Error when the literal cannot serve, StoreError.
+ */
+export async function loadAdminToken(parts: AdminTokenParts): Promise<AdminToken> {
+  if (parts.literal !== undefined) {
+    requireUsableSecret('MODEL_GATEWAY_ADMIN_TOKEN', parts.literal.reveal());
+    if (parts.keys.holds(parts.literal)) {
+      throw new Error('MODEL_GATEWAY_ADMIN_TOKEN must not be a key of the data plane.');
+    }
+    return { check: TokenCheck.of(parts.literal) };
+  }
+  const stored = await parts.store.readSetting(setting);
+  if (stored !== undefined) return { check: new TokenCheck(Buffer.from(stored, 'hex')) };
+  const made = makeRunToken(parts.random);
+  await parts.store.writeSetting(setting, digestOf(made.reveal()).toString('hex'));
+  return { check: TokenCheck.of(made), made };
+}
+
+/** A fresh admin secret; also for the control token of one run (run.json). */
+export function makeRunToken(random: RandomBytes): Secret {
+  return makeToken(tokenPrefix, random);
+}

@@ -1,0 +1,25 @@
+/** Secrets as they are kept: SHA-256, enough for 256 random bits (S2). */
+import { hash, timingSafeEqual } from 'node:crypto';
+
+export function digestOf(secret: string): Buffer {
+  return hash('sha256', secret, 'buffer');
+}
+
+/** Compares two digests in constant time (S3). */
+export function sameDigest(a: Buffer, b: Buffer): boolean {
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/** Compared with when there is nothing to compare with, so that an unknown id costs the same. */
+export const nobodysDigest: Buffer = Buffer.alloc(32);
+
+/**
+ * Checks a secret that a person chose for a header (an environment variable).
+ * @throws Error that names the variable, never the value.
+ */
+export function requireUsableSecret(name: string, secret: string): void {
+  if (secret.length < 16) throw new Error(`${name} must have at least 16 characters.`);
+  if (!/^[\x21-\x7e]+$/.test(secret)) {
+    throw new Error(`${name} may hold only visible ASCII characters, without spaces.`);
+  }
+}

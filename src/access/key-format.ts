@@ -1,0 +1,86 @@
+/**
+ * The form of a key (S1): `gw_` + 8 characters public id + `_` + 256 random bits in base62 + CRC-32 of
+ * all before it in base62. The id finds the record, the checksum rejects junk without a look-up, and
+ * the prefix lets secret scanners see a leaked key.
+ */
+import { crc32 } from 'node:zlib';
+import { Secret } from '../core/secret.ts';
+
+/** So many random bytes, from a generator fit for secrets. */
+export type RandomBytes = (count: number) => Uint8Array;
+
+const prefix = 'gw_';
+const idLength = 8;
+const secretBytes = 32;
+/** 62^43 > 2^256, so that every secret has the same length. */
+const secretLength = 43;
+const checksumLength = 6;
+const keyLength = prefix.length + idLength + 1 + secretLength + checksumLength;
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const inAlphabet = new Uint8Array(128);
+for (const character of alphabet) inAlphabet[character.charCodeAt(0)] = 1;
+
+/** A new key with its public id. */
+export function makeKey(random: RandomBytes): { readonly id: string; readonly key: Secret } {
+  const id = randomText(random, idLength);
+  const body = `${prefix}${id}_${randomSecret(random)}`;
+  return { id, key: new Secret(body + checksum(body)) };
+}
+
+/** The public id of a well-formed key; undefined for anything else. Looks nothing up. */
+export function readKey(text: string): { readonly id: string } | undefined {
+  if (text.length !== keyLength || !text.startsWith(prefix)) return undefined;
+  const idEnd = prefix.length + idLength;
+  if (text[idEnd] !== '_') return undefined;
+  const end = text.length - checksumLength;
+  if (!isBase62(text, prefix.length, idEnd) || !isBase62(text, idEnd + 1, text.length)) {
+    return undefined;
+  }
+  if (checksum(text.slice(0, end)) !== text.slice(end)) return undefined;
+  return { id: text.slice(prefix.length, idEnd) };
+}
+
+/** A secret that is no key of the data plane: other prefix, same strength and checksum. */
+export function makeToken(tokenPrefix: string, random: RandomBytes): Secret {
+  const body = `${tokenPrefix}_${randomSecret(random)}`;
+  return new Secret(body + checksum(body));
+}
+
+function randomSecret(random: RandomBytes): string {
+  let value = 0n;
+  for (const byte of random(secretBytes)) value = (value << 8n) | BigInt(byte);
+  return base62(value, secretLength);
+}
+
+/** Bytes from 248 on are thrown away: 256 is no multiple of 62, some letters would come more often. */
+function randomText(random: RandomBytes, length: number): string {
+  let text = '';
+  while (text.length < length) {
+    for (const byte of random(length)) {
+      if (byte < 248 && text.length < length) text += alphabet.charAt(byte % 62);
+    }
+  }
+  return text;
+}
+
+function checksum(text: string): string {
+  return base62(BigInt(crc32(text)), checksumLength);
+}
+
+function base62(value: bigint, length: number): string {
+  let rest = value;
+  let text = '';
+  for (let i = 0; i < length; i++) {
+    text = alphabet.charAt(Number(rest % 62n)) + text;
+    rest /= 62n;
+  }
+  return text;
+}
+
+function isBase62(text: string, start: number, end: number): boolean {
+  for (let i = start; i < end; i++) {
+    if (inAlphabet[text.charCodeAt(i)] !== 1) return false;
+  }
+  return true;
+}

@@ -1,0 +1,148 @@
+/**
+ * The way of a finished call into the store. `record` only queues; a background writer takes what is
+ * there every 20 ms in one transaction. A row leaves the queue when the store has it: rows are never
+ * dropped while the process lives, instead the gateway stops to admit calls (F84, F85).
+ */
+import type { Clock, Log } from '../core/runtime.ts';
+import type { CallRow, Store } from '../store/store.ts';
+
+/** Group commit: at most so long after a call is over, and so many rows in one transaction. */
+const writeEveryMs = 20;
+const batchRows = 500;
+
+/** New calls are refused beyond either (F84). */
+const maxQueuedRows = 10_000;
+const maxFailingMs = 5000;
+
+const firstRetryMs = 100;
+const lastRetryMs = 1000;
+
+/** A client's model name may be a megabyte; the ledger needs no more than this to tell what it was. */
+const maxTextLength = 512;
+
+export interface LedgerParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class Ledger {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  #queue: CallRow[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> | undefined;
+  /** Monotonic ms at which the oldest unfinished write began. */
+  #busySince: number | undefined;
+  #retryMs = firstRetryMs;
+  /** Rows that the store has, since the start. */
+  #saved = 0;
+  #closed = false;
+
+  constructor(parts: LedgerParts) {
+    this.#store = parts.store;
+    this.#clock = parts.clock;
+    this.#log = parts.log;
+  }
+
+  /** Queues a row; never throws, never waits. A row after `close` is told in the log and lost. */
+  record(row: CallRow): void {
+    if (this.#closed) {
+      this.#log.error('ledger_rows_lost', { rows: 1, reason: 'the ledger is closed' });
+      return;
+    }
+    this.#queue.push(cut(row));
+    this.#schedule(this.#queue.length >= batchRows ? 0 : writeEveryMs);
+  }
+
+  /** Rows that the store does not have yet. */
+  get queued(): number {
+    return this.#queue.length;
+  }
+
+  /** Whether new calls may be admitted; false is E18 `store_unavailable`. */
+  healthy(): boolean {
+    if (this.#queue.length >= maxQueuedRows) return false;
+    return this.#busySince === undefined || this.#clock.now() - this.#busySince < maxFailingMs;
+  }
+
+  /**
+   * Writes what is queued now. @throws StoreError when that fails; the rows stay and are tried again.
+   */
+  async flush(): Promise<void> {
+    const wanted = this.#saved + this.#queue.length;
+    if (this.#writing !== undefined) await this.#writing.catch(() => undefined);
+    // Not "until the queue is empty": under load it never is.
+    while (this.#saved < wanted) await this.#write();
+  }
+
+  /**
+   * Writes the rest and stops. Rows that the store refuses even now are counted in an error log line:
+   * they end with the process.
+   */
+  async close(): Promise<void> {
+    try {
+      await this.flush();
+    } catch (error) {
+      this.#log.error('ledger_rows_lost', { rows: this.#queue.length, reason: textOf(error) });
+    } finally {
+      this.#closed = true;
+      clearTimeout(this.#timer);
+      this.#timer = undefined;
+    }
+  }
+
+  #schedule(delayMs: number): void {
+    if (this.#closed || this.#timer !== undefined || this.#writing !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      // The failure is logged, and retried from there.
+      this.#write().catch(() => undefined);
+    }, delayMs);
+  }
+
+  /** One write at a time: two would settle in any order. */
+  #write(): Promise<void> {
+    this.#writing ??= this.#writeBatch().finally(() => {
+      this.#writing = undefined;
+      if (this.#queue.length > 0) this.#schedule(this.#nextDelay());
+    });
+    return this.#writing;
+  }
+
+  async #writeBatch(): Promise<void> {
+    const batch = this.#queue.slice(0, batchRows);
+    this.#busySince ??= this.#clock.now();
+    try {
+      await this.#store.recordCalls(batch);
+    } catch (error) {
+      this.#retryMs = Math.min(this.#retryMs * 2, lastRetryMs);
+      this.#log.error('ledger_write_failed', { rows: this.#queue.length, reason: textOf(error) });
+      throw error;
+    }
+    this.#queue = this.#queue.slice(batch.length);
+    this.#saved += batch.length;
+    this.#busySince = undefined;
+    this.#retryMs = firstRetryMs;
+  }
+
+  #nextDelay(): number {
+    if (this.#busySince !== undefined) return this.#retryMs;
+    return this.#queue.length >= batchRows ? 0 : writeEveryMs;
+  }
+}
+
+function cut(row: CallRow): CallRow {
+  const notes = row.notes ?? '';
+  if (row.model.length <= maxTextLength && notes.length <= maxTextLength * 4) return row;
+  return {
+    ...row,
+    model: row.model.slice(0, maxTextLength),
+    ...(notes === '' ? {} : { notes: notes.slice(0, maxTextLength * 4) }),
+  };
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'unknown';
+}

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, it } from 'node:test';
+import { Ledger } from '../../../src/access/ledger.ts';
+import type { Log } from '../../../src/core/runtime.ts';
+import { MemoryStore } from '../../../src/store/memory.ts';
+import { openSqliteStore } from '../../../src/store/sqlite.ts';
+import { callRow } from '../store/call-rows.ts';
+import { HeldClock, silentLog } from './parts.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'gateway-ledger-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+async function ledgerOn(name: string) {
+  const path = join(folder, name, 'gateway.db');
+  const store = await openSqliteStore({ path, log: silentLog });
+  const clock = new HeldClock();
+  return { path, store, clock, ledger: new Ledger({ store, clock, log: silentLog }) };
+}
+
+it('F8 10,000 rows go in, 10,000 are there', async () => {
+  const { store, ledger } = await ledgerOn('many');
+  for (let i = 0; i < 10_000; i++) ledger.record(callRow(`c${i}`));
+  assert.equal(ledger.queued, 10_000);
+  await ledger.flush();
+  assert.equal(ledger.queued, 0);
+  assert.equal(ledger.healthy(), true);
+  assert.equal((await store.usage({ by: 'key', since: 0 }))[0]?.calls, 10_000);
+  await ledger.close();
+  await store.close();
+});
+
+it('writes by itself, without a flush', async () => {
+  const seen = new Promise<number>((resolve) => {
+    const store = new (class extends MemoryStore {
+      override async recordCalls(rows: Parameters<MemoryStore['recordCalls']>[0]): Promise<void> {
+        await super.recordCalls(rows);
+        resolve(rows.length);
+      }
+    })();
+    const ledger = new Ledger({ store, clock: new HeldClock(), log: silentLog });
+    ledger.record(callRow('c1'));
+    ledger.record(callRow('c2'));
+  });
+  assert.equal(await seen, 2);
+});
+
+it('F84 a held database: unhealthy at 10,000 rows or after 5 s, nothing is lost', async (t) => {
+  const { path, store, clock, ledger } = await ledgerOn('held');
+  const other = new DatabaseSync(path);
+  t.after(async () => {
+    if (other.isOpen) other.close();
+    await ledger.close();
+    await store.close();
+  });
+  other.exec('BEGIN IMMEDIATE');
+  ledger.record(callRow('first'));
+  const flushed = ledger.flush();
+  assert.equal(ledger.healthy(), true);
+  clock.time += 5000;
+  assert.equal(ledger.healthy(), false);
+  clock.time -= 1;
+  assert.equal(ledger.healthy(), true);
+  for (let i = 1; i < 10_000; i++) ledger.record(callRow(`c${i}`));
+  assert.equal(ledger.healthy(), false);
+  other.exec('ROLLBACK');
+  other.close();
+  await flushed;
+  await ledger.flush();
+  assert.equal(ledger.healthy(), true);
+  assert.equal((await store.usage({ by: 'key', since: 0 }))[0]?.calls, 10_000);
+});
+
+it('F85 a store that refuses keeps the rows queued and gets them when it returns', async () => {
+  const store = new (class extends MemoryStore {
+    broken = true;
+
+    override async recordCalls(rows: Parameters<MemoryStore['recordCalls']>[0]): Promise<void> {
+      if (this.broken) throw new Error('disk full');
+      await super.recordCalls(rows);
+    }
+  })();
+  const clock = new HeldClock();
+  const ledger = new Ledger({ store, clock, log: silentLog });
+  ledger.record(callRow('c1'));
+  await assert.rejects(ledger.flush(), /disk full/);
+  ledger.record(callRow('c2'));
+  await assert.rejects(ledger.flush(), /disk full/);
+  clock.time += 6000;
+  assert.equal(ledger.healthy(), false);
+  assert.equal(ledger.queued, 2);
+  store.broken = false;
+  await ledger.flush();
+  assert.equal(ledger.healthy(), true);
+  assert.deepEqual(
+    (await store.listCalls(5)).map((row) => row.id),
+    ['c2', 'c1'],
+  );
+  await ledger.close();
+});
+
+it('L4 close ends in bounded time and tells what it could not write', async () => {
+  const lines: (readonly [string, unknown])[] = [];
+  const log: Log = {
+    ...silentLog,
+    error: (event, fields) => lines.push([event, fields?.['rows']]),
+  };
+  const store = new MemoryStore();
+  const ledger = new Ledger({ store, clock: new HeldClock(), log });
+  await store.close();
+  ledger.record(callRow('c1'));
+  await ledger.close();
+  ledger.record(callRow('c2'));
+  assert.deepEqual(lines, [
+    ['ledger_write_failed', 1],
+    ['ledger_rows_lost', 1],
+    ['ledger_rows_lost', 1],
+  ]);
+});
+
+it('a giant model name is cut before it is kept', async () => {
+  const store = new MemoryStore();
+  const ledger = new Ledger({ store, clock: new HeldClock(), log: silentLog });
+  ledger.record(callRow('c1', { model: 'm'.repeat(1_000_000) }));
+  await ledger.close();
+  assert.equal((await store.listCalls(1))[0]?.model.length, 512);
+});
