@@ -1,0 +1,235 @@
+/** Readers may refuse whatever comes, in GatewayErrors only: no TypeError, no RangeError. */
+import * as fc from 'fast-check';
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Json, JsonObject } from '../../src/core/conversation.ts';
+import { GatewayError } from '../../src/core/errors.ts';
+import { isObject, parseBody, tryParse } from '../../src/core/json.ts';
+import { NoteList } from '../../src/core/notes.ts';
+import { dialects, type Dialect } from '../support/reading.ts';
+import { requestBody } from '../support/rig.ts';
+import { chatChunks, chatDocument } from '../upstream/chat.ts';
+import { messagesDocument, messagesEvents } from '../upstream/messages.ts';
+import { json } from './arbitraries.ts';
+import { check } from './checking.ts';
+import { answerContext, countingIds, halves } from './dialect-halves.ts';
+import { framesIn } from './frames.ts';
+
+function onlyGatewayErrors(action: () => void): void {
+  try {
+    action();
+  } catch (error) {
+    assert.ok(error instanceof GatewayError, error instanceof Error ? error.stack : String(error));
+    assert.notEqual(error.code, 'internal', error.message);
+  }
+}
+
+const calls = [{ id: 'a', name: 'f', arguments: '{"x":1}' }];
+
+/** Bodies with something of everything, to be spoiled at one place. */
+const requests: { readonly [D in Dialect]: JsonObject } = {
+  chat: requestBody('chat', {
+    model: 'm',
+    stream: true,
+    more: {
+      messages: [
+        { role: 'system', content: [{ type: 'text', text: 'Be good.' }] },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'Hi' },
+            { type: 'image_url', image_url: { url: 'data:image/png;base64,aGk=' } },
+          ],
+        },
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }],
+        },
+        { role: 'tool', tool_call_id: 'a', content: 'done' },
+        { role: 'user', content: 'And?' },
+      ],
+      tools: [
+        {
+          type: 'function',
+          function: { name: 'f', description: 'd', parameters: { type: 'object', properties: {} } },
+        },
+      ],
+      tool_choice: { type: 'function', function: { name: 'f' } },
+      response_format: {
+        type: 'json_schema',
+        json_schema: { name: 'o', schema: { type: 'object' } },
+      },
+      reasoning_effort: 'low',
+      stop: ['x'],
+      max_completion_tokens: 5,
+      temperature: 1,
+    },
+  }),
+  messages: requestBody('messages', {
+    model: 'm',
+    stream: true,
+    more: {
+      system: [{ type: 'text', text: 'Be good.', cache_control: { type: 'ephemeral' } }],
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'Hi' },
+            { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'aGk=' } },
+          ],
+        },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'thinking', thinking: 't', signature: 's' },
+            { type: 'tool_use', id: 'a', name: 'f', input: {} },
+          ],
+        },
+        {
+          role: 'user',
+          content: [
+            { type: 'tool_result', tool_use_id: 'a', content: [{ type: 'text', text: 'done' }] },
+          ],
+        },
+      ],
+      tools: [{ name: 'f', description: 'd', input_schema: { type: 'object', properties: {} } }],
+      tool_choice: { type: 'tool', name: 'f', disable_parallel_tool_use: true },
+      thinking: { type: 'enabled', budget_tokens: 1024 },
+      output_config: { effort: 'low' },
+      stop_sequences: ['x'],
+      metadata: { user_id: 'u' },
+    },
+  }),
+};
+
+/** The value with one of its places, chosen by the numbers, replaced. */
+function spoil(value: Json | undefined, way: readonly number[], by: Json): Json | undefined {
+  const [step, ...rest] = way;
+  if (step === undefined) return by;
+  if (Array.isArray(value) && value.length > 0) {
+    return value.map((item, index) =>
+      index === step % value.length ? spoil(item, rest, by) : item,
+    );
+  }
+  if (isObject(value)) {
+    const keys = Object.keys(value);
+    const key = keys[step % Math.max(1, keys.length)];
+    if (key !== undefined) return { ...value, [key]: spoil(value[key], rest, by) };
+  }
+  return by;
+}
+
+const way = fc.array(fc.nat({ max: 11 }), { minLength: 1, maxLength: 6 });
+const odd: fc.Arbitrary<Json> = fc
+  .oneof(json, fc.constantFrom(null, '', [], {}, [[]], [null], -1, 1e308, true))
+  .map((value) => tryParse(JSON.stringify(value)) ?? null);
+
+for (const dialect of dialects) {
+  const both = halves[dialect];
+  describe(dialect, () => {
+    test('a request spoiled at any place', (context) => {
+      check(context, fc.tuple(way, odd), ([steps, value]) => {
+        const body = spoil(requests[dialect], steps, value);
+        if (!isObject(body)) return;
+        onlyGatewayErrors(() => {
+          both.client.readHead(body);
+          const conversation = both.client.readRequest(body, new NoteList());
+          for (const other of dialects) {
+            onlyGatewayErrors(() => {
+              const { upstream, traits } = halves[other];
+              const ask = { model: 'm', stream: true, traits, newId: countingIds() };
+              JSON.stringify(upstream.writeRequest(conversation, ask, new NoteList()));
+            });
+          }
+        });
+      });
+    });
+
+    test('a document spoiled at any place', (context) => {
+      const document =
+        dialect === 'chat'
+          ? chatDocument({ text: 'Hi', reasoning: 'Hm', calls })
+          : messagesDocument({ text: 'Hi', thinking: 'Hm', calls });
+      check(context, fc.tuple(way, odd), ([steps, value]) => {
+        const body = spoil(document, steps, value);
+        if (!isObject(body)) return;
+        onlyGatewayErrors(() => {
+          const generation = both.upstream.readResponse(body, both.traits);
+          for (const other of dialects) {
+            JSON.stringify(halves[other].client.writeResponse(generation, answerContext()));
+          }
+        });
+      });
+    });
+
+    test('a stream spoiled at any place', (context) => {
+      const events =
+        dialect === 'chat'
+          ? chatChunks({ text: 'Hi there', reasoning: 'Hm', calls })
+          : messagesEvents({ text: 'Hi there', thinking: 'Hm', calls });
+      check(context, fc.tuple(way, odd), ([steps, value]) => {
+        const spoiled = spoil([...events], steps, value);
+        if (!Array.isArray(spoiled)) return;
+        const text = spoiled
+          .map((event) => {
+            const type = isObject(event) && typeof event['type'] === 'string' ? event['type'] : 'x';
+            return `${dialect === 'chat' ? '' : `event: ${type}\n`}data: ${JSON.stringify(event)}\n\n`;
+          })
+          .join('');
+        streamThrough(dialect, Buffer.from(text));
+      });
+    });
+
+    test('a stream of any bytes', (context) => {
+      check(context, fc.uint8Array({ maxLength: 200 }), (bytes) =>
+        streamThrough(dialect, Buffer.from(bytes)),
+      );
+    });
+
+    test('an error body of any shape', (context) => {
+      check(
+        context,
+        fc.tuple(fc.integer({ min: 400, max: 599 }), fc.oneof(odd, json)),
+        ([status, body]) => {
+          const error = both.upstream.readError(status, JSON.stringify(body));
+          assert.ok(error instanceof GatewayError);
+          assert.notEqual(error.code, 'internal');
+          for (const other of dialects) {
+            const written = halves[other].client.writeError(error, 'req_1');
+            assert.ok(written.status >= 400 && written.status < 600);
+          }
+        },
+      );
+    });
+  });
+}
+
+/** Reads frames and writes them for both clients, as the gateway would. */
+function streamThrough(dialect: Dialect, bytes: Buffer): void {
+  const { upstream, traits } = halves[dialect];
+  onlyGatewayErrors(() => {
+    const reader = upstream.streamReader(traits);
+    const writers = dialects.map((client) => halves[client].client.streamWriter(answerContext()));
+    for (const frame of framesIn(bytes, [])) {
+      for (const event of reader.read(frame)) {
+        if (event.type === 'error' || event.type === 'finish') return;
+        for (const writer of writers) writer.write(event);
+      }
+    }
+    reader.end();
+  });
+}
+
+test('a body of any bytes', (context) => {
+  check(
+    context,
+    fc.oneof(
+      fc.uint8Array(),
+      json.map((value) => Buffer.from(JSON.stringify(value))),
+    ),
+    (bytes) => {
+      onlyGatewayErrors(() => void parseBody(bytes, new Set(['model'])));
+    },
+  );
+});

@@ -1,0 +1,78 @@
+/** Both halves of each dialect, and what they need to be called. */
+import type {
+  AnswerContext,
+  ClientDialect,
+  Frame,
+  UpstreamDialect,
+} from '../../src/core/dialect.ts';
+import type { GenerationEvent } from '../../src/core/generation.ts';
+import { NoteList } from '../../src/core/notes.ts';
+import { chatTraits, messagesTraits, type UpstreamTraits } from '../../src/core/traits.ts';
+import { anthropicMessagesClient } from '../../src/dialects/anthropic-messages/client.ts';
+import { anthropicMessagesUpstream } from '../../src/dialects/anthropic-messages/upstream.ts';
+import { openaiChatClient } from '../../src/dialects/openai-chat/client.ts';
+import { openaiChatUpstream } from '../../src/dialects/openai-chat/upstream.ts';
+import type { Dialect } from '../support/reading.ts';
+
+export interface Halves {
+  readonly name: Dialect;
+  readonly client: ClientDialect;
+  readonly upstream: UpstreamDialect;
+  readonly traits: UpstreamTraits;
+}
+
+/** Traits that allow everything: what is lost then is lost by the dialect itself. */
+export const halves: { readonly [D in Dialect]: Halves } = {
+  chat: {
+    name: 'chat',
+    client: openaiChatClient,
+    upstream: openaiChatUpstream,
+    traits: { ...chatTraits, topK: true, reasoningReplay: true, prefill: true },
+  },
+  messages: {
+    name: 'messages',
+    client: anthropicMessagesClient,
+    upstream: anthropicMessagesUpstream,
+    traits: messagesTraits,
+  },
+};
+
+/** Ids that are new each time and the same in each run. */
+export function countingIds(): (prefix: string) => string {
+  let count = 0;
+  return (prefix) => `${prefix}${String((count += 1)).padStart(24, '0')}`;
+}
+
+export function answerContext(model = 'model'): AnswerContext {
+  return {
+    model,
+    requestId: 'req_1',
+    createdSeconds: 1_700_000_000,
+    wantsUsageFrame: true,
+    promptTokensEstimate: 5,
+    newId: countingIds(),
+    notes: new NoteList(),
+  };
+}
+
+/** Writes a whole stream. */
+export function writeStream({ client }: Halves, events: readonly GenerationEvent[]): string {
+  const writer = client.streamWriter(answerContext());
+  const text = events.map((event) => writer.write(event)).join('');
+  const last = events.findLast((event) => event.type !== 'usage');
+  return last?.type === 'finish' ? text + writer.end() : text;
+}
+
+/** Reads a whole stream with the upstream half. */
+export function readEvents(
+  { upstream, traits }: Halves,
+  frames: readonly Frame[],
+): readonly GenerationEvent[] {
+  const reader = upstream.streamReader(traits);
+  const events: GenerationEvent[] = [];
+  for (const frame of frames) {
+    events.push(...reader.read(frame));
+    if (events.at(-1)?.type === 'error') return events;
+  }
+  return [...events, ...reader.end()];
+}
