@@ -1,0 +1,97 @@
+/** `check`: loads the settings exactly as `start` does and says where each value comes from (N1, N3). */
+import { ConfigError, type ConfigIssue } from '../config/config-error.ts';
+import { flagsHelp, parseFlags, type ParsedFlags } from '../config/flags.ts';
+import type { KnownProviders } from '../config/known-provider.ts';
+import { loadSettings } from '../config/load.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Command, CommandContext } from './command.ts';
+import { columns } from './table.ts';
+
+/** A provider that the gateway would have, and why. */
+export interface DescribedProvider {
+  readonly id: string;
+  /** Where it is called; `embedded` for the engine that ships with the gateway. */
+  readonly address: string;
+  /** `env OPENAI_API_KEY`, `gateway.yaml:3`, `answers on 127.0.0.1:11434`. */
+  readonly origin: string;
+}
+
+export interface CheckParts {
+  readonly cwd: string;
+  readonly knownProviders: KnownProviders;
+  /** All providers that `start` would have. May throw what `start` would throw. */
+  describeProviders(
+    settings: Settings,
+    env: CommandContext['env'],
+  ): readonly DescribedProvider[] | Promise<readonly DescribedProvider[]>;
+}
+
+const help = `Usage: model-gateway check [flags of start] [--json]
+
+Validates the configuration as start would read it and prints each effective value with its origin.
+Exits 1 on any error, and lists all errors with file and line on stderr.
+
+${flagsHelp()}  --json                    one object: valid, config_file, settings, providers, warnings, errors
+`;
+
+export function checkCommand(parts: CheckParts): Command {
+  return {
+    name: 'check',
+    summary: 'validate the configuration and show where each value comes from',
+    help,
+    run: (args, context) => run(args, context, parts),
+  };
+}
+
+async function run(
+  args: readonly string[],
+  context: CommandContext,
+  parts: CheckParts,
+): Promise<number> {
+  // Known before the flags are: a wrong flag is told as JSON too.
+  const asJson = args.includes('--json');
+  try {
+    const parsed = parseFlags(args, { json: true });
+    if (parsed.help) context.stdout(help);
+    else await report(parsed, context, parts);
+    return 0;
+  } catch (error) {
+    const issues = issuesOf(error);
+    const text = error instanceof Error ? error.message : String(error);
+    context.stderr(`${text}\n`);
+    if (asJson) context.stdout(json({ valid: false, errors: issues }));
+    return 1;
+  }
+}
+
+async function report(
+  { flags, json: asJson }: ParsedFlags,
+  context: CommandContext,
+  { cwd, knownProviders, describeProviders }: CheckParts,
+): Promise<void> {
+  const { env } = context;
+  const settings = await loadSettings({ flags, env, cwd, knownProviders });
+  const providers = await describeProviders(settings, env);
+  const { origins, warnings } = settings;
+  if (asJson) {
+    const config_file = settings.configFile ?? null;
+    context.stdout(
+      json({ valid: true, config_file, settings: origins, providers, warnings, errors: [] }),
+    );
+    return;
+  }
+  context.stdout(columns(origins.map(({ path, value, origin }) => [path, value, origin])));
+  const found = providers.map(({ id, address, origin }) => [`  ${id}`, address, origin]);
+  context.stdout(`\nproviders\n${columns(found)}`);
+  for (const warning of warnings) context.stderr(`warning: ${warning}\n`);
+  context.stdout('\nThe configuration is valid.\n');
+}
+
+function issuesOf(error: unknown): readonly ConfigIssue[] {
+  if (error instanceof ConfigError) return error.issues;
+  return [{ path: '', message: error instanceof Error ? error.message : String(error) }];
+}
+
+function json(value: object): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}

@@ -1,0 +1,25 @@
+/** What every command of the program is. */
+import type { Json } from '../core/conversation.ts';
+
+export interface Command {
+  readonly name: string;
+  /** One line for the list of commands. */
+  readonly summary: string;
+  /** What `--help` prints; ends with a line end. */
+  readonly help: string;
+  /** The exit code. Errors go to stderr; a thrown error is printed by the caller, exit 1. */
+  run(args: readonly string[], context: CommandContext): Promise<number>;
+}
+
+export interface CommandContext {
+  stdout(text: string): void;
+  stderr(text: string): void;
+  readonly env: { readonly [name: string]: string | undefined };
+  /** The admin API of the gateway that runs on the data directory. */
+  admin(): Promise<AdminClient>;
+}
+
+export interface AdminClient {
+  /** Asks the admin API; the parsed answer. Throws with the API's own message when it refuses. */
+  request(method: string, path: string, body?: Json): Promise<Json>;
+}

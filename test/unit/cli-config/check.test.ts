@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { checkCommand, type CheckParts } from '../../../src/cli/check.ts';
+import { isObject, tryParse } from '../../../src/core/json.ts';
+import { known, scene } from '../config/scene.ts';
+import { run } from './context.ts';
+
+function command(cwd: string, describe?: CheckParts['describeProviders']) {
+  return checkCommand({
+    cwd,
+    knownProviders: known,
+    describeProviders:
+      describe ?? (() => [{ id: 'local', address: 'embedded', origin: 'ships with the gateway' }]),
+  });
+}
+
+test('N1: check prints each effective value with its origin, and the providers', async (t) => {
+  const { directory } = scene(
+    t,
+    'log_level: warn\nproviders:\n  openai:\n    api_key: canary-1\n    headers: { x-a: canary-2 }\nmodels:\n  a: openai/gpt\n',
+  );
+  const { code, out, err } = await run(command(directory), ['--listen', ':9000'], {
+    MODEL_GATEWAY_ADMIN_LISTEN: ':9001',
+  });
+  assert.equal(err, '');
+  assert.equal(code, 0);
+  assert.match(out, /^listen +:9000 +flag --listen$/m);
+  assert.match(out, /^admin_listen +:9001 +env MODEL_GATEWAY_ADMIN_LISTEN$/m);
+  assert.match(out, /^log_level +warn +gateway\.yaml:1$/m);
+  assert.match(out, /^limits\.body +32MiB +default$/m);
+  assert.match(out, /^models\.a +openai\/gpt +gateway\.yaml:7$/m);
+  assert.match(out, /^providers\.openai\.api_key +\[secret\] +gateway\.yaml:4$/m);
+  assert.match(out, /^ +local +embedded +ships with the gateway$/m);
+  assert.ok(!out.includes('canary'));
+});
+
+test('N3: check lists all errors on stderr and exits 1', async (t) => {
+  const { directory } = scene(t, 'modles: {}\nlimits: { streams: 0 }\n');
+  const { code, out, err } = await run(command(directory), []);
+  assert.equal(code, 1);
+  assert.equal(out, '');
+  assert.deepEqual(err.split('\n'), [
+    'gateway.yaml:1: modles: unknown key (did you mean "models"?)',
+    'gateway.yaml:2: limits.streams: must be at least 1',
+    '',
+  ]);
+});
+
+test('check --json is one object, of a valid and of an invalid configuration', async (t) => {
+  const good = scene(t, 'log_level: warn\n');
+  const valid = await run(command(good.directory), ['--json']);
+  const report = tryParse(valid.out);
+  assert.ok(isObject(report));
+  assert.equal(report['valid'], true);
+  assert.deepEqual(report['errors'], []);
+  assert.deepEqual(report['providers'], [
+    { id: 'local', address: 'embedded', origin: 'ships with the gateway' },
+  ]);
+  assert.ok(Array.isArray(report['settings']));
+  assert.ok(
+    report['settings'].some((line) => isObject(line) && line['origin'] === 'gateway.yaml:1'),
+  );
+
+  const bad = scene(t, 'log_level: loud\n');
+  const invalid = await run(command(bad.directory), ['--json']);
+  assert.equal(invalid.code, 1);
+  assert.deepEqual(tryParse(invalid.out), {
+    valid: false,
+    errors: [
+      {
+        file: 'gateway.yaml',
+        line: 1,
+        path: 'log_level',
+        message: 'expected one of debug, info, warn, error, silent',
+      },
+    ],
+  });
+});
+
+test('what start would fail at later makes check fail too', async (t) => {
+  const { directory } = scene(t);
+  const failing = command(directory, () => Promise.reject(new Error('providers.x: no dialect')));
+  const { code, err } = await run(failing, []);
+  assert.equal(code, 1);
+  assert.equal(err, 'providers.x: no dialect\n');
+});
+
+test('wrong flags are named; --help explains', async (t) => {
+  const { directory } = scene(t);
+  const wrong = await run(command(directory), ['--lisen', ':1']);
+  assert.equal(wrong.code, 1);
+  assert.match(wrong.err, /^--lisen: unknown flag \(did you mean "--listen"\?\)$/m);
+  const help = await run(command(directory), ['--help']);
+  assert.equal(help.code, 0);
+  assert.match(help.out, /--admin-listen/);
+});
+
+test('warnings go to stderr and do not fail', async (t) => {
+  const { directory } = scene(t);
+  const { code, err } = await run(command(directory), ['--admin-listen', '0.0.0.0:1']);
+  assert.equal(code, 0);
+  assert.match(err, /^warning: admin_listen 0\.0\.0\.0/);
+});

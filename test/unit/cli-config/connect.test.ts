@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { connectCommand } from '../../../src/cli/connect.ts';
+import { tryParse } from '../../../src/core/json.ts';
+import { run } from './context.ts';
+
+const given = ['--base-url', 'http://gw:9/v1/', '--key', 'gw_secret', '--model', 'local/tiny'];
+
+function home(t: TestContext): string {
+  const directory = mkdtempSync(join(tmpdir(), 'model-gateway-home-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+function put(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+}
+
+test('each client gets the form of the address that it needs', async () => {
+  const print = async (client: string): Promise<string> =>
+    (await run(connectCommand, [client, ...given])).out;
+  const claude = await print('claude-code');
+  assert.match(claude, /^export ANTHROPIC_BASE_URL=http:\/\/gw:9$/m);
+  assert.match(claude, /^export ANTHROPIC_AUTH_TOKEN=gw_secret$/m);
+  assert.match(claude, /^export ANTHROPIC_MODEL=local\/tiny$/m);
+  assert.ok(!claude.includes('ANTHROPIC_API_KEY'));
+  const openai = await print('openai-sdk');
+  assert.match(openai, /^export OPENAI_BASE_URL=http:\/\/gw:9\/v1$/m);
+  assert.match(openai, /new OpenAI\({ baseURL: 'http:\/\/gw:9\/v1', apiKey: 'gw_secret' }\)/);
+  const anthropic = await print('anthropic-sdk');
+  assert.match(anthropic, /new Anthropic\({ baseURL: 'http:\/\/gw:9', apiKey: 'gw_secret' }\)/);
+  const curl = await print('curl');
+  assert.match(curl, /^curl http:\/\/gw:9\/v1\/chat\/completions/m);
+  assert.match(curl, /^curl http:\/\/gw:9\/v1\/messages/m);
+  const opencode = await print('opencode');
+  assert.match(opencode, /"baseURL": "http:\/\/gw:9\/v1"/);
+  assert.match(await print('codex'), /\/v1\/responses only/);
+});
+
+test('without arguments the default address and a placeholder are shown, and said', async () => {
+  const { code, out, err } = await run(connectCommand, ['curl']);
+  assert.equal(code, 0);
+  assert.match(out, /http:\/\/127\.0\.0\.1:8686\/v1\/messages/);
+  assert.match(out, /YOUR_KEY/);
+  assert.match(err, /put your key in the place of YOUR_KEY/);
+  const env = { MODEL_GATEWAY_LISTEN: '0.0.0.0:9000', MODEL_GATEWAY_KEY: 'from-environment' };
+  const second = await run(connectCommand, ['curl'], env);
+  assert.match(second.out, /http:\/\/127\.0\.0\.1:9000\/v1\/messages/);
+  assert.match(second.out, /from-environment/);
+});
+
+test('what stands in shell lines is quoted', async () => {
+  const { out } = await run(connectCommand, ['claude-code', '--key', "it's; rm -rf"]);
+  assert.match(out, /^export ANTHROPIC_AUTH_TOKEN='it'\\''s; rm -rf'$/m);
+});
+
+test('connect claude-code --write keeps everything else, leaves a backup, and says what it did', async (t) => {
+  const root = home(t);
+  const file = join(root, '.claude', 'settings.json');
+  const before = `{
+    "permissions": { "allow": ["Bash"] },
+    "env": { "OTHER": "1", "ANTHROPIC_AUTH_TOKEN": "old-secret", "ANTHROPIC_BASE_URL": "http://old" }
+}
+`;
+  put(file, before);
+  const { code, out } = await run(connectCommand, ['claude-code', '--write', ...given], {
+    HOME: root,
+  });
+  assert.equal(code, 0);
+  const text = readFileSync(file, 'utf8');
+  assert.deepEqual(tryParse(text), {
+    permissions: { allow: ['Bash'] },
+    env: {
+      OTHER: '1',
+      ANTHROPIC_AUTH_TOKEN: 'gw_secret',
+      ANTHROPIC_BASE_URL: 'http://gw:9',
+      ANTHROPIC_MODEL: 'local/tiny',
+      ANTHROPIC_DEFAULT_HAIKU_MODEL: 'local/tiny',
+    },
+  });
+  assert.match(text, /^ {4}"permissions"/m, 'the indentation stays');
+  assert.equal(readFileSync(`${file}.bak`, 'utf8'), before);
+  assert.match(out, /env\.ANTHROPIC_BASE_URL = "http:\/\/gw:9" \(was "http:\/\/old"\)/);
+  assert.match(out, /env\.ANTHROPIC_AUTH_TOKEN replaced/);
+  assert.match(out, /settings\.json\.bak/);
+  assert.ok(!out.includes('secret'));
+  assert.equal(statSync(file).mode & 0o077, 0);
+  assert.equal(statSync(`${file}.bak`).mode & 0o077, 0);
+});
+
+test('a second --write changes nothing; a different one keeps both backups', async (t) => {
+  const root = home(t);
+  const file = join(root, '.claude', 'settings.json');
+  const env = { HOME: root };
+  const args = ['claude-code', '--write', ...given];
+  const first = await run(connectCommand, args, env);
+  assert.ok(!first.out.includes('.bak'), 'there was nothing to keep');
+  assert.match((await run(connectCommand, args, env)).out, /has all of it already/);
+  assert.deepEqual(readdirSync(dirname(file)), ['settings.json']);
+  await run(connectCommand, [...args, '--key', 'second'], env);
+  await run(connectCommand, [...args, '--key', 'third'], env);
+  assert.deepEqual(readdirSync(dirname(file)).sort(), [
+    'settings.json',
+    'settings.json.bak',
+    'settings.json.bak1',
+  ]);
+});
+
+test('connect opencode --write adds one provider beside the others', async (t) => {
+  const root = home(t);
+  const file = join(root, '.config', 'opencode', 'opencode.json');
+  put(file, '{"theme":"x","provider":{"other":{"npm":"a"},"model-gateway":{"models":{"b/c":{}}}}}');
+  const args = ['opencode', '--write', ...given];
+  const { code, err } = await run(connectCommand, args, { HOME: root });
+  assert.equal(code, 0);
+  assert.match(err, /model-gateway\/local\/tiny/);
+  assert.deepEqual(tryParse(readFileSync(file, 'utf8')), {
+    theme: 'x',
+    $schema: 'https://opencode.ai/config.json',
+    provider: {
+      other: { npm: 'a' },
+      'model-gateway': {
+        models: { 'b/c': {}, 'local/tiny': { name: 'local/tiny' } },
+        npm: '@ai-sdk/openai-compatible',
+        name: 'Model Gateway',
+        options: { baseURL: 'http://gw:9/v1', apiKey: 'gw_secret' },
+      },
+    },
+  });
+});
+
+test('a settings file with comments is left as it is', async (t) => {
+  const root = home(t);
+  const file = join(root, '.claude', 'settings.json');
+  put(file, '{ // mine\n}\n');
+  const { code, err } = await run(connectCommand, ['claude-code', '--write', ...given], {
+    HOME: root,
+  });
+  assert.equal(code, 1);
+  assert.match(err, /left as it is/);
+  assert.equal(readFileSync(file, 'utf8'), '{ // mine\n}\n');
+  assert.deepEqual(readdirSync(dirname(file)), ['settings.json']);
+});
+
+test('a linked settings file stays a link', async (t) => {
+  const root = home(t);
+  put(join(root, 'dotfiles', 'settings.json'), '{}');
+  mkdirSync(join(root, '.claude'));
+  const file = join(root, '.claude', 'settings.json');
+  symlinkSync(join(root, 'dotfiles', 'settings.json'), file);
+  await run(connectCommand, ['claude-code', '--write', ...given], { HOME: root });
+  assert.ok(lstatSync(file).isSymbolicLink());
+  assert.match(readFileSync(join(root, 'dotfiles', 'settings.json'), 'utf8'), /gw_secret/);
+});
+
+test('a file that cannot be written is reported and left whole', async (t) => {
+  if (process.getuid?.() === 0) return t.skip('left out: root may write everywhere');
+  const root = home(t);
+  const file = join(root, '.claude', 'settings.json');
+  put(file, '{}');
+  chmodSync(dirname(file), 0o500);
+  t.after(() => chmodSync(dirname(file), 0o700));
+  const { code } = await run(connectCommand, ['claude-code', '--write', ...given], { HOME: root });
+  assert.equal(code, 1);
+  assert.equal(readFileSync(file, 'utf8'), '{}');
+});
+
+test('--write without a key, or for a client without a file, says so and writes nothing', async (t) => {
+  const root = home(t);
+  const env = { HOME: root };
+  const noKey = await run(connectCommand, ['claude-code', '--write'], env);
+  assert.equal(noKey.code, 1);
+  assert.match(noKey.err, /needs a key/);
+  for (const client of ['codex', 'openai-sdk', 'anthropic-sdk', 'curl']) {
+    const { code, err } = await run(connectCommand, [client, '--write', ...given], env);
+    assert.equal(code, 1);
+    assert.match(err, /^--write: /);
+  }
+  assert.ok(!existsSync(join(root, '.claude')));
+});
+
+test('M5: two different keys in one environment are warned of', async () => {
+  const { err } = await run(connectCommand, ['claude-code', ...given], { ANTHROPIC_API_KEY: 'x' });
+  assert.match(err, /ANTHROPIC_API_KEY is set here/);
+});
+
+test('wrong arguments are named', async () => {
+  const unknown = await run(connectCommand, ['claudecode']);
+  assert.equal(unknown.code, 1);
+  assert.match(unknown.err, /did you mean "claude-code"/);
+  assert.match((await run(connectCommand, [])).err, /claude-code, codex/);
+  assert.match((await run(connectCommand, ['curl', 'more'])).err, /more: unexpected argument/);
+  assert.match((await run(connectCommand, ['curl', '--wirte'])).err, /--wirte/);
+  assert.match((await run(connectCommand, ['curl', '--base-url', 'gw:9'])).err, /--base-url/);
+  const help = await run(connectCommand, ['--help']);
+  assert.equal(help.code, 0);
+  assert.match(help.out, /opencode/);
+});

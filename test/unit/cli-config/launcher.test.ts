@@ -1,0 +1,149 @@
+/** bin/model-gateway in a project of its own, whose main.ts tells how it was started. */
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { isObject, tryParse } from '../../../src/core/json.ts';
+
+const skip = process.platform === 'win32' ? 'left out: the launcher is a POSIX script' : false;
+const launcher = join(import.meta.dirname, '..', '..', '..', 'bin', 'model-gateway');
+
+interface Project {
+  readonly root: string;
+  readonly bin: string;
+  /** Puts a `node` into a directory below the root: a link to this one, or one that says a version. */
+  node(directory: string, version?: string): string;
+}
+
+function project(t: TestContext): Project {
+  // The space shows that every path is quoted.
+  const root = realpathSync(mkdtempSync(join(tmpdir(), 'model gateway-')));
+  t.after(() => rmSync(root, { recursive: true, force: true }));
+  const bin = join(root, 'bin', 'model-gateway');
+  mkdirSync(join(root, 'bin'));
+  mkdirSync(join(root, 'src'));
+  copyFileSync(launcher, bin);
+  chmodSync(bin, 0o755);
+  writeFileSync(
+    join(root, 'src', 'main.ts'),
+    `const { argv, execPath, execArgv, pid }: NodeJS.Process = process;
+if (argv[2] === 'wait') {
+  process.on('SIGTERM', () => process.exit(7));
+  setInterval(() => undefined, 1000);
+}
+process.stdout.write(JSON.stringify({ argv, execPath, execArgv, pid }) + '\\n');
+`,
+  );
+  const node = (directory: string, version?: string): string => {
+    const path = join(root, directory);
+    mkdirSync(path, { recursive: true });
+    if (version === undefined) symlinkSync(process.execPath, join(path, 'node'));
+    else {
+      writeFileSync(join(path, 'node'), `#!/bin/sh\necho ${version}\n`);
+      chmodSync(join(path, 'node'), 0o755);
+    }
+    return path;
+  };
+  return { root, bin, node };
+}
+
+/** Only what the script itself needs: no node by accident. */
+function tools({ root }: Project): string {
+  const path = join(root, 'tools');
+  mkdirSync(path, { recursive: true });
+  for (const name of ['readlink', 'dirname', 'sh', 'echo']) {
+    const found = spawnSync('/bin/sh', ['-c', `command -v ${name}`])
+      .stdout.toString()
+      .trim();
+    if (found.startsWith('/')) symlinkSync(found, join(path, name));
+  }
+  return path;
+}
+
+function start(command: string, path: readonly string[], args: readonly string[] = []) {
+  return spawnSync(command, args, { env: { PATH: path.join(':') }, encoding: 'utf8' });
+}
+
+function report(text: string): { readonly argv: readonly unknown[]; readonly execArgv: unknown } {
+  const value = tryParse(text);
+  assert.ok(isObject(value) && Array.isArray(value['argv']), text);
+  return { argv: value['argv'], execArgv: value['execArgv'] };
+}
+
+test(
+  'the program runs with the Node that npm installed, through links, with its arguments',
+  { skip },
+  (t) => {
+    const made = project(t);
+    made.node(join('node_modules', '.bin'));
+    mkdirSync(join(made.root, 'links', 'far'), { recursive: true });
+    symlinkSync(made.bin, join(made.root, 'links', 'far', 'one'));
+    symlinkSync(join('far', 'one'), join(made.root, 'links', 'two'));
+    const link = join(made.root, 'links', 'two');
+    const { stdout, stderr, status } = start(link, [tools(made)], ['keys', 'a b', "it's"]);
+    assert.equal(stderr, '');
+    assert.equal(status, 0);
+    const { argv, execArgv } = report(stdout);
+    assert.deepEqual(argv.slice(1), [join(made.root, 'src', 'main.ts'), 'keys', 'a b', "it's"]);
+    assert.deepEqual(execArgv, ['--disable-warning=ExperimentalWarning']);
+  },
+);
+
+test(
+  'an installed Node that does not run here is passed over for the one on the PATH',
+  { skip },
+  (t) => {
+    const made = project(t);
+    writeFileSync(join(made.node(join('node_modules', '.bin'), 'x'), 'node'), '\u007fELF nonsense');
+    const { stdout, status } = start(made.bin, [made.node('path'), tools(made)]);
+    assert.equal(status, 0);
+    report(stdout);
+  },
+);
+
+test('a Node that is too old is named, with what to do', { skip }, (t) => {
+  for (const version of ['v20.20.2', 'v22.18.0', 'nonsense']) {
+    const made = project(t);
+    const { stdout, stderr, status } = start(made.bin, [made.node('path', version), tools(made)]);
+    assert.equal(status, 1, version);
+    assert.equal(stdout, '');
+    assert.match(stderr, /needs Node 22\.19 or newer/);
+    assert.ok(stderr.includes(version));
+    assert.match(stderr, /npm ci/);
+  }
+});
+
+test('no Node at all is said too', { skip }, (t) => {
+  const made = project(t);
+  const { stderr, status } = start(made.bin, [tools(made)]);
+  assert.equal(status, 1);
+  assert.match(stderr, /there is none on the PATH/);
+});
+
+test('signals reach Node directly: the process is Node itself', { skip }, async (t) => {
+  const made = project(t);
+  const child = spawn(made.bin, ['wait'], {
+    env: { PATH: `${made.node('path')}:${tools(made)}` },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const [line] = await once(child.stdout, 'data');
+  const value = tryParse(String(line));
+  assert.ok(isObject(value));
+  assert.equal(value['pid'], child.pid);
+  child.kill('SIGTERM');
+  const [code] = await once(child, 'exit');
+  assert.equal(code, 7);
+});
