@@ -8,6 +8,7 @@ import {
   readFileSync,
   realpathSync,
   renameSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
@@ -53,10 +54,19 @@ export function editSettings(file: string, edits: readonly SettingsEdit[]): Edit
   if (changes.length === 0) return { changes };
   const backup = text === undefined ? undefined : keepCopy(path);
   mkdirSync(dirname(path), { recursive: true });
-  const fresh = `${path}.new-${process.pid}`;
-  writeFileSync(fresh, `${JSON.stringify(edited, null, indentOf(text))}\n`, { mode: 0o600 });
-  renameSync(fresh, path);
+  replaceFile(path, `${JSON.stringify(edited, null, indentOf(text))}\n`);
   return { changes, ...(backup === undefined ? {} : { backup }) };
+}
+
+function replaceFile(path: string, text: string): void {
+  const fresh = `${path}.new-${process.pid}`;
+  try {
+    writeFileSync(fresh, text, { mode: 0o600 });
+    renameSync(fresh, path);
+  } catch (error) {
+    rmSync(fresh, { force: true });
+    throw error;
+  }
 }
 
 function changeText({ path, value, secret }: SettingsEdit, before: Json | undefined): string {
