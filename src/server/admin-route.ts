@@ -1,0 +1,117 @@
+/** Routes of the admin API: what they take and answer, and how a path finds its route. */
+import type { z } from 'zod';
+import type { Json, JsonObject } from '../core/conversation.ts';
+import { GatewayError } from '../core/errors.ts';
+import { StoreError } from '../store/store-error.ts';
+
+export interface AdminAnswer {
+  readonly status: number;
+  readonly body: JsonObject;
+  /** Value of the `allow` header of a 405. */
+  readonly allow?: string;
+}
+
+/** The admin API without HTTP: the path includes the query string. Never throws. */
+export type AdminHandler = (
+  method: string,
+  path: string,
+  body?: Json | undefined,
+) => Promise<AdminAnswer>;
+
+export interface AdminRequest {
+  /** What stands for `:id` in the route's path; '' where it has none. */
+  readonly id: string;
+  readonly query: { readonly [name: string]: string };
+  readonly body: Json | undefined;
+}
+
+export interface AdminRoute {
+  readonly method: 'GET' | 'POST';
+  /** `/api/keys/:id/revoke`. */
+  readonly path: string;
+  run(request: AdminRequest): AdminAnswer | Promise<AdminAnswer>;
+}
+
+/** A refusal with a text that is safe to show, and the field that is wrong where there is one. */
+export class AdminError extends Error {
+  readonly status: number;
+  readonly field: string | undefined;
+
+  constructor(status: number, message: string, field?: string) {
+    super(message);
+    this.name = 'AdminError';
+    this.status = status;
+    this.field = field;
+  }
+}
+
+/**
+ * Input as the schema has it (B75: strict schemas refuse every field that they do not name).
+ * @throws AdminError 400 with the first field that is wrong.
+ */
+export function readInput<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
+  const read = schema.safeParse(value);
+  if (read.success) return read.data;
+  const issue = read.error.issues[0];
+  if (issue === undefined) throw new AdminError(400, 'The input is not valid.');
+  if (issue.code === 'unrecognized_keys') {
+    throw new AdminError(400, 'There is no such field.', issue.keys[0]?.slice(0, 100));
+  }
+  const field = issue.path.join('.');
+  if (field === '') throw new AdminError(400, 'A JSON object is expected.');
+  throw new AdminError(400, issue.message, field);
+}
+
+/** The route of a path, or what to answer instead. */
+export function findRoute(
+  routes: readonly AdminRoute[],
+  method: string,
+  path: string,
+): { readonly route: AdminRoute; readonly id: string } | AdminAnswer {
+  const fitting = routes.flatMap((route) => {
+    const id = matchPath(route.path, path);
+    return id === undefined ? [] : [{ route, id }];
+  });
+  const found = fitting.find(({ route }) => route.method === method);
+  if (found !== undefined) return found;
+  if (fitting.length === 0) return errorAnswer(404, 'There is no such address in the admin API.');
+  const allow = fitting.map(({ route }) => route.method).join(', ');
+  return { ...errorAnswer(405, `This address takes ${allow} only.`), allow };
+}
+
+/** What stands for `:id`, '' when the pattern has none, undefined when the path does not fit. */
+function matchPath(pattern: string, path: string): string | undefined {
+  const wanted = pattern.split('/');
+  const given = path.split('/');
+  if (wanted.length !== given.length) return undefined;
+  let id = '';
+  for (const [i, part] of wanted.entries()) {
+    const segment = given[i] ?? '';
+    if (part === ':id' && /^[0-9A-Za-z_-]{1,64}$/.test(segment)) id = segment;
+    else if (part !== segment) return undefined;
+  }
+  return id;
+}
+
+export function errorAnswer(status: number, message: string, field?: string): AdminAnswer {
+  return { status, body: { error: { message, ...(field === undefined ? {} : { field }) } } };
+}
+
+/** Any thrown value as an answer; undefined when it is a fault of ours, whose text is not for show. */
+export function refusalAnswer(thrown: unknown): AdminAnswer | undefined {
+  if (thrown instanceof AdminError) return errorAnswer(thrown.status, thrown.message, thrown.field);
+  if (thrown instanceof StoreError) {
+    return errorAnswer(503, `The store is not available: ${thrown.message}`);
+  }
+  if (!(thrown instanceof GatewayError)) return undefined;
+  const status = statusOf.get(thrown.code);
+  return status === undefined
+    ? undefined
+    : errorAnswer(status, thrown.message, thrown.path?.join('.'));
+}
+
+const statusOf: ReadonlyMap<string, number> = new Map([
+  ['invalid_request', 400],
+  ['too_large', 413],
+  ['unsupported_media_type', 415],
+]);

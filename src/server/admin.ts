@@ -1,0 +1,129 @@
+/**
+ * The admin API: JSON for the command line and the dashboard, on a listener of its own (S9). The
+ * handler knows no HTTP, so that a command can run it on the store while no gateway runs.
+ */
+import type { Server } from 'node:http';
+import { TokenCheck } from '../access/admin-token.ts';
+import type { Json, JsonObject } from '../core/conversation.ts';
+import type { Log } from '../core/runtime.ts';
+import type { Secret } from '../core/secret.ts';
+import { createAdminHttpServer } from './admin-http.ts';
+import { keyRoutes, type KeyRouteParts } from './admin-keys.ts';
+import {
+  errorAnswer,
+  findRoute,
+  refusalAnswer,
+  type AdminAnswer,
+  type AdminHandler,
+  type AdminRoute,
+} from './admin-route.ts';
+import { usageRoutes, type UsageRouteParts } from './admin-usage.ts';
+
+/** What can be called, as `models` shows it. */
+export interface AdminModel {
+  readonly id: string;
+  readonly targets: readonly {
+    /** `provider/model`. */
+    readonly target: string;
+    /** E.g. `ok`, `cooling down`, `unknown`. */
+    readonly health: string;
+  }[];
+}
+
+/** A configuration is applied as a whole or not at all. */
+export interface ReloadOutcome {
+  readonly applied: boolean;
+  /** What is wrong with the new configuration, one line each, with file and line. */
+  readonly problems: readonly string[];
+}
+
+export interface AdminParts extends KeyRouteParts, UsageRouteParts {
+  models(): Promise<readonly AdminModel[]>;
+  status(): JsonObject;
+  reload(): Promise<ReloadOutcome>;
+}
+
+export interface AdminServerParts extends AdminParts {
+  readonly adminToken: TokenCheck;
+  /** The per-run secret of run.json, for the command line on the same machine. */
+  readonly controlToken: Secret;
+}
+
+/** The admin API without HTTP and without a token: for whoever holds the store anyway. */
+export function createAdminHandler(parts: AdminParts): AdminHandler {
+  const routes = [...keyRoutes(parts), ...usageRoutes(parts), ...gatewayRoutes(parts)];
+  return async (method, path, body) => {
+    try {
+      return await answer(routes, { method, path, body });
+    } catch (error) {
+      return refusalAnswer(error) ?? failure(parts.log, error);
+    }
+  };
+}
+
+/**
+ * The admin listener, not listening yet. Everything but `GET /healthz` needs the admin token or the
+ * control token; keys of the data plane open nothing (S9, S10).
+ */
+export function createAdminServer(parts: AdminServerParts): Server {
+  const control = TokenCheck.of(parts.controlToken);
+  return createAdminHttpServer({
+    handle: createAdminHandler(parts),
+    mayEnter: (token) => {
+      // Both are always compared, so that the time tells nothing about either.
+      const isAdmin = parts.adminToken.verify(token);
+      return control.verify(token) || isAdmin;
+    },
+    log: parts.log,
+  });
+}
+
+async function answer(
+  routes: readonly AdminRoute[],
+  request: { readonly method: string; readonly path: string; readonly body: Json | undefined },
+): Promise<AdminAnswer> {
+  const { method, path, body } = request;
+  const mark = path.indexOf('?');
+  const found = findRoute(routes, method, mark === -1 ? path : path.slice(0, mark));
+  if (!('route' in found)) return found;
+  const query = Object.fromEntries(new URLSearchParams(mark === -1 ? '' : path.slice(mark + 1)));
+  return found.route.run({ id: found.id, query, body });
+}
+
+function failure(log: Log, error: unknown): AdminAnswer {
+  const cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  log.error('admin_request_failed', { cause });
+  return errorAnswer(500, 'The gateway failed to handle this request; its log says why.');
+}
+
+function gatewayRoutes(parts: AdminParts): readonly AdminRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/models',
+      run: async () => {
+        const models = await parts.models();
+        const listed = models.map(({ id, targets }) => ({
+          id,
+          targets: targets.map(({ target, health }) => ({ target, health })),
+        }));
+        return { status: 200, body: { models: listed } };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/status',
+      run: () => ({ status: 200, body: parts.status() }),
+    },
+    {
+      method: 'POST',
+      path: '/api/reload',
+      run: async () => {
+        const { applied, problems } = await parts.reload();
+        if (applied) return { status: 200, body: { applied: true } };
+        const message = `The new configuration is not valid, the old one stays: ${problems.join('; ')}`;
+        return { status: 422, body: { error: { message, problems } } };
+      },
+    },
+  ];
+}
