@@ -15,7 +15,7 @@ import {
   type Dialect,
   type Seen,
 } from '../support/reading.ts';
-import { endpointOf, requestBody } from '../support/rig.ts';
+import { endpointOf, requestBody } from '../support/requests.ts';
 import { sdks } from '../support/sdks.ts';
 
 const library = join(import.meta.dirname, '../../node_modules/node-llama-cpp/package.json');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { clientKey } from '../support/gateway.ts';
+import { clientKey } from '../support/keys.ts';
 import {
   dialects,
   endingOf,
@@ -11,7 +11,8 @@ import {
   readStream,
   type Dialect,
 } from '../support/reading.ts';
-import { ask, endpointOf, requestBody, startRig, type Rig } from '../support/rig.ts';
+import { ask, startRig, type Rig } from '../support/rig.ts';
+import { endpointOf, requestBody } from '../support/requests.ts';
 import { answerIn } from '../upstream/reply.ts';
 import type { Answer } from '../upstream/scripted.ts';
 import { begun, legalFrames, text } from './stream-pieces.ts';

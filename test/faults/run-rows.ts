@@ -17,7 +17,8 @@ import {
   type Dialect,
   type Seen,
 } from '../support/reading.ts';
-import { ask, requestBody, startRig, type Played, type Rig } from '../support/rig.ts';
+import { ask, startRig, type Played, type Rig } from '../support/rig.ts';
+import { requestBody } from '../support/requests.ts';
 import { sdks } from '../support/sdks.ts';
 import type { Answer } from '../upstream/scripted.ts';
 import type { ErrorLooks, FaultRow, Outcome, Shape } from './fault-row.ts';

@@ -13,7 +13,8 @@ import {
   type Dialect,
   type Seen,
 } from '../support/reading.ts';
-import { ask, requestBody, startRig, type Rig } from '../support/rig.ts';
+import { ask, startRig, type Rig } from '../support/rig.ts';
+import { requestBody } from '../support/requests.ts';
 import { sdks } from '../support/sdks.ts';
 import {
   chatAnswer,

@@ -1,12 +1,13 @@
 /** Keys, routes and methods: what is answered before a body matters. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { adminToken, clientKey } from '../support/gateway.ts';
+import { adminToken, clientKey } from '../support/keys.ts';
 import { send, sendRaw, type Reply } from '../support/http.ts';
 import { assertErrorBody } from '../support/legality.ts';
 import { rawPost } from '../support/raw-post.ts';
 import { dialects, type Dialect } from '../support/reading.ts';
-import { endpointOf, requestBody, startRig, type Rig } from '../support/rig.ts';
+import { startRig, type Rig } from '../support/rig.ts';
+import { endpointOf, requestBody } from '../support/requests.ts';
 import { replying } from '../upstream/reply.ts';
 
 let rig: Rig;

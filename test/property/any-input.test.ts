@@ -7,7 +7,7 @@ import { GatewayError } from '../../src/core/errors.ts';
 import { isObject, parseBody, tryParse } from '../../src/core/json.ts';
 import { NoteList } from '../../src/core/notes.ts';
 import { dialects, type Dialect } from '../support/reading.ts';
-import { requestBody } from '../support/rig.ts';
+import { requestBody } from '../support/requests.ts';
 import { chatChunks, chatDocument } from '../upstream/chat.ts';
 import { messagesDocument, messagesEvents } from '../upstream/messages.ts';
 import { json } from './arbitraries.ts';

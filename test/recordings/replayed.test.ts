@@ -16,7 +16,8 @@ import {
   type Seen,
   type SeenUsage,
 } from '../support/reading.ts';
-import { ask, requestBody, startRig, type Rig } from '../support/rig.ts';
+import { ask, startRig, type Rig } from '../support/rig.ts';
+import { requestBody } from '../support/requests.ts';
 import { sdks } from '../support/sdks.ts';
 import {
   expectedOfDocument,

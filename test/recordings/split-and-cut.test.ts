@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { assertErrorBody } from '../support/legality.ts';
 import { dialects, endingOf, readStream, type Dialect, type Seen } from '../support/reading.ts';
-import { ask, requestBody, startRig, type Rig } from '../support/rig.ts';
+import { ask, startRig, type Rig } from '../support/rig.ts';
+import { requestBody } from '../support/requests.ts';
 import { everyBytes, randomSplit, type Answer } from '../upstream/scripted.ts';
 import { recordedStreams, whyLeftOut, type RecordedStream } from './recorded.ts';
 

@@ -5,9 +5,7 @@ import { join } from 'node:path';
 import { startGateway } from '../../src/main.ts';
 import { isObject, tryParse } from '../../src/core/json.ts';
 import type { JsonObject } from '../../src/core/conversation.ts';
-
-export const clientKey = 'test-key-0123456789abcdef';
-export const adminToken = 'test-admin-0123456789abcdef';
+import { adminToken, clientKey } from './keys.ts';
 
 export interface TestGateway {
   /** Without `/v1`. */

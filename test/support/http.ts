@@ -3,7 +3,7 @@ import { request, type IncomingHttpHeaders } from 'node:http';
 import { connect } from 'node:net';
 import { tryParseObject } from '../../src/core/json.ts';
 import type { JsonObject } from '../../src/core/conversation.ts';
-import { clientKey } from './gateway.ts';
+import { clientKey } from './keys.ts';
 
 export interface Reply {
   readonly status: number;

@@ -1,8 +1,8 @@
 /** A POST whose every header is written by the test. */
-import { clientKey } from './gateway.ts';
+import { clientKey } from './keys.ts';
 import { sendRaw } from './http.ts';
 import type { Dialect } from './reading.ts';
-import { endpointOf } from './rig.ts';
+import { endpointOf } from './requests.ts';
 
 export interface RawPost {
   readonly dialect: Dialect;

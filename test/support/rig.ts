@@ -4,6 +4,7 @@ import type { JsonObject } from '../../src/core/conversation.ts';
 import { startTestGateway, upstreamConfig, type TestConfig, type TestGateway } from './gateway.ts';
 import { send, type Reply as HttpReply, type Sending } from './http.ts';
 import type { Dialect } from './reading.ts';
+import { endpointOf } from './requests.ts';
 
 export interface Played {
   /** The name that clients use. */
@@ -20,11 +21,6 @@ export interface Rig {
   playImpatient(upstream: Dialect, ...answers: readonly Scripted[]): Played;
   stop(): Promise<void>;
 }
-
-export const endpointOf: { readonly [D in Dialect]: string } = {
-  chat: '/v1/chat/completions',
-  messages: '/v1/messages',
-};
 
 /** Timeouts of the impatient routes; everything else may take as long as it likes. */
 export const impatience = { first_event: '300ms', document: '300ms', idle: '300ms' } as const;
@@ -74,21 +70,6 @@ export async function startRig(config: TestConfig = {}): Promise<Rig> {
       await gateway.stop();
       await Promise.all([upstreams.chat.close(), upstreams.messages.close()]);
     },
-  };
-}
-
-/** A minimal legal request of a dialect. */
-export function requestBody(
-  dialect: Dialect,
-  { model, stream, more = {} }: { model: string; stream: boolean; more?: JsonObject },
-): JsonObject {
-  return {
-    model,
-    messages: [{ role: 'user', content: 'Hello' }],
-    ...(dialect === 'messages' ? { max_tokens: 100 } : {}),
-    ...(stream ? { stream: true } : {}),
-    ...(stream && dialect === 'chat' ? { stream_options: { include_usage: true } } : {}),
-    ...more,
   };
 }
 

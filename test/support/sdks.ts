@@ -5,7 +5,7 @@ import OpenAI from 'openai';
 import OpenAIOld from 'openai-4';
 import type { JsonObject } from '../../src/core/conversation.ts';
 import { tryParseObject } from '../../src/core/json.ts';
-import { clientKey } from './gateway.ts';
+import { clientKey } from './keys.ts';
 import { readDocument, type Dialect, type Seen } from './reading.ts';
 
 /** A tool round trip in nobody's dialect. */
