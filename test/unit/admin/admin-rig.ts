@@ -1,0 +1,131 @@
+/** A real admin server on a real SQLite store, and a client for it. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import { request, type Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { loadAdminToken, makeRunToken } from '../../../src/access/admin-token.ts';
+import { KeyRing } from '../../../src/access/keys.ts';
+import { Ledger } from '../../../src/access/ledger.ts';
+import type { Json, JsonObject } from '../../../src/core/conversation.ts';
+import { isObject, tryParse } from '../../../src/core/json.ts';
+import { Secret } from '../../../src/core/secret.ts';
+import { createAdminServer, type AdminParts } from '../../../src/server/admin.ts';
+import { listen } from '../../../src/server/listen.ts';
+import { openSqliteStore } from '../../../src/store/sqlite.ts';
+import { countingBytes, HeldClock, silentLog } from '../access/parts.ts';
+
+export const adminToken = 'the-admin-token-0123';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: { readonly [name: string]: string | string[] | undefined };
+  readonly body: JsonObject;
+}
+
+export interface Ask {
+  readonly method?: string;
+  readonly body?: Json;
+  /** Sent instead of `body`. */
+  readonly raw?: string;
+  readonly headers?: { readonly [name: string]: string };
+  /** Default: the admin token. */
+  readonly token?: string | undefined;
+}
+
+export interface Rig {
+  readonly url: string;
+  readonly parts: AdminParts;
+  readonly keys: KeyRing;
+  readonly ledger: Ledger;
+  readonly clock: HeldClock;
+  readonly control: Secret;
+  readonly server: Server;
+  ask(path: string, options?: Ask): Promise<Answer>;
+}
+
+export async function adminRig(t: TestContext, change: Partial<AdminParts> = {}): Promise<Rig> {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-admin-'));
+  const store = await openSqliteStore({ path: join(folder, 'gateway.db'), log: silentLog });
+  const clock = new HeldClock();
+  const random = countingBytes();
+  const keys = new KeyRing({ store, clock, random });
+  await keys.load();
+  const ledger = new Ledger({ store, clock, log: silentLog });
+  const literal = new Secret(adminToken);
+  const { check } = await loadAdminToken({ store, random, keys, literal });
+  const control = makeRunToken(random);
+  const parts: AdminParts = {
+    keys,
+    store,
+    clock,
+    log: silentLog,
+    flushLedger: () => ledger.flush(),
+    models: async () => [{ id: 'local/tiny', targets: [{ target: 'local/tiny', health: 'ok' }] }],
+    status: () => ({ version: '1.2.3' }),
+    reload: async () => ({ applied: true, problems: [] }),
+    ...change,
+  };
+  const server = createAdminServer({ ...parts, adminToken: check, controlToken: control });
+  const url = await listen(server, { host: '127.0.0.1', port: 0 });
+  t.after(async () => {
+    server.closeAllConnections();
+    server.close();
+    await ledger.close();
+    await store.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return {
+    url,
+    parts,
+    keys,
+    ledger,
+    clock,
+    control,
+    server,
+    ask: (path, options = {}) => ask(url + path, options),
+  };
+}
+
+async function ask(url: string, options: Ask): Promise<Answer> {
+  const token = 'token' in options ? options.token : adminToken;
+  const outgoing = request(url, {
+    method: options.method ?? 'GET',
+    agent: false,
+    headers: {
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...options.headers,
+    },
+  });
+  const text = options.raw ?? (options.body === undefined ? '' : JSON.stringify(options.body));
+  if (text !== '') outgoing.setHeader('content-length', Buffer.byteLength(text));
+  outgoing.end(text);
+  const [response] = await once(outgoing, 'response');
+  let received = '';
+  for await (const piece of response) received += String(piece);
+  const body = tryParse(received);
+  return {
+    status: response.statusCode,
+    headers: response.headers,
+    body: isObject(body) ? body : { text: received },
+  };
+}
+
+/** The `error` member of a refusal. */
+export function errorOf(answer: Answer): JsonObject {
+  const { error } = answer.body;
+  return isObject(error) ? error : {};
+}
+
+/** A member that must be a text. */
+export function textOf(body: JsonObject, name: string): string {
+  const value = body[name];
+  return typeof value === 'string' ? value : '';
+}
+
+/** A member that must be a list of objects. */
+export function listOf(body: JsonObject, name: string): readonly JsonObject[] {
+  const value = body[name];
+  return Array.isArray(value) ? value.filter((item) => isObject(item)) : [];
+}

@@ -1,0 +1,326 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import type { Json, JsonObject } from '../../../src/core/conversation.ts';
+import { createAdminHandler, type ReloadOutcome } from '../../../src/server/admin.ts';
+import { callRow, day } from '../store/call-rows.ts';
+import { adminRig, adminToken, errorOf, listOf, textOf } from './admin-rig.ts';
+
+const routes: readonly (readonly [string, string])[] = [
+  ['POST', '/api/keys'],
+  ['GET', '/api/keys'],
+  ['GET', '/api/keys/abcdefgh'],
+  ['POST', '/api/keys/abcdefgh/revoke'],
+  ['GET', '/api/usage'],
+  ['GET', '/api/calls'],
+  ['GET', '/api/models'],
+  ['GET', '/api/status'],
+  ['POST', '/api/reload'],
+  ['GET', '/api/nothing'],
+  ['GET', '/'],
+  ['GET', '/v1/models'],
+  ['DELETE', '/api/keys'],
+  ['GET', '/healthz/'],
+  ['GET', '/healthz?x=1'],
+];
+
+it('S9 S10 every route but /healthz is 401 without the token; keys open nothing', async (t) => {
+  const rig = await adminRig(t);
+  const { key } = await rig.keys.create({ name: 'a', models: ['*'] });
+  const answers = new Set<string>();
+  for (const [method, path] of routes) {
+    for (const token of [undefined, '', 'wrong', key.reveal(), `${adminToken}x`]) {
+      const answer = await rig.ask(path, { method, token });
+      assert.equal(answer.status, 401, `${method} ${path}`);
+      assert.equal(answer.headers['www-authenticate'], 'Bearer');
+      answers.add(JSON.stringify(answer.body));
+    }
+    const byKeyHeader = await rig.ask(path, {
+      method,
+      token: undefined,
+      headers: { 'x-api-key': adminToken },
+    });
+    assert.equal(byKeyHeader.status, 401);
+  }
+  assert.equal(answers.size, 1);
+  const health = await rig.ask('/healthz', { token: undefined });
+  assert.deepEqual([health.status, health.body], [200, { status: 'ok' }]);
+  assert.equal((await rig.ask('/healthz', { method: 'POST' })).status, 405);
+});
+
+it('S9 the admin token opens the admin plane and nothing of the data plane', async (t) => {
+  const rig = await adminRig(t);
+  assert.equal((await rig.ask('/api/status')).status, 200);
+  assert.equal((await rig.ask('/api/status', { token: rig.control.reveal() })).status, 200);
+  for (const token of [adminToken, rig.control.reveal()]) {
+    assert.throws(() => rig.keys.authenticate(`Bearer ${token}`, undefined), {
+      code: 'unauthenticated',
+    });
+  }
+});
+
+it('S4 S7 a key is made, shown once, listed without its secret, and revoked', async (t) => {
+  const rig = await adminRig(t);
+  const body = {
+    name: 'ci',
+    models: ['openai/*', 'local/tiny'],
+    endpoints: ['chat'],
+    team: 'red',
+    expires_in: '30d',
+  };
+  const made = await rig.ask('/api/keys', { method: 'POST', body });
+  assert.equal(made.status, 201);
+  const id = textOf(made.body, 'id');
+  const key = textOf(made.body, 'key');
+  const expected = {
+    id,
+    name: 'ci',
+    state: 'active',
+    source: 'store',
+    models: ['openai/*', 'local/tiny'],
+    endpoints: ['chat'],
+    team: 'red',
+    created_at: new Date(rig.clock.wall()).toISOString(),
+    expires_at: new Date(rig.clock.wall() + 30 * day).toISOString(),
+    revoked_at: null,
+  };
+  assert.deepEqual(made.body, { ...expected, key });
+  assert.equal(rig.keys.authenticate(`Bearer ${key}`, undefined).keyId, id);
+
+  const one = await rig.ask(`/api/keys/${id}`);
+  assert.deepEqual([one.status, one.body], [200, expected]);
+  const all = await rig.ask('/api/keys');
+  assert.deepEqual(all.body, { keys: [expected], next: null });
+  assert.equal(all.headers['cache-control'], 'no-store');
+
+  const revoked = await rig.ask(`/api/keys/${id}/revoke`, { method: 'POST' });
+  const revoked_at = new Date(rig.clock.wall()).toISOString();
+  assert.deepEqual(revoked.body, { ...expected, state: 'revoked', revoked_at });
+  assert.throws(() => rig.keys.authenticate(`Bearer ${key}`, undefined));
+  rig.clock.time += 5000;
+  const again = await rig.ask(`/api/keys/${id}/revoke`, { method: 'POST', body: {} });
+  assert.deepEqual(again.body, revoked.body);
+  const everything = JSON.stringify([one, all, revoked, again]);
+  assert.ok(!everything.includes(key) && !everything.includes(key.slice(12)));
+});
+
+const good: JsonObject = { name: 'a', models: ['*'] };
+const bad: readonly (readonly [string, Json, string | undefined])[] = [
+  ['no body', '', undefined],
+  ['an array', [], undefined],
+  ['no name', { models: ['*'] }, 'name'],
+  ['an empty name', { ...good, name: '' }, 'name'],
+  ['a long name', { ...good, name: 'n'.repeat(201) }, 'name'],
+  ['a name of two lines', { ...good, name: 'a\r\nb' }, 'name'],
+  ['an escape sequence', { ...good, name: '\u001b[2J' }, 'name'],
+  ['a direction mark', { ...good, name: 'a\u202Eb' }, 'name'],
+  ['S7 no models', { name: 'a' }, 'models'],
+  ['S7 an empty list of models', { ...good, models: [] }, 'models'],
+  ['models as text', { ...good, models: '*' }, 'models'],
+  ['an empty model', { ...good, models: ['*', ''] }, 'models.1'],
+  ['a model with a space', { ...good, models: ['a b'] }, 'models.0'],
+  ['a model that is a number', { ...good, models: [1] }, 'models.0'],
+  ['too many models', { ...good, models: Array.from({ length: 201 }, () => 'm') }, 'models'],
+  ['an unknown endpoint', { ...good, endpoints: ['admin'] }, 'endpoints.0'],
+  ['no endpoint', { ...good, endpoints: [] }, 'endpoints'],
+  ['a null team', { ...good, team: null }, 'team'],
+  ['a past expiry', { ...good, expires_at: '2020-01-01' }, 'expires_at'],
+  ['no date', { ...good, expires_at: 'tomorrow' }, 'expires_at'],
+  ['an impossible date', { ...good, expires_at: '2026-13-45' }, 'expires_at'],
+  ['no span', { ...good, expires_in: '30' }, 'expires_in'],
+  ['a negative span', { ...good, expires_in: '-1d' }, 'expires_in'],
+  ['an endless span', { ...good, expires_in: '9999999w' }, 'expires_in'],
+  ['two expiries', { ...good, expires_in: '1d', expires_at: '2030-01-01' }, 'expires_at'],
+  ['B75 spent', { ...good, spent: 0 }, 'spent'],
+  ['B75 role', { ...good, role: 'admin' }, 'role'],
+  ['B75 id', { ...good, id: 'abcdefgh' }, 'id'],
+  ['B75 digest', { ...good, digest: 'x' }, 'digest'],
+  ['B75 1e308', { ...good, budget: 1e308 }, 'budget'],
+];
+
+for (const [name, body, field] of bad) {
+  it(`key creation refuses ${name} and names the field`, async (t) => {
+    const rig = await adminRig(t);
+    const answer = await rig.ask('/api/keys', {
+      method: 'POST',
+      ...(body === '' ? {} : { body }),
+    });
+    assert.equal(answer.status, 400);
+    assert.equal(errorOf(answer)['field'], field);
+    assert.equal(typeof errorOf(answer)['message'], 'string');
+    assert.deepEqual(rig.keys.list({ limit: 5 })?.keys, []);
+  });
+}
+
+it('B75 a foreign id is 404, a strange one too', async (t) => {
+  const rig = await adminRig(t);
+  for (const id of ['abcdefgh', '..', '%2e%2e', `'%20OR%201=1--`, '__proto__', 'a'.repeat(65)]) {
+    assert.equal((await rig.ask(`/api/keys/${id}`)).status, 404, id);
+    assert.equal((await rig.ask(`/api/keys/${id}/revoke`, { method: 'POST' })).status, 404, id);
+  }
+});
+
+it('answers 404 and 405 in JSON, with allow', async (t) => {
+  const rig = await adminRig(t);
+  for (const path of ['/', '/api', '/api/', '/api/keys/', '/api/nothing', '/API/keys']) {
+    const answer = await rig.ask(path);
+    assert.equal(answer.status, 404, path);
+    assert.equal(typeof errorOf(answer)['message'], 'string');
+  }
+  const wrong = await rig.ask('/api/keys', { method: 'DELETE' });
+  assert.deepEqual([wrong.status, wrong.headers['allow']], [405, 'POST, GET']);
+  assert.equal((await rig.ask('/api/reload')).headers['allow'], 'POST');
+});
+
+it('refuses bodies that are too large, of another type, or no JSON', async (t) => {
+  const rig = await adminRig(t);
+  const post = (raw: string, headers = {}) =>
+    rig.ask('/api/keys', { method: 'POST', raw, headers });
+  assert.equal((await post(`{"name":"${'x'.repeat(1_100_000)}"}`)).status, 413);
+  assert.equal((await post('{"name":')).status, 400);
+  assert.equal((await post('['.repeat(10_000))).status, 413);
+  assert.equal((await post('name=a', { 'content-type': 'text/plain' })).status, 415);
+  assert.equal((await post('{}', { 'content-encoding': 'gzip' })).status, 415);
+  assert.equal((await rig.ask('/api/status')).status, 200);
+});
+
+it('L5 keys are listed page by page', async (t) => {
+  const rig = await adminRig(t);
+  for (let i = 0; i < 5; i++) await rig.keys.create({ name: `k${i}`, models: ['*'] });
+  const first = await rig.ask('/api/keys?limit=3');
+  assert.equal(listOf(first.body, 'keys').length, 3);
+  const second = await rig.ask(`/api/keys?limit=3&after=${textOf(first.body, 'next')}`);
+  assert.deepEqual(
+    listOf(second.body, 'keys').map((key) => key['name']),
+    ['k3', 'k4'],
+  );
+  assert.equal(second.body['next'], null);
+  for (const query of ['limit=0', 'limit=1001', 'limit=x', 'limit=1.5', 'after=zz', 'page=2']) {
+    assert.equal((await rig.ask(`/api/keys?${query}`)).status, 400, query);
+  }
+});
+
+it('F8 usage and calls hold every call that is over', async (t) => {
+  const rig = await adminRig(t);
+  const { id } = await rig.keys.create({ name: 'ci', models: ['*'] });
+  const now = rig.clock.wall();
+  rig.ledger.record(callRow('c1', { startedAt: now, keyId: id, provider: 'p' }));
+  rig.ledger.record(
+    callRow('c2', {
+      startedAt: now - 2 * day,
+      keyId: id,
+      outcome: 'failed',
+      status: 502,
+      error: 'upstream_invalid',
+      charged: { freshInputTokens: 1, cacheReadTokens: 2, cacheWriteTokens: 3 },
+    }),
+  );
+  const byKey = await rig.ask('/api/usage');
+  assert.deepEqual(byKey.body, {
+    by: 'key',
+    since: new Date(now - 30 * day).toISOString(),
+    rows: [
+      {
+        key: id,
+        key_name: 'ci',
+        calls: 2,
+        failed: 1,
+        input_tokens: 16,
+        cache_read_tokens: 2,
+        cache_write_tokens: 3,
+        output_tokens: 5,
+        cost_usd: null,
+      },
+    ],
+  });
+  const byProvider = await rig.ask('/api/usage?by=provider&since=1d');
+  assert.deepEqual(
+    listOf(byProvider.body, 'rows').map((row) => [row['provider'], row['calls']]),
+    [['p', 1]],
+  );
+  const byTeam = await rig.ask('/api/usage?by=team&since=2026-01-01');
+  assert.deepEqual(
+    listOf(byTeam.body, 'rows').map((row) => [row['team'], row['calls']]),
+    [[null, 2]],
+  );
+  const calls = await rig.ask('/api/calls?limit=1');
+  assert.deepEqual(calls.body, {
+    calls: [
+      {
+        id: 'c1',
+        started_at: new Date(now).toISOString(),
+        key: id,
+        team: null,
+        endpoint: 'openai-chat',
+        model: 'local/tiny',
+        provider: 'p',
+        upstream_model: null,
+        mode: null,
+        stream: false,
+        outcome: 'ok',
+        status: null,
+        error: null,
+        attempts: 1,
+        reported: null,
+        charged: {
+          fresh_input_tokens: 10,
+          cache_read_tokens: null,
+          cache_write_tokens: null,
+          output_tokens: 5,
+          reasoning_tokens: null,
+        },
+        usage_source: 'reported',
+        first_event_ms: null,
+        total_ms: 12.5,
+        notes: null,
+      },
+    ],
+  });
+  for (const query of ['by=tag', 'by=', 'since=yesterday', 'since=-1d', 'since=', 'to=1d']) {
+    const answer = await rig.ask(`/api/usage?${query}`);
+    assert.equal(answer.status, 400, query);
+    assert.equal(errorOf(answer)['field'], query.slice(0, query.indexOf('=')));
+  }
+});
+
+it('models, status and reload say what they were given', async (t) => {
+  let outcome: ReloadOutcome = { applied: true, problems: [] };
+  const rig = await adminRig(t, { reload: async () => outcome });
+  assert.deepEqual((await rig.ask('/api/models')).body, {
+    models: [{ id: 'local/tiny', targets: [{ target: 'local/tiny', health: 'ok' }] }],
+  });
+  assert.deepEqual((await rig.ask('/api/status')).body, { version: '1.2.3' });
+  const applied = await rig.ask('/api/reload', { method: 'POST' });
+  assert.deepEqual([applied.status, applied.body], [200, { applied: true }]);
+  outcome = { applied: false, problems: ['gateway.yaml:3: unknown key'] };
+  const refused = await rig.ask('/api/reload', { method: 'POST' });
+  assert.equal(refused.status, 422);
+  assert.match(textOf(errorOf(refused), 'message'), /gateway\.yaml:3/);
+  assert.deepEqual(errorOf(refused)['problems'], outcome.problems);
+});
+
+it('a fault of ours is a 500 without its text; a store that is down is a 503', async (t) => {
+  const rig = await adminRig(t, {
+    status: () => {
+      throw new Error('secret detail');
+    },
+  });
+  const answer = await rig.ask('/api/status');
+  assert.equal(answer.status, 500);
+  assert.doesNotMatch(JSON.stringify(answer.body), /secret detail/);
+  await rig.parts.store.close();
+  for (const path of ['/api/usage', '/api/calls']) {
+    assert.equal((await rig.ask(path)).status, 503, path);
+  }
+  const post = await rig.ask('/api/keys', { method: 'POST', body: good });
+  assert.equal(post.status, 503);
+});
+
+it('the handler gives the same answers without HTTP', async (t) => {
+  const rig = await adminRig(t);
+  const handle = createAdminHandler(rig.parts);
+  const made = await handle('POST', '/api/keys', good);
+  assert.equal(made.status, 201);
+  const listed = await handle('GET', '/api/keys?limit=5');
+  assert.deepEqual(listed, { status: 200, body: (await rig.ask('/api/keys')).body });
+  assert.equal((await handle('PUT', '/api/keys')).allow, 'POST, GET');
+});

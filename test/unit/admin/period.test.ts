@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { readDate, readSpan } from '../../../src/server/period.ts';
+
+it('reads spans', () => {
+  assert.equal(readSpan('90m'), 5_400_000);
+  assert.equal(readSpan('24h'), 86_400_000);
+  assert.equal(readSpan('30d'), 2_592_000_000);
+  assert.equal(readSpan('2w'), 1_209_600_000);
+  for (const text of ['', '0d', '30', 'd', '-1d', '1.5h', '1y', '1D', ' 1d', '9999999w', '1d2h']) {
+    assert.equal(readSpan(text), undefined, text);
+  }
+});
+
+it('reads dates, a bare one as midnight UTC', () => {
+  assert.equal(readDate('2026-03-01'), Date.UTC(2026, 2, 1));
+  assert.equal(readDate('2026-03-01T12:30Z'), Date.UTC(2026, 2, 1, 12, 30));
+  assert.equal(readDate('2026-03-01T12:30:00+02:00'), Date.UTC(2026, 2, 1, 10, 30));
+  for (const text of ['', '2026', '2026-13-01', '2026-03-01T12:30', '01.03.2026', 'now', '0']) {
+    assert.equal(readDate(text), undefined, text);
+  }
+});
