@@ -34,6 +34,8 @@ export interface UpstreamTraits {
   readonly prefill: boolean;
   /** Reasoning text of earlier turns is wanted back as `reasoning_content`. */
   readonly reasoningReplay: boolean;
+  /** Tool-call ids must be exactly nine letters and digits (Mistral). */
+  readonly nineCharacterToolIds?: boolean;
   /** `completion_tokens` leaves reasoning out (xAI). */
   readonly completionExcludesReasoning: boolean;
   /** Output cap to send when the client set none and the dialect demands one. */

@@ -1,0 +1,24 @@
+/** The half of chat completions that faces the client. */
+import type { ClientDialect } from '../../core/dialect.ts';
+import { writeError, writeStreamError } from './errors.ts';
+import { ownedKeys, readHead } from './head.ts';
+import { ChatAnswerRelay } from './relay.ts';
+import { readRequest } from './request-read.ts';
+import { writeResponse } from './response-write.ts';
+import { ChatStreamWriter } from './stream-write.ts';
+
+export const openaiChatClient: ClientDialect = {
+  id: 'openai-chat',
+  paths: ['/v1/chat/completions'],
+  scope: 'chat',
+  ownedKeys,
+  readHead,
+  readRequest,
+  writeResponse,
+  streamWriter: (context) => new ChatStreamWriter(context),
+  answerRelay: (context) => new ChatAnswerRelay(context),
+  writeError,
+  writeStreamError,
+  // A comment, the same before and after the first chunk: both official clients skip it.
+  keepAlive: () => ': ping\n\n',
+};

@@ -1,0 +1,277 @@
+/** Messages to turns (wire/translation.md §3): who speaks, in what order, with what parts. */
+import type {
+  Json,
+  JsonObject,
+  Part,
+  ToolCallPart,
+  ToolResultPart,
+  Turn,
+} from '../../core/conversation.ts';
+import { invalidRequest, unsupported } from '../../core/errors.ts';
+import { isObject } from '../../core/json.ts';
+import type { Notes } from '../../core/notes.ts';
+import { readCacheMark } from './cache-marks.ts';
+import { badValue, isArray, wrongType } from './fields.ts';
+import { readReasoning, reasoningParts, thinkingText } from './reasoning-read.ts';
+import { readContent, readToolPart, readUserPart, refusePart } from './request-read-parts.ts';
+import { readCall } from './tool-call-read.ts';
+
+export interface ConversationTurns {
+  readonly system: readonly Part[];
+  readonly turns: readonly Turn[];
+}
+
+/** @throws GatewayError `invalid_request` with the path of what cannot be read. */
+export function readConversationTurns(body: JsonObject, notes: Notes): ConversationTurns {
+  const builder = new TurnBuilder(notes);
+  const messages = body['messages'];
+  if (!isArray(messages)) throw wrongType(['messages'], 'an array', messages);
+  messages.forEach((message, i) => {
+    if (!isObject(message)) throw wrongType(['messages', i], 'an object', message);
+    builder.add(message, i);
+  });
+  const read = builder.finish();
+  if (read.system.length === 0 && read.turns.length === 0) {
+    throw badValue(['messages'], 'holds no content at all');
+  }
+  return body['prompt_cache_retention'] === '24h' ? keptLonger(read) : read;
+}
+
+interface OpenTurn {
+  readonly role: Turn['role'];
+  readonly parts: Part[];
+  readonly name: string | undefined;
+}
+
+/** Members of messages that are read, or that clients send back without meaning anything by it. */
+const knownMembers: ReadonlySet<string> = new Set([
+  'role',
+  'content',
+  'name',
+  'refusal',
+  'tool_calls',
+  'tool_call_id',
+  'function_call',
+  'audio',
+  'annotations',
+  'cache_control',
+  'reasoning',
+  'reasoning_content',
+  'reasoning_details',
+  'reasoning_signature',
+  'thinking_blocks',
+]);
+
+/**
+ * Walks the messages and keeps one open turn: neighbours of one role are one turn, and tool messages
+ * begin a user turn, results first and in the order of their calls.
+ */
+class TurnBuilder {
+  readonly #notes: Notes;
+  readonly #system: Part[] = [];
+  readonly #turns: OpenTurn[] = [];
+  readonly #notedMembers = new Set<string>();
+  /** Ids of the calls that the next tool messages answer. */
+  #calls: readonly string[] = [];
+  #results: ToolResultPart[] = [];
+
+  constructor(notes: Notes) {
+    this.#notes = notes;
+  }
+
+  add(message: JsonObject, i: number): void {
+    this.#noteUnknownMembers(message, i);
+    const { role } = message;
+    if (role === 'tool') return this.#addResult(this.#readResult(message, i));
+    if (role === 'function') return this.#addResult(this.#readLegacyResult(message, i));
+    this.#flushResults();
+    const path = ['messages', i, 'content'];
+    switch (role) {
+      case 'system':
+      case 'developer':
+        return this.#addSystem(
+          marked(readContent(message['content'], path, refusePart), message),
+          i,
+          message,
+        );
+      case 'user':
+        return this.#addTurn(
+          'user',
+          marked(readContent(message['content'], path, readUserPart), message),
+          message['name'],
+        );
+      case 'assistant':
+        return this.#addAssistant(message, i);
+      default:
+        throw badValue(['messages', i, 'role'], 'is not a known role');
+    }
+  }
+
+  finish(): ConversationTurns {
+    this.#flushResults();
+    return {
+      system: this.#system,
+      turns: this.#turns.map(({ role, parts, name }) => ({
+        role,
+        parts,
+        ...(name === undefined ? {} : { name }),
+      })),
+    };
+  }
+
+  /** The leading run is the system prompt; later ones stay where they are. */
+  #addSystem(parts: readonly Part[], i: number, message: JsonObject): void {
+    if (this.#turns.length > 0) {
+      if (parts.length > 0)
+        this.#turns.push({ role: 'system', parts: [...parts], name: undefined });
+    } else {
+      this.#system.push(...parts);
+    }
+    if (typeof message['name'] === 'string') {
+      this.#notes.lost(['messages', i, 'name'], 'instructions have no author here');
+    }
+  }
+
+  #addAssistant(message: JsonObject, i: number): void {
+    if (isObject(message['audio'])) {
+      throw unsupported(['messages', i, 'audio'], 'This model cannot hear its earlier answers.');
+    }
+    const calls = readCalls(message, i);
+    const { refusal } = message;
+    const spoken = marked(
+      readContent(message['content'], ['messages', i, 'content'], readAssistantPart),
+      message,
+    );
+    const parts: readonly Part[] = [
+      ...reasoningParts(readReasoning(message)),
+      ...spoken,
+      ...(typeof refusal === 'string' && refusal !== ''
+        ? [{ type: 'refusal', text: refusal } as const]
+        : []),
+      ...calls,
+    ];
+    this.#calls = calls.map((call) => call.id);
+    this.#addTurn('assistant', parts, message['name']);
+  }
+
+  #readResult(message: JsonObject, i: number): ToolResultPart {
+    const callId = message['tool_call_id'];
+    if (typeof callId !== 'string' || !this.#calls.includes(callId)) {
+      throw badValue(['messages', i, 'tool_call_id'], 'does not answer a call before it');
+    }
+    const mark = readCacheMark(message);
+    return {
+      type: 'tool-result',
+      callId,
+      parts: readContent(message['content'], ['messages', i, 'content'], readToolPart),
+      failed: false,
+      ...(mark === undefined ? {} : { cacheUntilHere: mark }),
+    };
+  }
+
+  /** The deprecated form names the function instead of the call. */
+  #readLegacyResult(message: JsonObject, i: number): ToolResultPart {
+    const callId = this.#calls[0];
+    if (callId === undefined || this.#results.length > 0) {
+      throw invalidRequest(
+        "A message with role 'function' must follow the 'function_call' that it answers.",
+        ['messages', i],
+        'invalid_value',
+      );
+    }
+    const parts = readContent(message['content'], ['messages', i, 'content'], refusePart);
+    return { type: 'tool-result', callId, parts, failed: false };
+  }
+
+  #addResult(result: ToolResultPart): void {
+    this.#results.push(result);
+  }
+
+  #flushResults(): void {
+    if (this.#results.length === 0) return;
+    const calls = this.#calls;
+    const ordered = [...this.#results].sort(
+      (a, b) => calls.indexOf(a.callId) - calls.indexOf(b.callId),
+    );
+    this.#results = [];
+    this.#calls = [];
+    this.#turns.push({ role: 'user', parts: ordered, name: undefined });
+  }
+
+  #addTurn(role: Turn['role'], parts: readonly Part[], name: Json | undefined): void {
+    if (parts.length === 0) return;
+    const author = typeof name === 'string' ? name : undefined;
+    const last = this.#turns.at(-1);
+    if (last?.role === role && last.name === author) last.parts.push(...parts);
+    else this.#turns.push({ role, parts: [...parts], name: author });
+  }
+
+  #noteUnknownMembers(message: JsonObject, i: number): void {
+    for (const key in message) {
+      if (knownMembers.has(key) || message[key] === null || this.#notedMembers.has(key)) continue;
+      this.#notedMembers.add(key);
+      this.#notes.lost(['messages', i, key], 'not known to the model');
+    }
+  }
+}
+
+function readAssistantPart(part: JsonObject, path: readonly (string | number)[]): Part | undefined {
+  switch (part['type']) {
+    case 'refusal':
+      return typeof part['refusal'] === 'string' && part['refusal'] !== ''
+        ? { type: 'refusal', text: part['refusal'] }
+        : undefined;
+    case 'thinking': {
+      const text = thinkingText(part);
+      return text === '' ? undefined : { type: 'reasoning', text };
+    }
+    default:
+      return refusePart(part, path);
+  }
+}
+
+/** Calls in the current form, else the one of the deprecated form with an id from its position. */
+function readCalls(message: JsonObject, i: number): readonly ToolCallPart[] {
+  const calls = message['tool_calls'];
+  if (isArray(calls) && calls.length > 0) {
+    return calls.map((call, j) => {
+      if (!isObject(call)) throw wrongType(['messages', i, 'tool_calls', j], 'an object', call);
+      return readToolCall(call);
+    });
+  }
+  const legacy = message['function_call'];
+  return isObject(legacy) ? [readToolCall({ id: `function_call_${i}`, function: legacy })] : [];
+}
+
+function readToolCall(value: JsonObject): ToolCallPart {
+  const { id, name, arguments: given, freeText, extras } = readCall(value);
+  const mark = readCacheMark(value);
+  return {
+    type: 'tool-call',
+    id,
+    name,
+    argumentsJson: freeText ? JSON.stringify({ input: given }) : given,
+    ...(mark === undefined ? {} : { cacheUntilHere: mark }),
+    ...(extras === undefined ? {} : { extras: { 'openai-chat': extras } }),
+  };
+}
+
+/** A mark on the whole message belongs to its last part. */
+function marked(parts: readonly Part[], message: JsonObject): readonly Part[] {
+  const mark = readCacheMark(message);
+  const last = parts.at(-1);
+  if (mark === undefined || last === undefined) return parts;
+  return [...parts.slice(0, -1), { ...last, cacheUntilHere: mark }];
+}
+
+/** `prompt_cache_retention: "24h"` asks for the longest life that marks can have. */
+function keptLonger({ system, turns }: ConversationTurns): ConversationTurns {
+  const longer = (part: Part): Part =>
+    part.cacheUntilHere === undefined || part.cacheUntilHere.ttl !== undefined
+      ? part
+      : { ...part, cacheUntilHere: { ttl: '1h' } };
+  return {
+    system: system.map(longer),
+    turns: turns.map((turn) => ({ ...turn, parts: turn.parts.map(longer) })),
+  };
+}

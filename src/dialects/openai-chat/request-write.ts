@@ -1,0 +1,51 @@
+/**
+ * Renders a conversation of any dialect as a chat-completions request (wire/translation.md §2, §3).
+ * The same conversation gives the same bytes each time: prompt caches depend on it (G2).
+ */
+import type { Conversation, JsonObject, Part } from '../../core/conversation.ts';
+import type { Ask } from '../../core/dialect.ts';
+import type { Notes } from '../../core/notes.ts';
+import type { JsonMembers } from './fields.ts';
+import { writeForeignExtras } from './request-write-extras.ts';
+import { MessageWriter } from './request-write-messages.ts';
+import {
+  writeEndUser,
+  writeOutputFormat,
+  writeReasoningEffort,
+  writeSampling,
+} from './request-write-options.ts';
+import { writeTools } from './request-write-tools.ts';
+
+/**
+ * Claude Code puts a text with a changing nonce first in its instructions: no prompt prefix would
+ * ever be cached (A6).
+ */
+const billingHeader = 'x-anthropic-billing-header:';
+
+/** @throws GatewayError `invalid_request` for what this upstream cannot honour. */
+export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject {
+  const { traits } = ask;
+  const output = writeOutputFormat(conversation.output, traits, notes);
+  const messages = new MessageWriter({ conversation, traits, notes });
+  messages.system(conversation.system.filter(isInstruction), output.instruction);
+  messages.turns(conversation.turns);
+  const body: JsonMembers = {
+    model: ask.model,
+    messages: messages.written,
+    ...writeTools(conversation, traits, notes),
+    ...writeSampling(conversation.sampling, traits, notes),
+    ...output.members,
+    ...writeReasoningEffort(conversation.reasoning, traits, notes),
+    ...writeEndUser(conversation.endUser, traits, notes),
+  };
+  if (ask.stream) {
+    body['stream'] = true;
+    if (traits.usageOption) body['stream_options'] = { include_usage: true };
+  }
+  writeForeignExtras(conversation.extras, notes);
+  return { ...conversation.extras['openai-chat'], ...body };
+}
+
+function isInstruction(part: Part): boolean {
+  return part.type !== 'text' || !part.text.startsWith(billingHeader);
+}

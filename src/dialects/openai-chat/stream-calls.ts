@@ -1,0 +1,144 @@
+/**
+ * The tool calls of one streamed answer. Servers differ in how they tell calls apart: by index, by id
+ * with index 0 for all, by neither; with the id on every delta or on none (B6, B10, F59).
+ */
+import type { JsonObject } from '../../core/conversation.ts';
+import type { GenerationEvent } from '../../core/generation.ts';
+import { tryParseObject } from '../../core/json.ts';
+import type { PartCounter } from './stream-parts.ts';
+import { derivedCallId, readCall, type AnswerIdentity, type SeenCall } from './tool-call-read.ts';
+
+interface StreamCall {
+  readonly index: number | undefined;
+  readonly freeText: boolean;
+  readonly extras: JsonObject | undefined;
+  /** The server's id; `''` until or unless it sends one. */
+  id: string;
+  name: string;
+  /** Everything received, whether sent on or not. */
+  arguments: string;
+  /** The part, once its start was sent; until then the arguments wait for a name. */
+  part: number | undefined;
+  ended: boolean;
+}
+
+export class StreamCalls {
+  answer: AnswerIdentity = { id: undefined, created: undefined };
+  /** Calls that became parts. */
+  started = 0;
+  /** Calls that never got a name; counted when the stream ends. */
+  dropped = 0;
+  readonly #counter: PartCounter;
+  readonly #all: StreamCall[] = [];
+  /** The latest call of each index. */
+  readonly #byIndex = new Map<number, StreamCall>();
+
+  constructor(counter: PartCounter) {
+    this.#counter = counter;
+  }
+
+  read(value: JsonObject, events: GenerationEvent[]): void {
+    const seen = readCall(value);
+    const call = this.#find(seen) ?? this.#add(seen);
+    // What belongs to a call that is complete and closed can only be padding.
+    if (call.ended) return;
+    if (call.id === '') call.id = seen.id;
+    if (call.name === '') call.name = seen.name;
+    if (call.part !== undefined) this.#append(call, seen.arguments, events);
+    else {
+      call.arguments += seen.arguments;
+      // The id may come a moment later than the name; arguments do not wait for it.
+      if (call.name !== '' && (call.id !== '' || call.arguments !== '')) this.#start(call, events);
+    }
+  }
+
+  /** Ends the calls whose arguments are complete, so that what follows can be shown at once. */
+  closeComplete(events: GenerationEvent[]): void {
+    for (const call of this.#all) {
+      if (call.part !== undefined && !call.ended && isComplete(call)) this.#end(call, events);
+    }
+  }
+
+  /** The stream ends: late names are no longer waited for. */
+  close(events: GenerationEvent[]): void {
+    for (const call of this.#all) {
+      if (call.part === undefined && call.name === '') this.dropped += 1;
+      else if (call.part === undefined) this.#start(call, events);
+    }
+    for (const call of this.#all) {
+      if (call.part !== undefined && !call.ended) this.#end(call, events);
+    }
+  }
+
+  #find(seen: SeenCall): StreamCall | undefined {
+    if (seen.index === undefined) return this.#findByIdOrOrder(seen);
+    const latest = this.#byIndex.get(seen.index);
+    if (latest === undefined) return undefined;
+    if (seen.id !== '' && latest.id !== '' && seen.id !== latest.id) {
+      return this.#all.findLast((call) => call.index === seen.index && call.id === seen.id);
+    }
+    return seen.id === '' && isAnother(latest, seen) ? undefined : latest;
+  }
+
+  #findByIdOrOrder(seen: SeenCall): StreamCall | undefined {
+    if (seen.id !== '') return this.#all.findLast((call) => call.id === seen.id);
+    const latest = this.#all.at(-1);
+    return latest !== undefined && isAnother(latest, seen) ? undefined : latest;
+  }
+
+  #add(seen: SeenCall): StreamCall {
+    const call: StreamCall = { ...seen, arguments: '', part: undefined, ended: false };
+    this.#all.push(call);
+    if (call.index !== undefined) this.#byIndex.set(call.index, call);
+    return call;
+  }
+
+  #start(call: StreamCall, events: GenerationEvent[]): void {
+    this.closeComplete(events);
+    const index = this.#counter.next++;
+    call.part = index;
+    this.started += 1;
+    events.push({
+      type: 'part-start',
+      index,
+      part: {
+        type: 'tool-call',
+        id: call.id === '' ? derivedCallId(this.answer, this.#all.indexOf(call)) : call.id,
+        name: call.name,
+        argumentsJson: call.freeText ? '{"input":"' : '',
+        ...(call.extras === undefined ? {} : { extras: { 'openai-chat': call.extras } }),
+      },
+    });
+    const waiting = call.arguments;
+    call.arguments = '';
+    this.#append(call, waiting, events);
+  }
+
+  #append(call: StreamCall, text: string, events: GenerationEvent[]): void {
+    if (text === '' || call.part === undefined) return;
+    call.arguments += text;
+    const delta = call.freeText ? JSON.stringify(text).slice(1, -1) : text;
+    events.push({ type: 'part-delta', index: call.part, field: 'arguments', delta });
+  }
+
+  #end(call: StreamCall, events: GenerationEvent[]): void {
+    if (call.part === undefined) return;
+    call.ended = true;
+    if (call.freeText) {
+      events.push({ type: 'part-delta', index: call.part, field: 'arguments', delta: '"}' });
+    }
+    events.push({ type: 'part-end', index: call.part });
+  }
+}
+
+/** Whether a delta without an id, at the place of an earlier call, begins a call of its own. */
+function isAnother(earlier: StreamCall, seen: SeenCall): boolean {
+  if (seen.name === '' || earlier.name === '') return false;
+  if (earlier.arguments === '') return seen.name !== earlier.name;
+  if (!isComplete(earlier)) return false;
+  return seen.name !== earlier.name || seen.arguments !== '';
+}
+
+function isComplete(call: StreamCall): boolean {
+  return !call.freeText && tryParseObject(call.arguments) !== undefined;
+}

@@ -1,0 +1,195 @@
+/**
+ * Reads a chat-completions stream into events (wire/chat-completions.md §5, wire/upstreams.md §6,
+ * wire/translation.md §9.2). The hottest code of the gateway: one JSON parse a frame, and nothing
+ * else for the frames that only carry a piece of text.
+ */
+import type { Json, JsonObject } from '../../core/conversation.ts';
+import type { Frame, StreamReader } from '../../core/dialect.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { GenerationEvent } from '../../core/generation.ts';
+import { isObject, tryParseObject } from '../../core/json.ts';
+import type { UpstreamTraits } from '../../core/traits.ts';
+import { readErrorValue } from './error-read.ts';
+import { isArray } from './fields.ts';
+import { readFailedFinish, readFinish } from './finish.ts';
+import { isPresent, looksLikeError } from './response-read.ts';
+import { StreamParts } from './stream-parts.ts';
+import { findUsage } from './usage.ts';
+
+const none: readonly GenerationEvent[] = [];
+
+export class ChatStreamReader implements StreamReader {
+  readonly #traits: UpstreamTraits;
+  readonly #parts = new StreamParts();
+  #started = false;
+  /** The choice that finished; later finish reasons are ignored (F60). */
+  #finish: JsonObject | undefined;
+  #finishSent = false;
+  /** `[DONE]`, an error or the close was read: nothing after it counts (F53). */
+  #over = false;
+
+  constructor(traits: UpstreamTraits) {
+    this.#traits = traits;
+  }
+
+  /**
+   * A finish was read and the stream has not ended yet: a usage report may follow, and a server that
+   * then neither ends nor closes must not keep the client waiting.
+   */
+  get finishPending(): boolean {
+    return this.#finish !== undefined && !this.#over;
+  }
+
+  /** @throws GatewayError `upstream_invalid` for data that is no JSON object (F45). */
+  read(frame: Frame): readonly GenerationEvent[] {
+    const { data } = frame;
+    if (this.#over || data === undefined || data === '') return none;
+    const chunk = tryParseObject(data);
+    if (frame.event === 'error') return this.#fail(readErrorValue(chunk ?? data));
+    if (chunk === undefined) return this.#readOther(data);
+    const failure = findError(chunk);
+    if (failure !== undefined) return this.#fail(readErrorValue(failure));
+    return this.#readChunk(chunk);
+  }
+
+  end(): readonly GenerationEvent[] {
+    if (this.#over) return none;
+    this.#over = true;
+    if (this.#finish !== undefined) return this.#finishEvents();
+    const error = this.#started
+      ? new GatewayError('stream_interrupted', 'The upstream closed the stream before its end.')
+      : new GatewayError('upstream_invalid', 'The upstream sent an empty stream.');
+    return [{ type: 'error', error }];
+  }
+
+  /** `[DONE]`; anything else is not JSON and fails the stream: nothing is skipped silently. */
+  #readOther(data: string): readonly GenerationEvent[] {
+    const text = data.trim();
+    if (text === '') return none;
+    if (!text.startsWith('[DONE]')) {
+      this.#over = true;
+      throw new GatewayError('upstream_invalid', 'The upstream sent an event that is not JSON.');
+    }
+    if (this.#finish === undefined) {
+      return this.#fail(
+        new GatewayError(
+          'stream_interrupted',
+          'The upstream ended the stream without saying why the answer ended.',
+        ),
+      );
+    }
+    this.#over = true;
+    return this.#finishEvents();
+  }
+
+  #readChunk(chunk: JsonObject): readonly GenerationEvent[] {
+    const choice = firstChoice(chunk['choices']);
+    const delta = choice?.['delta'];
+    if (this.#started && isObject(delta)) {
+      const only = this.#plainText(chunk, choice, delta);
+      if (only !== undefined) return [only];
+    }
+    const usage = findUsage(chunk, this.#traits);
+    if (choice === undefined && usage === undefined) return none;
+    const events: GenerationEvent[] = [];
+    this.#start(chunk, events);
+    if (usage !== undefined) events.push({ type: 'usage', usage });
+    if (choice !== undefined && this.#finish === undefined) this.#readChoice(choice, events);
+    // Reports before the finish are running totals; one with it or behind it is the last.
+    if (usage !== undefined && this.finishPending) events.push(...this.#finishEvents());
+    return events;
+  }
+
+  #start(chunk: JsonObject, events: GenerationEvent[]): void {
+    if (this.#started) return;
+    this.#started = true;
+    this.#parts.answer = { id: chunk['id'], created: chunk['created'] };
+    events.push({ type: 'start', id: textOf(chunk['id']), model: textOf(chunk['model']) });
+  }
+
+  /** The one event of a frame that carries a piece of text and nothing else. */
+  #plainText(
+    chunk: JsonObject,
+    choice: JsonObject | undefined,
+    delta: JsonObject,
+  ): GenerationEvent | undefined {
+    const { content } = delta;
+    if (typeof content !== 'string' || content === '') return undefined;
+    if (isObject(chunk['usage']) || isPresent(choice?.['finish_reason'])) return undefined;
+    if (this.#finish !== undefined) return undefined;
+    for (const key in delta) {
+      if (key !== 'content' && key !== 'role' && isPresent(delta[key])) return undefined;
+    }
+    return this.#parts.continueText(content);
+  }
+
+  #readChoice(choice: JsonObject, events: GenerationEvent[]): void {
+    const { delta } = choice;
+    if (isObject(delta)) this.#parts.read(delta, events);
+    const reason = choice['finish_reason'];
+    if (typeof reason !== 'string' || reason === '') return;
+    const failure = readFailedFinish(reason);
+    if (failure === undefined) this.#finish = choice;
+    else {
+      this.#over = true;
+      events.push({ type: 'error', error: failure });
+    }
+  }
+
+  #finishEvents(): readonly GenerationEvent[] {
+    if (this.#finishSent) return none;
+    this.#finishSent = true;
+    const events: GenerationEvent[] = [];
+    this.#parts.close(events);
+    if (this.#parts.onlyBrokenCalls) {
+      this.#over = true;
+      const error = new GatewayError(
+        'upstream_invalid',
+        'The upstream sent a call without a name.',
+      );
+      return [{ type: 'error', error }];
+    }
+    const reason = readFinish({
+      raw: this.#finish?.['finish_reason'],
+      stopReason: this.#finish?.['stop_reason'],
+      hasToolCalls: this.#parts.hasToolCalls,
+    });
+    events.push({ type: 'finish', reason });
+    return events;
+  }
+
+  #fail(error: GatewayError): readonly GenerationEvent[] {
+    this.#over = true;
+    return [{ type: 'error', error }];
+  }
+}
+
+/** Choice 0; others are leftovers of `n > 1` (F62). A missing index means the only one. */
+function firstChoice(choices: Json | undefined): JsonObject | undefined {
+  if (!isArray(choices)) return undefined;
+  for (const choice of choices) {
+    if (!isObject(choice)) continue;
+    const { index } = choice;
+    if (index === 0 || index === undefined || index === null) return choice;
+  }
+  return undefined;
+}
+
+/** The error that a chunk carries, in any of the shapes that servers use (E5). */
+function findError(chunk: JsonObject): Json | undefined {
+  if (isPresent(chunk['error'])) return chunk;
+  const { choices } = chunk;
+  if (isArray(choices)) {
+    const first = choices[0];
+    if (isObject(first) && isPresent(first['error'])) return first['error'];
+  } else if (!isObject(chunk['usage']) && looksLikeError(chunk)) {
+    return chunk;
+  }
+  const groq = chunk['x_groq'];
+  if (isObject(groq) && isPresent(groq['error'])) return groq['error'];
+  return undefined;
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === 'string' ? value : '';
+}

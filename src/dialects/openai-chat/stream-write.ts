@@ -1,0 +1,268 @@
+/**
+ * Writes events as a chat-completions stream (wire/chat-completions.md §5, §8.3; translation.md §9.1).
+ * The frame around a delta never changes within an answer, so it is made once.
+ */
+import type { Citation, JsonObject, Part, ToolCallPart } from '../../core/conversation.ts';
+import type { AnswerContext, StreamWriter } from '../../core/dialect.ts';
+import {
+  mergeUsage,
+  type FinishReason,
+  type GenerationEvent,
+  type Usage,
+} from '../../core/generation.ts';
+import { answerId, AnsweredTools, freeTextInput } from './answered-tools.ts';
+import { writeCitation } from './citations.ts';
+import { writeStreamError } from './errors.ts';
+import { writeFinish } from './finish.ts';
+import { ReasoningDeltas } from './reasoning-deltas.ts';
+import { refusalExplanation } from './response-write.ts';
+import { writeServiceTier, writeUsage } from './usage.ts';
+
+interface OpenPart {
+  readonly part: Part;
+  /** Offset of the part's text in the whole content, in UTF-16 code units. */
+  readonly textStart: number;
+  readonly toolIndex: number;
+  sawArguments: boolean;
+  /** Arguments of a free-text tool: they can only be unwrapped when they are complete. */
+  heldArguments: string | undefined;
+  citations: Citation[] | undefined;
+}
+
+type PartDelta = Extract<GenerationEvent, { type: 'part-delta' }>;
+
+export class ChatStreamWriter implements StreamWriter {
+  readonly #context: AnswerContext;
+  readonly #tools: AnsweredTools;
+  readonly #parts: (OpenPart | undefined)[] = [];
+  readonly #reasoning: ReasoningDeltas;
+  /** Everything of a frame before and behind the members of the delta. */
+  #before = '';
+  #behind = '';
+  #id = '';
+  #roleSent = false;
+  #textLength = 0;
+  #nextTool = 0;
+  #annotations = 0;
+  #refusalSent = false;
+  #usage: Usage | undefined;
+
+  constructor(context: AnswerContext) {
+    this.#context = context;
+    this.#tools = new AnsweredTools(context);
+    this.#reasoning = new ReasoningDeltas(context.conversation?.reasoning?.hidden === true);
+  }
+
+  write(event: GenerationEvent): string {
+    switch (event.type) {
+      case 'start':
+        this.#begin(event.id);
+        return '';
+      case 'part-delta':
+        return this.#writeDelta(event);
+      case 'part-start':
+        return this.#startPart(event.index, event.part);
+      case 'part-citation':
+        this.#parts[event.index]?.citations?.push(event.citation);
+        return '';
+      case 'part-end':
+        return this.#endPart(event.index);
+      case 'usage':
+        this.#usage = mergeUsage(this.#usage, event.usage);
+        return '';
+      case 'finish':
+        return this.#finish(event.reason);
+      case 'error':
+        return writeStreamError(event.error, this.#context.requestId);
+      default:
+        return event satisfies never;
+    }
+  }
+
+  /** The usage chunk, if the client asked for one, and `[DONE]`. */
+  end(): string {
+    const { wantsUsageFrame, createdSeconds, model, promptTokensEstimate } = this.#context;
+    if (!wantsUsageFrame) return 'data: [DONE]\n\n';
+    const tier = writeServiceTier(this.#usage);
+    const chunk = {
+      id: this.#id,
+      object: 'chat.completion.chunk',
+      created: createdSeconds,
+      model,
+      choices: [],
+      usage: writeUsage(this.#usage ?? { freshInputTokens: promptTokensEstimate }),
+      ...(tier === undefined ? {} : { service_tier: tier }),
+    };
+    return `data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`;
+  }
+
+  #begin(upstreamId: string): void {
+    const context = this.#context;
+    this.#id = answerId(upstreamId, context);
+    this.#before =
+      `data: {"id":${JSON.stringify(this.#id)},"object":"chat.completion.chunk",` +
+      `"created":${context.createdSeconds},"model":${JSON.stringify(context.model)},` +
+      `"choices":[{"index":0,"delta":{`;
+    this.#behind = `},"logprobs":null,"finish_reason":null}]${this.#usageNull()}}\n\n`;
+  }
+
+  /** With a usage chunk to come, every other chunk says that it holds none. */
+  #usageNull(): string {
+    return this.#context.wantsUsageFrame ? ',"usage":null' : '';
+  }
+
+  #frame(members: string): string {
+    return members === '' ? '' : this.#before + members + this.#behind;
+  }
+
+  #role(content: '""' | 'null'): string {
+    if (this.#roleSent) return '';
+    this.#roleSent = true;
+    if (this.#before === '') this.#begin('');
+    return this.#frame(`"role":"assistant","content":${content},"refusal":null`);
+  }
+
+  #writeDelta({ index, field, delta }: PartDelta): string {
+    const open = this.#parts[index];
+    if (open === undefined || delta === '') return '';
+    if (field === 'arguments') return this.#addArguments(open, delta);
+    switch (open.part.type) {
+      case 'text':
+        if (field !== 'text') return '';
+        this.#textLength += delta.length;
+        return this.#frame(`"content":${JSON.stringify(delta)}`);
+      case 'reasoning':
+        return this.#frame(this.#reasoning.add(index, field, delta));
+      case 'refusal':
+        this.#refusalSent = true;
+        return this.#frame(`"refusal":${JSON.stringify(delta)}`);
+      default:
+        return '';
+    }
+  }
+
+  #startPart(index: number, part: Part): string {
+    const role = this.#role(part.type === 'tool-call' ? 'null' : '""');
+    const isCall = part.type === 'tool-call';
+    const open: OpenPart = {
+      part,
+      textStart: this.#textLength,
+      toolIndex: isCall ? this.#nextTool++ : -1,
+      sawArguments: false,
+      heldArguments: isCall && this.#tools.isFreeText(this.#tools.name(part.name)) ? '' : undefined,
+      citations: part.type === 'text' ? [...(part.citations ?? [])] : undefined,
+    };
+    this.#parts[index] = open;
+    switch (part.type) {
+      case 'text':
+      case 'refusal':
+        return (
+          role + this.#writeDelta({ type: 'part-delta', index, field: 'text', delta: part.text })
+        );
+      case 'reasoning':
+        return role + this.#frame(this.#reasoning.start(index, part));
+      case 'tool-call':
+        return role + this.#startCall(open, part);
+      default:
+        // Media, results and blocks of server tools have no place in a chat answer.
+        return role;
+    }
+  }
+
+  #startCall(open: OpenPart, part: ToolCallPart): string {
+    const name = this.#tools.name(part.name);
+    const given = part.argumentsJson;
+    if (this.#tools.legacy) {
+      if (open.toolIndex > 0) {
+        this.#context.notes.lost(['function_call'], 'the deprecated form holds one call only');
+        return '';
+      }
+      open.sawArguments = given !== '';
+      return this.#frame(`"function_call":${JSON.stringify({ name, arguments: given })}`);
+    }
+    const identity = {
+      index: open.toolIndex,
+      id: part.id === '' ? this.#context.newId('call_') : part.id,
+    };
+    if (open.heldArguments !== undefined) {
+      open.heldArguments = given;
+      return this.#calls({ ...identity, type: 'custom', custom: { name, input: '' } });
+    }
+    open.sawArguments = given !== '';
+    const called = { name, arguments: given };
+    const extras = part.extras?.['openai-chat'];
+    return this.#calls({ ...identity, type: 'function', function: called, ...extras });
+  }
+
+  #addArguments(open: OpenPart, delta: string): string {
+    if (open.part.type !== 'tool-call') return '';
+    if (open.heldArguments !== undefined) {
+      open.heldArguments += delta;
+      return '';
+    }
+    open.sawArguments = true;
+    const text = JSON.stringify(delta);
+    if (!this.#tools.legacy) {
+      return this.#frame(
+        `"tool_calls":[{"index":${open.toolIndex},"function":{"arguments":${text}}}]`,
+      );
+    }
+    return open.toolIndex > 0 ? '' : this.#frame(`"function_call":{"arguments":${text}}`);
+  }
+
+  #endPart(index: number): string {
+    const open = this.#parts[index];
+    if (open === undefined) return '';
+    this.#parts[index] = undefined;
+    switch (open.part.type) {
+      case 'tool-call':
+        return this.#endCall(open);
+      case 'text':
+        return this.#writeAnnotations(open);
+      default:
+        return '';
+    }
+  }
+
+  /** Arguments are never `''` in total. */
+  #endCall(open: OpenPart): string {
+    if (open.heldArguments !== undefined) {
+      const input = freeTextInput(open.heldArguments);
+      return input === '' ? '' : this.#calls({ index: open.toolIndex, custom: { input } });
+    }
+    return open.sawArguments ? '' : this.#addArguments(open, '{}');
+  }
+
+  #writeAnnotations({ citations, textStart }: OpenPart): string {
+    if (citations === undefined || citations.length === 0) return '';
+    const span = { start: textStart, end: this.#textLength };
+    const annotations: JsonObject[] = [];
+    for (const citation of citations) {
+      const annotation = writeCitation(citation, span, this.#context.notes);
+      // Entries of extension lists need an index, or the Python client fails.
+      if (annotation !== undefined) annotations.push({ index: this.#annotations++, ...annotation });
+    }
+    return annotations.length === 0
+      ? ''
+      : this.#frame(`"annotations":${JSON.stringify(annotations)}`);
+  }
+
+  #finish(reason: FinishReason): string {
+    let text = this.#role('""');
+    for (let index = 0; index < this.#parts.length; index++) text += this.#endPart(index);
+    const explanation = this.#refusalSent ? undefined : refusalExplanation(reason);
+    if (explanation !== undefined) text += this.#frame(`"refusal":${JSON.stringify(explanation)}`);
+    const word = writeFinish(reason, this.#nextTool > 0);
+    const shown = this.#tools.legacy && word === 'tool_calls' ? 'function_call' : word;
+    const sequence =
+      reason.sequence === undefined ? '' : `,"stop_reason":${JSON.stringify(reason.sequence)}`;
+    return (
+      `${text}${this.#before}},"logprobs":null,"finish_reason":"${shown}"${sequence}}]` +
+      `${this.#usageNull()}}\n\n`
+    );
+  }
+
+  #calls(call: JsonObject): string {
+    return this.#frame(`"tool_calls":[${JSON.stringify(call)}]`);
+  }
+}

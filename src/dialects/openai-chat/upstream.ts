@@ -1,0 +1,16 @@
+/** The half of chat completions that faces a provider. */
+import type { UpstreamDialect } from '../../core/dialect.ts';
+import { readError } from './error-read.ts';
+import { relayRequest } from './relay.ts';
+import { writeRequest } from './request-write.ts';
+import { readResponse } from './response-read.ts';
+import { ChatStreamReader } from './stream-read.ts';
+
+export const openaiChatUpstream: UpstreamDialect = {
+  id: 'openai-chat',
+  writeRequest,
+  relayRequest,
+  readResponse,
+  streamReader: (traits) => new ChatStreamReader(traits),
+  readError,
+};

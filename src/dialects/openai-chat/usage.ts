@@ -1,0 +1,136 @@
+/** Token counts between this dialect's inclusive sums and the canonical disjoint classes (§7.4). */
+import type { Json, JsonObject } from '../../core/conversation.ts';
+import { totalInputTokens, type Usage } from '../../core/generation.ts';
+import { isObject } from '../../core/json.ts';
+import type { UpstreamTraits } from '../../core/traits.ts';
+import type { JsonMembers } from './fields.ts';
+
+/** No model counts beyond this; a larger number is a fault of the upstream (F57). */
+const maxCount = 1e12;
+
+/**
+ * The usage that a document or chunk carries: `usage`, else Groq's `x_groq.usage`.
+ * Undefined when there is none or nothing in it can be believed.
+ */
+export function findUsage(answer: JsonObject, traits: UpstreamTraits): Usage | undefined {
+  const direct = answer['usage'];
+  if (isObject(direct)) return readUsage(direct, answer['service_tier'], traits);
+  const nested = answer['x_groq'];
+  if (!isObject(nested) || !isObject(nested['usage'])) return undefined;
+  return readUsage(nested['usage'], answer['service_tier'], traits);
+}
+
+function readUsage(
+  raw: JsonObject,
+  serviceTier: Json | undefined,
+  traits: UpstreamTraits,
+): Usage | undefined {
+  const prompt = count(raw['prompt_tokens']);
+  const outputTokens = readOutput(raw, traits);
+  if (prompt === undefined && outputTokens === undefined) return undefined;
+  const reasoningTokens = reasoningCount(raw);
+  return {
+    ...readInput(raw, prompt),
+    ...(outputTokens === undefined ? {} : { outputTokens }),
+    ...(reasoningTokens === undefined ? {} : { reasoningTokens }),
+    ...(typeof serviceTier === 'string' ? { serviceTier } : {}),
+    raw,
+  };
+}
+
+/** The three disjoint input classes out of the inclusive sum. */
+function readInput(raw: JsonObject, prompt: number | undefined): Usage {
+  const details = object(raw['prompt_tokens_details']);
+  const read = firstCount(
+    details?.['cached_tokens'],
+    raw['prompt_cache_hit_tokens'],
+    raw['cache_read_input_tokens'],
+  );
+  const write = firstCount(
+    details?.['cache_write_tokens'],
+    details?.['cache_creation_tokens'],
+    raw['cache_creation_input_tokens'],
+  );
+  const cached = (read ?? 0) + (write ?? 0);
+  return {
+    // More cached than sent: this upstream leaves cached tokens out of the prompt (seen at xAI).
+    ...(prompt === undefined
+      ? {}
+      : { freshInputTokens: prompt >= cached ? prompt - cached : prompt }),
+    ...(read === undefined ? {} : { cacheReadTokens: read }),
+    ...(write === undefined ? {} : { cacheWriteTokens: write }),
+  };
+}
+
+/** `completion_tokens`, plus the reasoning tokens for upstreams that leave them out (xAI). */
+function readOutput(raw: JsonObject, traits: UpstreamTraits): number | undefined {
+  const completion = count(raw['completion_tokens']);
+  if (completion === undefined) return undefined;
+  const reasoning = reasoningCount(raw) ?? 0;
+  if (reasoning === 0) return completion;
+  const prompt = count(raw['prompt_tokens']) ?? 0;
+  const total = count(raw['total_tokens']);
+  if (total === prompt + completion) return completion;
+  const excluded = total === prompt + completion + reasoning || traits.completionExcludesReasoning;
+  return excluded ? completion + reasoning : completion;
+}
+
+function reasoningCount(raw: JsonObject): number | undefined {
+  return count(object(raw['completion_tokens_details'])?.['reasoning_tokens']);
+}
+
+function object(value: Json | undefined): JsonObject | undefined {
+  return isObject(value) ? value : undefined;
+}
+
+/** A believable token count; undefined for what is negative, endless or no number (F57). */
+function count(value: Json | undefined): number | undefined {
+  if (typeof value !== 'number' || !(value >= 0 && value <= maxCount)) return undefined;
+  return Math.floor(value);
+}
+
+function firstCount(...candidates: readonly (Json | undefined)[]): number | undefined {
+  for (const candidate of candidates) {
+    const known = count(candidate);
+    if (known !== undefined) return known;
+  }
+  return undefined;
+}
+
+/** The usage object of an answer; details only where the numbers are known. */
+export function writeUsage(usage: Usage): JsonObject {
+  const prompt = totalInputTokens(usage) ?? 0;
+  const completion = usage.outputTokens ?? 0;
+  const written: JsonMembers = {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+  };
+  const { cacheReadTokens, cacheWriteTokens, reasoningTokens } = usage;
+  if (cacheReadTokens !== undefined || cacheWriteTokens !== undefined) {
+    written['prompt_tokens_details'] = {
+      cached_tokens: cacheReadTokens ?? 0,
+      ...(cacheWriteTokens === undefined ? {} : { cache_write_tokens: cacheWriteTokens }),
+    };
+  }
+  if (reasoningTokens !== undefined) {
+    written['completion_tokens_details'] = { reasoning_tokens: reasoningTokens };
+  }
+  return written;
+}
+
+const tiers: ReadonlyMap<string, string> = new Map([
+  ['standard', 'default'],
+  ['batch', 'default'],
+  ['priority', 'priority'],
+  ['default', 'default'],
+  ['auto', 'auto'],
+  ['flex', 'flex'],
+  ['scale', 'scale'],
+]);
+
+/** The service tier in this dialect's words; undefined when it has no word for it. */
+export function writeServiceTier(usage: Usage | undefined): string | undefined {
+  const tier = usage?.serviceTier;
+  return tier === undefined ? undefined : tiers.get(tier);
+}
