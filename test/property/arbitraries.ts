@@ -103,7 +103,7 @@ const tool: fc.Arbitrary<Tool> = fc.record(
       },
     ),
   },
-  { requiredKeys: ['name', 'schema'] },
+  { requiredKeys: ['name', 'schema'], noNullPrototype: true },
 );
 
 const textPart: fc.Arbitrary<Part> = text.map((said) => ({ type: 'text', text: said }));
@@ -168,7 +168,7 @@ export const conversation: fc.Arbitrary<Conversation> = fc
         topP: fc.constantFrom(0.1, 1),
         stop: fc.array(name, { minLength: 1, maxLength: 4 }),
       },
-      { requiredKeys: [] },
+      { requiredKeys: [], noNullPrototype: true },
     ),
     cap: fc.integer({ min: 1, max: 10_000 }),
     choice: fc.constantFrom('auto', 'none', 'required', undefined),

@@ -13,7 +13,7 @@ function ask({ traits }: Halves) {
   return { model: 'model', stream: false, traits, newId: countingIds() };
 }
 
-/** Neighbouring texts of an answer are one text in chat: a split there carries no meaning. */
+/** Parts by their meaning: arguments are JSON, however it is spelled. */
 function plainParts(parts: readonly Part[]): readonly unknown[] {
   return parts.map((part) => {
     switch (part.type) {
@@ -35,7 +35,8 @@ function plainTurns(turns: readonly Turn[]): readonly unknown[] {
 function membersOf(value: Conversation): { readonly [member: string]: unknown } {
   const { temperature, topP, stop, maxOutputTokens } = value.sampling;
   return {
-    system: plainParts(value.system),
+    // Chat servers take one text (translation.md §3.2); what it says must be the same.
+    system: value.system.map((part) => (part.type === 'text' ? part.text : part)).join('\n\n'),
     messages: plainTurns(value.turns),
     tools: value.tools,
     tool_choice: value.toolChoice?.type,

@@ -27,7 +27,7 @@ export const halves: { readonly [D in Dialect]: Halves } = {
     name: 'chat',
     client: openaiChatClient,
     upstream: openaiChatUpstream,
-    traits: { ...chatTraits, topK: true, reasoningReplay: true, prefill: true },
+    traits: { ...chatTraits, topK: true, prefill: true },
   },
   messages: {
     name: 'messages',
