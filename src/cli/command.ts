@@ -15,11 +15,17 @@ export interface CommandContext {
   stdout(text: string): void;
   stderr(text: string): void;
   readonly env: { readonly [name: string]: string | undefined };
-  /** The admin API of the gateway that runs on the data directory. */
+  /** The admin API of the gateway that runs on the data directory, or of the directory itself. */
   admin(): Promise<AdminClient>;
 }
 
+export interface AdminReply {
+  readonly status: number;
+  /** The parsed answer; undefined when it was not JSON. */
+  readonly body: Json | undefined;
+}
+
 export interface AdminClient {
-  /** Asks the admin API; the parsed answer. Throws with the API's own message when it refuses. */
-  request(method: string, path: string, body?: Json): Promise<Json>;
+  /** The path includes the query string. Rejects only when no answer could be had. */
+  request(method: string, path: string, body?: Json): Promise<AdminReply>;
 }

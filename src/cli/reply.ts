@@ -1,0 +1,43 @@
+/** Answers of the admin API as commands need them. */
+import type { Json, JsonObject } from '../core/conversation.ts';
+import { isObject } from '../core/json.ts';
+import { UsageError } from './arguments.ts';
+import type { AdminReply } from './command.ts';
+
+/** The flag behind a field of the API where their names differ. */
+const flagOf: ReadonlyMap<string, string> = new Map([
+  ['expires_in', 'expires'],
+  ['expires_at', 'expires'],
+]);
+
+/**
+ * The object of a successful answer.
+ * @throws UsageError when a field is wrong, naming its flag; Error with the API's text otherwise.
+ */
+export function requireOk({ status, body }: AdminReply): JsonObject {
+  if (status >= 200 && status < 300 && isObject(body)) return body;
+  const error = isObject(body) ? body['error'] : undefined;
+  const { message, field } = isObject(error) ? error : {};
+  const text = typeof message === 'string' ? message : `The gateway answered with ${status}.`;
+  if (status !== 400 || typeof field !== 'string') throw new Error(text);
+  const name = field.split('.')[0] ?? field;
+  throw new UsageError(`--${flagOf.get(name) ?? name}: ${text}`);
+}
+
+/** A member that is a list of objects; anything else counts as none. */
+export function objectsOf(body: JsonObject, name: string): readonly JsonObject[] {
+  const value = body[name];
+  return Array.isArray(value) ? value.filter((item) => isObject(item)) : [];
+}
+
+/** A value as a cell of a table: lists joined, `-` for what is not there. */
+export function cell(value: Json | undefined): string {
+  if (value === undefined || value === null || value === '') return '-';
+  if (Array.isArray(value)) return value.map(cell).join(',');
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+/** JSON for programs. */
+export function jsonText(value: Json): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}

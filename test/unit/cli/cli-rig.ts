@@ -1,0 +1,39 @@
+/** Commands run to their end against a real admin server. */
+import type { TestContext } from 'node:test';
+import { httpAdminClient } from '../../../src/cli/admin-client.ts';
+import type { Command } from '../../../src/cli/command.ts';
+import { adminRig, type Rig } from '../admin/admin-rig.ts';
+import type { AdminParts } from '../../../src/server/admin.ts';
+
+export interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface CliRig extends Rig {
+  run(command: Command, args: readonly string[]): Promise<Ran>;
+}
+
+export async function cliRig(t: TestContext, change: Partial<AdminParts> = {}): Promise<CliRig> {
+  const rig = await adminRig(t, change);
+  const admin = httpAdminClient({ address: rig.url, token: rig.control });
+  return {
+    ...rig,
+    run: async (command, args) => {
+      let out = '';
+      let err = '';
+      const code = await command.run(args, {
+        stdout: (text) => {
+          out += text;
+        },
+        stderr: (text) => {
+          err += text;
+        },
+        env: {},
+        admin: async () => admin,
+      });
+      return { code, out, err };
+    },
+  };
+}

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { httpAdminClient } from '../../../src/cli/admin-client.ts';
+import { keysCommand } from '../../../src/cli/keys.ts';
+import { isObject, tryParse, tryParseObject } from '../../../src/core/json.ts';
+import { Secret } from '../../../src/core/secret.ts';
+import { textOf } from '../admin/admin-rig.ts';
+import { cliRig } from './cli-rig.ts';
+
+const minimal = ['create', '--name', 'ci', '--models', '*'];
+
+it('S4 keys create prints the secret once, and it works', async (t) => {
+  const rig = await cliRig(t);
+  const made = await rig.run(keysCommand, minimal);
+  assert.equal(made.code, 0);
+  const [key = ''] = made.out.split('\n');
+  const principal = rig.keys.authenticate(`Bearer ${key}`, undefined);
+  assert.equal(principal.name, 'ci');
+  assert.equal(made.out.split(key).length, 2);
+  assert.match(made.err, /this once/);
+  const listed = await rig.run(keysCommand, ['list']);
+  const shown = await rig.run(keysCommand, ['show', principal.keyId]);
+  assert.ok(!`${listed.out}${shown.out}`.includes(key.slice(12)));
+});
+
+it('keys create --json gives one object with id and key, and takes every flag', async (t) => {
+  const rig = await cliRig(t);
+  const made = await rig.run(keysCommand, [
+    'create',
+    '--name=two words',
+    '--models',
+    'openai/*, local/tiny',
+    '--endpoints',
+    'chat,count_tokens',
+    '--expires',
+    '30d',
+    '--team',
+    'red',
+    '--json',
+  ]);
+  assert.deepEqual([made.code, made.err], [0, '']);
+  const body = tryParseObject(made.out) ?? {};
+  const principal = rig.keys.authenticate(undefined, textOf(body, 'key'));
+  assert.equal(principal.keyId, body['id']);
+  assert.equal(principal.team, 'red');
+  assert.equal(principal.allowsModel('openai/gpt-5'), true);
+  assert.equal(principal.allowsModel('mistral/x'), false);
+  assert.equal(principal.allowsEndpoint('messages'), false);
+  assert.equal(body['expires_at'], new Date(rig.clock.wall() + 30 * 86_400_000).toISOString());
+  const dated = await rig.run(keysCommand, [...minimal, '--expires', '2030-01-01', '--json']);
+  assert.equal(tryParseObject(dated.out)?.['expires_at'], '2030-01-01T00:00:00.000Z');
+});
+
+it('keys list: a table in the order of creation, an array as JSON, all pages', async (t) => {
+  const rig = await cliRig(t);
+  assert.equal((await rig.run(keysCommand, ['list'])).out, 'There are no keys.\n');
+  assert.equal((await rig.run(keysCommand, ['list', '--json'])).out, '[]\n');
+  for (let i = 0; i < 1001; i++) await rig.keys.create({ name: `k${i}`, models: ['*'] });
+  const asJson = tryParse((await rig.run(keysCommand, ['list', '--json'])).out);
+  assert.ok(Array.isArray(asJson));
+  assert.equal(asJson.length, 1001);
+  assert.deepEqual(
+    asJson.slice(0, 2).map((key) => (isObject(key) ? key['name'] : undefined)),
+    ['k0', 'k1'],
+  );
+  const lines = (await rig.run(keysCommand, ['list'])).out.split('\n');
+  assert.match(lines[0] ?? '', /^ID +NAME +STATE +TEAM +EXPIRES +ENDPOINTS +MODELS$/);
+  assert.equal(lines.length, 1003);
+  assert.equal(lines[0]?.indexOf('STATE'), lines[500]?.indexOf('active'));
+});
+
+it('K8 keys revoke takes effect at once in the running gateway', async (t) => {
+  const rig = await cliRig(t);
+  const { id, key } = await rig.keys.create({ name: 'a', models: ['*'] });
+  const revoked = await rig.run(keysCommand, ['revoke', id]);
+  assert.deepEqual(revoked, { code: 0, out: `Revoked ${id}.\n`, err: '' });
+  assert.throws(() => rig.keys.authenticate(undefined, key.reveal()));
+  const asJson = await rig.run(keysCommand, ['revoke', id, '--json']);
+  assert.equal(tryParseObject(asJson.out)?.['state'], 'revoked');
+  await assert.rejects(rig.run(keysCommand, ['revoke', 'abcdefgh']), /no key with the id abcdefgh/);
+  await assert.rejects(rig.run(keysCommand, ['show', 'abcdefgh']), /no key with the id abcdefgh/);
+});
+
+const mistakes: readonly (readonly [readonly string[], RegExp])[] = [
+  [[], /Say what to do/],
+  [['destroy'], /destroy: there is no such/],
+  [['rotate', 'abcdefgh'], /keys rotate is not available yet/],
+  [['update', 'abcdefgh'], /keys update is not available yet/],
+  [['create', '--models', '*'], /--name is missing/],
+  [['create', '--name', 'a'], /--models is missing/],
+  [[...minimal, '--models', 'b'], /--models stands more than once/],
+  [[...minimal, '--colour', 'red'], /--colour is no flag/],
+  [[...minimal, '-x'], /-x is no flag/],
+  [[...minimal, 'extra'], /extra: unexpected argument/],
+  [[...minimal, '--team'], /--team needs a value/],
+  [[...minimal, '--team='], /--team has no value/],
+  [[...minimal, '--json=yes'], /--json takes no value/],
+  [[...minimal, '--rpm', '5'], /--rpm is not available yet/],
+  [[...minimal, '--tpm=5'], /--tpm is not available yet/],
+  [[...minimal, '--concurrent', '5'], /--concurrent is not available yet/],
+  [[...minimal, '--budget', '5', '--per', 'day'], /--budget is not available yet/],
+  [[...minimal, '--strict'], /--strict is not available yet/],
+  [[...minimal, '--expires', 'soon'], /^--expires: give a span/],
+  [[...minimal, '--expires', '2020-01-01'], /^--expires: .*past/],
+  [[...minimal, '--endpoints', 'chat,admin'], /^--endpoints: must be of chat, messages/],
+  [['create', '--name', 'a', '--models', 'a,,b'], /^--models: /],
+  [['create', '--name', 'a\nb', '--models', '*'], /^--name: /],
+  [['show'], /ID is missing/],
+  [['revoke', 'a', 'b'], /b: unexpected argument/],
+  [['revoke', 'a b'], /no id of a key/],
+  [['list', '--all'], /--all is no flag/],
+];
+
+it('a mistake names the flag on stderr, makes nothing, exit 2', async (t) => {
+  const rig = await cliRig(t);
+  for (const [args, text] of mistakes) {
+    const ran = await rig.run(keysCommand, args);
+    assert.equal(ran.code, 2, args.join(' '));
+    assert.equal(ran.out, '');
+    assert.match(ran.err, text);
+    assert.match(ran.err, /See "model-gateway keys.* --help"\.\n$/);
+  }
+  assert.deepEqual(rig.keys.list({ limit: 5 })?.keys, []);
+});
+
+it('S4 a key given in place of its id is not repeated', async (t) => {
+  const rig = await cliRig(t);
+  const { key } = await rig.keys.create({ name: 'a', models: ['*'] });
+  const ran = await rig.run(keysCommand, ['revoke', key.reveal()]);
+  assert.equal(ran.code, 2);
+  assert.ok(!ran.err.includes(key.reveal()));
+});
+
+it('every keys command has --help, which asks nobody', async (t) => {
+  const rig = await cliRig(t);
+  rig.server.close();
+  for (const args of [
+    ['--help'],
+    ['-h'],
+    ['create', '--help'],
+    ['list', '-h'],
+    ['show', '--help'],
+  ]) {
+    const ran = await rig.run(keysCommand, args);
+    assert.deepEqual([ran.code, ran.err], [0, '']);
+    assert.match(ran.out, /^Usage: model-gateway keys .*\n(.*\n)+$/);
+  }
+});
+
+it('text from outside cannot drive the terminal', async (t) => {
+  const rig = await cliRig(t);
+  await rig.keys.create({ name: 'a\u001b[2Jb\u202E', models: ['*'] });
+  const { out } = await rig.run(keysCommand, ['list']);
+  assert.match(out, /a\?\[2Jb\?/);
+});
+
+it('a gateway that does not answer, or refuses the token, is an error that says where', async (t) => {
+  const rig = await cliRig(t);
+  const context = (address: string, token: string) => ({
+    stdout() {},
+    stderr() {},
+    env: {},
+    admin: async () => httpAdminClient({ address, token: new Secret(token) }),
+  });
+  await assert.rejects(keysCommand.run(['list'], context(rig.url, 'wrong')), /admin token/);
+  const closed = rig.url;
+  rig.server.closeAllConnections();
+  await new Promise((resolve) => rig.server.close(resolve));
+  await assert.rejects(
+    keysCommand.run(['list'], context(closed, 'any')),
+    (error: Error) => error.message.includes(closed) && error.message.includes('ECONNREFUSED'),
+  );
+});

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { modelsCommand } from '../../../src/cli/models.ts';
+import { usageCommand } from '../../../src/cli/usage.ts';
+import { isObject, tryParse } from '../../../src/core/json.ts';
+import { callRow, day } from '../store/call-rows.ts';
+import { cliRig, type CliRig } from './cli-rig.ts';
+
+function record(rig: CliRig, keyId = 'k1'): void {
+  const now = rig.clock.wall();
+  rig.ledger.record(callRow('c1', { startedAt: now, keyId, model: '=cmd|calc' }));
+  rig.ledger.record(callRow('c2', { startedAt: now, keyId, model: 'a "b", c' }));
+  rig.ledger.record(callRow('c3', { startedAt: now - 8 * day, keyId, model: 'old' }));
+}
+
+it('usage --json gives rows with the grouping column and the sums', async (t) => {
+  const rig = await cliRig(t);
+  const { id } = await rig.keys.create({ name: 'ci', models: ['*'] });
+  record(rig, id);
+  const ran = await rig.run(usageCommand, ['--json', '--since', '7d']);
+  assert.deepEqual([ran.code, ran.err], [0, '']);
+  assert.deepEqual(tryParse(ran.out), [
+    {
+      key: id,
+      key_name: 'ci',
+      calls: 2,
+      failed: 0,
+      input_tokens: 20,
+      cache_read_tokens: 0,
+      cache_write_tokens: 0,
+      output_tokens: 10,
+      cost_usd: null,
+    },
+  ]);
+  for (const by of ['key', 'model', 'provider', 'team', 'day']) {
+    const rows = tryParse((await rig.run(usageCommand, ['--by', by, '--json'])).out);
+    assert.ok(Array.isArray(rows) && rows.length > 0);
+    for (const row of rows) assert.ok(isObject(row) && by in row && 'calls' in row, by);
+  }
+});
+
+it('usage prints an aligned table with a total; unknown cost is no number', async (t) => {
+  const rig = await cliRig(t);
+  assert.equal((await rig.run(usageCommand, [])).out, 'There are no calls in this time.\n');
+  record(rig);
+  const { out } = await rig.run(usageCommand, ['--by', 'model', '--since', '2w']);
+  const lines = out.trimEnd().split('\n');
+  assert.deepEqual(
+    lines.map((line) => line.trim().split(/ {2,}/)),
+    [
+      [
+        'MODEL',
+        'CALLS',
+        'FAILED',
+        'INPUT TOKENS',
+        'CACHE READ TOKENS',
+        'CACHE WRITE TOKENS',
+        'OUTPUT TOKENS',
+        'COST USD',
+      ],
+      ['=cmd|calc', '1', '0', '10', '0', '0', '5', '-'],
+      ['a "b", c', '1', '0', '10', '0', '0', '5', '-'],
+      ['old', '1', '0', '10', '0', '0', '5', '-'],
+      ['total', '3', '0', '30', '0', '0', '15', '-'],
+    ],
+  );
+  assert.equal(new Set(lines.map((line) => line.length)).size, 1);
+});
+
+it('S12 usage --csv quotes fields and disarms formulas', async (t) => {
+  const rig = await cliRig(t);
+  record(rig);
+  const { out } = await rig.run(usageCommand, ['--by', 'model', '--csv', '--since', '1d']);
+  assert.equal(
+    out,
+    [
+      'model,calls,failed,input_tokens,cache_read_tokens,cache_write_tokens,output_tokens,cost_usd',
+      `'=cmd|calc,1,0,10,0,0,5,`,
+      '"a ""b"", c",1,0,10,0,0,5,',
+      '',
+    ].join('\r\n'),
+  );
+});
+
+it('a mistake in usage or models names the flag, exit 2', async (t) => {
+  const rig = await cliRig(t);
+  const mistakes: readonly (readonly [readonly string[], RegExp])[] = [
+    [['--by', 'tag'], /--by tag is not available yet/],
+    [['--by', 'colour'], /^--by: must be one of key, model/],
+    [['--since', 'yesterday'], /^--since: give a span/],
+    [['--json', '--csv'], /--csv and --json/],
+    [['today'], /today: unexpected/],
+  ];
+  for (const [args, text] of mistakes) {
+    const ran = await rig.run(usageCommand, args);
+    assert.deepEqual([ran.code, ran.out], [2, ''], args.join(' '));
+    assert.match(ran.err, text);
+  }
+  const ran = await rig.run(modelsCommand, ['--csv']);
+  assert.equal(ran.code, 2);
+  assert.match(ran.err, /--csv is no flag/);
+});
+
+it('models lists names, targets and health', async (t) => {
+  const models = [
+    {
+      id: 'fast',
+      targets: [
+        { target: 'openai/gpt-5-mini', health: 'ok' },
+        { target: 'vllm/qwen3', health: 'cooling down' },
+      ],
+    },
+    { id: 'local/tiny', targets: [{ target: 'local/tiny', health: 'ok' }] },
+  ];
+  const rig = await cliRig(t, { models: async () => models });
+  const table = await rig.run(modelsCommand, []);
+  assert.deepEqual(
+    table.out
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.trim().split(/ {2,}/)),
+    [
+      ['MODEL', 'TARGET', 'HEALTH'],
+      ['fast', 'openai/gpt-5-mini', 'ok'],
+      ['vllm/qwen3', 'cooling down'],
+      ['local/tiny', 'local/tiny', 'ok'],
+    ],
+  );
+  assert.deepEqual(tryParse((await rig.run(modelsCommand, ['--json'])).out), models);
+});
+
+it('usage and models have --help', async (t) => {
+  const rig = await cliRig(t);
+  for (const command of [usageCommand, modelsCommand]) {
+    const ran = await rig.run(command, ['--help']);
+    assert.deepEqual([ran.code, ran.out, ran.err], [0, command.help, '']);
+  }
+});
