@@ -128,7 +128,8 @@ export class Attempt implements UpstreamHandler {
   abort(): void {
     this.#phase = 'over';
     this.#exchange?.abort();
-    this.#settled.reject(new GatewayError('canceled', 'The client left.'));
+    // Errors carry a stack, which is dear: none is made for the many calls that are simply done.
+    if (!this.#committed) this.#settled.reject(new GatewayError('canceled', 'The client left.'));
   }
 
   /** Ends the attempt as failed; used for deadlines and faults of the answer. */
@@ -359,6 +360,7 @@ export class Attempt implements UpstreamHandler {
     this.firstEventAt = this.#clock.now();
     for (const event of replay(generation)) this.#meter.see(event);
     this.#phase = 'over';
+    this.#committed = true;
     this.#settled.resolve({ kind: 'document', bytes, body, generation });
   }
 

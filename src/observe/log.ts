@@ -16,6 +16,9 @@ const rank: { readonly [L in LogLevel]: number } = {
   silent: 4,
 };
 const maxQueued = 1024 * 1024;
+/** Lines are gathered for so long: one write serves many. */
+const writeEveryMs = 50;
+const writeAtLength = 64 * 1024;
 
 export class LineLog implements Log {
   readonly #fd: number;
@@ -23,8 +26,10 @@ export class LineLog implements Log {
   #level: number;
   #queued = '';
   #writing = false;
-  #scheduled = false;
+  #timer: NodeJS.Timeout | undefined;
   #dropped = 0;
+  #time = '';
+  #timeOf = 0;
 
   constructor(options: { readonly fd: number; readonly level: LogLevel; readonly clock: Clock }) {
     this.#fd = options.fd;
@@ -69,17 +74,25 @@ export class LineLog implements Log {
       this.#dropped += 1;
       return;
     }
-    const time = new Date(this.#clock.wall()).toISOString();
-    this.#queued += `${JSON.stringify({ time, level, event, ...fields })}\n`;
-    if (this.#scheduled || this.#writing) return;
-    this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      this.#drain();
-    });
+    const rest = fields === undefined ? '}' : `,${JSON.stringify(fields).slice(1)}`;
+    this.#queued += `{"time":"${this.#now()}","level":"${level}","event":${JSON.stringify(event)}${rest === ',}' ? '}' : rest}\n`;
+    if (this.#queued.length > writeAtLength) this.#drain();
+    else this.#timer ??= setTimeout(() => this.#drain(), writeEveryMs).unref();
+  }
+
+  /** The wall clock in ISO form; formatted once a millisecond. */
+  #now(): string {
+    const wall = this.#clock.wall();
+    if (wall !== this.#timeOf) {
+      this.#timeOf = wall;
+      this.#time = new Date(wall).toISOString();
+    }
+    return this.#time;
   }
 
   #drain(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
     if (this.#writing || this.#queued === '') return;
     const lost = this.#dropped;
     this.#dropped = 0;

@@ -30,23 +30,29 @@ export function readBody(request: IncomingMessage, limitBytes: number): Promise<
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];
     let length = 0;
+    let over = false;
     request.on('data', (piece: Buffer) => {
+      if (over) return;
       length += piece.length;
       if (length > limitBytes) {
-        request.removeAllListeners('data');
-        request.pause();
+        over = true;
         reject(tooLarge(limitBytes));
       } else {
         pieces.push(piece);
       }
     });
     request.on('end', () => {
+      over = true;
       const only = pieces[0];
       if (only === undefined) reject(invalidRequest('The request body is empty.'));
       else resolve(pieces.length === 1 ? only : Buffer.concat(pieces, length));
     });
-    request.on('close', () => reject(new GatewayError('canceled', 'The client left.')));
-    request.on('error', () => reject(new GatewayError('canceled', 'The client left.')));
+    const left = (): void => {
+      if (!over) reject(new GatewayError('canceled', 'The client left.'));
+      over = true;
+    };
+    request.on('close', left);
+    request.on('error', left);
   });
 }
 

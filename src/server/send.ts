@@ -5,6 +5,7 @@ import type { ClientObserver, ClientSink } from '../gateway/client-sink.ts';
 export class ResponseSink implements ClientSink {
   readonly #response: ServerResponse;
   #ended = false;
+  #observer: ClientObserver | undefined;
 
   constructor(response: ServerResponse) {
     this.#response = response;
@@ -17,7 +18,9 @@ export class ResponseSink implements ClientSink {
 
   write(bytes: Buffer | string): boolean {
     if (this.#ended || this.#response.destroyed) return true;
-    return this.#response.write(bytes);
+    const ready = this.#response.write(bytes);
+    if (!ready) this.#response.once('drain', () => this.#observer?.drained());
+    return ready;
   }
 
   end(bytes?: Buffer | string): void {
@@ -33,14 +36,17 @@ export class ResponseSink implements ClientSink {
   }
 
   observe(observer: ClientObserver): void {
+    this.#observer = observer;
     this.#response.on('close', () => {
       // A client that closes right behind the ending has the whole answer (F74).
       if (!this.#ended) observer.left();
     });
-    this.#response.on('drain', () => observer.drained());
-    this.#response.on('error', () => this.#response.destroy());
+    this.#response.on('error', ignore);
   }
 }
+
+/** A broken socket is seen by its close. */
+function ignore(): void {}
 
 /** Sends a whole JSON body with flat extra headers. */
 export function sendJson(

@@ -1,0 +1,39 @@
+/**
+ * Part of the composition root: how a command reaches the admin API. Through the gateway that runs on
+ * the data directory, else on the directory's store itself, with the same powers and answers.
+ */
+import type { AdminClient } from './cli/command.ts';
+import { httpAdminClient } from './cli/admin-client.ts';
+import { loadSettings } from './config/load.ts';
+import type { Log } from './core/runtime.ts';
+import { readRunFile } from './server/run-file.ts';
+import { knownProviders, type Environment } from './start.ts';
+
+const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/** @throws ConfigError, or StoreError when the directory cannot be opened. */
+export async function adminOfDirectory(env: Environment, cwd: string): Promise<AdminClient> {
+  const settings = await loadSettings({ flags: {}, env, cwd, knownProviders });
+  const running = readRunFile(settings.dataDir);
+  if (running !== undefined) {
+    return httpAdminClient({ address: running.admin, token: running.control });
+  }
+  return {
+    request: async (method, path, body) => {
+      const { openAdminHandler } = await import('./start-access.ts');
+      const { modelsWithoutGateway } = await import('./start.ts');
+      const gateway = {
+        models: () => modelsWithoutGateway(settings, env),
+        status: () => ({ ready: false, why: 'no gateway runs on this data directory' }),
+        reload: () =>
+          Promise.resolve({ applied: false, problems: ['no gateway runs on this data directory'] }),
+      };
+      const { handle, close } = await openAdminHandler({ settings, env, log: silent, gateway });
+      try {
+        return await handle(method, path, body);
+      } finally {
+        await close();
+      }
+    },
+  };
+}

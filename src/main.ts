@@ -1,0 +1,66 @@
+/**
+ * The program's door: which command, and what each is handed. Everything heavier is loaded by the
+ * command that needs it.
+ */
+import { realpathSync } from 'node:fs';
+import { enableCompileCache } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import type { Command } from './cli/command.ts';
+import type { RunningGateway, StartOptions } from './start.ts';
+
+/** Starts a gateway in this process. @throws ConfigError, StoreError, or the error of listening. */
+export async function startGateway(options: StartOptions): Promise<RunningGateway> {
+  const { start } = await import('./start.ts');
+  return start(options);
+}
+
+const loaders: { readonly [name: string]: () => Promise<Command> } = {
+  start: async () => (await import('./start-command.ts')).startCommand,
+  check: async () => (await import('./start-command.ts')).checkCommand,
+  keys: async () => (await import('./cli/keys.ts')).keysCommand,
+  models: async () => (await import('./cli/models.ts')).modelsCommand,
+  usage: async () => (await import('./cli/usage.ts')).usageCommand,
+  connect: async () => (await import('./cli/connect.ts')).connectCommand,
+  version: async () => {
+    const [{ versionCommand }, { version }] = await Promise.all([
+      import('./cli/version.ts'),
+      import('./version.ts'),
+    ]);
+    return versionCommand({ version, node: process.version });
+  },
+};
+
+async function run(args: readonly string[]): Promise<number> {
+  const [name = 'help', ...rest] = args;
+  const { adminOfDirectory } = await import('./admin-of-directory.ts');
+  const context = {
+    stdout: (text: string): void => void process.stdout.write(text),
+    stderr: (text: string): void => void process.stderr.write(text),
+    env: process.env,
+    admin: () => adminOfDirectory(process.env, process.cwd()),
+  };
+  const load = Object.hasOwn(loaders, name) ? loaders[name] : undefined;
+  if (load !== undefined) return (await load()).run(rest, context);
+  const { helpCommand, unknownCommand } = await import('./cli/help.ts');
+  const commands = await Promise.all(Object.values(loaders).map((each) => each()));
+  if (name === '--version' || name === '-v') return run(['version']);
+  if (['help', '--help', '-h'].includes(name)) return helpCommand(commands).run(rest, context);
+  context.stderr(unknownCommand(name, commands));
+  return 2;
+}
+
+function isProgram(): boolean {
+  const called = process.argv[1];
+  return called !== undefined && realpathSync(called) === fileURLToPath(import.meta.url);
+}
+
+if (isProgram()) {
+  enableCompileCache();
+  try {
+    process.exitCode = await run(process.argv.slice(2));
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    process.stderr.write(`model-gateway: ${text}\n`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,165 @@
+/** Part of the composition root: the data directory and who may come in: store, keys, ledger, admin. */
+import { randomBytes } from 'node:crypto';
+import type { Server } from 'node:http';
+import { join } from 'node:path';
+import { loadAdminToken, makeRunToken, type AdminToken } from './access/admin-token.ts';
+import { KeyRing } from './access/keys.ts';
+import { Ledger } from './access/ledger.ts';
+import { endpointScopes } from './access/principal.ts';
+import type { Settings } from './config/settings.ts';
+import type { Log } from './core/runtime.ts';
+import { Secret } from './core/secret.ts';
+import { systemClock } from './observe/clock.ts';
+import { createAdminHandler, createAdminServer, type AdminParts } from './server/admin.ts';
+import type { AdminHandler } from './server/admin-route.ts';
+import { removeRunFile, writeRunFile } from './server/run-file.ts';
+import { lockDataDir, type DataDirLock } from './store/lock.ts';
+import { MemoryStore } from './store/memory.ts';
+import { openSqliteStore } from './store/sqlite.ts';
+import type { Store } from './store/store.ts';
+
+export interface AccessOptions {
+  readonly settings: Settings;
+  readonly env: { readonly [name: string]: string | undefined };
+  readonly log: Log;
+}
+
+/** What the running gateway adds to the admin API. */
+export type GatewayAdmin = Pick<AdminParts, 'models' | 'status' | 'reload'>;
+
+/** The opened data directory. */
+export interface Access {
+  readonly keys: KeyRing;
+  readonly ledger: Ledger;
+  /** Present when this start made them; shown once. */
+  readonly newKey?: string;
+  readonly newAdminToken?: string;
+  adminServer(gateway: GatewayAdmin): Server;
+  /** Lets the commands on this machine find the admin plane. */
+  announce(adminUrl: string): void;
+  close(): Promise<void>;
+}
+
+const random = (count: number): Uint8Array => randomBytes(count);
+
+/**
+ * Opens the data directory for a running gateway and makes the first key and the admin token.
+ * @throws StoreError when the directory is in use, open to others, or its database is broken.
+ */
+export async function openAccess(options: AccessOptions): Promise<Access> {
+  const { settings, env, log } = options;
+  const lock = lockDataDir(settings.dataDir);
+  try {
+    const store = await openStore(settings, log);
+    const keys = await openKeys(store, env);
+    const first = await keys.ensureFirstKey();
+    const literal = env['MODEL_GATEWAY_ADMIN_TOKEN'];
+    const admin = await loadAdminToken({
+      store,
+      keys,
+      random,
+      ...(literal === undefined || literal === '' ? {} : { literal: new Secret(literal) }),
+    });
+    const parts = { store, keys, admin, lock, dataDir: settings.dataDir, log };
+    return new OpenAccess(parts, first?.key.reveal());
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+/** The admin API on the data directory itself, for commands while no gateway runs on it. */
+export async function openAdminHandler(
+  options: AccessOptions & { readonly gateway: GatewayAdmin },
+): Promise<{ readonly handle: AdminHandler; close(): Promise<void> }> {
+  const { settings, env, log, gateway } = options;
+  const lock = lockDataDir(settings.dataDir);
+  try {
+    const store = await openStore(settings, log);
+    const keys = await openKeys(store, env);
+    const handle = createAdminHandler({ keys, store, clock: systemClock, log, ...gateway });
+    const close = async (): Promise<void> => {
+      await store.close();
+      lock.release();
+    };
+    return { handle, close };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+async function openStore(settings: Settings, log: Log): Promise<Store> {
+  if (settings.storage === 'memory') return new MemoryStore();
+  return openSqliteStore({ path: join(settings.dataDir, 'gateway.db'), log });
+}
+
+async function openKeys(store: Store, env: AccessOptions['env']): Promise<KeyRing> {
+  const keys = new KeyRing({ store, clock: systemClock, random });
+  await keys.load();
+  const literal = env['MODEL_GATEWAY_KEY'];
+  if (literal !== undefined && literal !== '') {
+    keys.addLiteralKey(new Secret(literal), {
+      id: 'env',
+      name: 'MODEL_GATEWAY_KEY',
+      models: ['*'],
+      endpoints: endpointScopes,
+    });
+  }
+  return keys;
+}
+
+interface OpenParts {
+  readonly store: Store;
+  readonly keys: KeyRing;
+  readonly admin: AdminToken;
+  readonly lock: DataDirLock;
+  readonly dataDir: string;
+  readonly log: Log;
+}
+
+class OpenAccess implements Access {
+  readonly keys: KeyRing;
+  readonly ledger: Ledger;
+  readonly newKey?: string;
+  readonly newAdminToken?: string;
+  readonly #parts: OpenParts;
+  readonly #control = makeRunToken(random);
+
+  constructor(parts: OpenParts, newKey: string | undefined) {
+    this.#parts = parts;
+    this.keys = parts.keys;
+    this.ledger = new Ledger({ store: parts.store, clock: systemClock, log: parts.log });
+    if (newKey !== undefined) this.newKey = newKey;
+    if (parts.admin.made !== undefined) this.newAdminToken = parts.admin.made.reveal();
+  }
+
+  adminServer(gateway: GatewayAdmin): Server {
+    const { store, keys, admin, log } = this.#parts;
+    return createAdminServer({
+      ...gateway,
+      keys,
+      store,
+      flushLedger: () => this.ledger.flush(),
+      clock: systemClock,
+      log,
+      adminToken: admin.check,
+      controlToken: this.#control,
+    });
+  }
+
+  announce(adminUrl: string): void {
+    writeRunFile(this.#parts.dataDir, {
+      pid: process.pid,
+      admin: adminUrl,
+      control: this.#control,
+    });
+  }
+
+  async close(): Promise<void> {
+    removeRunFile(this.#parts.dataDir, process.pid);
+    await this.ledger.close();
+    await this.#parts.store.close();
+    this.#parts.lock.release();
+  }
+}

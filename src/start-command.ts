@@ -1,0 +1,108 @@
+/** The commands `start` and `check`, which need the composition root. */
+import { banner } from './cli/banner.ts';
+import { checkCommand as makeCheckCommand, type DescribedProvider } from './cli/check.ts';
+import type { Command, CommandContext } from './cli/command.ts';
+import { flagsHelp, parseFlags } from './config/flags.ts';
+import type { Settings } from './config/settings.ts';
+import { providerRows } from './providers/compatible.ts';
+import { knownProviders, start, type RunningGateway } from './start.ts';
+
+const help = `Usage: model-gateway start [options]
+
+Starts the gateway: the data plane (both endpoints) and the admin plane. Stops on SIGTERM or Ctrl-C once
+running calls are done; a second signal ends them at once. SIGHUP reads the config again.
+
+${flagsHelp()}`;
+
+export const startCommand: Command = {
+  name: 'start',
+  summary: 'start the gateway',
+  help,
+  run: async (args, context) => {
+    const parsed = parseFlags(args);
+    if (parsed.help) {
+      context.stdout(help);
+      return 0;
+    }
+    const gateway = await start({ flags: parsed.flags, env: context.env });
+    context.stdout(`listening ${gateway.url}\nadmin ${gateway.adminUrl}\n`);
+    context.stdout(bannerOf(gateway, context));
+    return untilStopped(gateway);
+  },
+};
+
+export const checkCommand: Command = makeCheckCommand({
+  cwd: process.cwd(),
+  knownProviders,
+  describeProviders,
+});
+
+function bannerOf(gateway: RunningGateway, { env }: CommandContext): string {
+  const { settings, providers, newKey, newAdminToken } = gateway;
+  const only = providers.every((id) => id === 'local');
+  return banner({
+    url: gateway.url,
+    adminUrl: gateway.adminUrl,
+    ...(newKey === undefined ? {} : { key: newKey }),
+    ...(newAdminToken === undefined ? {} : { adminToken: newAdminToken }),
+    keyFromEnvironment: (env['MODEL_GATEWAY_KEY'] ?? '') !== '',
+    providers,
+    defaultModel: only ? 'local/tiny' : (settings.routes[0]?.name ?? 'local/tiny'),
+    dataDir: settings.dataDir,
+    ...(settings.configFile === undefined ? {} : { configFile: settings.configFile }),
+  });
+}
+
+/** Resolves with the exit code once a signal has ended the gateway. */
+function untilStopped(gateway: RunningGateway): Promise<number> {
+  return new Promise((resolve) => {
+    let stopping = false;
+    const stop = (code: number): void => {
+      if (stopping) {
+        gateway.cut();
+        return;
+      }
+      stopping = true;
+      gateway.stop().then(
+        () => resolve(code),
+        (error: unknown) => {
+          process.stderr.write(`model-gateway: ${String(error)}\n`);
+          resolve(1);
+        },
+      );
+    };
+    process.on('SIGTERM', () => stop(0));
+    process.on('SIGINT', () => stop(0));
+    process.on('SIGHUP', () => void gateway.reload());
+    // An unknown state serves nobody well: running calls may finish, then the process ends (F94).
+    process.on('uncaughtException', (error) => {
+      process.stderr.write(`model-gateway: ${error.stack ?? error.message}\n`);
+      stop(1);
+    });
+  });
+}
+
+/** Providers of the config and of the environment; engines on loopback ports are found at start. */
+function describeProviders(
+  settings: Settings,
+  env: CommandContext['env'],
+): readonly DescribedProvider[] {
+  const declared = settings.providers.map(({ id, baseUrl, where }) => ({
+    id,
+    address: baseUrl ?? providerRows.find((row) => row.id === id)?.baseUrl ?? '',
+    origin: where,
+  }));
+  const names = new Set(declared.map(({ id }) => id));
+  const found = providerRows.flatMap(({ id, keyVariable, baseUrl, baseUrlVariable, probed }) => {
+    if (names.has(id)) return [];
+    if (probed === true) return [{ id, address: baseUrl, origin: 'if it answers' }];
+    if (keyVariable === undefined || (env[keyVariable] ?? '') === '') return [];
+    const address = (baseUrlVariable === undefined ? undefined : env[baseUrlVariable]) ?? baseUrl;
+    return [{ id, address, origin: `env ${keyVariable}` }];
+  });
+  return [
+    { id: 'local', address: 'embedded', origin: 'ships with the gateway' },
+    ...declared,
+    ...found,
+  ];
+}

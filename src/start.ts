@@ -1,0 +1,340 @@
+/**
+ * The composition root: settings → store → keys → providers → gateway → servers. The one place that
+ * knows everybody; every part gets what it needs handed in.
+ */
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import { join } from 'node:path';
+import { openAccess, type Access } from './start-access.ts';
+import type { Flags } from './config/flags.ts';
+import type { KnownProvider, KnownProviders } from './config/known-provider.ts';
+import { loadSettings } from './config/load.ts';
+import type { Settings } from './config/settings.ts';
+import { watchConfig } from './config/watch.ts';
+import type { Provider } from './core/provider.ts';
+import { anthropicMessagesClient } from './dialects/anthropic-messages/client.ts';
+import { openaiChatClient } from './dialects/openai-chat/client.ts';
+import { openaiChatUpstream } from './dialects/openai-chat/upstream.ts';
+import type { Gateway } from './gateway/call.ts';
+import { Sweeper } from './gateway/sweeper.ts';
+import { TokenEstimator } from './gateway/token-estimator.ts';
+import { systemClock } from './observe/clock.ts';
+import { LineLog } from './observe/log.ts';
+import { newId } from './observe/random.ts';
+import { providerRows } from './providers/compatible.ts';
+import {
+  createLocalEngine,
+  localProvider,
+  tinyModel,
+  type LocalEngine,
+} from './providers/local.ts';
+import { ModelLists } from './providers/model-list.ts';
+import { Registry } from './providers/registry.ts';
+import type { AdminModel, ReloadOutcome } from './server/admin.ts';
+import { callLogFields, callRow } from './server/call-record.ts';
+import { DataPlane } from './server/data-plane.ts';
+import { createDataServer, listen } from './server/listen.ts';
+import type { CallRow } from './store/store.ts';
+import { HttpClient } from './wire/http-client.ts';
+import { version } from './version.ts';
+
+export interface StartOptions {
+  readonly flags?: Flags;
+  /** Replaces the process environment. */
+  readonly env?: Environment;
+  readonly cwd?: string;
+}
+
+export type Environment = { readonly [name: string]: string | undefined };
+
+export interface RunningGateway {
+  /** Of the data plane, without `/v1`. */
+  readonly url: string;
+  readonly adminUrl: string;
+  readonly settings: Settings;
+  /** Ids of the providers that are there, the embedded engine included. */
+  readonly providers: readonly string[];
+  /** The key and the admin token, when this start made them; never shown again. */
+  readonly newKey?: string;
+  readonly newAdminToken?: string;
+  /** Reads the settings again and applies them as a whole, or says why not and keeps the old. */
+  reload(): Promise<ReloadOutcome>;
+  /** Refuses new work, waits for running calls (G14), settles, flushes, closes. */
+  stop(): Promise<void>;
+  /** Ends running calls at once; `stop` then has nothing to wait for. */
+  cut(): void;
+}
+
+/** Providers that the config may name without declaring them. */
+export const knownProviders: KnownProviders = new Map<string, KnownProvider>([
+  ['local', { embedded: true }],
+  ...providerRows.map((row): [string, KnownProvider] => [row.id, row]),
+]);
+
+/** How long running calls may go on after a stop was asked for (G14). */
+const drainMs = 120_000;
+
+/** Starts everything; throws ConfigError, StoreError or the system's error of listening. */
+export async function start(options: StartOptions): Promise<RunningGateway> {
+  const env = options.env ?? process.env;
+  const load = (): Promise<Settings> =>
+    loadSettings({
+      flags: options.flags ?? {},
+      env,
+      cwd: options.cwd ?? process.cwd(),
+      knownProviders,
+    });
+  const settings = await load();
+  const log = new LineLog({ fd: 2, level: settings.logLevel, clock: systemClock });
+  for (const warning of settings.warnings) log.warn('config', { warning });
+  const access = await openAccess({ settings, env, log });
+  const running = new Runtime({ settings, load, env, log, access });
+  try {
+    await running.listen();
+  } catch (error) {
+    await running.stop();
+    throw error;
+  }
+  return running;
+}
+
+/** What could be called, for `models` while no gateway runs on the data directory. */
+export async function modelsWithoutGateway(
+  settings: Settings,
+  env: Environment,
+): Promise<readonly AdminModel[]> {
+  const client = new HttpClient();
+  const log = new LineLog({ fd: 2, level: 'silent', clock: systemClock });
+  const engine = createLocalEngine({ modelPath: tinyModel.path, log, clock: systemClock });
+  const provider = localProvider(engine, openaiChatUpstream);
+  const { connectMs } = settings.timeouts;
+  const registry = new Registry({
+    declared: settings.providers,
+    routes: settings.routes,
+    timeouts: settings.timeouts,
+    env,
+    lists: new ModelLists({ client, clock: systemClock, log, connectMs }),
+    local: { provider, models: [tinyModel.name] },
+  });
+  const listings = await registry.list();
+  await client.close();
+  await engine.stop();
+  return listings.map(({ id, targets }) => ({
+    id,
+    targets: targets.map((target) => ({ target, health: 'unknown' })),
+  }));
+}
+
+interface RuntimeOptions {
+  readonly settings: Settings;
+  readonly load: () => Promise<Settings>;
+  readonly env: Environment;
+  readonly log: LineLog;
+  readonly access: Access;
+}
+
+class Runtime implements RunningGateway {
+  url = '';
+  adminUrl = '';
+  readonly newKey?: string;
+  readonly newAdminToken?: string;
+  readonly #options: RuntimeOptions;
+  readonly #client = new HttpClient();
+  readonly #sweeper = new Sweeper(systemClock);
+  readonly #engine: LocalEngine;
+  readonly #local: { readonly provider: Provider; readonly models: readonly string[] };
+  readonly #lists: ModelLists;
+  readonly #data: Server;
+  readonly #admin: Server;
+  #settings: Settings;
+  #registry: Registry;
+  #watch: { close(): void } | undefined;
+  #draining = false;
+  #stopped: Promise<void> | undefined;
+
+  constructor(options: RuntimeOptions) {
+    const { settings, log, access } = options;
+    this.#options = options;
+    this.#settings = settings;
+    if (access.newKey !== undefined) this.newKey = access.newKey;
+    if (access.newAdminToken !== undefined) this.newAdminToken = access.newAdminToken;
+    const clock = systemClock;
+    this.#engine = createLocalEngine({
+      modelPath: tinyModel.path,
+      sha256: tinyModel.sha256,
+      cacheDir: join(settings.dataDir, 'cache'),
+      log,
+      clock,
+    });
+    this.#local = {
+      provider: localProvider(this.#engine, openaiChatUpstream),
+      models: [tinyModel.name],
+    };
+    this.#lists = new ModelLists({
+      client: this.#client,
+      clock,
+      log,
+      connectMs: settings.timeouts.connectMs,
+    });
+    this.#registry = this.#buildRegistry(settings);
+    const plane = this.#dataPlane();
+    this.#data = createDataServer((request, response) => void plane.handle(request, response));
+    this.#admin = access.adminServer({
+      models: () => this.#models(),
+      status: () => this.#status(),
+      reload: () => this.reload(),
+    });
+  }
+
+  get settings(): Settings {
+    return this.#settings;
+  }
+
+  get providers(): readonly string[] {
+    return this.#registry.providerIds();
+  }
+
+  async listen(): Promise<void> {
+    const { listen: data, adminListen, configFile } = this.#settings;
+    this.url = await listen(this.#data, data);
+    this.adminUrl = await listen(this.#admin, adminListen);
+    this.#options.access.announce(this.adminUrl);
+    if (configFile !== undefined) this.#watch = watchConfig(configFile, () => void this.reload());
+    // The engine costs a second of CPU: it starts ahead only where nothing else would answer.
+    if (this.providers.length === 1) this.#engine.prewarm();
+    void this.#registry.probe();
+  }
+
+  async #apply(): Promise<void> {
+    const settings = await this.#options.load();
+    this.#registry = this.#buildRegistry(settings);
+    this.#settings = settings;
+    this.#options.log.setLevel(settings.logLevel);
+    this.#options.log.info('config applied', { providers: this.providers.join(',') });
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  cut(): void {
+    this.#sweeper.shutDown();
+    this.#data.closeAllConnections();
+  }
+
+  async #stop(): Promise<void> {
+    this.#draining = true;
+    this.#watch?.close();
+    await this.#drain();
+    await close(this.#admin);
+    await this.#engine.stop();
+    await this.#client.close();
+    await this.#options.access.close();
+    this.#options.log.flush();
+  }
+
+  /** No new connections; running calls finish, up to a limit. */
+  async #drain(): Promise<void> {
+    const closed = close(this.#data);
+    const deadline = systemClock.now() + drainMs;
+    const timer = setInterval(() => {
+      this.#data.closeIdleConnections();
+      if (systemClock.now() > deadline) this.cut();
+    }, 100);
+    await closed;
+    clearInterval(timer);
+  }
+
+  async reload(): Promise<ReloadOutcome> {
+    try {
+      await this.#apply();
+      return { applied: true, problems: [] };
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      this.#options.log.error('config not applied, the old one stays', { why });
+      return { applied: false, problems: why.split('\n') };
+    }
+  }
+
+  async #models(): Promise<readonly AdminModel[]> {
+    const listings = await this.#registry.list();
+    const engine = this.#engine.status();
+    const localHealth = engine.phase === 'failed' ? `failed: ${engine.reason ?? ''}` : engine.phase;
+    return listings.map(({ id, targets }) => ({
+      id,
+      targets: targets.map((target) => ({
+        target,
+        health: target.startsWith('local/') ? localHealth : 'unknown',
+      })),
+    }));
+  }
+
+  #buildRegistry(settings: Settings): Registry {
+    return new Registry({
+      declared: settings.providers,
+      routes: settings.routes,
+      timeouts: settings.timeouts,
+      env: this.#options.env,
+      lists: this.#lists,
+      local: this.#local,
+    });
+  }
+
+  #dataPlane(): DataPlane {
+    const { access, log } = this.#options;
+    const record = (row: CallRow): void => {
+      access.ledger.record(row);
+      log.info('call', callLogFields(row));
+    };
+    const gateway: Gateway = {
+      client: this.#client,
+      clock: systemClock,
+      log,
+      newId,
+      random: Math.random,
+      estimator: new TokenEstimator(),
+      sweeper: this.#sweeper,
+      settle: (call, receipt) => record(callRow(call, receipt)),
+    };
+    return new DataPlane({
+      gateway,
+      dialects: { chat: openaiChatClient, messages: anthropicMessagesClient },
+      authenticate: (authorization, apiKey) => access.keys.authenticate(authorization, apiKey),
+      registry: () => this.#registry,
+      bodyLimitBytes: () => this.#settings.limits.bodyBytes,
+      notReady: () => this.#notReady(),
+      record,
+      version,
+    });
+  }
+
+  #notReady(): string | undefined {
+    if (this.#draining) return 'draining';
+    return this.#options.access.ledger.healthy() ? undefined : 'the store does not answer';
+  }
+
+  #status(): { readonly [name: string]: string | number | boolean | null } {
+    const engine = this.#engine.status();
+    return {
+      version,
+      url: this.url,
+      ready: this.#notReady() === undefined,
+      live_calls: this.#sweeper.size,
+      providers: this.providers.join(','),
+      engine: engine.phase,
+      engine_reason: engine.reason ?? null,
+      config: this.#settings.configFile ?? null,
+      data_dir: this.#settings.dataDir,
+    };
+  }
+}
+
+/** Stops listening and waits until the last connection is gone; a server that never listened is fine. */
+async function close(server: Server): Promise<void> {
+  if (!server.listening) return;
+  const closed = once(server, 'close');
+  server.close();
+  server.closeIdleConnections();
+  await closed;
+}
