@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { call, chunk, collectChunks, errorOf, readChunks, role, types } from './answer-context.ts';
+
+function calls(deltas: readonly object[], reason = 'tool_calls') {
+  const chunks = deltas.map((delta) => chunk({ tool_calls: [delta] }));
+  const { parts, finish: seen } = collectChunks([role, ...chunks, chunk({}, reason), '[DONE]']);
+  return {
+    finish: seen.kind,
+    calls: parts.flatMap((part) =>
+      part.type === 'tool-call' ? [[part.id, part.name, part.argumentsJson]] : [],
+    ),
+  };
+}
+
+describe('tool calls', () => {
+  test('B1 interleaved fragments end up in their own calls', () => {
+    assert.deepEqual(
+      calls([
+        call(0, 'a', 'f', ''),
+        call(1, 'b', 'g', ''),
+        call(0, undefined, undefined, '{"x":'),
+        call(1, undefined, undefined, '{"y":'),
+        call(0, undefined, undefined, '1}'),
+        call(1, undefined, undefined, '2}'),
+      ]),
+      {
+        finish: 'tool-calls',
+        calls: [
+          ['a', 'f', '{"x":1}'],
+          ['b', 'g', '{"y":2}'],
+        ],
+      },
+    );
+  });
+
+  test('B1 a complete call is ended when the next begins', () => {
+    const events = readChunks([
+      role,
+      chunk({ tool_calls: [call(0, 'a', 'f', '{}')] }),
+      chunk({ tool_calls: [call(1, 'b', 'g', '')] }),
+      chunk({ tool_calls: [call(1, undefined, undefined, '{}')] }),
+      chunk({}, 'tool_calls'),
+      '[DONE]',
+    ]);
+    assert.deepEqual(types(events), [
+      'start',
+      'part-start',
+      'part-delta',
+      'part-end',
+      'part-start',
+      'part-delta',
+      'part-end',
+      'finish',
+    ]);
+  });
+
+  test('B10 index 0 for all, different ids, arguments as objects', () => {
+    assert.deepEqual(calls([call(0, 'a', 'f', { x: 1 }), call(0, 'b', 'f', { x: 2 })], 'stop'), {
+      finish: 'tool-calls',
+      calls: [
+        ['a', 'f', '{"x":1}'],
+        ['b', 'f', '{"x":2}'],
+      ],
+    });
+  });
+
+  test('B6 an id that is repeated on every delta is not joined', () => {
+    assert.deepEqual(
+      calls([call(0, 'a', 'f', ''), call(0, 'a', 'f', '{"x":'), call(0, 'a', 'f', '1}')]).calls,
+      [['a', 'f', '{"x":1}']],
+    );
+  });
+
+  test('B6 calls without ids get their own, the same each time', () => {
+    const deltas = [call(0, undefined, 'f', '{}'), call(1, undefined, 'f', '{}')];
+    const first = calls(deltas).calls;
+    assert.equal(first.length, 2);
+    assert.notEqual(first[0]?.[0], first[1]?.[0]);
+    assert.match(String(first[0]?.[0]), /^call_[0-9a-f]{24}$/);
+    assert.deepEqual(calls(deltas).calls, first);
+  });
+
+  test('B10 whole calls with index 0 and no ids are two calls', () => {
+    assert.deepEqual(
+      calls([call(0, undefined, 'f', '{"x":1}'), call(0, undefined, 'f', '{"x":2}')]).calls.map(
+        ([, name, args]) => [name, args],
+      ),
+      [
+        ['f', '{"x":1}'],
+        ['f', '{"x":2}'],
+      ],
+    );
+  });
+
+  test('several whole calls in one delta, without any index', () => {
+    const { parts } = collectChunks([
+      role,
+      chunk({ tool_calls: [call(undefined, 'a', 'f', '{}'), call(undefined, 'b', 'g', '{}')] }),
+      chunk({}, 'tool_calls'),
+    ]);
+    assert.deepEqual(
+      parts.map((part) => part.type === 'tool-call' && part.id),
+      ['a', 'b'],
+    );
+  });
+
+  test('F59 an id that comes late, and an index gap', () => {
+    const late = [
+      call(3, undefined, 'f'),
+      call(3, 'late', undefined, ''),
+      call(3, undefined, undefined, '{}'),
+    ];
+    assert.deepEqual(calls(late).calls, [['late', 'f', '{}']]);
+  });
+
+  test('F59 broken arguments are passed on as they are', () => {
+    assert.deepEqual(calls([call(0, 'a', 'f', '{"x": tru')]).calls, [['a', 'f', '{"x": tru']]);
+  });
+
+  test('a call that never gets a name is dropped; alone it is no answer', () => {
+    assert.deepEqual(calls([call(0, 'a', 'f', '{}'), call(1, 'b', undefined, '{}')]).calls, [
+      ['a', 'f', '{}'],
+    ]);
+    const events = readChunks([
+      role,
+      chunk({ tool_calls: [call(0, 'a')] }),
+      chunk({}, 'tool_calls'),
+      '[DONE]',
+    ]);
+    assert.equal(errorOf(events).code, 'upstream_invalid');
+  });
+
+  test('deprecated function_call deltas', () => {
+    const { parts, finish: seen } = collectChunks([
+      role,
+      chunk({ function_call: { name: 'f', arguments: '' } }),
+      chunk({ function_call: { arguments: '{}' } }),
+      chunk({}, 'function_call'),
+    ]);
+    assert.equal(seen.kind, 'tool-calls');
+    assert.equal(parts[0]?.type === 'tool-call' && parts[0].argumentsJson, '{}');
+  });
+
+  test('custom calls: free text arrives as {"input"}', () => {
+    const custom = (more: object) => chunk({ tool_calls: [{ index: 0, ...more }] });
+    const { parts } = collectChunks([
+      role,
+      custom({ id: 'a', type: 'custom', custom: { name: 'c', input: '' } }),
+      custom({ custom: { input: 'say "hi"\n' } }),
+      custom({ custom: { input: 'bye' } }),
+      chunk({}, 'tool_calls'),
+    ]);
+    assert.equal(
+      parts[0]?.type === 'tool-call' && parts[0].argumentsJson,
+      JSON.stringify({ input: 'say "hi"\nbye' }),
+    );
+  });
+
+  test('D5 the thought signature of a call is kept', () => {
+    const extra_content = { google: { thought_signature: 'abc' } };
+    const { parts } = collectChunks([
+      role,
+      chunk({ tool_calls: [{ ...call(0, 'a', 'f', '{}'), extra_content }] }),
+      chunk({}, 'stop'),
+    ]);
+    assert.deepEqual(parts[0]?.extras, { 'openai-chat': { extra_content } });
+  });
+});
