@@ -2,6 +2,8 @@
 import type { ServerResponse } from 'node:http';
 import type { ClientObserver, ClientSink } from '../gateway/client-sink.ts';
 
+const smallBody = 16 * 1024;
+
 export class ResponseSink implements ClientSink {
   readonly #response: ServerResponse;
   #ended = false;
@@ -27,6 +29,9 @@ export class ResponseSink implements ClientSink {
     if (this.#ended) return;
     this.#ended = true;
     if (bytes === undefined || bytes.length === 0) this.#response.end();
+    else if (typeof bytes === 'string') this.#response.end(bytes);
+    // Head and body of a small answer leave in one write when both are strings; latin-1 keeps bytes.
+    else if (bytes.length <= smallBody) this.#response.end(bytes.toString('latin1'), 'latin1');
     else this.#response.end(bytes);
   }
 

@@ -19,7 +19,15 @@ const colon = 0x3a;
  * @returns undefined when the frame has no such member at the top level, or is no valid JSON.
  */
 export function findMember(bytes: Buffer, key: Buffer): MemberSpan | undefined {
-  const object = bytes.indexOf(0x7b, Math.max(0, bytes.indexOf(dataField)));
+  return memberOf(bytes, key, bytes.indexOf(0x7b, Math.max(0, bytes.indexOf(dataField))));
+}
+
+/** The same for bytes that are one JSON document. */
+export function findDocumentMember(bytes: Buffer, key: Buffer): MemberSpan | undefined {
+  return memberOf(bytes, key, bytes.indexOf(0x7b));
+}
+
+function memberOf(bytes: Buffer, key: Buffer, object: number): MemberSpan | undefined {
   if (object === -1) return undefined;
   for (let at = bytes.indexOf(key, object); at !== -1; at = bytes.indexOf(key, at + 1)) {
     const valueStart = valueOffset(bytes, at + key.length);

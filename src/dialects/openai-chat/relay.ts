@@ -6,7 +6,7 @@ import type { JsonObject } from '../../core/conversation.ts';
 import type { AnswerContext, AnswerRelay, Ask, Frame } from '../../core/dialect.ts';
 import type { GenerationEvent } from '../../core/generation.ts';
 import { isObject, parseBody, spliceMembers, type JsonSource } from '../../core/json.ts';
-import { findMember } from './frame-member.ts';
+import { findDocumentMember, findMember } from './frame-member.ts';
 import { ownedKeys } from './head.ts';
 import { ModelSplice } from './model-splice.ts';
 import { cutMember } from './cut-member.ts';
@@ -17,6 +17,7 @@ const noKeys: ReadonlySet<string> = new Set();
 const emptyChoices = /"choices"\s*:\s*\[\s*\]/;
 const anyChoices = /"choices"\s*:\s*\[/;
 const usageKey = Buffer.from('"usage"');
+const modelKey = Buffer.from('"model"');
 
 /** The client's bytes, asking for this target's model and, in streams, always for usage. */
 export function relayRequest(source: JsonSource, ask: Ask): Buffer {
@@ -66,7 +67,18 @@ export class ChatAnswerRelay implements AnswerRelay {
 
   document(bytes: Buffer, body: JsonObject): Buffer {
     const { model } = this.#context;
-    if (typeof body['model'] !== 'string' || body['model'] === model) return bytes;
+    const named = body['model'];
+    if (typeof named !== 'string' || named === model) return bytes;
+    const span = findDocumentMember(bytes, modelKey);
+    const value = span === undefined ? '' : bytes.toString('utf8', span.valueStart, span.end);
+    if (span !== undefined && value === JSON.stringify(named)) {
+      return Buffer.concat([
+        bytes.subarray(0, span.valueStart),
+        Buffer.from(JSON.stringify(model)),
+        bytes.subarray(span.end),
+      ]);
+    }
+    // Written in an unusual way: a full scan finds it.
     try {
       return spliceMembers(parseBody(bytes, noKeys), { model: JSON.stringify(model) });
     } catch {
