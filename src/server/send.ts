@@ -7,6 +7,7 @@ const smallBody = 16 * 1024;
 export class ResponseSink implements ClientSink {
   readonly #response: ServerResponse;
   #ended = false;
+  #chunked = false;
   #observer: ClientObserver | undefined;
 
   constructor(response: ServerResponse) {
@@ -14,13 +15,20 @@ export class ResponseSink implements ClientSink {
   }
 
   start(status: number, headers: readonly string[]): void {
-    if (this.#response.headersSent || this.#response.destroyed) return;
-    this.#response.writeHead(status, [...headers]);
+    const response = this.#response;
+    if (response.headersSent || response.destroyed) return;
+    response.writeHead(status, [...headers]);
+    if (response.chunkedEncoding) {
+      // From here on the chunks are framed below, in one buffer and one write each; Node would send
+      // length, line end, bytes and line end as four pieces of a vectored write.
+      response.chunkedEncoding = false;
+      this.#chunked = true;
+    }
   }
 
   write(bytes: Buffer | string): boolean {
     if (this.#ended || this.#response.destroyed) return true;
-    const ready = this.#response.write(bytes);
+    const ready = this.#response.write(this.#chunked ? chunk(bytes, noBytes) : bytes);
     if (!ready) this.#response.once('drain', () => this.#observer?.drained());
     return ready;
   }
@@ -28,7 +36,8 @@ export class ResponseSink implements ClientSink {
   end(bytes?: Buffer | string): void {
     if (this.#ended) return;
     this.#ended = true;
-    if (bytes === undefined || bytes.length === 0) this.#response.end();
+    if (this.#chunked) this.#response.end(chunk(bytes ?? noBytes, lastChunk));
+    else if (bytes === undefined || bytes.length === 0) this.#response.end();
     else if (typeof bytes === 'string') this.#response.end(bytes);
     // Head and body of a small answer leave in one write when both are strings; latin-1 keeps bytes.
     else if (bytes.length <= smallBody) this.#response.end(bytes.toString('latin1'), 'latin1');
@@ -48,6 +57,31 @@ export class ResponseSink implements ClientSink {
     });
     this.#response.on('error', ignore);
   }
+}
+
+const noBytes = Buffer.alloc(0);
+const lastChunk = Buffer.from('0\r\n\r\n');
+const carriageReturn = 0x0d;
+const lineFeed = 0x0a;
+
+/** One chunk of the chunked transfer coding (RFC 9112 §7.1) and what follows it. */
+function chunk(bytes: Buffer | string, behind: Buffer): Buffer {
+  const length = typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length;
+  // A chunk without bytes would be the last one.
+  if (length === 0) return behind;
+  const size = length.toString(16);
+  const start = size.length + 2;
+  const end = start + length;
+  const framed = Buffer.allocUnsafe(end + 2 + behind.length);
+  framed.write(size, 'latin1');
+  framed[start - 2] = carriageReturn;
+  framed[start - 1] = lineFeed;
+  if (typeof bytes === 'string') framed.write(bytes, start);
+  else bytes.copy(framed, start);
+  framed[end] = carriageReturn;
+  framed[end + 1] = lineFeed;
+  behind.copy(framed, end + 2);
+  return framed;
 }
 
 /** A broken socket is seen by its close. */
