@@ -1,0 +1,97 @@
+/** What documents and streams of this dialect share when an answer is written. */
+import type {
+  JsonObject,
+  OpaquePart,
+  ReasoningPart,
+  ToolCallPart,
+} from '../../core/conversation.ts';
+import type { AnswerContext } from '../../core/dialect.ts';
+import { originalToolName } from '../tool-ids.ts';
+import { AnswerCallIds } from './call-ids.ts';
+import { foreignDialect, seal, sealReasoning } from './signature.ts';
+
+/** A call, and the block before it that keeps what only the upstream knows of it (D5). */
+export interface WrittenCall {
+  readonly companion: JsonObject | undefined;
+  readonly block: JsonObject;
+}
+
+/** Writes the blocks of one answer; state is the ids that were given out. */
+export class AnswerBlocks {
+  readonly #context: AnswerContext;
+  readonly #ids: AnswerCallIds;
+
+  constructor(context: AnswerContext) {
+    this.#context = context;
+    this.#ids = new AnswerCallIds(context);
+  }
+
+  /** `msg_` and the upstream's id, or a new one. */
+  messageId(upstreamId: string): string {
+    if (upstreamId.startsWith('msg_')) return upstreamId;
+    const legal = upstreamId.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 200);
+    return legal === '' ? this.#context.newId('msg_') : `msg_${legal}`;
+  }
+
+  /** A call with an empty input; the arguments follow. */
+  toolUse(part: ToolCallPart): WrittenCall {
+    const tools = this.#context.conversation?.tools;
+    const callId = this.#ids.show(part.id);
+    const extras = this.#foreign ? part.extras?.[foreignDialect] : undefined;
+    return {
+      companion:
+        extras === undefined
+          ? undefined
+          : { type: 'redacted_thinking', data: seal({ extras, callId }) },
+      block: {
+        type: 'tool_use',
+        id: callId,
+        name: tools === undefined ? part.name : originalToolName(part.name, tools),
+        input: {},
+        caller: part.extras?.['anthropic-messages']?.['caller'] ?? { type: 'direct' },
+      },
+    };
+  }
+
+  /** The client asked not to see the text of reasoning. */
+  get hidesReasoning(): boolean {
+    return this.#context.conversation?.reasoning?.hidden === true;
+  }
+
+  /** Reasoning that nobody but its provider can read. */
+  redacted(part: ReasoningPart): JsonObject {
+    const data = this.#foreign ? sealReasoning(part) : (part.encrypted ?? '');
+    return { type: 'redacted_thinking', data };
+  }
+
+  /** The signature of a thinking block; `''` when its own upstream did not sign it. */
+  signature(part: ReasoningPart): string {
+    return this.#foreign ? sealReasoning(part) : (part.signature ?? '');
+  }
+
+  /** A block of this dialect as it came; undefined, with a note, for one of another. */
+  opaque(part: OpaquePart): JsonObject | undefined {
+    if (part.dialect === 'anthropic-messages') return part.value;
+    this.lost('a block that only its provider knows');
+    return undefined;
+  }
+
+  lost(what: string): void {
+    this.#context.notes.lost(['content'], `${what} has no place in a messages answer`);
+  }
+
+  /** Translated answers come from an upstream of another dialect. */
+  get #foreign(): boolean {
+    return this.#context.conversation !== undefined;
+  }
+}
+
+/** Whether reasoning can only be shown as `redacted_thinking`. */
+export function isRedacted(part: ReasoningPart): boolean {
+  return part.encrypted !== undefined && part.text === '';
+}
+
+/** Reasoning without text, signature or secret says nothing (D2). */
+export function isEmptyReasoning(part: ReasoningPart): boolean {
+  return part.text === '' && part.encrypted === undefined && (part.signature ?? '') === '';
+}

@@ -1,0 +1,27 @@
+/** The half of the messages dialect that faces clients: `POST /v1/messages`. */
+import type { ClientDialect } from '../../core/dialect.ts';
+import { writeError, writeStreamError } from './errors.ts';
+import { ownedKeys, readHead } from './head.ts';
+import { MessagesAnswerRelay } from './relay.ts';
+import { readRequest } from './request-read.ts';
+import { writeResponse } from './response-write.ts';
+import { MessagesStreamWriter } from './stream-write.ts';
+
+const ping = 'event: ping\ndata: {"type": "ping"}\n\n';
+/** Before `message_start` a comment is safer than an event: some readers want the start first. */
+const comment = ': keep-alive\n\n';
+
+export const anthropicMessagesClient: ClientDialect = {
+  id: 'anthropic-messages',
+  paths: ['/v1/messages'],
+  scope: 'messages',
+  ownedKeys,
+  readHead,
+  readRequest,
+  writeResponse,
+  streamWriter: (context) => new MessagesStreamWriter(context),
+  answerRelay: (context) => new MessagesAnswerRelay(context),
+  writeError,
+  writeStreamError,
+  keepAlive: (started) => (started ? ping : comment),
+};

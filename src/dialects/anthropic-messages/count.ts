@@ -1,0 +1,16 @@
+/** Bodies of `POST /v1/messages/count_tokens` (wire/messages.md §10.1). */
+import type { Conversation, JsonObject } from '../../core/conversation.ts';
+import type { Notes } from '../../core/notes.ts';
+import { checkRequest } from './head.ts';
+import { countReading } from './request-reading.ts';
+import { readConversation } from './request-read.ts';
+
+/**
+ * The prompt whose tokens are to be counted. `max_tokens` is not needed, and what a real request
+ * would be refused for is left out and noted (wire/translation.md §11).
+ * @throws GatewayError `invalid_request` for a body that no provider could take.
+ */
+export function readCountRequest(body: JsonObject, notes: Notes): Conversation {
+  checkRequest(body);
+  return readConversation(body, countReading(notes));
+}

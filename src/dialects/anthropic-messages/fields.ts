@@ -1,0 +1,107 @@
+/**
+ * Reads single fields of a request body and says, in the words of this dialect, what is wrong with
+ * them. The path stands at the start of the message when the error is written (reliability.md §0).
+ */
+import type { Json, JsonObject } from '../../core/conversation.ts';
+import { type FieldPath, type GatewayError, invalidRequest } from '../../core/errors.ts';
+import { isObject } from '../../core/json.ts';
+
+/** A JSON object under construction. */
+export type JsonMembers = { [key: string]: Json | undefined };
+
+/** A field of an object, and where that object stands in the body. */
+export interface Field {
+  readonly of: JsonObject;
+  readonly key: string;
+  /** Path of the object; absent = the body itself. */
+  readonly at?: FieldPath;
+}
+
+export function isArray(value: Json | undefined): value is readonly Json[] {
+  return Array.isArray(value);
+}
+
+/** `null` counts as absent wherever the field is optional. */
+export function isPresent(value: Json | undefined): value is Exclude<Json, null> {
+  return value !== undefined && value !== null;
+}
+
+export function required(path: FieldPath): GatewayError {
+  return invalidRequest('Field required', path);
+}
+
+/** @param expected with its article: `a valid string`. */
+export function wrongType(path: FieldPath, expected: string): GatewayError {
+  return invalidRequest(`Input should be ${expected}`, path);
+}
+
+export function pathOf({ key, at = [] }: Field): FieldPath {
+  return [...at, key];
+}
+
+export function readString(field: Field): string | undefined {
+  const value = field.of[field.key];
+  if (!isPresent(value)) return undefined;
+  if (typeof value !== 'string') throw wrongType(pathOf(field), 'a valid string');
+  return value;
+}
+
+export function requireString(field: Field): string {
+  const value = field.of[field.key];
+  if (value === undefined) throw required(pathOf(field));
+  if (typeof value !== 'string') throw wrongType(pathOf(field), 'a valid string');
+  return value;
+}
+
+export function readBoolean(field: Field): boolean | undefined {
+  const value = field.of[field.key];
+  if (!isPresent(value)) return undefined;
+  if (typeof value !== 'boolean') throw wrongType(pathOf(field), 'a valid boolean');
+  return value;
+}
+
+export interface Range {
+  readonly min: number;
+  readonly max?: number;
+}
+
+export function readNumber(field: Field, range: Range): number | undefined {
+  const value = field.of[field.key];
+  if (!isPresent(value)) return undefined;
+  if (typeof value !== 'number') throw wrongType(pathOf(field), 'a valid number');
+  return inRange(value, range, pathOf(field));
+}
+
+export function readInteger(field: Field, range: Range): number | undefined {
+  const value = field.of[field.key];
+  if (!isPresent(value)) return undefined;
+  if (typeof value !== 'number' || !Number.isInteger(value)) {
+    throw wrongType(pathOf(field), 'a valid integer');
+  }
+  return inRange(value, range, pathOf(field));
+}
+
+export function readObject(field: Field): JsonObject | undefined {
+  const value = field.of[field.key];
+  if (!isPresent(value)) return undefined;
+  if (!isObject(value)) throw wrongType(pathOf(field), 'a valid dictionary');
+  return value;
+}
+
+export function readArray(field: Field): readonly Json[] | undefined {
+  const value = field.of[field.key];
+  if (!isPresent(value)) return undefined;
+  if (!isArray(value)) throw wrongType(pathOf(field), 'a valid list');
+  return value;
+}
+
+function inRange(value: number, { min, max }: Range, path: FieldPath): number {
+  if (value < min) throw wrongType(path, `greater than or equal to ${min}`);
+  if (max !== undefined && value > max) throw wrongType(path, `less than or equal to ${max}`);
+  return value;
+}
+
+/** The text, or `''` for anything else; for what was checked before or comes from an upstream. */
+export function textOf(value: Json | undefined): string {
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,54 @@
+/** Checks the messages of a request as strictly as the native service, and no further (B51–B54). */
+import type { Json, JsonObject } from '../../core/conversation.ts';
+import { type FieldPath, GatewayError, invalidRequest } from '../../core/errors.ts';
+import { isObject } from '../../core/json.ts';
+import { isArray, isPresent, required, requireString, wrongType } from './fields.ts';
+import { checkBlock } from './head-blocks.ts';
+import { ToolPairing } from './head-pairing.ts';
+
+const maxMessages = 100_000;
+
+/** @throws GatewayError `invalid_request` or `too_large` with the path of the first fault. */
+export function checkMessages(messages: Json | undefined): void {
+  if (messages === undefined) throw required(['messages']);
+  if (!isArray(messages)) throw wrongType(['messages'], 'a valid list');
+  if (messages.length === 0) {
+    throw invalidRequest('at least one message is required', ['messages']);
+  }
+  if (messages.length > maxMessages) {
+    throw new GatewayError('too_large', `The request has more than ${maxMessages} messages.`, {
+      path: ['messages'],
+    });
+  }
+  const pairing = new ToolPairing();
+  messages.forEach((message, i) => {
+    if (!isObject(message)) throw wrongType(['messages', i], 'a valid dictionary');
+    const content = checkMessage(message, ['messages', i]);
+    pairing.see(message['role'], content, i);
+  });
+  pairing.end();
+}
+
+/** Text blocks only, as in `system`; other types are the upstream's business. */
+export function checkTextBlocks(blocks: readonly Json[], path: FieldPath): void {
+  blocks.forEach((block, j) => {
+    if (!isObject(block)) throw wrongType([...path, j], 'a valid dictionary');
+    const type = requireString({ of: block, key: 'type', at: [...path, j] });
+    if (type === 'text') requireString({ of: block, key: 'text', at: [...path, j] });
+  });
+}
+
+/** A first turn of the assistant is legal, a system turn in mid-conversation too (A1). */
+function checkMessage(message: JsonObject, path: FieldPath): readonly JsonObject[] {
+  const { role, content } = message;
+  if (role === undefined) throw required([...path, 'role']);
+  if (role !== 'user' && role !== 'assistant' && role !== 'system') {
+    throw wrongType([...path, 'role'], "'user', 'assistant' or 'system'");
+  }
+  if (typeof content === 'string') return [];
+  if (!isPresent(content)) throw required([...path, 'content']);
+  if (!isArray(content)) {
+    throw wrongType([...path, 'content'], 'a valid string or a list of content blocks');
+  }
+  return content.map((block, j) => checkBlock(block, { path: [...path, 'content', j], role }));
+}

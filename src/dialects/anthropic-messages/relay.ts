@@ -1,0 +1,183 @@
+/**
+ * Same-dialect calls: the bytes of request and answer travel as they are, apart from the model name
+ * (wire/translation.md principle 6; C4, F52, F53; docs/decisions/0004).
+ */
+import type { Json, JsonObject } from '../../core/conversation.ts';
+import type { AnswerContext, AnswerRelay, Ask, Frame } from '../../core/dialect.ts';
+import type { GenerationEvent } from '../../core/generation.ts';
+import { isObject, spliceMembers, tryParseObject, type JsonSource } from '../../core/json.ts';
+import { eventFrame } from './event-frame.ts';
+import { isArray, textOf } from './fields.ts';
+import { memberSpan } from './member-span.ts';
+import { withEstimate } from './response-write.ts';
+import { isSealed } from './signature.ts';
+import { writeUsage } from './usage.ts';
+
+const messageStop = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
+const modelKey = Buffer.from('"model"');
+const messageKey = Buffer.from('"message"');
+const sealMark = Buffer.from('"gw1.');
+
+/** The client's bytes, asking for this target's model. */
+export function relayRequest(source: JsonSource, ask: Ask): Buffer {
+  const model = source.value['model'] === ask.model ? undefined : JSON.stringify(ask.model);
+  const history = source.bytes.includes(sealMark) ? withoutSealed(source.value) : {};
+  if (model === undefined && history.messages === undefined && source.unambiguous) {
+    return source.bytes;
+  }
+  return spliceMembers(source, { model, ...history });
+}
+
+interface CleanHistory {
+  /** JSON text; undefined when nothing had to go. */
+  readonly messages?: string;
+  readonly thinking?: string;
+}
+
+/**
+ * Reasoning of other upstreams must not reach a messages server, which would refuse it (§5.4). An
+ * open tool turn that is left without thinking is refused too while a budget is set (D3).
+ */
+function withoutSealed({ messages, thinking }: JsonObject): CleanHistory {
+  if (!isArray(messages)) return {};
+  const cleaned = messages.map(cleanMessage);
+  if (cleaned.every((message, i) => message === messages[i])) return {};
+  const kept = JSON.stringify(cleaned.filter((message) => message !== undefined));
+  const open = messages.findLastIndex((each) => isObject(each) && each['role'] === 'assistant');
+  const budget = isObject(thinking) && thinking['type'] === 'enabled';
+  const mustStop = budget && cleaned[open] !== messages[open] && hasCalls(cleaned[open]);
+  return mustStop ? { messages: kept, thinking: '{"type":"disabled"}' } : { messages: kept };
+}
+
+/** The message without sealed reasoning, the same value if it has none, undefined if nothing is left. */
+function cleanMessage(message: Json): Json | undefined {
+  if (!isObject(message) || !isArray(message['content'])) return message;
+  const { content } = message;
+  const kept = content.filter((block) => !isSealedBlock(block));
+  if (kept.length === content.length) return message;
+  return kept.length === 0 ? undefined : { ...message, content: kept };
+}
+
+function hasCalls(message: Json | undefined): boolean {
+  const content = isObject(message) ? message['content'] : undefined;
+  return isArray(content) && content.some((each) => isObject(each) && each['type'] === 'tool_use');
+}
+
+function isSealedBlock(block: Json): boolean {
+  if (!isObject(block)) return false;
+  if (block['type'] === 'thinking') return isSealed(textOf(block['signature']));
+  return block['type'] === 'redacted_thinking' && isSealed(textOf(block['data']));
+}
+
+/** Edits a relayed answer. State of one answer. */
+export class MessagesAnswerRelay implements AnswerRelay {
+  readonly #context: AnswerContext;
+  #started = false;
+  #ended = false;
+
+  constructor(context: AnswerContext) {
+    this.#context = context;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  frame(frame: Frame, events: readonly GenerationEvent[]): Buffer | undefined {
+    if (this.#ended) return undefined;
+    const { data } = frame;
+    if (data === undefined || data === '') {
+      // An event with a name and no data makes the clients parse an empty text.
+      return frame.event === undefined && data === undefined ? frame.bytes : undefined;
+    }
+    if (!this.#started) return this.#first(frame, data, events);
+    for (const event of events) if (event.type === 'finish') this.#ended = true;
+    return withBlankLine(frame.bytes);
+  }
+
+  document(bytes: Buffer, body: JsonObject): Buffer {
+    const { model } = this.#context;
+    if (!isObject(body['usage'])) {
+      const usage = writeUsage(withEstimate(countedOutput(body), this.#context));
+      return Buffer.from(JSON.stringify({ ...body, model, usage }));
+    }
+    if (body['model'] === model) return bytes;
+    return replaceModel(bytes, bytes.indexOf(0x7b), model) ?? restated({ ...body, model });
+  }
+
+  ending(): string {
+    return this.#ended ? '' : messageStop;
+  }
+
+  /** The first frame is `message_start` as a rule: its model, and its usage where it has none. */
+  #first(frame: Frame, data: string, events: readonly GenerationEvent[]): Buffer {
+    const start = tryParseObject(data);
+    const message = start?.['message'];
+    if (start === undefined || !isObject(message)) return withBlankLine(frame.bytes);
+    this.#started = true;
+    const { model } = this.#context;
+    const hasUsage = events.some((event) => event.type === 'usage');
+    if (!hasUsage) {
+      const usage = writeUsage(withEstimate({ outputTokens: 1 }, this.#context));
+      return Buffer.from(
+        eventFrame('message_start', { ...start, message: { ...message, model, usage } }),
+      );
+    }
+    if (message['model'] === model) return withBlankLine(frame.bytes);
+    return (
+      withModel(frame, model) ??
+      Buffer.from(eventFrame('message_start', { ...start, message: { ...message, model } }))
+    );
+  }
+}
+
+/** The frame with another model, in its own bytes; undefined when its data is split over lines. */
+function withModel(frame: Frame, model: string): Buffer | undefined {
+  const { bytes, data } = frame;
+  if (data?.includes('\n') === true) return undefined;
+  const object = bytes.indexOf(0x7b);
+  const message = memberSpan(bytes, object, messageKey);
+  return message === undefined
+    ? undefined
+    : replaceModel(withBlankLine(bytes), message.start, model);
+}
+
+function replaceModel(bytes: Buffer, object: number, model: string): Buffer | undefined {
+  const span = memberSpan(bytes, object, modelKey);
+  if (span === undefined) return undefined;
+  return Buffer.concat([
+    bytes.subarray(0, span.start),
+    Buffer.from(JSON.stringify(model)),
+    bytes.subarray(span.end),
+  ]);
+}
+
+function restated(body: JsonObject): Buffer {
+  return Buffer.from(JSON.stringify(body));
+}
+
+/** An estimate of the output of a document without usage: four characters a token (§11, F55). */
+function countedOutput(body: JsonObject): { readonly outputTokens: number } {
+  const length = JSON.stringify(body['content'] ?? []).length;
+  return { outputTokens: Math.max(1, Math.ceil(length / 4)) };
+}
+
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+
+/** The last frame of a closed stream may lack the blank line that makes clients read it (F51). */
+function withBlankLine(bytes: Buffer): Buffer {
+  const last = bytes.length - 1;
+  if (bytes[last] === lineFeed && bytes[last - 1] === lineFeed) return bytes;
+  let lineEnds = 0;
+  for (let i = last; i >= 0; i--) {
+    const byte = bytes[i];
+    if (byte === lineFeed) {
+      lineEnds += 1;
+      if (bytes[i - 1] === carriageReturn) i -= 1;
+    } else if (byte === carriageReturn) lineEnds += 1;
+    else break;
+  }
+  if (lineEnds >= 2) return bytes;
+  return Buffer.concat([bytes, Buffer.from(lineEnds === 1 ? '\n' : '\n\n')]);
+}

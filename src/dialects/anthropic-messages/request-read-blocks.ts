@@ -1,0 +1,171 @@
+/** Content blocks of a request and the parts that they are (wire/messages.md §4.1). */
+import type { Json, JsonObject, Part, ToolResultPart, Turn } from '../../core/conversation.ts';
+import type { FieldPath } from '../../core/errors.ts';
+import { isObject } from '../../core/json.ts';
+import { readCitations } from './citations.ts';
+import { isArray, textOf } from './fields.ts';
+import { readDocument, readImage } from './request-read-media.ts';
+import { nativeExtras, readMark, without, type Reading } from './request-reading.ts';
+import { readSearchResult, ServerToolText } from './server-tool-text.ts';
+import { foreignDialect, isSealed, unseal } from './signature.ts';
+
+/** Where content stands. */
+export interface ContentPlace {
+  readonly role: Turn['role'];
+  readonly path: FieldPath;
+}
+
+const toolUseKeys: ReadonlySet<string> = new Set([
+  'type',
+  'id',
+  'name',
+  'input',
+  'cache_control',
+  'caller',
+]);
+
+/** Reads the blocks of one request; remembers what earlier blocks say of later ones. */
+export class BlockReader {
+  readonly #reading: Reading;
+  readonly #serverTools = new ServerToolText();
+  /** What a foreign upstream said of its calls, by call id. */
+  readonly #callExtras = new Map<string, JsonObject>();
+
+  constructor(reading: Reading) {
+    this.#reading = reading;
+  }
+
+  readContent(content: Json | undefined, place: ContentPlace): readonly Part[] {
+    if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
+    if (!isArray(content)) return [];
+    return content.flatMap((block, j) =>
+      isObject(block) ? this.#readBlock(block, [...place.path, j]) : [],
+    );
+  }
+
+  #readBlock(block: JsonObject, path: FieldPath): readonly Part[] {
+    const reading = this.#reading;
+    switch (block['type']) {
+      case 'text':
+        return [readText(block)];
+      case 'image':
+        return readImage(block, path, reading);
+      case 'document':
+        return readDocument(block, path, reading);
+      case 'search_result':
+        reading.notes.changed(path, 'a search result is shown as text');
+        return [{ type: 'text', text: readSearchResult(block), ...readMark(block) }];
+      case 'thinking':
+        return this.#readThinking(textOf(block['thinking']), textOf(block['signature']));
+      case 'redacted_thinking':
+        return this.#readRedacted(textOf(block['data']));
+      case 'tool_use':
+        return [this.#readToolUse(block)];
+      case 'tool_result':
+        return [this.#readToolResult(block, path)];
+      case 'tool_reference':
+        reading.notes.changed(path, 'a reference to a tool is shown as text');
+        return [{ type: 'text', text: toolReference(block) }];
+      default:
+        return this.#readServerBlock(block, path);
+    }
+  }
+
+  #readToolResult(block: JsonObject, path: FieldPath): ToolResultPart {
+    const inner = { role: 'user', path: [...path, 'content'] } as const;
+    return {
+      type: 'tool-result',
+      callId: textOf(block['tool_use_id']),
+      parts: this.readContent(block['content'], inner),
+      failed: block['is_error'] === true,
+      ...readMark(block),
+    };
+  }
+
+  /** Blocks that the native service wrote itself, in earlier turns. */
+  #readServerBlock(block: JsonObject, path: FieldPath): readonly Part[] {
+    const { notes } = this.#reading;
+    const type = textOf(block['type']);
+    if (type === 'compaction') {
+      notes.changed(path, 'a compaction is shown as text');
+      const content = textOf(block['content']);
+      return content === '' ? [] : [{ type: 'text', text: content, ...readMark(block) }];
+    }
+    if (type === 'fallback' || type === 'container_upload') {
+      notes.lost(path, `a block of the type "${type}" means nothing to this model`);
+      return [];
+    }
+    if (type.endsWith('_tool_use')) {
+      this.#serverTools.ask(block);
+      return [];
+    }
+    if (type.endsWith('_tool_result')) {
+      notes.changed(path, 'what a server tool found is shown as text');
+      return [{ type: 'text', text: this.#serverTools.result(block), ...readMark(block) }];
+    }
+    this.#reading.refuse([...path, 'type'], 'This model takes no blocks of this type.');
+    return [];
+  }
+
+  #readThinking(text: string, signature: string): readonly Part[] {
+    if (isSealed(signature)) return this.#unsealed(signature, text);
+    if (text === '' && signature === '') return [];
+    return [{ type: 'reasoning', text, ...(signature === '' ? {} : { signature }) }];
+  }
+
+  #readRedacted(data: string): readonly Part[] {
+    return isSealed(data)
+      ? this.#unsealed(data, '')
+      : [{ type: 'reasoning', text: '', encrypted: data }];
+  }
+
+  /**
+   * Reasoning of a foreign upstream goes back as that upstream wrote it. What another kind of
+   * upstream wrote is dropped: its text is not shown to other models (§5.4).
+   */
+  #unsealed(sealed: string, text: string): readonly Part[] {
+    const record = unseal(sealed);
+    if (record === undefined) return [];
+    const { extras, callId, ...proof } = record;
+    if (callId !== undefined) {
+      if (extras !== undefined) this.#callExtras.set(callId, extras);
+      return [];
+    }
+    const foreign = extras === undefined ? {} : { extras: { [foreignDialect]: extras } };
+    return [{ type: 'reasoning', text, ...proof, ...foreign }];
+  }
+
+  #readToolUse(block: JsonObject): Part {
+    const { caller, input } = block;
+    const id = textOf(block['id']);
+    const direct = !isObject(caller) || caller['type'] === 'direct';
+    const native = { ...without(block, toolUseKeys), ...(direct ? {} : { caller }) };
+    const foreign = this.#callExtras.get(id);
+    const extras = {
+      ...nativeExtras(native).extras,
+      ...(foreign === undefined ? {} : { [foreignDialect]: foreign }),
+    };
+    return {
+      type: 'tool-call',
+      id,
+      name: textOf(block['name']),
+      argumentsJson: JSON.stringify(input ?? {}),
+      ...readMark(block),
+      ...(Object.keys(extras).length === 0 ? {} : { extras }),
+    };
+  }
+}
+
+function readText(block: JsonObject): Part {
+  const citations = readCitations(block['citations']);
+  return {
+    type: 'text',
+    text: textOf(block['text']),
+    ...(citations.length === 0 ? {} : { citations }),
+    ...readMark(block),
+  };
+}
+
+function toolReference(block: JsonObject): string {
+  return `The tool "${textOf(block['tool_name'])}" is available.`;
+}

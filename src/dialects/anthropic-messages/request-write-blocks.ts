@@ -1,0 +1,152 @@
+/** Parts of a turn as content blocks (wire/translation.md §3, §5.3, §6). */
+import type { Part, ReasoningPart, TextPart, ToolCallPart } from '../../core/conversation.ts';
+import type { Notes } from '../../core/notes.ts';
+import type { UpstreamTraits } from '../../core/traits.ts';
+import { allowedToolName, ToolIdMap } from '../tool-ids.ts';
+import type { CacheMarks } from './cache-marks.ts';
+import { writeCitation } from './citations.ts';
+import type { JsonMembers } from './fields.ts';
+import { writeMedia } from './request-write-media.ts';
+import { isNative } from './signature.ts';
+import { toolInput } from './tool-input.ts';
+
+/** Longer names are refused by the native service (wire/messages.md §5.1). */
+export const maxToolName = 128;
+
+export interface Writing {
+  readonly traits: UpstreamTraits;
+  readonly notes: Notes;
+  readonly marks: CacheMarks;
+}
+
+/** A result of a call, as a block and with the id of its call. */
+export interface WrittenResult {
+  readonly id: string;
+  readonly block: JsonMembers;
+}
+
+/** Writes the blocks of one request; state is the ids of its calls. */
+export class ContentWriter {
+  readonly #writing: Writing;
+  readonly #ids = new ToolIdMap();
+
+  constructor(writing: Writing) {
+    this.#writing = writing;
+  }
+
+  /** The blocks of an assistant turn; empty text and foreign reasoning leave none. */
+  assistant(parts: readonly Part[]): readonly JsonMembers[] {
+    return parts.flatMap((part) => this.#block(part));
+  }
+
+  /** The blocks of a user turn besides its tool results. */
+  user(parts: readonly Part[]): readonly JsonMembers[] {
+    return parts.flatMap((part) => (part.type === 'tool-result' ? [] : this.#block(part)));
+  }
+
+  /** Instructions are text only. */
+  system(parts: readonly Part[], wrap: (text: string) => string): readonly JsonMembers[] {
+    return parts.flatMap((part) => {
+      if (part.type !== 'text') {
+        this.#writing.notes.lost(['messages'], 'instructions are text only');
+        return [];
+      }
+      return isBlank(part.text) ? [] : [this.#marked(textBlock(wrap(part.text)), part)];
+    });
+  }
+
+  /** The results of a turn, in their order. */
+  results(parts: readonly Part[]): readonly WrittenResult[] {
+    return parts.flatMap((part) => {
+      if (part.type !== 'tool-result') return [];
+      const id = this.#ids.result(part.callId);
+      const block: JsonMembers = { type: 'tool_result', tool_use_id: id };
+      const content = this.#resultContent(part.parts);
+      if (content !== undefined) block['content'] = content;
+      if (part.failed) block['is_error'] = true;
+      return [{ id, block: this.#marked(block, part) }];
+    });
+  }
+
+  #resultContent(parts: readonly Part[]): JsonMembers['content'] {
+    const only = parts.length === 1 ? parts[0] : undefined;
+    if (only?.type === 'text' && only.cacheUntilHere === undefined) return only.text || undefined;
+    const blocks = parts.flatMap((part) => {
+      if (part.type !== 'media') return this.#block(part);
+      const written = writeMedia(part, this.#writing, 'result');
+      return [this.#marked(written, part)];
+    });
+    return blocks.length === 0 ? undefined : blocks;
+  }
+
+  #block(part: Part): readonly JsonMembers[] {
+    const { notes } = this.#writing;
+    switch (part.type) {
+      case 'text':
+        return isBlank(part.text) ? [] : [this.#marked(this.#text(part), part)];
+      case 'refusal':
+        return isBlank(part.text) ? [] : [this.#marked(textBlock(part.text), part)];
+      case 'media':
+        return [this.#marked(writeMedia(part, this.#writing, 'turn'), part)];
+      case 'tool-call':
+        return [this.#marked(this.#call(part), part)];
+      case 'reasoning':
+        return this.#reasoning(part);
+      case 'opaque':
+        if (part.dialect === 'anthropic-messages') return [this.#marked({ ...part.value }, part)];
+        notes.lost(['messages'], 'a part that only its own dialect knows');
+        return [];
+      case 'tool-result':
+        notes.lost(['messages'], 'a tool result can only stand in a user turn');
+        return [];
+      default:
+        return part satisfies never;
+    }
+  }
+
+  #text(part: TextPart): JsonMembers {
+    const block = textBlock(part.text);
+    const citations = part.citations?.map(writeCitation).filter((each) => each !== undefined) ?? [];
+    if (citations.length > 0) block['citations'] = citations;
+    return block;
+  }
+
+  #call(part: ToolCallPart): JsonMembers {
+    const { input, wrapped } = toolInput(part.argumentsJson);
+    if (wrapped) {
+      this.#writing.notes.changed(
+        ['messages'],
+        'tool arguments that are no JSON object were wrapped',
+      );
+    }
+    return {
+      type: 'tool_use',
+      id: this.#ids.call(part.id),
+      name: allowedToolName(part.name, maxToolName),
+      input,
+      ...part.extras?.['anthropic-messages'],
+    };
+  }
+
+  /** Only what a messages server signed or encrypted itself; anything else it would refuse (D1, D2). */
+  #reasoning(part: ReasoningPart): readonly JsonMembers[] {
+    if (!isNative(part) || this.#writing.traits.thinking === 'none') return [];
+    if (part.signature === undefined) {
+      return [{ type: 'redacted_thinking', data: part.encrypted ?? '' }];
+    }
+    return [{ type: 'thinking', thinking: part.text, signature: part.signature }];
+  }
+
+  #marked(block: JsonMembers, part: Part): JsonMembers {
+    return this.#writing.marks.message(block, part);
+  }
+}
+
+function textBlock(text: string): JsonMembers {
+  return { type: 'text', text };
+}
+
+/** The native service refuses text of white space alone (B3). */
+export function isBlank(text: string): boolean {
+  return text.trim() === '';
+}

@@ -1,0 +1,145 @@
+/**
+ * Turns as messages (wire/translation.md §3). Results form one run right behind their calls, in the
+ * order of the calls (B4, B5); nothing stands between them, and instructions given in mid-conversation
+ * stay at their place, since moving them would change the cached prefix (A2, A3).
+ */
+import type { Conversation, Turn } from '../../core/conversation.ts';
+import { invalidRequest } from '../../core/errors.ts';
+import { ContentWriter, isBlank, type Writing } from './request-write-blocks.ts';
+import type { JsonMembers } from './fields.ts';
+
+/** A message under construction. */
+export interface Message {
+  readonly role: 'user' | 'assistant' | 'system';
+  readonly content: JsonMembers[];
+}
+
+/** @throws GatewayError `invalid_request` when nothing is left or calls and results do not match. */
+export function writeTurns(turns: Conversation['turns'], writing: Writing): readonly Message[] {
+  const builder = new MessageBuilder(writing);
+  for (const turn of turns) builder.add(turn);
+  return builder.finish();
+}
+
+class MessageBuilder {
+  readonly #writing: Writing;
+  readonly #content: ContentWriter;
+  readonly #messages: Message[] = [];
+  /** Ids of the calls of the last assistant message, in order. */
+  #calls: readonly string[] = [];
+  readonly #results = new Map<string, JsonMembers>();
+  /** What stands between a call and its result in the history: it goes behind the results. */
+  #delayed: Message[] = [];
+
+  constructor(writing: Writing) {
+    this.#writing = writing;
+    this.#content = new ContentWriter(writing);
+  }
+
+  add(turn: Turn): void {
+    if (turn.name !== undefined) {
+      this.#writing.notes.lost(['messages', 'name'], 'messages have no name of their author');
+    }
+    if (turn.role === 'assistant') this.#assistant(turn);
+    else if (turn.role === 'user') this.#user(turn);
+    else this.#system(turn);
+  }
+
+  finish(): readonly Message[] {
+    this.#endCalls();
+    this.#endWithUser();
+    if (this.#messages.length === 0) {
+      throw invalidRequest('At least one message must have content.', ['messages']);
+    }
+    this.#trimPrefill();
+    return this.#messages;
+  }
+
+  #assistant(turn: Turn): void {
+    const content = this.#content.assistant(turn.parts);
+    // Text that follows a call in a turn of its own still belongs before the results.
+    const calls = content
+      .filter((block) => block['type'] === 'tool_use')
+      .map((block) => String(block['id']));
+    const continues = this.#messages.at(-1)?.role === 'assistant' && this.#delayed.length === 0;
+    if (!continues || this.#results.size > 0) this.#endCalls();
+    this.#append({ role: 'assistant', content: [...content] });
+    this.#calls = continues ? [...this.#calls, ...calls] : calls;
+  }
+
+  #user(turn: Turn): void {
+    for (const { id, block } of this.#content.results(turn.parts)) {
+      if (!this.#calls.includes(id) || this.#results.has(id)) {
+        throw invalidRequest('A tool result does not answer a call before it.', ['messages']);
+      }
+      this.#results.set(id, block);
+    }
+    const rest = this.#content.user(turn.parts);
+    if (rest.length > 0) this.#delayed.push({ role: 'user', content: [...rest] });
+    if (this.#results.size === this.#calls.length) this.#endCalls();
+  }
+
+  #system(turn: Turn): void {
+    const native = this.#writing.traits.systemAnywhere;
+    const wrap = native ? plain : tagged;
+    const content = this.#content.system(turn.parts, wrap);
+    if (content.length === 0) return;
+    this.#delayed.push({ role: native ? 'system' : 'user', content: [...content] });
+    if (this.#results.size === this.#calls.length) this.#endCalls();
+  }
+
+  /** Writes the results of the last calls, and then what had to wait for them. */
+  #endCalls(): void {
+    const results = this.#calls.map((id) => this.#results.get(id));
+    if (results.includes(undefined)) {
+      throw invalidRequest('A tool call has no result in the turn behind it.', ['messages']);
+    }
+    const content = results.filter((block) => block !== undefined);
+    if (content.length > 0) this.#append({ role: 'user', content });
+    this.#calls = [];
+    this.#results.clear();
+    const delayed = this.#delayed;
+    this.#delayed = [];
+    for (const message of delayed) this.#append(message);
+  }
+
+  /** Neighbours of one role are one message. */
+  #append(message: Message): void {
+    const last = this.#messages.at(-1);
+    if (message.content.length === 0) return;
+    if (last?.role === message.role) last.content.push(...message.content);
+    else this.#messages.push(message);
+  }
+
+  /** Instructions alone are no question: the last of them becomes one. */
+  #endWithUser(): void {
+    const last = this.#messages.at(-1);
+    if (last === undefined || this.#messages.some(({ role }) => role !== 'system')) return;
+    this.#messages[this.#messages.length - 1] = { role: 'user', content: last.content };
+    this.#writing.notes.changed(['messages'], 'the last instruction is sent as the user');
+  }
+
+  /** A trailing assistant message is continued; it must not end in white space (§3.4). */
+  #trimPrefill(): void {
+    const last = this.#messages.at(-1);
+    if (last?.role !== 'assistant') return;
+    if (!this.#writing.traits.prefill) {
+      this.#messages.push({ role: 'user', content: [{ type: 'text', text: 'Continue.' }] });
+      this.#writing.notes.changed(['messages'], 'the model is asked to continue its last message');
+      return;
+    }
+    const block = last.content.at(-1);
+    const text = block?.['text'];
+    if (block !== undefined && typeof text === 'string' && !isBlank(text)) {
+      block['text'] = text.trimEnd();
+    }
+  }
+}
+
+function plain(text: string): string {
+  return text;
+}
+
+function tagged(text: string): string {
+  return `<system>${text}</system>`;
+}

@@ -1,0 +1,101 @@
+/** Token counts in both directions (wire/translation.md §7.4, wire/messages.md §6.2; F1–F3, F57). */
+import type { Json, JsonObject } from '../../core/conversation.ts';
+import type { Usage } from '../../core/generation.ts';
+import { isObject } from '../../core/json.ts';
+import type { JsonMembers } from './fields.ts';
+
+/** No model counts beyond this; a larger number is a fault of the upstream. */
+const maxCount = 1e12;
+
+/** What an answer's usage object says; undefined when it says nothing. */
+export function readUsage(raw: Json | undefined): Usage | undefined {
+  if (!isObject(raw)) return undefined;
+  const { fresh, read, write, long, output } = readCounts(raw);
+  const reasoning = isObject(raw['output_tokens_details'])
+    ? count(raw['output_tokens_details']['thinking_tokens'])
+    : undefined;
+  const tier = raw['service_tier'];
+  const known = [fresh, read, write, output].some((value) => value !== undefined);
+  if (!known) return undefined;
+  return {
+    ...(fresh === undefined ? {} : { freshInputTokens: fresh }),
+    ...(read === undefined ? {} : { cacheReadTokens: read }),
+    ...(write === undefined ? {} : { cacheWriteTokens: write }),
+    ...(long === undefined || long === 0 ? {} : { cacheWriteLongTokens: long }),
+    ...(output === undefined ? {} : { outputTokens: output }),
+    ...(reasoning === undefined ? {} : { reasoningTokens: reasoning }),
+    ...(typeof tier === 'string' ? { serviceTier: tier } : {}),
+    raw,
+  };
+}
+
+interface Counts {
+  readonly fresh: number | undefined;
+  readonly read: number | undefined;
+  readonly write: number | undefined;
+  readonly long: number | undefined;
+  readonly output: number | undefined;
+}
+
+function readCounts(raw: JsonObject): Counts {
+  const split = isObject(raw['cache_creation']) ? raw['cache_creation'] : undefined;
+  const short = count(split?.['ephemeral_5m_input_tokens']);
+  const long = count(split?.['ephemeral_1h_input_tokens']);
+  const sum = short === undefined && long === undefined ? undefined : (short ?? 0) + (long ?? 0);
+  return {
+    fresh: count(raw['input_tokens']),
+    read: count(raw['cache_read_input_tokens']),
+    write: count(raw['cache_creation_input_tokens']) ?? sum,
+    long,
+    output: count(raw['output_tokens']),
+  };
+}
+
+/** The usage object of a document or of `message_start`, all members present. */
+export function writeUsage(usage: Usage): JsonObject {
+  return {
+    ...writeTotals(usage),
+    cache_creation: writeCacheCreation(usage),
+    service_tier: writeServiceTier(usage.serviceTier),
+    inference_geo: null,
+  };
+}
+
+/**
+ * The cumulative usage of `message_delta`. A cache count that is unknown is null: this upstream has
+ * no such notion, or did not say.
+ */
+export function writeTotals(usage: Usage): JsonObject {
+  const { reasoningTokens } = usage;
+  const written: JsonMembers = {
+    input_tokens: usage.freshInputTokens ?? 0,
+    cache_creation_input_tokens: usage.cacheWriteTokens ?? null,
+    cache_read_input_tokens: usage.cacheReadTokens ?? null,
+    output_tokens: usage.outputTokens ?? 0,
+    output_tokens_details:
+      reasoningTokens === undefined ? null : { thinking_tokens: reasoningTokens },
+    // Only this dialect's own upstreams count server tools.
+    server_tool_use: isObject(usage.raw?.['server_tool_use']) ? usage.raw['server_tool_use'] : null,
+  };
+  return written;
+}
+
+function writeCacheCreation(usage: Usage): Json {
+  const { cacheWriteTokens, cacheWriteLongTokens: long = 0 } = usage;
+  if (cacheWriteTokens === undefined) return null;
+  return {
+    ephemeral_5m_input_tokens: Math.max(0, cacheWriteTokens - long),
+    ephemeral_1h_input_tokens: long,
+  };
+}
+
+function writeServiceTier(tier: string | undefined): Json {
+  if (tier === undefined) return null;
+  return tier === 'priority' || tier === 'batch' ? tier : 'standard';
+}
+
+/** A believable token count; undefined for what is negative, endless or no number (F57). */
+function count(value: Json | undefined): number | undefined {
+  if (typeof value !== 'number' || !(value >= 0 && value <= maxCount)) return undefined;
+  return Math.floor(value);
+}
