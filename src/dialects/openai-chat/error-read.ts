@@ -152,7 +152,7 @@ function codeByStatus(complaint: Complaint, status: number): ErrorCode {
       return badKeyPhrases.test(message) ? 'upstream_auth' : 'upstream_rejected';
     case 404:
       // Without a word about a model the address is wrong, which is not the client's fault.
-      return /model|not_found/i.test(message + words) ? 'model_not_found' : 'upstream_invalid';
+      return /model|not_?found/i.test(message + words) ? 'model_not_found' : 'upstream_invalid';
     case 429:
       return quotaWords.test(words) || quotaPhrases.test(message)
         ? 'upstream_auth'
@@ -190,7 +190,7 @@ function statusByWords({ words, message }: Complaint): number {
   if (/invalid_request|badrequest|invalid_argument|context_length|content_filter/.test(words)) {
     return 400;
   }
-  if (/model_not_found|not_found/.test(words)) return 404;
+  if (/not_?found/.test(words)) return 404;
   if (authWords.test(words)) return 401;
   if (/overloaded/i.test(message)) return 503;
   return 500;

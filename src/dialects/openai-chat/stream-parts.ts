@@ -63,14 +63,12 @@ export class StreamParts {
     if (typeof refusal === 'string' && refusal !== '') this.#addRefusal(refusal, events);
     const calls = delta['tool_calls'];
     if (isArray(calls) && calls.length > 0) {
-      this.#endText(events);
-      this.#endReasoning(events);
+      this.#endSpoken(events);
       for (const call of calls) if (isObject(call)) this.#calls.read(call, events);
     }
     const legacy = delta['function_call'];
     if (isObject(legacy)) {
-      this.#endText(events);
-      this.#endReasoning(events);
+      this.#endSpoken(events);
       this.#calls.read({ index: 0, function: legacy }, events);
     }
     if (isPresentList(delta['annotations'])) this.#readCitations(delta['annotations'], events);
@@ -122,8 +120,8 @@ export class StreamParts {
 
   #addRefusal(delta: string, events: GenerationEvent[]): void {
     if (this.#refusal === undefined) {
-      this.#endText(events);
-      this.#endReasoning(events);
+      this.#endSpoken(events);
+      this.#calls.closeComplete(events);
       this.#refusal = this.#start({ type: 'refusal', text: '' }, events);
     }
     events.push({ type: 'part-delta', index: this.#refusal, field: 'text', delta });
@@ -141,8 +139,7 @@ export class StreamParts {
   }
 
   #startReasoning(entry: ReasoningEntry, events: GenerationEvent[]): void {
-    this.#endReasoning(events);
-    this.#endText(events);
+    this.#endSpoken(events);
     this.#calls.closeComplete(events);
     const part = this.#start(reasoningPart(entry), events);
     this.#reasoning = {
@@ -177,6 +174,13 @@ export class StreamParts {
     const index = this.#counter.next++;
     events.push({ type: 'part-start', index, part });
     return index;
+  }
+
+  /** Ends whatever of text, refusal and reasoning is open. */
+  #endSpoken(events: GenerationEvent[]): void {
+    this.#endReasoning(events);
+    this.#endText(events);
+    this.#endRefusal(events);
   }
 
   #endText(events: GenerationEvent[]): void {

@@ -1,0 +1,281 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { MediaPart, Part } from '../../../src/core/conversation.ts';
+import { GatewayError } from '../../../src/core/errors.ts';
+import { NoteList } from '../../../src/core/notes.ts';
+import type { UpstreamTraits } from '../../../src/core/traits.ts';
+import {
+  assistant,
+  call,
+  callMessage,
+  image,
+  imagePart,
+  opaque,
+  pdf,
+  result,
+  system,
+  text,
+  user,
+  write,
+} from './turn-builders.ts';
+
+describe('instructions', () => {
+  test('one leading message; parts joined by a blank line', () => {
+    assert.deepEqual(write({ system: [text('one'), text('two')], turns: [user('hi')] }), [
+      { role: 'system', content: 'one\n\ntwo' },
+      { role: 'user', content: 'hi' },
+    ]);
+    const [first] = write(
+      { system: [text('one')], turns: [user('hi')] },
+      { systemRole: 'developer' },
+    );
+    assert.deepEqual(first, { role: 'developer', content: 'one' });
+  });
+
+  test('G1 cache marks keep the parts apart where they are understood', () => {
+    const marked: Part = { type: 'text', text: 'one', cacheUntilHere: {} };
+    const [first] = write(
+      { system: [marked, text('two')], turns: [user('hi')] },
+      { cacheMarks: true },
+    );
+    assert.deepEqual(first?.['content'], [
+      { type: 'text', text: 'one', cache_control: { type: 'ephemeral' } },
+      { type: 'text', text: 'two' },
+    ]);
+  });
+
+  test('A6 the billing header of Claude Code is left out', () => {
+    const header = text('x-anthropic-billing-header: cc_version=2; cch=abcde;');
+    assert.deepEqual(write({ system: [header, text('one')], turns: [user('hi')] })[0], {
+      role: 'system',
+      content: 'one',
+    });
+  });
+
+  test('A1 A2 later instructions stay in place and leave the prefix alone', () => {
+    const before = [user('hi'), assistant('ok'), user('more')];
+    const prefix = write({ turns: before });
+    const grown = write({ turns: [...before, system('reminder')] });
+    assert.deepEqual(grown, [...prefix, { role: 'system', content: 'reminder' }]);
+  });
+
+  test('A3 without such instructions: tagged text in a user turn, behind the tool results', () => {
+    const traits = { systemAnywhere: false };
+    const tagged = '<system>\nreminder\n</system>';
+    assert.deepEqual(
+      write({ turns: [assistant(call('a')), system('reminder'), user(result('a', 'r'))] }, traits),
+      [
+        { role: 'assistant', content: null, tool_calls: [callMessage('a')] },
+        { role: 'tool', tool_call_id: 'a', content: 'r' },
+        { role: 'user', content: tagged },
+      ],
+    );
+    assert.deepEqual(write({ turns: [user('hi'), system('reminder'), user('go')] }, traits), [
+      { role: 'user', content: 'hi' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: tagged },
+          { type: 'text', text: 'go' },
+        ],
+      },
+    ]);
+  });
+
+  test('A3 with such instructions they do not part a call from its result either', () => {
+    const roles = write({
+      turns: [assistant(call('a')), system('x'), user(result('a', 'r'), 'go')],
+    }).map((message) => message['role']);
+    assert.deepEqual(roles, ['assistant', 'tool', 'system', 'user']);
+  });
+});
+
+describe('assistant turns', () => {
+  test('texts are one string, calls follow, arguments are never empty', () => {
+    assert.deepEqual(
+      write({
+        turns: [
+          user('q'),
+          assistant('a', 'b', call('x', ''), call('y', '{"z":1}')),
+          user(result('x'), result('y')),
+        ],
+      })[1],
+      {
+        role: 'assistant',
+        content: 'ab',
+        tool_calls: [callMessage('x'), callMessage('y', '{"z":1}')],
+      },
+    );
+  });
+
+  test('D7 reasoning never becomes text', () => {
+    const thinking: Part = { type: 'reasoning', text: 'secret', signature: 's' };
+    const turns = [
+      user('q'),
+      assistant(thinking, 'a'),
+      user('q2'),
+      assistant(thinking),
+      user('q3'),
+    ];
+    assert.ok(!JSON.stringify(write({ turns })).includes('secret'));
+    assert.deepEqual(write({ turns })[3], { role: 'assistant', content: '' });
+  });
+
+  test('D6 servers that want reasoning back get it on every assistant message', () => {
+    const thinking = (words: string): Part => ({ type: 'reasoning', text: words });
+    const turns = [
+      user('q'),
+      assistant(thinking('a'), thinking('b'), 'x'),
+      user('q'),
+      assistant('y'),
+      user('q'),
+    ];
+    const written = write({ turns }, { reasoningReplay: true });
+    assert.deepEqual(
+      written.filter((message) => message['role'] === 'assistant'),
+      [
+        { role: 'assistant', content: 'x', reasoning_content: 'a\n\nb' },
+        { role: 'assistant', content: 'y', reasoning_content: ' ' },
+      ],
+    );
+  });
+
+  test('an empty turn is left out, a refusal is kept', () => {
+    const turns = [
+      user('q'),
+      assistant(''),
+      user('q2'),
+      assistant({ type: 'refusal', text: 'no' }),
+      user('q3'),
+    ];
+    assert.deepEqual(
+      write({ turns }).map((message) => message['role']),
+      ['user', 'user', 'assistant', 'user'],
+    );
+    assert.deepEqual(write({ turns })[2], { role: 'assistant', content: null, refusal: 'no' });
+  });
+
+  test('§3.5 blocks of server tools are told as text, compaction too', () => {
+    const [, told] = write({
+      turns: [
+        user('q'),
+        assistant(
+          opaque({
+            type: 'server_tool_use',
+            id: 's',
+            name: 'web_search',
+            input: { query: 'cats' },
+          }),
+          opaque({
+            type: 'web_search_tool_result',
+            tool_use_id: 's',
+            content: [{ type: 'web_search_result', title: 'Cats', url: 'https://c.example' }],
+          }),
+          'Found.',
+          opaque({ type: 'compaction', content: 'So far.' }),
+        ),
+        user('q2'),
+      ],
+    });
+    assert.equal(
+      told?.['content'],
+      '[web_search "cats"][1 result: Cats https://c.example]Found.So far.',
+    );
+  });
+
+  test('a last assistant turn is noted where it is not continued', () => {
+    const notes = new NoteList();
+    write({ turns: [user('q'), assistant('The answer is')] }, {}, notes);
+    assert.deepEqual(
+      notes.all.map((note) => note.path),
+      ['messages.1'],
+    );
+    const silent = new NoteList();
+    write({ turns: [user('q'), assistant('The answer is')] }, { prefill: true }, silent);
+    assert.deepEqual(silent.all, []);
+  });
+});
+
+describe('user turns', () => {
+  function refused(part: Part, traits: Partial<UpstreamTraits>): string {
+    try {
+      write({ turns: [user('x', part)] }, traits);
+    } catch (error) {
+      assert.ok(error instanceof GatewayError);
+      return (error.path ?? []).join('.');
+    }
+    return assert.fail('should be refused');
+  }
+
+  const address: MediaPart = { ...image, mediaType: '', source: { url: 'https://a.example/x' } };
+
+  test('text, images and documents', () => {
+    const note: MediaPart = {
+      type: 'media',
+      kind: 'document',
+      mediaType: 'text/plain',
+      source: { text: 'body' },
+      name: 'Notes',
+    };
+    assert.deepEqual(write({ turns: [user('x', image, address, pdf, note)] })[0]?.['content'], [
+      { type: 'text', text: 'x' },
+      imagePart,
+      { type: 'image_url', image_url: { url: 'https://a.example/x' } },
+      {
+        type: 'file',
+        file: { filename: 'document.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' },
+      },
+      { type: 'text', text: 'Notes\n\nbody' },
+    ]);
+  });
+
+  test('REJECT what the upstream cannot be shown, with its place', () => {
+    assert.equal(refused(image, { imageInput: 'none' }), 'messages.0.content.1');
+    assert.equal(refused(address, { imageInput: 'base64' }), 'messages.0.content.1');
+    assert.equal(refused(pdf, { fileInput: false }), 'messages.0.content.1');
+    const remote: MediaPart = { ...pdf, source: { url: 'https://a.example/x.pdf' } };
+    assert.equal(refused(remote, {}), 'messages.0.content.1');
+    const stored = opaque({ type: 'document', source: { type: 'file', file_id: 'f' } });
+    assert.equal(refused(stored, {}), 'messages.0.content.1.source');
+  });
+
+  test('documents made of blocks become their parts', () => {
+    const block = {
+      type: 'document',
+      title: 'T',
+      source: {
+        type: 'content',
+        content: [
+          { type: 'text', text: 'a' },
+          { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } },
+        ],
+      },
+    };
+    assert.deepEqual(write({ turns: [user(opaque(block))] })[0]?.['content'], [
+      { type: 'text', text: 'T' },
+      { type: 'text', text: 'a' },
+      imagePart,
+    ]);
+  });
+
+  test('what has no form is dropped and noted', () => {
+    const notes = new NoteList();
+    const written = write(
+      { turns: [user('x', opaque({ type: 'container_upload', file_id: 'f' }))] },
+      {},
+      notes,
+    );
+    assert.deepEqual(written, [{ role: 'user', content: 'x' }]);
+    assert.deepEqual(
+      notes.all.map((note) => note.path),
+      ['messages.0.content.1'],
+    );
+  });
+
+  test('G2 a grown conversation keeps the bytes of its beginning', () => {
+    const turns = [user('q', image), assistant(call('t:1')), user(result('t:1', 'r', image), 'go')];
+    const first = JSON.stringify(write({ turns }));
+    const grown = JSON.stringify(write({ turns: [...turns, assistant('a'), user('q2')] }));
+    assert.ok(grown.startsWith(first.slice(0, -1)));
+  });
+});
