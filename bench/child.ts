@@ -1,12 +1,28 @@
 /** Processes that the bench starts: pinned to a core, and stopped by their id, whatever happens. */
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 /** Cores: what is measured has the first to itself; whatever makes the load shares the second. */
 export const subjectCore = 0;
 export const loadCore = 1;
 
 const running = new Set<ChildProcess>();
+const scratch = new Set<string>();
+
+/** A new folder for files of one process. */
+export function makeScratch(name: string): string {
+  const folder = mkdtempSync(join(tmpdir(), `bench-${name}-`));
+  scratch.add(folder);
+  return folder;
+}
+
+export function removeScratch(folder: string): void {
+  rmSync(folder, { recursive: true, force: true });
+  scratch.delete(folder);
+}
 
 export interface StartOptions {
   /** Absent: any core. */
@@ -44,6 +60,7 @@ export async function stopProcess(child: ChildProcess, graceMs = 5000): Promise<
 /** For the way out after an error or Ctrl-C. Not SIGKILL: nginx's worker would outlive its master. */
 export function stopAll(): void {
   for (const child of running) child.kill('SIGTERM');
+  for (const folder of scratch) removeScratch(folder);
 }
 
 /** A child of the bench that answers each message with one message. */

@@ -1,17 +1,8 @@
 /** The gateway as it is started for real: keys, ledger on disk, the log as it is by default. */
-import {
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-  openSync,
-  closeSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdtempSync, readFileSync, writeFileSync, openSync, closeSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { startProcess, stopProcess, subjectCore } from './child.ts';
+import { makeScratch, removeScratch, startProcess, stopProcess, subjectCore } from './child.ts';
 import { tryParseObject } from '../src/core/json.ts';
 import type { RunningSubject, Subject } from './subject.ts';
 
@@ -40,7 +31,7 @@ export function findGateway(): Subject | { readonly missing: string } {
  * @throws Error with the end of what it wrote to stderr when it does not come up.
  */
 export async function startGateway(mockPort: number, core?: number): Promise<RunningSubject> {
-  const folder = mkdtempSync(join(tmpdir(), 'bench-gateway-'));
+  const folder = makeScratch('gateway');
   const config = join(folder, 'gateway.yaml');
   const log = join(folder, 'stderr.log');
   writeFileSync(config, configuration(mockPort));
@@ -68,7 +59,7 @@ export async function startGateway(mockPort: number, core?: number): Promise<Run
   closeSync(errors);
   const stop = async (): Promise<void> => {
     await stopProcess(child);
-    rmSync(folder, { recursive: true, force: true });
+    removeScratch(folder);
   };
   const { promise, resolve } = Promise.withResolvers<number | undefined>();
   const timer = setTimeout(resolve, startLimitMs, undefined);

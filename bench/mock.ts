@@ -16,7 +16,7 @@ const goldenRatio = 0.618_033_988_749;
 
 let plan: MockPlan = { kind: 'unary' };
 let opened = 0;
-let ticker: NodeJS.Timeout | undefined;
+let pacing = false;
 const streams = new Set<PacedStream>();
 
 const unaryBytes: Record<Dialect, Buffer> = {
@@ -113,12 +113,34 @@ function answer(socket: Socket, request: Request): void {
   const dueAt = performance.now() + 1 + phase * intervalMs;
   socket.write(bytes.opening);
   streams.add({ socket, bytes, chunks: plan.chunks, intervalMs, dueAt, sent: 0 });
+  if (!pacing) setImmediate(pace);
+  pacing = true;
 }
 
+const sleeper = new Int32Array(new SharedArrayBuffer(4));
+
+/** The longest that new requests wait for the pacer, in ms. */
+const maxSleepMs = 0.3;
+
+/**
+ * Writes what is due, sleeps until the next chunk is, and looks after the sockets. Timers of Node tick
+ * in whole milliseconds, a wait on memory nobody writes to in microseconds.
+ */
 function pace(): void {
-  const now = performance.now();
+  const sleepMs = Math.min(maxSleepMs, writeDue(performance.now()) - performance.now());
+  if (sleepMs > 0) Atomics.wait(sleeper, 0, 0, sleepMs);
+  pacing = streams.size > 0;
+  if (pacing) setImmediate(pace);
+}
+
+/** The time at which the next chunk is due. */
+function writeDue(now: number): number {
+  let nextDue = Number.POSITIVE_INFINITY;
   for (const stream of streams) {
-    if (stream.dueAt > now) continue;
+    if (stream.dueAt > now) {
+      nextDue = Math.min(nextDue, stream.dueAt);
+      continue;
+    }
     if (stream.sent === stream.chunks) {
       streams.delete(stream);
       stream.socket.write(stream.bytes.closing);
@@ -129,7 +151,9 @@ function pace(): void {
     stream.sent += 1;
     // When late, the schedule moves: two chunks in one read would cost half and flatter the result.
     stream.dueAt = Math.max(stream.dueAt + stream.intervalMs, now + stream.intervalMs / 2);
+    nextDue = Math.min(nextDue, stream.dueAt);
   }
+  return nextDue;
 }
 
 function whole(body: string): Buffer {
@@ -162,11 +186,7 @@ function chunked(frame: string): string {
 process.on('message', (message: unknown) => {
   if (!isPlan(message)) return;
   plan = message;
-  clearInterval(ticker);
-  if (plan.kind === 'stream') {
-    streamBytes = framesOf(plan.chunks);
-    ticker = setInterval(pace, 1);
-  }
+  if (plan.kind === 'stream') streamBytes = framesOf(plan.chunks);
   for (const stream of streams) stream.socket.destroy();
   process.send?.({ kind: 'ready' });
 });

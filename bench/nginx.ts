@@ -1,10 +1,9 @@
 /** nginx as the floor: one worker, keep-alive to the upstream, no buffering of answers, no log. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startProcess, stopProcess, subjectCore } from './child.ts';
+import { makeScratch, removeScratch, startProcess, stopProcess, subjectCore } from './child.ts';
 import type { RunningSubject, Subject } from './subject.ts';
 
 const policyFile = '/usr/sbin/policy-rc.d';
@@ -60,7 +59,7 @@ function install(): string | undefined {
 }
 
 async function startNginx(program: string, mockPort: number): Promise<RunningSubject> {
-  const folder = mkdtempSync(join(tmpdir(), 'bench-nginx-'));
+  const folder = makeScratch('nginx');
   const port = await freePort();
   const file = join(folder, 'nginx.conf');
   writeFileSync(file, configuration(folder, port, mockPort));
@@ -70,7 +69,7 @@ async function startNginx(program: string, mockPort: number): Promise<RunningSub
   });
   const stop = async (): Promise<void> => {
     await stopProcess(child);
-    rmSync(folder, { recursive: true, force: true });
+    removeScratch(folder);
   };
   try {
     await untilListening(port);

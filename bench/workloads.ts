@@ -47,8 +47,8 @@ export type Workload = WorkloadBase &
 
 /** Streams at once, and how many chunks each gets a second: chosen to load one core to 50–90 %. */
 export const streamCount = 100;
-export const defaultChunksPerSecond = 150;
-const chunksPerStream = 150;
+export const defaultChunksPerSecond = 200;
+const chunksPerStream = 200;
 
 const chat: Dialect = 'openai-chat';
 const messages: Dialect = 'anthropic-messages';
