@@ -1,5 +1,5 @@
 /** The gateway as it is started for real: keys, ledger on disk, the log as it is by default. */
-import { existsSync, mkdtempSync, readFileSync, writeFileSync, openSync, closeSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync, openSync, closeSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { makeScratch, removeScratch, startProcess, stopProcess, subjectCore } from './child.ts';
