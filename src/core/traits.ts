@@ -34,6 +34,8 @@ export interface UpstreamTraits {
   readonly prefill: boolean;
   /** Reasoning text of earlier turns is wanted back as `reasoning_content`. */
   readonly reasoningReplay: boolean;
+  /** Sealed reasoning of earlier turns is wanted back as `reasoning_details` (OpenRouter). */
+  readonly reasoningDetails?: boolean;
   /** Tool-call ids must be exactly nine letters and digits (Mistral). */
   readonly nineCharacterToolIds?: boolean;
   /** `completion_tokens` leaves reasoning out (xAI). */

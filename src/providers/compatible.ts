@@ -52,7 +52,7 @@ export const providerRows: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://openrouter.ai/api/v1',
     keyVariable: 'OPENROUTER_API_KEY',
-    traits: { topK: true, cacheMarks: true },
+    traits: { topK: true, cacheMarks: true, reasoningDetails: true },
   },
   {
     id: 'groq',
@@ -77,6 +77,7 @@ export const providerRows: readonly ProviderRow[] = [
       seed: false,
       endUserField: undefined,
       prefill: false,
+      nineCharacterToolIds: true,
     },
   },
   {

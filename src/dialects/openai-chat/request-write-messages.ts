@@ -16,8 +16,8 @@ import { allowedToolName, nineCharacterToolId, ToolIdMap } from '../tool-ids.ts'
 import { freeTextInput } from './answered-tools.ts';
 import { writeCacheMark } from './cache-marks.ts';
 import type { JsonMembers } from './fields.ts';
-import { readForeignBlock } from './foreign-blocks.ts';
 import { writeMedia } from './media-write.ts';
+import { writeDetail } from './reasoning-write.ts';
 import { maxToolName } from './request-write-tools.ts';
 import { Attachments, writeToolResult } from './tool-results-write.ts';
 
@@ -153,26 +153,14 @@ export class MessageWriter {
       case 'text':
         return part.text === '' ? [] : [{ type: 'text', text: part.text }];
       case 'media':
-        this.#noteMediaOptions(part, path);
         return [writeMedia(part, this.#traits, path)];
-      case 'opaque': {
+      case 'opaque':
         if (part.dialect === 'openai-chat') return [part.value];
-        const known = readForeignBlock(part.value, path);
-        if (known === undefined) this.#notes.lost(path, 'not known to chat completions');
-        return (known ?? []).flatMap((inner) => this.#userPart(inner, path));
-      }
+        this.#notes.lost(path, 'not known to chat completions');
+        return [];
       default:
         this.#notes.lost(path, `a ${part.type} has no place in a user message`);
         return [];
-    }
-  }
-
-  #noteMediaOptions(part: Part, path: FieldPath): void {
-    const citations = part.extras?.['anthropic-messages']?.['citations'];
-    if (typeof citations === 'object' && citations !== null && 'enabled' in citations) {
-      if (citations['enabled'] === true) {
-        this.#notes.lost([...path, 'citations'], 'the model does not cite documents');
-      }
     }
   }
 
@@ -213,22 +201,11 @@ export class MessageWriter {
       const where = [...path, 'content', j];
       if (part.type === 'text') {
         if (part.text !== '') texts.push(this.#marked({ type: 'text', text: part.text }, part));
-      } else if (part.type === 'opaque') {
-        texts.push(...this.#foreignTexts(part.value, where));
-      } else if (part.type === 'media') {
+      } else if (part.type === 'opaque' || part.type === 'media') {
         this.#notes.lost(where, 'assistant messages are text only');
       }
     });
     return texts;
-  }
-
-  /** Blocks of server tools in earlier turns, as text. */
-  #foreignTexts(value: JsonObject, path: FieldPath): readonly JsonObject[] {
-    const known = readForeignBlock(value, path);
-    if (known === undefined) this.#notes.lost(path, 'not known to chat completions');
-    return (known ?? []).flatMap((part) =>
-      part.type === 'text' ? [{ type: 'text', text: part.text }] : [],
-    );
   }
 
   #writeCall(part: ToolCallPart): JsonObject {
@@ -248,9 +225,14 @@ export class MessageWriter {
 
   /**
    * Earlier reasoning never becomes text that the user seems to have seen (D7). Servers that want it
-   * back want it on every assistant message, and some refuse the empty string there (D6).
+   * back want it on every assistant message, and some refuse the empty string there (D6); others want
+   * what they sealed, as they sent it (D1).
    */
   #replayedReasoning(reasoning: readonly ReasoningPart[]): JsonMembers {
+    if (this.#traits.reasoningDetails === true) {
+      const sealed = reasoning.filter(isSealed);
+      return sealed.length === 0 ? {} : { reasoning_details: sealed.map(writeDetail) };
+    }
     if (!this.#traits.reasoningReplay) return {};
     const text = reasoning
       .map((part) => part.text)
@@ -283,6 +265,14 @@ function instructionContent(texts: readonly JsonObject[]): string | readonly Jso
 /** Blocks of an assistant turn are splits of one text. */
 function assistantContent(texts: readonly JsonObject[]): string | readonly JsonObject[] {
   return texts.some(isMarked) ? texts : texts.map((part) => String(part['text'])).join('');
+}
+
+function isSealed(part: ReasoningPart): boolean {
+  return (
+    part.signature !== undefined ||
+    part.encrypted !== undefined ||
+    part.extras?.['openai-chat'] !== undefined
+  );
 }
 
 function isMarked(part: JsonObject): boolean {

@@ -12,9 +12,6 @@ import { publishedTool } from './native-tools.ts';
 /** Chat completions and nearly all its servers take names of this length. */
 export const maxToolName = 64;
 
-/** Claude Code's stand-in for tools that it has not loaded yet. */
-const placeholder = 'DeferredToolPlaceholder';
-
 export function writeTools(
   conversation: Conversation,
   traits: UpstreamTraits,
@@ -36,21 +33,11 @@ export function writeTools(
 
 /** The tools that the model gets to see, the ones of other dialects in their function form. */
 function offeredTools(conversation: Conversation, notes: Notes): readonly Tool[] {
-  const offered: Tool[] = [];
-  let deferred = false;
-  conversation.tools.forEach((tool, i) => {
-    const isDeferred = tool.extras?.['anthropic-messages']?.['defer_loading'] === true;
-    if (isDeferred && tool.name === placeholder) return;
-    const usable =
-      tool.native === undefined ? tool : usableNative(tool, i, { conversation, notes });
-    if (usable === undefined) return;
-    if (isDeferred && !deferred) {
-      deferred = true;
-      notes.changed(['tools', i, 'defer_loading'], 'the tool is offered from the start');
-    }
-    offered.push(usable);
-  });
-  return offered;
+  return conversation.tools
+    .map((tool, i) =>
+      tool.native === undefined ? tool : usableNative(tool, i, { conversation, notes }),
+    )
+    .filter((tool) => tool !== undefined);
 }
 
 interface ToolSetting {
@@ -70,10 +57,6 @@ function usableNative(
   if (published !== undefined) {
     notes.changed(['tools', i, 'type'], 'offered as an ordinary function tool');
     return { name: tool.name, ...published };
-  }
-  if (type.startsWith('tool_search_tool')) {
-    notes.changed(['tools', i, 'type'], 'all tools are offered, so none need to be searched for');
-    return undefined;
   }
   if (type.startsWith('web_search_') && isOptional(tool, conversation)) {
     notes.lost(['tools', i, 'type'], 'the model has no web search');

@@ -25,6 +25,8 @@ export class ChatStreamReader implements StreamReader {
   /** The choice that finished; later finish reasons are ignored (F60). */
   #finish: JsonObject | undefined;
   #finishSent = false;
+  /** Other choices than the first that have not finished (`n > 1` exists in relay only). */
+  readonly #openChoices = new Set<number>();
   /** `[DONE]`, an error or the close was read: nothing after it counts (F53). */
   #over = false;
 
@@ -37,7 +39,7 @@ export class ChatStreamReader implements StreamReader {
    * then neither ends nor closes must not keep the client waiting.
    */
   get finishPending(): boolean {
-    return this.#finish !== undefined && !this.#over;
+    return this.#finish !== undefined && this.#openChoices.size === 0 && !this.#over;
   }
 
   /** @throws GatewayError `upstream_invalid` for data that is no JSON object (F45). */
@@ -55,7 +57,7 @@ export class ChatStreamReader implements StreamReader {
   end(): readonly GenerationEvent[] {
     if (this.#over) return none;
     this.#over = true;
-    if (this.#finish !== undefined) return this.#finishEvents();
+    if (this.#finish !== undefined && this.#openChoices.size === 0) return this.#finishEvents();
     const error = this.#started
       ? new GatewayError('stream_interrupted', 'The upstream closed the stream before its end.')
       : new GatewayError('upstream_invalid', 'The upstream sent an empty stream.');
@@ -89,6 +91,7 @@ export class ChatStreamReader implements StreamReader {
       const only = this.#plainText(chunk, choice, delta);
       if (only !== undefined) return [only];
     }
+    this.#watchChoices(chunk['choices']);
     const usage = findUsage(chunk, this.#traits);
     if (choice === undefined && usage === undefined) return none;
     const events: GenerationEvent[] = [];
@@ -98,6 +101,16 @@ export class ChatStreamReader implements StreamReader {
     // Reports before the finish are running totals; one with it or behind it is the last.
     if (usage !== undefined && this.finishPending) events.push(...this.#finishEvents());
     return events;
+  }
+
+  #watchChoices(choices: Json | undefined): void {
+    if (!isArray(choices)) return;
+    for (const choice of choices) {
+      const index = isObject(choice) ? choice['index'] : undefined;
+      if (!isObject(choice) || typeof index !== 'number' || index === 0) continue;
+      if (isPresent(choice['finish_reason'])) this.#openChoices.delete(index);
+      else this.#openChoices.add(index);
+    }
   }
 
   #start(chunk: JsonObject, events: GenerationEvent[]): void {
@@ -115,7 +128,8 @@ export class ChatStreamReader implements StreamReader {
   ): GenerationEvent | undefined {
     const { content } = delta;
     if (typeof content !== 'string' || content === '') return undefined;
-    if (isObject(chunk['usage']) || isPresent(choice?.['finish_reason'])) return undefined;
+    if (isObject(chunk['usage']) || chunk['x_groq'] !== undefined) return undefined;
+    if (isPresent(choice?.['finish_reason'])) return undefined;
     if (this.#finish !== undefined) return undefined;
     for (const key in delta) {
       if (key !== 'content' && key !== 'role' && isPresent(delta[key])) return undefined;

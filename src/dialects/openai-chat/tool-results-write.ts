@@ -4,11 +4,9 @@
  */
 import type { JsonObject, MediaPart, Part, ToolResultPart } from '../../core/conversation.ts';
 import type { FieldPath } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
 import type { Notes } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import type { JsonMembers } from './fields.ts';
-import { readForeignBlock } from './foreign-blocks.ts';
 import { documentText, tryWriteMedia } from './media-write.ts';
 
 /** What the tool messages of one group could not hold, with labels. */
@@ -77,13 +75,8 @@ function writePart(part: Part, path: FieldPath, writing: ResultWriting): readonl
       return [textPiece(part.text)];
     case 'media':
       return [writeResultMedia(part, path, writing)];
-    case 'opaque': {
-      const known = isObject(part.value) ? readForeignBlock(part.value, path) : undefined;
-      if (known === undefined) writing.notes.lost(path, 'not known to chat completions');
-      return (known ?? []).flatMap((inner) => writePart(inner, path, writing));
-    }
     default:
-      writing.notes.lost(path, `a ${part.type} has no place in a tool result`);
+      writing.notes.lost(path, 'not known to chat completions');
       return [];
   }
 }

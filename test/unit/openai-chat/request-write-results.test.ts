@@ -2,17 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Part } from '../../../src/core/conversation.ts';
 import { NoteList } from '../../../src/core/notes.ts';
-import {
-  assistant,
-  call,
-  image,
-  imagePart,
-  opaque,
-  pdf,
-  result,
-  user,
-  write,
-} from './turn-builders.ts';
+import { assistant, call, image, imagePart, pdf, result, user, write } from './turn-builders.ts';
 
 describe('tool results', () => {
   test('B5 split results come together, in order, before any text', () => {
@@ -95,21 +85,6 @@ describe('tool results', () => {
     assert.deepEqual(
       notes.all.map((note) => note.path),
       ['messages.1.content.0.content.1'],
-    );
-  });
-
-  test('blocks of other kinds are told as text', () => {
-    const search = {
-      type: 'search_result',
-      title: 'T',
-      source: 'https://s.example',
-      content: [{ type: 'text', text: 'body' }],
-    };
-    const reference = { type: 'tool_reference', tool_name: 'WebFetch' };
-    const turns = [assistant(call('a')), user(result('a', opaque(search), opaque(reference)))];
-    assert.equal(
-      write({ turns }).at(-1)?.['content'],
-      'T\nhttps://s.example\nbody\n[tool now available: WebFetch]',
     );
   });
 

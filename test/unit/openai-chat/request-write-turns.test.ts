@@ -155,32 +155,29 @@ describe('assistant turns', () => {
     assert.deepEqual(write({ turns })[2], { role: 'assistant', content: null, refusal: 'no' });
   });
 
-  test('§3.5 blocks of server tools are told as text, compaction too', () => {
-    const [, told] = write({
-      turns: [
-        user('q'),
-        assistant(
-          opaque({
-            type: 'server_tool_use',
-            id: 's',
-            name: 'web_search',
-            input: { query: 'cats' },
-          }),
-          opaque({
-            type: 'web_search_tool_result',
-            tool_use_id: 's',
-            content: [{ type: 'web_search_result', title: 'Cats', url: 'https://c.example' }],
-          }),
-          'Found.',
-          opaque({ type: 'compaction', content: 'So far.' }),
-        ),
-        user('q2'),
-      ],
-    });
-    assert.equal(
-      told?.['content'],
-      '[web_search "cats"][1 result: Cats https://c.example]Found.So far.',
-    );
+  test('D1 servers that seal reasoning get it back as they sent it', () => {
+    const sealed: readonly Part[] = [
+      { type: 'reasoning', text: 'a', signature: 's' },
+      {
+        type: 'reasoning',
+        text: '',
+        encrypted: 'blob',
+        extras: { 'openai-chat': { id: 'rs', format: 'x' } },
+      },
+      { type: 'reasoning', text: 'unsealed' },
+    ];
+    const turns = [user('q'), assistant(...sealed, 'x'), user('q2')];
+    const [, told] = write({ turns }, { reasoningDetails: true });
+    assert.deepEqual(told?.['reasoning_details'], [
+      {
+        type: 'reasoning.text',
+        text: 'a',
+        signature: 's',
+        format: 'anthropic-claude-v1',
+        index: 0,
+      },
+      { type: 'reasoning.encrypted', data: 'blob', id: 'rs', format: 'x', index: 1 },
+    ]);
   });
 
   test('a last assistant turn is noted where it is not continued', () => {
@@ -235,27 +232,6 @@ describe('user turns', () => {
     assert.equal(refused(pdf, { fileInput: false }), 'messages.0.content.1');
     const remote: MediaPart = { ...pdf, source: { url: 'https://a.example/x.pdf' } };
     assert.equal(refused(remote, {}), 'messages.0.content.1');
-    const stored = opaque({ type: 'document', source: { type: 'file', file_id: 'f' } });
-    assert.equal(refused(stored, {}), 'messages.0.content.1.source');
-  });
-
-  test('documents made of blocks become their parts', () => {
-    const block = {
-      type: 'document',
-      title: 'T',
-      source: {
-        type: 'content',
-        content: [
-          { type: 'text', text: 'a' },
-          { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } },
-        ],
-      },
-    };
-    assert.deepEqual(write({ turns: [user(opaque(block))] })[0]?.['content'], [
-      { type: 'text', text: 'T' },
-      { type: 'text', text: 'a' },
-      imagePart,
-    ]);
   });
 
   test('what has no form is dropped and noted', () => {

@@ -349,20 +349,6 @@ describe('tools', () => {
     assert.deepEqual(notes, ['lost tools.1.type']);
   });
 
-  test('deferred tools are offered, search tool and placeholder are not', () => {
-    const deferred = { extras: { 'anthropic-messages': { defer_loading: true } } };
-    const { body, notes } = write({
-      tools: [
-        native('tool_search_tool_regex_20251119'),
-        { name: 'DeferredToolPlaceholder', schema: {}, ...deferred },
-        { ...f, ...deferred },
-        { ...f, name: 'g', ...deferred },
-      ],
-    });
-    assert.equal(JSON.stringify(body['tools']).match(/"type":"function"/g)?.length, 2);
-    assert.deepEqual(notes, ['changed tools.0.type', 'changed tools.2.defer_loading']);
-  });
-
   test('G1 cache marks of tools only where they are understood', () => {
     const tools = [{ ...f, cacheUntilHere: { ttl: '1h' } }];
     assert.ok(!JSON.stringify(write({ tools }).body).includes('cache_control'));

@@ -64,13 +64,14 @@ describe('text and order', () => {
     assert.equal(generation.model, 'upstream-model');
   });
 
-  test('role on every chunk, and other choices than the first', () => {
+  test('F62 role on every chunk, and other choices than the first', () => {
     const other = { ...chunk({}), choices: [{ index: 1, delta: { content: 'no' } }] };
     const generation = collectChunks([
       chunk({ role: 'assistant', content: 'a' }),
       other,
       chunk({ role: 'assistant', content: 'b' }),
       finish,
+      '[DONE]',
     ]);
     assert.deepEqual(generation.parts, [{ type: 'text', text: 'ab' }]);
   });
@@ -288,6 +289,19 @@ describe('finish', () => {
       assert.equal(collect(events), undefined);
     });
   }
+
+  test('n > 1 in relay: the stream is complete when every choice has finished', () => {
+    const other = (finish_reason: string | null) => ({
+      ...chunk({}),
+      choices: [{ index: 1, delta: { content: 'b' }, finish_reason }],
+    });
+    const reader = openaiChatUpstream.streamReader(chatTraits);
+    for (const value of [role, other(null), finish]) reader.read(frame(value));
+    assert.equal(reader.finishPending, false);
+    reader.read(frame(other('stop')));
+    assert.equal(reader.finishPending, true);
+    assert.equal(errorOf(readChunks([role, other(null), finish])).code, 'stream_interrupted');
+  });
 
   test('F53 nothing after the end counts', () => {
     const events = readChunks([
