@@ -137,7 +137,13 @@ function capacityDoubts(results: Results, workload: Workload, chunksPerSecond: n
     const offered = streamCount * chunksPerSecond;
     if (workload.unit === 'chunk' && reached < 0.9 * offered) {
       found.push(
-        `${workload.title}: ${name} got ${Math.round(reached)} of ${offered} chunks a second; a saturated process reads several chunks at once and looks cheaper`,
+        `${workload.title}: ${name} got ${Math.round(reached)} of ${offered} chunks a second`,
+      );
+    }
+    const together = results.summary(workload.id, name, (m) => m.chunks / m.reads)?.median ?? 1;
+    if (workload.unit === 'chunk' && together > 1.1) {
+      found.push(
+        `${workload.title}: ${name} sent ${together.toFixed(1)} chunks at once, which costs less for each than one by one`,
       );
     }
     const busy = results.summary(workload.id, name, (m) => coreShare(m.subjectUs, m))?.median ?? 0;

@@ -18,6 +18,7 @@ const drainMs = 10_000;
 class Tally {
   requests = 0;
   chunks = 0;
+  reads = 0;
   failures = 0;
   readonly reasons: string[] = [];
 
@@ -34,6 +35,7 @@ interface Snapshot {
   readonly at: number;
   readonly requests: number;
   readonly chunks: number;
+  readonly reads: number;
   readonly subjectUs: number;
   readonly loadUs: number;
   readonly mockUs: number;
@@ -70,6 +72,7 @@ function startClosed(
     },
     chunks: (_, count) => {
       tally.chunks += count;
+      tally.reads += 1;
     },
   };
   for (let i = 0; i < order.connections; i++) new Caller(request, events).send(performance.now());
@@ -222,6 +225,7 @@ function snapshot(order: Order, pids: readonly number[], tally: Tally): Snapshot
     at: performance.now(),
     requests: tally.requests,
     chunks: tally.chunks,
+    reads: tally.reads,
     subjectUs: cpuUs(pids),
     loadUs: cpuUs([process.pid]),
     mockUs: cpuUs([order.target.mockPid]),
@@ -240,6 +244,7 @@ function difference(from: Snapshot, to: Snapshot): Window {
     wallMs: to.at - from.at,
     requests: to.requests - from.requests,
     chunks: to.chunks - from.chunks,
+    reads: to.reads - from.reads,
     subjectUs,
     loadUs,
     mockUs,

@@ -134,6 +134,7 @@ function failed(reason: unknown): Measurement {
     wallMs: 0,
     requests: 0,
     chunks: 0,
+    reads: 0,
     subjectUs: 0,
     loadUs: 0,
     mockUs: 0,

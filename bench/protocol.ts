@@ -52,6 +52,8 @@ export interface Measurement {
   readonly wallMs: number;
   readonly requests: number;
   readonly chunks: number;
+  /** Reads that brought the chunks: fewer than chunks where several came at once. */
+  readonly reads: number;
   readonly subjectUs: number;
   readonly loadUs: number;
   readonly mockUs: number;
