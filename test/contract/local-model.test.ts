@@ -63,8 +63,8 @@ describe('local/tiny', { skip: leftOut }, () => {
     const row = await gateway.callRow(String(reply.headers['x-request-id']));
     const seen = readDocument('chat', reply.json);
     const charged = objectAt(row, 'charged');
-    assert.equal(charged['outputTokens'], seen.usage?.output);
-    const input = Number(charged['freshInputTokens']) + Number(charged['cacheReadTokens'] ?? 0);
+    assert.equal(charged['output_tokens'], seen.usage?.output);
+    const input = Number(charged['fresh_input_tokens']) + Number(charged['cache_read_tokens'] ?? 0);
     assert.equal(input, (seen.usage?.fresh ?? 0) + (seen.usage?.cacheRead ?? 0));
   });
 
@@ -98,7 +98,7 @@ describe('local/tiny', { skip: leftOut }, () => {
   for (const sdk of sdks) {
     test(`${sdk.name}: plain, iterated, and the final message`, async () => {
       const client = sdk.connect({ url: gateway.url });
-      const question = { model, text: 'Hello' };
+      const question = { model, text: 'Hello', maxTokens: 16 };
       const plain = await client.plain(question);
       assert.ok(plain.text.length > 0);
       assert.ok((plain.usage?.fresh ?? 0) + (plain.usage?.cacheRead ?? 0) > 0);
@@ -112,7 +112,7 @@ describe('local/tiny', { skip: leftOut }, () => {
     test(`E10 ${sdk.name}: an abort frees the engine for the next call`, async () => {
       const client = sdk.connect({ url: gateway.url });
       const abort = new AbortController();
-      const question = { model, text: 'Tell me a long story.' };
+      const question = { model, text: 'Tell me a long story.', maxTokens: 64 };
       await client
         .iterate(question, () => abort.abort(), { signal: abort.signal })
         .catch(() => undefined);

@@ -77,16 +77,6 @@ function connect(sdk: Sdk, maxRetries = 0): SdkClient {
   return sdk.connect({ url: rig.gateway.url, maxRetries });
 }
 
-for (const sdk of sdks) {
-  for (const upstream of dialects) {
-    describe(`${sdk.name} on a ${upstream} upstream`, () => {
-      pairSuite(sdk, upstream);
-      errorSuite(sdk, upstream);
-    });
-  }
-  describe(sdk.name, () => gatewaySuite(sdk));
-}
-
 function pairSuite(sdk: Sdk, upstream: Dialect): void {
   for (const [name, reply] of Object.entries({ text: greeting, call: oneCall, calls: twoCalls })) {
     test(`C4 F1 F2 plain ${name}: text, calls, finish, usage and the client's model name`, async () => {
@@ -334,4 +324,14 @@ function gatewaySuite(sdk: Sdk): void {
       assert.ok(count > 0);
     });
   }
+}
+
+for (const sdk of sdks) {
+  for (const upstream of dialects) {
+    describe(`${sdk.name} on a ${upstream} upstream`, () => {
+      pairSuite(sdk, upstream);
+      errorSuite(sdk, upstream);
+    });
+  }
+  describe(sdk.name, () => gatewaySuite(sdk));
 }

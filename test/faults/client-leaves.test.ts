@@ -88,9 +88,9 @@ for (const dialect of dialects) {
         assert.equal(await request.closed, 'gateway');
         const [row] = await rig.gateway.callRows(model, 1);
         assert.equal(row?.['outcome'], 'canceled');
-        assert.equal(row?.['usageSource'], 'estimated');
-        assert.ok(numberAt(objectAt(row ?? {}, 'charged'), 'outputTokens') > 0);
-        assert.ok(numberAt(objectAt(row ?? {}, 'charged'), 'freshInputTokens') > 0);
+        assert.equal(row?.['usage_source'], 'estimated');
+        assert.ok(numberAt(objectAt(row ?? {}, 'charged'), 'output_tokens') > 0);
+        assert.ok(numberAt(objectAt(row ?? {}, 'charged'), 'fresh_input_tokens') > 0);
       });
 
       test('F74 a client that closes right behind the ending has completed', async () => {
@@ -101,7 +101,7 @@ for (const dialect of dialects) {
         });
         const [row] = await rig.gateway.callRows(model, 1);
         assert.equal(row?.['outcome'], 'ok');
-        assert.equal(numberAt(objectAt(row ?? {}, 'charged'), 'outputTokens'), 7);
+        assert.equal(numberAt(objectAt(row ?? {}, 'charged'), 'output_tokens'), 7);
       });
 
       test('F75 a half-closed connection is a client that left', async () => {

@@ -37,31 +37,32 @@ export const cutRows = rowsWith({ shapes: ['stream'] }, [
   {
     id: 'F43 E5',
     name: 'overload told in mid-stream',
-    play: (upstream) =>
+    play: (upstream, _, contentSeen) =>
       stream(
-        begun(upstream) +
-          frame(
-            upstream,
-            upstream === 'chat'
-              ? { error: { message: 'Overloaded', type: 'server_error', param: null, code: 503 } }
-              : { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } },
-          ),
+        begun(upstream),
+        contentSeen,
+        frame(
+          upstream,
+          upstream === 'chat'
+            ? { error: { message: 'Overloaded', type: 'server_error', param: null, code: 503 } }
+            : { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } },
+        ),
       ),
     outcome: broken(e.overloadedMidStream),
   },
   {
     id: 'F43 E5',
     name: 'an error told in mid-stream, and a proper ending behind it',
-    play: (upstream) =>
+    play: (upstream, _, contentSeen) =>
       stream(
-        begun(upstream) +
-          frame(
-            upstream,
-            upstream === 'chat'
-              ? { error: { message: 'It broke', type: 'server_error', param: null, code: null } }
-              : { type: 'error', error: { type: 'api_error', message: 'It broke' } },
-          ) +
-          rest(upstream),
+        begun(upstream),
+        contentSeen,
+        frame(
+          upstream,
+          upstream === 'chat'
+            ? { error: { message: 'It broke', type: 'server_error', param: null, code: null } }
+            : { type: 'error', error: { type: 'api_error', message: 'It broke' } },
+        ) + rest(upstream),
       ),
     outcome: broken(e.interrupted, {
       chat: { status: 200, type: 'server_error', code: 'upstream_unavailable' },
@@ -71,47 +72,52 @@ export const cutRows = rowsWith({ shapes: ['stream'] }, [
   {
     id: 'F44',
     name: 'half a frame at the end',
-    play: (upstream) => {
+    play: (upstream, _, contentSeen) => {
       const next = rest(upstream);
       const dataStart = next.indexOf('data: {');
-      return stream(begun(upstream) + next.slice(0, dataStart + 20));
+      return stream(begun(upstream), contentSeen, next.slice(0, dataStart + 20));
     },
     outcome: broken(e.broken, e.interrupted),
   },
   {
     id: 'F45',
     name: 'one frame of broken JSON, then a proper ending',
-    play: (upstream) => {
+    play: (upstream, _, contentSeen) => {
       const event = upstream === 'messages' ? 'event: content_block_delta\n' : '';
-      return stream(`${begun(upstream)}${event}data: {"broken": \n\n${rest(upstream)}`);
+      const broken = `${event}data: {"broken": \n\n`;
+      return stream(begun(upstream), contentSeen, broken + rest(upstream));
     },
     outcome: broken(e.broken),
   },
   {
     id: 'F46 E1',
     name: 'bytes that are no UTF-8',
-    play: (upstream) => {
+    play: (upstream, _, contentSeen) => {
       const value =
         upstream === 'chat'
           ? chatChunk({ content: 'a#b' })
           : blockDelta(0, { type: 'text_delta', text: 'a#b' });
       const bytes = Buffer.from(frame(upstream, value));
       bytes[bytes.indexOf('#')] = 0xff;
-      return stream(begun(upstream), bytes, rest(upstream));
+      return stream(begun(upstream), contentSeen, bytes, rest(upstream));
     },
     outcome: broken(e.broken),
   },
   {
     id: 'F54',
     name: 'the end mark without any finish',
-    play: (upstream) =>
-      stream(begun(upstream) + (upstream === 'chat' ? chatDone : messagesFrame(messageStop))),
+    play: (upstream, _, contentSeen) =>
+      stream(
+        begun(upstream),
+        contentSeen,
+        upstream === 'chat' ? chatDone : messagesFrame(messageStop),
+      ),
     outcome: broken(e.interrupted, e.broken),
   },
   {
     id: 'F54',
     name: 'the end mark and nothing else',
     play: (upstream) => stream(upstream === 'chat' ? chatDone : messagesFrame(messageStop)),
-    outcome: refused(e.e12, e.e11),
+    outcome: refused(e.e12, e.e11, e.interruptedEarly),
   },
 ]);

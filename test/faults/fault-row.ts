@@ -39,6 +39,8 @@ export const errorTable = {
   ),
   /** Mid-stream only: an error frame; the status is that of the committed answer. */
   interrupted: looks([200, 'server_error', 'upstream_stream_interrupted'], [200, 'api_error']),
+  /** The same before anything was sent. */
+  interruptedEarly: looks([502, 'server_error', 'upstream_stream_interrupted'], [502, 'api_error']),
   broken: looks([200, 'server_error', 'upstream_invalid_response'], [200, 'api_error']),
   stalled: looks([200, 'server_error', 'upstream_timeout'], [200, 'timeout_error']),
   overloadedMidStream: looks(

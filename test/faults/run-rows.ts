@@ -100,7 +100,7 @@ async function runRaw(rig: Rig, at: Case, model: string, onContent: () => void):
     case 'served':
       assertServed(at, outcome.seen, reply);
       assert.equal(ledger['outcome'], 'ok');
-      assert.equal(ledger['usageSource'], row.usageSource ?? 'reported');
+      assert.equal(ledger['usage_source'], row.usageSource ?? 'reported');
       break;
     default:
       outcome satisfies never;
@@ -168,8 +168,8 @@ function assertFree(ledger: JsonObject): void {
   assert.equal(ledger['outcome'], 'failed');
   assert.notEqual(textAt(ledger, 'error'), '');
   const charged = objectAt(ledger, 'charged');
-  assert.equal(numberAt(charged, 'outputTokens'), 0);
-  assert.equal(numberAt(charged, 'freshInputTokens'), 0);
+  assert.equal(numberAt(charged, 'output_tokens'), 0);
+  assert.equal(numberAt(charged, 'fresh_input_tokens'), 0);
 }
 
 /** LP: what was received is charged, estimated where it was not reported. */
@@ -178,8 +178,8 @@ function assertPartlyCharged(ledger: JsonObject): void {
   assert.notEqual(textAt(ledger, 'error'), '');
   assert.ok(isObject(ledger['charged']), JSON.stringify(ledger));
   const charged = objectAt(ledger, 'charged');
-  assert.ok(numberAt(charged, 'outputTokens') > 0, JSON.stringify(ledger));
-  assert.ok(numberAt(charged, 'freshInputTokens') > 0, JSON.stringify(ledger));
+  assert.ok(numberAt(charged, 'output_tokens') > 0, JSON.stringify(ledger));
+  assert.ok(numberAt(charged, 'fresh_input_tokens') > 0, JSON.stringify(ledger));
 }
 
 /** Every SDK must throw: neither loop nor final message may look like success. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createServer, type AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { assertErrorBody } from '../support/legality.ts';
-import { dialects, endingOf } from '../support/reading.ts';
+import { dialects, endingOf, objectAt } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
 import { answerIn } from '../upstream/reply.ts';
@@ -101,7 +101,7 @@ describe('with upstreams that nobody runs, and a total time limit', () => {
           assert.equal(error['type'], e.e11[dialect].type);
           const row = await rig.gateway.callRow(String(reply.headers['x-request-id']));
           assert.equal(row['outcome'], 'failed');
-          assert.deepEqual(row['charged'], {});
+          assert.ok(Object.values(objectAt(row, 'charged')).every((count) => count === null));
         });
 
         test(`R3 I1 a target that refuses is passed over, ${dialect}, ${mode}, ${shape}`, async () => {

@@ -304,9 +304,9 @@ describe('F55 usage that never comes', () => {
           assert.ok((seen.usage?.fresh ?? 0) > 0, `an estimate is told: ${reply.text}`);
           if (!stream) assert.equal(reply.headers['x-gateway-usage'], 'estimated');
           const row = await rig.gateway.callRow(String(reply.headers['x-request-id']));
-          assert.equal(row['usageSource'], 'estimated');
+          assert.equal(row['usage_source'], 'estimated');
           assert.equal(row['outcome'], 'ok');
-          assert.ok(numberAt(objectAt(row, 'charged'), 'outputTokens') > 0);
+          assert.ok(numberAt(objectAt(row, 'charged'), 'output_tokens') > 0);
         });
       }
     }

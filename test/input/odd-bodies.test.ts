@@ -211,7 +211,7 @@ describe('chat', () => {
     assert.equal(objectAt(script.requests[0]?.json ?? {}, 'stream_options')['include_usage'], true);
     assert.ok(!/"usage":\{/.test(reply.text), 'no usage chunk for this client');
     const row = await rig.gateway.callRow(String(reply.headers['x-request-id']));
-    assert.equal(objectAt(row, 'charged')['outputTokens'], 7);
+    assert.equal(objectAt(row, 'charged')['output_tokens'], 7);
   });
 });
 

@@ -106,7 +106,7 @@ async function readRows(adminUrl: string): Promise<readonly JsonObject[]> {
   const text = await response.text();
   if (response.status !== 200) throw new Error(`GET /api/calls: ${response.status} ${text}`);
   const body = tryParse(text);
-  const rows = isObject(body) ? (body['calls'] ?? body['data']) : body;
+  const rows = isObject(body) ? body['calls'] : undefined;
   if (!Array.isArray(rows)) throw new Error(`GET /api/calls is no list: ${text.slice(0, 200)}`);
   return rows.filter(isObject);
 }

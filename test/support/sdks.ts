@@ -15,6 +15,7 @@ export interface Question {
   readonly tools?: readonly SdkTool[];
   /** The answer's calls and their results, for the second turn. */
   readonly results?: readonly SdkResult[];
+  readonly maxTokens?: number;
 }
 
 export interface SdkTool {
@@ -66,7 +67,8 @@ export interface Sdk {
   connect(settings: SdkSettings): SdkClient;
 }
 
-const maxTokens = 256;
+/** Messages requests must say how much at most. */
+const defaultMaxTokens = 256;
 
 function asJson(value: object): JsonObject {
   return tryParseObject(JSON.stringify(value)) ?? {};
@@ -96,12 +98,14 @@ function chatMessages(question: Question): ChatMessages {
 function chatBody(question: Question): {
   model: string;
   messages: ChatMessages;
+  max_tokens?: number;
   tools?: { type: 'function'; function: { name: string; parameters: Record<string, unknown> } }[];
 } {
   const { tools } = question;
   return {
     model: question.model,
     messages: chatMessages(question),
+    ...(question.maxTokens === undefined ? {} : { max_tokens: question.maxTokens }),
     ...(tools === undefined
       ? {}
       : {
@@ -222,7 +226,7 @@ function messagesBody(question: Question): {
   const { tools } = question;
   return {
     model: question.model,
-    max_tokens: maxTokens,
+    max_tokens: question.maxTokens ?? defaultMaxTokens,
     messages: messagesMessages(question),
     ...(tools === undefined
       ? {}
