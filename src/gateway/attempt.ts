@@ -312,7 +312,19 @@ export class Attempt implements UpstreamHandler {
     }
   }
 
+  /** Never throws: a timer and a broken connection end a stream too, and nobody catches there. */
   #endStream(): void {
+    try {
+      this.#readRest();
+    } catch (error) {
+      const failure = asGatewayError(error);
+      // Behind the end, `fail` has nothing to end any more; the consumer still waits for a word.
+      if (this.over) this.#consumer?.failed(failure);
+      else this.fail(failure);
+    }
+  }
+
+  #readRest(): void {
     const reader = this.#reader;
     if (reader === undefined || this.#phase === 'over') return;
     const last = this.#splitter.end();

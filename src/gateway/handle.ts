@@ -4,7 +4,7 @@
  */
 import type { AnswerContext } from '../core/dialect.ts';
 import { asGatewayError, GatewayError } from '../core/errors.ts';
-import { Collector, type GenerationEvent } from '../core/generation.ts';
+import { Collector, type Generation, type GenerationEvent } from '../core/generation.ts';
 import { NoteList } from '../core/notes.ts';
 import type { Target } from '../core/provider.ts';
 import { answerHeaders, retryHeaders, streamHeaders } from './answer-headers.ts';
@@ -156,17 +156,22 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   #collectStream(answer: StreamAnswer): void {
     this.#mode = 'translate';
     const collector = new StreamCollector(new Collector(), {
-      complete: (generation) => {
-        const whole = { ...generation, usage: this.#meter.complete() };
-        this.#sendDocument(
-          Buffer.from(JSON.stringify(this.#call.dialect.writeResponse(whole, this.#context()))),
-        );
-      },
+      complete: (generation) => this.#sendCollected(generation),
       failed: (error) => this.#refuse(error),
     });
     this.#attempt?.attach(collector);
     collector.frames(answer.held);
     this.#attempt?.resume();
+  }
+
+  #sendCollected(generation: Generation): void {
+    try {
+      const whole = { ...generation, usage: this.#meter.complete() };
+      const body = this.#call.dialect.writeResponse(whole, this.#context());
+      this.#sendDocument(Buffer.from(JSON.stringify(body)));
+    } catch (error) {
+      this.#refuse(asGatewayError(error));
+    }
   }
 
   #respondDocument(answer: DocumentAnswer): void {
