@@ -1,7 +1,7 @@
 /** One wire format, two halves. No I/O, no clock, no await: bytes and values in, values and text out. */
 import type { Conversation, DialectId, JsonObject } from './conversation.ts';
 import type { ErrorCode, GatewayError } from './errors.ts';
-import type { Generation, GenerationEvent } from './generation.ts';
+import type { Generation, GenerationEvent, Usage } from './generation.ts';
 import type { JsonSource } from './json.ts';
 import type { Notes } from './notes.ts';
 import type { NewId } from './runtime.ts';
@@ -60,8 +60,11 @@ export interface StreamWriter {
 export interface AnswerRelay {
   /** The frame's bytes to send (the same object when unchanged), or undefined to drop it. */
   frame(frame: Frame, events: readonly GenerationEvent[]): Buffer | undefined;
-  /** A whole JSON answer with the client's model name. */
-  document(bytes: Buffer, body: JsonObject): Buffer;
+  /**
+   * A whole JSON answer with the client's model name.
+   * @param usage stands in for a report that the upstream left out (F55).
+   */
+  document(bytes: Buffer, body: JsonObject, usage?: Usage): Buffer;
   /** The terminator (`[DONE]`, `message_stop`) was forwarded; every later frame is dropped (F53). */
   readonly ended: boolean;
   /** What the upstream owes of a proper ending after its finish; '' when nothing (F52). */

@@ -2,20 +2,23 @@
  * Same-dialect calls: the bytes of request and answer travel as they are, apart from the model name
  * and what the usage report needs (wire/translation.md principle 6; C4, E6, F52, F53).
  */
-import type { JsonObject } from '../../core/conversation.ts';
+import type { Json, JsonObject } from '../../core/conversation.ts';
 import type { AnswerContext, AnswerRelay, Ask, Frame } from '../../core/dialect.ts';
-import type { GenerationEvent } from '../../core/generation.ts';
+import { mergeUsage, type GenerationEvent, type Usage } from '../../core/generation.ts';
 import { isObject, parseBody, spliceMembers, type JsonSource } from '../../core/json.ts';
 import { findDocumentMember, findMember } from './frame-member.ts';
 import { ownedKeys } from './head.ts';
 import { ModelSplice } from './model-splice.ts';
+import { writeUsage } from './usage.ts';
 import { cutMember } from './cut-member.ts';
 
 const done = 'data: [DONE]\n\n';
 const noKeys: ReadonlySet<string> = new Set();
-/** Inside a JSON string the quotes would be escaped, so this only matches the member itself. */
+/** Inside a JSON string the quotes would be escaped, so these only match members. */
+const choicesKey = '"choices"';
 const emptyChoices = /"choices"\s*:\s*\[\s*\]/;
-const anyChoices = /"choices"\s*:\s*\[/;
+const finishReason = /"finish_reason"\s*:\s*"/;
+const createdMember = /"created"\s*:\s*(\d+)/;
 const usageKey = Buffer.from('"usage"');
 const modelKey = Buffer.from('"model"');
 
@@ -40,6 +43,12 @@ export class ChatAnswerRelay implements AnswerRelay {
   readonly #context: AnswerContext;
   readonly #model: ModelSplice;
   #ended = false;
+  /** What the usage chunk must repeat if the gateway has to write it. */
+  #id = '';
+  #created: string | undefined;
+  #usage: Usage | undefined;
+  /** A usage object reached the client. */
+  #usageShown = false;
 
   constructor(context: AnswerContext) {
     this.#context = context;
@@ -53,42 +62,76 @@ export class ChatAnswerRelay implements AnswerRelay {
   frame(frame: Frame, events: readonly GenerationEvent[]): Buffer | undefined {
     const { data } = frame;
     if (this.#ended) return undefined;
+    if (events.length > 0) this.#remember(data, events);
     if (data === undefined || data === '') {
       // An event with a name and no data makes the clients parse an empty text.
       return frame.event === undefined && data === undefined ? frame.bytes : undefined;
     }
     if (data.startsWith('[DONE]')) {
       this.#ended = true;
-      return withBlankLine(frame.bytes);
+      const owed = this.#owedUsage();
+      const bytes = withBlankLine(frame.bytes);
+      return owed === '' ? bytes : Buffer.concat([Buffer.from(owed), bytes]);
     }
+    // The clients read `choices` of every chunk without looking whether it is there.
+    if (!data.includes(choicesKey)) return undefined;
     const bytes = this.#withoutUsage(frame, data, events);
     return bytes === undefined ? undefined : withBlankLine(this.#model.apply(bytes));
   }
 
-  document(bytes: Buffer, body: JsonObject): Buffer {
-    const { model } = this.#context;
-    const named = body['model'];
-    if (typeof named !== 'string' || named === model) return bytes;
-    const span = findDocumentMember(bytes, modelKey);
-    const value = span === undefined ? '' : bytes.toString('utf8', span.valueStart, span.end);
-    if (span !== undefined && value === JSON.stringify(named)) {
-      return Buffer.concat([
-        bytes.subarray(0, span.valueStart),
-        Buffer.from(JSON.stringify(model)),
-        bytes.subarray(span.end),
-      ]);
-    }
-    // Written in an unusual way: a full scan finds it.
+  document(bytes: Buffer, body: JsonObject, usage?: Usage): Buffer {
+    const model = this.#documentModel(body);
+    const owed = usage === undefined || isObject(body['usage']) ? undefined : writeUsage(usage);
+    if (model === undefined && owed === undefined) return bytes;
+    const renamed = owed === undefined ? replaceModel(bytes, body['model'], model) : undefined;
+    if (renamed !== undefined) return renamed;
+    // Written in an unusual way, or more to change: a full scan finds the places.
     try {
-      return spliceMembers(parseBody(bytes, noKeys), { model: JSON.stringify(model) });
+      return spliceMembers(parseBody(bytes, noKeys), {
+        model: model === undefined ? undefined : JSON.stringify(model),
+        usage: owed === undefined ? undefined : JSON.stringify(owed),
+      });
     } catch {
       // Deeper or larger than the scan allows: the answer was parsed all the same.
-      return Buffer.from(JSON.stringify({ ...body, model }));
+      const edited = { ...body, model: model ?? body['model'], usage: owed ?? body['usage'] };
+      return Buffer.from(JSON.stringify(edited));
     }
   }
 
   ending(): string {
-    return this.#ended ? '' : done;
+    return this.#ended ? '' : this.#owedUsage() + done;
+  }
+
+  /** The client's model name, where the document has another. */
+  #documentModel(body: JsonObject): string | undefined {
+    const { model } = this.#context;
+    return typeof body['model'] === 'string' && body['model'] !== model ? model : undefined;
+  }
+
+  #remember(data: string | undefined, events: readonly GenerationEvent[]): void {
+    for (const event of events) {
+      if (event.type === 'start') {
+        this.#id = event.id;
+        this.#created = createdMember.exec(data ?? '')?.[1];
+      } else if (event.type === 'usage') {
+        this.#usage = mergeUsage(this.#usage, event.usage);
+      }
+    }
+  }
+
+  /** The usage chunk that the client asked for, when no frame of the upstream held it (E7, F55). */
+  #owedUsage(): string {
+    const { wantsUsageFrame, createdSeconds, model } = this.#context;
+    if (!wantsUsageFrame || this.#usageShown || this.#usage === undefined) return '';
+    const chunk = {
+      id: this.#id,
+      object: 'chat.completion.chunk',
+      created: this.#created === undefined ? createdSeconds : Number(this.#created),
+      model,
+      choices: [],
+      usage: writeUsage(this.#usage),
+    };
+    return `data: ${JSON.stringify(chunk)}\n\n`;
   }
 
   /**
@@ -103,11 +146,14 @@ export class ChatAnswerRelay implements AnswerRelay {
   ): Buffer | undefined {
     if (!events.some(isUsage)) return frame.bytes;
     const wanted = this.#context.wantsUsageFrame;
-    if (emptyChoices.test(data) || !anyChoices.test(data)) return wanted ? frame.bytes : undefined;
-    const announcesPrompt = events[0]?.type === 'start' && !events.some(isFinish);
-    if (wanted && !announcesPrompt) return frame.bytes;
+    if (!wanted && emptyChoices.test(data)) return undefined;
     const span = findMember(frame.bytes, usageKey);
     if (span === undefined) return frame.bytes;
+    const announcesPrompt = events[0]?.type === 'start' && !finishReason.test(data);
+    if (wanted && !announcesPrompt) {
+      this.#usageShown = true;
+      return frame.bytes;
+    }
     return Buffer.concat([
       frame.bytes.subarray(0, span.valueStart),
       Buffer.from('null'),
@@ -116,12 +162,24 @@ export class ChatAnswerRelay implements AnswerRelay {
   }
 }
 
-function isUsage(event: GenerationEvent): boolean {
-  return event.type === 'usage';
+/** The document with another value of its `model`; undefined when it is not where it should be. */
+function replaceModel(
+  bytes: Buffer,
+  from: Json | undefined,
+  to: string | undefined,
+): Buffer | undefined {
+  const span = findDocumentMember(bytes, modelKey);
+  if (span === undefined) return undefined;
+  if (bytes.toString('utf8', span.valueStart, span.end) !== JSON.stringify(from)) return undefined;
+  return Buffer.concat([
+    bytes.subarray(0, span.valueStart),
+    Buffer.from(JSON.stringify(to)),
+    bytes.subarray(span.end),
+  ]);
 }
 
-function isFinish(event: GenerationEvent): boolean {
-  return event.type === 'finish';
+function isUsage(event: GenerationEvent): boolean {
+  return event.type === 'usage';
 }
 
 const lineFeed = 0x0a;

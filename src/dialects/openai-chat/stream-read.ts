@@ -24,7 +24,6 @@ export class ChatStreamReader implements StreamReader {
   #started = false;
   /** The choice that finished; later finish reasons are ignored (F60). */
   #finish: JsonObject | undefined;
-  #finishSent = false;
   /** Other choices than the first that have not finished (`n > 1` exists in relay only). */
   readonly #openChoices = new Set<number>();
   /** `[DONE]`, an error or the close was read: nothing after it counts (F53). */
@@ -35,8 +34,8 @@ export class ChatStreamReader implements StreamReader {
   }
 
   /**
-   * A finish was read and the stream has not ended yet: a usage report may follow, and a server that
-   * then neither ends nor closes must not keep the client waiting.
+   * A finish was read and the stream has not ended yet: usage reports may follow, of which the last
+   * one counts (F56, F58). A server that neither ends nor closes must not keep the client waiting.
    */
   get finishPending(): boolean {
     return this.#finish !== undefined && this.#openChoices.size === 0 && !this.#over;
@@ -98,8 +97,6 @@ export class ChatStreamReader implements StreamReader {
     this.#start(chunk, events);
     if (usage !== undefined) events.push({ type: 'usage', usage });
     if (choice !== undefined && this.#finish === undefined) this.#readChoice(choice, events);
-    // Reports before the finish are running totals; one with it or behind it is the last.
-    if (usage !== undefined && this.finishPending) events.push(...this.#finishEvents());
     return events;
   }
 
@@ -151,8 +148,6 @@ export class ChatStreamReader implements StreamReader {
   }
 
   #finishEvents(): readonly GenerationEvent[] {
-    if (this.#finishSent) return none;
-    this.#finishSent = true;
     const events: GenerationEvent[] = [];
     this.#parts.close(events);
     if (this.#parts.onlyBrokenCalls) {

@@ -105,7 +105,7 @@ describe('stream', () => {
       '{"choices":[{"index":0,"delta":{"model":"inner"}}]}',
       '{"model":null,"choices":[]}',
       '{"model":"up","choices":[',
-      'not json at all "model":"up"',
+      'not json at all "choices" "model":"up"',
     ];
     const relay = openaiChatClient.answerRelay(answerContext());
     const sent = layouts.map((data) => {
@@ -131,12 +131,12 @@ describe('stream', () => {
       fc.property(fc.array(fc.record({ body: value, model: fc.string() })), (frames) => {
         const relay = openaiChatClient.answerRelay(answerContext());
         for (const { body, model } of frames) {
-          const [frame] = framesOf(`data: ${JSON.stringify({ ...body, model })}\n\n`);
+          const [frame] = framesOf(`data: ${JSON.stringify({ choices: [], ...body, model })}\n\n`);
           assert.ok(frame !== undefined);
           const sent = String(relay.frame(frame, [])).slice(6);
           assert.deepEqual(
             tryParseObject(sent),
-            tryParseObject(JSON.stringify({ ...body, model: 'my-model' })),
+            tryParseObject(JSON.stringify({ choices: [], ...body, model: 'my-model' })),
           );
         }
       }),
@@ -162,6 +162,32 @@ describe('stream', () => {
     const early = chunk({ role: 'assistant' }, null, { usage: { prompt_tokens: 9 } });
     const kept = answered(sse(early, chunk({ content: 'a' }), finish, usageChunk, '[DONE]'));
     assert.equal(kept.match(/"usage":\{/g)?.length, 1);
+  });
+
+  test('E7 F55 usage in an odd place, or only known to the gateway, is told once, at the end', () => {
+    const groq = sse(role, chunk({}, 'stop', { x_groq: { usage } }));
+    const bare = sse(role, finish, { usage });
+    for (const text of [groq, bare, groq + sse('[DONE]'), bare + sse('[DONE]')]) {
+      const sent = framesOf(answered(text)).map((frame) => frame.data);
+      assert.equal(sent.at(-1), '[DONE]');
+      assert.deepEqual(tryParseObject(String(sent.at(-2))), {
+        id: 'chatcmpl-1',
+        object: 'chat.completion.chunk',
+        created: 5,
+        model: 'my-model',
+        choices: [],
+        usage,
+      });
+      assert.equal(
+        sent.filter((data) => data?.includes('"usage":{"prompt_tokens":9,"c')).length,
+        text.startsWith(groq) ? 2 : 1,
+      );
+      assert.ok(!answered(text, { wantsUsageFrame: false }).includes('"choices":[]'));
+    }
+  });
+
+  test('F49 frames without choices crash the clients: they are dropped', () => {
+    assert.equal(answered(sse({ type: 'surprise' }, role)), answered(sse(role)));
   });
 
   test('E3 comments pass, named events without data do not', () => {
@@ -206,6 +232,19 @@ describe('document', () => {
       document('{ "id":1.0, "model":"up", "choices":[{"model":"up"}] }'),
       '{ "id":1.0, "model":"my-model", "choices":[{"model":"up"}] }',
     );
+  });
+
+  test('F55 a usage that the gateway counted fills the gap', () => {
+    const bytes = Buffer.from('{"id":"x","model":"my-model"}');
+    const counted = { freshInputTokens: 3, outputTokens: 4 };
+    assert.equal(
+      relay()
+        .document(bytes, tryParseObject(bytes.toString()) ?? {}, counted)
+        .toString(),
+      '{"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7},"id":"x","model":"my-model"}',
+    );
+    const told = Buffer.from('{"model":"my-model","usage":{}}');
+    assert.equal(relay().document(told, tryParseObject(told.toString()) ?? {}, counted), told);
   });
 
   test('nothing to change: the same buffer', () => {

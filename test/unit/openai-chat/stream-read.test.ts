@@ -37,12 +37,12 @@ describe('text and order', () => {
     assert.deepEqual(reader.read(frame(finish)), []);
     assert.equal(reader.finishPending, true);
     const raw = { freshInputTokens: 9, outputTokens: 5, raw: usage };
-    assert.deepEqual(reader.read(frame(usageChunk)), [
-      { type: 'usage', usage: raw },
+    assert.deepEqual(reader.read(frame(usageChunk)), [{ type: 'usage', usage: raw }]);
+    assert.equal(reader.finishPending, true);
+    assert.deepEqual(reader.read(frame('[DONE]')), [
       { type: 'part-end', index: 0 },
       { type: 'finish', reason: { kind: 'stop', raw: 'stop' } },
     ]);
-    assert.deepEqual(reader.read(frame('[DONE]')), []);
     assert.equal(reader.finishPending, false);
     assert.deepEqual(reader.end(), []);
   });

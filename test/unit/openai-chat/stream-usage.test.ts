@@ -20,6 +20,16 @@ describe('usage', () => {
       ],
     ],
     ['with choices absent', [role, chunk({ content: 'x' }), finish, { usage }]],
+    [
+      'twice behind the finish',
+      [
+        role,
+        chunk({ content: 'x' }),
+        finish,
+        { ...usageChunk, usage: { prompt_tokens: 9, completion_tokens: 2 } },
+        usageChunk,
+      ],
+    ],
     ['in x_groq', [role, chunk({ content: 'x' }), chunk({}, 'stop', { x_groq: { usage } })]],
     [
       'with a final null',
