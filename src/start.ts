@@ -220,7 +220,8 @@ class Runtime implements RunningGateway {
 
   cut(): void {
     this.#sweeper.shutDown();
-    this.#data.closeAllConnections();
+    // The last words of the calls are written in this turn; then nobody is waited for.
+    setImmediate(() => this.#data.closeAllConnections());
   }
 
   async #stop(): Promise<void> {
@@ -304,6 +305,7 @@ class Runtime implements RunningGateway {
       registry: () => this.#registry,
       bodyLimitBytes: () => this.#settings.limits.bodyBytes,
       notReady: () => this.#notReady(),
+      mayAdmit: () => access.ledger.healthy(),
       record,
       version,
     });

@@ -62,6 +62,7 @@ export function retryHeaders(error: GatewayError, random: () => number): readonl
   if (
     error.code !== 'rate_limited' &&
     error.code !== 'overloaded' &&
+    error.code !== 'store_unavailable' &&
     error.retryAfterMs === undefined
   ) {
     return [];

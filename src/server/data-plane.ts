@@ -34,6 +34,8 @@ export interface DataPlaneOptions {
   readonly bodyLimitBytes: () => number;
   /** Why no traffic should come now, or undefined when ready. */
   readonly notReady: () => string | undefined;
+  /** Whether the ledger takes rows; what it could not record is not served (E18). */
+  readonly mayAdmit: () => boolean;
   /** Records a call that was refused before it reached the gateway's path (F8). */
   readonly record: (row: CallRow) => void;
   readonly version: string;
@@ -104,7 +106,7 @@ export class DataPlane {
   #open({ request, response, path }: Visit): void {
     const reading = request.method === 'GET' || request.method === 'HEAD';
     if (!['/', '/healthz', '/readyz'].includes(path)) throw notFound(path);
-    if (!reading) throw methodNotAllowed('GET, HEAD');
+    if (!reading) throw new MethodNotAllowed('GET, HEAD');
     if (path === '/') {
       sendJson(response, {
         status: 200,
@@ -126,6 +128,10 @@ export class DataPlane {
   async #generate(visit: Visit, dialect: ClientDialect): Promise<void> {
     const { gateway } = this.#options;
     const principal = this.#authenticate(visit);
+    // No row of it: the queue of rows is what is full.
+    if (!this.#options.mayAdmit()) {
+      throw new GatewayError('store_unavailable', 'The gateway cannot record calls; retry later.');
+    }
     let model = '';
     let stream = false;
     try {
@@ -201,7 +207,7 @@ export class DataPlane {
   }
 
   async #models(visit: Visit, principal: Principal): Promise<void> {
-    if (visit.request.method !== 'GET') throw methodNotAllowed('GET');
+    if (visit.request.method !== 'GET') throw new MethodNotAllowed('GET');
     requireScope(principal, 'models');
     const all = await this.#options.registry().list();
     const allowed = all.filter((listing: ModelListing) => principal.allowsModel(listing.id));
@@ -224,7 +230,7 @@ export class DataPlane {
       readonly scope: string;
     },
   ): Promise<JsonSource> {
-    if (request.method !== 'POST') throw methodNotAllowed('POST');
+    if (request.method !== 'POST') throw new MethodNotAllowed('POST');
     requireScope(need.principal, need.scope);
     const limit = this.#options.bodyLimitBytes();
     checkBodyHeaders(request, limit);
@@ -272,10 +278,7 @@ export class DataPlane {
       response.destroy();
       return undefined;
     }
-    const headers =
-      error.code === 'method_not_allowed' && error.reason !== undefined
-        ? ['allow', error.reason]
-        : [];
+    const headers = error instanceof MethodNotAllowed ? ['allow', error.allow] : [];
     return refuse(request, response, { error, dialect, requestId, random, headers });
   }
 }
@@ -321,9 +324,12 @@ function notFound(path: string): GatewayError {
   );
 }
 
-/** `reason` carries the value of the `allow` header. */
-function methodNotAllowed(allow: string): GatewayError {
-  return new GatewayError('method_not_allowed', `This endpoint takes ${allow} only.`, {
-    reason: allow,
-  });
+class MethodNotAllowed extends GatewayError {
+  /** Value of the `allow` header. */
+  readonly allow: string;
+
+  constructor(allow: string) {
+    super('method_not_allowed', `This endpoint takes ${allow} only.`);
+    this.allow = allow;
+  }
 }

@@ -12,11 +12,17 @@ export function checkRequestHead(request: IncomingMessage): void {
     throw invalidRequest('The request target must be a path.');
   }
   if (request.httpVersionMajor !== 1) throw invalidRequest('HTTP/1.1 is expected.');
+  if (request.httpVersionMinor > 0 && request.headers.host === undefined) {
+    throw invalidRequest('The header host is missing.');
+  }
   const transfer = request.headers['transfer-encoding'];
   if (transfer !== undefined && transfer.toLowerCase() !== 'chunked') {
     throw invalidRequest('The only transfer-encoding that is accepted is chunked.');
   }
-  const { rawHeaders } = request;
+  checkTwins(request.rawHeaders);
+}
+
+function checkTwins(rawHeaders: readonly string[]): void {
   let seen = '';
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]?.toLowerCase() ?? '';

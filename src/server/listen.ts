@@ -1,6 +1,7 @@
 /** The HTTP server of the data plane: limits of the connection, and refusals Node makes by itself. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { sendJson } from './send.ts';
 
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
@@ -15,12 +16,18 @@ export function createDataServer(handle: RequestHandler): Server {
     // Longer than the usual 60 s of balancers, so that they close first.
     keepAliveTimeout: 75_000,
     noDelay: true,
+    // Checked with the other headers: Node's own refusal has an empty body.
+    requireHostHeader: false,
   });
   server.on('request', handle);
   // The handler sends `100 Continue` itself once the key and the headers are good (B21).
   server.on('checkContinue', handle);
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
     sendJson(response, { status: 417, body: plainError('This expectation cannot be met.') });
+  });
+  // Without a listener Node closes the socket without a word (B23).
+  server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
+    writeRaw(socket, '405 Method Not Allowed', 'There is no proxy here.');
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     refuseRaw(error, socket);
@@ -64,7 +71,11 @@ function refuseRaw(error: NodeJS.ErrnoException, socket: Socket): void {
     return;
   }
   const status = statusOf[error.code ?? ''] ?? '400 Bad Request';
-  const body = JSON.stringify(plainError('The request is not valid HTTP or was not sent in time.'));
+  writeRaw(socket, status, 'The request is not valid HTTP or was not sent in time.');
+}
+
+function writeRaw(socket: Duplex, status: string, message: string): void {
+  const body = JSON.stringify(plainError(message));
   socket.end(
     `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );

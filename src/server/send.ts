@@ -3,15 +3,19 @@ import type { ServerResponse } from 'node:http';
 import type { ClientObserver, ClientSink } from '../gateway/client-sink.ts';
 
 const smallBody = 16 * 1024;
+/** A client that takes none of a finished answer's last bytes for so long is cut (G9). */
+const stalledEndMs = 60_000;
 
 export class ResponseSink implements ClientSink {
   readonly #response: ServerResponse;
+  readonly #stalledEndMs: number;
   #ended = false;
   #chunked = false;
   #observer: ClientObserver | undefined;
 
-  constructor(response: ServerResponse) {
+  constructor(response: ServerResponse, stalledMs = stalledEndMs) {
     this.#response = response;
+    this.#stalledEndMs = stalledMs;
   }
 
   start(status: number, headers: readonly string[]): void {
@@ -42,6 +46,9 @@ export class ResponseSink implements ClientSink {
     // Head and body of a small answer leave in one write when both are strings; latin-1 keeps bytes.
     else if (bytes.length <= smallBody) this.#response.end(bytes.toString('latin1'), 'latin1');
     else this.#response.end(bytes);
+    // The call is settled by now and watches no clock. The server sets its own timeout on the socket
+    // as soon as the last byte is out.
+    if (this.#response.writableLength > 0) this.#response.socket?.setTimeout(this.#stalledEndMs);
   }
 
   cut(): void {
@@ -51,6 +58,8 @@ export class ResponseSink implements ClientSink {
 
   observe(observer: ClientObserver): void {
     this.#observer = observer;
+    // It may have left while its model was looked up; its `close` will not come again.
+    if (this.#response.destroyed) queueMicrotask(() => observer.left());
     this.#response.on('close', () => {
       // A client that closes right behind the ending has the whole answer (F74).
       if (!this.#ended) observer.left();

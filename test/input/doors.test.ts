@@ -200,6 +200,25 @@ describe('routes', () => {
     assert.equal(assertErrorBody('messages', messages.json)['type'], 'not_found_error');
   });
 
+  test('E7 a wrong method is named like an unknown path, with what is allowed', async () => {
+    const reply = await send(`${rig.gateway.url}/v1/chat/completions`, undefined);
+    assert.equal(reply.status, 405);
+    assert.equal(reply.headers['allow'], 'POST');
+    assert.equal(assertErrorBody('chat', reply.json)['code'], 'unknown_url');
+  });
+
+  test('B14 B22 no host and CONNECT are answered with JSON', async () => {
+    const noHost = await sendRaw(
+      rig.gateway.url,
+      'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n',
+    );
+    assert.match(noHost, /^HTTP\/1\.1 400 /);
+    assert.match(noHost, /"error"/);
+    const proxied = await sendRaw(rig.gateway.url, 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
+    assert.match(proxied, /^HTTP\/1\.1 405 /);
+    assert.match(proxied, /"error"/);
+  });
+
   test('A11 the model list: one body that both SDKs read', async () => {
     const reply = await send(`${rig.gateway.url}/v1/models?limit=1000`, undefined);
     assert.equal(reply.status, 200);
