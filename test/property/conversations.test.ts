@@ -39,7 +39,8 @@ function membersOf(value: Conversation): { readonly [member: string]: unknown } 
     system: value.system.map((part) => (part.type === 'text' ? part.text : part)).join('\n\n'),
     messages: plainTurns(value.turns),
     tools: value.tools,
-    tool_choice: value.toolChoice?.type,
+    // With tools, no choice is the choice "auto" in both dialects.
+    tool_choice: value.toolChoice?.type ?? (value.tools.length > 0 ? 'auto' : undefined),
     parallel: value.parallelTools,
     temperature,
     top_p: topP,

@@ -102,18 +102,18 @@ async function assertBooked(requestId: string, usage: SeenUsage | undefined): Pr
   const row = await rig.gateway.callRow(requestId);
   assert.equal(row['outcome'], 'ok');
   if (usage === undefined) {
-    assert.equal(row['usageSource'], 'estimated');
+    assert.equal(row['usage_source'], 'estimated');
     return;
   }
-  assert.equal(row['usageSource'], 'reported');
+  assert.equal(row['usage_source'], 'reported');
   const charged = objectAt(row, 'charged');
   assert.deepEqual(
     {
-      fresh: numberAt(charged, 'freshInputTokens'),
-      cacheRead: numberAt(charged, 'cacheReadTokens'),
-      cacheWrite: numberAt(charged, 'cacheWriteTokens'),
-      output: numberAt(charged, 'outputTokens'),
-      reasoning: numberAt(charged, 'reasoningTokens'),
+      fresh: numberAt(charged, 'fresh_input_tokens'),
+      cacheRead: numberAt(charged, 'cache_read_tokens'),
+      cacheWrite: numberAt(charged, 'cache_write_tokens'),
+      output: numberAt(charged, 'output_tokens'),
+      reasoning: numberAt(charged, 'reasoning_tokens'),
     },
     usage,
   );

@@ -118,6 +118,9 @@ export function errorIn(
   return {
     status,
     headers,
-    body: dialect === 'chat' ? chatError(message, chat, null) : messagesError(message, messages),
+    body:
+      dialect === 'chat'
+        ? chatError(message, chat, status === 404 ? 'model_not_found' : null)
+        : messagesError(message, messages),
   };
 }

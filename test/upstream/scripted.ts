@@ -19,7 +19,7 @@ export interface Answer {
   readonly body: string | Buffer | readonly Piece[];
   /**
    * How the body's end is known: `length` (content-length), `chunked`, `close` (end of connection).
-   * Default: `length` for one piece, `chunked` for several.
+   * Default: `length` for a whole body, `chunked` for a list of pieces.
    */
   readonly framing?: 'length' | 'chunked' | 'close';
   /** Cuts each piece into parts; each part becomes one HTTP chunk, hence one read in the client. */
@@ -189,7 +189,7 @@ interface Stage {
 
 async function play(answer: Answer, { socket, owner, closed }: Stage): Promise<void> {
   const pieces = pieceList(answer.body);
-  const framing = answer.framing ?? (pieces.length === 1 ? 'length' : 'chunked');
+  const framing = answer.framing ?? (Array.isArray(answer.body) ? 'chunked' : 'length');
   const end = answer.ending ?? (framing === 'close' ? 'fin' : 'proper');
   if (answer.mute !== true) {
     const total = pieces.reduce((sum, piece) => sum + byteLength(piece), 0);
