@@ -79,7 +79,9 @@ function messageOf(error: GatewayError, requestId: string): string {
   const { path, message } = error;
   if (error.code === 'context_overflow') return overflowMessage(message);
   if (error.code === 'internal') return `${message} (request ${requestId})`;
-  return path === undefined || path.length === 0 ? message : `${path.join('.')}: ${message}`;
+  // Where an upstream found the fault is a place in the body that was sent to it.
+  if (path === undefined || path.length === 0 || error.code === 'upstream_rejected') return message;
+  return `${path.join('.')}: ${message}`;
 }
 
 function form(status: number, type: string): ErrorForm {

@@ -15,6 +15,8 @@ interface Complaint {
   readonly words: string;
   /** `code` as it stood, if it is a word. */
   readonly code: string | undefined;
+  /** The field that the server complains about, as it spelled it. */
+  readonly param: string | undefined;
   /** A status that stands in the body. */
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
@@ -177,6 +179,7 @@ function rejected(
       ...options,
       status: status >= 500 ? 400 : status,
       ...(reason === undefined ? {} : { reason }),
+      ...(complaint.param === undefined ? {} : { path: [complaint.param] }),
     },
   );
 }
@@ -217,15 +220,21 @@ function readComplaint(body: Json | undefined): Complaint {
     message: readMessage(error) ?? (typeof inner === 'string' ? inner : readMessage(body)) ?? '',
     words,
     code: typeof code === 'string' && !/^\d+$/.test(code) ? code : undefined,
+    param: nonEmpty(error['param']),
     status: readStatus(error, code),
     retryAfterMs: readRetryDelay(error['details']),
   };
+}
+
+function nonEmpty(value: Json | undefined): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
 const nothingSaid: Complaint = {
   message: '',
   words: '',
   code: undefined,
+  param: undefined,
   status: undefined,
   retryAfterMs: undefined,
 };

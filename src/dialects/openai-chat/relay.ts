@@ -6,6 +6,7 @@ import type { Json, JsonObject } from '../../core/conversation.ts';
 import type { AnswerContext, AnswerRelay, Ask, Frame } from '../../core/dialect.ts';
 import { mergeUsage, type GenerationEvent, type Usage } from '../../core/generation.ts';
 import { isObject, parseBody, spliceMembers, type JsonSource } from '../../core/json.ts';
+import { CallIndexes } from './call-indexes.ts';
 import { findDocumentMember, findMember } from './frame-member.ts';
 import { ownedKeys } from './head.ts';
 import { ModelSplice } from './model-splice.ts';
@@ -42,6 +43,7 @@ export function relayRequest(source: JsonSource, ask: Ask): Buffer {
 export class ChatAnswerRelay implements AnswerRelay {
   readonly #context: AnswerContext;
   readonly #model: ModelSplice;
+  readonly #calls = new CallIndexes();
   #ended = false;
   /** What the usage chunk must repeat if the gateway has to write it. */
   #id = '';
@@ -75,7 +77,7 @@ export class ChatAnswerRelay implements AnswerRelay {
     }
     // The clients read `choices` of every chunk without looking whether it is there.
     if (!data.includes(choicesKey)) return undefined;
-    const bytes = this.#withoutUsage(frame, data, events);
+    const bytes = this.#calls.apply(data) ?? this.#withoutUsage(frame, data, events);
     return bytes === undefined ? undefined : withBlankLine(this.#model.apply(bytes));
   }
 

@@ -266,6 +266,12 @@ describe('reading', () => {
     assert.equal(readError(400, '{"error":{"message":"m","code":400}}').reason, undefined);
   });
 
+  test('E14 the parameter that the upstream named is told', () => {
+    const error = readError(400, '{"error":{"message":"m","param":"messages[2].content"}}');
+    const { body } = writeError(error, 'r');
+    assert.equal(Reflect.get(Object(body['error']), 'param'), 'messages[2].content');
+  });
+
   test('S14 long texts are cut and keys masked', () => {
     const message = `key sk-proj-AAAABBBBCCCC and Bearer abc.def ${'x'.repeat(5000)}`;
     const error = readError(400, JSON.stringify({ error: { message } }));

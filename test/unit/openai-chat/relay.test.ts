@@ -186,6 +186,38 @@ describe('stream', () => {
     }
   });
 
+  test('calls without an index get one, with the type that clients need; others stay as they are', () => {
+    const calls = (...tool_calls: readonly object[]) => chunk({ tool_calls });
+    const call = (id: string, more: object = {}) => ({
+      id,
+      function: { name: 'f', arguments: '{}' },
+      ...more,
+    });
+    const sent = framesOf(
+      answered(
+        sse(
+          role,
+          calls(call('a'), call('b')),
+          calls(call('a')),
+          calls({ function: { arguments: ' ' } }),
+        ),
+      ),
+    ).flatMap((frame) => [
+      ...String(frame.data).matchAll(/"index":(\d),(?:"type":"(\w+)",)?"(?:id|function)"/g),
+    ]);
+    assert.deepEqual(
+      sent.map(([, index, type]) => [index, type]),
+      [
+        ['0', 'function'],
+        ['1', 'function'],
+        ['0', undefined],
+        ['1', undefined],
+      ],
+    );
+    const fine = sse(role, calls(call('a', { index: 0 })), '[DONE]');
+    assert.equal(answered(fine), fine.replaceAll('"upstream-model"', '"my-model"'));
+  });
+
   test('F49 frames without choices crash the clients: they are dropped', () => {
     assert.equal(answered(sse({ type: 'surprise' }, role)), answered(sse(role)));
   });
