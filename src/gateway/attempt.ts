@@ -145,7 +145,9 @@ export class Attempt implements UpstreamHandler {
   check(now: number): void {
     if (this.#phase === 'over') return;
     const { firstEventMs, idleMs, documentMs } = this.target.timeouts;
-    if (this.#finishReadAt !== undefined && now - this.#finishReadAt > usageGraceMs) {
+    if (this.#finishReadAt !== undefined) {
+      // Behind a finish silence is no fault: the answer is whole.
+      if (now - this.#finishReadAt <= usageGraceMs) return;
       this.#exchange?.abort();
       this.#endStream();
     } else if (this.firstEventAt === undefined) {
@@ -182,8 +184,7 @@ export class Attempt implements UpstreamHandler {
     } else {
       const type = headers['content-type'] ?? '';
       if (type.includes('text/event-stream')) this.#beginStream();
-      else if (type.includes('json')) this.#phase = 'document';
-      // Any other type is looked at when its first bytes are there (F34).
+      // Any other type, JSON included, is looked at when its first bytes are there (F34).
     }
   }
 
@@ -211,6 +212,12 @@ export class Attempt implements UpstreamHandler {
       this.fail(this.#readError());
     } else if (this.#phase === 'stream' && this.#finishReadAt !== undefined) {
       this.#endStream();
+    } else if (this.#phase === 'document' && error.code === 'upstream_unavailable') {
+      this.fail(
+        new GatewayError('upstream_invalid', 'The upstream closed in the middle of its answer.', {
+          cause: error,
+        }),
+      );
     } else if (this.#committed && error.code === 'upstream_unavailable') {
       this.fail(
         new GatewayError('stream_interrupted', 'The upstream closed the stream before its end.', {
@@ -225,7 +232,7 @@ export class Attempt implements UpstreamHandler {
   #read(chunk: Buffer): void {
     switch (this.#phase) {
       case 'waiting':
-        if (this.#sniff(chunk)) this.#read(chunk);
+        this.#sniff(chunk);
         return;
       case 'stream':
         this.#readStream(this.#splitter.push(chunk));
@@ -243,18 +250,22 @@ export class Attempt implements UpstreamHandler {
     }
   }
 
-  /** Decides by the first bytes what an answer with a wrong content-type is; false = failed. */
-  #sniff(chunk: Buffer): boolean {
-    const text = chunk.toString('latin1', 0, 64).trimStart();
-    if (text.startsWith('{')) this.#phase = 'document';
-    else if (/^(data|event|id|retry|:)/.test(text)) this.#beginStream();
-    else {
+  /** Decides by the first bytes, not by the content-type alone, what an answer is. */
+  #sniff(chunk: Buffer): void {
+    const bytes = this.#body.length === 0 ? chunk : Buffer.concat([...this.#body, chunk]);
+    this.#body = [];
+    const kind = kindOf(bytes);
+    if (kind === 'unknown') {
+      this.#body = [bytes];
+    } else if (kind === 'neither') {
       this.fail(
         new GatewayError('upstream_invalid', 'The upstream answered with neither JSON nor events.'),
       );
-      return false;
+    } else {
+      if (kind === 'stream') this.#beginStream();
+      else this.#phase = 'document';
+      this.#read(bytes);
     }
-    return true;
   }
 
   #beginStream(): void {
@@ -381,4 +392,20 @@ export class Attempt implements UpstreamHandler {
     const error = this.target.provider.dialect.readError(this.#status, body);
     return withRetryAfter(error, readRetryAfterMs(this.#headers, this.#clock.wall()));
   }
+}
+
+const eventFields = ['data:', 'event:', 'id:', 'retry:', ':'];
+const sniffedBytes = 64;
+
+/** What the beginning of an answer shows; `unknown` while there is too little of it. */
+function kindOf(bytes: Buffer): 'document' | 'stream' | 'neither' | 'unknown' {
+  const text = bytes
+    .toString('utf8', 0, sniffedBytes)
+    .replace(/^\ufeff/, '')
+    .trimStart();
+  if (text.startsWith('{')) return 'document';
+  if (eventFields.some((field) => text.startsWith(field))) return 'stream';
+  const tooLittle =
+    bytes.length < sniffedBytes && eventFields.some((field) => field.startsWith(text));
+  return tooLittle ? 'unknown' : 'neither';
 }
