@@ -60,13 +60,13 @@ export class AnswerBlocks {
 
   /** Reasoning that nobody but its provider can read. */
   redacted(part: ReasoningPart): JsonObject {
-    const data = this.#foreign ? sealReasoning(part) : (part.encrypted ?? '');
+    const data = this.#foreign ? sealReasoning(part, false) : (part.encrypted ?? '');
     return { type: 'redacted_thinking', data };
   }
 
   /** The signature of a thinking block; `''` when its own upstream did not sign it. */
   signature(part: ReasoningPart): string {
-    return this.#foreign ? sealReasoning(part) : (part.signature ?? '');
+    return this.#foreign ? sealReasoning(part, this.hidesReasoning) : (part.signature ?? '');
   }
 
   /** A block of this dialect as it came; undefined, with a note, for one of another. */

@@ -21,6 +21,8 @@ export const foreignDialect: DialectId = 'openai-chat';
 export interface SealedRecord {
   readonly signature?: string;
   readonly encrypted?: string;
+  /** The text, where the client did not want to be shown it but its upstream wants it back. */
+  readonly text?: string;
   /** Members that only the foreign dialect knows, of the reasoning or of the call. */
   readonly extras?: JsonObject;
   /** Id of the tool call that `extras` belong to: Gemini signs calls, not reasoning. */
@@ -37,13 +39,17 @@ export function seal(record: SealedRecord): string {
   return prefix + Buffer.from(JSON.stringify(members)).toString('base64url');
 }
 
-/** The signature for reasoning of a foreign upstream. */
-export function sealReasoning(part: ReasoningPart): string {
-  const { signature, encrypted } = part;
+/**
+ * The signature for reasoning of a foreign upstream.
+ * @param hidden the client is not shown the text, so that the record must hold it (D6).
+ */
+export function sealReasoning(part: ReasoningPart, hidden: boolean): string {
+  const { signature, encrypted, text } = part;
   const extras = part.extras?.[foreignDialect];
   return seal({
     ...(signature === undefined ? {} : { signature }),
     ...(encrypted === undefined ? {} : { encrypted }),
+    ...(hidden && text !== '' ? { text } : {}),
     ...(extras === undefined ? {} : { extras }),
   });
 }
@@ -53,10 +59,11 @@ export function unseal(sealed: string): SealedRecord | undefined {
   const json = Buffer.from(sealed.slice(prefix.length), 'base64url').toString('utf8');
   const record = tryParseObject(json);
   if (record === undefined || record['from'] !== foreignDialect) return undefined;
-  const { signature, encrypted, extras, callId } = record;
+  const { signature, encrypted, text, extras, callId } = record;
   return {
     ...(typeof signature === 'string' ? { signature } : {}),
     ...(typeof encrypted === 'string' ? { encrypted } : {}),
+    ...(typeof text === 'string' ? { text } : {}),
     ...(isObject(extras) ? { extras } : {}),
     ...(typeof callId === 'string' ? { callId } : {}),
   };

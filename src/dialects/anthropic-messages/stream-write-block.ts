@@ -30,7 +30,7 @@ export class LiveBlock {
   #plain = false;
   /** Everything of a delta frame before its text. */
   #head = '';
-  /** The reasoning part without its text, while it is written. */
+  /** The reasoning part while it is written; without its text where the client is shown that. */
   #reasoning: ReasoningPart = { type: 'reasoning', text: '' };
   #isRefusal = false;
   #call = '';
@@ -135,7 +135,10 @@ export class LiveBlock {
     else if (this.#kind !== 'thinking') return '';
     else {
       start = this.#start(emptyThinking, thinkingDelta);
-      if (this.#blocks.hidesReasoning) return start;
+      if (this.#blocks.hidesReasoning) {
+        this.#reasoning = { ...this.#reasoning, text: this.#reasoning.text + delta };
+        return start;
+      }
     }
     if (this.#isRefusal) this.refusal += delta;
     else this.#plain = true;
