@@ -22,10 +22,14 @@ export interface UpstreamTraits {
   readonly responseFormat: 'schema' | 'object' | 'none';
   /** `reasoning_effort` values that are known; empty = the field is never sent. */
   readonly efforts: readonly Effort[];
+  /** Function tools are refused unless reasoning is switched off (OpenAI's newer chat models). */
+  readonly toolsExcludeReasoning?: boolean;
   /** Messages upstreams: how thinking is asked for. */
   readonly thinking: 'adaptive' | 'budget' | 'none';
   /** Messages upstreams: temperature, top_p and top_k are accepted. */
   readonly samplingAllowed: boolean;
+  /** `temperature` and `top_p` are refused together. */
+  readonly temperatureExcludesTopP?: boolean;
   /** Where `metadata.user_id` goes in chat. */
   readonly endUserField: 'safety_identifier' | 'user' | undefined;
   /** `cache_control` marks are understood (Anthropic, OpenRouter). */

@@ -31,14 +31,15 @@ export function writeSampling(sampling: Sampling, writing: OptionsWriting): Json
   return members;
 }
 
-function writeTuning(
-  { temperature, topP, topK }: Sampling,
-  { traits, notes, thinks }: OptionsWriting,
-): JsonMembers {
+function writeTuning({ temperature, topP, topK }: Sampling, writing: OptionsWriting): JsonMembers {
+  const { traits, notes, thinks } = writing;
   const members: JsonMembers = {};
   const tunable = traits.samplingAllowed && !thinks;
   const why = thinks ? 'the model is thinking' : 'the model does not let itself be tuned';
-  const wanted = { temperature: clamped(temperature, tunable, notes), top_p: topP, top_k: topK };
+  const wanted = {
+    ...oneSampler({ temperature: clamped(temperature, tunable, notes), top_p: topP }, writing),
+    top_k: topK,
+  };
   for (const [key, value] of Object.entries(wanted)) {
     if (value === undefined) continue;
     if (tunable && (key !== 'top_k' || traits.topK)) members[key] = value;
@@ -46,6 +47,21 @@ function writeTuning(
     else if (value !== 1) notes.lost([key], tunable ? 'the model does not know it' : why);
   }
   return members;
+}
+
+interface Samplers {
+  readonly temperature: number | undefined;
+  readonly top_p: number | undefined;
+}
+
+/** Where only one of the two may be set, the temperature stays, unless it says the default. */
+function oneSampler(wanted: Samplers, { traits, notes, thinks }: OptionsWriting): Samplers {
+  const { temperature, top_p: topP } = wanted;
+  if (traits.temperatureExcludesTopP !== true || thinks) return wanted;
+  if (temperature === undefined || topP === undefined) return wanted;
+  if (temperature === 1 && topP !== 1) return { temperature: undefined, top_p: topP };
+  if (topP !== 1) notes.lost(['top_p'], 'the model takes it or temperature, not both');
+  return { temperature, top_p: undefined };
 }
 
 /** The scales are not proportional: 1 is the neutral default on both. */

@@ -95,6 +95,23 @@ export function writeReasoningEffort(
   return { reasoning_effort: effort };
 }
 
+/**
+ * A server that refuses tools beside reasoning reasons by default: it must be told not to, or an
+ * agent's every call fails (translation.md §4.2).
+ */
+export function writeEffortBesideTools(
+  reasoning: Reasoning | undefined,
+  traits: UpstreamTraits,
+  notes: Notes,
+): JsonMembers {
+  if (traits.toolsExcludeReasoning !== true) return writeReasoningEffort(reasoning, traits, notes);
+  const wanted = reasoning === undefined ? undefined : wantedEffort(reasoning);
+  if (wanted !== undefined && wanted !== 'none') {
+    notes.changed(['thinking'], 'the model does not reason where tools are offered');
+  }
+  return { reasoning_effort: 'none' };
+}
+
 function wantedEffort({ effort, budgetTokens, adaptive }: Reasoning): Effort | undefined {
   if (effort !== undefined) return effort;
   if (budgetTokens !== undefined) return effortOfBudget(budgetTokens);

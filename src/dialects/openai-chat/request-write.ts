@@ -9,6 +9,7 @@ import type { JsonMembers } from './fields.ts';
 import { writeForeignExtras } from './request-write-extras.ts';
 import { MessageWriter } from './request-write-messages.ts';
 import {
+  writeEffortBesideTools,
   writeEndUser,
   writeOutputFormat,
   writeReasoningEffort,
@@ -29,13 +30,15 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
   const messages = new MessageWriter({ conversation, traits, notes });
   messages.system(conversation.system.filter(isInstruction), output.instruction);
   messages.turns(conversation.turns);
+  const tools = writeTools(conversation, traits, notes);
+  const writeEffort = tools['tools'] === undefined ? writeReasoningEffort : writeEffortBesideTools;
   const body: JsonMembers = {
     model: ask.model,
     messages: messages.written,
-    ...writeTools(conversation, traits, notes),
+    ...tools,
     ...writeSampling(conversation.sampling, traits, notes),
     ...output.members,
-    ...writeReasoningEffort(conversation.reasoning, traits, notes),
+    ...writeEffort(conversation.reasoning, traits, notes),
     ...writeEndUser(conversation.endUser, traits, notes),
   };
   if (ask.stream) {
