@@ -58,8 +58,11 @@ export interface StreamWriter {
 
 /** Edits that a relayed answer needs so that it is the client's and not the upstream's. */
 export interface AnswerRelay {
-  /** The frame's bytes to send (the same object when unchanged), or undefined to drop it. */
-  frame(frame: Frame, events: readonly GenerationEvent[]): Buffer | undefined;
+  /**
+   * The frame's bytes to send (the same object when unchanged), or undefined to drop it.
+   * @param gap with the frame that carries the finish: usage that the upstream left out (F55).
+   */
+  frame(frame: Frame, events: readonly GenerationEvent[], gap?: Usage): Buffer | undefined;
   /**
    * A whole JSON answer with the client's model name.
    * @param usage stands in for a report that the upstream left out (F55).
@@ -67,8 +70,8 @@ export interface AnswerRelay {
   document(bytes: Buffer, body: JsonObject, usage?: Usage): Buffer;
   /** The terminator (`[DONE]`, `message_stop`) was forwarded; every later frame is dropped (F53). */
   readonly ended: boolean;
-  /** What the upstream owes of a proper ending after its finish; '' when nothing (F52). */
-  ending(): string;
+  /** What the upstream owes of a proper ending after its finish; '' when nothing (F52, F55). */
+  ending(gap?: Usage): string;
 }
 
 /** How this dialect shows each error code. */

@@ -13,7 +13,10 @@ export interface DocumentOptions {
 /** The bytes of a JSON answer in the client's dialect. */
 export function documentBytes(answer: DocumentAnswer, options: DocumentOptions): Buffer {
   const { dialect, context } = options;
-  if (options.relayed) return dialect.answerRelay(context).document(answer.bytes, answer.body);
+  if (options.relayed) {
+    const { usage } = answer.generation;
+    return dialect.answerRelay(context).document(answer.bytes, answer.body, usage);
+  }
   return Buffer.from(JSON.stringify(dialect.writeResponse(answer.generation, context)));
 }
 

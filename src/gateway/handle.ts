@@ -4,7 +4,7 @@
  */
 import type { AnswerContext } from '../core/dialect.ts';
 import { asGatewayError, GatewayError } from '../core/errors.ts';
-import { Collector, type Generation, type GenerationEvent } from '../core/generation.ts';
+import { Collector, type Generation, type Usage } from '../core/generation.ts';
 import { NoteList } from '../core/notes.ts';
 import type { Target } from '../core/provider.ts';
 import { answerHeaders, retryHeaders, streamHeaders } from './answer-headers.ts';
@@ -232,13 +232,13 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     };
   }
 
-  #usageGap(): GenerationEvent | undefined {
+  #usageGap(): Usage | undefined {
     const reported = this.#meter.reported;
     const complete = this.#meter.complete();
     const known =
       reported?.outputTokens !== undefined &&
       complete.freshInputTokens === reported.freshInputTokens;
-    return known ? undefined : { type: 'usage', usage: complete };
+    return known ? undefined : complete;
   }
 
   /** Ends the call in failure: as a status before the first byte, as an error frame after it. */

@@ -5,7 +5,7 @@
  */
 import type { AnswerRelay, ClientDialect, StreamWriter } from '../core/dialect.ts';
 import type { GatewayError } from '../core/errors.ts';
-import type { GenerationEvent } from '../core/generation.ts';
+import type { GenerationEvent, Usage } from '../core/generation.ts';
 import type { ClientSink } from './client-sink.ts';
 import type { ReadFrame, StreamConsumer } from './attempt.ts';
 
@@ -26,8 +26,8 @@ export interface StreamResponderOptions {
   readonly owner: StreamOwner;
   /** Bytes go through `relay`, or events through `writer`. */
   readonly output: { readonly relay: AnswerRelay } | { readonly writer: StreamWriter };
-  /** Fills in usage that the upstream never reported, right before the finish (F55). */
-  readonly usageGap: () => GenerationEvent | undefined;
+  /** The usage to tell with the finish where the upstream did not report all of it (F55). */
+  readonly usageGap: () => Usage | undefined;
 }
 
 export class StreamResponder implements StreamConsumer {
@@ -54,7 +54,7 @@ export class StreamResponder implements StreamConsumer {
     const failure = events.find((event) => event.type === 'error');
     if (failure !== undefined) return this.failed(failure.error);
     if (events.some((event) => event.type === 'finish')) this.#finished = true;
-    if ('relay' in output) this.#complete(output.relay.ending());
+    if ('relay' in output) this.#complete(output.relay.ending(this.#options.usageGap()));
     else this.#complete(this.#render(events, output.writer) + output.writer.end());
   }
 
@@ -69,14 +69,18 @@ export class StreamResponder implements StreamConsumer {
   #relay(batch: readonly ReadFrame[], relay: AnswerRelay): void {
     const pieces: Buffer[] = [];
     for (const { frame, events } of batch) {
+      let gap: Usage | undefined;
       for (const event of events) {
-        if (event.type === 'finish') this.#finished = true;
-        else if (event.type === 'error') {
+        if (event.type === 'finish') {
+          this.#finished = true;
+          gap = this.#options.usageGap();
+        }
+        if (event.type === 'error') {
           this.#send(join(pieces));
           return this.failed(event.error);
         }
       }
-      const bytes = relay.frame(frame, events);
+      const bytes = relay.frame(frame, events, gap);
       if (bytes !== undefined) pieces.push(bytes);
       if (relay.ended) break;
     }
@@ -104,7 +108,7 @@ export class StreamResponder implements StreamConsumer {
       if (event.type === 'finish') {
         this.#finished = true;
         const gap = this.#options.usageGap();
-        if (gap !== undefined) text += writer.write(gap);
+        if (gap !== undefined) text += writer.write({ type: 'usage', usage: gap });
       }
       text += writer.write(event);
     }

@@ -4,14 +4,14 @@
  */
 import type { Json, JsonObject } from '../../core/conversation.ts';
 import type { AnswerContext, AnswerRelay, Ask, Frame } from '../../core/dialect.ts';
-import type { GenerationEvent } from '../../core/generation.ts';
+import type { FinishReason, GenerationEvent, Usage } from '../../core/generation.ts';
 import { isObject, spliceMembers, tryParseObject, type JsonSource } from '../../core/json.ts';
 import { eventFrame } from './event-frame.ts';
 import { isArray, textOf } from './fields.ts';
 import { memberSpan } from './member-span.ts';
 import { withEstimate } from './response-write.ts';
 import { isSealed } from './signature.ts';
-import { writeUsage } from './usage.ts';
+import { writeTotals, writeUsage } from './usage.ts';
 
 const messageStop = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
 const modelKey = Buffer.from('"model"');
@@ -83,7 +83,7 @@ export class MessagesAnswerRelay implements AnswerRelay {
     return this.#ended;
   }
 
-  frame(frame: Frame, events: readonly GenerationEvent[]): Buffer | undefined {
+  frame(frame: Frame, events: readonly GenerationEvent[], gap?: Usage): Buffer | undefined {
     if (this.#ended) return undefined;
     const { data } = frame;
     if (data === undefined || data === '') {
@@ -91,14 +91,18 @@ export class MessagesAnswerRelay implements AnswerRelay {
       return frame.event === undefined && data === undefined ? frame.bytes : undefined;
     }
     if (!this.#started) return this.#first(frame, data, events);
-    for (const event of events) if (event.type === 'finish') this.#ended = true;
-    return withBlankLine(frame.bytes);
+    const finish = events.find((event) => event.type === 'finish');
+    if (finish === undefined) return withBlankLine(frame.bytes);
+    this.#ended = true;
+    return gap === undefined
+      ? withBlankLine(frame.bytes)
+      : Buffer.concat([usageFrame(finish.reason, gap), withBlankLine(frame.bytes)]);
   }
 
-  document(bytes: Buffer, body: JsonObject): Buffer {
+  document(bytes: Buffer, body: JsonObject, counted?: Usage): Buffer {
     const { model } = this.#context;
     if (!isObject(body['usage'])) {
-      const usage = writeUsage(withEstimate(countedOutput(body), this.#context));
+      const usage = writeUsage(withEstimate(counted ?? countedOutput(body), this.#context));
       return Buffer.from(JSON.stringify({ ...body, model, usage }));
     }
     if (body['model'] === model) return bytes;
@@ -154,6 +158,17 @@ function replaceModel(bytes: Buffer, object: number, model: string): Buffer | un
 
 function restated(body: JsonObject): Buffer {
   return Buffer.from(JSON.stringify(body));
+}
+
+/** A further `message_delta` that tells the usage; the client lets its fields replace earlier ones. */
+function usageFrame(reason: FinishReason, usage: Usage): Buffer {
+  const delta = {
+    stop_reason: reason.raw ?? 'end_turn',
+    stop_sequence: reason.sequence ?? null,
+    stop_details: reason.details ?? null,
+  };
+  const data = { type: 'message_delta', delta, usage: writeTotals(usage) };
+  return Buffer.from(eventFrame('message_delta', data));
 }
 
 /** An estimate of the output of a document without usage: four characters a token (§11, F55). */

@@ -61,10 +61,11 @@ export class ChatAnswerRelay implements AnswerRelay {
     return this.#ended;
   }
 
-  frame(frame: Frame, events: readonly GenerationEvent[]): Buffer | undefined {
+  frame(frame: Frame, events: readonly GenerationEvent[], gap?: Usage): Buffer | undefined {
     const { data } = frame;
     if (this.#ended) return undefined;
     if (events.length > 0) this.#remember(data, events);
+    if (gap !== undefined) this.#usage = gap;
     if (data === undefined || data === '') {
       // An event with a name and no data makes the clients parse an empty text.
       return frame.event === undefined && data === undefined ? frame.bytes : undefined;
@@ -100,7 +101,8 @@ export class ChatAnswerRelay implements AnswerRelay {
     }
   }
 
-  ending(): string {
+  ending(gap?: Usage): string {
+    if (gap !== undefined) this.#usage = gap;
     return this.#ended ? '' : this.#owedUsage() + done;
   }
 
