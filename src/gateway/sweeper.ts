@@ -7,6 +7,8 @@ import type { Clock } from '../core/runtime.ts';
 export const sweepEveryMs = 100;
 
 export interface Swept {
+  /** Where the sweeper keeps the item; -1 while it does not. Only the sweeper sets it. */
+  place: number;
   /** Compares its deadlines with the monotonic time. */
   check(now: number): void;
   /** Ends at once: the gateway stops and will not wait any longer. */
@@ -15,7 +17,12 @@ export interface Swept {
 
 export class Sweeper {
   readonly #clock: Clock;
-  readonly #live = new Set<Swept>();
+  /**
+   * An array, not a Set: a Set that is added to and deleted from for every call is rehashed all the
+   * time, and each dead table keeps the next one, with the calls of its time, alive until the next
+   * full collection. That cost a tenth of the CPU of a call.
+   */
+  readonly #live: Swept[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   constructor(clock: Clock) {
@@ -23,17 +30,26 @@ export class Sweeper {
   }
 
   get size(): number {
-    return this.#live.size;
+    return this.#live.length;
   }
 
   add(item: Swept): void {
-    this.#live.add(item);
+    item.place = this.#live.length;
+    this.#live.push(item);
     this.#timer ??= setInterval(() => this.#sweep(), sweepEveryMs);
   }
 
+  /** Takes the item out; the last one moves to its place. A second call does nothing. */
   delete(item: Swept): void {
-    this.#live.delete(item);
-    if (this.#live.size === 0 && this.#timer !== undefined) {
+    const { place } = item;
+    if (place === -1) return;
+    item.place = -1;
+    const last = this.#live.pop();
+    if (last !== undefined && last !== item) {
+      this.#live[place] = last;
+      last.place = place;
+    }
+    if (this.#live.length === 0) {
       clearInterval(this.#timer);
       this.#timer = undefined;
     }
@@ -41,11 +57,12 @@ export class Sweeper {
 
   /** Ends everything that is still running (G14). */
   shutDown(): void {
-    for (const item of this.#live) item.shutDown();
+    for (const item of [...this.#live]) item.shutDown();
   }
 
+  /** From the end: an item that leaves is replaced by one that was looked at already. */
   #sweep(): void {
     const now = this.#clock.now();
-    for (const item of this.#live) item.check(now);
+    for (let i = this.#live.length - 1; i >= 0; i--) this.#live[i]?.check(now);
   }
 }
