@@ -30,6 +30,8 @@ export interface JsonSource {
 export const maxDepth = 128;
 export const maxTokens = 500_000;
 const maxKeyLength = 1024;
+/** Twins of keys are no fault as such in depth (B39), but so many are an attack (B38). */
+const maxRepeatedKeys = 1000;
 
 /** True for a JSON object (not null, not an array). */
 export function isObject(value: unknown): value is JsonObject {
@@ -69,6 +71,9 @@ export function parseBody(received: Uint8Array, ownedKeys: ReadonlySet<string>):
       throw invalidRequest(`The key "${key}" stands twice in the body.`, [key]);
   }
   const keys = countKeys(value, []);
+  if (scan.colons - keys > maxRepeatedKeys) {
+    throw invalidRequest('The request body repeats its keys too often.');
+  }
   return {
     bytes,
     value,

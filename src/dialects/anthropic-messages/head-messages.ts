@@ -24,6 +24,9 @@ export function checkMessages(messages: Json | undefined): void {
   messages.forEach((message, i) => {
     if (!isObject(message)) throw wrongType(['messages', i], 'a valid dictionary');
     const content = checkMessage(message, ['messages', i]);
+    if (i === 0 && message['role'] === 'assistant') {
+      throw invalidRequest('the first message must use the user role', ['messages', 0, 'role']);
+    }
     pairing.see(message['role'], content, i);
   });
   pairing.end();
@@ -38,7 +41,7 @@ export function checkTextBlocks(blocks: readonly Json[], path: FieldPath): void 
   });
 }
 
-/** A first turn of the assistant is legal, a system turn in mid-conversation too (A1). */
+/** A system turn in mid-conversation is legal (A1). */
 function checkMessage(message: JsonObject, path: FieldPath): readonly JsonObject[] {
   const { role, content } = message;
   if (role === undefined) throw required([...path, 'role']);

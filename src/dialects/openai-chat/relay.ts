@@ -64,8 +64,7 @@ export class ChatAnswerRelay implements AnswerRelay {
   frame(frame: Frame, events: readonly GenerationEvent[], gap?: Usage): Buffer | undefined {
     const { data } = frame;
     if (this.#ended) return undefined;
-    if (events.length > 0) this.#remember(data, events);
-    if (gap !== undefined) this.#usage = gap;
+    if (events.length > 0) this.#remember(data, events, gap);
     if (data === undefined || data === '') {
       // An event with a name and no data makes the clients parse an empty text.
       return frame.event === undefined && data === undefined ? frame.bytes : undefined;
@@ -112,7 +111,7 @@ export class ChatAnswerRelay implements AnswerRelay {
     return typeof body['model'] === 'string' && body['model'] !== model ? model : undefined;
   }
 
-  #remember(data: string | undefined, events: readonly GenerationEvent[]): void {
+  #remember(data: string | undefined, events: readonly GenerationEvent[], gap?: Usage): void {
     for (const event of events) {
       if (event.type === 'start') {
         this.#id = event.id;
@@ -121,6 +120,7 @@ export class ChatAnswerRelay implements AnswerRelay {
         this.#usage = mergeUsage(this.#usage, event.usage);
       }
     }
+    this.#usage = gap ?? this.#usage;
   }
 
   /** The usage chunk that the client asked for, when no frame of the upstream held it (E7, F55). */

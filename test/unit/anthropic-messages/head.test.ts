@@ -159,8 +159,12 @@ describe('B51–B53 messages', () => {
     });
   }
 
-  test('a first assistant turn and system turns in mid-conversation are legal', () => {
-    readHead({ messages: [{ role: 'assistant', content: 'Well' }, user] });
+  test('B52 the first turn is not the assistant’s', () => {
+    const refusal = refused({ messages: [{ role: 'assistant', content: 'Well' }, user] });
+    assert.ok(refusal.startsWith('messages.0.role: '), refusal);
+  });
+
+  test('A1 system turns in mid-conversation are legal', () => {
     readHead({ messages: [user, { role: 'system', content: [{ type: 'text', text: 'x' }] }] });
   });
 
