@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { JsonObject } from '../../../src/core/conversation.ts';
+import type { Frame } from '../../../src/core/dialect.ts';
+import { parseBody, tryParseObject } from '../../../src/core/json.ts';
+import { messagesTraits } from '../../../src/core/traits.ts';
+import { anthropicMessagesClient } from '../../../src/dialects/anthropic-messages/client.ts';
+import { seal } from '../../../src/dialects/anthropic-messages/signature.ts';
+import { anthropicMessagesUpstream } from '../../../src/dialects/anthropic-messages/upstream.ts';
+import { answerContext, framesOf, frameText } from './answer-context.ts';
+
+function relayed(body: string, model = 'claude-real'): string {
+  const source = parseBody(Buffer.from(body), new Set());
+  const ask = { model, stream: false, traits: messagesTraits, newId: (prefix: string) => prefix };
+  const bytes = anthropicMessagesUpstream.relayRequest(source, ask);
+  if (source.value['model'] === model) assert.equal(bytes, source.bytes, 'the same bytes');
+  return bytes.toString();
+}
+
+describe('requests', () => {
+  test('only the model changes, in the bytes', () => {
+    const body = '{ "max_tokens": 1.0, "model" : "alias","z":{"2":1,"1":12345678901234567890} }';
+    assert.equal(relayed(body), body.replace('"alias"', '"claude-real"'));
+    assert.equal(relayed(body, 'alias'), body);
+  });
+
+  test('5.4 reasoning that the gateway sealed never reaches a messages server', () => {
+    const call = { type: 'tool_use', id: 'a', name: 'f', input: {} };
+    const native = { type: 'thinking', thinking: 'mine', signature: 'sig' };
+    const body = (thinking: JsonObject, ...blocks: readonly JsonObject[]): string =>
+      JSON.stringify({
+        model: 'claude-real',
+        thinking,
+        messages: [
+          { role: 'user', content: 'Hi' },
+          { role: 'assistant', content: [native, ...blocks, call] },
+          { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a' }] },
+        ],
+      });
+    const sealed = { type: 'thinking', thinking: 'foreign', signature: seal({}) };
+    const redacted = { type: 'redacted_thinking', data: seal({ encrypted: 'e' }) };
+    const adaptive = { type: 'adaptive' };
+    const source = parseBody(Buffer.from(body(adaptive, sealed, redacted)), new Set());
+    const ask = {
+      model: 'claude-real',
+      stream: false,
+      traits: messagesTraits,
+      newId: (prefix: string) => prefix,
+    };
+    const bytes = anthropicMessagesUpstream.relayRequest(source, ask).toString();
+    assert.equal(bytes, body(adaptive));
+    const budget = { type: 'enabled', budget_tokens: 2000 };
+    const onBudget = parseBody(Buffer.from(body(budget, sealed)), new Set());
+    const cleaned = anthropicMessagesUpstream.relayRequest(onBudget, ask).toString();
+    assert.equal(cleaned, body({ type: 'disabled' }), 'D3');
+  });
+
+  test('text that only mentions the mark is left alone', () => {
+    const body = JSON.stringify({ model: 'claude-real', messages: [{ content: '"gw1.' }] });
+    assert.equal(relayed(body), body);
+  });
+});
+
+describe('streams', () => {
+  const start = {
+    type: 'message_start',
+    message: {
+      id: 'msg_1',
+      model: 'claude-real',
+      content: [],
+      usage: { input_tokens: 3, output_tokens: 1 },
+    },
+  };
+  const rest: readonly JsonObject[] = [
+    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+    {
+      type: 'content_block_delta',
+      index: 0,
+      delta: { type: 'text_delta', text: '"model":"x"' },
+    },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 5 } },
+    { type: 'message_stop' },
+  ];
+
+  /** What goes to the client for these frames, and whether they were passed untouched. */
+  function pass(frames: readonly Frame[], model = 'alias') {
+    const reader = anthropicMessagesUpstream.streamReader(messagesTraits);
+    const relay = anthropicMessagesClient.answerRelay(answerContext({ model }));
+    const sent = frames.map((frame) => relay.frame(frame, reader.read(frame)));
+    return { sent, relay, text: sent.map((bytes) => bytes?.toString() ?? '').join('') };
+  }
+
+  test('C4 the model of message_start is the client’s, all other frames are the same buffers', () => {
+    const text = [start, ...rest].map(frameText).join('');
+    const frames = framesOf(text);
+    const { sent, relay, text: passed } = pass(frames);
+    assert.equal(passed, text.replace('"claude-real"', '"alias"'));
+    sent.slice(1).forEach((bytes, i) => assert.equal(bytes, frames[i + 1]?.bytes));
+    assert.equal(relay.ended, true);
+    assert.equal(relay.ending(), '');
+  });
+
+  test('nothing changes when the names are equal', () => {
+    const frames = framesOf([start, ...rest].map(frameText).join(''));
+    pass(frames, 'claude-real').sent.forEach((bytes, i) => assert.equal(bytes, frames[i]?.bytes));
+  });
+
+  test('the model is found among other members, and in data over several lines', () => {
+    const odd = {
+      type: 'message_start',
+      extra: { model: 'inner', message: { model: 'deep' } },
+      message: {
+        container: { model: 'other' },
+        stop: '}"model":"no"',
+        model: 'claude-real',
+        usage: { input_tokens: 1 },
+      },
+    };
+    const expected = frameText(odd).replace('"claude-real"', '"alias"');
+    assert.equal(pass(framesOf(frameText(odd))).text, expected);
+    const lines = frameText(start).replaceAll(',"', ',\ndata: "');
+    const [only] = framesOf(pass(framesOf(lines)).text);
+    const message = tryParseObject(only?.data ?? '')?.['message'];
+    assert.equal(Reflect.get(Object(message), 'model'), 'alias');
+  });
+
+  test('F53 frames behind the end are dropped; F52 a missing end is owed', () => {
+    const all = [start, ...rest, ...rest].map(frameText).join('');
+    const { text } = pass(framesOf(all));
+    assert.equal(text.split('message_stop').length, 3, 'its event line and its data');
+    const cut = pass(framesOf([start, ...rest.slice(0, -1)].map(frameText).join('')));
+    assert.equal(cut.relay.ended, false);
+    assert.equal(cut.relay.ending(), frameText({ type: 'message_stop' }));
+  });
+
+  test('F49 F51 comments pass, events without data do not, blank lines are completed', () => {
+    const relay = anthropicMessagesClient.answerRelay(answerContext());
+    const [comment, nameless] = framesOf(': hi\n\nevent: ping\n\n');
+    assert.ok(comment !== undefined && nameless !== undefined);
+    assert.equal(relay.frame(comment, []), comment.bytes);
+    assert.equal(relay.frame(nameless, []), undefined);
+    const [last] = framesOf('event: message_stop\ndata: {"type":"message_stop"}');
+    assert.ok(last !== undefined);
+    assert.equal(pass([last]).text, frameText({ type: 'message_stop' }));
+  });
+
+  test('F55 a start without usage gets the estimate', () => {
+    const bare = { type: 'message_start', message: { id: 'm', model: 'alias', content: [] } };
+    const [frame] = framesOf(pass(framesOf(frameText(bare))).text);
+    const message = tryParseObject(frame?.data ?? '')?.['message'];
+    const usage: unknown = Reflect.get(Object(message), 'usage');
+    assert.equal(Reflect.get(Object(usage), 'input_tokens'), 11);
+  });
+});
+
+describe('documents', () => {
+  const relay = anthropicMessagesClient.answerRelay(answerContext({ model: 'alias' }));
+  const document = (text: string): string => {
+    const body = tryParseObject(text);
+    assert.ok(body !== undefined);
+    return relay.document(Buffer.from(text), body).toString();
+  };
+
+  test('C4 the model is replaced in the bytes', () => {
+    const text =
+      '{ "content":[{"type":"tool_use","input":{"model":"x","n":1.0}}], "model" : "claude", "usage":{"input_tokens":1} }';
+    assert.equal(document(text), text.replace('"claude"', '"alias"'));
+  });
+
+  test('the same bytes when the names are equal; a missing model is added', () => {
+    const same = Buffer.from('{"model":"alias","usage":{}}');
+    assert.equal(relay.document(same, { model: 'alias', usage: {} }), same);
+    assert.match(document('{"content":[],"usage":{}}'), /"model":"alias"/);
+  });
+
+  test('F55 missing usage is estimated', () => {
+    const usage: unknown = tryParseObject(
+      document('{"model":"alias","content":[{"type":"text","text":"Hello there"}]}'),
+    )?.['usage'];
+    assert.equal(Reflect.get(Object(usage), 'input_tokens'), 11);
+    assert.ok(Number(Reflect.get(Object(usage), 'output_tokens')) > 0);
+  });
+});
