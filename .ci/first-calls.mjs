@@ -17,12 +17,16 @@ const child = spawn('npm', ['start'], {
     MODEL_GATEWAY_DATA_DIR: dataDir,
   },
 });
-const exited = new Promise((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })));
+const exited = new Promise((resolve) =>
+  child.once('exit', (code, signal) => resolve({ code, signal })),
+);
 
 let failures = 0;
 function check(name, condition, detail = '') {
   if (!condition) failures += 1;
-  console.log(`${condition ? 'ok' : 'not ok'} first calls: ${name}${condition || detail === '' ? '' : ` (${detail})`}`);
+  console.log(
+    `${condition ? 'ok' : 'not ok'} first calls: ${name}${condition || detail === '' ? '' : ` (${detail})`}`,
+  );
 }
 
 /** The address and the key that the banner prints. */
@@ -47,7 +51,9 @@ async function post({ url, key }, path, body) {
 }
 
 const events = (text) =>
-  text.split('\n').flatMap((line) => (line.startsWith('data: {') ? [JSON.parse(line.slice(6))] : []));
+  text
+    .split('\n')
+    .flatMap((line) => (line.startsWith('data: {') ? [JSON.parse(line.slice(6))] : []));
 const chatUsage = (usage) => [usage?.prompt_tokens, usage?.completion_tokens];
 const messagesUsage = (usage) => [usage?.input_tokens, usage?.output_tokens];
 
@@ -62,16 +68,27 @@ try {
   };
 
   const unary = await post(gateway, '/v1/chat/completions', question);
-  check(`first answer ${((Date.now() - started) / 1000).toFixed(1)} s after the start command`, unary.status === 200, unary.text);
+  check(
+    `first answer ${((Date.now() - started) / 1000).toFixed(1)} s after the start command`,
+    unary.status === 200,
+    unary.text,
+  );
   const chat = JSON.parse(unary.text);
   const said = chat.choices[0].message.content;
   const counts = chatUsage(chat.usage);
   check('chat: text', typeof said === 'string' && said.length > 0);
-  check('chat: total is the sum', chat.usage.total_tokens === counts[0] + counts[1] && counts[0] > 0 && counts[1] > 0);
+  check(
+    'chat: total is the sum',
+    chat.usage.total_tokens === counts[0] + counts[1] && counts[0] > 0 && counts[1] > 0,
+  );
 
   const whole = JSON.parse((await post(gateway, '/v1/messages', question)).text);
   check('messages: the same text', whole.content?.[0]?.text === said, JSON.stringify(whole));
-  check('messages: the same counts', messagesUsage(whole.usage).join() === counts.join(), JSON.stringify(whole.usage));
+  check(
+    'messages: the same counts',
+    messagesUsage(whole.usage).join() === counts.join(),
+    JSON.stringify(whole.usage),
+  );
 
   const streamed = await post(gateway, '/v1/chat/completions', {
     ...question,
@@ -79,15 +96,28 @@ try {
     stream_options: { include_usage: true },
   });
   const chunks = events(streamed.text);
-  check('chat stream: the same text', chunks.map((chunk) => chunk.choices[0]?.delta?.content ?? '').join('') === said);
-  check('chat stream: the same counts', chatUsage(chunks.findLast((chunk) => chunk.usage)?.usage).join() === counts.join());
+  check(
+    'chat stream: the same text',
+    chunks.map((chunk) => chunk.choices[0]?.delta?.content ?? '').join('') === said,
+  );
+  check(
+    'chat stream: the same counts',
+    chatUsage(chunks.findLast((chunk) => chunk.usage)?.usage).join() === counts.join(),
+  );
   check('chat stream: ends in [DONE]', streamed.text.trimEnd().endsWith('data: [DONE]'));
 
   const messages = await post(gateway, '/v1/messages', { ...question, stream: true });
   const sent = events(messages.text);
-  check('messages stream: the same text', sent.map((event) => event.delta?.text ?? '').join('') === said);
+  check(
+    'messages stream: the same text',
+    sent.map((event) => event.delta?.text ?? '').join('') === said,
+  );
   const last = sent.findLast((event) => event.type === 'message_delta');
-  check('messages stream: the same counts', messagesUsage(last?.usage).join() === counts.join(), JSON.stringify(last));
+  check(
+    'messages stream: the same counts',
+    messagesUsage(last?.usage).join() === counts.join(),
+    JSON.stringify(last),
+  );
   check('messages stream: ends in message_stop', sent.at(-1)?.type === 'message_stop');
 
   const refused = await post({ ...gateway, key: 'wrong' }, '/v1/messages', question);
@@ -97,7 +127,10 @@ try {
 }
 
 child.kill('SIGTERM');
-const end = await Promise.race([exited, new Promise((resolve) => setTimeout(() => resolve({ code: 'still running' }), 15_000))]);
+const end = await Promise.race([
+  exited,
+  new Promise((resolve) => setTimeout(() => resolve({ code: 'still running' }), 15_000)),
+]);
 check('SIGTERM ends it with exit code 0', end.code === 0, JSON.stringify(end));
 if (end.code === 'still running') process.kill(-child.pid, 'SIGKILL');
 rmSync(dataDir, { recursive: true, force: true, maxRetries: 10 });

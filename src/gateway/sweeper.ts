@@ -57,7 +57,7 @@ export class Sweeper {
 
   /** Ends everything that is still running (G14). */
   shutDown(): void {
-    for (const item of [...this.#live]) item.shutDown();
+    for (let i = this.#live.length - 1; i >= 0; i--) this.#live[i]?.shutDown();
   }
 
   /** From the end: an item that leaves is replaced by one that was looked at already. */

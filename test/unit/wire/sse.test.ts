@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { maxFrameBytes, SseSplitter } from '../../../src/wire/sse.ts';
 
