@@ -43,7 +43,7 @@ export class SseSplitter {
         ? frameEndAnyLine(bytes, start)
         : frameEndLineFeed(bytes, Math.max(start, searchFrom));
       if (end === -1) break;
-      frames.push(readFrame(bytes.subarray(start, end)));
+      frames.push(this.#read(bytes.subarray(start, end)));
       start = end;
       searchFrom = end;
     }
@@ -55,7 +55,23 @@ export class SseSplitter {
   end(): Frame | undefined {
     const rest = this.#held;
     this.#held = undefined;
-    return rest === undefined || rest.length === 0 ? undefined : readFrame(rest);
+    return rest === undefined || rest.length === 0 ? undefined : this.#read(rest);
+  }
+
+  /** Reads `event` and `data` of one frame. The usual shape, one data line, takes no splitting. */
+  #read(bytes: Buffer): Frame {
+    if (!isUtf8(bytes)) {
+      throw new GatewayError('upstream_invalid', 'The upstream sent bytes that are not UTF-8.');
+    }
+    const end = bytes.length - 2;
+    if (!this.#mixedLineEnds && isDataLine(bytes, 0) && bytes.indexOf(lineFeed) === end) {
+      return {
+        bytes,
+        event: undefined,
+        data: bytes.toString('utf8', valueStart(bytes, 5), end),
+      };
+    }
+    return readLines(bytes);
   }
 
   /** What is held and the chunk, without a byte order mark; undefined while that is undecided. */
@@ -99,23 +115,6 @@ function frameEndAnyLine(bytes: Buffer, from: number): number {
     i = next - 1;
   }
   return -1;
-}
-
-/** Reads `event` and `data` of one frame. The two usual shapes take no line splitting. */
-function readFrame(bytes: Buffer): Frame {
-  if (!isUtf8(bytes)) {
-    throw new GatewayError('upstream_invalid', 'The upstream sent bytes that are not UTF-8.');
-  }
-  const length = bytes.length;
-  const firstLineEnd = bytes.indexOf(lineFeed);
-  if (firstLineEnd === length - 2 && isDataLine(bytes, 0) && bytes[length - 3] !== carriageReturn) {
-    return {
-      bytes,
-      event: undefined,
-      data: bytes.toString('utf8', valueStart(bytes, 5), length - 2),
-    };
-  }
-  return readLines(bytes);
 }
 
 function readLines(bytes: Buffer): Frame {
