@@ -33,6 +33,7 @@ import { Registry } from './providers/registry.ts';
 import type { AdminModel, ReloadOutcome } from './server/admin.ts';
 import { callLogFields, callRow } from './server/call-record.ts';
 import { DataPlane } from './server/data-plane.ts';
+import { closeWaiting } from './server/connections.ts';
 import { createDataServer, listen } from './server/listen.ts';
 import type { CallRow } from './store/store.ts';
 import { HttpClient } from './wire/http-client.ts';
@@ -237,14 +238,9 @@ class Runtime implements RunningGateway {
 
   /** No new connections; running calls finish, up to a limit. */
   async #drain(): Promise<void> {
-    const closed = close(this.#data);
-    const deadline = systemClock.now() + drainMs;
-    const timer = setInterval(() => {
-      this.#data.closeIdleConnections();
-      if (systemClock.now() > deadline) this.cut();
-    }, 100);
-    await closed;
-    clearInterval(timer);
+    const timer = setTimeout(() => this.cut(), drainMs);
+    await close(this.#data);
+    clearTimeout(timer);
   }
 
   async reload(): Promise<ReloadOutcome> {
@@ -337,6 +333,9 @@ async function close(server: Server): Promise<void> {
   if (!server.listening) return;
   const closed = once(server, 'close');
   server.close();
-  server.closeIdleConnections();
+  closeWaiting(server);
+  // Connections fall silent one by one, as their answers end.
+  const timer = setInterval(() => closeWaiting(server), 100);
   await closed;
+  clearInterval(timer);
 }

@@ -8,6 +8,7 @@ import { parseBody } from '../core/json.ts';
 import type { Log } from '../core/runtime.ts';
 import { errorAnswer, refusalAnswer, type AdminAnswer, type AdminHandler } from './admin-route.ts';
 import { checkBodyHeaders, readBody } from './body.ts';
+import { watchConnections } from './connections.ts';
 import { checkRequestHead } from './hygiene.ts';
 
 const bodyLimitBytes = 1024 * 1024;
@@ -37,6 +38,7 @@ export function createAdminHttpServer(parts: AdminHttpParts): Server {
     void serve(parts, request, response);
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseRaw(error, socket));
+  watchConnections(server);
   return server;
 }
 

@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { watchConnections } from './connections.ts';
 import { sendJson } from './send.ts';
 
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
@@ -36,6 +37,7 @@ export function createDataServer(handle: RequestHandler): Server {
   server.on('connection', (socket: Socket) => {
     socket.on('end', () => socket.destroy());
   });
+  watchConnections(server);
   return server;
 }
 
