@@ -91,12 +91,11 @@ export class MessagesAnswerRelay implements AnswerRelay {
       return frame.event === undefined && data === undefined ? frame.bytes : undefined;
     }
     if (!this.#started) return this.#first(frame, data, events);
-    const finish = events.find((event) => event.type === 'finish');
-    if (finish === undefined) return withBlankLine(frame.bytes);
+    const reason = finishOf(events);
+    const bytes = withBlankLine(frame.bytes);
+    if (reason === undefined) return bytes;
     this.#ended = true;
-    return gap === undefined
-      ? withBlankLine(frame.bytes)
-      : Buffer.concat([usageFrame(finish.reason, gap), withBlankLine(frame.bytes)]);
+    return gap === undefined ? bytes : Buffer.concat([usageFrame(reason, gap), bytes]);
   }
 
   document(bytes: Buffer, body: JsonObject, counted?: Usage): Buffer {
@@ -154,6 +153,11 @@ function replaceModel(bytes: Buffer, object: number, model: string): Buffer | un
     Buffer.from(JSON.stringify(model)),
     bytes.subarray(span.end),
   ]);
+}
+
+function finishOf(events: readonly GenerationEvent[]): FinishReason | undefined {
+  for (const event of events) if (event.type === 'finish') return event.reason;
+  return undefined;
 }
 
 function restated(body: JsonObject): Buffer {

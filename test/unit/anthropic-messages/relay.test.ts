@@ -154,6 +154,35 @@ describe('streams', () => {
   });
 });
 
+describe('usage that the upstream never reported (F55)', () => {
+  const gap = { freshInputTokens: 9, outputTokens: 4 };
+  const finish = { type: 'finish', reason: { kind: 'stop', raw: 'end_turn' } } as const;
+
+  test('a stream tells the estimate right before its end', () => {
+    const relay = anthropicMessagesClient.answerRelay(answerContext());
+    const [first, stop] = framesOf(
+      frameText({ type: 'message_start', message: { id: 'm', usage: { input_tokens: 1 } } }) +
+        frameText({ type: 'message_stop' }),
+    );
+    assert.ok(first !== undefined && stop !== undefined);
+    relay.frame(first, []);
+    const sent = relay.frame(stop, [finish], gap)?.toString() ?? '';
+    const [delta, last] = framesOf(sent);
+    assert.equal(delta?.event, 'message_delta');
+    assert.equal(last?.event, 'message_stop');
+    const usage: unknown = tryParseObject(delta?.data ?? '')?.['usage'];
+    assert.equal(Reflect.get(Object(usage), 'output_tokens'), 4);
+  });
+
+  test('a document gets what was counted', () => {
+    const relay = anthropicMessagesClient.answerRelay(answerContext({ model: 'alias' }));
+    const body = { model: 'alias', content: [] };
+    const bytes = relay.document(Buffer.from(JSON.stringify(body)), body, gap);
+    const usage: unknown = tryParseObject(bytes.toString())?.['usage'];
+    assert.equal(Reflect.get(Object(usage), 'input_tokens'), 9);
+  });
+});
+
 describe('documents', () => {
   const relay = anthropicMessagesClient.answerRelay(answerContext({ model: 'alias' }));
   const document = (text: string): string => {

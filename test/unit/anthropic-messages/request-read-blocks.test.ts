@@ -209,12 +209,14 @@ describe('blocks', () => {
     const blocks = [
       { type: 'thinking', thinking: 'hm', signature: seal({}) },
       { type: 'redacted_thinking', data: seal({ encrypted: 'e', extras }) },
+      { type: 'thinking', thinking: '', signature: seal({ text: 'hidden' }) },
       { type: 'thinking', thinking: 'of another', signature: 'gw1.AAAA' },
       { type: 'text', text: 'So.' },
     ];
     assert.deepEqual(parts(blocks, 'assistant').slice(0, -1), [
       { type: 'reasoning', text: 'hm' },
       { type: 'reasoning', text: '', encrypted: 'e', extras: { 'openai-chat': extras } },
+      { type: 'reasoning', text: 'hidden' },
     ]);
   });
 

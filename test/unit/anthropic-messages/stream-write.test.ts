@@ -266,6 +266,8 @@ describe('blocks', () => {
     const written = writeStreamText([...events, finish()], context);
     assertLegal(written);
     assert.ok(!written.includes('hm') && written.includes('signature_delta'));
+    const signature = /"signature":"(gw1\.[\w-]+)"/.exec(written)?.[1] ?? '';
+    assert.deepEqual(unseal(signature), { text: 'hm' }, 'D6 its upstream may want it back');
   });
 
   test('D5 what an upstream signed of a call stands before it', () => {
