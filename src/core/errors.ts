@@ -106,13 +106,22 @@ export function withRetryAfter(
   retryAfterMs: number | undefined,
 ): GatewayError {
   if (retryAfterMs === undefined || error.retryAfterMs !== undefined) return error;
-  return new GatewayError(error.code, error.message, {
+  return new GatewayError(error.code, error.message, { ...optionsOf(error), retryAfterMs });
+}
+
+/** The same error in other words. */
+export function withMessage(error: GatewayError, message: string): GatewayError {
+  return new GatewayError(error.code, message, optionsOf(error));
+}
+
+function optionsOf(error: GatewayError): GatewayErrorOptions {
+  return {
     ...(error.path === undefined ? {} : { path: error.path }),
     ...(error.reason === undefined ? {} : { reason: error.reason }),
     ...(error.status === undefined ? {} : { status: error.status }),
+    ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
     ...(error.upstream === undefined ? {} : { upstream: error.upstream }),
     retryable: error.retryable,
-    retryAfterMs,
     cause: error.cause,
-  });
+  };
 }

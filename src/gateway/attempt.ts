@@ -20,6 +20,7 @@ import type {
 import { readRetryAfterMs } from '../wire/retry-after.ts';
 import type { Frame } from '../core/dialect.ts';
 import { SseSplitter } from '../wire/sse.ts';
+import { maskCredentials, maskEvents } from './mask-credentials.ts';
 import type { Meter } from './meter.ts';
 
 /** A frame and what it means. */
@@ -282,7 +283,7 @@ export class Attempt implements UpstreamHandler {
     const batch: ReadFrame[] = [];
     let content = this.#committed;
     for (const frame of frames) {
-      const events = reader.read(frame);
+      const events = maskEvents(reader.read(frame), this.target.provider.generate.headers);
       if (events.length > 0) {
         this.firstEventAt ??= now;
         content = this.#observe(events, content);
@@ -341,7 +342,7 @@ export class Attempt implements UpstreamHandler {
     const last = this.#splitter.end();
     if (last !== undefined) this.#readStream([last]);
     if (this.over) return;
-    const events = reader.end();
+    const events = maskEvents(reader.end(), this.target.provider.generate.headers);
     for (const event of events) this.#meter.see(event);
     if (!this.#committed) {
       const error = events.find((event) => event.type === 'error');
@@ -389,7 +390,8 @@ export class Attempt implements UpstreamHandler {
 
   #readError(): GatewayError {
     const body = Buffer.concat(this.#body).toString('utf8').slice(0, maxErrorBytes);
-    const error = this.target.provider.dialect.readError(this.#status, body);
+    const { dialect, generate } = this.target.provider;
+    const error = maskCredentials(dialect.readError(this.#status, body), generate.headers);
     return withRetryAfter(error, readRetryAfterMs(this.#headers, this.#clock.wall()));
   }
 }

@@ -1,0 +1,54 @@
+/**
+ * Upstreams quote requests in their errors, credentials included (S14). The dialects remove what looks
+ * like a key; here goes, by its value, what this gateway sent, whatever it looks like.
+ */
+import { withMessage, type GatewayError } from '../core/errors.ts';
+import type { GenerationEvent } from '../core/generation.ts';
+
+/** Header values that everybody knows; an error may well speak of them. */
+const open: ReadonlySet<string> = new Set(['content-type', 'accept-encoding']);
+/** Shorter values are no secrets, and are found in ordinary words. */
+const minLength = 8;
+const mask = '[redacted]';
+
+/** The error without any value of the flat `headers` that went upstream. */
+export function maskCredentials(error: GatewayError, headers: readonly string[]): GatewayError {
+  let message = error.message;
+  for (const secret of secretsIn(headers)) {
+    message = withoutCutOff(message.replaceAll(secret, mask), secret);
+  }
+  return message === error.message ? error : withMessage(error, message);
+}
+
+/** The same for the error events among others. */
+export function maskEvents(
+  events: readonly GenerationEvent[],
+  headers: readonly string[],
+): readonly GenerationEvent[] {
+  if (!events.some((event) => event.type === 'error')) return events;
+  return events.map((event) =>
+    event.type === 'error' ? { ...event, error: maskCredentials(event.error, headers) } : event,
+  );
+}
+
+/** Longest first: `Bearer KEY` before `KEY`. */
+function secretsIn(headers: readonly string[]): readonly string[] {
+  const secrets = new Set<string>();
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    const value = headers[i + 1] ?? '';
+    if (open.has(headers[i]?.toLowerCase() ?? '')) continue;
+    secrets.add(value);
+    secrets.add(value.slice(value.lastIndexOf(' ') + 1));
+  }
+  return [...secrets]
+    .filter((secret) => secret.length >= minLength)
+    .toSorted((a, b) => b.length - a.length);
+}
+
+/** Long messages are cut, perhaps within a secret. */
+function withoutCutOff(text: string, secret: string): string {
+  for (let length = secret.length - 1; length >= minLength / 2; length--) {
+    if (text.endsWith(secret.slice(0, length))) return `${text.slice(0, -length)}${mask}`;
+  }
+  return text;
+}
