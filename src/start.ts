@@ -302,6 +302,7 @@ class Runtime implements RunningGateway {
       bodyLimitBytes: () => this.#settings.limits.bodyBytes,
       notReady: () => this.#notReady(),
       mayAdmit: () => access.ledger.healthy(),
+      hasRoom: () => this.#sweeper.size < this.#settings.limits.streams,
       record,
       version,
     });

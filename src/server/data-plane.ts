@@ -36,6 +36,8 @@ export interface DataPlaneOptions {
   readonly notReady: () => string | undefined;
   /** Whether the ledger takes rows; what it could not record is not served (E18). */
   readonly mayAdmit: () => boolean;
+  /** Whether fewer calls run than `limits.streams` allows (G2). */
+  readonly hasRoom: () => boolean;
   /** Records a call that was refused before it reached the gateway's path (F8). */
   readonly record: (row: CallRow) => void;
   readonly version: string;
@@ -135,6 +137,12 @@ export class DataPlane {
     let model = '';
     let stream = false;
     try {
+      if (!this.#options.hasRoom()) {
+        throw new GatewayError(
+          'overloaded',
+          'The gateway serves as many calls as it may; retry later.',
+        );
+      }
       const source = await this.#readBody(visit, { principal, dialect, scope: dialect.scope });
       const head = dialect.readHead(source.value);
       ({ model, stream } = head);
