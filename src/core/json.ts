@@ -6,6 +6,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import type { Json, JsonObject } from './conversation.ts';
+import { keepDigits, mayLoseDigits } from './exact-numbers.ts';
 import { GatewayError, invalidRequest, type FieldPath } from './errors.ts';
 import { locateJsonError } from './json-position.ts';
 
@@ -35,17 +36,25 @@ const maxRepeatedKeys = 1000;
 
 /** True for a JSON object (not null, not an array). */
 export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return (
+    typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
+  );
 }
 
 /** `JSON.parse` for text that is not a client's body; undefined when it is not JSON. */
 export function tryParse(text: string): Json | undefined {
   try {
-    const value: Json = JSON.parse(text);
-    return value;
+    return parseExactly(text);
   } catch {
     return undefined;
   }
+}
+
+/** `JSON.parse`, but integers beyond 2^53 keep their digits. @throws SyntaxError */
+function parseExactly(text: string): Json {
+  if (mayLoseDigits(text)) return JSON.parse(text, keepDigits);
+  const value: Json = JSON.parse(text);
+  return value;
 }
 
 /** Parses text that must be an object; undefined when it is anything else. */
@@ -135,8 +144,7 @@ function withoutByteOrderMark(received: Uint8Array): Buffer {
 function parseText(bytes: Buffer): Json {
   const text = bytes.toString('utf8');
   try {
-    const value: Json = JSON.parse(text);
-    return value;
+    return parseExactly(text);
   } catch {
     // V8's message quotes the content, which may be a secret: only the position is told.
     const { line, column } = locateJsonError(text);
@@ -264,7 +272,7 @@ function countKeys(value: Json | undefined, path: FieldPath): number {
     if (!Number.isFinite(value)) throw invalidRequest('The number is out of range.', path);
     return 0;
   }
-  if (typeof value !== 'object' || value === null) return 0;
+  if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return 0;
   let count = 0;
   if (isArray(value)) {
     for (let i = 0; i < value.length; i++) {

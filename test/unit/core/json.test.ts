@@ -117,3 +117,15 @@ test('long strings with escaped quotes do not confuse the scan', () => {
   const source = parse(`{"a":"${long}","model":"m"}`);
   assert.equal(spliceMembers(source, { model: '"n"' }).toString(), `{"a":"${long}","model":"n"}`);
 });
+
+test('integers beyond 2^53 keep their digits through parse and stringify', () => {
+  const text =
+    '{"a":12345678901234567890,"b":[-9007199254740993],"c":0.1234567890123456789,"d":9007199254740991}';
+  const source = parse(text);
+  assert.equal(source.unambiguous, true);
+  assert.equal(
+    JSON.stringify(source.value),
+    '{"a":12345678901234567890,"b":[-9007199254740993],"c":0.12345678901234568,"d":9007199254740991}',
+  );
+  assert.equal(typeof source.value['d'], 'number');
+});
