@@ -49,8 +49,9 @@ const random = (count: number): Uint8Array => randomBytes(count);
 export async function openAccess(options: AccessOptions): Promise<Access> {
   const { settings, env, log } = options;
   const lock = lockDataDir(settings.dataDir);
+  let store: Store | undefined;
   try {
-    const store = await openStore(settings, log);
+    store = await openStore(settings, log);
     const keys = await openKeys(store, env);
     const first = await keys.ensureFirstKey();
     const literal = env['MODEL_GATEWAY_ADMIN_TOKEN'];
@@ -63,6 +64,8 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
     const parts = { store, keys, admin, lock, dataDir: settings.dataDir, log };
     return new OpenAccess(parts, first?.key.reveal());
   } catch (error) {
+    // An open store is a living thread: the process would not end.
+    await store?.close();
     lock.release();
     throw error;
   }
@@ -74,16 +77,19 @@ export async function openAdminHandler(
 ): Promise<{ readonly handle: AdminHandler; close(): Promise<void> }> {
   const { settings, env, log, gateway } = options;
   const lock = lockDataDir(settings.dataDir);
+  let store: Store | undefined;
   try {
-    const store = await openStore(settings, log);
-    const keys = await openKeys(store, env);
-    const handle = createAdminHandler({ keys, store, clock: systemClock, log, ...gateway });
+    store = await openStore(settings, log);
+    const opened = store;
+    const keys = await openKeys(opened, env);
+    const handle = createAdminHandler({ keys, store: opened, clock: systemClock, log, ...gateway });
     const close = async (): Promise<void> => {
-      await store.close();
+      await opened.close();
       lock.release();
     };
     return { handle, close };
   } catch (error) {
+    await store?.close();
     lock.release();
     throw error;
   }

@@ -1,0 +1,49 @@
+/** A start that fails says why and ends: nothing it opened keeps the process alive. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { test, type TestContext } from 'node:test';
+
+const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
+
+function run(t: TestContext, args: readonly string[], key: string) {
+  const folder = mkdtempSync(join(tmpdir(), 'failed-start-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return spawnSync(process.execPath, [main, ...args], {
+    cwd: folder,
+    env: { MODEL_GATEWAY_KEY: key, MODEL_GATEWAY_ADMIN_LISTEN: '127.0.0.1:0' },
+    encoding: 'utf8',
+    timeout: 20_000,
+  });
+}
+
+for (const args of [
+  ['start', '--listen', '127.0.0.1:0'],
+  ['keys', 'list'],
+]) {
+  test(`${args.join(' ')} with a key that is too short`, (t) => {
+    const { status, stderr } = run(t, args, 'short');
+    assert.equal(status, 1, stderr);
+    assert.match(stderr, /MODEL_GATEWAY_KEY must have at least 16 characters/);
+  });
+}
+
+test('start on a port that is taken', async (t) => {
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  t.after(() => taken.close());
+  const address = taken.address();
+  assert.ok(address !== null && typeof address === 'object');
+  const { status, stderr } = run(
+    t,
+    ['start', '--listen', `127.0.0.1:${address.port}`],
+    '0123456789abcdef',
+  );
+  assert.equal(status, 1, stderr);
+  assert.match(stderr, /EADDRINUSE|in use/);
+});
