@@ -25,21 +25,39 @@ export class TextPieces {
   push(token: Token): string {
     this.#held.push(token);
     const text = this.#detokenize(this.#held, this.#before);
-    if (text.endsWith(replacement) && this.#held.length < maxHeldTokens) return '';
-    this.#release();
-    return text;
+    if (!text.endsWith(replacement)) {
+      this.#release(this.#held.length);
+      return text;
+    }
+    return this.#held.length < maxHeldTokens ? '' : this.#releaseWhole(text);
   }
 
   /** What was held back, when no more tokens come. */
   end(): string {
     if (this.#held.length === 0) return '';
     const text = this.#detokenize(this.#held, this.#before);
-    this.#release();
+    this.#release(this.#held.length);
     return text;
   }
 
-  #release(): void {
-    this.#before = [...this.#before, ...this.#held].slice(-tokensBefore);
-    this.#held.length = 0;
+  /**
+   * Gives what stands before an incomplete character: the replacement character may be the model's
+   * own, complete one, with a character behind it that has only begun.
+   */
+  #releaseWhole(text: string): string {
+    for (let begun = 1; begun < maxHeldTokens; begun++) {
+      const count = this.#held.length - begun;
+      const whole = this.#detokenize(this.#held.slice(0, count), this.#before);
+      if (whole + replacement !== text) continue;
+      this.#release(count);
+      return whole;
+    }
+    this.#release(this.#held.length);
+    return text;
+  }
+
+  #release(count: number): void {
+    const released = this.#held.splice(0, count);
+    this.#before = [...this.#before, ...released].slice(-tokensBefore);
   }
 }

@@ -113,7 +113,9 @@ describe('characters', () => {
 
   test('broken bytes and the replacement character itself come out', () => {
     assert.deepEqual(pieces([0xf0, 0x9f]), ['\uFFFD']);
-    assert.equal(pieces(Buffer.from('\uFFFD and on')).join(''), '\uFFFD and on');
+    for (const text of ['\uFFFD and on', '\uFFFD日', '\uFFFD\uFFFD🎉\uFFFDé']) {
+      assert.equal(pieces(Buffer.from(text)).join(''), text);
+    }
   });
 
   test('any text comes out as it went in', () => {
