@@ -3,7 +3,7 @@ import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'nod
 import { chatError, chatFrame } from '../upstream/chat.ts';
 import { messagesError, messagesFrame } from '../upstream/messages.ts';
 import { answerIn, errorIn, plainUsage } from '../upstream/reply.ts';
-import type { Answer } from '../upstream/scripted.ts';
+import { everyBytes, type Answer } from '../upstream/scripted.ts';
 import type { Dialect } from '../support/reading.ts';
 import { errorTable as e, refused, served, type FaultRow, type Outcome } from './fault-row.ts';
 
@@ -335,6 +335,28 @@ const answerRows: readonly FaultRow[] = [
       headers: { 'content-type': 'application/json' },
     }),
     shapes: ['stream'],
+    outcome: served(seen),
+  },
+  {
+    id: 'F34 F47',
+    name: 'event stream called text/plain, one byte at a time',
+    play: (upstream) => ({
+      ...legal(upstream, true),
+      headers: { 'content-type': 'text/plain' },
+      split: everyBytes(1),
+    }),
+    shapes: ['stream'],
+    outcome: served(seen),
+  },
+  {
+    id: 'F34 F47',
+    name: 'JSON without a content-type, behind white space, one byte at a time',
+    play: (upstream) => {
+      const { body } = legal(upstream, false);
+      const text = typeof body === 'string' ? body : '';
+      const head = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
+      return { rawHead: head, body: `\r\n ${text}`, framing: 'chunked', split: everyBytes(1) };
+    },
     outcome: served(seen),
   },
 ];

@@ -139,6 +139,22 @@ for (const dialect of dialects) {
   }
 }
 
+test('E10 nothing is left of a hundred calls whose clients went away', async () => {
+  await Promise.all(
+    Array.from({ length: 100 }, async (_, index) => {
+      const dialect = index % 2 === 0 ? 'chat' : 'messages';
+      const upstream = index % 4 < 2 ? 'chat' : 'messages';
+      const { model, script } = rig.play(upstream, index % 3 === 0 ? silence : headersOnly);
+      const stream = index % 5 !== 0;
+      await leave(dialect, { model, stream, when: (abort) => void script.request(0).then(abort) });
+      const request = await script.request(0);
+      assert.equal(await request.closed, 'gateway');
+      await rig.gateway.callRows(model, 1);
+    }),
+  );
+  await rig.gateway.noneLeft();
+});
+
 /** A streamed request on a bare socket; `halfClose` ends our side behind the request. */
 function rawStream(
   dialect: Dialect,

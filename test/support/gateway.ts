@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startGateway } from '../../src/main.ts';
-import { isObject, tryParse } from '../../src/core/json.ts';
+import { isObject, tryParseObject } from '../../src/core/json.ts';
 import type { JsonObject } from '../../src/core/conversation.ts';
 import { adminToken, clientKey } from './keys.ts';
 
@@ -15,6 +15,8 @@ export interface TestGateway {
   callRow(requestId: string): Promise<JsonObject>;
   /** The rows of all calls for a model name, once there are at least `count` of them. */
   callRows(model: string, count: number): Promise<readonly JsonObject[]>;
+  /** Resolves when no call is left, by the gateway's own count. */
+  noneLeft(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -73,6 +75,11 @@ export async function startTestGateway(config: TestConfig): Promise<TestGateway>
     callRows,
     callRow: (requestId) =>
       untilRows(adminUrl, (rows) => rows.find((row) => row['id'] === requestId)),
+    noneLeft: () =>
+      until(async () => {
+        const live = (await readAdmin(adminUrl, '/api/status'))['live_calls'];
+        return live === 0 ? { found: undefined } : { instead: `${String(live)} calls are left` };
+      }),
     stop: async () => {
       await running.stop();
       await rm(directory, { recursive: true, force: true });
@@ -81,32 +88,46 @@ export async function startTestGateway(config: TestConfig): Promise<TestGateway>
 }
 
 /** Rows are written behind the answer: asks again until they are there. */
-async function untilRows<T>(
+function untilRows<T>(
   adminUrl: string,
   pick: (rows: readonly JsonObject[]) => T | undefined,
 ): Promise<T> {
-  const deadline = performance.now() + 10_000;
-  for (;;) {
+  return until(async () => {
     const rows = await readRows(adminUrl);
     const found = pick(rows);
-    if (found !== undefined) return found;
-    if (performance.now() > deadline) {
-      throw new Error(
-        `the ledger row did not appear; newest rows: ${JSON.stringify(rows.slice(0, 3))}`,
-      );
-    }
+    return found === undefined
+      ? { instead: `no such row; the newest: ${JSON.stringify(rows.slice(0, 3))}` }
+      : { found };
+  });
+}
+
+/** Asks again until it is found; gives up after a while that no healthy gateway takes. */
+async function until<T>(
+  ask: () => Promise<{ readonly found: T } | { readonly instead: string }>,
+): Promise<T> {
+  const deadline = performance.now() + 10_000;
+  for (;;) {
+    const answer = await ask();
+    if ('found' in answer) return answer.found;
+    if (performance.now() > deadline) throw new Error(answer.instead);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
 
 async function readRows(adminUrl: string): Promise<readonly JsonObject[]> {
-  const response = await fetch(`${adminUrl}/api/calls?limit=200`, {
+  const rows = (await readAdmin(adminUrl, '/api/calls?limit=1000'))['calls'];
+  if (!Array.isArray(rows)) throw new Error('GET /api/calls gives no list');
+  return rows.filter(isObject);
+}
+
+async function readAdmin(adminUrl: string, path: string): Promise<JsonObject> {
+  const response = await fetch(adminUrl + path, {
     headers: { authorization: `Bearer ${adminToken}` },
   });
   const text = await response.text();
-  if (response.status !== 200) throw new Error(`GET /api/calls: ${response.status} ${text}`);
-  const body = tryParse(text);
-  const rows = isObject(body) ? body['calls'] : undefined;
-  if (!Array.isArray(rows)) throw new Error(`GET /api/calls is no list: ${text.slice(0, 200)}`);
-  return rows.filter(isObject);
+  const body = tryParseObject(text);
+  if (response.status !== 200 || body === undefined) {
+    throw new Error(`GET ${path}: ${response.status} ${text.slice(0, 200)}`);
+  }
+  return body;
 }
