@@ -5,9 +5,28 @@
 import type { AdminClient } from './cli/command.ts';
 import { httpAdminClient } from './cli/admin-client.ts';
 import { loadSettings } from './config/load.ts';
+import { isObject } from './core/json.ts';
 import type { Log } from './core/runtime.ts';
 import { readRunFile } from './server/run-file.ts';
 import { knownProviders, type Environment } from './start.ts';
+
+/** Where the gateway that runs on the data directory listens; undefined when none does. */
+export async function runningUrl(env: Environment, cwd: string): Promise<string | undefined> {
+  try {
+    const { dataDir } = await loadSettings({ flags: {}, env, cwd, knownProviders });
+    const running = readRunFile(dataDir);
+    if (running === undefined) return undefined;
+    const client = httpAdminClient({ address: running.admin, token: running.control });
+    const { body } = await client.request('GET', '/api/status');
+    const url = isObject(body) ? body['url'] : undefined;
+    return typeof url === 'string'
+      ? url.replace(/^(https?:\/\/)(0\.0\.0\.0|\[::\])/, '$1127.0.0.1')
+      : undefined;
+  } catch {
+    // A broken config or a gateway that just ended: the customary address is a good answer then.
+    return undefined;
+  }
+}
 
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 

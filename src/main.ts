@@ -32,12 +32,18 @@ const loaders: { readonly [name: string]: () => Promise<Command> } = {
 
 async function run(args: readonly string[]): Promise<number> {
   const [name = 'help', ...rest] = args;
-  const { adminOfDirectory } = await import('./admin-of-directory.ts');
   const context = {
     stdout: (text: string): void => void process.stdout.write(text),
     stderr: (text: string): void => void process.stderr.write(text),
     env: process.env,
-    admin: () => adminOfDirectory(process.env, process.cwd()),
+    admin: async () => {
+      const { adminOfDirectory } = await import('./admin-of-directory.ts');
+      return adminOfDirectory(process.env, process.cwd());
+    },
+    gatewayUrl: async () => {
+      const { runningUrl } = await import('./admin-of-directory.ts');
+      return runningUrl(process.env, process.cwd());
+    },
   };
   const load = Object.hasOwn(loaders, name) ? loaders[name] : undefined;
   if (load !== undefined) return (await load()).run(rest, context);

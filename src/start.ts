@@ -150,6 +150,7 @@ class Runtime implements RunningGateway {
   #settings: Settings;
   #registry: Registry;
   #watch: { close(): void } | undefined;
+  #reloading: Promise<ReloadOutcome> = Promise.resolve({ applied: true, problems: [] });
   #draining = false;
   #stopped: Promise<void> | undefined;
 
@@ -209,9 +210,13 @@ class Runtime implements RunningGateway {
   async #apply(): Promise<void> {
     const settings = await this.#options.load();
     this.#registry = this.#buildRegistry(settings);
+    const { log } = this.#options;
+    for (const name of needRestart(this.#settings, settings)) {
+      log.warn('config: this change takes effect at the next start', { name });
+    }
     this.#settings = settings;
-    this.#options.log.setLevel(settings.logLevel);
-    this.#options.log.info('config applied', { providers: this.providers.join(',') });
+    log.setLevel(settings.logLevel);
+    log.info('config applied', { providers: this.providers.join(',') });
   }
 
   stop(): Promise<void> {
@@ -243,7 +248,13 @@ class Runtime implements RunningGateway {
     clearTimeout(timer);
   }
 
-  async reload(): Promise<ReloadOutcome> {
+  /** One at a time: the last edit must be the one that holds. */
+  reload(): Promise<ReloadOutcome> {
+    this.#reloading = this.#reloading.then(() => this.#tryReload());
+    return this.#reloading;
+  }
+
+  async #tryReload(): Promise<ReloadOutcome> {
     try {
       await this.#apply();
       return { applied: true, problems: [] };
@@ -327,6 +338,21 @@ class Runtime implements RunningGateway {
       data_dir: this.#settings.dataDir,
     };
   }
+}
+
+/** Names of settings that differ and are read at start only. */
+function needRestart(running: Settings, wanted: Settings): readonly string[] {
+  const fixed = ({ listen, adminListen, dataDir, storage, workers }: Settings): object => ({
+    listen,
+    admin_listen: adminListen,
+    data_dir: dataDir,
+    storage,
+    workers,
+  });
+  const before = new Map(Object.entries(fixed(running)));
+  return Object.entries(fixed(wanted))
+    .filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before.get(name)))
+    .map(([name]) => name);
 }
 
 /** Stops listening and waits until the last connection is gone; a server that never listened is fine. */

@@ -17,6 +17,8 @@ export interface CommandContext {
   readonly env: { readonly [name: string]: string | undefined };
   /** The admin API of the gateway that runs on the data directory, or of the directory itself. */
   admin(): Promise<AdminClient>;
+  /** Where the data plane of the gateway on the data directory listens; undefined when none runs. */
+  gatewayUrl(): Promise<string | undefined>;
 }
 
 export interface AdminReply {

@@ -25,10 +25,10 @@ export const connectCommand: Command = {
   name: 'connect',
   summary: 'print or write what a client program needs',
   help,
-  run: (args, context) => Promise.resolve(run(args, context)),
+  run,
 };
 
-function run(args: readonly string[], context: CommandContext): number {
+async function run(args: readonly string[], context: CommandContext): Promise<number> {
   try {
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
     if (values.help === true) {
@@ -36,7 +36,8 @@ function run(args: readonly string[], context: CommandContext): number {
       return 0;
     }
     const client = pickClient(positionals);
-    const ask = readAsk(values, context.env);
+    const url = values['base-url'] ?? (await context.gatewayUrl()) ?? ownUrl(context.env);
+    const ask = readAsk({ ...values, 'base-url': url }, context.env);
     if (values.write === true) write(client, ask, context);
     else print(client, ask, context);
     return 0;
@@ -55,7 +56,7 @@ const options = {
 } as const;
 
 interface Values {
-  readonly 'base-url'?: string | undefined;
+  readonly 'base-url': string;
   readonly key?: string | undefined;
   readonly model?: string | undefined;
 }
@@ -75,7 +76,7 @@ function readAsk(values: Values, env: CommandContext['env']): Ask {
   const key = values.key ?? env['MODEL_GATEWAY_KEY'];
   return {
     connection: {
-      url: readUrl(values['base-url'] ?? ownUrl(env)),
+      url: readUrl(values['base-url']),
       key: key === undefined || key === '' ? placeholderKey : key,
       model: values.model ?? alwaysThere,
     },

@@ -300,7 +300,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
       if (now - this.#closedAt > drainUpstreamMs) this.#close();
       return;
     }
-    const total = this.#call.route.targets[0]?.timeouts.totalMs;
+    const total = (this.#target ?? this.#call.route.targets[0])?.timeouts.totalMs;
     if (total !== undefined && now - this.#call.startedAt > total) {
       const why = `The call took longer than ${total} ms.`;
       return this.#endWith(new GatewayError('timeout', why, { retryable: false }));

@@ -32,21 +32,21 @@ export class ModelLists {
 
   /** The list as last known, without asking; undefined when the provider never answered. */
   known(provider: Provider): readonly string[] | undefined {
-    return this.#entries.get(provider.id)?.names;
+    return this.#entries.get(place(provider))?.names;
   }
 
   /** The list, asked for when it is old. Undefined when the provider does not answer. Never throws. */
   async get(provider: Provider): Promise<readonly string[] | undefined> {
     const { clock } = this.#options;
-    const entry = this.#entries.get(provider.id);
+    const entry = this.#entries.get(place(provider));
     if (entry?.pending !== undefined) return entry.pending;
     if (entry !== undefined && clock.now() < entry.until) return entry.names;
     const pending = this.#ask(provider).then((names) => {
       const until = clock.now() + (names === undefined ? retryAfterMs : freshForMs);
-      this.#entries.set(provider.id, { names: names ?? entry?.names, until });
+      this.#entries.set(place(provider), { names: names ?? entry?.names, until });
       return names ?? entry?.names;
     });
-    this.#entries.set(provider.id, { names: entry?.names, until: 0, pending });
+    this.#entries.set(place(provider), { names: entry?.names, until: 0, pending });
     return pending;
   }
 
@@ -66,6 +66,11 @@ export class ModelLists {
       return undefined;
     }
   }
+}
+
+/** Lists belong to addresses: a reload may give a provider another one. */
+function place({ models }: Provider): string {
+  return `${models.socketPath ?? models.origin}${models.path}`;
 }
 
 /** Model names of a list in either dialect's shape; undefined when it is neither. */

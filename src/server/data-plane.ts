@@ -225,9 +225,17 @@ export class DataPlane {
       return;
     }
     const id = decodeName(visit.path.slice(modelsPath.length + 1));
-    const listing = allowed.find((each) => each.id === id);
+    const listing = allowed.find((each) => each.id === id) ?? this.#callable(principal, id);
     if (listing === undefined) throw unknownModel(id);
     sendJson(visit.response, { status: 200, body: modelEntry(listing), headers });
+  }
+
+  /** A name that is in no list and can be called all the same: a bare model name, `default`. */
+  #callable(principal: Principal, id: string): ModelListing | undefined {
+    const route = principal.allowsModel(id) ? this.#options.registry().find(id) : undefined;
+    if (route === undefined) return undefined;
+    const targets = route.targets.map((target) => `${target.provider.id}/${target.model}`);
+    return { id, ownedBy: route.targets[0]?.provider.id ?? 'gateway', targets };
   }
 
   async #readBody(

@@ -5,6 +5,9 @@ import { GatewayError, invalidRequest } from '../core/errors.ts';
 /** Headers that may stand once only: two readers could pick different twins. */
 const once: ReadonlySet<string> = new Set(['host', 'authorization', 'x-api-key', 'content-type']);
 
+/** B18: no client sends a third of it. */
+const maxHeaders = 100;
+
 /** @throws GatewayError `invalid_request`. */
 export function checkRequestHead(request: IncomingMessage): void {
   const url = request.url ?? '';
@@ -18,6 +21,9 @@ export function checkRequestHead(request: IncomingMessage): void {
   const transfer = request.headers['transfer-encoding'];
   if (transfer !== undefined && transfer.toLowerCase() !== 'chunked') {
     throw invalidRequest('The only transfer-encoding that is accepted is chunked.');
+  }
+  if (request.rawHeaders.length > 2 * maxHeaders) {
+    throw invalidRequest(`The request has more than ${maxHeaders} headers.`);
   }
   checkTwins(request.rawHeaders);
 }

@@ -6,12 +6,12 @@ import { statSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { asStoreError } from './sqlite-failure.ts';
 import {
-  callValues,
   keyValues,
   readCallRow,
   readKeyRow,
   readUsageRow,
   text,
+  type CallValues,
 } from './sqlite-rows.ts';
 import { StoreError } from './store-error.ts';
 import type { CallRow, KeyRecord, UsageGrouping, UsageQuery, UsageRow } from './store.ts';
@@ -102,12 +102,12 @@ export class SqliteBook {
   }
 
   /** One transaction for the batch: one sync of the log for all its rows. */
-  recordCalls(rows: readonly CallRow[]): void {
+  recordCalls(rows: readonly CallValues[]): void {
     this.#requireFile();
     const insert = this.#statement(insertCall);
     this.#db.exec('BEGIN IMMEDIATE');
     try {
-      for (const row of rows) insert.run(...callValues(row));
+      for (const values of rows) insert.run(...values);
       this.#db.exec('COMMIT');
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');

@@ -1,6 +1,7 @@
 /** What the store's two threads say to each other; values travel by structured clone. */
 import type { StoreFailure } from './store-error.ts';
-import type { CallRow, KeyRecord, UsageQuery } from './store.ts';
+import type { CallValues } from './sqlite-rows.ts';
+import type { KeyRecord, UsageQuery } from './store.ts';
 
 export interface WorkerOptions {
   readonly path: string;
@@ -16,7 +17,7 @@ export type StoreRequest =
   | { readonly op: 'revokeKey'; readonly id: string; readonly at: number }
   | { readonly op: 'readSetting'; readonly name: string }
   | { readonly op: 'writeSetting'; readonly name: string; readonly value: string }
-  | { readonly op: 'recordCalls'; readonly rows: readonly CallRow[] }
+  | { readonly op: 'recordCalls'; readonly rows: readonly CallValues[] }
   | { readonly op: 'usage'; readonly query: UsageQuery }
   | { readonly op: 'listCalls'; readonly limit: number }
   | { readonly op: 'close' };

@@ -34,8 +34,11 @@ export function readKeyRow(row: Columns): KeyRecord {
   };
 }
 
+/** A call as flat values: they pass from thread to thread at half the cost of nested objects. */
+export type CallValues = readonly (string | number | null)[];
+
 /** Values for `insertCall`, in the order of its columns. */
-export function callValues(row: CallRow): SQLInputValue[] {
+export function callValues(row: CallRow): CallValues {
   return [
     row.id,
     Math.round(row.startedAt),
@@ -60,7 +63,7 @@ export function callValues(row: CallRow): SQLInputValue[] {
   ];
 }
 
-function usageValues(usage: CountedUsage | undefined): SQLInputValue[] {
+function usageValues(usage: CountedUsage | undefined): CallValues {
   return [
     count(usage?.freshInputTokens),
     count(usage?.cacheReadTokens),

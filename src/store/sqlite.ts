@@ -6,6 +6,7 @@
 import { dirname } from 'node:path';
 import type { Log } from '../core/runtime.ts';
 import { prepareDataDir } from './data-dir.ts';
+import { callValues } from './sqlite-rows.ts';
 import { SqliteThread } from './sqlite-thread.ts';
 import type { CallRow, KeyRecord, Store, UsageQuery, UsageRow } from './store.ts';
 
@@ -62,7 +63,7 @@ class SqliteStore implements Store {
   }
 
   recordCalls(rows: readonly CallRow[]): Promise<void> {
-    return this.#writer.ask({ op: 'recordCalls', rows });
+    return this.#writer.ask({ op: 'recordCalls', rows: rows.map(callValues) });
   }
 
   usage(query: UsageQuery): Promise<readonly UsageRow[]> {

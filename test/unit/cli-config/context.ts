@@ -23,6 +23,7 @@ export async function run(
     },
     env,
     admin: () => Promise.reject(new Error('no gateway runs here')),
+    gatewayUrl: () => Promise.resolve(undefined),
   });
   return { code, out, err };
 }

@@ -32,6 +32,7 @@ export async function cliRig(t: TestContext, change: Partial<AdminParts> = {}): 
         },
         env: {},
         admin: async () => admin,
+        gatewayUrl: () => Promise.resolve(undefined),
       });
       return { code, out, err };
     },

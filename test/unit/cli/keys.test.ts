@@ -161,6 +161,7 @@ it('a gateway that does not answer, or refuses the token, is an error that says 
     stderr() {},
     env: {},
     admin: async () => httpAdminClient({ address, token: new Secret(token) }),
+    gatewayUrl: () => Promise.resolve(undefined),
   });
   await assert.rejects(keysCommand.run(['list'], context(rig.url, 'wrong')), /admin token/);
   const closed = rig.url;

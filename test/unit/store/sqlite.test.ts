@@ -18,6 +18,7 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { after, it } from 'node:test';
+import { callValues } from '../../../src/store/sqlite-rows.ts';
 import { SqliteBook } from '../../../src/store/sqlite-book.ts';
 import { openForWriting } from '../../../src/store/sqlite-file.ts';
 import { openSqliteStore } from '../../../src/store/sqlite.ts';
@@ -161,10 +162,10 @@ it('F87 stops writing into a file that was removed', async () => {
     path,
     now: () => now,
   });
-  book.recordCalls([callRow('before')]);
+  book.recordCalls([callValues(callRow('before'))]);
   rmSync(path);
   now = 20_000;
-  assert.throws(() => book.recordCalls([callRow('after')]), { kind: 'gone' });
+  assert.throws(() => book.recordCalls([callValues(callRow('after'))]), { kind: 'gone' });
   assert.throws(() => book.addKey(keyRecord('x')), { kind: 'gone' });
   book.close();
   assert.throws(() => openForWriting({ path, mayCreate: false }), { name: 'StoreError' });
