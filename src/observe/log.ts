@@ -15,17 +15,28 @@ const rank: { readonly [L in LogLevel]: number } = {
   error: 3,
   silent: 4,
 };
-const maxQueued = 1024 * 1024;
 /** Lines are gathered for so long: one write serves many. */
 const writeEveryMs = 50;
-const writeAtLength = 64 * 1024;
+const blockBytes = 64 * 1024;
+/** 1 MiB of lines may wait for a slow reader; what comes on top is dropped and counted. */
+const maxBlocks = 16;
+/** A line is cut here, so that it always fits into a block. */
+const maxLineLength = 8 * 1024;
 
 export class LineLog implements Log {
   readonly #fd: number;
   readonly #clock: Clock;
   #level: number;
-  #queued = '';
+  /**
+   * The block being filled. Lines are encoded right into it: strings gathered by the hundred would be
+   * garbage of the longest-lived kind.
+   */
+  #block: Buffer = Buffer.allocUnsafe(blockBytes);
+  #used = 0;
+  /** Blocks that wait to be written, the oldest first. */
+  readonly #full: Buffer[] = [];
   #writing = false;
+  #spare: Buffer | undefined;
   #timer: NodeJS.Timeout | undefined;
   #dropped = 0;
   #time = '';
@@ -59,25 +70,63 @@ export class LineLog implements Log {
 
   /** Writes what is queued before the process ends. */
   flush(): void {
-    const text = this.#queued;
-    this.#queued = '';
-    if (text === '') return;
+    this.#queueBlock();
     try {
-      writeSync(this.#fd, text);
+      for (const block of this.#full.splice(0)) writeSync(this.#fd, block);
     } catch {
       // A log that cannot be written must not keep the process from ending.
     }
   }
 
   #line(level: string, event: string, fields: LogFields | undefined): void {
-    if (this.#queued.length > maxQueued) {
-      this.#dropped += 1;
-      return;
-    }
-    const rest = fields === undefined ? '}' : `,${JSON.stringify(fields).slice(1)}`;
-    this.#queued += `{"time":"${this.#now()}","level":"${level}","event":${JSON.stringify(event)}${rest === ',}' ? '}' : rest}\n`;
-    if (this.#queued.length > writeAtLength) this.#drain();
-    else this.#timer ??= setTimeout(() => this.#drain(), writeEveryMs).unref();
+    const start = `{"time":"${this.#now()}","level":"${level}","event":${JSON.stringify(event)}`;
+    const rest = fields === undefined ? '}' : JSON.stringify(fields).slice(1);
+    const line = `${start}${rest === '}' ? '' : ','}${rest}\n`;
+    this.#append(line.length <= maxLineLength ? line : `${start},"too_long":${line.length}}\n`);
+    this.#timer ??= setTimeout(() => this.#closeBlock(), writeEveryMs).unref();
+  }
+
+  #append(line: string): void {
+    // A UTF-16 unit takes three bytes at most.
+    if (this.#used + 3 * line.length > blockBytes) this.#closeBlock();
+    if (this.#full.length >= maxBlocks) this.#dropped += 1;
+    else this.#used += this.#block.write(line, this.#used);
+  }
+
+  #closeBlock(): void {
+    this.#queueBlock();
+    this.#writeNext();
+  }
+
+  /** Queues the current block for writing and begins another. */
+  #queueBlock(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#used === 0 || this.#full.length >= maxBlocks) return;
+    this.#full.push(this.#block.subarray(0, this.#used));
+    this.#block = this.#spare ?? Buffer.allocUnsafe(blockBytes);
+    this.#spare = undefined;
+    this.#used = 0;
+  }
+
+  #writeNext(): void {
+    if (this.#writing) return;
+    const block = this.#full.shift();
+    if (block === undefined) return;
+    this.#writing = true;
+    write(this.#fd, block, () => {
+      this.#writing = false;
+      this.#spare = Buffer.from(block.buffer, block.byteOffset, blockBytes);
+      this.#tellDropped();
+      this.#writeNext();
+    });
+  }
+
+  #tellDropped(): void {
+    if (this.#dropped === 0) return;
+    const count = this.#dropped;
+    this.#dropped = 0;
+    this.warn('log lines dropped', { count });
   }
 
   /** The wall clock in ISO form; formatted once a millisecond. */
@@ -88,24 +137,5 @@ export class LineLog implements Log {
       this.#time = new Date(wall).toISOString();
     }
     return this.#time;
-  }
-
-  #drain(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    if (this.#writing || this.#queued === '') return;
-    const lost = this.#dropped;
-    this.#dropped = 0;
-    const text =
-      lost === 0
-        ? this.#queued
-        : `${this.#queued}{"level":"warn","event":"log lines dropped","count":${lost}}\n`;
-    this.#queued = '';
-    this.#writing = true;
-    // As bytes: Node reserves three times the length of a string it writes, anew each time.
-    write(this.#fd, Buffer.from(text), () => {
-      this.#writing = false;
-      this.#drain();
-    });
   }
 }

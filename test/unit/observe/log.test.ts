@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { tryParseObject } from '../../../src/core/json.ts';
+import { LineLog, type LogLevel } from '../../../src/observe/log.ts';
+
+/** What the log wrote, one object a line. */
+function written(level: LogLevel, use: (log: LineLog) => void) {
+  const folder = mkdtempSync(join(tmpdir(), 'log-test-'));
+  const path = join(folder, 'log');
+  const fd = openSync(path, 'w');
+  const clock = { now: () => 0, wall: () => Date.UTC(2026, 10, 21) };
+  const log = new LineLog({ fd, level, clock });
+  use(log);
+  log.flush();
+  const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1).map(tryParseObject);
+  closeSync(fd);
+  rmSync(folder, { recursive: true });
+  return lines;
+}
+
+test('S13: one object a line, control characters escaped', () => {
+  const [line, ...more] = written('info', (log) =>
+    log.info('call', { name: 'a\nb\u001b[31m', n: 1 }),
+  );
+  assert.deepEqual(line, {
+    time: '2026-11-21T00:00:00.000Z',
+    level: 'info',
+    event: 'call',
+    name: 'a\nb\u001b[31m',
+    n: 1,
+  });
+  assert.equal(more.length, 0);
+});
+
+test('lines below the level are not written; fields may be absent or empty', () => {
+  const lines = written('warn', (log) => {
+    log.info('quiet');
+    log.warn('bare');
+    log.error('empty', {});
+    log.error('gaps', { a: undefined, b: null });
+  });
+  assert.deepEqual(
+    lines.map((line) => line?.['event']),
+    ['bare', 'empty', 'gaps'],
+  );
+});
+
+test('lines beyond a block are all written, in order', () => {
+  const lines = written('info', (log) => {
+    for (let i = 0; i < 1000; i++) log.info('line', { i, text: 'é'.repeat(300) });
+  });
+  assert.deepEqual(
+    lines.map((line) => line?.['i']),
+    Array.from({ length: 1000 }, (_, i) => i),
+  );
+});
+
+test('F95: what a sink does not take is dropped and counted, a giant line is shortened', () => {
+  const lines = written('info', (log) => {
+    for (let i = 0; i < 10_000; i++) log.info('line', { i, text: 'x'.repeat(1000) });
+  });
+  assert.ok(lines.length < 10_000 && lines.length > 500);
+  const [long] = written('info', (log) => log.info('long', { text: 'x'.repeat(100_000) }));
+  assert.ok(Number(long?.['too_long']) > 100_000);
+});
