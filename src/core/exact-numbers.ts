@@ -16,8 +16,9 @@ declare global {
   }
 }
 
-/** Sixteen digits in a row: below that every integer is exact. */
-const manyDigits = /\d{16}/;
+/** So many digits in a row: below that every integer is exact. */
+export const digitsAtRisk = 16;
+const manyDigits = new RegExp(`\\d{${digitsAtRisk}}`);
 const integer = /^-?\d+$/;
 
 /** Whether the text may hold an integer that a plain `JSON.parse` would change. */

@@ -6,7 +6,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import type { Json, JsonObject } from './conversation.ts';
-import { keepDigits, mayLoseDigits } from './exact-numbers.ts';
+import { digitsAtRisk, keepDigits, mayLoseDigits } from './exact-numbers.ts';
 import { GatewayError, invalidRequest, type FieldPath } from './errors.ts';
 import { locateJsonError } from './json-position.ts';
 
@@ -73,7 +73,7 @@ export function parseBody(received: Uint8Array, ownedKeys: ReadonlySet<string>):
   if (!isUtf8(bytes)) throw invalidRequest('The request body is not valid UTF-8.');
   const scan = scanBody(bytes);
   if (scan.empty) throw invalidRequest('The request body is empty; a JSON object is expected.');
-  const value = parseText(bytes);
+  const value = parseText(bytes, scan.longNumbers);
   if (!isObject(value)) throw invalidRequest('The request body must be a JSON object.');
   for (const key of scan.repeated) {
     if (ownedKeys.has(key))
@@ -141,10 +141,13 @@ function withoutByteOrderMark(received: Uint8Array): Buffer {
   return marked ? bytes.subarray(3) : bytes;
 }
 
-function parseText(bytes: Buffer): Json {
+/** @param longNumbers the scan met a number of so many digits that a double may not hold it. */
+function parseText(bytes: Buffer, longNumbers: boolean): Json {
   const text = bytes.toString('utf8');
   try {
-    return parseExactly(text);
+    if (longNumbers) return JSON.parse(text, keepDigits);
+    const value: Json = JSON.parse(text);
+    return value;
   } catch {
     // V8's message quotes the content, which may be a secret: only the position is told.
     const { line, column } = locateJsonError(text);
@@ -158,6 +161,7 @@ interface Scan {
   readonly repeated: readonly string[];
   readonly colons: number;
   readonly bodyStart: number;
+  readonly longNumbers: boolean;
 }
 
 const quote = 0x22;
@@ -177,6 +181,7 @@ function scanBody(bytes: Buffer): Scan {
   let colons = 0;
   let bodyStart = 0;
   let empty = true;
+  let longNumbers = false;
   let key: string | undefined;
   let keyText: readonly [number, number] | undefined;
   let valueStart = 0;
@@ -216,11 +221,16 @@ function scanBody(bytes: Buffer): Scan {
         keyText = undefined;
         valueStart = skipSpace(bytes, i + 1);
       }
-    } else if (empty && byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) {
+    } else if (isDigit(byte)) {
+      const start = i;
+      while (isDigit(bytes[i + 1])) i += 1;
+      if (i - start + 1 >= digitsAtRisk) longNumbers = true;
+      empty = false;
+    } else if (empty && !isSpace(byte)) {
       empty = false;
     }
   }
-  return { empty, spans, repeated, colons, bodyStart };
+  return { empty, spans, repeated, colons, bodyStart, longNumbers };
 }
 
 /** Offset of the closing quote; the end of the bytes when there is none. */
@@ -260,6 +270,10 @@ function trimEnd(bytes: Buffer, end: number): number {
   let i = end;
   while (i > 0 && isSpace(bytes[i - 1])) i -= 1;
   return i;
+}
+
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= 0x30 && byte <= 0x39;
 }
 
 function isSpace(byte: number | undefined): boolean {

@@ -76,6 +76,7 @@ export class Meter {
 
   /** Usage with its gaps filled by estimates: what a client is told and what is charged (F55). */
   complete(): Usage {
+    if (this.#reported !== undefined && this.source === 'reported') return this.#reported;
     const reported = this.#reported ?? {};
     const counted = this.#estimator.output(this.#model, this.#outputBytes);
     const output = reported.outputTokens ?? counted;

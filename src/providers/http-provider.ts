@@ -79,7 +79,27 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
       : {}),
     ...(options.apiKey === undefined ? {} : { credential: options.apiKey }),
     forwardedHeaders: form.forwarded,
-    traits: (model) => ({ ...form.traits, ...row?.traits, ...row?.modelTraits?.(model) }),
+    traits: remembered((model) => ({
+      ...form.traits,
+      ...row?.traits,
+      ...row?.modelTraits?.(model),
+    })),
+  };
+}
+
+const maxRemembered = 1000;
+
+/** Traits are asked for several times a call; model names come from clients, so they are bounded. */
+function remembered(read: (model: string) => UpstreamTraits): (model: string) => UpstreamTraits {
+  const known = new Map<string, UpstreamTraits>();
+  return (model) => {
+    let traits = known.get(model);
+    if (traits === undefined) {
+      traits = read(model);
+      if (known.size >= maxRemembered) known.clear();
+      known.set(model, traits);
+    }
+    return traits;
   };
 }
 

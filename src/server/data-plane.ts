@@ -92,7 +92,7 @@ export class DataPlane {
     }
   }
 
-  async #route(visit: Visit): Promise<void> {
+  #route(visit: Visit): Promise<void> | void {
     const { path } = visit;
     const dialect = this.#generating.get(path);
     if (dialect !== undefined) return this.#generate(visit, dialect);
@@ -146,7 +146,8 @@ export class DataPlane {
       const source = await this.#readBody(visit, { principal, dialect, scope: dialect.scope });
       const head = dialect.readHead(source.value);
       ({ model, stream } = head);
-      const route = await this.#findRoute(principal, head.model);
+      const route =
+        this.#knownRoute(principal, head.model) ?? (await this.#searchRoute(head.model));
       const { request, response, requestId, startedAt, startedWall } = visit;
       const caller = {
         keyId: principal.keyId,
@@ -193,7 +194,7 @@ export class DataPlane {
     const model = source.value['model'];
     if (typeof model !== 'string' || model === '')
       throw new GatewayError('invalid_request', 'Field required', { path: ['model'] });
-    const route = await this.#findRoute(principal, model);
+    const route = this.#knownRoute(principal, model) ?? (await this.#searchRoute(model));
     const target = route.targets[0];
     if (target === undefined) throw unknownModel(model);
     const notes = new NoteList();
@@ -254,11 +255,17 @@ export class DataPlane {
     return parseBody(await readBody(request, limit), need.dialect.ownedKeys);
   }
 
-  /** One answer for unknown and out of scope: a key cannot find out what else there is (E6). */
-  async #findRoute(principal: Principal, model: string): Promise<Route> {
+  /**
+   * The route of a name as far as it is known without asking a provider. One answer for unknown and
+   * out of scope: a key cannot find out what else there is (E6).
+   */
+  #knownRoute(principal: Principal, model: string): Route | undefined {
     if (!principal.allowsModel(model)) throw unknownModel(model);
-    const registry = this.#options.registry();
-    const route = registry.find(model) ?? (await registry.search(model));
+    return this.#options.registry().find(model);
+  }
+
+  async #searchRoute(model: string): Promise<Route> {
+    const route = await this.#options.registry().search(model);
     if (route === undefined) throw unknownModel(model);
     return route;
   }
