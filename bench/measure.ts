@@ -107,6 +107,10 @@ function orderOf(
   };
   switch (workload.kind) {
     case 'cpu':
+      if (workload.perSecond !== undefined) {
+        const { body, perSecond } = workload;
+        return { kind: 'paced', target, body, perSecond, ...times };
+      }
       return {
         kind: 'closed',
         target,

@@ -25,6 +25,8 @@ export type Workload = WorkloadBase &
         readonly unit: 'request' | 'chunk';
         readonly body: Body;
         readonly connections: number;
+        /** A fixed rate for every subject, instead of as fast as each can. */
+        readonly perSecond?: number;
         readonly budget: Budget;
         /** The workload whose nginx figure is the floor, for one that nginx cannot do. */
         readonly floor: string;
@@ -69,6 +71,20 @@ function unary(id: string, bytes: number, budget: Budget): Workload {
   };
 }
 
+/** The load of a busy company on one machine, and below what any subject can take. */
+const equalRate = 5000;
+
+/**
+ * The same at one rate for every subject. As fast as each can, the faster one keeps its neighbours
+ * awake and is spared their wake-ups: performance.md, "compare at equal load".
+ */
+function unaryAtRate(id: string, bytes: number, budget: Budget): Workload {
+  const base = unary(id, bytes, budget);
+  if (base.kind !== 'cpu') return base;
+  const title = `${base.title}, all at ${equalRate} a second`;
+  return { ...base, title, alsoDirect: false, perSecond: equalRate };
+}
+
 function stream(id: string, client: Dialect, upstream: Dialect): Workload {
   const relays = client === upstream;
   return {
@@ -87,6 +103,7 @@ function stream(id: string, client: Dialect, upstream: Dialect): Workload {
 }
 
 export const workloads: readonly Workload[] = [
+  unaryAtRate('unary-1k-rate', 1400, { must: 4, aim: 2.5 }),
   unary('unary-1k', 1400, { must: 4, aim: 2.5 }),
   unary('unary-100k', 100_000, { must: 3, aim: 2 }),
   stream('relay-chat', chat, chat),
