@@ -57,6 +57,19 @@ function parseExactly(text: string): Json {
   return value;
 }
 
+/**
+ * An event of a stream, undefined when it is no object. Its numbers are counts and indexes, and tool
+ * arguments stand in it as text: the look for long numbers is spared here, for every chunk.
+ */
+export function tryParseEvent(text: string): JsonObject | undefined {
+  try {
+    const value: Json = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Parses text that must be an object; undefined when it is anything else. */
 export function tryParseObject(text: string): JsonObject | undefined {
   const value = tryParse(text);

@@ -7,7 +7,7 @@ import type { Json, JsonObject } from '../../core/conversation.ts';
 import type { Frame, StreamReader } from '../../core/dialect.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { GenerationEvent } from '../../core/generation.ts';
-import { isObject, tryParseObject } from '../../core/json.ts';
+import { isObject, tryParseEvent } from '../../core/json.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { readErrorValue } from './error-read.ts';
 import { isArray } from './fields.ts';
@@ -45,7 +45,7 @@ export class ChatStreamReader implements StreamReader {
   read(frame: Frame): readonly GenerationEvent[] {
     const { data } = frame;
     if (this.#over || data === undefined || data === '') return none;
-    const chunk = tryParseObject(data);
+    const chunk = tryParseEvent(data);
     if (frame.event === 'error') return this.#fail(readErrorValue(chunk ?? data));
     if (chunk === undefined) return this.#readOther(data);
     const failure = findError(chunk);
