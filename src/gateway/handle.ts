@@ -297,7 +297,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
 
   check(now: number): void {
     if (this.#closedAt !== undefined) {
-      if (now - this.#closedAt > drainUpstreamMs) this.#close();
+      if (this.#attempt?.over !== false || now - this.#closedAt > drainUpstreamMs) this.#close();
       return;
     }
     const total = (this.#target ?? this.#call.route.targets[0])?.timeouts.totalMs;

@@ -6,6 +6,7 @@ import type { Json, JsonObject } from '../../core/conversation.ts';
 import type { AnswerContext, AnswerRelay, Ask, Frame } from '../../core/dialect.ts';
 import type { FinishReason, GenerationEvent, Usage } from '../../core/generation.ts';
 import { isObject, spliceMembers, tryParseObject, type JsonSource } from '../../core/json.ts';
+import { withBlankLine } from '../blank-line.ts';
 import { eventFrame } from './event-frame.ts';
 import { isArray, textOf } from './fields.ts';
 import { memberSpan } from './member-span.ts';
@@ -179,24 +180,4 @@ function usageFrame(reason: FinishReason, usage: Usage): Buffer {
 function countedOutput(body: JsonObject): { readonly outputTokens: number } {
   const length = JSON.stringify(body['content'] ?? []).length;
   return { outputTokens: Math.max(1, Math.ceil(length / 4)) };
-}
-
-const lineFeed = 0x0a;
-const carriageReturn = 0x0d;
-
-/** The last frame of a closed stream may lack the blank line that makes clients read it (F51). */
-function withBlankLine(bytes: Buffer): Buffer {
-  const last = bytes.length - 1;
-  if (bytes[last] === lineFeed && bytes[last - 1] === lineFeed) return bytes;
-  let lineEnds = 0;
-  for (let i = last; i >= 0; i--) {
-    const byte = bytes[i];
-    if (byte === lineFeed) {
-      lineEnds += 1;
-      if (bytes[i - 1] === carriageReturn) i -= 1;
-    } else if (byte === carriageReturn) lineEnds += 1;
-    else break;
-  }
-  if (lineEnds >= 2) return bytes;
-  return Buffer.concat([bytes, Buffer.from(lineEnds === 1 ? '\n' : '\n\n')]);
 }

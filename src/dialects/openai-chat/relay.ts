@@ -6,6 +6,7 @@ import type { Json, JsonObject } from '../../core/conversation.ts';
 import type { AnswerContext, AnswerRelay, Ask, Frame } from '../../core/dialect.ts';
 import { mergeUsage, type GenerationEvent, type Usage } from '../../core/generation.ts';
 import { isObject, parseBody, spliceMembers, type JsonSource } from '../../core/json.ts';
+import { withBlankLine } from '../blank-line.ts';
 import { CallIndexes } from './call-indexes.ts';
 import { findDocumentMember, findMember } from './frame-member.ts';
 import { ownedKeys } from './head.ts';
@@ -184,24 +185,4 @@ function replaceModel(
 
 function isUsage(event: GenerationEvent): boolean {
   return event.type === 'usage';
-}
-
-const lineFeed = 0x0a;
-const carriageReturn = 0x0d;
-
-/** The last frame of a closed stream may lack the blank line that makes clients read it (F51). */
-function withBlankLine(bytes: Buffer): Buffer {
-  const last = bytes.length - 1;
-  if (bytes[last] === lineFeed && bytes[last - 1] === lineFeed) return bytes;
-  let lineEnds = 0;
-  for (let i = last; i >= 0; i--) {
-    const byte = bytes[i];
-    if (byte === lineFeed) {
-      lineEnds += 1;
-      if (bytes[i - 1] === carriageReturn) i -= 1;
-    } else if (byte === carriageReturn) lineEnds += 1;
-    else break;
-  }
-  if (lineEnds >= 2) return bytes;
-  return Buffer.concat([bytes, Buffer.from(lineEnds === 1 ? '\n' : '\n\n')]);
 }
