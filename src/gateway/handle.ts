@@ -296,10 +296,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   }
 
   check(now: number): void {
-    if (this.#closedAt !== undefined) {
-      if (this.#attempt?.over !== false || now - this.#closedAt > drainUpstreamMs) this.#close();
-      return;
-    }
+    if (this.#closedAt !== undefined) return this.#letGo(now, this.#closedAt);
     const total = (this.#target ?? this.#call.route.targets[0])?.timeouts.totalMs;
     if (total !== undefined && now - this.#call.startedAt > total) {
       const why = `The call took longer than ${total} ms.`;
@@ -312,6 +309,11 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     }
     if (this.#call.head.stream) this.#keepAlive(now);
     this.#attempt?.check(now);
+  }
+
+  /** The answer is out: the upstream's connection is kept if it ends its answer soon. */
+  #letGo(now: number, closedAt: number): void {
+    if (this.#attempt?.over !== false || now - closedAt > drainUpstreamMs) this.#close();
   }
 
   shutDown(): void {
