@@ -40,6 +40,7 @@ export async function startGateway(mockPort: number, core?: number): Promise<Run
     [
       process.execPath,
       '--disable-warning=ExperimentalWarning',
+      '--max-semi-space-size=8',
       entry,
       'start',
       ...options(folder, config),

@@ -32,7 +32,11 @@ export class ResponseSink implements ClientSink {
 
   write(bytes: Buffer | string): boolean {
     if (this.#ended || this.#response.destroyed) return true;
+    const { socket } = this.#response;
+    // Node would hold the bytes until the next tick, and schedule one for every chunk.
+    socket?.cork();
     const ready = this.#response.write(this.#chunked ? chunk(bytes, noBytes) : bytes);
+    socket?.uncork();
     if (!ready) this.#response.once('drain', () => this.#observer?.drained());
     return ready;
   }
