@@ -97,7 +97,10 @@ test(
     assert.equal(status, 0);
     const { argv, execArgv } = report(stdout);
     assert.deepEqual(argv.slice(1), [join(made.root, 'src', 'main.ts'), 'keys', 'a b', "it's"]);
-    assert.deepEqual(execArgv, ['--disable-warning=ExperimentalWarning']);
+    assert.deepEqual(execArgv, [
+      '--disable-warning=ExperimentalWarning',
+      '--max-semi-space-size=8',
+    ]);
   },
 );
 
