@@ -3,11 +3,9 @@
  * failure ends the attempt quietly, so that another target may be tried; behind it the consumer gets
  * the frames as they come. Callbacks, not promises: this runs for every chunk.
  */
-import type { StreamReader } from '../core/dialect.ts';
-import { asGatewayError, GatewayError, withRetryAfter } from '../core/errors.ts';
-import { replay, type Generation, type GenerationEvent } from '../core/generation.ts';
-import { tryParseObject } from '../core/json.ts';
-import type { JsonObject } from '../core/conversation.ts';
+import type { Frame, StreamReader } from '../core/dialect.ts';
+import { asGatewayError, GatewayError } from '../core/errors.ts';
+import { replay, type GenerationEvent } from '../core/generation.ts';
 import type { Target } from '../core/provider.ts';
 import type { Clock } from '../core/runtime.ts';
 import type {
@@ -17,44 +15,15 @@ import type {
   UpstreamHandler,
   UpstreamRequest,
 } from '../wire/http-client.ts';
-import { readRetryAfterMs } from '../wire/retry-after.ts';
-import type { Frame } from '../core/dialect.ts';
 import { SseSplitter } from '../wire/sse.ts';
-import { maskCredentials, maskEvents } from './mask-credentials.ts';
+import { AnswerBody } from './answer-body.ts';
+import { kindOf } from './answer-kind.ts';
+import { maskEvents } from './mask-credentials.ts';
 import type { Meter } from './meter.ts';
+import type { Answer, ReadFrame, StreamConsumer } from './upstream-answer.ts';
 
-/** A frame and what it means. */
-export interface ReadFrame {
-  readonly frame: Frame;
-  readonly events: readonly GenerationEvent[];
-}
-
-/** A whole JSON answer. */
-export interface DocumentAnswer {
-  readonly kind: 'document';
-  readonly bytes: Buffer;
-  readonly body: JsonObject;
-  readonly generation: Generation;
-}
-
-/** A stream that has reached its first content; `held` is what came until then. */
-export interface StreamAnswer {
-  readonly kind: 'stream';
-  readonly held: readonly ReadFrame[];
-}
-
-export type Answer = DocumentAnswer | StreamAnswer;
-
-/** Takes a committed stream. Exactly one of `ended` and `failed` is called, last. */
-export interface StreamConsumer {
-  frames(batch: readonly ReadFrame[]): void;
-  /** The upstream closed; `events` is what its reader still had. */
-  ended(events: readonly GenerationEvent[]): void;
-  failed(error: GatewayError): void;
-}
-
-const maxErrorBytes = 64 * 1024;
-const maxDocumentBytes = 64 * 1024 * 1024;
+/** Frames without any content that are held before the commit point. */
+const maxHeldBytes = 1024 * 1024;
 /** How long a usage report may come after the finish (F58). */
 const usageGraceMs = 2000;
 
@@ -83,8 +52,7 @@ export class Attempt implements UpstreamHandler {
   #phase: Phase = 'waiting';
   #status = 0;
   #headers: ResponseHeaders = {};
-  #body: Buffer[] = [];
-  #bodyLength = 0;
+  readonly #body = new AnswerBody();
   #reader: StreamReader | undefined;
   #held: ReadFrame[] = [];
   #heldBytes = 0;
@@ -239,10 +207,12 @@ export class Attempt implements UpstreamHandler {
         this.#readStream(this.#splitter.push(chunk));
         return;
       case 'document':
-        this.#gather(chunk, maxDocumentBytes);
+        this.#lastActivityAt = this.#clock.now();
+        this.#body.add(chunk);
         return;
       case 'error-body':
-        if (this.#bodyLength < maxErrorBytes) this.#gather(chunk, Number.POSITIVE_INFINITY);
+        this.#lastActivityAt = this.#clock.now();
+        this.#body.addError(chunk);
         return;
       case 'over':
         return;
@@ -251,22 +221,20 @@ export class Attempt implements UpstreamHandler {
     }
   }
 
-  /** Decides by the first bytes, not by the content-type alone, what an answer is. */
   #sniff(chunk: Buffer): void {
-    const bytes = this.#body.length === 0 ? chunk : Buffer.concat([...this.#body, chunk]);
-    this.#body = [];
+    const bytes = this.#body.sniffed(chunk);
     const kind = kindOf(bytes);
-    if (kind === 'unknown') {
-      this.#body = [bytes];
-    } else if (kind === 'neither') {
+    if (kind === 'unknown') return;
+    if (kind === 'neither') {
       this.fail(
         new GatewayError('upstream_invalid', 'The upstream answered with neither JSON nor events.'),
       );
-    } else {
-      if (kind === 'stream') this.#beginStream();
-      else this.#phase = 'document';
-      this.#read(bytes);
+      return;
     }
+    this.#body.clear();
+    if (kind === 'stream') this.#beginStream();
+    else this.#phase = 'document';
+    this.#read(bytes);
   }
 
   #beginStream(): void {
@@ -319,7 +287,7 @@ export class Attempt implements UpstreamHandler {
       const held = this.#held;
       this.#held = [];
       this.#settled.resolve({ kind: 'stream', held });
-    } else if (this.#heldBytes > maxErrorBytes * 16) {
+    } else if (this.#heldBytes > maxHeldBytes) {
       this.fail(new GatewayError('upstream_invalid', 'The upstream sent only empty events.'));
     }
   }
@@ -355,59 +323,19 @@ export class Attempt implements UpstreamHandler {
     this.#consumer?.ended(events);
   }
 
-  #gather(chunk: Buffer, limit: number): void {
-    this.#lastActivityAt = this.#clock.now();
-    this.#body.push(chunk);
-    this.#bodyLength += chunk.length;
-    if (this.#bodyLength > limit) {
-      this.fail(new GatewayError('upstream_invalid', 'The upstream sent an answer beyond 64 MiB.'));
-    }
-  }
-
   #endDocument(): void {
-    const bytes =
-      this.#body.length === 1 && this.#body[0] !== undefined
-        ? this.#body[0]
-        : Buffer.concat(this.#body);
-    const body = tryParseObject(bytes.toString('utf8'));
-    if (body === undefined) {
-      this.fail(
-        new GatewayError(
-          'upstream_invalid',
-          'The upstream sent an answer that is not a JSON object.',
-        ),
-      );
-      return;
-    }
     const { provider, model } = this.target;
-    const generation = provider.dialect.readResponse(body, provider.traits(model));
+    const answer = this.#body.document(provider, provider.traits(model));
     this.firstEventAt = this.#clock.now();
-    for (const event of replay(generation)) this.#meter.see(event);
+    for (const event of replay(answer.generation)) this.#meter.see(event);
     this.#phase = 'over';
     this.#committed = true;
-    this.#settled.resolve({ kind: 'document', bytes, body, generation });
+    this.#settled.resolve(answer);
   }
 
   #readError(): GatewayError {
-    const body = Buffer.concat(this.#body).toString('utf8').slice(0, maxErrorBytes);
-    const { dialect, generate } = this.target.provider;
-    const error = maskCredentials(dialect.readError(this.#status, body), generate.headers);
-    return withRetryAfter(error, readRetryAfterMs(this.#headers, this.#clock.wall()));
+    const wallMs = this.#clock.wall();
+    const head = { status: this.#status, headers: this.#headers, wallMs };
+    return this.#body.error(this.target.provider, head);
   }
-}
-
-const eventFields = ['data:', 'event:', 'id:', 'retry:', ':'];
-const sniffedBytes = 64;
-
-/** What the beginning of an answer shows; `unknown` while there is too little of it. */
-function kindOf(bytes: Buffer): 'document' | 'stream' | 'neither' | 'unknown' {
-  const text = bytes
-    .toString('utf8', 0, sniffedBytes)
-    .replace(/^\ufeff/, '')
-    .trimStart();
-  if (text.startsWith('{')) return 'document';
-  if (eventFields.some((field) => text.startsWith(field))) return 'stream';
-  const tooLittle =
-    bytes.length < sniffedBytes && eventFields.some((field) => field.startsWith(text));
-  return tooLittle ? 'unknown' : 'neither';
 }

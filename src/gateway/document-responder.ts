@@ -1,7 +1,7 @@
 /** Step 7 for whole answers: the client's document, or a stream made of one (F22). */
 import type { AnswerContext, ClientDialect } from '../core/dialect.ts';
 import { replay, type Generation } from '../core/generation.ts';
-import type { DocumentAnswer } from './attempt.ts';
+import type { DocumentAnswer } from './upstream-answer.ts';
 
 export interface DocumentOptions {
   /** The upstream speaks the client's dialect: its bytes are kept. */

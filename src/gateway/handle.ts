@@ -8,7 +8,7 @@ import { Collector, type Generation, type Usage } from '../core/generation.ts';
 import { NoteList } from '../core/notes.ts';
 import type { Target } from '../core/provider.ts';
 import { answerHeaders, retryHeaders, streamHeaders } from './answer-headers.ts';
-import { Attempt, type Answer, type DocumentAnswer, type StreamAnswer } from './attempt.ts';
+import { Attempt } from './attempt.ts';
 import type { Call, Gateway } from './call.ts';
 import type { ClientObserver, ClientSink } from './client-sink.ts';
 import { documentBytes, replayedStream } from './document-responder.ts';
@@ -18,6 +18,7 @@ import type { Mode, Receipt } from './receipt.ts';
 import { StreamCollector } from './stream-collector.ts';
 import { StreamResponder, type StreamOwner } from './stream-responder.ts';
 import type { Swept } from './sweeper.ts';
+import type { Answer, DocumentAnswer, StreamAnswer } from './upstream-answer.ts';
 import { prepareRequest, type PreparedRequest } from './upstream-request.ts';
 
 /**

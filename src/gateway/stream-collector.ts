@@ -1,7 +1,7 @@
 /** Collects a stream for a client that wants a document. */
 import { GatewayError } from '../core/errors.ts';
 import type { Collector, Generation, GenerationEvent } from '../core/generation.ts';
-import type { ReadFrame, StreamConsumer } from './attempt.ts';
+import type { ReadFrame, StreamConsumer } from './upstream-answer.ts';
 
 export interface CollectorOwner {
   complete(generation: Generation): void;

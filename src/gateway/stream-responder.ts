@@ -7,7 +7,7 @@ import type { AnswerRelay, ClientDialect, StreamWriter } from '../core/dialect.t
 import type { GatewayError } from '../core/errors.ts';
 import type { GenerationEvent, Usage } from '../core/generation.ts';
 import type { ClientSink } from './client-sink.ts';
-import type { ReadFrame, StreamConsumer } from './attempt.ts';
+import type { ReadFrame, StreamConsumer } from './upstream-answer.ts';
 
 /** What becomes of the stream; the owner settles the call and feels the back-pressure. */
 export interface StreamOwner {

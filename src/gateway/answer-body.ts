@@ -1,0 +1,76 @@
+/** The bytes of an answer that is no stream: a document, or an error. Gathered under a limit. */
+import { GatewayError, withRetryAfter } from '../core/errors.ts';
+import { tryParseObject } from '../core/json.ts';
+import type { Provider } from '../core/provider.ts';
+import type { UpstreamTraits } from '../core/traits.ts';
+import type { ResponseHeaders } from '../wire/http-client.ts';
+import { readRetryAfterMs } from '../wire/retry-after.ts';
+import { maskCredentials } from './mask-credentials.ts';
+import type { DocumentAnswer } from './upstream-answer.ts';
+
+const maxErrorBytes = 64 * 1024;
+const maxDocumentBytes = 64 * 1024 * 1024;
+
+export class AnswerBody {
+  #pieces: Buffer[] = [];
+  #length = 0;
+
+  /** All bytes so far; usually without a copy. */
+  bytes(): Buffer {
+    const [first] = this.#pieces;
+    return this.#pieces.length === 1 && first !== undefined ? first : Buffer.concat(this.#pieces);
+  }
+
+  /** Takes the first bytes of an answer whose kind is not known yet; returns all of them. */
+  sniffed(chunk: Buffer): Buffer {
+    this.#pieces.push(chunk);
+    const bytes = this.bytes();
+    this.#pieces = [bytes];
+    return bytes;
+  }
+
+  /** Forgets what was sniffed: it goes on as what it turned out to be. */
+  clear(): void {
+    this.#pieces = [];
+  }
+
+  /** A piece of a document. @throws GatewayError `upstream_invalid` beyond the limit. */
+  add(chunk: Buffer): void {
+    this.#pieces.push(chunk);
+    this.#length += chunk.length;
+    if (this.#length > maxDocumentBytes) {
+      throw new GatewayError('upstream_invalid', 'The upstream sent an answer beyond 64 MiB.');
+    }
+  }
+
+  /** A piece of an error; what is beyond the limit is dropped. */
+  addError(chunk: Buffer): void {
+    if (this.#length >= maxErrorBytes) return;
+    this.#pieces.push(chunk);
+    this.#length += chunk.length;
+  }
+
+  /** @throws GatewayError `upstream_invalid` for what is no answer, or the error that it is. */
+  document(provider: Provider, traits: UpstreamTraits): DocumentAnswer {
+    const bytes = this.bytes();
+    const body = tryParseObject(bytes.toString('utf8'));
+    if (body === undefined) {
+      throw new GatewayError(
+        'upstream_invalid',
+        'The upstream sent an answer that is not a JSON object.',
+      );
+    }
+    const generation = provider.dialect.readResponse(body, traits);
+    return { kind: 'document', bytes, body, generation };
+  }
+
+  error(
+    provider: Provider,
+    head: { readonly status: number; readonly headers: ResponseHeaders; readonly wallMs: number },
+  ): GatewayError {
+    const body = this.bytes().toString('utf8').slice(0, maxErrorBytes);
+    const { dialect, generate } = provider;
+    const error = maskCredentials(dialect.readError(head.status, body), generate.headers);
+    return withRetryAfter(error, readRetryAfterMs(head.headers, head.wallMs));
+  }
+}

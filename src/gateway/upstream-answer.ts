@@ -1,0 +1,35 @@
+/** What an upstream answered, as far as it was read, and who takes it. */
+import type { JsonObject } from '../core/conversation.ts';
+import type { Frame } from '../core/dialect.ts';
+import type { GatewayError } from '../core/errors.ts';
+import type { Generation, GenerationEvent } from '../core/generation.ts';
+
+/** A frame and what it means. */
+export interface ReadFrame {
+  readonly frame: Frame;
+  readonly events: readonly GenerationEvent[];
+}
+
+/** A whole JSON answer. */
+export interface DocumentAnswer {
+  readonly kind: 'document';
+  readonly bytes: Buffer;
+  readonly body: JsonObject;
+  readonly generation: Generation;
+}
+
+/** A stream that has reached its first content; `held` is what came until then. */
+export interface StreamAnswer {
+  readonly kind: 'stream';
+  readonly held: readonly ReadFrame[];
+}
+
+export type Answer = DocumentAnswer | StreamAnswer;
+
+/** Takes a committed stream. Exactly one of `ended` and `failed` is called, last. */
+export interface StreamConsumer {
+  frames(batch: readonly ReadFrame[]): void;
+  /** The upstream closed; `events` is what its reader still had. */
+  ended(events: readonly GenerationEvent[]): void;
+  failed(error: GatewayError): void;
+}
