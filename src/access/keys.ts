@@ -26,6 +26,8 @@ export interface KeyWish {
   /** Default: all endpoints that there are. */
   readonly endpoints?: readonly string[];
   readonly team?: string;
+  /** Refuse what a translation would drop or change. */
+  readonly strict?: boolean;
   /** Ms since the epoch. */
   readonly expiresAt?: number;
 }
@@ -129,6 +131,7 @@ export class KeyRing {
       models: wish.models,
       endpoints: wish.endpoints ?? endpointScopes,
       ...(wish.team === undefined ? {} : { team: wish.team }),
+      ...(wish.strict === true ? { strict: true } : {}),
       createdAt: now,
       ...(wish.expiresAt === undefined ? {} : { expiresAt: wish.expiresAt }),
     };

@@ -11,6 +11,8 @@ export interface Principal {
   readonly keyId: string;
   readonly name: string;
   readonly team?: string;
+  /** Refuse what a translation would drop or change, instead of noting it. */
+  readonly strict: boolean;
   /** Whether the client may use this model name, as it wrote it. */
   allowsModel(name: string): boolean;
   /** Whether the client may use this endpoint, by its scope name (`chat`, …). */
@@ -22,6 +24,7 @@ export class KeyPrincipal implements Principal {
   readonly keyId: string;
   readonly name: string;
   readonly team?: string;
+  readonly strict: boolean;
   readonly #models: readonly Glob[];
   readonly #endpoints: ReadonlySet<string>;
 
@@ -29,6 +32,7 @@ export class KeyPrincipal implements Principal {
     this.keyId = record.id;
     this.name = record.name;
     if (record.team !== undefined) this.team = record.team;
+    this.strict = record.strict === true;
     this.#models = record.models.map((pattern) => new Glob(pattern));
     this.#endpoints = new Set(record.endpoints);
   }

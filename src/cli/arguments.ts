@@ -17,7 +17,6 @@ export interface ArgumentForm {
   readonly switches?: readonly string[];
   /** Flags of the documented interface that this version does not have. */
   readonly notYet?: readonly string[];
-  readonly notYetSwitches?: readonly string[];
   /** Names of the arguments that must be given, in order, e.g. `ID`. */
   readonly positionals?: readonly string[];
 }
@@ -35,14 +34,12 @@ export interface Arguments {
  * @throws UsageError for anything that the form does not have. After `--help` nothing is missed.
  */
 export function readArguments(args: readonly string[], form: ArgumentForm): Arguments {
-  const { values = [], switches = [], notYet = [], notYetSwitches = [] } = form;
+  const { values = [], switches = [], notYet = [] } = form;
   const read = parse(args, {
     values: [...values, ...notYet],
-    switches: [...switches, ...notYetSwitches, 'help'],
+    switches: [...switches, 'help'],
   });
-  const later = [...notYet, ...notYetSwitches].find(
-    (name) => read.values.has(name) || read.switches.has(name),
-  );
+  const later = notYet.find((name) => read.values.has(name));
   if (later !== undefined) throw new UsageError(`--${later} is not available yet.`);
   for (const [name, given] of read.values) {
     if (given.length > 1) throw new UsageError(`--${name} stands more than once.`);

@@ -31,9 +31,10 @@ Makes a key and prints its secret, which is shown only here.
   --endpoints LIST    chat, messages, count_tokens, models; default: all
   --expires WHEN      30d, 24h, 2w, or a date such as 2026-12-31; default: never
   --team NAME         the team that its usage counts for
+  --strict            refuse a request of which a translation would drop or change anything
   --json              one object: id, key, and what the key may do
 
-Not available yet: --rpm, --tpm, --concurrent, --budget, --per, --strict.
+Not available yet: --rpm, --tpm, --concurrent, --budget, --per.
 `;
 
 const listHelp = `Usage: model-gateway keys list [--json]
@@ -66,9 +67,8 @@ const actions: ReadonlyMap<string, Action> = new Map<string, Action>([
       help: createHelp,
       form: {
         values: ['name', 'models', 'endpoints', 'expires', 'team'],
-        switches: ['json'],
+        switches: ['json', 'strict'],
         notYet: limitFlags,
-        notYetSwitches: ['strict'],
       },
       run: create,
     },
@@ -126,6 +126,7 @@ async function create(given: Arguments, context: CommandContext): Promise<void> 
     models: splitList(models),
     ...(endpoints === undefined ? {} : { endpoints: splitList(endpoints) }),
     ...(team === undefined ? {} : { team }),
+    ...(given.has('strict') ? { strict: true } : {}),
     ...expiry(given.value('expires')),
   };
   const admin = await context.admin();
@@ -155,11 +156,11 @@ async function list(given: Arguments, context: CommandContext): Promise<void> {
     return;
   }
   const rows = keys.map((key) =>
-    ['id', 'name', 'state', 'team', 'expires_at', 'endpoints', 'models'].map((name) =>
+    ['id', 'name', 'state', 'team', 'strict', 'expires_at', 'endpoints', 'models'].map((name) =>
       cell(key[name]),
     ),
   );
-  const head = ['ID', 'NAME', 'STATE', 'TEAM', 'EXPIRES', 'ENDPOINTS', 'MODELS'];
+  const head = ['ID', 'NAME', 'STATE', 'TEAM', 'STRICT', 'EXPIRES', 'ENDPOINTS', 'MODELS'];
   context.stdout(rows.length === 0 ? 'There are no keys.\n' : columns([head, ...rows]));
 }
 

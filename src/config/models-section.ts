@@ -33,6 +33,7 @@ export function readRoutes(file: CheckedFile, scope: ModelScope): readonly Route
       name,
       targets,
       order: ('order' in route ? route.order : undefined) ?? 'listed',
+      ...('strict' in route && route.strict === true ? { strict: true } : {}),
       ...optionalTimeouts('timeouts' in route ? route.timeouts : undefined),
       where: file.where(['models', name]),
     };

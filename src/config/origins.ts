@@ -83,6 +83,7 @@ function routeLines(route: RouteSettings, file: CheckedFile): readonly OriginLin
   return [
     ...targets,
     ...(hasOrder ? [at(file, [...root, 'order'], route.order)] : []),
+    ...(route.strict === true ? [at(file, [...root, 'strict'], 'true')] : []),
     ...timeoutValues(route.timeouts).map(([path, value]) => at(file, [...root, ...path], value)),
   ];
 }

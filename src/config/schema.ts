@@ -127,6 +127,12 @@ const route = z.strictObject({
     .enum(['listed', 'weighted'], later(['least-busy', 'fastest', 'cheapest']))
     .optional()
     .describe('listed (default): the first that can; weighted: by share.'),
+  strict: z
+    .boolean()
+    .optional()
+    .describe(
+      'Refuse a request of which a translation would drop or change anything. Default false: it is noted in x-gateway-notes.',
+    ),
   timeouts: timeouts.describe("Time limits of calls through this name; before the provider's."),
 });
 

@@ -56,6 +56,8 @@ export interface RouteSettings {
   readonly name: string;
   readonly targets: readonly TargetSettings[];
   readonly order: 'listed' | 'weighted';
+  /** What a translation would drop or change is refused. */
+  readonly strict?: true;
   readonly timeouts?: Partial<Timeouts>;
   readonly where: string;
 }

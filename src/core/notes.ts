@@ -1,5 +1,5 @@
 /** What a translation lost or changed. Loss is a value: it reaches the client and the log. */
-import type { FieldPath } from './errors.ts';
+import { GatewayError, type FieldPath } from './errors.ts';
 
 export interface Notes {
   /** A field was dropped. */
@@ -15,6 +15,28 @@ export interface Note {
 }
 
 const maxHeaderLength = 1024;
+
+/**
+ * For keys and routes that take no loss: the first note is the refusal of the request. Another target
+ * may be tried, since it may carry the field or need no translation.
+ */
+export class StrictNotes implements Notes {
+  lost(path: FieldPath, why: string): never {
+    throw new StrictRefusal(path, `would be dropped: ${why}`);
+  }
+
+  changed(path: FieldPath, why: string): never {
+    throw new StrictRefusal(path, `would be changed: ${why}`);
+  }
+}
+
+/** A 400 that names the field in the client's dialect; no upstream was asked. */
+export class StrictRefusal extends GatewayError {
+  constructor(path: FieldPath, why: string) {
+    const reason = 'unsupported_parameter';
+    super('invalid_request', `Strict: this ${why}`, { path, reason, retryable: true });
+  }
+}
 
 /** Collects the notes of one call. */
 export class NoteList implements Notes {

@@ -67,4 +67,6 @@ export interface Route {
   readonly name: string;
   readonly targets: readonly Target[];
   readonly order: 'listed' | 'weighted';
+  /** A request of which anything would be dropped or changed is refused. */
+  readonly strict?: boolean;
 }

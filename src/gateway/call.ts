@@ -21,6 +21,8 @@ export interface Call {
   readonly source: JsonSource;
   readonly head: RequestHead;
   readonly route: Route;
+  /** Whether the key or the route takes no loss in translation. */
+  readonly strict: boolean;
   /** Whose call it is. */
   readonly caller: Caller;
   /** Monotonic ms at which the request arrived. */

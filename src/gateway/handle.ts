@@ -5,7 +5,7 @@
 import type { AnswerContext } from '../core/dialect.ts';
 import { asGatewayError, GatewayError } from '../core/errors.ts';
 import { Collector, type Generation, type Usage } from '../core/generation.ts';
-import { NoteList } from '../core/notes.ts';
+import { NoteList, StrictNotes, StrictRefusal } from '../core/notes.ts';
 import type { Target } from '../core/provider.ts';
 import { answerHeaders, retryHeaders, streamHeaders } from './answer-headers.ts';
 import { Attempt } from './attempt.ts';
@@ -13,7 +13,7 @@ import type { Call, Gateway } from './call.ts';
 import type { ClientObserver, ClientSink } from './client-sink.ts';
 import { documentBytes, replayedStream } from './document-responder.ts';
 import { Meter } from './meter.ts';
-import { plan } from './plan.ts';
+import { maxAttempts, plan } from './plan.ts';
 import type { Mode, Receipt } from './receipt.ts';
 import { StreamCollector } from './stream-collector.ts';
 import { StreamResponder, type StreamOwner } from './stream-responder.ts';
@@ -32,6 +32,9 @@ export const keepAliveMs = 15_000;
 const stalledClientMs = 60_000;
 /** How long a finished upstream may take to close before its connection is given up. */
 const drainUpstreamMs = 2000;
+
+/** Holds nothing: shared by all calls. */
+const strictNotes = new StrictNotes();
 
 /** Serves one call to its end. Never throws; the promise resolves when the call is settled. */
 export function handleCall(gateway: Gateway, call: Call, sink: ClientSink): Promise<void> {
@@ -84,14 +87,19 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   async #attemptTargets(): Promise<Answer> {
     const targets = plan(this.#call.route, this.#gateway.random);
     let last: GatewayError | undefined;
+    let left = maxAttempts;
     for (const target of targets) {
       try {
         return await this.#attemptOne(target);
       } catch (error) {
-        last = asGatewayError(error);
+        const failure = asGatewayError(error);
+        // Where another target only failed for now, its failure tells more than a strict refusal.
+        const refused = failure instanceof StrictRefusal;
+        if (last === undefined || !refused) last = failure;
+        if (!refused) left -= 1;
         if (this.#settled) break;
-        this.#logFailedAttempt(target, last);
-        if (!mayFallBack(last)) break;
+        this.#logFailedAttempt(target, failure);
+        if (left === 0 || !mayFallBack(failure)) break;
       }
     }
     throw last ?? new GatewayError('model_not_found', 'The model has no target.');
@@ -105,7 +113,10 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     const traits = target.provider.traits(target.model);
     const { newId } = this.#gateway;
     const ask = { model: target.model, stream: this.#call.head.stream, traits, newId };
-    const prepared = prepareRequest(this.#call, target, { ask, notes: this.#notes });
+    const prepared = prepareRequest(this.#call, target, {
+      ask,
+      notes: this.#call.strict ? strictNotes : this.#notes,
+    });
     this.#prepared = prepared;
     this.#mode = prepared.mode;
     if (target.provider.wake !== undefined) await target.provider.wake();

@@ -1,15 +1,15 @@
 /** Step 4: the route's targets in the order in which they are tried. */
 import type { Route, Target } from '../core/provider.ts';
 
-/** At most so many upstream tries a call, all targets together (G12). */
+/** At most so many tries a call, all targets together; what strictness refuses is none (G12). */
 export const maxAttempts = 3;
 
 /** `listed` keeps the order; `weighted` draws it, each target as likely first as its weight says. */
 export function plan(route: Route, random: () => number): readonly Target[] {
-  if (route.order === 'listed') return route.targets.slice(0, maxAttempts);
+  if (route.order === 'listed') return route.targets;
   const rest = [...route.targets];
   const order: Target[] = [];
-  while (rest.length > 0 && order.length < maxAttempts) {
+  while (rest.length > 0) {
     const total = rest.reduce((sum, target) => sum + target.weight, 0);
     let point = random() * total;
     let chosen = rest.findIndex((target) => (point -= target.weight) < 0);

@@ -27,6 +27,7 @@ export interface DeclaredRoute {
     readonly weight: number;
   }[];
   readonly order: 'listed' | 'weighted';
+  readonly strict?: boolean;
   readonly timeouts?: Partial<Timeouts>;
 }
 
@@ -183,7 +184,8 @@ export class Registry {
       const timeouts = { ...known.timeouts, ...declared.timeouts };
       return { ...target({ ...known, timeouts }, model), weight };
     });
-    return { name: declared.name, targets, order: declared.order };
+    const { name, order, strict } = declared;
+    return { name, targets, order, ...(strict === true ? { strict } : {}) };
   }
 
   /** Only the embedded engine knows all of its models; others are asked by calling them. */

@@ -53,6 +53,7 @@ const newKey = z.strictObject({
     .max(20, 'has more than 20 entries')
     .optional(),
   team: label.optional(),
+  strict: z.boolean('must be true or false').optional(),
   expires_in: span.optional(),
   expires_at: date.optional(),
 });
@@ -114,6 +115,7 @@ async function createKey(
     models: wish.models,
     ...(wish.endpoints === undefined ? {} : { endpoints: wish.endpoints }),
     ...(wish.team === undefined ? {} : { team: wish.team }),
+    ...(wish.strict === undefined ? {} : { strict: wish.strict }),
     ...(expiresAt === undefined ? {} : { expiresAt }),
   });
   log.info('key_created', { id, name: wish.name });
@@ -142,6 +144,7 @@ function keyJson({ record, state, source }: ListedKey): JsonObject {
     models: record.models,
     endpoints: record.endpoints,
     team: record.team ?? null,
+    strict: record.strict === true,
     created_at: dateText(record.createdAt),
     expires_at: record.expiresAt === undefined ? null : dateText(record.expiresAt),
     revoked_at: record.revokedAt === undefined ? null : dateText(record.revokedAt),

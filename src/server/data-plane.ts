@@ -160,6 +160,7 @@ export class DataPlane {
         source,
         head,
         route,
+        strict: principal.strict || route.strict === true,
         caller,
         startedAt,
         startedWall,

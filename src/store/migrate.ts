@@ -1,6 +1,7 @@
 /** Brings a database to the schema that this program knows. */
 import type { DatabaseSync } from 'node:sqlite';
 import { keysAndCalls } from './migrations/0001-keys-and-calls.ts';
+import { strictKeys } from './migrations/0002-strict-keys.ts';
 import { corrupt } from './sqlite-failure.ts';
 import { StoreError } from './store-error.ts';
 
@@ -18,6 +19,7 @@ const migrations: readonly Migration[] = [
     version: 1,
     sql: `${keysAndCalls} PRAGMA application_id = 0x4d475759; PRAGMA user_version = 1;`,
   },
+  { version: 2, sql: `${strictKeys} PRAGMA user_version = 2;` },
 ];
 
 export const newestSchema = migrations.length;

@@ -17,7 +17,7 @@ import { StoreError } from './store-error.ts';
 import type { CallRow, KeyRecord, UsageGrouping, UsageQuery, UsageRow } from './store.ts';
 
 const insertKey = `INSERT INTO keys (id, name, digest, models, endpoints, team, created_at, expires_at,
-  revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+  revoked_at, strict) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 // A retried batch may hold rows that are already there: the id makes it count once (K5), and an
 // existing row is never overwritten (F8).

@@ -17,6 +17,7 @@ export function keyValues(record: KeyRecord): SQLInputValue[] {
     record.createdAt,
     record.expiresAt ?? null,
     record.revokedAt ?? null,
+    record.strict === true ? 1 : 0,
   ];
 }
 
@@ -28,6 +29,7 @@ export function readKeyRow(row: Columns): KeyRecord {
     models: texts(row, 'models'),
     endpoints: texts(row, 'endpoints'),
     ...present('team', optionalText(row, 'team')),
+    ...(number(row, 'strict') === 1 ? { strict: true } : {}),
     createdAt: number(row, 'created_at'),
     ...present('expiresAt', optionalNumber(row, 'expires_at')),
     ...present('revokedAt', optionalNumber(row, 'revoked_at')),

@@ -12,6 +12,8 @@ export interface KeyRecord {
   /** `chat`, `messages`, `count_tokens`, `models`. */
   readonly endpoints: readonly string[];
   readonly team?: string;
+  /** What a translation would drop or change is refused; absent = it is noted. */
+  readonly strict?: true;
   readonly createdAt: number;
   readonly expiresAt?: number;
   readonly revokedAt?: number;

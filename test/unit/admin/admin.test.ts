@@ -79,6 +79,7 @@ it('S4 S7 a key is made, shown once, listed without its secret, and revoked', as
     models: ['openai/*', 'local/tiny'],
     endpoints: ['chat'],
     team: 'red',
+    strict: false,
     created_at: new Date(rig.clock.wall()).toISOString(),
     expires_at: new Date(rig.clock.wall() + 30 * day).toISOString(),
     revoked_at: null,

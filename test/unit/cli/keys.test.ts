@@ -36,6 +36,7 @@ it('keys create --json gives one object with id and key, and takes every flag', 
     '30d',
     '--team',
     'red',
+    '--strict',
     '--json',
   ]);
   assert.deepEqual([made.code, made.err], [0, '']);
@@ -43,6 +44,7 @@ it('keys create --json gives one object with id and key, and takes every flag', 
   const principal = rig.keys.authenticate(undefined, textOf(body, 'key'));
   assert.equal(principal.keyId, body['id']);
   assert.equal(principal.team, 'red');
+  assert.deepEqual([principal.strict, body['strict']], [true, true]);
   assert.equal(principal.allowsModel('openai/gpt-5'), true);
   assert.equal(principal.allowsModel('mistral/x'), false);
   assert.equal(principal.allowsEndpoint('messages'), false);
@@ -64,7 +66,7 @@ it('keys list: a table in the order of creation, an array as JSON, all pages', a
     ['k0', 'k1'],
   );
   const lines = (await rig.run(keysCommand, ['list'])).out.split('\n');
-  assert.match(lines[0] ?? '', /^ID +NAME +STATE +TEAM +EXPIRES +ENDPOINTS +MODELS$/);
+  assert.match(lines[0] ?? '', /^ID +NAME +STATE +TEAM +STRICT +EXPIRES +ENDPOINTS +MODELS$/);
   assert.equal(lines.length, 1003);
   assert.equal(lines[0]?.indexOf('STATE'), lines[500]?.indexOf('active'));
 });
@@ -99,7 +101,7 @@ const mistakes: readonly (readonly [readonly string[], RegExp])[] = [
   [[...minimal, '--tpm=5'], /--tpm is not available yet/],
   [[...minimal, '--concurrent', '5'], /--concurrent is not available yet/],
   [[...minimal, '--budget', '5', '--per', 'day'], /--budget is not available yet/],
-  [[...minimal, '--strict'], /--strict is not available yet/],
+  [[...minimal, '--strict=yes'], /--strict takes no value/],
   [[...minimal, '--expires', 'soon'], /^--expires: give a span/],
   [[...minimal, '--expires', '2020-01-01'], /^--expires: .*past/],
   [[...minimal, '--endpoints', 'chat,admin'], /^--endpoints: must be of chat, messages/],

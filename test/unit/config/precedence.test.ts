@@ -82,6 +82,7 @@ models:
       - openai/gpt-5-mini
       - { target: team-vllm/qwen/qwen3-32b, weight: 2 }
     order: weighted
+    strict: true
     timeouts: { connect: 500ms, first_event: 90s, document: 5m, idle: 60s, total: 30m }
 limits: { body: 32MiB, streams: 3000 }
 storage: memory
@@ -110,7 +111,7 @@ timeouts: { idle: 2m }
     model: 'qwen/qwen3-32b',
     weight: 2,
   });
-  assert.equal(fast?.order, 'weighted');
+  assert.deepEqual([fast?.order, fast?.strict], ['weighted', true]);
   assert.deepEqual(fast?.timeouts, {
     connectMs: 500,
     firstEventMs: 90_000,

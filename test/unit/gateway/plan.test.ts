@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createHttpProvider } from '../../../src/providers/http-provider.ts';
 import type { Route } from '../../../src/core/provider.ts';
-import { maxAttempts, plan } from '../../../src/gateway/plan.ts';
+import { plan } from '../../../src/gateway/plan.ts';
 
 const timeouts = { connectMs: 1, firstEventMs: 1, documentMs: 1, idleMs: 1, totalMs: 1 };
 const provider = createHttpProvider({ id: 'p', dialect: 'openai-chat', baseUrl: 'http://h/v1' });
@@ -14,9 +14,8 @@ function route(order: Route['order'], weights: readonly number[]): Route {
 
 const names = (chosen: ReturnType<typeof plan>) => chosen.map((target) => target.model);
 
-test('G12: at most three attempts, in the listed order', () => {
-  assert.deepEqual(names(plan(route('listed', [1, 1, 1, 1]), () => 0.9)), ['m0', 'm1', 'm2']);
-  assert.equal(maxAttempts, 3);
+test('the listed order is kept', () => {
+  assert.deepEqual(names(plan(route('listed', [1, 2, 1, 3]), () => 0.9)), ['m0', 'm1', 'm2', 'm3']);
 });
 
 test('weighted order draws each target once, the heavier ones earlier', () => {

@@ -18,13 +18,14 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { after, it } from 'node:test';
+import { keysAndCalls } from '../../../src/store/migrations/0001-keys-and-calls.ts';
 import { callValues } from '../../../src/store/sqlite-rows.ts';
 import { SqliteBook } from '../../../src/store/sqlite-book.ts';
 import { openForWriting } from '../../../src/store/sqlite-file.ts';
 import { openSqliteStore } from '../../../src/store/sqlite.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { silentLog } from '../access/parts.ts';
-import { callRow, keyRecord } from './call-rows.ts';
+import { callRow, keyRecord, march } from './call-rows.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-sqlite-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -119,6 +120,22 @@ for (const [name, damage] of Object.entries(damages)) {
     assert.deepEqual(later, before);
   });
 }
+
+it('N2 keys of an older schema stay, and are not strict', async () => {
+  const path = freshPath();
+  mkdirSync(dirname(path), { recursive: true });
+  const db = new DatabaseSync(path);
+  db.exec(`${keysAndCalls} PRAGMA application_id = 0x4d475759; PRAGMA user_version = 1;
+    INSERT INTO keys (id, name, digest, models, endpoints, created_at)
+    VALUES ('a', 'key a', '${'a'.padEnd(64, '0')}', '["*"]', '["chat","messages"]', ${march});`);
+  db.close();
+  const store = await open(path);
+  assert.deepEqual(await store.listKeys(), [keyRecord('a')]);
+  const strict = keyRecord('b', { strict: true, createdAt: march + 1 });
+  await store.addKey(strict);
+  assert.deepEqual((await store.listKeys())[1], strict);
+  await store.close();
+});
 
 it('N2 refuses a schema that is newer than the program', async () => {
   const path = freshPath();

@@ -34,6 +34,7 @@ for (const [name, open] of Object.entries(stores)) {
         models: ['openai/*', 'local/tiny'],
         endpoints: [],
         team: 'red',
+        strict: true,
         createdAt: march + 1,
         expiresAt: march + day,
         revokedAt: march + 2,
