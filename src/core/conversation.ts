@@ -78,12 +78,20 @@ export interface MediaPart extends PartBase {
   readonly name?: string;
 }
 
+/** Which provider made something that only it understands. */
+export interface Origin {
+  readonly provider: string;
+  readonly dialect: DialectId;
+}
+
 export interface ToolCallPart extends PartBase {
   readonly type: 'tool-call';
   readonly id: string;
   readonly name: string;
   /** The arguments as the model wrote them: usually a JSON object, possibly `''` or broken. */
   readonly argumentsJson: string;
+  /** Who wrote `extras`, where the gateway knows: nobody else is sent them. */
+  readonly origin?: Origin;
 }
 
 export interface ToolResultPart extends PartBase {
@@ -102,6 +110,10 @@ export interface ReasoningPart extends PartBase {
   readonly text: string;
   readonly signature?: string;
   readonly encrypted?: string;
+  /** Who made it, where the gateway knows; else it is what the client's dialect says. */
+  readonly origin?: Origin;
+  /** It came back changed or incomplete: its maker would refuse it, so that nobody is sent it. */
+  readonly broken?: true;
 }
 
 /** A block that only its own dialect knows; survives the round trip within that dialect. */

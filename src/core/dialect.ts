@@ -1,10 +1,12 @@
 /** One wire format, two halves. No I/O, no clock, no await: bytes and values in, values and text out. */
-import type { Conversation, DialectId, JsonObject } from './conversation.ts';
+import type { Conversation, DialectId, JsonObject, Origin } from './conversation.ts';
 import type { ErrorCode, GatewayError } from './errors.ts';
 import type { Generation, GenerationEvent, Usage } from './generation.ts';
 import type { JsonSource } from './json.ts';
+import type { Recall } from './kept-turn.ts';
 import type { Notes } from './notes.ts';
 import type { NewId } from './runtime.ts';
+import type { Sealer } from './sealer.ts';
 import type { UpstreamTraits } from './traits.ts';
 
 /** The fields of a request that the gateway itself decides on. */
@@ -30,6 +32,16 @@ export interface AnswerContext {
   readonly notes: Notes;
   /** Present when the request was translated; answers may depend on how tools were declared. */
   readonly conversation?: Conversation;
+  /** Present when the upstream speaks another dialect: marks what must find its way back to it. */
+  readonly sealing?: Sealing;
+}
+
+/** How an answer is marked for the way back. */
+export interface Sealing {
+  readonly sealer: Sealer;
+  readonly upstream: Origin;
+  /** Told of each call whose id is not shown as the upstream wrote it. */
+  callShown?(id: string, shown: string): void;
 }
 
 /** One server-sent event as it stood on the wire. `bytes` includes its blank line. */
@@ -103,9 +115,10 @@ export interface ClientDialect {
   readHead(body: JsonObject): RequestHead;
   /**
    * Reads the whole request, for translation only.
+   * @param sealer opens what the gateway sealed; without it, nothing opens.
    * @throws GatewayError `invalid_request` for what the canonical form cannot hold.
    */
-  readRequest(body: JsonObject, notes: Notes): Conversation;
+  readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Conversation;
   writeResponse(generation: Generation, context: AnswerContext): JsonObject;
   streamWriter(context: AnswerContext): StreamWriter;
   answerRelay(context: AnswerContext): AnswerRelay;
@@ -122,6 +135,10 @@ export interface Ask {
   readonly stream: boolean;
   readonly traits: UpstreamTraits;
   readonly newId: NewId;
+  /** Who is asked: what another provider sealed is not sent. */
+  readonly provider?: string;
+  /** What earlier answers left for this key; for relayed requests of upstreams that want it back. */
+  readonly recall?: Recall;
 }
 
 /** The half that faces the provider. */
@@ -133,7 +150,7 @@ export interface UpstreamDialect {
    */
   writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject;
   /** A same-dialect request: the client's bytes with the owned members spliced. */
-  relayRequest(source: JsonSource, ask: Ask): Buffer;
+  relayRequest(source: JsonSource, ask: Ask, notes?: Notes): Buffer;
   /** @throws GatewayError when the body is no answer (`upstream_invalid`) or is an error (F24). */
   readResponse(body: JsonObject, traits: UpstreamTraits): Generation;
   streamReader(traits: UpstreamTraits): StreamReader;

@@ -1,0 +1,107 @@
+/**
+ * What an upstream wants back with a turn that called tools, kept for clients that drop it
+ * (wire/translation.md §5.3), and where reasoning stands in such a turn.
+ */
+import { createHash } from 'node:crypto';
+import type {
+  Json,
+  JsonObject,
+  Origin,
+  Part,
+  ReasoningPart,
+  ToolCallPart,
+  Turn,
+} from './conversation.ts';
+import { isObject } from './json.ts';
+
+/** Reasoning and how many calls of its turn stand before it. */
+export interface PlacedReasoning {
+  readonly callsBefore: number;
+  readonly part: ReasoningPart;
+}
+
+export interface KeptTurn {
+  readonly origin: Origin;
+  readonly reasoning: readonly PlacedReasoning[];
+  /** What the upstream's dialect said of single calls, by the id that the client saw. */
+  readonly calls: ReadonlyMap<string, JsonObject>;
+}
+
+/** What makes a call known again. */
+export type KnownCall = Pick<ToolCallPart, 'id' | 'name' | 'argumentsJson'>;
+
+/**
+ * Looks a turn up by one of its calls, for the key that asks.
+ * @param asked what the users said up to the turn; some ids mean nothing without it.
+ */
+export type Recall = (call: KnownCall, asked: PromptTrail) => KeptTurn | undefined;
+
+/** The texts that users said so far, as a digest. Tool results and instructions do not count. */
+export class PromptTrail {
+  readonly #hash = createHash('sha256');
+  #pending: string[] = [];
+
+  add(text: string): void {
+    if (text !== '') this.#pending.push(text);
+  }
+
+  addTurn({ role, parts }: Turn): void {
+    if (role !== 'user') return;
+    for (const part of parts) if (part.type === 'text') this.add(part.text);
+  }
+
+  /** A message as either wire format writes it. */
+  addMessage(message: Json): void {
+    if (!isObject(message) || message['role'] !== 'user') return;
+    const { content } = message;
+    if (typeof content === 'string') this.add(content);
+    if (!Array.isArray(content)) return;
+    for (const part of content) {
+      if (isObject(part) && typeof part['text'] === 'string') this.add(part['text']);
+    }
+  }
+
+  /** Of everything so far; texts are only digested when somebody asks. */
+  digest(): string {
+    for (const text of this.#pending) this.#hash.update(`${text.length}:`).update(text);
+    this.#pending = [];
+    return this.#hash.copy().digest('base64url');
+  }
+}
+
+/** The reasoning of a turn with its place among the calls. */
+export function placedReasoning(parts: readonly Part[]): readonly PlacedReasoning[] {
+  const placed: PlacedReasoning[] = [];
+  let callsBefore = 0;
+  for (const part of parts) {
+    if (part.type === 'tool-call') callsBefore += 1;
+    else if (part.type === 'reasoning') placed.push({ callsBefore, part });
+  }
+  return placed;
+}
+
+/** The other parts of a turn with this reasoning at its places; what a turn begins with is first. */
+export function withReasoning(
+  others: readonly Part[],
+  placed: readonly PlacedReasoning[],
+): readonly Part[] {
+  const parts: Part[] = [];
+  let next = 0;
+  let calls = 0;
+  const insert = (): void => {
+    for (let each = placed[next]; each !== undefined && each.callsBefore <= calls;) {
+      parts.push(each.part);
+      each = placed[(next += 1)];
+    }
+  };
+  insert();
+  for (const part of others) {
+    parts.push(part);
+    if (part.type !== 'tool-call') continue;
+    calls += 1;
+    insert();
+  }
+  // A call that the client left out takes nothing of the reasoning with it.
+  for (const { part } of placed.slice(next)) parts.push(part);
+  return parts;
+}
