@@ -1,5 +1,25 @@
 /** How upstreams differ, as data instead of code (wire/upstreams.md §6.1). One record a model. */
-import type { Effort } from './conversation.ts';
+import type { Effort, JsonObject } from './conversation.ts';
+
+/**
+ * The member that steers reasoning (wire/translation.md §4.2):
+ * - `effort`: `reasoning_effort: "…"` (OpenAI and most others)
+ * - `openrouter`: `reasoning: {effort}` or `{max_tokens}`
+ * - `thinking-type`: `thinking: {type: "enabled" | "disabled"}` (DeepSeek, Z.ai, Moonshot), and the
+ *   effort beside it where words are known
+ * - `template`: `chat_template_kwargs: {enable_thinking}` (vLLM, SGLang, llama.cpp), and the effort
+ * - `qwen`: `enable_thinking` and `thinking_budget`
+ * - `gemini`: `reasoning_effort`, or a budget in `extra_body.google.thinking_config`
+ * - `none`: there is nothing to say it with
+ */
+export type ReasoningControl =
+  'effort' | 'openrouter' | 'thinking-type' | 'template' | 'qwen' | 'gemini' | 'none';
+
+/**
+ * Which parts of JSON Schema a server refuses in tools (B8). `resolved`: references and `const`, and
+ * objects without `properties`; `openapi`: all but the OpenAPI subset that Gemini takes.
+ */
+export type SchemaRules = 'resolved' | 'openapi';
 
 export interface UpstreamTraits {
   /** The field that caps the output. */
@@ -18,39 +38,104 @@ export interface UpstreamTraits {
   readonly toolResultMedia: boolean;
   readonly topK: boolean;
   readonly seed: boolean;
+  /** Stop strings in one request; undefined = any number, 0 = the field is not known. */
   readonly stopMax: number | undefined;
+  /** Stop strings of white space alone are refused: the gateway looks for them itself. */
+  readonly refusesBlankStops?: boolean;
+  /**
+   * Translated calls go up as streams even where the client wants a document, or never do; absent =
+   * as the client asked. A stream outlives the limits that providers set for documents.
+   */
+  readonly streams?: 'always' | 'never';
   readonly responseFormat: 'schema' | 'object' | 'none';
-  /** `reasoning_effort` values that are known; empty = the field is never sent. */
+  /** Chat upstreams: in which members reasoning is asked for and switched off. */
+  readonly reasoningControl: ReasoningControl;
+  /** Words of effort that are known; empty = none is ever sent. */
   readonly efforts: readonly Effort[];
+  /** A budget of reasoning tokens is taken as it is, in the form of `reasoningControl`. */
+  readonly reasoningBudget?: boolean;
   /** Function tools are refused unless reasoning is switched off (OpenAI's newer chat models). */
   readonly toolsExcludeReasoning?: boolean;
   /** Messages upstreams: how thinking is asked for. */
   readonly thinking: 'adaptive' | 'budget' | 'none';
+  /** Messages upstreams: the value of `thinking.type` that switches it off; `never` = nothing does. */
+  readonly thinkingOff?: 'disabled' | 'between_tools' | 'never';
+  /** Messages upstreams: thinking is on unless it is switched off. */
+  readonly thinksByDefault?: boolean;
+  /** Messages upstreams: a tool call cannot be demanded. */
+  readonly refusesForcedTools?: boolean;
   /** Messages upstreams: temperature, top_p and top_k are accepted. */
   readonly samplingAllowed: boolean;
   /** `temperature` and `top_p` are refused together. */
   readonly temperatureExcludesTopP?: boolean;
   /** Where `metadata.user_id` goes in chat. */
   readonly endUserField: 'safety_identifier' | 'user' | undefined;
+  /** OpenAI's `service_tier` is understood; others call their tiers otherwise or have none. */
+  readonly serviceTiers?: boolean;
+  /** Messages upstreams: `speed: "fast"` is open to this account. */
+  readonly fastMode?: boolean;
+  /** Where the provider promises to run the model; what `inference_geo` may ask for. */
+  readonly region?: string;
   /** `cache_control` marks are understood (Anthropic, OpenRouter). */
   readonly cacheMarks: boolean;
+  /** Marks are understood as `prompt_cache_breakpoint` of text parts (OpenAI's newest models). */
+  readonly cacheBreakpoints?: boolean;
   /** A trailing assistant message is continued, not answered. */
   readonly prefill: boolean;
+  /** What must be said for that: on the request (vLLM), or on the message (Mistral, DeepSeek). */
+  readonly prefillSwitch?: 'continue_final_message' | 'prefix';
+  /**
+   * Messages upstreams: the first line of Claude Code's instructions, which changes with each call,
+   * means nothing here and would defeat the prompt cache (A6).
+   */
+  readonly dropsBillingHeader?: boolean;
+  /** Members that each translated request must have. */
+  readonly always?: JsonObject;
   /** Reasoning text of earlier turns is wanted back as `reasoning_content`. */
   readonly reasoningReplay: boolean;
+  /** What stands in `reasoning_content` where nothing is known: some refuse the empty string (D6). */
+  readonly reasoningFiller?: '' | ' ';
+  /** Reasoning text of earlier turns is taken back as `reasoning`, where there is some (Groq). */
+  readonly reasoningField?: 'reasoning';
   /** Sealed reasoning of earlier turns is wanted back as `reasoning_details` (OpenRouter). */
   readonly reasoningDetails?: boolean;
+  /** Tool calls must come back with the signature that they were answered with (Gemini, D5). */
+  readonly callSignatures?: boolean;
+  /** What stands for a signature in a history that never had one, by the vendor's own word. */
+  readonly callSignatureFiller?: string;
   /** Tool-call ids must be exactly nine letters and digits (Mistral). */
   readonly nineCharacterToolIds?: boolean;
+  /** Schemas of tools are cleaned by these rules; absent = they go as the client wrote them. */
+  readonly schemaRules?: SchemaRules;
+  /** Arguments of calls are held until they are whole, since they may be no JSON. */
+  readonly bufferToolArguments?: boolean;
+  /** Calls in the history need a tool of their name among the tools (Bedrock). */
+  readonly historyNeedsTools?: boolean;
+  /** How the model searches the web by itself; absent = it cannot. */
+  readonly webSearch?: 'tool' | 'options' | 'plugin';
+  /** The operator lets calls use what the provider runs itself and charges for (`server_tools`). */
+  readonly serverTools?: boolean;
   /** `completion_tokens` leaves reasoning out (xAI). */
   readonly completionExcludesReasoning: boolean;
   /** Output cap to send when the client set none and the dialect demands one. */
   readonly defaultMaxOutputTokens: number;
 }
 
-const allEfforts: readonly Effort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
+export const allEfforts: readonly Effort[] = [
+  'none',
+  'minimal',
+  'low',
+  'medium',
+  'high',
+  'xhigh',
+  'max',
+];
 
-/** A generous reading of an unknown chat-completions server. */
+/**
+ * A generous reading of an unknown chat-completions server. The three words of effort are those that
+ * every server with the field knows; what else it knows is told by a vendor's row, and a server
+ * without the field says so in a 400 that the gateway learns from (B9, B14).
+ */
 export const chatTraits: UpstreamTraits = {
   maxTokensField: 'max_tokens',
   systemRole: 'system',
@@ -65,7 +150,8 @@ export const chatTraits: UpstreamTraits = {
   seed: true,
   stopMax: 4,
   responseFormat: 'schema',
-  efforts: allEfforts,
+  reasoningControl: 'effort',
+  efforts: ['low', 'medium', 'high'],
   thinking: 'none',
   samplingAllowed: true,
   endUserField: 'user',
@@ -82,8 +168,14 @@ export const messagesTraits: UpstreamTraits = {
   topK: true,
   seed: false,
   stopMax: undefined,
+  refusesBlankStops: true,
+  streams: 'always',
+  reasoningControl: 'none',
+  efforts: allEfforts,
   thinking: 'adaptive',
+  thinkingOff: 'disabled',
   cacheMarks: true,
   prefill: true,
   endUserField: undefined,
+  webSearch: 'tool',
 };

@@ -2,8 +2,20 @@
  * Vendors and engines whose address and key variable are customary, one row each. A vendor that
  * speaks a known dialect needs nothing else (docs/adding-a-provider.md).
  */
-import type { UpstreamTraits } from '../core/traits.ts';
-import { anthropicModelTraits, openaiModelTraits } from './model-traits.ts';
+import { allEfforts, type UpstreamTraits } from '../core/traits.ts';
+import {
+  anthropicModelTraits,
+  cerebrasModelTraits,
+  geminiModelTraits,
+  groqModelTraits,
+  mistralModelTraits,
+  moonshotModelTraits,
+  openaiModelTraits,
+  openrouterModelTraits,
+  qwenModelTraits,
+  togetherModelTraits,
+  xaiModelTraits,
+} from './model-traits.ts';
 
 export interface ProviderRow {
   readonly id: string;
@@ -19,14 +31,16 @@ export interface ProviderRow {
   readonly traits?: Partial<UpstreamTraits>;
   /** The same by model, where models of one vendor differ. */
   readonly modelTraits?: (model: string) => Partial<UpstreamTraits>;
+  /** The same by the path of the base address, where a vendor has beta features behind another one. */
+  readonly pathTraits?: (path: string) => Partial<UpstreamTraits>;
 }
 
-const noKnobs = { topK: false, efforts: [], endUserField: 'user' } as const;
+/** Engines: any stop strings, `top_k`, and a switch of the chat template for reasoning. */
 const engine = {
   topK: true,
+  stopMax: undefined,
   endUserField: undefined,
-  prefill: false,
-  efforts: ['none', 'low', 'medium', 'high'],
+  reasoningControl: 'template',
 } as const;
 
 export const providerRows: readonly ProviderRow[] = [
@@ -36,7 +50,11 @@ export const providerRows: readonly ProviderRow[] = [
     baseUrl: 'https://api.openai.com/v1',
     keyVariable: 'OPENAI_API_KEY',
     baseUrlVariable: 'OPENAI_BASE_URL',
-    traits: { maxTokensField: 'max_completion_tokens', endUserField: 'safety_identifier' },
+    traits: {
+      maxTokensField: 'max_completion_tokens',
+      endUserField: 'safety_identifier',
+      serviceTiers: true,
+    },
     modelTraits: openaiModelTraits,
   },
   {
@@ -45,6 +63,7 @@ export const providerRows: readonly ProviderRow[] = [
     baseUrl: 'https://api.anthropic.com',
     keyVariable: 'ANTHROPIC_API_KEY',
     baseUrlVariable: 'ANTHROPIC_BASE_URL',
+    traits: { dropsBillingHeader: false },
     modelTraits: anthropicModelTraits,
   },
   {
@@ -52,18 +71,24 @@ export const providerRows: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://openrouter.ai/api/v1',
     keyVariable: 'OPENROUTER_API_KEY',
-    traits: { topK: true, cacheMarks: true, reasoningDetails: true },
+    traits: {
+      topK: true,
+      cacheMarks: true,
+      reasoningDetails: true,
+      // All words are taken for all models and brought to what each knows.
+      reasoningControl: 'openrouter',
+      efforts: allEfforts,
+      reasoningBudget: true,
+    },
+    modelTraits: openrouterModelTraits,
   },
   {
     id: 'groq',
     dialect: 'openai-chat',
     baseUrl: 'https://api.groq.com/openai/v1',
     keyVariable: 'GROQ_API_KEY',
-    traits: {
-      ...noKnobs,
-      maxTokensField: 'max_completion_tokens',
-      efforts: ['none', 'low', 'medium', 'high'],
-    },
+    traits: { maxTokensField: 'max_completion_tokens' },
+    modelTraits: groqModelTraits,
   },
   {
     id: 'mistral',
@@ -72,13 +97,15 @@ export const providerRows: readonly ProviderRow[] = [
     keyVariable: 'MISTRAL_API_KEY',
     // Unknown fields are a 422 there, `stream_options` and `seed` (its name is random_seed) included.
     traits: {
-      ...noKnobs,
       usageOption: false,
       seed: false,
+      stopMax: undefined,
       endUserField: undefined,
-      prefill: false,
+      prefill: true,
+      prefillSwitch: 'prefix',
       nineCharacterToolIds: true,
     },
+    modelTraits: mistralModelTraits,
   },
   {
     id: 'deepseek',
@@ -86,30 +113,32 @@ export const providerRows: readonly ProviderRow[] = [
     baseUrl: 'https://api.deepseek.com',
     keyVariable: 'DEEPSEEK_API_KEY',
     traits: {
-      ...noKnobs,
       responseFormat: 'object',
       reasoningReplay: true,
       endUserField: undefined,
+      stopMax: 16,
+      // Words between the known ones are brought to those by the vendor.
+      reasoningControl: 'thinking-type',
+      efforts: allEfforts,
     },
+    pathTraits: (path) =>
+      path.endsWith('/beta') ? { prefill: true, prefillSwitch: 'prefix' } : {},
   },
   {
     id: 'xai',
     dialect: 'openai-chat',
     baseUrl: 'https://api.x.ai/v1',
     keyVariable: 'XAI_API_KEY',
-    traits: {
-      ...noKnobs,
-      maxTokensField: 'max_completion_tokens',
-      completionExcludesReasoning: true,
-      efforts: ['low', 'high'],
-    },
+    traits: { maxTokensField: 'max_completion_tokens', completionExcludesReasoning: true },
+    modelTraits: xaiModelTraits,
   },
   {
     id: 'together',
     dialect: 'openai-chat',
     baseUrl: 'https://api.together.xyz/v1',
     keyVariable: 'TOGETHER_API_KEY',
-    traits: { ...noKnobs, topK: true },
+    traits: { topK: true },
+    modelTraits: togetherModelTraits,
   },
   {
     id: 'fireworks',
@@ -123,30 +152,57 @@ export const providerRows: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://api.moonshot.ai/v1',
     keyVariable: 'MOONSHOT_API_KEY',
-    traits: { ...noKnobs, reasoningReplay: true, endUserField: undefined },
+    traits: { reasoningReplay: true, endUserField: undefined, efforts: [] },
+    modelTraits: moonshotModelTraits,
+  },
+  {
+    id: 'zai',
+    dialect: 'openai-chat',
+    baseUrl: 'https://api.z.ai/api/paas/v4',
+    keyVariable: 'ZAI_API_KEY',
+    traits: {
+      usageOption: false,
+      toolChoice: false,
+      parallelFlag: false,
+      seed: false,
+      stopMax: 1,
+      responseFormat: 'object',
+      endUserField: undefined,
+      reasoningControl: 'thinking-type',
+      efforts: [],
+      reasoningReplay: true,
+    },
+  },
+  {
+    id: 'qwen',
+    dialect: 'openai-chat',
+    baseUrl: 'https://dashscope-intl.aliyuncs.com/compatible-mode/v1',
+    keyVariable: 'DASHSCOPE_API_KEY',
+    traits: {
+      topK: true,
+      responseFormat: 'object',
+      endUserField: undefined,
+      reasoningControl: 'qwen',
+      efforts: [],
+      reasoningBudget: true,
+    },
+    modelTraits: qwenModelTraits,
   },
   {
     id: 'cerebras',
     dialect: 'openai-chat',
     baseUrl: 'https://api.cerebras.ai/v1',
     keyVariable: 'CEREBRAS_API_KEY',
-    traits: {
-      ...noKnobs,
-      maxTokensField: 'max_completion_tokens',
-      efforts: ['low', 'medium', 'high'],
-    },
+    traits: { maxTokensField: 'max_completion_tokens' },
+    modelTraits: cerebrasModelTraits,
   },
   {
     id: 'gemini',
     dialect: 'openai-chat',
     baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
     keyVariable: 'GEMINI_API_KEY',
-    traits: {
-      ...noKnobs,
-      seed: false,
-      endUserField: undefined,
-      efforts: ['none', 'low', 'medium', 'high'],
-    },
+    traits: { seed: false, stopMax: 5, endUserField: undefined, reasoningControl: 'gemini' },
+    modelTraits: geminiModelTraits,
   },
   {
     id: 'ollama',
@@ -159,6 +215,8 @@ export const providerRows: readonly ProviderRow[] = [
       toolChoice: false,
       parallelFlag: false,
       imageInput: 'base64',
+      reasoningControl: 'effort',
+      efforts: ['none', 'low', 'medium', 'high'],
     },
   },
   {
@@ -166,14 +224,14 @@ export const providerRows: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'http://127.0.0.1:8000/v1',
     probed: true,
-    traits: engine,
+    traits: { ...engine, prefill: true, prefillSwitch: 'continue_final_message' },
   },
   {
     id: 'lm-studio',
     dialect: 'openai-chat',
     baseUrl: 'http://127.0.0.1:1234/v1',
     probed: true,
-    traits: { ...engine, imageInput: 'base64' },
+    traits: { ...engine, imageInput: 'base64', reasoningControl: 'effort' },
   },
   {
     id: 'llama-cpp',

@@ -6,6 +6,7 @@ import { chatTraits, messagesTraits, type UpstreamTraits } from '../core/traits.
 import { anthropicMessagesUpstream } from '../dialects/anthropic-messages/upstream.ts';
 import { openaiChatUpstream } from '../dialects/openai-chat/upstream.ts';
 import type { ProviderRow } from './compatible.ts';
+import { anthropicModelTraits } from './model-traits.ts';
 
 export type HttpDialect = ProviderRow['dialect'];
 
@@ -23,6 +24,8 @@ export interface HttpProviderOptions {
 interface DialectConventions {
   readonly upstream: UpstreamDialect;
   readonly traits: UpstreamTraits;
+  /** What a model's name says of it at any server of the dialect. */
+  readonly modelTraits?: (model: string) => Partial<UpstreamTraits>;
   /** Path of the generating endpoint behind the base address. */
   readonly generate: string;
   readonly models: string;
@@ -42,6 +45,9 @@ const conventions: { readonly [D in HttpDialect]: DialectConventions } = {
   'anthropic-messages': {
     upstream: anthropicMessagesUpstream,
     traits: messagesTraits,
+    // Other servers of this dialect offer Claude's models, or their own behind Claude Code.
+    modelTraits: (model) =>
+      model.includes('claude') ? anthropicModelTraits(model) : { dropsBillingHeader: true },
     generate: '/v1/messages',
     models: '/v1/models?limit=1000',
     forwarded: [{ name: 'anthropic-version', otherwise: '2023-06-01' }, { name: 'anthropic-beta' }],
@@ -81,7 +87,9 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
     forwardedHeaders: form.forwarded,
     traits: remembered((model) => ({
       ...form.traits,
+      ...form.modelTraits?.(model),
       ...row?.traits,
+      ...row?.pathTraits?.(base.path),
       ...row?.modelTraits?.(model),
     })),
   };

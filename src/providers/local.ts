@@ -98,6 +98,7 @@ const localTraits: UpstreamTraits = {
   imageInput: 'none',
   fileInput: false,
   responseFormat: 'none',
+  reasoningControl: 'none',
   efforts: [],
   endUserField: undefined,
   prefill: true,

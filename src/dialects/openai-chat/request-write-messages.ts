@@ -14,9 +14,10 @@ import type { Notes } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { allowedToolName, nineCharacterToolId, ToolIdMap } from '../tool-ids.ts';
 import { freeTextInput } from './answered-tools.ts';
-import { writeCacheMark } from './cache-marks.ts';
+import { isMarked, settleBreakpoints, writePartMark } from './cache-marks.ts';
 import type { JsonMembers } from './fields.ts';
 import { writeMedia } from './media-write.ts';
+import { isPrefill } from './request-write-prefill.ts';
 import { writeDetail } from './reasoning-write.ts';
 import { maxToolName } from './request-write-tools.ts';
 import { Attachments, writeToolResult } from './tool-results-write.ts';
@@ -70,7 +71,8 @@ export class MessageWriter {
       this.#writeAssistant(turn, path);
     });
     this.#writeRun(run);
-    if (turns.at(-1)?.role === 'assistant' && !this.#traits.prefill) {
+    if (this.#traits.cacheBreakpoints === true) settleBreakpoints(this.written);
+    if (isPrefill(this.written) && !this.#traits.prefill) {
       this.#notes.changed(
         ['messages', turns.length - 1],
         'the model answers the last assistant turn instead of continuing it',
@@ -213,12 +215,14 @@ export class MessageWriter {
     const name = allowedToolName(part.name, maxToolName);
     const { argumentsJson } = part;
     if (this.#freeText.has(part.name)) {
-      return { id, type: 'custom', custom: { name, input: freeTextInput(argumentsJson) } };
+      const custom = { name, input: freeTextInput(argumentsJson) };
+      return { id, type: 'custom', custom, ...this.#mark(part.cacheUntilHere) };
     }
     return {
       id,
       type: 'function',
       function: { name, arguments: argumentsJson.trim() === '' ? '{}' : argumentsJson },
+      ...this.#mark(part.cacheUntilHere),
       ...part.extras?.['openai-chat'],
     };
   }
@@ -246,7 +250,7 @@ export class MessageWriter {
   }
 
   #mark(mark: CacheMark | undefined): JsonObject {
-    return mark === undefined || !this.#traits.cacheMarks ? {} : writeCacheMark(mark);
+    return writePartMark(mark, this.#traits);
   }
 }
 
@@ -273,8 +277,4 @@ function isSealed(part: ReasoningPart): boolean {
     part.encrypted !== undefined ||
     part.extras?.['openai-chat'] !== undefined
   );
-}
-
-function isMarked(part: JsonObject): boolean {
-  return part['cache_control'] !== undefined;
 }

@@ -1,13 +1,6 @@
-/** Sampling, reasoning, output format and end user, as far as the upstream takes them. */
+/** Sampling, output format and end user, as far as the upstream takes them. */
 import { createHash } from 'node:crypto';
-import type {
-  Effort,
-  Json,
-  JsonObject,
-  OutputFormat,
-  Reasoning,
-  Sampling,
-} from '../../core/conversation.ts';
+import type { Json, JsonObject, OutputFormat, Sampling } from '../../core/conversation.ts';
 import { unsupported } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import type { Notes } from '../../core/notes.ts';
@@ -73,65 +66,6 @@ function writeStop(
     );
   }
   return { stop: [...stop] };
-}
-
-const order: readonly Effort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
-
-/** translation.md §4.2: effort by name, by thresholds of the budget, or the native default. */
-export function writeReasoningEffort(
-  reasoning: Reasoning | undefined,
-  { efforts }: UpstreamTraits,
-  notes: Notes,
-): JsonMembers {
-  const wanted = reasoning === undefined ? undefined : wantedEffort(reasoning);
-  if (wanted === undefined) return {};
-  const effort = nearestEffort(wanted, efforts);
-  if (effort === undefined) {
-    if (wanted !== 'none') notes.lost(['thinking'], 'the model has no control over its reasoning');
-    return {};
-  }
-  if (effort !== wanted)
-    notes.changed(['thinking'], `the model knows the effort ${effort} instead`);
-  return { reasoning_effort: effort };
-}
-
-/**
- * A server that refuses tools beside reasoning reasons by default: it must be told not to, or an
- * agent's every call fails (translation.md §4.2).
- */
-export function writeEffortBesideTools(
-  reasoning: Reasoning | undefined,
-  traits: UpstreamTraits,
-  notes: Notes,
-): JsonMembers {
-  if (traits.toolsExcludeReasoning !== true) return writeReasoningEffort(reasoning, traits, notes);
-  const wanted = reasoning === undefined ? undefined : wantedEffort(reasoning);
-  if (wanted !== undefined && wanted !== 'none') {
-    notes.changed(['thinking'], 'the model does not reason where tools are offered');
-  }
-  return { reasoning_effort: 'none' };
-}
-
-function wantedEffort({ effort, budgetTokens, adaptive }: Reasoning): Effort | undefined {
-  if (effort !== undefined) return effort;
-  if (budgetTokens !== undefined) return effortOfBudget(budgetTokens);
-  return adaptive === true ? 'high' : undefined;
-}
-
-/** The only published thresholds. */
-function effortOfBudget(budgetTokens: number): Effort {
-  if (budgetTokens >= 10_000) return 'high';
-  if (budgetTokens >= 5000) return 'medium';
-  return budgetTokens >= 2000 ? 'low' : 'minimal';
-}
-
-/** The highest known effort up to the wanted one, else the lowest known. */
-function nearestEffort(wanted: Effort, known: readonly Effort[]): Effort | undefined {
-  const limit = order.indexOf(wanted);
-  const ordered = order.filter((effort) => known.includes(effort));
-  // Who wants some reasoning does not want none.
-  const usable = wanted === 'none' ? ordered : ordered.filter((effort) => effort !== 'none');
-  return usable.findLast((effort) => order.indexOf(effort) <= limit) ?? usable[0];
 }
 
 export interface WrittenFormat {

@@ -8,13 +8,9 @@ import type { Notes } from '../../core/notes.ts';
 import type { JsonMembers } from './fields.ts';
 import { writeForeignExtras } from './request-write-extras.ts';
 import { MessageWriter } from './request-write-messages.ts';
-import {
-  writeEffortBesideTools,
-  writeEndUser,
-  writeOutputFormat,
-  writeReasoningEffort,
-  writeSampling,
-} from './request-write-options.ts';
+import { writeEndUser, writeOutputFormat, writeSampling } from './request-write-options.ts';
+import { isPrefill, writePrefill } from './request-write-prefill.ts';
+import { writeReasoning } from './request-write-reasoning.ts';
 import { writeTools } from './request-write-tools.ts';
 
 /**
@@ -31,22 +27,28 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
   messages.system(conversation.system.filter(isInstruction), output.instruction);
   messages.turns(conversation.turns);
   const tools = writeTools(conversation, traits, notes);
-  const writeEffort = tools['tools'] === undefined ? writeReasoningEffort : writeEffortBesideTools;
   const body: JsonMembers = {
     model: ask.model,
     messages: messages.written,
     ...tools,
     ...writeSampling(conversation.sampling, traits, notes),
     ...output.members,
-    ...writeEffort(conversation.reasoning, traits, notes),
+    ...writeReasoning({
+      reasoning: conversation.reasoning,
+      traits,
+      notes,
+      offersTools: tools['tools'] !== undefined,
+      continues: traits.prefill && isPrefill(messages.written),
+    }),
+    ...writePrefill(messages.written, traits),
     ...writeEndUser(conversation.endUser, traits, notes),
+    ...writeForeignExtras(conversation.extras, traits, notes),
   };
   if (ask.stream) {
     body['stream'] = true;
     if (traits.usageOption) body['stream_options'] = { include_usage: true };
   }
-  writeForeignExtras(conversation.extras, notes);
-  return { ...conversation.extras['openai-chat'], ...body };
+  return { ...conversation.extras['openai-chat'], ...traits.always, ...body };
 }
 
 function isInstruction(part: Part): boolean {

@@ -210,7 +210,7 @@ describe('top-level fields', () => {
 
   test('A4 other foreign fields are dropped and noted; hints silently', () => {
     const fields = {
-      context_management: { edits: [] },
+      context_management: { edits: [{ type: 'clear_tool_uses_20250919' }] },
       diagnostics: { x: 1 },
       speed: 'fast',
       fallbacks: 'default',

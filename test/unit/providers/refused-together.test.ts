@@ -48,7 +48,7 @@ describe('tools beside reasoning on OpenAI', () => {
     for (const model of ['gpt-5.2', 'gpt-5.4', 'gpt-5.6-terra', 'gpt-6']) {
       assert.deepEqual(effort(model, { tools, reasoning: { effort: 'high' } }), [
         'none',
-        'thinking',
+        'output_config.effort',
       ]);
       // They reason by default, so that silence would be refused as well.
       assert.deepEqual(effort(model, { tools }), ['none']);
