@@ -3,6 +3,7 @@ import { ScriptedUpstream, type Script, type Scripted } from '../upstream/script
 import type { JsonObject } from '../../src/core/conversation.ts';
 import { startTestGateway, upstreamConfig, type TestConfig, type TestGateway } from './gateway.ts';
 import { send, type Reply as HttpReply, type Sending } from './http.ts';
+import { assertAnyStream } from './legality.ts';
 import type { Dialect } from './reading.ts';
 import { endpointOf } from './requests.ts';
 
@@ -73,12 +74,23 @@ export async function startRig(config: TestConfig = {}): Promise<Rig> {
   };
 }
 
-/** Sends a body to the dialect's endpoint. */
-export function ask(
+export interface Asking extends Sending {
+  /** The relayed upstream's frames are odd in a way that no client of the test minds. */
+  readonly oddFrames?: true;
+}
+
+/** Sends a body to the dialect's endpoint. A stream that comes back complete must be a legal one. */
+export async function ask(
   rig: Rig,
   dialect: Dialect,
   body: unknown,
-  sending: Sending = {},
+  { oddFrames, ...sending }: Asking = {},
 ): Promise<HttpReply> {
-  return send(`${rig.gateway.url}${endpointOf[dialect]}`, body, sending);
+  const reply = await send(`${rig.gateway.url}${endpointOf[dialect]}`, body, sending);
+  const isStream = String(reply.headers['content-type']).startsWith('text/event-stream');
+  if (isStream && reply.complete && oddFrames === undefined) {
+    const relayed = reply.headers['x-gateway-mode'] === 'relay';
+    assertAnyStream({ dialect, origin: relayed ? 'relayed' : 'own' }, body, reply.text);
+  }
+  return reply;
 }

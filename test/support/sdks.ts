@@ -7,6 +7,7 @@ import type { JsonObject } from '../../src/core/conversation.ts';
 import { tryParseObject } from '../../src/core/json.ts';
 import { clientKey } from './keys.ts';
 import { readDocument, type Dialect, type Seen } from './reading.ts';
+import { StreamWatch } from './stream-watch.ts';
 
 /** A tool round trip in nobody's dialect. */
 export interface Question {
@@ -59,6 +60,10 @@ export interface SdkSettings {
   readonly url: string;
   readonly maxRetries?: number;
   readonly key?: string;
+  /** Instead of the network; the SDK's own transport where it is left out. */
+  readonly fetch?: typeof fetch;
+  /** The relayed frames are odd in a way that the SDK does not mind. */
+  readonly oddFrames?: true;
 }
 
 export interface Sdk {
@@ -117,8 +122,8 @@ function chatBody(question: Question): {
   };
 }
 
-function connectOpenAI({ url, maxRetries = 0, key = clientKey }: SdkSettings): SdkClient {
-  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: key, maxRetries });
+function connectOpenAI({ url, maxRetries = 0, key = clientKey, ...more }: SdkSettings): SdkClient {
+  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: key, maxRetries, ...transport(more) });
   return {
     plain: async (question, options) => {
       const answer = await client.chat.completions.create(chatBody(question), { ...options });
@@ -153,8 +158,14 @@ function connectOpenAI({ url, maxRetries = 0, key = clientKey }: SdkSettings): S
   };
 }
 
-function connectOpenAIOld({ url, maxRetries = 0, key = clientKey }: SdkSettings): SdkClient {
-  const client = new OpenAIOld({ baseURL: `${url}/v1`, apiKey: key, maxRetries });
+function connectOpenAIOld({ url, maxRetries = 0, key = clientKey, fetch }: SdkSettings): SdkClient {
+  const client = new OpenAIOld({
+    baseURL: `${url}/v1`,
+    apiKey: key,
+    maxRetries,
+    // Typed by node-fetch, which has the same form.
+    ...(fetch === undefined ? {} : { fetch: fetch as never }),
+  });
   return {
     plain: async (question, options) => {
       const answer = await client.chat.completions.create(chatBody(question), { ...options });
@@ -234,8 +245,13 @@ function messagesBody(question: Question): {
   };
 }
 
-function connectAnthropic({ url, maxRetries = 0, key = clientKey }: SdkSettings): SdkClient {
-  const client = new Anthropic({ baseURL: url, apiKey: key, maxRetries });
+function connectAnthropic({
+  url,
+  maxRetries = 0,
+  key = clientKey,
+  ...more
+}: SdkSettings): SdkClient {
+  const client = new Anthropic({ baseURL: url, apiKey: key, maxRetries, ...transport(more) });
   return {
     plain: async (question, options) => {
       const answer = await client.messages.create(messagesBody(question), { ...options });
@@ -271,8 +287,13 @@ function connectAnthropic({ url, maxRetries = 0, key = clientKey }: SdkSettings)
   };
 }
 
-function connectAnthropicOld({ url, maxRetries = 0, key = clientKey }: SdkSettings): SdkClient {
-  const client = new AnthropicOld({ baseURL: url, apiKey: key, maxRetries });
+function connectAnthropicOld({
+  url,
+  maxRetries = 0,
+  key = clientKey,
+  ...more
+}: SdkSettings): SdkClient {
+  const client = new AnthropicOld({ baseURL: url, apiKey: key, maxRetries, ...transport(more) });
   return {
     plain: async (question, options) => {
       const answer = await client.messages.create(messagesBody(question), { ...options });
@@ -305,12 +326,46 @@ function connectAnthropicOld({ url, maxRetries = 0, key = clientKey }: SdkSettin
       const messages = [{ role: 'user' as const, content: text }];
       return (await client.messages.countTokens({ model, messages })).input_tokens;
     },
+  };
+}
+
+function transport({ fetch }: Partial<SdkSettings>): { fetch?: typeof globalThis.fetch } {
+  return fetch === undefined ? {} : { fetch };
+}
+
+type Connect = (settings: SdkSettings) => SdkClient;
+
+/** The same client; each stream that it reads to the end is looked at as well (C3). */
+function watching(dialect: Dialect, connect: Connect): Connect {
+  return (settings) => {
+    if (settings.oddFrames !== undefined) return connect(settings);
+    const watch = new StreamWatch(dialect, settings.fetch ?? fetch);
+    const client = connect({ ...settings, fetch: watch.fetch });
+    const watched = async <T>(answer: Promise<T>): Promise<T> => {
+      const value = await answer;
+      await watch.settled();
+      return value;
+    };
+    return {
+      ...client,
+      iterate: (...asked) => watched(client.iterate(...asked)),
+      final: (...asked) => watched(client.final(...asked)),
+    };
   };
 }
 
 export const sdks: readonly Sdk[] = [
-  { name: 'openai', dialect: 'chat', connect: connectOpenAI },
+  { name: 'openai', dialect: 'chat', connect: watching('chat', connectOpenAI) },
+  // Its own transport is a part of what is tested, so nobody reads along.
   { name: 'openai-4', dialect: 'chat', connect: connectOpenAIOld },
-  { name: '@anthropic-ai/sdk', dialect: 'messages', connect: connectAnthropic },
-  { name: '@anthropic-ai/sdk-0', dialect: 'messages', connect: connectAnthropicOld },
+  {
+    name: '@anthropic-ai/sdk',
+    dialect: 'messages',
+    connect: watching('messages', connectAnthropic),
+  },
+  {
+    name: '@anthropic-ai/sdk-0',
+    dialect: 'messages',
+    connect: watching('messages', connectAnthropicOld),
+  },
 ];
