@@ -5,6 +5,7 @@ import { request, type IncomingMessage } from 'node:http';
 import { isObject, tryParse } from '../../src/core/json.ts';
 import type { Json, JsonObject } from '../../src/core/conversation.ts';
 import type { Log } from '../../src/core/runtime.ts';
+import { assertAnyStream } from '../support/legality.ts';
 import { createLocalEngine, tinyModel, type LocalEngine } from '../../src/providers/local.ts';
 
 export const clock = { now: () => performance.now(), wall: () => Date.now() };
@@ -102,6 +103,7 @@ export class EngineClient {
     const response = await this.open('/v1/chat/completions', body).response;
     const text = await readAll(response);
     assert.equal(response.statusCode, 200, text);
+    assertAnyStream({ dialect: 'chat', origin: 'relayed' }, body, text);
     return readEvents(text);
   }
 }

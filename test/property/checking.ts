@@ -26,3 +26,19 @@ export function check<T>(
     { seed, numRuns: 400, interruptAfterTimeLimit: limitMs, markInterruptAsFailure: false },
   );
 }
+
+/** The same for properties that must wait; fewer cases, since each of them costs more. */
+export async function checkAsync<T>(
+  context: TestContext,
+  arbitrary: fc.Arbitrary<T>,
+  holds: (value: T) => Promise<void>,
+): Promise<void> {
+  const seed = chooseSeed();
+  context.diagnostic(`seed ${seed}`);
+  await fc.assert(fc.asyncProperty(arbitrary, holds), {
+    seed,
+    numRuns: 100,
+    interruptAfterTimeLimit: limitMs,
+    markInterruptAsFailure: false,
+  });
+}

@@ -94,6 +94,10 @@ export class StreamCalls {
   }
 
   #start(call: StreamCall, events: GenerationEvent[]): void {
+    // Calls are shown in the order that they began in; an earlier one waits for its id no longer.
+    for (const earlier of this.#all.slice(0, this.#all.indexOf(call))) {
+      if (earlier.part === undefined && earlier.name !== '') this.#start(earlier, events);
+    }
     this.closeComplete(events);
     const index = this.#counter.next++;
     call.part = index;

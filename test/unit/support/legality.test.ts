@@ -15,7 +15,10 @@ function chunk(delta: JsonObject, finish: string | null = null): JsonObject {
 }
 
 const first = (index: number, more: JsonObject = {}): JsonObject => ({
-  ...{ index, id: `call_${index}`, type: 'function', function: { name: 'f', arguments: '' } },
+  index,
+  id: `call_${index}`,
+  type: 'function',
+  function: { name: 'f', arguments: '' },
   ...more,
 });
 const call = (entry: JsonObject): JsonObject => chunk({ tool_calls: [entry] });
