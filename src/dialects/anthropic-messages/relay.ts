@@ -18,15 +18,27 @@ const messageStop = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
 const modelKey = Buffer.from('"model"');
 const messageKey = Buffer.from('"message"');
 const sealMark = Buffer.from('"gw1.');
+const billingLine = 'x-anthropic-billing-header:';
 
 /** The client's bytes, asking for this target's model. */
 export function relayRequest(source: JsonSource, ask: Ask): Buffer {
   const model = source.value['model'] === ask.model ? undefined : JSON.stringify(ask.model);
   const history = source.bytes.includes(sealMark) ? withoutSealed(source.value) : {};
-  if (model === undefined && history.messages === undefined && source.unambiguous) {
-    return source.bytes;
-  }
-  return spliceMembers(source, { model, ...history });
+  const system = ask.traits.dropsBillingHeader === true ? withoutBilling(source.value) : undefined;
+  const edited = model !== undefined || history.messages !== undefined || system !== undefined;
+  if (!edited && source.unambiguous) return source.bytes;
+  return spliceMembers(source, { model, system, ...history });
+}
+
+/**
+ * Instructions without the line that Claude Code puts first, as JSON text: it changes with each call
+ * and means nothing to servers that are not Anthropic's, whose caches it would defeat (A6).
+ */
+function withoutBilling({ system }: JsonObject): string | undefined {
+  const first = isArray(system) ? system[0] : undefined;
+  if (!isArray(system) || !isObject(first)) return undefined;
+  if (!textOf(first['text']).startsWith(billingLine)) return undefined;
+  return JSON.stringify(system.slice(1));
 }
 
 interface CleanHistory {

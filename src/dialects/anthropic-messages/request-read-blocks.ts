@@ -2,6 +2,7 @@
 import type { Json, JsonObject, Part, ToolResultPart, Turn } from '../../core/conversation.ts';
 import type { FieldPath } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
+import { BlockMembers } from './block-members.ts';
 import { readCitations } from './citations.ts';
 import { isArray, textOf } from './fields.ts';
 import { readDocument, readImage } from './request-read-media.ts';
@@ -27,12 +28,14 @@ const toolUseKeys: ReadonlySet<string> = new Set([
 /** Reads the blocks of one request; remembers what earlier blocks say of later ones. */
 export class BlockReader {
   readonly #reading: Reading;
+  readonly #members: BlockMembers;
   readonly #serverTools = new ServerToolText();
   /** What a foreign upstream said of its calls, by call id. */
   readonly #callExtras = new Map<string, JsonObject>();
 
   constructor(reading: Reading) {
     this.#reading = reading;
+    this.#members = new BlockMembers(reading.notes);
   }
 
   readContent(content: Json | undefined, place: ContentPlace): readonly Part[] {
@@ -45,6 +48,7 @@ export class BlockReader {
 
   #readBlock(block: JsonObject, path: FieldPath): readonly Part[] {
     const reading = this.#reading;
+    this.#members.check(block, path);
     switch (block['type']) {
       case 'text':
         return [readText(block)];

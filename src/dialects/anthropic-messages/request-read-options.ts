@@ -17,9 +17,13 @@ export function readReasoning(body: JsonObject, notes: Notes): Reasoning | undef
   const thinking = isObject(body['thinking']) ? body['thinking'] : undefined;
   const hidden = thinking?.['display'] === 'omitted' ? { hidden: true } : {};
   const told = effort === undefined ? {} : { effort };
+  if (thinking !== undefined) noteUnknown(thinking, notes);
   switch (thinking?.['type']) {
     case undefined:
       return effort === undefined ? undefined : { effort };
+    case 'between_tools':
+      notes.changed(['thinking', 'type'], 'thinking is off, between calls of tools as well');
+      return { effort: 'none' };
     case 'disabled':
       if (effort !== undefined) {
         notes.lost(['output_config', 'effort'], 'thinking is disabled in the same request');
@@ -38,6 +42,16 @@ export function readReasoning(body: JsonObject, notes: Notes): Reasoning | undef
     default:
       notes.changed(['thinking', 'type'], 'an unknown kind of thinking was read as "adaptive"');
       return { ...told, adaptive: true, ...hidden };
+  }
+}
+
+const thinkingKeys: ReadonlySet<string> = new Set(['type', 'budget_tokens', 'display']);
+
+/** New members appear before the gateway knows them (A4). */
+function noteUnknown(thinking: JsonObject, notes: Notes): void {
+  for (const [key, value] of Object.entries(thinking)) {
+    if (thinkingKeys.has(key) || value === null) continue;
+    notes.lost(['thinking', key], 'not known to the model');
   }
 }
 

@@ -143,13 +143,17 @@ const chatDefaults: ReadonlyMap<string, Json> = new Map<string, Json>([
 ]);
 
 /** What other dialects sent and this one has no field for: dropped and noted, nothing vanishes. */
-export function writeForeignFields(extras: Conversation['extras'], notes: Notes): JsonMembers {
+export function writeForeignFields(
+  extras: Conversation['extras'],
+  traits: UpstreamTraits,
+  notes: Notes,
+): JsonMembers {
   const members: JsonMembers = {};
   for (const [dialect, fields] of Object.entries(extras)) {
     if (dialect === 'anthropic-messages') continue;
     for (const [key, value] of Object.entries(fields ?? {})) {
       if (!isPresent(value) || value === chatDefaults.get(key) || isEmpty(value)) continue;
-      if (key === 'service_tier') members[key] = writeServiceTier(value, notes);
+      if (key === 'service_tier') Object.assign(members, writeServiceTier(value, traits, notes));
       else notes.lost([key], 'the messages API has no such field');
     }
   }
@@ -160,17 +164,21 @@ function isEmpty(value: Json): boolean {
   return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 }
 
-function writeServiceTier(tier: Json, notes: Notes): string | undefined {
+function writeServiceTier(tier: Json, { fastMode }: UpstreamTraits, notes: Notes): JsonMembers {
   switch (tier) {
     case 'auto':
-      return 'auto';
+      return { service_tier: 'auto' };
     case 'default':
-      return 'standard_only';
+      return { service_tier: 'standard_only' };
     case 'priority':
       notes.changed(['service_tier'], 'priority is used where the account has it');
-      return 'auto';
+      return { service_tier: 'auto' };
+    case 'fast':
+      if (fastMode === true) return { speed: 'fast' };
+      notes.lost(['service_tier'], 'the fast mode is not open to this account');
+      return { service_tier: 'auto' };
     default:
       notes.lost(['service_tier'], 'the provider has no such tier');
-      return undefined;
+      return {};
   }
 }

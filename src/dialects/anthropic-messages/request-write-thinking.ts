@@ -31,7 +31,7 @@ const minBudget = 1024;
 export function writeThinking(question: ThinkingQuestion, notes: Notes): WrittenThinking {
   const { conversation, traits } = question;
   const { reasoning } = conversation;
-  if (reasoning === undefined || asksNothing(reasoning)) return nothing;
+  if (reasoning === undefined || asksNothing(reasoning)) return writeUnasked(question);
   const wanted = reasoning.effort !== 'none';
   if (traits.thinking === 'none') {
     if (wanted) notes.lost(['reasoning_effort'], 'the model does not think');
@@ -39,12 +39,26 @@ export function writeThinking(question: ThinkingQuestion, notes: Notes): Written
   }
   const obstacle = wanted ? findObstacle(question) : undefined;
   if (obstacle !== undefined) notes.changed(['reasoning_effort'], `thinking is off: ${obstacle}`);
+  const thinks = wanted && obstacle === undefined;
   if (traits.thinking === 'adaptive') {
-    return wanted && obstacle === undefined
-      ? writeAdaptive(reasoning, traits, notes)
-      : { thinking: { type: 'disabled' }, on: false };
+    return thinks ? writeAdaptive(reasoning, traits, notes) : writeOff(traits, notes);
   }
-  return wanted && obstacle === undefined ? writeBudget(reasoning, question, notes) : nothing;
+  return thinks ? writeBudget(reasoning, question, notes) : nothing;
+}
+
+/** A model that thinks unasked refuses a demanded tool call just as if it had been asked to think. */
+function writeUnasked({ conversation, traits }: ThinkingQuestion): WrittenThinking {
+  const { thinkingOff = 'never', thinksByDefault, thinking } = traits;
+  const must = thinking === 'adaptive' && thinksByDefault === true && thinkingOff !== 'never';
+  if (!must || !demandsTool(conversation) || traits.refusesForcedTools === true) return nothing;
+  return { thinking: { type: thinkingOff }, on: false };
+}
+
+/** As far off as the model lets itself be switched. */
+function writeOff({ thinkingOff = 'disabled' }: UpstreamTraits, notes: Notes): WrittenThinking {
+  if (thinkingOff !== 'never') return { thinking: { type: thinkingOff }, on: false };
+  notes.changed(['reasoning_effort'], 'the model always thinks, as little as it can');
+  return { effort: 'low', on: true };
 }
 
 function asksNothing({ effort, budgetTokens, adaptive }: Reasoning): boolean {
@@ -53,9 +67,10 @@ function asksNothing({ effort, budgetTokens, adaptive }: Reasoning): boolean {
 
 /** What the provider refuses together with thinking: the harder promise wins. */
 function findObstacle({ conversation, traits }: ThinkingQuestion): string | undefined {
-  const { toolChoice, turns } = conversation;
-  const choice = toolChoice?.type === 'allowed' ? toolChoice.mode : toolChoice?.type;
-  if (choice === 'required' || choice === 'tool') return 'a tool call is demanded';
+  const { turns } = conversation;
+  if (demandsTool(conversation) && traits.refusesForcedTools !== true) {
+    return 'a tool call is demanded';
+  }
   if (turns.at(-1)?.role === 'assistant' && traits.prefill) {
     return 'the last assistant message is to be continued';
   }
@@ -63,6 +78,11 @@ function findObstacle({ conversation, traits }: ThinkingQuestion): string | unde
     return 'the open tool turn does not begin with signed thinking';
   }
   return undefined;
+}
+
+function demandsTool({ toolChoice }: Conversation): boolean {
+  const choice = toolChoice?.type === 'allowed' ? toolChoice.mode : toolChoice?.type;
+  return choice === 'required' || choice === 'tool';
 }
 
 /** The last assistant turn has calls that the turns behind it answer, and no thinking first (D3). */

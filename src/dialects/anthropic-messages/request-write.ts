@@ -43,7 +43,7 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
     ...writeOutputConfig(thinking, output, native['output_config']),
     ...writeSampling(conversation.sampling, { traits, notes, thinks: thinking.on }),
     ...writeMetadata(conversation.endUser, native['metadata']),
-    ...writeForeignFields(conversation.extras, notes),
+    ...writeForeignFields(conversation.extras, traits, notes),
   };
   marks.apply(notes, native['cache_control'] === undefined ? 0 : 1);
   if (ask.stream) body['stream'] = true;

@@ -34,7 +34,7 @@ export function readConversationTurns(body: JsonObject, notes: Notes): Conversat
   if (read.system.length === 0 && read.turns.length === 0) {
     throw badValue(['messages'], 'holds no content at all');
   }
-  return body['prompt_cache_retention'] === '24h' ? keptLonger(read) : read;
+  return read;
 }
 
 interface OpenTurn {
@@ -123,7 +123,11 @@ class TurnBuilder {
   #addSystem(parts: readonly Part[], i: number, message: JsonObject): void {
     if (this.#turns.length > 0) {
       if (parts.length > 0)
-        this.#turns.push({ role: 'system', parts: [...parts], name: undefined });
+        this.#turns.push({
+          role: 'system',
+          parts: [...parts],
+          name: undefined,
+        });
     } else {
       this.#system.push(...parts);
     }
@@ -136,12 +140,11 @@ class TurnBuilder {
     if (isObject(message['audio'])) {
       throw unsupported(['messages', i, 'audio'], 'This model cannot hear its earlier answers.');
     }
-    const calls = readCalls(message, i);
+    const path = ['messages', i, 'content'];
+    const content = readContent(message['content'], path, readAssistantPart);
+    const spoken = marked(content, message);
+    const calls = markedCalls(readCalls(message, i), spoken.length === 0 ? message : {});
     const { refusal } = message;
-    const spoken = marked(
-      readContent(message['content'], ['messages', i, 'content'], readAssistantPart),
-      message,
-    );
     const parts: readonly Part[] = [
       ...reasoningParts(readReasoning(message)),
       ...spoken,
@@ -256,22 +259,19 @@ function readToolCall(value: JsonObject): ToolCallPart {
   };
 }
 
+/** Where a message says nothing, its mark belongs to its last call. */
+function markedCalls(calls: readonly ToolCallPart[], message: JsonObject): readonly ToolCallPart[] {
+  const mark = readCacheMark(message);
+  if (mark === undefined) return calls;
+  return calls.map((call, i) =>
+    i === calls.length - 1 ? { ...call, cacheUntilHere: mark } : call,
+  );
+}
+
 /** A mark on the whole message belongs to its last part. */
 function marked(parts: readonly Part[], message: JsonObject): readonly Part[] {
   const mark = readCacheMark(message);
   const last = parts.at(-1);
   if (mark === undefined || last === undefined) return parts;
   return [...parts.slice(0, -1), { ...last, cacheUntilHere: mark }];
-}
-
-/** `prompt_cache_retention: "24h"` asks for the longest life that marks can have. */
-function keptLonger({ system, turns }: ConversationTurns): ConversationTurns {
-  const longer = (part: Part): Part =>
-    part.cacheUntilHere === undefined || part.cacheUntilHere.ttl !== undefined
-      ? part
-      : { ...part, cacheUntilHere: { ttl: '1h' } };
-  return {
-    system: system.map(longer),
-    turns: turns.map((turn) => ({ ...turn, parts: turn.parts.map(longer) })),
-  };
 }

@@ -3,20 +3,15 @@
  * (wire/translation.md §1). The head was checked before; what is refused here is what no other
  * dialect can hold.
  */
-import type {
-  Conversation,
-  Effort,
-  JsonObject,
-  OutputFormat,
-  Reasoning,
-  Sampling,
-} from '../../core/conversation.ts';
+import type { Conversation, JsonObject, OutputFormat, Sampling } from '../../core/conversation.ts';
 import { unsupported } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import type { Notes } from '../../core/notes.ts';
-import { badValue, isArray, readInteger, readNumber, readObject, readString } from './fields.ts';
+import { isArray, readInteger, readNumber, readObject, readString } from './fields.ts';
 import { readExtras } from './request-read-extras.ts';
 import { readConversationTurns } from './request-read-messages.ts';
+import { readReasoningControl } from './request-read-reasoning.ts';
+import { keepLonger } from './request-read-retention.ts';
 import { readToolChoice, readTools } from './request-read-tools.ts';
 
 /** @throws GatewayError `invalid_request` for what the canonical form cannot hold. */
@@ -24,9 +19,9 @@ export function readRequest(body: JsonObject, notes: Notes): Conversation {
   refuseUntranslatable(body);
   const { system, turns } = readConversationTurns(body, notes);
   const toolChoice = readToolChoice(body);
-  const reasoning = readReasoningControl(body);
+  const reasoning = readReasoningControl(body, notes);
   const endUser = readString(body, 'safety_identifier') ?? readString(body, 'user');
-  return {
+  const read: Conversation = {
     system,
     turns,
     tools: readTools(body),
@@ -38,6 +33,7 @@ export function readRequest(body: JsonObject, notes: Notes): Conversation {
     ...(endUser === undefined ? {} : { endUser }),
     extras: readExtras(body),
   };
+  return body['prompt_cache_retention'] === '24h' ? keepLonger(read, notes) : read;
 }
 
 /** What the client would read falsely or wait for in vain (translation.md, principle 2). */
@@ -120,54 +116,4 @@ function readJsonSchema(format: JsonObject | undefined): OutputFormat {
     ...(typeof description === 'string' ? { description } : {}),
     ...(typeof strict === 'boolean' ? { strict } : {}),
   };
-}
-
-const efforts: readonly Effort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
-
-/** Three spellings: the messages one (`thinking`) wins, then OpenRouter's, then OpenAI's. */
-function readReasoningControl(body: JsonObject): Reasoning | undefined {
-  const effort = readEffort(body['reasoning_effort'], ['reasoning_effort']);
-  const thinking = readObject(body, 'thinking');
-  if (thinking !== undefined) return readThinking(thinking, effort);
-  const reasoning = readObject(body, 'reasoning');
-  if (reasoning !== undefined) return readOpenRouterReasoning(reasoning, effort);
-  return effort === undefined ? undefined : { effort };
-}
-
-function readThinking(thinking: JsonObject, effort: Effort | undefined): Reasoning | undefined {
-  const hidden = thinking['display'] === 'omitted' ? { hidden: true } : {};
-  const budget = thinking['budget_tokens'];
-  switch (thinking['type']) {
-    case 'disabled':
-      return { effort: 'none' };
-    case 'enabled':
-      return typeof budget === 'number'
-        ? { budgetTokens: budget, ...hidden }
-        : { effort: effort ?? 'medium', ...hidden };
-    case 'adaptive':
-      return { adaptive: true, ...(effort === undefined ? {} : { effort }), ...hidden };
-    default:
-      throw badValue(['thinking', 'type'], "must be 'enabled', 'disabled' or 'adaptive'");
-  }
-}
-
-function readOpenRouterReasoning(
-  reasoning: JsonObject,
-  outer: Effort | undefined,
-): Reasoning | undefined {
-  const { max_tokens: budget, enabled, exclude } = reasoning;
-  const hidden = exclude === true ? { hidden: true } : {};
-  if (enabled === false) return { effort: 'none' };
-  const effort = readEffort(reasoning['effort'], ['reasoning', 'effort']) ?? outer;
-  if (typeof budget === 'number') return { budgetTokens: budget, ...hidden };
-  if (effort !== undefined) return { effort, ...hidden };
-  if (enabled === true) return { effort: 'medium', ...hidden };
-  return exclude === true ? { hidden: true } : undefined;
-}
-
-function readEffort(value: JsonObject[string], path: readonly string[]): Effort | undefined {
-  if (value === undefined || value === null) return undefined;
-  const effort = efforts.find((known) => known === value);
-  if (effort === undefined) throw badValue(path, `must be one of ${efforts.join(', ')}`);
-  return effort;
 }
