@@ -55,23 +55,40 @@ export function nineCharacterToolId(id: string, occurrence: number): string {
   return hashText(`${occurrence}:${id}`, 9);
 }
 
+interface Named {
+  readonly name: string;
+}
+
 /**
  * The name itself when the target takes it, else its start, `_` and a hash of the whole, so that two
  * long names with a common prefix stay different (B7). `originalToolName` undoes it.
  */
 export function allowedToolName(name: string, maxLength: number): string {
   if (name.length <= maxLength && allowedName.test(name)) return name;
-  const start = name.slice(0, shortNameLength - 11).replace(/[^a-zA-Z0-9_-]/g, '_');
-  return `${start}_${hashText(name, 10)}`;
+  return shortened(name, 0);
+}
+
+/** The same, but never the name of another tool of the request: names may look like short forms. */
+export function sentToolName(name: string, maxLength: number, tools: readonly Named[]): string {
+  let sent = allowedToolName(name, maxLength);
+  if (sent === name) return name;
+  for (let turn = 1; isNamed(tools, sent); turn++) sent = shortened(name, turn);
+  return sent;
 }
 
 /** The client's own name for the one that the model used, by the tools of the request. */
-export function originalToolName(
-  name: string,
-  tools: readonly { readonly name: string }[],
-): string {
-  if (tools.some((tool) => tool.name === name)) return name;
-  return tools.find((tool) => allowedToolName(tool.name, 0) === name)?.name ?? name;
+export function originalToolName(name: string, tools: readonly Named[]): string {
+  if (isNamed(tools, name)) return name;
+  return tools.find((tool) => sentToolName(tool.name, 0, tools) === name)?.name ?? name;
+}
+
+function shortened(name: string, turn: number): string {
+  const start = name.slice(0, shortNameLength - 11).replace(/[^a-zA-Z0-9_-]/g, '_');
+  return `${start}_${hashText(turn === 0 ? name : `${turn}:${name}`, 10)}`;
+}
+
+function isNamed(tools: readonly Named[], name: string): boolean {
+  return tools.some((tool) => tool.name === name);
 }
 
 /** The first `length` base62 digits of the SHA-256 of the text. */

@@ -1,5 +1,6 @@
 /** The half of the messages dialect that faces clients: `POST /v1/messages`. */
 import type { ClientDialect } from '../../core/dialect.ts';
+import { shapedGeneration, shapedWriter } from '../answer-shape.ts';
 import { writeError, writeStreamError } from './errors.ts';
 import { ownedKeys, readHead } from './head.ts';
 import { MessagesAnswerRelay } from './relay.ts';
@@ -18,8 +19,9 @@ export const anthropicMessagesClient: ClientDialect = {
   ownedKeys,
   readHead,
   readRequest,
-  writeResponse,
-  streamWriter: (context) => new MessagesStreamWriter(context),
+  writeResponse: (generation, context) =>
+    writeResponse(shapedGeneration(generation, context), context),
+  streamWriter: (context) => shapedWriter(new MessagesStreamWriter(context), context),
   answerRelay: (context) => new MessagesAnswerRelay(context),
   writeError,
   writeStreamError,

@@ -22,7 +22,8 @@ export function readImage(block: JsonObject, path: FieldPath, reading: Reading):
         {
           type: 'media',
           kind: 'image',
-          mediaType: textOf(source['media_type']),
+          // Clients send the file suffix for the type.
+          mediaType: textOf(source['media_type']).replace(/^image\/jpg$/, 'image/jpeg'),
           source: { base64: textOf(source['data']) },
           ...rest,
         },

@@ -3,6 +3,7 @@ import type { Json, JsonObject, Tool, ToolChoice } from '../../core/conversation
 import { isObject } from '../../core/json.ts';
 import { isArray, textOf } from './fields.ts';
 import { isClientTool } from './head-tools.ts';
+import { readToolChanges } from './tool-changes.ts';
 import { nativeExtras, readMark, without, type Reading } from './request-reading.ts';
 
 const toolKeys: ReadonlySet<string> = new Set([
@@ -16,27 +17,39 @@ const toolKeys: ReadonlySet<string> = new Set([
   'defer_loading',
 ]);
 
+/** It keeps the search for tools alive in clients (clients.md §2.7). */
+const placeholder = 'DeferredToolPlaceholder';
 /** Tools that search among deferred tools have nothing to search once all are offered. */
 const searchTool = /^tool_search_tool_/;
 
-export function readTools(tools: Json | undefined, reading: Reading): readonly Tool[] {
-  if (!isArray(tools)) return [];
-  const read: Tool[] = [];
+/** What the client declares, with what it adds and without what it removes along the way. */
+export function readTools({ tools, messages }: JsonObject, reading: Reading): readonly Tool[] {
+  const read = new Map<string, Tool>();
   let deferred = false;
-  for (const tool of tools) {
+  for (const tool of isArray(tools) ? tools : []) {
     if (!isObject(tool)) continue;
     if (tool['defer_loading'] === true || searchTool.test(textOf(tool['type']))) deferred = true;
-    if (!isPlaceholder(tool)) read.push(readTool(tool));
+    if (!isPlaceholder(tool)) keep(read, readTool(tool));
   }
   if (deferred) {
     reading.notes.changed(['tools'], 'tools to be loaded on demand are all offered at once');
   }
-  return read;
+  const { added, removed } = readToolChanges(messages);
+  for (const { definition } of added)
+    if (!isPlaceholder(definition)) keep(read, readTool(definition));
+  for (const name of removed) read.delete(name);
+  return [...read.values()];
+}
+
+/** A name that is declared again stays at its place. */
+function keep(tools: Map<string, Tool>, tool: Tool): void {
+  tools.set(tool.name, tool);
 }
 
 /** A tool that only stands for others: a deferred one without a schema, or the search for them. */
 function isPlaceholder(tool: JsonObject): boolean {
   if (searchTool.test(textOf(tool['type']))) return true;
+  if (tool['name'] === placeholder && tool['defer_loading'] === true) return true;
   return tool['defer_loading'] === true && isClientTool(tool) && !isObject(tool['input_schema']);
 }
 

@@ -19,6 +19,7 @@ export function readTurns(messages: Json | undefined, reading: Reading): readonl
     const path = ['messages', i, 'content'];
     builder.add({ role, parts: blocks.readContent(message['content'], { role, path }) });
   });
+  blocks.finish();
   const turns = builder.finish();
   if (turns.length === 0) reading.refuse(['messages'], 'At least one message must have content.');
   return turns;

@@ -7,6 +7,7 @@ import type { Ask } from '../../core/dialect.ts';
 import { unsupported } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import type { Notes } from '../../core/notes.ts';
+import { jsonTool } from '../json-tool.ts';
 import { CacheMarks } from './cache-marks.ts';
 import { isBlank, type Writing } from './request-write-blocks.ts';
 import type { JsonMembers } from './fields.ts';
@@ -18,21 +19,26 @@ import {
   type WrittenOutput,
 } from './request-write-options.ts';
 import { writeThinking, type WrittenThinking } from './request-write-thinking.ts';
-import { writeTools } from './request-write-tools.ts';
+import { canForceTools, writeJsonTool, writeTools } from './request-write-tools.ts';
 import { writeTurns } from './request-write-turns.ts';
 
 /** @throws GatewayError `invalid_request` for what this upstream cannot honour. */
 export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject {
   const { traits } = ask;
   const marks = new CacheMarks(traits.cacheMarks);
-  const writing: Writing = { traits, notes, marks };
+  const writing: Writing = { traits, notes, marks, tools: conversation.tools };
   const maxTokens = writeMaxTokens(conversation, ask);
   const thinking = writeThinking({ conversation, traits, maxTokens }, notes);
-  const output = writeOutput(conversation.output, traits, notes);
+  const json =
+    traits.responseFormat === 'schema' || !canForceTools(traits)
+      ? undefined
+      : jsonTool(conversation, thinking.on);
+  const output = json === undefined ? writeOutput(conversation.output, traits, notes) : {};
   const { system, turns } = withQuestion(conversation, notes);
   const native = nativeFields(conversation, traits.cacheMarks);
   // Tools are first in the prompt, so their marks are registered first.
-  const tools = writeTools(conversation, writing);
+  const tools =
+    json === undefined ? writeTools(conversation, writing) : writeJsonTool(json, writing);
   const body: JsonMembers = {
     model: ask.model,
     max_tokens: maxTokens,

@@ -8,23 +8,27 @@ import type {
 } from '../../core/conversation.ts';
 import type { AnswerContext } from '../../core/dialect.ts';
 import type { FinishReason, Generation, Usage } from '../../core/generation.ts';
+import { toolInput, truncatedInput } from '../tool-arguments.ts';
 import { AnswerBlocks, isEmptyReasoning, isRedacted } from './answer-blocks.ts';
 import { writeCitation } from './citations.ts';
 import { writeStop } from './stop-reason.ts';
-import { toolInput, truncatedInput } from './tool-input.ts';
 import { writeUsage } from './usage.ts';
 
 /** The document that a client of this dialect gets. An empty answer has `content: []`. */
 export function writeResponse(generation: Generation, context: AnswerContext): JsonObject {
-  const writing: Writing = {
-    blocks: new AnswerBlocks(context),
-    context,
-    finish: generation.finish,
-  };
+  const finish = reachedLimit(generation, context)
+    ? ({ ...generation.finish, kind: 'length' } as const)
+    : generation.finish;
+  const writing: Writing = { blocks: new AnswerBlocks(context), context, finish };
   const content: JsonObject[] = [];
-  for (const part of generation.parts) content.push(...writePart(part, writing));
+  let called = false;
+  for (const part of generation.parts) {
+    // Line breaks between calls are no block: the service would refuse it in the history (C2).
+    if (!called || !isBlankText(part)) content.push(...writePart(part, writing));
+    called ||= part.type === 'tool-call';
+  }
   const ending = {
-    reason: generation.finish,
+    reason: finish,
     hasToolCalls: generation.parts.some((part) => part.type === 'tool-call'),
     refusal: refusalOf(generation.parts),
   };
@@ -38,6 +42,28 @@ export function writeResponse(generation: Generation, context: AnswerContext): J
     container: null,
     usage: writeUsage(withEstimate(generation.usage, context)),
   };
+}
+
+/**
+ * The token limit cut a call off, whatever the upstream calls it (B12): all tokens are used up and
+ * the arguments are broken.
+ */
+function reachedLimit({ parts, finish, usage }: Generation, context: AnswerContext): boolean {
+  if (finish.kind !== 'stop' && finish.kind !== 'tool-calls') return false;
+  return (
+    usedUp(usage, context) &&
+    parts.some((part) => part.type === 'tool-call' && toolInput(part.argumentsJson).wrapped)
+  );
+}
+
+/** As many tokens were generated as the client allowed. */
+export function usedUp(usage: Usage | undefined, { conversation }: AnswerContext): boolean {
+  const cap = conversation?.sampling.maxOutputTokens;
+  return cap !== undefined && (usage?.outputTokens ?? 0) >= cap;
+}
+
+function isBlankText(part: Part): boolean {
+  return part.type === 'text' && part.text.trim() === '';
 }
 
 /** Usage whose input is known: what was reported, else the estimate of the prompt (F1, F55). */
@@ -100,7 +126,8 @@ function writeText(part: TextPart, { notes }: AnswerContext): JsonObject {
 function writeInput(part: ToolCallPart, { context, finish }: Writing): JsonObject {
   const { input, wrapped } = toolInput(part.argumentsJson);
   if (!wrapped) return input;
-  const cut = finish.kind === 'length' ? truncatedInput(part.argumentsJson) : undefined;
+  const isCut = finish.kind === 'length' || finish.kind === 'context-window';
+  const cut = isCut ? truncatedInput(part.argumentsJson) : undefined;
   if (cut !== undefined) return cut;
   context.notes.changed(['content'], 'tool arguments that are no JSON object were wrapped');
   return input;

@@ -3,6 +3,7 @@
  * knowledge (wire/translation.md §3.5).
  */
 import type { Json, JsonObject } from '../../core/conversation.ts';
+import type { FieldPath } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { isArray, textOf } from './fields.ts';
 
@@ -11,17 +12,25 @@ const maxLength = 4000;
 /** Remembers calls until their results come. */
 export class ServerToolText {
   readonly #calls = new Map<string, string>();
+  readonly #unanswered = new Map<string, FieldPath>();
 
-  ask(block: JsonObject): void {
+  ask(block: JsonObject, path: FieldPath): void {
+    this.#unanswered.set(textOf(block['id']), path);
     const { id, name, input } = block;
     const query = isObject(input) ? input['query'] : undefined;
     const shown = typeof query === 'string' ? JSON.stringify(query) : JSON.stringify(input ?? {});
     this.#calls.set(textOf(id), `${textOf(name)} ${shown}`);
   }
 
+  /** Where the calls stand that no result came for. */
+  unanswered(): readonly FieldPath[] {
+    return [...this.#unanswered.values()];
+  }
+
   /** `[web_search "query" → 2 results: title url, title url]` */
   result(block: JsonObject): string {
     const kind = textOf(block['type']).replace(/_tool_result$/, '');
+    this.#unanswered.delete(textOf(block['tool_use_id']));
     const call = this.#calls.get(textOf(block['tool_use_id'])) ?? kind;
     return `[${call} → ${describe(block['content'])}]`;
   }

@@ -15,7 +15,7 @@ import { AnswerBlocks } from './answer-blocks.ts';
 import { writeStreamError } from './errors.ts';
 import { eventFrame } from './event-frame.ts';
 import { LiveBlock } from './stream-write-block.ts';
-import { withEstimate } from './response-write.ts';
+import { usedUp, withEstimate } from './response-write.ts';
 import { writeStop } from './stop-reason.ts';
 import { writeTotals, writeUsage } from './usage.ts';
 
@@ -147,9 +147,14 @@ export class MessagesStreamWriter implements StreamWriter {
     this.#finish ??= reason;
     let text = '';
     while (this.#current !== undefined) text += this.#partEnd();
-    const cut = reason.kind === 'length' || reason.kind === 'context-window';
     const { brokenCall } = this.#live;
-    if (brokenCall !== undefined && !cut && reason.kind !== 'content-filter') {
+    if (brokenCall !== undefined && isNatural(reason) && usedUp(this.#usage, this.#context)) {
+      // The token limit cut the call off, whatever the upstream calls it (B12).
+      this.#finish = { ...reason, kind: 'length' };
+    }
+    const { kind } = this.#finish;
+    const cut = kind === 'length' || kind === 'context-window';
+    if (brokenCall !== undefined && !cut && kind !== 'content-filter') {
       throw new GatewayError(
         'upstream_invalid',
         `The model called the tool "${brokenCall}" with arguments that are not a JSON object.`,
@@ -157,4 +162,8 @@ export class MessagesStreamWriter implements StreamWriter {
     }
     return text;
   }
+}
+
+function isNatural({ kind }: FinishReason): boolean {
+  return kind === 'stop' || kind === 'tool-calls';
 }

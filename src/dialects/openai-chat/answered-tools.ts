@@ -5,6 +5,7 @@
 import type { Tool, ToolCallPart } from '../../core/conversation.ts';
 import type { AnswerContext } from '../../core/dialect.ts';
 import { tryParseObject } from '../../core/json.ts';
+import { AnswerCallIds } from '../answer-call-ids.ts';
 import { originalToolName } from '../tool-ids.ts';
 
 /** Marks a tool that came in the deprecated `functions` field. */
@@ -12,11 +13,13 @@ export const legacyFunction = { legacy_function: true } as const;
 
 export class AnsweredTools {
   readonly #tools: readonly Tool[];
+  readonly #ids: AnswerCallIds;
   /** Calls are answered as `function_call`. */
   readonly legacy: boolean;
 
   constructor(context: AnswerContext) {
     this.#tools = context.conversation?.tools ?? [];
+    this.#ids = new AnswerCallIds(context, { prefix: 'call_', anyText: true });
     this.legacy = this.#tools.some(
       (tool) => tool.extras?.['openai-chat']?.['legacy_function'] === true,
     );
@@ -25,6 +28,11 @@ export class AnsweredTools {
   /** The client's own name of the tool. */
   name(name: string): string {
     return this.#tools.length === 0 ? name : originalToolName(name, this.#tools);
+  }
+
+  /** The id to show for the upstream's: there is one, and no other call of the conversation has it. */
+  id(id: string): string {
+    return this.#ids.show(id);
   }
 
   /** Whether the client declared this tool as a `custom` one. */

@@ -1,5 +1,6 @@
 /** The half of chat completions that faces the client. */
 import type { ClientDialect } from '../../core/dialect.ts';
+import { shapedGeneration, shapedWriter } from '../answer-shape.ts';
 import { writeError, writeStreamError } from './errors.ts';
 import { ownedKeys, readHead } from './head.ts';
 import { ChatAnswerRelay } from './relay.ts';
@@ -14,8 +15,9 @@ export const openaiChatClient: ClientDialect = {
   ownedKeys,
   readHead,
   readRequest,
-  writeResponse,
-  streamWriter: (context) => new ChatStreamWriter(context),
+  writeResponse: (generation, context) =>
+    writeResponse(shapedGeneration(generation, context), context),
+  streamWriter: (context) => shapedWriter(new ChatStreamWriter(context), context),
   answerRelay: (context) => new ChatAnswerRelay(context),
   writeError,
   writeStreamError,

@@ -50,6 +50,12 @@ export function readFinish({ raw, stopReason, hasToolCalls }: SeenFinish): Finis
   return { kind: named === 'tool-calls' ? 'stop' : named, ...base };
 }
 
+/** Whether the answer was cut off, so that its last call may be incomplete. */
+export function isCut(raw: Json | undefined): boolean {
+  const kind = kinds.get(String(raw));
+  return kind === 'length' || kind === 'content-filter';
+}
+
 /** The error that a finish reason stands for, if it is one. */
 export function readFailedFinish(raw: Json | undefined): GatewayError | undefined {
   const code = typeof raw === 'string' ? failures.get(raw) : undefined;

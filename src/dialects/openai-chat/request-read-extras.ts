@@ -34,6 +34,7 @@ const canonical: readonly string[] = [
   'safety_identifier',
   'logprobs',
   'modalities',
+  'web_search_options',
 ];
 
 /** Hints about speed, place or caching whose loss nobody notices (IGNORE in translation.md §1.1). */

@@ -56,9 +56,12 @@ export function readUserPart(part: JsonObject, path: FieldPath): Part {
   }
 }
 
-/** A part of a tool message: text by the standard, images by the custom of many clients. */
+/** A part of a tool message: text by the standard, images and files by the custom of many clients. */
 export function readToolPart(part: JsonObject, path: FieldPath): Part {
-  return part['type'] === 'image_url' ? readUserPart(part, path) : refusePart(part, path);
+  const { type } = part;
+  return type === 'image_url' || type === 'file'
+    ? readUserPart(part, path)
+    : refusePart(part, path);
 }
 
 const imageTypes: ReadonlySet<string> = new Set([

@@ -5,6 +5,7 @@ import { isObject } from '../../core/json.ts';
 import { legacyFunction } from './answered-tools.ts';
 import { readCacheMark } from './cache-marks.ts';
 import { badValue, isArray, missing, readArray } from './fields.ts';
+import { readWebSearch, searchOptions } from './web-search.ts';
 
 /** The arguments of a `custom` tool, whose input is one text. */
 const freeTextSchema: JsonObject = {
@@ -20,7 +21,8 @@ export function readTools(body: JsonObject): readonly Tool[] {
     ...readFunction(isObject(definition) ? definition : {}, ['functions', i]),
     extras: { 'openai-chat': legacyFunction },
   }));
-  return [...tools, ...functions];
+  const declared = [...tools, ...functions];
+  return [...declared, ...readWebSearch(body[searchOptions], declared)];
 }
 
 function readTool(tool: Json, path: FieldPath): Tool {

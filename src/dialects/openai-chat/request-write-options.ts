@@ -1,11 +1,10 @@
-/** Sampling, output format and end user, as far as the upstream takes them. */
+/** Sampling and end user, as far as the upstream takes them. */
 import { createHash } from 'node:crypto';
-import type { Json, JsonObject, OutputFormat, Sampling } from '../../core/conversation.ts';
+import type { Sampling } from '../../core/conversation.ts';
 import { unsupported } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
 import type { Notes } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
-import { isArray, type JsonMembers } from './fields.ts';
+import type { JsonMembers } from './fields.ts';
 
 /** Notes name the fields of the messages dialect: the only one that is translated to this one. */
 export function writeSampling(
@@ -66,75 +65,6 @@ function writeStop(
     );
   }
   return { stop: [...stop] };
-}
-
-export interface WrittenFormat {
-  readonly members: JsonMembers;
-  /** What the system prompt must say because the upstream does not enforce it. */
-  readonly instruction: string | undefined;
-}
-
-/** Structured output; a schema that the upstream cannot enforce becomes an instruction. */
-export function writeOutputFormat(
-  output: OutputFormat,
-  traits: UpstreamTraits,
-  notes: Notes,
-): WrittenFormat {
-  if (output.type === 'text') return { members: {}, instruction: undefined };
-  const { schema } = output;
-  if (schema !== undefined && traits.responseFormat === 'schema') {
-    return { members: writeSchema(output, schema, notes), instruction: undefined };
-  }
-  notes.changed(['output_config', 'format'], 'asked for in the prompt, not enforced by the model');
-  const rule = 'Answer with one JSON object and nothing else.';
-  return {
-    members: traits.responseFormat === 'none' ? {} : { response_format: { type: 'json_object' } },
-    instruction:
-      schema === undefined
-        ? rule
-        : `${rule} It must match this JSON schema: ${JSON.stringify(schema)}`,
-  };
-}
-
-function writeSchema(
-  output: Extract<OutputFormat, { type: 'json' }>,
-  schema: JsonObject,
-  notes: Notes,
-): JsonMembers {
-  const { name = 'output', description } = output;
-  const strict = output.strict ?? isStrict(schema);
-  if (output.strict === undefined && !strict) {
-    notes.changed(['output_config', 'format'], 'optional properties: not enforced strictly');
-  }
-  return {
-    response_format: {
-      type: 'json_schema',
-      json_schema: {
-        name,
-        ...(description === undefined ? {} : { description }),
-        schema,
-        strict,
-      },
-    },
-  };
-}
-
-/** Strict mode wants every property required and no others, at every level. */
-function isStrict(schema: Json | undefined): boolean {
-  if (isArray(schema)) return schema.every(isStrict);
-  if (!isObject(schema)) return true;
-  const { properties, required } = schema;
-  if (isObject(properties)) {
-    const names = isArray(required) ? required : [];
-    if (schema['additionalProperties'] !== false) return false;
-    if (!Object.keys(properties).every((name) => names.includes(name))) return false;
-    if (!Object.values(properties).every(isStrict)) return false;
-  }
-  const { $defs, definitions } = schema;
-  return (
-    [schema['items'], schema['anyOf'], schema['allOf']].every(isStrict) &&
-    [$defs, definitions].every((named) => !isObject(named) || Object.values(named).every(isStrict))
-  );
 }
 
 const maxEndUserLength = 64;

@@ -6,9 +6,10 @@ import type { Conversation, JsonObject, Part } from '../../core/conversation.ts'
 import type { Ask } from '../../core/dialect.ts';
 import type { Notes } from '../../core/notes.ts';
 import type { JsonMembers } from './fields.ts';
+import { writeOutput } from './output-write.ts';
 import { writeForeignExtras } from './request-write-extras.ts';
 import { MessageWriter } from './request-write-messages.ts';
-import { writeEndUser, writeOutputFormat, writeSampling } from './request-write-options.ts';
+import { writeEndUser, writeSampling } from './request-write-options.ts';
 import { isPrefill, writePrefill } from './request-write-prefill.ts';
 import { writeReasoning } from './request-write-reasoning.ts';
 import { writeTools } from './request-write-tools.ts';
@@ -22,8 +23,8 @@ const billingHeader = 'x-anthropic-billing-header:';
 /** @throws GatewayError `invalid_request` for what this upstream cannot honour. */
 export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject {
   const { traits } = ask;
-  const output = writeOutputFormat(conversation.output, traits, notes);
-  const messages = new MessageWriter({ conversation, traits, notes });
+  const output = writeOutput(conversation, traits, notes);
+  const messages = new MessageWriter({ conversation, traits, notes, provider: ask.provider });
   messages.system(conversation.system.filter(isInstruction), output.instruction);
   messages.turns(conversation.turns);
   const tools = writeTools(conversation, traits, notes);
@@ -37,7 +38,7 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
       reasoning: conversation.reasoning,
       traits,
       notes,
-      offersTools: tools['tools'] !== undefined,
+      offersTools: tools['tools'] !== undefined || output.members['tools'] !== undefined,
       continues: traits.prefill && isPrefill(messages.written),
     }),
     ...writePrefill(messages.written, traits),

@@ -5,6 +5,8 @@
 import type { JsonObject } from '../../core/conversation.ts';
 import type { GenerationEvent } from '../../core/generation.ts';
 import { tryParseObject } from '../../core/json.ts';
+import type { UpstreamTraits } from '../../core/traits.ts';
+import { wrappedArguments } from '../tool-arguments.ts';
 import type { PartCounter } from './stream-parts.ts';
 import { derivedCallId, readCall, type AnswerIdentity, type SeenCall } from './tool-call-read.ts';
 
@@ -22,6 +24,9 @@ interface StreamCall {
   ended: boolean;
 }
 
+/** What matters of an upstream's traits here. */
+export type CallTraits = Pick<UpstreamTraits, 'bufferToolArguments'>;
+
 export class StreamCalls {
   answer: AnswerIdentity = { id: undefined, created: undefined };
   /** Calls that became parts. */
@@ -30,11 +35,16 @@ export class StreamCalls {
   dropped = 0;
   readonly #counter: PartCounter;
   readonly #all: StreamCall[] = [];
+  #cut = false;
   /** The latest call of each index. */
   readonly #byIndex = new Map<number, StreamCall>();
 
-  constructor(counter: PartCounter) {
+  /** Arguments are sent on when they are whole: they may turn out to be no JSON. */
+  readonly #buffers: boolean;
+
+  constructor(counter: PartCounter, { bufferToolArguments }: CallTraits) {
     this.#counter = counter;
+    this.#buffers = bufferToolArguments === true;
   }
 
   read(value: JsonObject, events: GenerationEvent[]): void {
@@ -59,8 +69,12 @@ export class StreamCalls {
     }
   }
 
-  /** The stream ends: late names are no longer waited for. */
-  close(events: GenerationEvent[]): void {
+  /**
+   * The stream ends: late names are no longer waited for.
+   * @param cut the token limit ended it, so that arguments may be incomplete.
+   */
+  close(events: GenerationEvent[], cut = false): void {
+    this.#cut = cut;
     for (const call of this.#all) {
       if (call.part === undefined && call.name === '') this.dropped += 1;
       else if (call.part === undefined) this.#start(call, events);
@@ -75,7 +89,9 @@ export class StreamCalls {
     const latest = this.#byIndex.get(seen.index);
     if (latest === undefined) return undefined;
     if (seen.id !== '' && latest.id !== '' && seen.id !== latest.id) {
-      return this.#all.findLast((call) => call.index === seen.index && call.id === seen.id);
+      const known = this.#all.findLast((call) => call.index === seen.index && call.id === seen.id);
+      // Some servers make up an id for each delta: without a name, it begins nothing.
+      return known ?? (seen.name === '' && !isComplete(latest) ? latest : undefined);
     }
     return seen.id === '' && isAnother(latest, seen) ? undefined : latest;
   }
@@ -121,6 +137,7 @@ export class StreamCalls {
   #append(call: StreamCall, text: string, events: GenerationEvent[]): void {
     if (text === '' || call.part === undefined) return;
     call.arguments += text;
+    if (this.#buffers && !call.freeText) return;
     const delta = call.freeText ? JSON.stringify(text).slice(1, -1) : text;
     events.push({ type: 'part-delta', index: call.part, field: 'arguments', delta });
   }
@@ -130,6 +147,9 @@ export class StreamCalls {
     call.ended = true;
     if (call.freeText) {
       events.push({ type: 'part-delta', index: call.part, field: 'arguments', delta: '"}' });
+    } else if (this.#buffers && call.arguments !== '') {
+      const delta = this.#cut ? call.arguments : wrappedArguments(call.arguments);
+      events.push({ type: 'part-delta', index: call.part, field: 'arguments', delta });
     }
     events.push({ type: 'part-end', index: call.part });
   }

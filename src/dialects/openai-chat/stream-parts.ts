@@ -14,7 +14,7 @@ import {
   thinkingText,
   type ReasoningEntry,
 } from './reasoning-read.ts';
-import { StreamCalls } from './stream-calls.ts';
+import { StreamCalls, type CallTraits } from './stream-calls.ts';
 import type { AnswerIdentity } from './tool-call-read.ts';
 
 /** Numbers the parts of one answer. */
@@ -31,10 +31,14 @@ interface OpenReasoning {
 
 export class StreamParts {
   readonly #counter: PartCounter = { next: 0 };
-  readonly #calls = new StreamCalls(this.#counter);
+  readonly #calls: StreamCalls;
   #text: number | undefined;
   #refusal: number | undefined;
   #reasoning: OpenReasoning | undefined;
+
+  constructor(traits: CallTraits) {
+    this.#calls = new StreamCalls(this.#counter, traits);
+  }
 
   set answer(identity: AnswerIdentity) {
     this.#calls.answer = identity;
@@ -74,8 +78,11 @@ export class StreamParts {
     if (isPresentList(delta['annotations'])) this.#readCitations(delta['annotations'], events);
   }
 
-  /** Ends whatever is open, in the order of appearance. */
-  close(events: GenerationEvent[]): void {
+  /**
+   * Ends whatever is open, in the order of appearance.
+   * @param cut the token limit ended the answer.
+   */
+  close(events: GenerationEvent[], cut: boolean): void {
     const open: number[] = [];
     if (this.#text !== undefined) open.push(this.#text);
     if (this.#refusal !== undefined) open.push(this.#refusal);
@@ -84,7 +91,7 @@ export class StreamParts {
     this.#refusal = undefined;
     this.#reasoning = undefined;
     for (const index of open.sort((a, b) => a - b)) events.push({ type: 'part-end', index });
-    this.#calls.close(events);
+    this.#calls.close(events, cut);
   }
 
   #readContent(delta: JsonObject, events: GenerationEvent[]): void {

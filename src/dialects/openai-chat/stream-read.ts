@@ -11,7 +11,7 @@ import { isObject, tryParseEvent } from '../../core/json.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { readErrorValue } from './error-read.ts';
 import { isArray } from './fields.ts';
-import { readFailedFinish, readFinish } from './finish.ts';
+import { isCut, readFailedFinish, readFinish } from './finish.ts';
 import { isPresent, looksLikeError } from './response-read.ts';
 import { StreamParts } from './stream-parts.ts';
 import { findUsage } from './usage.ts';
@@ -20,7 +20,7 @@ const none: readonly GenerationEvent[] = [];
 
 export class ChatStreamReader implements StreamReader {
   readonly #traits: UpstreamTraits;
-  readonly #parts = new StreamParts();
+  readonly #parts: StreamParts;
   #started = false;
   /** The choice that finished; later finish reasons are ignored (F60). */
   #finish: JsonObject | undefined;
@@ -31,6 +31,7 @@ export class ChatStreamReader implements StreamReader {
 
   constructor(traits: UpstreamTraits) {
     this.#traits = traits;
+    this.#parts = new StreamParts(traits);
   }
 
   /**
@@ -96,7 +97,7 @@ export class ChatStreamReader implements StreamReader {
     const events: GenerationEvent[] = [];
     this.#start(chunk, events);
     if (usage !== undefined) events.push({ type: 'usage', usage });
-    if (choice !== undefined && this.#finish === undefined) this.#readChoice(choice, events);
+    if (choice !== undefined) this.#readChoice(choice, events);
     return events;
   }
 
@@ -138,7 +139,8 @@ export class ChatStreamReader implements StreamReader {
     const { delta } = choice;
     if (isObject(delta)) this.#parts.read(delta, events);
     const reason = choice['finish_reason'];
-    if (typeof reason !== 'string' || reason === '') return;
+    // What was said behind the finish counts all the same; another reason does not (F60).
+    if (typeof reason !== 'string' || reason === '' || this.#finish !== undefined) return;
     const failure = readFailedFinish(reason);
     if (failure === undefined) this.#finish = choice;
     else {
@@ -149,7 +151,7 @@ export class ChatStreamReader implements StreamReader {
 
   #finishEvents(): readonly GenerationEvent[] {
     const events: GenerationEvent[] = [];
-    this.#parts.close(events);
+    this.#parts.close(events, isCut(this.#finish?.['finish_reason']));
     if (this.#parts.onlyBrokenCalls) {
       this.#over = true;
       const error = new GatewayError(

@@ -33,10 +33,10 @@ export function readCall(value: JsonObject): SeenCall {
   };
 }
 
-/** Some engines send the arguments as an object (B10). */
+/** Some engines send the arguments as an object or another value (B10). */
 export function readArguments(value: Json | undefined): string {
   if (typeof value === 'string') return value;
-  return isObject(value) ? JSON.stringify(value) : '';
+  return value === undefined || value === null ? '' : JSON.stringify(value);
 }
 
 /** What makes an answer's calls different from those of other answers. */

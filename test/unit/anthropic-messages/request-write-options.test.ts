@@ -259,10 +259,28 @@ describe('1.7 structured output', () => {
     const written = fields({ output: { type: 'json' } });
     assert.match(JSON.stringify(written['system']), /one bare JSON object/);
     assert.deepEqual(written.notes, ['response_format changed']);
-    assert.match(
-      refusalOf(() => fields({ output: { type: 'json', schema } }, { responseFormat: 'object' })),
-      /^response_format: /,
-    );
+  });
+
+  test('§1.7 without native structured output: a forced tool, or a refusal', () => {
+    const output = { type: 'json', schema } as const;
+    const none = { responseFormat: 'none', thinking: 'budget' } as const;
+    const written = fields({ output }, none);
+    assert.deepEqual(written['tool_choice'], {
+      type: 'tool',
+      name: 'json',
+      disable_parallel_tool_use: true,
+    });
+    assert.equal('output_config' in written, false);
+    assert.deepEqual(written.notes, ['response_format changed']);
+    for (const obstacle of [
+      { tools: [{ name: 'f', schema }] },
+      { reasoning: { budgetTokens: 2000 }, sampling: { maxOutputTokens: 9000 } },
+    ]) {
+      assert.match(
+        refusalOf(() => fields({ output, ...obstacle }, none)),
+        /^response_format: /,
+      );
+    }
   });
 });
 

@@ -8,8 +8,9 @@ import { NoteList } from '../../../src/core/notes.ts';
 import { messagesTraits } from '../../../src/core/traits.ts';
 import { anthropicMessagesClient } from '../../../src/dialects/anthropic-messages/client.ts';
 import { unseal } from '../../../src/dialects/anthropic-messages/signature.ts';
-import { truncatedInput } from '../../../src/dialects/anthropic-messages/tool-input.ts';
+import { truncatedInput } from '../../../src/dialects/tool-arguments.ts';
 import { anthropicMessagesUpstream } from '../../../src/dialects/anthropic-messages/upstream.ts';
+import { chatUpstream, testSealer } from '../../support/sealing.ts';
 import { answerContext, generationOf, noted, translated } from './answer-context.ts';
 
 const { writeResponse } = anthropicMessagesClient;
@@ -187,7 +188,7 @@ describe('writing', () => {
     test(`3.6 cut: ${text}`, () => assert.deepEqual(truncatedInput(text), expected));
   }
 
-  test('5.4 foreign reasoning is sealed; encrypted alone becomes redacted thinking', () => {
+  test('§5.4 foreign reasoning is sealed; encrypted alone becomes redacted thinking', () => {
     const parts: readonly Part[] = [
       { type: 'reasoning', text: 'hm' },
       {
@@ -201,9 +202,11 @@ describe('writing', () => {
     assert.ok(Array.isArray(blocks) && blocks.every(isObject));
     const [thinking, redacted] = blocks;
     assert.equal(thinking?.['thinking'], 'hm');
-    assert.deepEqual(unseal(String(thinking?.['signature'])), {});
+    const opened = (text: Json | undefined) => unseal(String(text), testSealer);
+    assert.deepEqual(opened(thinking?.['signature']), { origin: chatUpstream });
     assert.equal(redacted?.['type'], 'redacted_thinking');
-    assert.deepEqual(unseal(String(redacted?.['data'])), {
+    assert.deepEqual(opened(redacted?.['data']), {
+      origin: chatUpstream,
       encrypted: 'e',
       extras: { format: 'x', id: 'r1' },
     });

@@ -112,7 +112,13 @@ describe('top-level fields', () => {
     [{ logprobs: true }, 'logprobs'],
     [{ modalities: ['text', 'audio'], audio: {} }, 'modalities'],
     [{ moderation: { model: 'm', policy: { output: { mode: 'block' } } } }, 'moderation'],
-    [{ web_search_options: {} }, 'web_search_options'],
+    [
+      {
+        tools: [{ type: 'function', function: { name: 'web_search' } }],
+        web_search_options: {},
+      },
+      'web_search_options',
+    ],
     [{ response_format: { type: 'grammar' } }, 'response_format.type'],
     [{ reasoning_effort: 'enormous' }, 'reasoning_effort'],
     [{ thinking: { type: 'loud' } }, 'thinking.type'],

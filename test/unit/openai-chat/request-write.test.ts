@@ -173,19 +173,35 @@ describe('top-level fields', () => {
   });
 
   test('structured output without the means: asked for in the prompt, and noted', () => {
-    for (const responseFormat of ['object', 'none'] as const) {
-      const { body, notes } = write(
-        { output: { type: 'json', schema: strict }, system: [{ type: 'text', text: 'Be kind.' }] },
-        { traits: { responseFormat } },
-      );
-      const system = JSON.stringify(body['messages']);
-      assert.ok(system.includes('Be kind.') && system.includes('JSON schema'));
-      assert.deepEqual(
-        body['response_format'],
-        responseFormat === 'none' ? undefined : { type: 'json_object' },
-      );
-      assert.deepEqual(notes, ['changed output_config.format']);
-    }
+    const { body, notes } = write(
+      { output: { type: 'json', schema: strict }, system: [{ type: 'text', text: 'Be kind.' }] },
+      { traits: { responseFormat: 'object' } },
+    );
+    const system = JSON.stringify(body['messages']);
+    assert.ok(system.includes('Be kind.') && system.includes('JSON schema'));
+    assert.deepEqual(body['response_format'], { type: 'json_object' });
+    assert.deepEqual(notes, ['changed output_config.format']);
+  });
+
+  test('§1.7 no structured output at all: the input of a forced tool, else refused', () => {
+    const output = { type: 'json', schema: strict } as const;
+    const traits = { responseFormat: 'none', efforts: ['low'] } as const;
+    const { body, notes } = write({ output }, { traits });
+    assert.deepEqual(body['tool_choice'], { type: 'function', function: { name: 'json' } });
+    const name = 'json';
+    const description = 'Answers the user. Its input is the whole answer.';
+    assert.deepEqual(body['tools'], [
+      { type: 'function', function: { name, description, parameters: strict } },
+    ]);
+    assert.equal('response_format' in body, false);
+    assert.deepEqual(notes, ['changed output_config.format']);
+    const format = 'output_config.format';
+    assert.equal(refused({ output, tools: [f] }, { traits }), format, 'tools of its own');
+    assert.equal(refused({ output, reasoning: { adaptive: true } }, { traits }), format);
+    assert.equal(refused({ output: { ...output, schema: { type: 'array' } } }, { traits }), format);
+    assert.equal(refused({ output }, { traits: { ...traits, toolChoice: false } }), format);
+    const any = write({ output: { type: 'json' } }, { traits });
+    assert.match(JSON.stringify(any.body['messages']), /one JSON object/);
   });
 
   test('own extras go out as they came', () => {
@@ -238,18 +254,32 @@ describe('top-level fields', () => {
 describe('tools', () => {
   test('functions, with properties in every object schema (B8)', () => {
     const tools: readonly Tool[] = [
-      { ...f, description: 'does', strict: true },
+      { ...f, description: 'does' },
       { name: 'g', description: '', schema: { type: 'object' } },
       { name: 'h', schema: {} },
     ];
     assert.deepEqual(write({ tools }).body['tools'], [
       {
         type: 'function',
-        function: { name: 'f', description: 'does', parameters: schema, strict: true },
+        function: { name: 'f', description: 'does', parameters: schema },
       },
       { type: 'function', function: { name: 'g', parameters: { type: 'object', properties: {} } } },
       { type: 'function', function: { name: 'h', parameters: { type: 'object', properties: {} } } },
     ]);
+  });
+
+  test('§1.5 strict where the schema is, else noted', () => {
+    const whole = { ...schema, required: ['a'], additionalProperties: false };
+    const written = (tool: Tool, traits: Partial<UpstreamTraits> = {}) => {
+      const { body, notes } = write({ tools: [tool] }, { traits });
+      return [JSON.stringify(body['tools']).includes('"strict":true'), notes];
+    };
+    assert.deepEqual(written({ name: 'f', schema: whole, strict: true }), [true, []]);
+    assert.deepEqual(written({ ...f, strict: true }), [false, ['lost tools.0.strict']]);
+    assert.deepEqual(
+      written({ name: 'f', schema: whole, strict: true }, { schemaRules: 'openapi' }),
+      [false, ['lost tools.0.strict']],
+    );
   });
 
   test('B7 long names are shortened, in tools, choice and calls alike', () => {
@@ -298,7 +328,7 @@ describe('tools', () => {
     assert.equal('tools' in none.body, false);
     assert.deepEqual(none.notes, ['changed tool_choice']);
     const single = write({ tools: [f], parallelTools: false }, { traits });
-    assert.deepEqual(single.notes, ['lost tool_choice.disable_parallel_tool_use']);
+    assert.deepEqual(single.notes, ['changed tool_choice.disable_parallel_tool_use']);
   });
 
   test('parallel_tool_calls only with tools', () => {
