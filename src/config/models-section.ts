@@ -34,6 +34,9 @@ export function readRoutes(file: CheckedFile, scope: ModelScope): readonly Route
       targets,
       order: ('order' in route ? route.order : undefined) ?? 'listed',
       ...('strict' in route && route.strict === true ? { strict: true } : {}),
+      ...('server_tools' in route && route.server_tools !== undefined
+        ? { serverTools: route.server_tools }
+        : {}),
       ...optionalTimeouts('timeouts' in route ? route.timeouts : undefined),
       where: file.where(['models', name]),
     };

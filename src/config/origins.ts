@@ -59,6 +59,7 @@ function providerLines(provider: ProviderSettings, file: CheckedFile): readonly 
     [['api_key'], apiKey?.toString()],
     // A header may be a credential under any name.
     ...[...headers.keys()].map((name) => [headerPath(provider, name, file), '[secret]'] as const),
+    [['server_tools'], provider.serverTools?.toString()],
     ...timeoutValues(provider.timeouts),
   ];
   const set = values.filter((entry): entry is [Path, string] => entry[1] !== undefined);
@@ -84,6 +85,9 @@ function routeLines(route: RouteSettings, file: CheckedFile): readonly OriginLin
     ...targets,
     ...(hasOrder ? [at(file, [...root, 'order'], route.order)] : []),
     ...(route.strict === true ? [at(file, [...root, 'strict'], 'true')] : []),
+    ...(route.serverTools === undefined
+      ? []
+      : [at(file, [...root, 'server_tools'], String(route.serverTools))]),
     ...timeoutValues(route.timeouts).map(([path, value]) => at(file, [...root, ...path], value)),
   ];
 }

@@ -43,6 +43,7 @@ export function readProviders(
       ...(declared.base_url === undefined ? {} : { baseUrl: declared.base_url }),
       ...(declared.api_key === undefined ? {} : { apiKey: new Secret(declared.api_key) }),
       headers: readHeaders(declared, complain),
+      ...readWays(declared, { scope, complain }),
       ...optionalTimeouts(declared.timeouts),
       where: file.where(['providers', id]),
     };
@@ -62,6 +63,23 @@ export function optionalTimeouts(form: TimeoutsForm | null | undefined): {
     ...(form.total === undefined ? {} : { totalMs: form.total }),
   };
   return Object.keys(timeouts).length === 0 ? {} : { timeouts };
+}
+
+/** What the address behaves like, and what may be asked of it. */
+function readWays(
+  { like, betas, region, server_tools: serverTools }: ProviderForm,
+  { scope, complain }: Check,
+): Pick<ProviderSettings, 'like' | 'betas' | 'region' | 'serverTools'> {
+  const known = like === undefined ? undefined : scope.known.get(like);
+  if (like !== undefined && (known === undefined || known.embedded === true)) {
+    complain(`"${like}" is no known vendor`, 'like');
+  }
+  return {
+    ...(like === undefined ? {} : { like }),
+    ...(betas === undefined ? {} : { betas }),
+    ...(region === undefined ? {} : { region }),
+    ...(serverTools === undefined ? {} : { serverTools }),
+  };
 }
 
 type Complain = (message: string, ...keys: readonly string[]) => void;

@@ -80,6 +80,13 @@ const headers = z
   .nullish()
   .describe('Extra request headers. Values may be references.');
 
+const serverTools = z
+  .boolean()
+  .optional()
+  .describe(
+    'Whether clients of the other format may use web search that the provider runs and charges for. Default false: such tools are refused, or left out where the call can do without.',
+  );
+
 const provider = z
   .strictObject({
     dialect: z
@@ -99,6 +106,24 @@ const provider = z
         "The key. Best as a reference: ${NAME} from the environment or ${file:/path}. Known vendors: the vendor's customary variable when absent.",
       ),
     headers,
+    server_tools: serverTools,
+    like: z
+      .string()
+      .optional()
+      .describe(
+        'The known vendor or engine that answers at this address, e.g. vllm: its ways hold. Preset for known vendors.',
+      ),
+    betas: z
+      .array(z.string().regex(/^[A-Za-z0-9._-]+$/, 'is no name of a beta'))
+      .optional()
+      .describe(
+        'Values of anthropic-beta that this address takes; others are not sent on. Default: all are. A fast-mode-… among them opens the fast tier to chat clients.',
+      ),
+    region: z
+      .string()
+      .min(1, 'is empty')
+      .optional()
+      .describe('Where this provider promises to run its models: what inference_geo may ask for.'),
     timeouts: timeouts.describe('Time limits of calls to this provider.'),
   })
   .nullable();
@@ -133,6 +158,7 @@ const route = z.strictObject({
     .describe(
       'Refuse a request of which a translation would drop or change anything. Default false: it is noted in x-gateway-notes.',
     ),
+  server_tools: serverTools,
   timeouts: timeouts.describe("Time limits of calls through this name; before the provider's."),
 });
 

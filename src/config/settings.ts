@@ -42,8 +42,16 @@ export interface ProviderSettings {
   readonly dialect?: ConfigDialect;
   readonly baseUrl?: string;
   readonly apiKey?: Secret;
+  /** Clients of the other format may use what the provider runs itself. */
+  readonly serverTools?: boolean;
   /** Extra request headers, names in lower case. */
   readonly headers: HeaderSettings;
+  /** Id of the known vendor whose ways hold at this address. */
+  readonly like?: string;
+  /** The only values of `anthropic-beta` that go there; absent = all. */
+  readonly betas?: readonly string[];
+  /** Where its models run, as `inference_geo` spells it. */
+  readonly region?: string;
   readonly timeouts?: Partial<Timeouts>;
   /** `gateway.yaml:7` */
   readonly where: string;
@@ -58,6 +66,8 @@ export interface RouteSettings {
   readonly order: 'listed' | 'weighted';
   /** What a translation would drop or change is refused. */
   readonly strict?: true;
+  /** Before the provider's. */
+  readonly serverTools?: boolean;
   readonly timeouts?: Partial<Timeouts>;
   readonly where: string;
 }
