@@ -54,7 +54,10 @@ export function readDocument(
     reading.refuse([...path, 'source', 'type'], fileIds);
     return [];
   }
-  const { title } = block;
+  const { title, context } = block;
+  if (typeof context === 'string' && context !== '' && !('text' in media.source)) {
+    reading.notes.lost([...path, 'context'], 'a file has nothing but a name here');
+  }
   return [
     {
       type: 'media',

@@ -32,6 +32,8 @@ function roleOf(role: Json | undefined): Turn['role'] {
 function noteUnknown(message: JsonObject, i: number, reading: Reading): void {
   for (const key of Object.keys(message)) {
     if (key === 'role' || key === 'content' || message[key] === null) continue;
+    // Instructions stay for good by default.
+    if (key === 'clear_at' && message[key] === 'never') continue;
     reading.notes.lost(['messages', i, key], 'this model knows no such field of a message');
   }
 }

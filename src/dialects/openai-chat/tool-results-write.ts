@@ -6,6 +6,7 @@ import type { JsonObject, MediaPart, Part, ToolResultPart } from '../../core/con
 import type { FieldPath } from '../../core/errors.ts';
 import type { Notes } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
+import { isMarked, writePartMark } from './cache-marks.ts';
 import type { JsonMembers } from './fields.ts';
 import { documentText, tryWriteMedia } from './media-write.ts';
 
@@ -52,9 +53,9 @@ function markFailed(pieces: JsonObject[]): void {
   const first = pieces.findIndex((piece) => piece['type'] === 'text');
   const text = String(pieces[first]?.['text'] ?? '');
   if (/^error\b/i.test(text)) return;
-  const marked = { type: 'text', text: `Error: ${text}` };
-  if (first === -1) pieces.unshift(marked);
-  else pieces[first] = marked;
+  const failed = { ...pieces[first], type: 'text', text: `Error: ${text}` };
+  if (first === -1) pieces.unshift(failed);
+  else pieces[first] = failed;
 }
 
 function resultContent(
@@ -62,7 +63,7 @@ function resultContent(
   mark: JsonObject,
 ): string | readonly JsonObject[] {
   const marked = Object.keys(mark).length > 0;
-  if (!marked && pieces.every((piece) => piece['type'] === 'text')) {
+  if (!marked && pieces.every((piece) => piece['type'] === 'text' && !isMarked(piece))) {
     return pieces.map((piece) => String(piece['text'])).join('\n');
   }
   const last = pieces.at(-1) ?? { type: 'text', text: '' };
@@ -72,9 +73,11 @@ function resultContent(
 function writePart(part: Part, path: FieldPath, writing: ResultWriting): readonly JsonObject[] {
   switch (part.type) {
     case 'text':
-      return [textPiece(part.text)];
-    case 'media':
-      return [writeResultMedia(part, path, writing)];
+      return [{ ...textPiece(part.text), ...writePartMark(part.cacheUntilHere, writing.traits) }];
+    case 'media': {
+      const mark = writePartMark(part.cacheUntilHere, writing.traits);
+      return [{ ...writeResultMedia(part, path, writing), ...mark }];
+    }
     default:
       writing.notes.lost(path, 'not known to chat completions');
       return [];

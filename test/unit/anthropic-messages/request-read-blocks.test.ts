@@ -81,6 +81,7 @@ describe('blocks', () => {
     ]);
     assert.deepEqual(noted(notes), [
       'messages.1.content.0.citations lost',
+      'messages.1.content.0.context lost',
       'messages.1.content.3 changed',
     ]);
   });

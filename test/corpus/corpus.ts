@@ -1,0 +1,110 @@
+/** Sends the corpus through a gateway and keeps what came of each request. */
+import type { JsonObject } from '../../src/core/conversation.ts';
+import { startTestGateway, upstreamConfig, type TestGateway } from '../support/gateway.ts';
+import { send } from '../support/http.ts';
+import type { Dialect } from '../support/reading.ts';
+import { endpointOf, requestBody } from '../support/requests.ts';
+import { replying } from '../upstream/reply.ts';
+import { ScriptedUpstream } from '../upstream/scripted.ts';
+import { chatMessageSamples } from './chat-messages.ts';
+import { chatRequestSamples } from './chat-request.ts';
+import { chatToolSamples } from './chat-tools.ts';
+import { chatTurnSamples } from './chat-turns.ts';
+import { messagesBlockSamples } from './messages-blocks.ts';
+import { messagesCallSamples } from './messages-calls.ts';
+import { messagesRequestSamples } from './messages-request.ts';
+import { messagesToolSamples } from './messages-tools.ts';
+import type { Sample, Samples } from './sample.ts';
+
+export const corpus: { readonly [D in Dialect]: Samples<object> } = {
+  chat: { ...chatRequestSamples, ...chatMessageSamples, ...chatTurnSamples, ...chatToolSamples },
+  messages: {
+    ...messagesRequestSamples,
+    ...messagesBlockSamples,
+    ...messagesCallSamples,
+    ...messagesToolSamples,
+  },
+};
+
+/** Known vendors, whose models differ from a server that nothing is known of. */
+const vendors: { readonly [id: string]: Dialect } = {
+  openai: 'chat',
+  openrouter: 'chat',
+  mistral: 'chat',
+  vllm: 'chat',
+  anthropic: 'messages',
+};
+
+export interface CorpusRig {
+  readonly gateway: TestGateway;
+  readonly upstreams: { readonly [D in Dialect]: ScriptedUpstream };
+  stop(): Promise<void>;
+}
+
+export async function startCorpusRig(): Promise<CorpusRig> {
+  const upstreams = {
+    chat: await ScriptedUpstream.start(),
+    messages: await ScriptedUpstream.start(),
+  };
+  const { providers } = upstreamConfig(upstreams.chat.port, upstreams.messages.port);
+  const known = Object.entries(vendors).map(([id, dialect]): readonly [string, JsonObject] => {
+    const base = `http://127.0.0.1:${upstreams[dialect].port}`;
+    return [id, { base_url: dialect === 'chat' ? `${base}/v1` : base, api_key: `key-of-${id}` }];
+  });
+  const gateway = await startTestGateway({
+    providers: { ...providers, ...Object.fromEntries(known) },
+  });
+  return {
+    gateway,
+    upstreams,
+    stop: async () => {
+      await gateway.stop();
+      await Promise.all([upstreams.chat.close(), upstreams.messages.close()]);
+    },
+  };
+}
+
+/** One request, what the gateway answered and what the upstream got. */
+export interface Sent {
+  readonly request: JsonObject;
+  readonly status: number;
+  readonly text: string;
+  readonly answer: JsonObject;
+  /** Paths of `x-gateway-notes`. */
+  readonly notes: readonly string[];
+  /** What the upstream got; nothing after a refusal. */
+  readonly arrived: readonly JsonObject[];
+}
+
+/** Sends the sample to an upstream of a dialect; by the same dialect it is relayed. */
+export async function sendSample(
+  { gateway, upstreams }: CorpusRig,
+  sample: Sample<object>,
+  pair: { readonly client: Dialect; readonly upstream: Dialect },
+): Promise<Sent> {
+  const behind = pair.client === pair.upstream ? undefined : sample.behind;
+  const model = behind ?? `up-${pair.upstream}/corpus`;
+  const script = upstreams[pair.upstream].script(
+    model.slice(model.indexOf('/') + 1),
+    replying(pair.upstream, { text: 'Hello.' }),
+  );
+  const more: JsonObject = { ...sample.sends };
+  const request = requestBody(pair.client, { model, stream: false, more });
+  const reply = await send(gateway.url + endpointOf[pair.client], request, {
+    headers: sample.headers ?? {},
+  });
+  return {
+    request,
+    status: reply.status,
+    text: reply.text,
+    answer: reply.json,
+    notes: notedPaths(String(reply.headers['x-gateway-notes'] ?? '')),
+    arrived: script.requests.map(({ json }) => json),
+  };
+}
+
+function notedPaths(header: string): readonly string[] {
+  return [...header.matchAll(/(?:^|; )([^:;]+): (?:dropped|changed),/g)].map(
+    ([, path = '']) => path,
+  );
+}

@@ -1,0 +1,194 @@
+/** A messages request on the way to a chat upstream (translation.md §2, §4.2, §8). */
+import type * as Sdk0 from '@anthropic-ai/sdk-0/resources/messages/messages';
+import type * as Beta from '@anthropic-ai/sdk/resources/beta/messages/messages';
+import type * as Stable from '@anthropic-ai/sdk/resources/messages/messages';
+import {
+  approx,
+  byCase,
+  exact,
+  holder,
+  ignore,
+  near,
+  reject,
+  warn,
+  type AnyEntry,
+  type Fields,
+} from './decision.ts';
+import { messagesBlocks } from './messages-blocks.ts';
+import { messagesToolChoice, messagesTools } from './messages-tools.ts';
+
+type Params =
+  | Beta.MessageCreateParamsBase
+  | Beta.MessageCountTokensParams
+  | Stable.MessageCreateParamsBase
+  | Stable.MessageCountTokensParams;
+
+const { text, tool_addition, tool_removal } = messagesBlocks;
+
+const display = byCase({
+  'summarized, updates': ignore('the model shows what it shows'),
+  omitted: exact('', 'the gateway leaves the text out of the answer'),
+});
+const binding = warn('a check of signatures, which only messages models make');
+
+const jsonSchema = {
+  ...exact('response_format'),
+  in: {
+    type: exact('response_format.type'),
+    schema: byCase({
+      'every property is required': exact('response_format.json_schema.schema'),
+      'some are optional': approx('response_format.json_schema.schema', 'with strict: false'),
+    }),
+  },
+} as const;
+
+const untunable = warn('the model refuses sampling parameters');
+const notKnown = warn('chat completions have no such field');
+
+export const messagesRequest = {
+  model: exact('model', "the route's; the answer tells the name that the client used"),
+  messages: {
+    ...exact('messages'),
+    one: {
+      user: {
+        ...exact('user message, tool messages'),
+        in: { content: { ...exact('content'), one: messagesBlocks } },
+      },
+      assistant: {
+        ...exact('assistant message'),
+        in: { content: { ...exact('content'), one: messagesBlocks } },
+      },
+      system: {
+        ...byCase({
+          'upstream that takes instructions anywhere': exact(
+            'system message',
+            'stays at its place',
+          ),
+          'upstream that does not': near(
+            'user message',
+            'marked as <system> in the next user message',
+          ),
+        }),
+        in: {
+          content: { ...exact('content'), one: { text, tool_addition, tool_removal } },
+          clear_at: byCase({
+            never: ignore('the default'),
+            next_user_message: warn('it stays for good'),
+          }),
+          output_config: {
+            ...holder,
+            in: { effort: warn('the effort is set once for the whole request') },
+          },
+        },
+      },
+    },
+  },
+  max_tokens: byCase({
+    'above 0': exact('max_completion_tokens or max_tokens'),
+    '0': reject('there is no cache that could be warmed'),
+  }),
+  system: {
+    ...exact('system or developer message'),
+    in: {
+      type: exact('type'),
+      text: exact('content'),
+      cache_control: messagesBlocks.text.in.cache_control,
+      citations: ignore('nothing is cited'),
+    },
+  },
+  temperature: byCase({ 'tunable model': exact('temperature'), 'untunable model': untunable }),
+  top_p: byCase({ 'tunable model': exact('top_p'), 'untunable model': untunable }),
+  top_k: byCase({
+    'upstream that knows it': exact('top_k'),
+    'upstream that does not': warn('the upstream does not know it'),
+  }),
+  stop_sequences: byCase({
+    'up to 4': exact('stop'),
+    'above 4': reject('the upstream takes no more'),
+  }),
+  stream: exact('stream', 'with stream_options.include_usage'),
+  tools: { ...exact('tools'), one: messagesTools },
+  tool_choice: { ...exact('tool_choice'), one: messagesToolChoice },
+  thinking: {
+    ...exact('reasoning_effort'),
+    one: {
+      enabled: {
+        ...near('reasoning_effort', 'by the budget'),
+        in: {
+          budget_tokens: byCase({
+            'from 10000': near('reasoning_effort', 'high'),
+            'from 5000': near('reasoning_effort', 'medium'),
+            'from 2000': near('reasoning_effort', 'low'),
+            below: near('reasoning_effort', 'minimal'),
+          }),
+          display,
+          block_binding: binding,
+        },
+      },
+      adaptive: {
+        ...near('reasoning_effort', 'high, the default, unless an effort is set'),
+        in: { display, block_binding: binding },
+      },
+      disabled: { ...exact('reasoning_effort', 'none'), in: {} },
+      between_tools: { ...approx('reasoning_effort', 'none: off between calls as well'), in: {} },
+    },
+  },
+  output_config: {
+    ...exact('reasoning_effort, response_format'),
+    in: {
+      effort: exact('reasoning_effort', 'lowered to the nearest that the upstream knows'),
+      format: jsonSchema,
+      task_budget: notKnown,
+    },
+  },
+  output_format: jsonSchema,
+  metadata: {
+    ...exact('safety_identifier or user'),
+    in: {
+      user_id: byCase({
+        'up to 64 characters': exact('safety_identifier or user'),
+        longer: near('safety_identifier or user', 'its SHA-256 in hexadecimal digits'),
+      }),
+    },
+  },
+  service_tier: byCase({
+    auto: exact('', 'the default there as well'),
+    'standard_only, OpenAI': exact('service_tier', 'default'),
+    'other upstreams': ignore('they have no tiers'),
+  }),
+  speed: byCase({
+    standard: ignore('the default'),
+    'fast, OpenAI': exact('service_tier', 'fast'),
+    'fast, other upstreams': warn('they have no faster tier'),
+  }),
+  cache_control: {
+    ...near('cache_control or prompt_cache_breakpoint', 'where the upstream knows marks'),
+    in: {
+      type: near('cache_control or prompt_cache_breakpoint', 'where the upstream knows marks'),
+      ttl: near('cache_control.ttl', 'where the upstream knows it'),
+    },
+  },
+  inference_geo: reject('a promise of place that nobody would keep'),
+  container: reject('nothing would run in it'),
+  mcp_servers: reject('nobody would ask them'),
+  fallbacks: byCase({
+    'a list': reject('the route decides on fallbacks'),
+    default: warn('the route decides on fallbacks'),
+  }),
+  fallback_credit_token: warn('it is worth something to its own provider only'),
+  context_management: warn('nothing is cleared; the whole history is sent'),
+  compaction: warn('nothing is compacted; the whole history is sent'),
+  diagnostics: notKnown,
+  billing_policy: notKnown,
+  thread: reject('the whole history is needed; the official client sends it then'),
+  betas: ignore('a header; foreign upstreams know no betas'),
+  user_profile_id: ignore('a header'),
+  workspace_id: ignore('a header'),
+} as const satisfies Fields<Params> & {
+  readonly [K in keyof Sdk0.MessageCreateParamsBase]-?: AnyEntry;
+};
+
+/** Fields that no SDK knows. */
+export const messagesRequestExtensions = {
+  'any other field': warn('passed on to messages upstreams only'),
+} as const;
