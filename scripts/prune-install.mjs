@@ -1,6 +1,7 @@
-// Runs after `npm ci` and removes what the install brings but nothing here ever reads (about 120 MB):
+// Runs after `npm ci` and removes what the install brings but nothing here ever reads (about 150 MB):
 // the C headers of the Node package, the llama.cpp source that is only there to be compiled (we never
-// compile: docs/decisions/0002-install.md), and engine binaries of another processor.
+// compile: docs/decisions/0002-install.md), engine binaries of another processor, and what the tokenizer
+// package holds besides the two vocabularies in use.
 // Safe to skip: without it everything works and takes more room.
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +22,16 @@ const foreignEngines = list('@node-llama-cpp').filter(
     !name.startsWith({ darwin: 'mac', win32: 'win' }[process.platform] ?? process.platform) ||
     !name.includes(`-${process.arch}`),
 );
+const tokenizer = [
+  'src',
+  'cjs',
+  'data',
+  'esm/model',
+  'esm/bpeRanks/p50k_base.js',
+  'esm/bpeRanks/r50k_base.js',
+];
 const unused = [
+  ...tokenizer.map((name) => join('gpt-tokenizer', name)),
   ...nodePackages.map((name) => join(name, 'include')),
   join('node-llama-cpp', 'llama', 'gitRelease.bundle'),
   ...foreignEngines.map((name) => join('@node-llama-cpp', name)),

@@ -37,6 +37,7 @@ import { closeWaiting } from './server/connections.ts';
 import { createDataServer, listen } from './server/listen.ts';
 import type { CallRow } from './store/store.ts';
 import { HttpClient } from './wire/http-client.ts';
+import { TokenizerThread } from './tokens/tokenizer.ts';
 import { version } from './version.ts';
 
 export interface StartOptions {
@@ -142,6 +143,7 @@ class Runtime implements RunningGateway {
   readonly #options: RuntimeOptions;
   readonly #client = new HttpClient();
   readonly #sweeper = new Sweeper(systemClock);
+  readonly #textCounter = new TokenizerThread();
   readonly #engine: LocalEngine;
   readonly #local: { readonly provider: Provider; readonly models: readonly string[] };
   readonly #lists: ModelLists;
@@ -237,6 +239,7 @@ class Runtime implements RunningGateway {
     await close(this.#admin);
     await this.#engine.stop();
     await this.#client.close();
+    await this.#textCounter.close();
     await this.#options.access.close();
     this.#options.log.flush();
   }
@@ -302,6 +305,7 @@ class Runtime implements RunningGateway {
       newId,
       random: Math.random,
       estimator: new TokenEstimator(),
+      textCounter: this.#textCounter,
       sweeper: this.#sweeper,
       settle: (call, receipt) => record(callRow(call, receipt)),
     };

@@ -21,8 +21,9 @@ const layers: { readonly [folder: string]: Layer } = {
   store: { imports: ['core'], packages: [] },
   observe: { imports: ['core'], packages: [] },
   access: { imports: ['core', 'store'], packages: [] },
+  tokens: { imports: ['core'], packages: ['gpt-tokenizer'] },
   providers: { imports: ['core', 'dialects', 'wire'], packages: [] },
-  gateway: { imports: ['core', 'dialects', 'providers', 'wire'], packages: [] },
+  gateway: { imports: ['core', 'dialects', 'providers', 'wire', 'tokens'], packages: [] },
   server: {
     imports: [
       'core',

@@ -1,6 +1,8 @@
 /** Who can answer: providers, their models, and the routes that lead there. */
+import type { Json, JsonObject } from './conversation.ts';
 import type { UpstreamDialect } from './dialect.ts';
 import type { Secret } from './secret.ts';
+import type { ModelTokenizer } from './tokenizer.ts';
 import type { UpstreamTraits } from './traits.ts';
 
 /** Where one kind of request of a provider goes. Built once, shared by all calls. */
@@ -16,9 +18,21 @@ export interface Endpoint {
 
 /** How a provider counts prompt tokens exactly. */
 export interface TokenCounter {
+  /** Asked one after the other. */
+  readonly steps: readonly CounterStep[];
+  /** Whether images and documents are in the number. */
+  readonly countsMedia: boolean;
+  /** The number in the answer to the last step. */
+  read(answer: JsonObject): Json | undefined;
+}
+
+export interface CounterStep {
   readonly endpoint: Endpoint;
-  /** Dialect of the body to count, and the field of the answer that holds the number. */
-  readonly answerField: string;
+  /**
+   * The body to send, made of the request in the provider's dialect and of the answer to the step
+   * before; without it the request goes as it is. Undefined when there is nothing to ask.
+   */
+  question?(request: JsonObject, before: JsonObject | undefined): JsonObject | undefined;
 }
 
 /** A request header that a same-dialect client may set, e.g. `anthropic-version`. */
@@ -27,6 +41,8 @@ export interface ForwardedHeader {
   readonly name: string;
   /** Sent when the client did not set it or speaks another dialect. */
   readonly otherwise?: string;
+  /** The only values of the comma list that go up; absent = all (A5). */
+  readonly allowed?: ReadonlySet<string>;
 }
 
 export interface Provider {
@@ -35,6 +51,8 @@ export interface Provider {
   readonly generate: Endpoint;
   readonly models: Endpoint;
   readonly counter?: TokenCounter;
+  /** The public tokenizer of a model, where there is one. */
+  tokenizer?(model: string): ModelTokenizer | undefined;
   readonly credential?: Secret;
   /** The only client headers that go up, and only from a client of the same dialect (S17). */
   readonly forwardedHeaders: readonly ForwardedHeader[];

@@ -4,6 +4,7 @@ import type { JsonSource } from '../core/json.ts';
 import type { Route } from '../core/provider.ts';
 import type { Clock, Log, NewId } from '../core/runtime.ts';
 import type { HttpClient } from '../wire/http-client.ts';
+import type { TextCounter } from '../tokens/tokenizer.ts';
 import type { TokenEstimator } from './token-estimator.ts';
 import type { Receipt } from './receipt.ts';
 import type { Sweeper } from './sweeper.ts';
@@ -42,6 +43,8 @@ export interface Gateway {
   /** A number in [0, 1), for jitter and weights. */
   readonly random: () => number;
   readonly estimator: TokenEstimator;
+  /** Public tokenizers, off the event loop; for counts only, never for calls. */
+  readonly textCounter: TextCounter;
   readonly sweeper: Sweeper;
   /** Called exactly once a call, whatever became of it. */
   settle(call: Call, receipt: Receipt): void;

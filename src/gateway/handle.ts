@@ -7,6 +7,7 @@ import { asGatewayError, GatewayError } from '../core/errors.ts';
 import { Collector, type Generation, type Usage } from '../core/generation.ts';
 import { NoteList, StrictNotes, StrictRefusal } from '../core/notes.ts';
 import type { Target } from '../core/provider.ts';
+import { promptOf, samplePrompt } from '../tokens/prompt.ts';
 import { answerHeaders, retryHeaders, streamHeaders } from './answer-headers.ts';
 import { Attempt } from './attempt.ts';
 import type { Call, Gateway } from './call.ts';
@@ -66,7 +67,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     this.#gateway = gateway;
     this.#call = call;
     this.#sink = sink;
-    this.#meter = new Meter(gateway.estimator, call.source.bytes.length);
+    this.#meter = new Meter(gateway.estimator, () => samplePrompt(promptOf(call.source.value)));
     this.#lastSentAt = call.startedAt;
   }
 
@@ -231,12 +232,16 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   }
 
   #context(): AnswerContext {
+    const meter = this.#meter;
     return {
       model: this.#call.head.model,
       requestId: this.#call.id,
       createdSeconds: Math.floor(this.#gateway.clock.wall() / 1000),
       wantsUsageFrame: this.#call.head.wantsUsageFrame,
-      promptTokensEstimate: this.#meter.promptEstimate,
+      // Guessed only if the answer has to tell it before the upstream does.
+      get promptTokensEstimate(): number {
+        return meter.promptEstimate;
+      },
       newId: this.#gateway.newId,
       notes: this.#notes,
       ...(this.#prepared?.conversation === undefined

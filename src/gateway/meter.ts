@@ -13,15 +13,17 @@ import type { UsageSource } from './receipt.ts';
 
 export class Meter {
   readonly #estimator: TokenEstimator;
-  readonly #requestBytes: number;
+  readonly #guess: () => number;
+  #promptGuess: number | undefined;
   #model = '';
   #reported: Usage | undefined;
   #outputBytes = 0;
   #finished = false;
 
-  constructor(estimator: TokenEstimator, requestBytes: number) {
+  /** @param guess tokens of the prompt by its characters; asked for only when somebody needs it. */
+  constructor(estimator: TokenEstimator, guess: () => number) {
     this.#estimator = estimator;
-    this.#requestBytes = requestBytes;
+    this.#guess = guess;
   }
 
   /** A new attempt begins: what an earlier one reported belongs to nobody (L0). */
@@ -61,7 +63,8 @@ export class Meter {
   }
 
   get promptEstimate(): number {
-    return this.#estimator.input(this.#model, this.#requestBytes);
+    this.#promptGuess ??= this.#guess();
+    return this.#estimator.prompt(this.#model, this.#promptGuess);
   }
 
   /** Whether the numbers are all the upstream's own. */
@@ -95,15 +98,18 @@ export class Meter {
     const usage = this.#reported;
     if (usage === undefined || !this.#finished) return;
     const input = totalInputTokens(usage);
-    if (input !== undefined) {
-      this.#estimator.learn(this.#model, 'input', { bytes: this.#requestBytes, tokens: input });
-    }
+    if (input !== undefined) this.#learnPrompt(input);
     if (usage.outputTokens !== undefined) {
-      this.#estimator.learn(this.#model, 'output', {
-        bytes: this.#outputBytes,
-        tokens: usage.outputTokens,
-      });
+      const sample = { bytes: this.#outputBytes, tokens: usage.outputTokens };
+      this.#estimator.learnOutput(this.#model, sample);
     }
+  }
+
+  /** A relayed call needs no guess; a few of them make one all the same. */
+  #learnPrompt(tokens: number): void {
+    if (this.#promptGuess === undefined && !this.#estimator.wantsLesson(this.#model)) return;
+    this.#promptGuess ??= this.#guess();
+    this.#estimator.learnPrompt(this.#model, { guess: this.#promptGuess, tokens });
   }
 }
 

@@ -1,25 +1,51 @@
 /**
- * Guesses token counts from bytes where a number is needed before the upstream reports one
- * (`message_start`, gaps in usage). The ratio is learned per model from reported usage; tokenising
- * on the request path would cost 5–12 ms per 100 KB (performance.md).
+ * Guesses token counts where a number is needed before the upstream reports one (`message_start`, gaps
+ * in usage, counts for models without a counter). A guess by the kinds of characters
+ * (tokens/text-estimate.ts) is corrected by what the model has reported before; tokenising on the
+ * request path would cost 5–12 ms per 100 KB (performance.md).
  */
 
+/**
+ * Bound of a guess before anything was learned: with this margin it is not more than 10 % below the
+ * tokenizers in use (test/unit/tokens/text-estimate.test.ts). Media are outside of it.
+ */
+const margin = 1.05;
 const defaultBytesPerToken = 4;
 /** Weight of a new observation. */
 const learningRate = 0.2;
+/** How fast the high-water mark of a model falls back. */
+const forgettingRate = 0.02;
+/** So many calls of a model teach in any case; later only those whose guess was needed. */
+const lessons = 8;
 const maxModels = 1000;
 
-interface Ratios {
-  input: number;
+interface Learned {
+  /** Reported prompt tokens by guessed ones: usual, and the highest of late. */
+  usual: number;
+  highest: number;
+  lessons: number;
+  /** Bytes of generated text by reported tokens. */
   output: number;
 }
 
-export class TokenEstimator {
-  readonly #ratios = new Map<string, Ratios>();
+const unlearned: Readonly<Learned> = {
+  usual: margin,
+  highest: margin,
+  lessons: 0,
+  output: defaultBytesPerToken,
+};
 
-  /** Tokens of a prompt whose request body has so many bytes; at least 1. */
-  input(model: string, bytes: number): number {
-    return Math.max(1, Math.ceil(bytes / this.#of(model).input));
+export class TokenEstimator {
+  readonly #models = new Map<string, Learned>();
+
+  /** Tokens of a prompt that was guessed at `guess`; at least 1. */
+  prompt(model: string, guess: number): number {
+    return Math.max(1, Math.ceil(guess * this.#of(model).usual));
+  }
+
+  /** The same where too low is worse than too high: what a client is told before it asks. */
+  promptAtMost(model: string, guess: number): number {
+    return Math.max(1, Math.ceil(guess * this.#of(model).highest));
   }
 
   /** Tokens of so many bytes of generated text; 0 for none. */
@@ -27,16 +53,37 @@ export class TokenEstimator {
     return Math.ceil(bytes / this.#of(model).output);
   }
 
-  /** Learns from a finished call. Tiny samples say nothing about a ratio and are left out. */
-  learn(model: string, side: 'input' | 'output', sample: { bytes: number; tokens: number }): void {
-    if (sample.tokens < 16 || sample.bytes < 16) return;
-    const ratios = this.#of(model);
-    const observed = Math.min(16, Math.max(0.5, sample.bytes / sample.tokens));
-    ratios[side] += (observed - ratios[side]) * learningRate;
-    if (!this.#ratios.has(model) && this.#ratios.size < maxModels) this.#ratios.set(model, ratios);
+  /** Whether a call of the model should teach even if that costs a guess of its own. */
+  wantsLesson(model: string): boolean {
+    return this.#of(model).lessons < lessons;
   }
 
-  #of(model: string): Ratios {
-    return this.#ratios.get(model) ?? { input: defaultBytesPerToken, output: defaultBytesPerToken };
+  /** Learns from a finished call. Tiny samples say nothing about a ratio and are left out. */
+  learnPrompt(model: string, sample: { readonly guess: number; readonly tokens: number }): void {
+    if (sample.tokens < 16 || sample.guess < 16) return;
+    const observed = Math.min(4, Math.max(0.25, sample.tokens / sample.guess));
+    const learned = this.#toLearn(model);
+    learned.usual += (observed - learned.usual) * learningRate;
+    const fallen = learned.highest + (observed - learned.highest) * forgettingRate;
+    learned.highest = Math.max(observed, fallen);
+    learned.lessons += 1;
+  }
+
+  /** The same of generated text. */
+  learnOutput(model: string, sample: { readonly bytes: number; readonly tokens: number }): void {
+    if (sample.tokens < 16 || sample.bytes < 16) return;
+    const observed = Math.min(16, Math.max(0.5, sample.bytes / sample.tokens));
+    const learned = this.#toLearn(model);
+    learned.output += (observed - learned.output) * learningRate;
+  }
+
+  #of(model: string): Readonly<Learned> {
+    return this.#models.get(model) ?? unlearned;
+  }
+
+  #toLearn(model: string): Learned {
+    const learned = this.#models.get(model) ?? { ...unlearned };
+    if (this.#models.size < maxModels) this.#models.set(model, learned);
+    return learned;
   }
 }

@@ -3,6 +3,7 @@
  * speaks a known dialect needs nothing else (docs/adding-a-provider.md).
  */
 import { allEfforts, type UpstreamTraits } from '../core/traits.ts';
+import type { CounterKind } from './counters.ts';
 import {
   anthropicModelTraits,
   cerebrasModelTraits,
@@ -27,6 +28,8 @@ export interface ProviderRow {
   readonly baseUrlVariable?: string;
   /** An engine on a customary loopback port, found by asking. */
   readonly probed?: true;
+  /** How an engine counts the tokens of a prompt. */
+  readonly counter?: CounterKind;
   /** What this vendor does differently from its dialect's usual server. */
   readonly traits?: Partial<UpstreamTraits>;
   /** The same by model, where models of one vendor differ. */
@@ -224,6 +227,7 @@ export const providerRows: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'http://127.0.0.1:8000/v1',
     probed: true,
+    counter: 'vllm',
     traits: { ...engine, prefill: true, prefillSwitch: 'continue_final_message' },
   },
   {
@@ -238,6 +242,7 @@ export const providerRows: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'http://127.0.0.1:8080/v1',
     probed: true,
+    counter: 'llama-cpp',
     traits: { ...engine, imageInput: 'base64', prefill: true },
   },
 ];

@@ -6,7 +6,9 @@ import { chatTraits, messagesTraits, type UpstreamTraits } from '../core/traits.
 import { anthropicMessagesUpstream } from '../dialects/anthropic-messages/upstream.ts';
 import { openaiChatUpstream } from '../dialects/openai-chat/upstream.ts';
 import type { ProviderRow } from './compatible.ts';
+import { counterOf, plainCounter } from './counters.ts';
 import { anthropicModelTraits } from './model-traits.ts';
+import { tokenizerOf } from './tokenizers.ts';
 
 export type HttpDialect = ProviderRow['dialect'];
 
@@ -78,13 +80,10 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
     dialect: form.upstream,
     generate: endpoint(form.generate),
     models: endpoint(form.models),
-    ...(options.dialect === 'anthropic-messages'
-      ? {
-          counter: { endpoint: endpoint('/v1/messages/count_tokens'), answerField: 'input_tokens' },
-        }
-      : {}),
+    ...counterMember(options, endpoint),
     ...(options.apiKey === undefined ? {} : { credential: options.apiKey }),
     forwardedHeaders: form.forwarded,
+    tokenizer: tokenizerOf,
     traits: remembered((model) => ({
       ...form.traits,
       ...form.modelTraits?.(model),
@@ -93,6 +92,22 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
       ...row?.modelTraits?.(model),
     })),
   };
+}
+
+/** Servers of the messages dialect count at a place of their own; of the others, those that say so. */
+function counterMember(
+  { dialect, row }: HttpProviderOptions,
+  endpoint: (path: string) => Endpoint,
+): Pick<Provider, 'counter'> {
+  if (dialect === 'anthropic-messages') {
+    return { counter: plainCounter(endpoint('/v1/messages/count_tokens'), 'input_tokens') };
+  }
+  if (row?.counter === undefined) return {};
+  const besideApi = (path: string): Endpoint => {
+    const place = endpoint('');
+    return { ...place, path: place.path.replace(/\/v1$/, '') + path };
+  };
+  return { counter: counterOf(row.counter, { endpoint: besideApi }) };
 }
 
 const maxRemembered = 1000;

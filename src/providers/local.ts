@@ -17,6 +17,7 @@ import { isObject } from '../core/json.ts';
 import type { Endpoint, Provider } from '../core/provider.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import { chatTraits, type UpstreamTraits } from '../core/traits.ts';
+import { plainCounter } from './counters.ts';
 
 export interface LocalEngineOptions {
   readonly modelPath: string;
@@ -84,7 +85,7 @@ export function localProvider(engine: LocalEngine, dialect: UpstreamDialect): Pr
     dialect,
     generate: endpoint('/v1/chat/completions'),
     models: endpoint('/v1/models'),
-    counter: { endpoint: endpoint('/v1/count_tokens'), answerField: 'prompt_tokens' },
+    counter: plainCounter(endpoint('/v1/count_tokens'), 'prompt_tokens'),
     forwardedHeaders: [],
     traits: () => localTraits,
     wake: () => engine.ready(),

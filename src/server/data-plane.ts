@@ -6,7 +6,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ClientDialect } from '../core/dialect.ts';
 import { asGatewayError, GatewayError } from '../core/errors.ts';
 import { parseBody, type JsonSource } from '../core/json.ts';
-import { NoteList } from '../core/notes.ts';
 import type { Route } from '../core/provider.ts';
 import { readCountRequest } from '../dialects/anthropic-messages/count.ts';
 import type { Gateway } from '../gateway/call.ts';
@@ -198,16 +197,15 @@ export class DataPlane {
     const route = this.#knownRoute(principal, model) ?? (await this.#searchRoute(model));
     const target = route.targets[0];
     if (target === undefined) throw unknownModel(model);
-    const notes = new NoteList();
-    const conversation = readCountRequest(source.value, notes);
-    const header = (name: string): string | undefined => headerValue(visit.request, name);
+    const left = new AbortController();
+    visit.response.once('close', () => left.abort());
     const count = await countTokens(gateway, {
       target,
       source,
       dialect: dialect.id,
-      conversation,
-      notes,
-      header,
+      read: (body, notes) => readCountRequest(body, notes),
+      header: (name) => headerValue(visit.request, name),
+      signal: left.signal,
     });
     sendJson(visit.response, {
       status: 200,

@@ -12,6 +12,8 @@ export interface WholeAnswerLimits {
   /** Until the last byte. */
   readonly timeoutMs: number;
   readonly maxBytes: number;
+  /** Who asked has left. */
+  readonly signal?: AbortSignal;
 }
 
 /** @throws GatewayError `upstream_unavailable`, `timeout` or `upstream_invalid`. */
@@ -26,7 +28,7 @@ export function requestWhole(
     let status = 0;
     let headers: ResponseHeaders = {};
     const fail = (error: GatewayError): void => {
-      clearTimeout(timer);
+      done();
       exchange.abort();
       reject(error);
     };
@@ -41,7 +43,7 @@ export function requestWhole(
         else fail(new GatewayError('upstream_invalid', 'The answer is too large.'));
       },
       end: () => {
-        clearTimeout(timer);
+        done();
         resolve({ status, headers, body: Buffer.concat(pieces).toString('utf8') });
       },
       failed: fail,
@@ -50,5 +52,11 @@ export function requestWhole(
       () => fail(new GatewayError('timeout', 'The upstream did not answer in time.')),
       limits.timeoutMs,
     );
+    const leave = (): void => fail(new GatewayError('canceled', 'The client left.'));
+    const done = (): void => {
+      clearTimeout(timer);
+      limits.signal?.removeEventListener('abort', leave);
+    };
+    limits.signal?.addEventListener('abort', leave);
   });
 }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { tryParseObject } from '../../src/core/json.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { send } from '../support/http.ts';
 import { assertLegalStream } from '../support/legality.ts';
@@ -92,6 +93,23 @@ describe('local/tiny', { skip: leftOut }, () => {
     assert.equal(
       count.json['input_tokens'],
       (usage?.fresh ?? 0) + (usage?.cacheRead ?? 0) + (usage?.cacheWrite ?? 0),
+    );
+  });
+
+  test('F1 F5 message_start tells the exact prompt, as count_tokens does', async () => {
+    const body = requestBody('messages', { model, stream: true, more: greedy });
+    const { max_tokens: _, ...counted } = body;
+    const count = await send(`${gateway.url}/v1/messages/count_tokens`, counted);
+    assert.equal(count.headers['x-gateway-usage'], 'reported');
+    const reply = await send(`${gateway.url}${endpointOf.messages}`, body);
+    const start = /^data: (\{"type":"message_start".*)$/m.exec(reply.text)?.[1] ?? '';
+    const usage = objectAt(objectAt(tryParseObject(start) ?? {}, 'message'), 'usage');
+    const prompt = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'].map(
+      (key) => Number(usage[key] ?? 0),
+    );
+    assert.equal(
+      prompt.reduce((sum, tokens) => sum + tokens, 0),
+      count.json['input_tokens'],
     );
   });
 

@@ -54,6 +54,7 @@ export function readHead(body: JsonObject): RequestHead {
   const model = readModel(body);
   const maxOutputTokens = readMaxTokens(body);
   const stream = readBoolean({ of: body, key: 'stream' }) ?? false;
+  if (isPresent(body['thread'])) throw threadRefusal();
   checkRequest(body);
   return { model, stream, maxOutputTokens, wantsUsageFrame: true };
 }
@@ -63,7 +64,6 @@ export function readHead(body: JsonObject): RequestHead {
  * @throws GatewayError as `readHead`.
  */
 export function checkRequest(body: JsonObject): void {
-  if (isPresent(body['thread'])) throw threadRefusal();
   checkSystem(body);
   checkMessages(body['messages']);
   checkTools(body);

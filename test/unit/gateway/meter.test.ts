@@ -3,8 +3,9 @@ import { test } from 'node:test';
 import { Meter } from '../../../src/gateway/meter.ts';
 import { TokenEstimator } from '../../../src/gateway/token-estimator.ts';
 
-function meter(requestBytes = 400): Meter {
-  const fresh = new Meter(new TokenEstimator(), requestBytes);
+/** A prompt that is told as 100 tokens as long as nothing was learned. */
+function meter(): Meter {
+  const fresh = new Meter(new TokenEstimator(), () => 95);
   fresh.begin('p/m');
   return fresh;
 }
@@ -22,7 +23,7 @@ test('F56: usage is cumulative, the last report of each field wins and nothing i
 });
 
 test('F55: missing usage is estimated from the text, and marked', () => {
-  const counted = meter(400);
+  const counted = meter();
   counted.see(text('x'.repeat(40)));
   counted.see(finish);
   assert.deepEqual(counted.complete(), { freshInputTokens: 100, outputTokens: 10 });
@@ -30,7 +31,7 @@ test('F55: missing usage is estimated from the text, and marked', () => {
 });
 
 test('F57: absurd counts are dropped, not believed', () => {
-  const counted = meter(400);
+  const counted = meter();
   counted.see({ type: 'usage', usage: { freshInputTokens: -5, outputTokens: 1e308 } });
   counted.see(finish);
   assert.equal(counted.reported?.freshInputTokens, undefined);
@@ -51,9 +52,32 @@ test('L0: what an earlier attempt reported is forgotten', () => {
   assert.equal(counted.reported, undefined);
 });
 
-test('the estimator learns bytes per token from reports, per model', () => {
+test('F5 the estimator learns from reports, per model; a count keeps the high-water mark', () => {
   const estimator = new TokenEstimator();
-  for (let i = 0; i < 50; i++) estimator.learn('a', 'input', { bytes: 2000, tokens: 1000 });
-  assert.ok(estimator.input('a', 2000) > 900);
-  assert.equal(estimator.input('b', 2000), 500);
+  for (let i = 0; i < 50; i++) estimator.learnPrompt('a', { guess: 1000, tokens: 500 });
+  estimator.learnPrompt('a', { guess: 1000, tokens: 1500 });
+  for (let i = 0; i < 5; i++) estimator.learnPrompt('a', { guess: 1000, tokens: 500 });
+  assert.ok(estimator.prompt('a', 1000) < 700);
+  assert.ok(estimator.promptAtMost('a', 1000) > 1350);
+  assert.equal(estimator.prompt('b', 1000), 1050);
+  assert.equal(estimator.prompt('b', 0), 1);
+});
+
+test('the guess of a prompt is made when it is needed, and for the first lessons', () => {
+  const estimator = new TokenEstimator();
+  let guesses = 0;
+  for (let i = 0; i < 20; i++) {
+    const counted = new Meter(estimator, () => {
+      guesses += 1;
+      return 100;
+    });
+    counted.begin('p/m');
+    counted.see({ type: 'usage', usage: { freshInputTokens: 100, outputTokens: 20 } });
+    counted.see(finish);
+    counted.learn();
+  }
+  assert.equal(guesses, 8);
+  const gap = new Meter(estimator, () => 100);
+  gap.begin('p/m');
+  assert.ok(gap.promptEstimate >= 100);
 });

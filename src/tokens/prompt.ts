@@ -1,0 +1,119 @@
+/** What a model reads of a request body, in either dialect: its texts, its media, its frames. */
+import type { Json, JsonObject } from '../core/conversation.ts';
+import { isObject } from '../core/json.ts';
+import { mediumOf, mediumTokens, type Medium } from './media.ts';
+import { estimateText } from './text-estimate.ts';
+
+export interface Prompt {
+  readonly texts: readonly string[];
+  readonly media: readonly Medium[];
+  /** What the chat template adds around messages and parts. */
+  readonly frameTokens: number;
+}
+
+const messageFrame = 5;
+const partFrame = 2;
+const toolFrame = 12;
+/** The frames of the whole prompt, and the opening of the answer. */
+const promptFrame = 8;
+
+/** Members of messages and parts that no model reads. */
+const unread: ReadonlySet<string> = new Set([
+  'type',
+  'id',
+  'tool_use_id',
+  'tool_call_id',
+  'signature',
+  'cache_control',
+  'media_type',
+  'detail',
+  'index',
+  'extra_content',
+]);
+
+/** The prompt of a chat-completions or messages body. */
+export function promptOf(body: JsonObject): Prompt {
+  const texts: string[] = [];
+  const media: Medium[] = [];
+  let frameTokens = promptFrame;
+  const collect = (value: Json | undefined): void => {
+    if (typeof value === 'string') {
+      if (value !== '') texts.push(value);
+    } else if (isArray(value)) {
+      for (const item of value) collect(item);
+    } else if (isObject(value)) {
+      collectPart(value);
+    }
+  };
+  const collectPart = (part: JsonObject): void => {
+    frameTokens += partFrame;
+    const found = mediumOf(part);
+    if (found !== undefined) media.push(found);
+    for (const [key, value] of Object.entries(part)) {
+      if (unread.has(key) || (found !== undefined && isMediaMember(key))) continue;
+      // The arguments of a tool call are shown as JSON.
+      if (key === 'input' && isObject(value)) texts.push(JSON.stringify(value));
+      else collect(value);
+    }
+  };
+  collect(body['system']);
+  for (const message of listOf(body['messages'])) {
+    frameTokens += messageFrame;
+    collect(message);
+  }
+  for (const tool of listOf(body['tools'])) {
+    frameTokens += toolFrame;
+    texts.push(JSON.stringify(tool));
+  }
+  for (const format of [body['response_format'], body['output_config']]) {
+    if (isObject(format)) texts.push(JSON.stringify(format));
+  }
+  return { texts, media, frameTokens };
+}
+
+function isMediaMember(key: string): boolean {
+  return key === 'source' || key === 'image_url' || key === 'file' || key === 'input_audio';
+}
+
+function isArray(value: unknown): value is readonly Json[] {
+  return Array.isArray(value);
+}
+
+function listOf(value: Json | undefined): readonly Json[] {
+  return isArray(value) ? value : [];
+}
+
+/** Tokens of a prompt by the kinds of its characters, not rounded. */
+export function estimatePrompt({ texts, media, frameTokens }: Prompt): number {
+  let tokens = frameTokens;
+  for (const text of texts) tokens += estimateText(text);
+  for (const medium of media) tokens += mediumTokens(medium);
+  return tokens;
+}
+
+/** How much of a prompt is looked at where a call waits for the number, and in what pieces. */
+const sampledLength = 24_000;
+const pieceLength = 800;
+
+/** The same, by a sample of evenly spread pieces: never more than a millisecond or so. */
+export function samplePrompt(prompt: Prompt): number {
+  let length = 0;
+  for (const text of prompt.texts) length += text.length;
+  if (length <= sampledLength) return estimatePrompt(prompt);
+  const stride = Math.ceil((length / sampledLength) * pieceLength);
+  let seen = 0;
+  let tokens = 0;
+  /** Characters until the next piece begins. */
+  let wait = 0;
+  for (const text of prompt.texts) {
+    let at = wait;
+    for (; at < text.length; at += stride) {
+      const piece = text.slice(at, at + pieceLength);
+      tokens += estimateText(piece);
+      seen += piece.length;
+    }
+    wait = at - text.length;
+  }
+  const rest = { texts: [], media: prompt.media, frameTokens: prompt.frameTokens };
+  return estimatePrompt(rest) + (tokens * length) / Math.max(1, seen);
+}

@@ -1,0 +1,39 @@
+/** The thread that tokenises: tables of 90 MB and milliseconds of work that must hold up no call. */
+import { parentPort } from 'node:worker_threads';
+import type { Encoding } from '../core/tokenizer.ts';
+import { pieces } from './pieces.ts';
+
+export interface TokenizerJob {
+  readonly seq: number;
+  readonly encoding: Encoding;
+  readonly texts: readonly string[];
+}
+
+export interface TokenizerReply {
+  readonly seq: number;
+  readonly tokens: number;
+}
+
+type Count = (text: string) => number;
+
+const loaded = new Map<Encoding, Promise<Count>>();
+
+async function load(encoding: Encoding): Promise<Count> {
+  const { countTokens } =
+    encoding === 'o200k_base'
+      ? await import('gpt-tokenizer/encoding/o200k_base')
+      : await import('gpt-tokenizer/encoding/cl100k_base');
+  // Text that looks like a special token is text: clients cannot send such tokens.
+  return (text) => countTokens(text, { disallowedSpecial: new Set() });
+}
+
+parentPort?.on('message', async ({ seq, encoding, texts }: TokenizerJob) => {
+  const count = loaded.get(encoding) ?? load(encoding);
+  loaded.set(encoding, count);
+  const counter = await count;
+  let tokens = 0;
+  for (const text of texts) for (const piece of pieces(text)) tokens += counter(piece);
+  const reply: TokenizerReply = { seq, tokens };
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
+  parentPort?.postMessage(reply);
+});

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { countTokens as cl100k } from 'gpt-tokenizer/encoding/cl100k_base';
+import { countTokens as o200k } from 'gpt-tokenizer/encoding/o200k_base';
+import { TokenEstimator } from '../../../src/gateway/token-estimator.ts';
+import { estimatePrompt, promptOf, samplePrompt } from '../../../src/tokens/prompt.ts';
+import { estimateText } from '../../../src/tokens/text-estimate.ts';
+import { samples } from './samples.ts';
+
+/** The stated bound (docs/counting.md): a guess is at most 10 % below a tokenizer's count. */
+const lowest = 0.9;
+/** Not promised, but a guess that is far too high is of no use: prose, code and JSON. */
+const highestOfCommon = 1.6;
+const common = ['English prose', 'licence', 'TypeScript', 'JSON, minified', 'JSON, indented'];
+
+const guess = (text: string): number =>
+  new TokenEstimator().promptAtMost('p/unlearned', estimateText(text));
+
+for (const [kind, text] of Object.entries(samples)) {
+  test(`F5 the guess for ${kind} is at most 10 % below two public tokenizers`, () => {
+    const counts = [o200k(text), cl100k(text)];
+    const counted = Math.max(...counts);
+    const guessed = guess(text);
+    assert.ok(guessed >= lowest * counted, `${guessed} for ${counts.join(' and ')}`);
+    if (common.includes(kind)) {
+      assert.ok(
+        guessed <= highestOfCommon * Math.min(...counts),
+        `${guessed} for ${counts.join()}`,
+      );
+    }
+  });
+}
+
+test('F5 bytes / 4 would break the bound for CJK and base64', () => {
+  for (const kind of ['Japanese', 'base64']) {
+    const text = samples[kind] ?? '';
+    assert.ok(Buffer.byteLength(text) / 4 < lowest * cl100k(text), kind);
+  }
+});
+
+test('a guess of a mixture holds as well, and grows with the text', () => {
+  const all = Object.values(samples).join('\n');
+  assert.ok(guess(all) >= lowest * Math.max(o200k(all), cl100k(all)));
+  assert.equal(estimateText(''), 0);
+  let before = 0;
+  for (let length = 0; length < all.length; length += 997) {
+    const now = estimateText(all.slice(0, length));
+    assert.ok(now >= before - 1);
+    before = now;
+  }
+});
+
+test('F1 a sample of a long prompt is close to the whole, and looks at a part only', () => {
+  const all = Object.values(samples).join('\n');
+  const messages = Array.from({ length: 12 }, (_, i) => ({
+    role: i % 2 === 0 ? 'user' : 'assistant',
+    content: all.slice(i * 997) + all,
+  }));
+  const prompt = promptOf({ messages });
+  const whole = estimatePrompt(prompt);
+  const sampled = samplePrompt(prompt);
+  assert.ok(Math.abs(sampled - whole) < 0.15 * whole, `${sampled} of ${whole}`);
+  const short = promptOf({ messages: [{ role: 'user', content: 'Hello' }] });
+  assert.equal(samplePrompt(short), estimatePrompt(short));
+});
+
+test('pictures count by a constant or their size, never by the letters of their base64', () => {
+  const data = Buffer.alloc(600_000, 1).toString('base64');
+  const source = { type: 'base64', media_type: 'image/png', data };
+  const inMessages = promptOf({
+    messages: [{ role: 'user', content: [{ type: 'image', source }] }],
+  });
+  const url = `data:image/png;base64,${data}`;
+  const inChat = promptOf({
+    messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }],
+  });
+  for (const prompt of [inMessages, inChat]) {
+    assert.equal(prompt.media.length, 1);
+    const tokens = estimatePrompt(prompt);
+    assert.ok(tokens > 1000 && tokens < 2000, String(tokens));
+  }
+});
