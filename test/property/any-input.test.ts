@@ -2,9 +2,9 @@
 import * as fc from 'fast-check';
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Json, JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/core/conversation.ts';
 import { GatewayError } from '../../src/core/errors.ts';
-import { isObject, parseBody, tryParse } from '../../src/core/json.ts';
+import { isObject, parseBody } from '../../src/core/json.ts';
 import { NoteList } from '../../src/core/notes.ts';
 import { dialects, type Dialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
@@ -14,6 +14,7 @@ import { json } from './arbitraries.ts';
 import { check } from './checking.ts';
 import { answerContext, countingIds, halves } from './dialect-halves.ts';
 import { framesIn } from './frames.ts';
+import { odd, spoil, way } from './spoil.ts';
 
 function onlyGatewayErrors(action: () => void): void {
   try {
@@ -102,28 +103,6 @@ const requests: { readonly [D in Dialect]: JsonObject } = {
     },
   }),
 };
-
-/** The value with one of its places, chosen by the numbers, replaced. */
-function spoil(value: Json | undefined, way: readonly number[], by: Json): Json | undefined {
-  const [step, ...rest] = way;
-  if (step === undefined) return by;
-  if (Array.isArray(value) && value.length > 0) {
-    return value.map((item, index) =>
-      index === step % value.length ? spoil(item, rest, by) : item,
-    );
-  }
-  if (isObject(value)) {
-    const keys = Object.keys(value);
-    const key = keys[step % Math.max(1, keys.length)];
-    if (key !== undefined) return { ...value, [key]: spoil(value[key], rest, by) };
-  }
-  return by;
-}
-
-const way = fc.array(fc.nat({ max: 11 }), { minLength: 1, maxLength: 6 });
-const odd: fc.Arbitrary<Json> = fc
-  .oneof(json, fc.constantFrom(null, '', [], {}, [[]], [null], -1, 1e308, true))
-  .map((value) => tryParse(JSON.stringify(value)) ?? null);
 
 for (const dialect of dialects) {
   const both = halves[dialect];

@@ -68,14 +68,21 @@ export function writeInput(input: Json | undefined): string {
   return typeof input === 'string' ? input : JSON.stringify(input ?? {});
 }
 
-/** A call; `caller` is kept where it is not the plain `direct`. */
+/**
+ * A call; `caller` is kept where it is not the plain `direct`.
+ * @throws GatewayError `upstream_invalid` for a call of nothing: no client can run it.
+ */
 export function readToolUse(block: JsonObject, argumentsJson: string): ToolCallPart {
   const { caller } = block;
+  const name = textOf(block['name']);
+  if (name === '') {
+    throw new GatewayError('upstream_invalid', 'The upstream sent a call without a name.');
+  }
   const plain = !isObject(caller) || caller['type'] === 'direct';
   return {
     type: 'tool-call',
     id: textOf(block['id']),
-    name: textOf(block['name']),
+    name,
     argumentsJson,
     ...(plain ? {} : { extras: { 'anthropic-messages': { caller } } }),
   };

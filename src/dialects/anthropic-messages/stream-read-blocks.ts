@@ -2,7 +2,7 @@
 import type { Json, JsonObject, Part } from '../../core/conversation.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { GenerationEvent } from '../../core/generation.ts';
-import { isObject, tryParse } from '../../core/json.ts';
+import { isObject, tryParseObject } from '../../core/json.ts';
 import { readCitation, readCitations } from './citations.ts';
 import { textOf, type JsonMembers } from './fields.ts';
 import { readToolUse, writeInput } from './response-read.ts';
@@ -26,10 +26,14 @@ export class StreamBlocks {
   readonly #open = new Map<number, OpenBlock>();
   #next = 0;
 
+  /** @throws GatewayError `upstream_invalid` for a block that does not say what it is. */
   start({ index, content_block: block }: JsonObject): readonly GenerationEvent[] {
     const at = indexOf(index);
     const events = [...this.stop(at)];
     const start = isObject(block) ? block : {};
+    if (textOf(start['type']) === '') {
+      throw new GatewayError('upstream_invalid', 'The upstream began a block without a type.');
+    }
     const open: OpenBlock = {
       part: this.#next++,
       kind: kindOf(start['type']),
@@ -173,6 +177,11 @@ function inputEvent(open: OpenBlock, json: string): readonly GenerationEvent[] {
   return [{ type: 'part-delta', index: open.part, field: 'arguments', delta: json }];
 }
 
+/** The input of a call is an object, whatever came (translation.md §3.6). */
+function gatheredInput(json: string): Json {
+  return tryParseObject(json) ?? { _raw: json };
+}
+
 /** Members of an unknown delta belong to the block: compaction sends its content so. */
 function gather(open: OpenBlock, delta: JsonObject): void {
   if (open.gathered === undefined) return;
@@ -184,7 +193,7 @@ function gather(open: OpenBlock, delta: JsonObject): void {
 function endEvents(open: OpenBlock): readonly GenerationEvent[] {
   const { part: index, gathered } = open;
   if (gathered !== undefined) {
-    if (open.received !== '') gathered['input'] = tryParse(open.received) ?? open.received;
+    if (open.received !== '') gathered['input'] = gatheredInput(open.received);
     const part: Part = { type: 'opaque', dialect: 'anthropic-messages', value: gathered };
     return [
       { type: 'part-start', index, part },

@@ -50,9 +50,12 @@ export class MessagesStreamReader implements StreamReader {
     if (event === undefined) return name === 'error' ? this.#fail(null) : this.#readOther(data);
     switch (name === 'error' ? name : typeOf(event, name)) {
       case 'content_block_delta':
+        if (this.#message === undefined) {
+          return [...this.#unannounced(), ...this.#blocks.delta(event)];
+        }
         return this.#blocks.delta(event);
       case 'content_block_start':
-        return this.#blocks.start(event);
+        return [...this.#unannounced(), ...this.#blocks.start(event)];
       case 'content_block_stop':
         return this.#blocks.stop(event['index']);
       case 'message_start':
@@ -103,6 +106,13 @@ export class MessagesStreamReader implements StreamReader {
       this.#readUsage(usage, events);
     }
     return events;
+  }
+
+  /** A server that leaves out `message_start`: the answer begins all the same, once. */
+  #unannounced(): readonly GenerationEvent[] {
+    if (this.#message !== undefined) return none;
+    this.#message = '';
+    return [{ type: 'start', id: '', model: '' }];
   }
 
   #messageDelta(event: JsonObject): readonly GenerationEvent[] {
