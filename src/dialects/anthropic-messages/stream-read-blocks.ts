@@ -182,8 +182,14 @@ function gatheredInput(json: string): Json {
   return tryParseObject(json) ?? { _raw: json };
 }
 
-/** Members of an unknown delta belong to the block: compaction sends its content so. */
+/**
+ * Members of an unknown delta belong to the block: compaction sends its content so.
+ * @throws GatewayError `upstream_invalid` for a delta that does not say what it is.
+ */
 function gather(open: OpenBlock, delta: JsonObject): void {
+  if (textOf(delta['type']) === '') {
+    throw new GatewayError('upstream_invalid', 'The upstream sent a delta without a type.');
+  }
   if (open.gathered === undefined) return;
   for (const [key, value] of Object.entries(delta)) {
     if (key !== 'type') open.gathered[key] = value;
