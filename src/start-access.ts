@@ -6,9 +6,11 @@ import { loadAdminToken, makeRunToken, type AdminToken } from './access/admin-to
 import { KeyRing } from './access/keys.ts';
 import { Ledger } from './access/ledger.ts';
 import { endpointScopes } from './access/principal.ts';
+import { loadSealKey } from './access/seal-key.ts';
 import type { Settings } from './config/settings.ts';
 import type { Log } from './core/runtime.ts';
 import { Secret } from './core/secret.ts';
+import { createSealer, type Sealer } from './core/sealer.ts';
 import { systemClock } from './observe/clock.ts';
 import { createAdminHandler, createAdminServer, type AdminParts } from './server/admin.ts';
 import type { AdminHandler } from './server/admin-route.ts';
@@ -31,6 +33,8 @@ export type GatewayAdmin = Pick<AdminParts, 'models' | 'status' | 'reload'>;
 export interface Access {
   readonly keys: KeyRing;
   readonly ledger: Ledger;
+  /** Seals what clients carry for upstreams; the same over restarts. */
+  readonly sealer: Sealer;
   /** Present when this start made them; shown once. */
   readonly newKey?: string;
   readonly newAdminToken?: string;
@@ -61,7 +65,8 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
       random,
       ...(literal === undefined || literal === '' ? {} : { literal: new Secret(literal) }),
     });
-    const parts = { store, keys, admin, lock, dataDir: settings.dataDir, log };
+    const sealer = createSealer(await loadSealKey(store, random));
+    const parts = { store, keys, admin, sealer, lock, dataDir: settings.dataDir, log };
     return new OpenAccess(parts, first?.key.reveal());
   } catch (error) {
     // An open store is a living thread: the process would not end.
@@ -119,6 +124,7 @@ interface OpenParts {
   readonly store: Store;
   readonly keys: KeyRing;
   readonly admin: AdminToken;
+  readonly sealer: Sealer;
   readonly lock: DataDirLock;
   readonly dataDir: string;
   readonly log: Log;
@@ -127,6 +133,7 @@ interface OpenParts {
 class OpenAccess implements Access {
   readonly keys: KeyRing;
   readonly ledger: Ledger;
+  readonly sealer: Sealer;
   readonly newKey?: string;
   readonly newAdminToken?: string;
   readonly #parts: OpenParts;
@@ -135,6 +142,7 @@ class OpenAccess implements Access {
   constructor(parts: OpenParts, newKey: string | undefined) {
     this.#parts = parts;
     this.keys = parts.keys;
+    this.sealer = parts.sealer;
     this.ledger = new Ledger({ store: parts.store, clock: systemClock, log: parts.log });
     if (newKey !== undefined) this.newKey = newKey;
     if (parts.admin.made !== undefined) this.newAdminToken = parts.admin.made.reveal();

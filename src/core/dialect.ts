@@ -149,6 +149,8 @@ export interface UpstreamDialect {
    * @throws GatewayError `invalid_request` for what this upstream cannot honour (REJECT).
    */
   writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject;
+  /** Headers that a rendered request needs, flat; none as a rule. */
+  headersOf?(body: JsonObject): readonly string[];
   /** A same-dialect request: the client's bytes with the owned members spliced. */
   relayRequest(source: JsonSource, ask: Ask, notes?: Notes): Buffer;
   /** @throws GatewayError when the body is no answer (`upstream_invalid`) or is an error (F24). */

@@ -89,6 +89,26 @@ export function mergeUsage(earlier: Usage | undefined, later: Usage): Usage {
   return merged;
 }
 
+const counts = [
+  'freshInputTokens',
+  'cacheReadTokens',
+  'cacheWriteTokens',
+  'cacheWriteLongTokens',
+  'outputTokens',
+  'reasoningTokens',
+] as const;
+
+/** What two requests cost together; what only one of them reported counts as it is. */
+export function addUsage(first: Usage | undefined, second: Usage | undefined): Usage | undefined {
+  if (first === undefined || second === undefined) return first ?? second;
+  const sum: { -readonly [K in keyof Usage]: Usage[K] } = mergeUsage(first, second);
+  for (const field of counts) {
+    const known = [first[field], second[field]].filter((count) => count !== undefined);
+    if (known.length > 0) sum[field] = known.reduce((total, count) => total + count, 0);
+  }
+  return sum;
+}
+
 /** Turns a whole generation into the events that a stream of it would have. `collect` undoes it. */
 export function replay(generation: Generation): readonly GenerationEvent[] {
   const events: GenerationEvent[] = [{ type: 'start', id: generation.id, model: generation.model }];
@@ -144,13 +164,18 @@ export class Collector {
     }
   }
 
+  /** What was answered so far, finished or not. */
+  parts(): readonly Part[] {
+    return this.#parts.filter((part) => part !== undefined);
+  }
+
   /** The generation so far, or undefined while no finish was seen. */
   result(): Generation | undefined {
     if (this.#finish === undefined) return undefined;
     return {
       id: this.#id,
       model: this.#model,
-      parts: this.#parts.filter((part) => part !== undefined),
+      parts: this.parts(),
       finish: this.#finish,
       ...(this.#usage === undefined ? {} : { usage: this.#usage }),
     };

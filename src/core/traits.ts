@@ -93,7 +93,10 @@ export interface UpstreamTraits {
   readonly always?: JsonObject;
   /** Reasoning text of earlier turns is wanted back as `reasoning_content`. */
   readonly reasoningReplay: boolean;
-  /** What stands in `reasoning_content` where nothing is known: some refuse the empty string (D6). */
+  /**
+   * What must stand in `reasoning_content` where nothing is known; absent = nothing need. Kimi refuses
+   * the empty string (D6).
+   */
   readonly reasoningFiller?: '' | ' ';
   /** Reasoning text of earlier turns is taken back as `reasoning`, where there is some (Groq). */
   readonly reasoningField?: 'reasoning';

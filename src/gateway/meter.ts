@@ -19,6 +19,7 @@ export class Meter {
   #reported: Usage | undefined;
   #outputBytes = 0;
   #finished = false;
+  #witness: { see(event: GenerationEvent): void } | undefined;
 
   /** @param guess tokens of the prompt by its characters; asked for only when somebody needs it. */
   constructor(estimator: TokenEstimator, guess: () => number) {
@@ -34,7 +35,13 @@ export class Meter {
     this.#finished = false;
   }
 
+  /** Somebody else who is told every event of this attempt. */
+  watch(witness: { see(event: GenerationEvent): void } | undefined): void {
+    this.#witness = witness;
+  }
+
   see(event: GenerationEvent): void {
+    this.#witness?.see(event);
     switch (event.type) {
       case 'part-delta':
         this.#outputBytes += event.delta.length;

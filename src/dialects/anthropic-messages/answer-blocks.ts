@@ -6,9 +6,9 @@ import type {
   ToolCallPart,
 } from '../../core/conversation.ts';
 import type { AnswerContext } from '../../core/dialect.ts';
+import { AnswerCallIds } from '../answer-call-ids.ts';
 import { originalToolName } from '../tool-ids.ts';
-import { AnswerCallIds } from './call-ids.ts';
-import { foreignDialect, seal, sealReasoning } from './signature.ts';
+import { sealCall, sealReasoning } from './signature.ts';
 
 /** A call, and the block before it that keeps what only the upstream knows of it (D5). */
 export interface WrittenCall {
@@ -23,7 +23,7 @@ export class AnswerBlocks {
 
   constructor(context: AnswerContext) {
     this.#context = context;
-    this.#ids = new AnswerCallIds(context);
+    this.#ids = new AnswerCallIds(context, { prefix: 'toolu_', anyText: false });
   }
 
   /** `msg_` and the upstream's id, or a new one. */
@@ -37,12 +37,13 @@ export class AnswerBlocks {
   toolUse(part: ToolCallPart): WrittenCall {
     const tools = this.#context.conversation?.tools;
     const callId = this.#ids.show(part.id);
-    const extras = this.#foreign ? part.extras?.[foreignDialect] : undefined;
+    const { sealing } = this.#context;
+    const extras = sealing === undefined ? undefined : part.extras?.[sealing.upstream.dialect];
     return {
       companion:
-        extras === undefined
+        sealing === undefined || extras === undefined
           ? undefined
-          : { type: 'redacted_thinking', data: seal({ extras, callId }) },
+          : { type: 'redacted_thinking', data: sealCall(callId, extras, sealing) },
       block: {
         type: 'tool_use',
         id: callId,
@@ -60,13 +61,17 @@ export class AnswerBlocks {
 
   /** Reasoning that nobody but its provider can read. */
   redacted(part: ReasoningPart): JsonObject {
-    const data = this.#foreign ? sealReasoning(part, false) : (part.encrypted ?? '');
+    const { sealing } = this.#context;
+    const data =
+      sealing === undefined ? (part.encrypted ?? '') : sealReasoning(part, false, sealing);
     return { type: 'redacted_thinking', data };
   }
 
   /** The signature of a thinking block; `''` when its own upstream did not sign it. */
   signature(part: ReasoningPart): string {
-    return this.#foreign ? sealReasoning(part, this.hidesReasoning) : (part.signature ?? '');
+    const { sealing } = this.#context;
+    if (sealing === undefined) return part.signature ?? '';
+    return sealReasoning(part, this.hidesReasoning, sealing);
   }
 
   /** A block of this dialect as it came; undefined, with a note, for one of another. */
@@ -78,11 +83,6 @@ export class AnswerBlocks {
 
   lost(what: string): void {
     this.#context.notes.lost(['content'], `${what} has no place in a messages answer`);
-  }
-
-  /** Translated answers come from an upstream of another dialect. */
-  get #foreign(): boolean {
-    return this.#context.conversation !== undefined;
   }
 }
 

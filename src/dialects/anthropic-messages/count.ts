@@ -1,6 +1,7 @@
 /** Bodies of `POST /v1/messages/count_tokens` (wire/messages.md §10.1). */
 import type { Conversation, JsonObject } from '../../core/conversation.ts';
 import type { Notes } from '../../core/notes.ts';
+import type { Sealer } from '../../core/sealer.ts';
 import { checkRequest } from './head.ts';
 import { countReading } from './request-reading.ts';
 import { readConversation } from './request-read.ts';
@@ -10,7 +11,7 @@ import { readConversation } from './request-read.ts';
  * would be refused for is left out and noted (wire/translation.md §11).
  * @throws GatewayError `invalid_request` for a body that no provider could take.
  */
-export function readCountRequest(body: JsonObject, notes: Notes): Conversation {
+export function readCountRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Conversation {
   checkRequest(body);
-  return readConversation(body, countReading(notes));
+  return readConversation(body, countReading(notes, sealer));
 }

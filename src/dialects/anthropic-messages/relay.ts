@@ -6,12 +6,13 @@ import type { Json, JsonObject } from '../../core/conversation.ts';
 import type { AnswerContext, AnswerRelay, Ask, Frame } from '../../core/dialect.ts';
 import type { FinishReason, GenerationEvent, Usage } from '../../core/generation.ts';
 import { isObject, spliceMembers, tryParseObject, type JsonSource } from '../../core/json.ts';
+import type { Notes } from '../../core/notes.ts';
+import { isSealed } from '../../core/sealer.ts';
 import { withBlankLine } from '../blank-line.ts';
 import { eventFrame } from './event-frame.ts';
 import { isArray, textOf } from './fields.ts';
 import { memberSpan } from './member-span.ts';
 import { withEstimate } from './response-write.ts';
-import { isSealed } from './signature.ts';
 import { writeTotals, writeUsage } from './usage.ts';
 
 const messageStop = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
@@ -21,12 +22,21 @@ const sealMark = Buffer.from('"gw1.');
 const billingLine = 'x-anthropic-billing-header:';
 
 /** The client's bytes, asking for this target's model. */
-export function relayRequest(source: JsonSource, ask: Ask): Buffer {
+export function relayRequest(source: JsonSource, ask: Ask, notes?: Notes): Buffer {
   const model = source.value['model'] === ask.model ? undefined : JSON.stringify(ask.model);
   const history = source.bytes.includes(sealMark) ? withoutSealed(source.value) : {};
   const system = ask.traits.dropsBillingHeader === true ? withoutBilling(source.value) : undefined;
   const edited = model !== undefined || history.messages !== undefined || system !== undefined;
   if (!edited && source.unambiguous) return source.bytes;
+  if (history.messages !== undefined) {
+    notes?.lost(['messages'], 'reasoning of another provider is not shown to this one');
+  }
+  if (history.thinking !== undefined) {
+    notes?.changed(
+      ['thinking'],
+      'it is off: the open tool turn does not begin with signed thinking',
+    );
+  }
   return spliceMembers(source, { model, system, ...history });
 }
 

@@ -1,14 +1,24 @@
 /** Content blocks of a request and the parts that they are (wire/messages.md §4.1). */
-import type { Json, JsonObject, Part, ToolResultPart, Turn } from '../../core/conversation.ts';
+import type {
+  Json,
+  JsonObject,
+  Origin,
+  Part,
+  ReasoningPart,
+  ToolResultPart,
+  Turn,
+} from '../../core/conversation.ts';
 import type { FieldPath } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
+import { isSealed } from '../../core/sealer.ts';
 import { BlockMembers } from './block-members.ts';
 import { readCitations } from './citations.ts';
 import { isArray, textOf } from './fields.ts';
 import { readDocument, readImage } from './request-read-media.ts';
 import { nativeExtras, readMark, without, type Reading } from './request-reading.ts';
 import { readSearchResult, ServerToolText } from './server-tool-text.ts';
-import { foreignDialect, isSealed, unseal } from './signature.ts';
+import { describeChange, isToolChange } from './tool-changes.ts';
+import { unseal } from './signature.ts';
 
 /** Where content stands. */
 export interface ContentPlace {
@@ -31,7 +41,10 @@ export class BlockReader {
   readonly #members: BlockMembers;
   readonly #serverTools = new ServerToolText();
   /** What a foreign upstream said of its calls, by call id. */
-  readonly #callExtras = new Map<string, JsonObject>();
+  readonly #callExtras = new Map<
+    string,
+    { readonly origin: Origin; readonly extras: JsonObject }
+  >();
 
   constructor(reading: Reading) {
     this.#reading = reading;
@@ -44,6 +57,13 @@ export class BlockReader {
     return content.flatMap((block, j) =>
       isObject(block) ? this.#readBlock(block, [...place.path, j]) : [],
     );
+  }
+
+  /** The messages are over. */
+  finish(): void {
+    for (const path of this.#serverTools.unanswered()) {
+      this.#reading.notes.lost(path, 'a call of a server tool without its result');
+    }
   }
 
   #readBlock(block: JsonObject, path: FieldPath): readonly Part[] {
@@ -99,8 +119,12 @@ export class BlockReader {
       notes.lost(path, `a block of the type "${type}" means nothing to this model`);
       return [];
     }
+    if (isToolChange(block)) {
+      notes.changed(path, 'a change of the tools is told in words');
+      return [{ type: 'text', text: describeChange(block), ...readMark(block) }];
+    }
     if (type.endsWith('_tool_use')) {
-      this.#serverTools.ask(block);
+      this.#serverTools.ask(block, path);
       return [];
     }
     if (type.endsWith('_tool_result')) {
@@ -124,19 +148,21 @@ export class BlockReader {
   }
 
   /**
-   * Reasoning of a foreign upstream goes back as that upstream wrote it. What another kind of
-   * upstream wrote is dropped: its text is not shown to other models (§5.4).
+   * What the gateway sealed, with its maker: it goes back to that one only, as that one wrote it
+   * (§5.4). A seal that does not hold leaves a broken part, so that nobody is sent it.
    */
   #unsealed(sealed: string, text: string): readonly Part[] {
-    const record = unseal(sealed);
-    if (record === undefined) return [];
-    const { extras, callId, ...proof } = record;
+    const { sealer } = this.#reading;
+    const record = unseal(sealed, sealer);
+    if (record === undefined) return [broken];
+    const { origin, extras, callId, textDigest, ...proof } = record;
     if (callId !== undefined) {
-      if (extras !== undefined) this.#callExtras.set(callId, extras);
+      if (extras !== undefined) this.#callExtras.set(callId, { origin, extras });
       return [];
     }
-    const foreign = extras === undefined ? {} : { extras: { [foreignDialect]: extras } };
-    return [{ type: 'reasoning', text, ...proof, ...foreign }];
+    if (textDigest !== undefined && textDigest !== sealer?.digest(text)) return [broken];
+    const foreign = extras === undefined ? {} : { extras: { [origin.dialect]: extras } };
+    return [{ type: 'reasoning', text, ...proof, ...foreign, origin }];
   }
 
   #readToolUse(block: JsonObject): Part {
@@ -147,7 +173,7 @@ export class BlockReader {
     const foreign = this.#callExtras.get(id);
     const extras = {
       ...nativeExtras(native).extras,
-      ...(foreign === undefined ? {} : { [foreignDialect]: foreign }),
+      ...(foreign === undefined ? {} : { [foreign.origin.dialect]: foreign.extras }),
     };
     return {
       type: 'tool-call',
@@ -156,9 +182,13 @@ export class BlockReader {
       argumentsJson: JSON.stringify(input ?? {}),
       ...readMark(block),
       ...(Object.keys(extras).length === 0 ? {} : { extras }),
+      ...(foreign === undefined ? {} : { origin: foreign.origin }),
     };
   }
 }
+
+/** Reasoning that nobody takes back. */
+const broken: ReasoningPart = { type: 'reasoning', text: '', broken: true };
 
 function readText(block: JsonObject): Part {
   const citations = readCitations(block['citations']);

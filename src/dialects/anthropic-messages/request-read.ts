@@ -2,6 +2,7 @@
 import type { Conversation, Json, JsonObject, Part, Sampling } from '../../core/conversation.ts';
 import { isObject } from '../../core/json.ts';
 import type { Notes } from '../../core/notes.ts';
+import type { Sealer } from '../../core/sealer.ts';
 import { isArray, isPresent } from './fields.ts';
 import { readOutput, readReasoning } from './request-read-options.ts';
 import {
@@ -40,11 +41,8 @@ const billingLine = 'x-anthropic-billing-header:';
  * The body has passed `readHead`.
  * @throws GatewayError `invalid_request` for what no other dialect can carry.
  */
-export function readRequest(body: JsonObject, notes: Notes): Conversation {
-  const reading = requestReading(notes);
-  if (body['max_tokens'] === 0) {
-    reading.refuse(['max_tokens'], 'This model has no prompt cache that could be warmed with 0.');
-  }
+export function readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Conversation {
+  const reading = requestReading(notes, sealer);
   return readConversation(body, reading);
 }
 
@@ -59,7 +57,7 @@ export function readConversation(body: JsonObject, reading: Reading): Conversati
   return {
     system: readSystem(body['system'], reading),
     turns: readTurns(body['messages'], reading),
-    tools: readTools(body['tools'], reading),
+    tools: readTools(body, reading),
     ...(toolChoice === undefined ? {} : { toolChoice }),
     ...(parallel === true ? { parallelTools: false } : {}),
     sampling: readSampling(body),

@@ -3,10 +3,13 @@ import type { CacheMark, JsonObject, PartBase } from '../../core/conversation.ts
 import { type FieldPath, unsupported } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import type { Notes } from '../../core/notes.ts';
+import type { Sealer } from '../../core/sealer.ts';
 
 /** The reading of one request. */
 export interface Reading {
   readonly notes: Notes;
+  /** Opens what the gateway sealed; without it, nothing opens. */
+  readonly sealer: Sealer | undefined;
   /**
    * For what no other dialect can carry (wire/translation.md: REJECT).
    * @throws GatewayError `invalid_request`, except in a token count, where the field is left out.
@@ -14,9 +17,10 @@ export interface Reading {
   refuse(path: FieldPath, why: string): void;
 }
 
-export function requestReading(notes: Notes): Reading {
+export function requestReading(notes: Notes, sealer?: Sealer): Reading {
   return {
     notes,
+    sealer,
     refuse: (path, why) => {
       throw unsupported(path, why);
     },
@@ -24,8 +28,8 @@ export function requestReading(notes: Notes): Reading {
 }
 
 /** In a count of tokens, what would be refused does not count (wire/translation.md §11). */
-export function countReading(notes: Notes): Reading {
-  return { notes, refuse: (path, why) => notes.lost(path, why) };
+export function countReading(notes: Notes, sealer?: Sealer): Reading {
+  return { notes, sealer, refuse: (path, why) => notes.lost(path, why) };
 }
 
 /** The cache mark of a block or tool. */

@@ -1,14 +1,20 @@
 /** Parts of a turn as content blocks (wire/translation.md §3, §5.3, §6). */
-import type { Part, ReasoningPart, TextPart, ToolCallPart } from '../../core/conversation.ts';
+import type {
+  Conversation,
+  Part,
+  ReasoningPart,
+  TextPart,
+  ToolCallPart,
+} from '../../core/conversation.ts';
 import type { Notes } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
-import { allowedToolName, ToolIdMap } from '../tool-ids.ts';
+import { sentToolName, ToolIdMap } from '../tool-ids.ts';
 import type { CacheMarks } from './cache-marks.ts';
 import { writeCitation } from './citations.ts';
 import type { JsonMembers } from './fields.ts';
 import { writeMedia } from './request-write-media.ts';
-import { isNative } from './signature.ts';
-import { toolInput } from './tool-input.ts';
+import { isNative, isProof } from './signature.ts';
+import { toolInput } from '../tool-arguments.ts';
 
 /** Longer names are refused by the native service (wire/messages.md §5.1). */
 export const maxToolName = 128;
@@ -17,6 +23,8 @@ export interface Writing {
   readonly traits: UpstreamTraits;
   readonly notes: Notes;
   readonly marks: CacheMarks;
+  /** The tools of the client. */
+  readonly tools: Conversation['tools'];
 }
 
 /** A result of a call, as a block and with the id of its call. */
@@ -29,6 +37,7 @@ export interface WrittenResult {
 export class ContentWriter {
   readonly #writing: Writing;
   readonly #ids = new ToolIdMap();
+  #notedReasoning = false;
 
   constructor(writing: Writing) {
     this.#writing = writing;
@@ -122,19 +131,36 @@ export class ContentWriter {
     return {
       type: 'tool_use',
       id: this.#ids.call(part.id),
-      name: allowedToolName(part.name, maxToolName),
+      name: sentToolName(part.name, maxToolName, this.#writing.tools),
       input,
       ...part.extras?.['anthropic-messages'],
     };
   }
 
-  /** Only what a messages server signed or encrypted itself; anything else it would refuse (D1, D2). */
+  /**
+   * Only what a messages server signed or encrypted itself; anything else it would refuse (D1, D2).
+   * Text that nobody signed is left out without a word, as every upstream's reasoning is (§5.3).
+   */
   #reasoning(part: ReasoningPart): readonly JsonMembers[] {
-    if (!isNative(part) || this.#writing.traits.thinking === 'none') return [];
+    if (this.#writing.traits.thinking === 'none') return [];
+    if (!isNative(part)) {
+      if (isProof(part)) this.#noteForeign(part.broken === true);
+      return [];
+    }
     if (part.signature === undefined) {
       return [{ type: 'redacted_thinking', data: part.encrypted ?? '' }];
     }
     return [{ type: 'thinking', thinking: part.text, signature: part.signature }];
+  }
+
+  /** Once a request: a history may hold hundreds of them. */
+  #noteForeign(broken: boolean): void {
+    if (this.#notedReasoning) return;
+    this.#notedReasoning = true;
+    const why = broken
+      ? 'reasoning came back changed or incomplete'
+      : 'reasoning of another provider is not shown to this one';
+    this.#writing.notes.lost(['messages'], why);
   }
 
   #marked(block: JsonMembers, part: Part): JsonMembers {

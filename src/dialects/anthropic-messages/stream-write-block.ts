@@ -14,7 +14,7 @@ import type { Notes } from '../../core/notes.ts';
 import { isEmptyReasoning, isRedacted, type AnswerBlocks } from './answer-blocks.ts';
 import { writeCitation } from './citations.ts';
 import { eventFrame } from './event-frame.ts';
-import { toolInput } from './tool-input.ts';
+import { toolInput } from '../tool-arguments.ts';
 
 /** Which part is written; `none` between parts and for parts that have no block. */
 type Kind = 'none' | 'text' | 'thinking' | 'tool';
@@ -30,12 +30,18 @@ export class LiveBlock {
   #plain = false;
   /** Everything of a delta frame before its text. */
   #head = '';
-  /** The reasoning part while it is written; without its text where the client is shown that. */
+  /** The reasoning part while it is written, without its text. */
   #reasoning: ReasoningPart = { type: 'reasoning', text: '' };
+  /** Its text so far: a record holds it, or a digest of it. */
+  #thought = '';
   #isRefusal = false;
+  /** White space behind a call, which is no block unless text follows it. */
+  #blank = '';
   #call = '';
   /** The arguments so far. */
   #arguments = '';
+  /** Something of the arguments besides white space came. */
+  #begun = false;
   /** Arguments that do not begin like an object are held back: whole, they can still be wrapped. */
   #held = false;
 
@@ -66,6 +72,7 @@ export class LiveBlock {
       case 'reasoning':
         this.#kind = 'thinking';
         this.#reasoning = { ...part, text: '' };
+        this.#thought = '';
         return this.#text(part.text);
       case 'tool-call':
         return this.#openCall(part);
@@ -117,6 +124,7 @@ export class LiveBlock {
     this.#kind = 'none';
     this.#plain = false;
     this.#isRefusal = false;
+    this.#blank = '';
     return text;
   }
 
@@ -130,25 +138,33 @@ export class LiveBlock {
   #text(delta: string): string {
     if (delta === '') return '';
     if (this.#plain) return `${this.#head}${JSON.stringify(delta)}}}\n\n`;
-    let start: string;
-    if (this.#kind === 'text') start = this.#start(emptyText, 'text_delta","text');
-    else if (this.#kind !== 'thinking') return '';
-    else {
-      start = this.#start(emptyThinking, thinkingDelta);
-      if (this.#blocks.hidesReasoning) {
-        this.#reasoning = { ...this.#reasoning, text: this.#reasoning.text + delta };
-        return start;
-      }
-    }
-    if (this.#isRefusal) this.refusal += delta;
-    else this.#plain = true;
+    if (this.#kind === 'text') return this.#firstText(delta);
+    if (this.#kind !== 'thinking') return '';
+    this.#thought += delta;
+    const start = this.#start(emptyThinking, thinkingDelta);
+    if (this.#blocks.hidesReasoning) return start;
     return `${start}${this.#head}${JSON.stringify(delta)}}}\n\n`;
+  }
+
+  /** Models write line breaks between calls: a block of them would be refused in the history (C2). */
+  #firstText(delta: string): string {
+    if (this.#isRefusal) this.refusal += delta;
+    const text = this.#blank + delta;
+    this.#blank = '';
+    if (!this.#opened && this.toolCalls > 0 && text.trim() === '') {
+      this.#blank = text;
+      return '';
+    }
+    const start = this.#start(emptyText, 'text_delta","text');
+    this.#plain = !this.#isRefusal;
+    return `${start}${this.#head}${JSON.stringify(text)}}}\n\n`;
   }
 
   #openCall(part: ToolCallPart): string {
     this.#kind = 'tool';
     this.#call = part.name;
     this.#arguments = '';
+    this.#begun = false;
     this.#held = false;
     this.toolCalls += 1;
     const { companion, block } = this.#blocks.toolUse(part);
@@ -159,11 +175,13 @@ export class LiveBlock {
 
   #argumentsDelta(delta: string): string {
     if (delta === '') return '';
-    const isFirst = this.#arguments.trim() === '';
+    // What came before is not looked at again: megabytes come in pieces of a few bytes.
     this.#arguments += delta;
-    if (isFirst) {
-      const begun = this.#arguments.trimStart();
-      this.#held = !begun.startsWith('{');
+    if (!this.#begun) {
+      const start = delta.trimStart();
+      if (start === '') return '';
+      this.#begun = true;
+      this.#held = !start.startsWith('{');
       return this.#held ? '' : `${this.#head}${JSON.stringify(this.#arguments)}}}\n\n`;
     }
     return this.#held ? '' : `${this.#head}${JSON.stringify(delta)}}}\n\n`;
@@ -184,7 +202,7 @@ export class LiveBlock {
 
   /** One signature right before the stop; encrypted reasoning without text is a block of its own. */
   #sign(): string {
-    const part = this.#reasoning;
+    const part = { ...this.#reasoning, text: this.#thought };
     if (!this.#opened) {
       if (isEmptyReasoning(part)) return '';
       if (isRedacted(part)) return this.#whole(this.#blocks.redacted(part));

@@ -36,6 +36,20 @@ export function isMarked(part: JsonObject): boolean {
   return part['cache_control'] !== undefined || part['prompt_cache_breakpoint'] !== undefined;
 }
 
+/**
+ * Texts as one string. Where marks are understood they stay apart: a mark moves on with the
+ * conversation, and if texts were joined as soon as it left them, the cached prefix would change (G2).
+ */
+export function textContent(
+  texts: readonly JsonObject[],
+  separator: string,
+  traits: UpstreamTraits,
+): string | readonly JsonObject[] {
+  const apart = traits.cacheMarks || traits.cacheBreakpoints === true;
+  if (texts.some(isMarked) || (apart && texts.length > 1)) return texts;
+  return texts.map((part) => String(part['text'])).join(separator);
+}
+
 /** Puts a breakpoint on a text. */
 type Marking = () => void;
 

@@ -35,3 +35,8 @@ export function detailConstants(part: ReasoningPart): JsonObject {
     format: typeof format === 'string' ? format : nativeFormat,
   };
 }
+
+/** Somebody vouched for it, or only somebody can read it. */
+export function hasProof(part: ReasoningPart): boolean {
+  return part.signature !== undefined || part.encrypted !== undefined;
+}

@@ -6,11 +6,13 @@ import type { Json, JsonObject } from '../../core/conversation.ts';
 import type { AnswerContext, AnswerRelay, Ask, Frame } from '../../core/dialect.ts';
 import { mergeUsage, type GenerationEvent, type Usage } from '../../core/generation.ts';
 import { isObject, parseBody, spliceMembers, type JsonSource } from '../../core/json.ts';
+import type { Notes } from '../../core/notes.ts';
 import { withBlankLine } from '../blank-line.ts';
 import { CallIndexes } from './call-indexes.ts';
 import { findDocumentMember, findMember } from './frame-member.ts';
 import { ownedKeys } from './head.ts';
 import { ModelSplice } from './model-splice.ts';
+import { restoredMessages } from './relay-history.ts';
 import { writeUsage } from './usage.ts';
 import { cutMember } from './cut-member.ts';
 
@@ -24,20 +26,30 @@ const createdMember = /"created"\s*:\s*(\d+)/;
 const usageKey = Buffer.from('"usage"');
 const modelKey = Buffer.from('"model"');
 
-/** The client's bytes, asking for this target's model and, in streams, always for usage. */
-export function relayRequest(source: JsonSource, ask: Ask): Buffer {
+/**
+ * The client's bytes, asking for this target's model and, in streams, always for usage. Only for an
+ * upstream that refuses a history without its own reasoning are the messages looked at.
+ */
+export function relayRequest(source: JsonSource, ask: Ask, notes?: Notes): Buffer {
   const { value } = source;
   const options = isObject(value['stream_options']) ? value['stream_options'] : undefined;
   // A server without the option refuses the whole request over it.
   if (!ask.traits.usageOption && value['stream_options'] !== undefined) {
     const bytes = cutMember(source, 'stream_options');
-    return relayRequest(parseBody(bytes, ownedKeys), ask);
+    return relayRequest(parseBody(bytes, ownedKeys), ask, notes);
   }
-  const model = value['model'] === ask.model ? undefined : JSON.stringify(ask.model);
   const wanted = ask.stream && ask.traits.usageOption && options?.['include_usage'] !== true;
-  const streamOptions = wanted ? JSON.stringify({ ...options, include_usage: true }) : undefined;
-  if (model === undefined && streamOptions === undefined && source.unambiguous) return source.bytes;
-  return spliceMembers(source, { model, stream_options: streamOptions });
+  const edits = {
+    model: value['model'] === ask.model ? undefined : JSON.stringify(ask.model),
+    stream_options: wanted ? JSON.stringify({ ...options, include_usage: true }) : undefined,
+    messages: jsonOf(restoredMessages(value, ask, notes)),
+  };
+  const same = Object.values(edits).every((edit) => edit === undefined);
+  return same && source.unambiguous ? source.bytes : spliceMembers(source, edits);
+}
+
+function jsonOf(value: Json | undefined): string | undefined {
+  return value === undefined ? undefined : JSON.stringify(value);
 }
 
 /** Edits a relayed answer. State of one answer. */

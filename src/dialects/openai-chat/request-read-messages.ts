@@ -9,10 +9,13 @@ import type {
 } from '../../core/conversation.ts';
 import { invalidRequest, unsupported } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
+import { withReasoning } from '../../core/kept-turn.ts';
 import type { Notes } from '../../core/notes.ts';
+import type { Sealer } from '../../core/sealer.ts';
 import { readCacheMark } from './cache-marks.ts';
 import { badValue, isArray, wrongType } from './fields.ts';
 import { readReasoning, reasoningParts, thinkingText } from './reasoning-read.ts';
+import { checkReasoning } from './reasoning-seal.ts';
 import { readContent, readToolPart, readUserPart, refusePart } from './request-read-parts.ts';
 import { readCall } from './tool-call-read.ts';
 
@@ -22,8 +25,12 @@ export interface ConversationTurns {
 }
 
 /** @throws GatewayError `invalid_request` with the path of what cannot be read. */
-export function readConversationTurns(body: JsonObject, notes: Notes): ConversationTurns {
-  const builder = new TurnBuilder(notes);
+export function readConversationTurns(
+  body: JsonObject,
+  notes: Notes,
+  sealer?: Sealer,
+): ConversationTurns {
+  const builder = new TurnBuilder(notes, sealer);
   const messages = body['messages'];
   if (!isArray(messages)) throw wrongType(['messages'], 'an array', messages);
   messages.forEach((message, i) => {
@@ -68,6 +75,7 @@ const knownMembers: ReadonlySet<string> = new Set([
  */
 class TurnBuilder {
   readonly #notes: Notes;
+  readonly #sealer: Sealer | undefined;
   readonly #system: Part[] = [];
   readonly #turns: OpenTurn[] = [];
   readonly #notedMembers = new Set<string>();
@@ -75,8 +83,9 @@ class TurnBuilder {
   #calls: readonly string[] = [];
   #results: ToolResultPart[] = [];
 
-  constructor(notes: Notes) {
+  constructor(notes: Notes, sealer: Sealer | undefined) {
     this.#notes = notes;
+    this.#sealer = sealer;
   }
 
   add(message: JsonObject, i: number): void {
@@ -123,11 +132,7 @@ class TurnBuilder {
   #addSystem(parts: readonly Part[], i: number, message: JsonObject): void {
     if (this.#turns.length > 0) {
       if (parts.length > 0)
-        this.#turns.push({
-          role: 'system',
-          parts: [...parts],
-          name: undefined,
-        });
+        this.#turns.push({ role: 'system', parts: [...parts], name: undefined });
     } else {
       this.#system.push(...parts);
     }
@@ -145,14 +150,15 @@ class TurnBuilder {
     const spoken = marked(content, message);
     const calls = markedCalls(readCalls(message, i), spoken.length === 0 ? message : {});
     const { refusal } = message;
-    const parts: readonly Part[] = [
-      ...reasoningParts(readReasoning(message)),
+    const others: readonly Part[] = [
       ...spoken,
       ...(typeof refusal === 'string' && refusal !== ''
         ? [{ type: 'refusal', text: refusal } as const]
         : []),
       ...calls,
     ];
+    const reasoning = checkReasoning(reasoningParts(readReasoning(message)), this.#sealer);
+    const parts = withReasoning(others, reasoning);
     this.#calls = calls.map((call) => call.id);
     this.#addTurn('assistant', parts, message['name']);
   }

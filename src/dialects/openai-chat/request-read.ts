@@ -7,6 +7,7 @@ import type { Conversation, JsonObject, OutputFormat, Sampling } from '../../cor
 import { unsupported } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import type { Notes } from '../../core/notes.ts';
+import type { Sealer } from '../../core/sealer.ts';
 import { isArray, readInteger, readNumber, readObject, readString } from './fields.ts';
 import { readExtras } from './request-read-extras.ts';
 import { readConversationTurns } from './request-read-messages.ts';
@@ -15,9 +16,9 @@ import { keepLonger } from './request-read-retention.ts';
 import { readToolChoice, readTools } from './request-read-tools.ts';
 
 /** @throws GatewayError `invalid_request` for what the canonical form cannot hold. */
-export function readRequest(body: JsonObject, notes: Notes): Conversation {
+export function readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Conversation {
   refuseUntranslatable(body);
-  const { system, turns } = readConversationTurns(body, notes);
+  const { system, turns } = readConversationTurns(body, notes, sealer);
   const toolChoice = readToolChoice(body);
   const reasoning = readReasoningControl(body, notes);
   const endUser = readString(body, 'safety_identifier') ?? readString(body, 'user');
@@ -50,9 +51,6 @@ function refuseUntranslatable(body: JsonObject): void {
   }
   if (isObject(moderation) && blocksContent(moderation)) {
     throw unsupported(['moderation'], 'This model cannot promise to block by moderation policy.');
-  }
-  if (isObject(body['web_search_options'])) {
-    throw unsupported(['web_search_options'], 'This model has no web search of its own.');
   }
 }
 

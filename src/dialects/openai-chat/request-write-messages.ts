@@ -9,16 +9,16 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../core/conversation.ts';
-import type { FieldPath } from '../../core/errors.ts';
+import { type FieldPath, invalidRequest } from '../../core/errors.ts';
 import type { Notes } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
-import { allowedToolName, nineCharacterToolId, ToolIdMap } from '../tool-ids.ts';
+import { nineCharacterToolId, sentToolName, ToolIdMap } from '../tool-ids.ts';
 import { freeTextInput } from './answered-tools.ts';
-import { isMarked, settleBreakpoints, writePartMark } from './cache-marks.ts';
+import { isMarked, settleBreakpoints, textContent, writePartMark } from './cache-marks.ts';
 import type { JsonMembers } from './fields.ts';
 import { writeMedia } from './media-write.ts';
 import { isPrefill } from './request-write-prefill.ts';
-import { writeDetail } from './reasoning-write.ts';
+import { ReasoningReplay } from './reasoning-replay.ts';
 import { maxToolName } from './request-write-tools.ts';
 import { Attachments, writeToolResult } from './tool-results-write.ts';
 
@@ -26,6 +26,14 @@ export interface MessageWriting {
   readonly conversation: Conversation;
   readonly traits: UpstreamTraits;
   readonly notes: Notes;
+  /** Who is asked. */
+  readonly provider?: string | undefined;
+}
+
+/** A result and where it stands, for notes. */
+interface PlacedResult {
+  readonly part: ToolResultPart;
+  readonly path: FieldPath;
 }
 
 /** A turn and where it stands, for notes. */
@@ -38,14 +46,20 @@ export class MessageWriter {
   readonly written: JsonMembers[] = [];
   readonly #traits: UpstreamTraits;
   readonly #notes: Notes;
+  readonly #replay: ReasoningReplay;
   readonly #ids: ToolIdMap;
   readonly #freeText: ReadonlySet<string>;
+  /** Ids of the calls of the last assistant turn. */
+  #calls: readonly string[] = [];
+  readonly #tools: Conversation['tools'];
 
-  constructor({ conversation, traits, notes }: MessageWriting) {
+  constructor({ conversation, traits, notes, provider }: MessageWriting) {
     this.#traits = traits;
     this.#notes = notes;
+    this.#replay = new ReasoningReplay({ traits, notes, provider });
     this.#ids =
       traits.nineCharacterToolIds === true ? new ToolIdMap(nineCharacterToolId) : new ToolIdMap();
+    this.#tools = conversation.tools;
     const freeText = conversation.tools.filter((tool) => tool.freeText === true);
     this.#freeText = new Set(freeText.map((tool) => tool.name));
   }
@@ -55,10 +69,12 @@ export class MessageWriter {
     const texts = this.#instructions(parts, ['system']);
     if (instruction !== undefined) texts.push({ type: 'text', text: instruction });
     if (texts.length === 0) return;
-    this.written.push({ role: this.#traits.systemRole, content: instructionContent(texts) });
+    this.written.push({ role: this.#traits.systemRole, content: this.#instructionText(texts) });
   }
 
+  /** @throws GatewayError `invalid_request` when nothing of the turns is left to send (§3.3). */
   turns(turns: readonly Turn[]): void {
+    const instructions = this.written.length;
     let run: PlacedTurn[] = [];
     turns.forEach((turn, i) => {
       const path = ['messages', i];
@@ -71,6 +87,9 @@ export class MessageWriter {
       this.#writeAssistant(turn, path);
     });
     this.#writeRun(run);
+    if (this.written.length === instructions) {
+      throw invalidRequest('At least one message must have content.', ['messages']);
+    }
     if (this.#traits.cacheBreakpoints === true) settleBreakpoints(this.written);
     if (isPrefill(this.written) && !this.#traits.prefill) {
       this.#notes.changed(
@@ -86,12 +105,8 @@ export class MessageWriter {
    */
   #writeRun(run: readonly PlacedTurn[]): void {
     const attachments = new Attachments();
-    for (const { turn, path } of run) {
-      turn.parts.forEach((part, j) => {
-        if (part.type === 'tool-result') {
-          this.written.push(this.#writeResult(part, [...path, 'content', j], attachments));
-        }
-      });
+    for (const { part, path } of this.#resultsOf(run)) {
+      this.written.push(this.#writeResult(part, path, attachments));
     }
     let waiting: JsonObject[] = [...attachments.parts];
     for (const { turn, path } of run) {
@@ -104,6 +119,17 @@ export class MessageWriter {
       this.#pushUser(content, turn.name);
     }
     this.#pushUser(waiting, undefined);
+  }
+
+  /** In the order of their calls: some servers pair them by it (B5). */
+  #resultsOf(run: readonly PlacedTurn[]): readonly PlacedResult[] {
+    const results = run.flatMap(({ turn, path }) =>
+      turn.parts.flatMap((part, j): readonly PlacedResult[] =>
+        part.type === 'tool-result' ? [{ part, path: [...path, 'content', j] }] : [],
+      ),
+    );
+    const order = (id: string): number => this.#calls.indexOf(id);
+    return results.sort((a, b) => order(a.part.callId) - order(b.part.callId));
   }
 
   #pushUser(content: readonly JsonObject[], name: string | undefined): void {
@@ -124,7 +150,7 @@ export class MessageWriter {
       return [...waiting, { type: 'text', text: `<system>\n${text}\n</system>` }];
     }
     this.#pushUser(waiting, undefined);
-    this.written.push({ role: this.#traits.systemRole, content: instructionContent(texts) });
+    this.written.push({ role: this.#traits.systemRole, content: this.#instructionText(texts) });
     return [];
   }
 
@@ -132,7 +158,7 @@ export class MessageWriter {
     const texts: JsonObject[] = [];
     parts.forEach((part, j) => {
       if (part.type === 'text') {
-        if (part.text !== '') texts.push(this.#marked({ type: 'text', text: part.text }, part));
+        if (!isBlank(part.text)) texts.push(this.#marked({ type: 'text', text: part.text }, part));
       } else {
         this.#notes.lost([...path, j], 'instructions are text only');
       }
@@ -153,7 +179,7 @@ export class MessageWriter {
   #userPart(part: Part, path: FieldPath): readonly JsonObject[] {
     switch (part.type) {
       case 'text':
-        return part.text === '' ? [] : [{ type: 'text', text: part.text }];
+        return isBlank(part.text) ? [] : [{ type: 'text', text: part.text }];
       case 'media':
         return [writeMedia(part, this.#traits, path)];
       case 'opaque':
@@ -182,17 +208,18 @@ export class MessageWriter {
     const texts = this.#assistantTexts(turn.parts, path);
     const calls = turn.parts
       .filter((part): part is ToolCallPart => part.type === 'tool-call')
-      .map((part) => this.#writeCall(part));
+      .map((part) => this.#writeCall(part, path));
+    this.#calls = turn.parts.flatMap((part) => (part.type === 'tool-call' ? [part.id] : []));
     const refusal = turn.parts.map((part) => (part.type === 'refusal' ? part.text : '')).join('');
     const reasoning = turn.parts.filter((part): part is ReasoningPart => part.type === 'reasoning');
     if (texts.length + calls.length + reasoning.length === 0 && refusal === '') return;
     const silent = calls.length > 0 || refusal !== '';
     this.written.push({
       role: 'assistant',
-      content: texts.length === 0 ? (silent ? null : '') : assistantContent(texts),
+      content: texts.length === 0 ? (silent ? null : '') : textContent(texts, '', this.#traits),
       ...(refusal === '' ? {} : { refusal }),
-      ...this.#replayedReasoning(reasoning),
-      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+      ...this.#replay.members(reasoning, path),
+      ...(calls.length === 0 ? {} : { tool_calls: this.#replay.signed(calls, path) }),
       ...(turn.name === undefined ? {} : { name: turn.name }),
     });
   }
@@ -207,12 +234,13 @@ export class MessageWriter {
         this.#notes.lost(where, 'assistant messages are text only');
       }
     });
-    return texts;
+    // White space between blocks is text, on its own it is none (B3).
+    return texts.every((part) => isBlank(String(part['text']))) ? [] : texts;
   }
 
-  #writeCall(part: ToolCallPart): JsonObject {
+  #writeCall(part: ToolCallPart, path: FieldPath): JsonObject {
     const id = this.#ids.call(part.id);
-    const name = allowedToolName(part.name, maxToolName);
+    const name = sentToolName(part.name, maxToolName, this.#tools);
     const { argumentsJson } = part;
     if (this.#freeText.has(part.name)) {
       const custom = { name, input: freeTextInput(argumentsJson) };
@@ -223,30 +251,17 @@ export class MessageWriter {
       type: 'function',
       function: { name, arguments: argumentsJson.trim() === '' ? '{}' : argumentsJson },
       ...this.#mark(part.cacheUntilHere),
-      ...part.extras?.['openai-chat'],
+      ...this.#replay.callMembers(part, path),
     };
-  }
-
-  /**
-   * Earlier reasoning never becomes text that the user seems to have seen (D7). Servers that want it
-   * back want it on every assistant message, and some refuse the empty string there (D6); others want
-   * what they sealed, as they sent it (D1).
-   */
-  #replayedReasoning(reasoning: readonly ReasoningPart[]): JsonMembers {
-    if (this.#traits.reasoningDetails === true) {
-      const sealed = reasoning.filter(isSealed);
-      return sealed.length === 0 ? {} : { reasoning_details: sealed.map(writeDetail) };
-    }
-    if (!this.#traits.reasoningReplay) return {};
-    const text = reasoning
-      .map((part) => part.text)
-      .filter((part) => part !== '')
-      .join('\n\n');
-    return { reasoning_content: text === '' ? ' ' : text };
   }
 
   #marked(written: JsonObject, part: Part): JsonObject {
     return { ...written, ...this.#mark(part.cacheUntilHere) };
+  }
+
+  /** Not every server takes a list of instructions; all take one text. */
+  #instructionText(texts: readonly JsonObject[]): string | readonly JsonObject[] {
+    return textContent(texts, '\n\n', this.#traits);
   }
 
   #mark(mark: CacheMark | undefined): JsonObject {
@@ -254,27 +269,13 @@ export class MessageWriter {
   }
 }
 
+function isBlank(text: string): boolean {
+  return text.trim() === '';
+}
+
 /** A string for one unmarked text, the parts otherwise. */
 function plainOrParts(parts: readonly JsonObject[]): string | readonly JsonObject[] {
   const only = parts.length === 1 ? parts[0] : undefined;
   const plain = only?.['type'] === 'text' && !isMarked(only) ? only['text'] : undefined;
   return typeof plain === 'string' ? plain : parts;
-}
-
-/** Not every server takes a list of instructions; all take one text. */
-function instructionContent(texts: readonly JsonObject[]): string | readonly JsonObject[] {
-  return texts.some(isMarked) ? texts : texts.map((part) => String(part['text'])).join('\n\n');
-}
-
-/** Blocks of an assistant turn are splits of one text. */
-function assistantContent(texts: readonly JsonObject[]): string | readonly JsonObject[] {
-  return texts.some(isMarked) ? texts : texts.map((part) => String(part['text'])).join('');
-}
-
-function isSealed(part: ReasoningPart): boolean {
-  return (
-    part.signature !== undefined ||
-    part.encrypted !== undefined ||
-    part.extras?.['openai-chat'] !== undefined
-  );
 }

@@ -9,11 +9,13 @@ import type {
 } from '../../core/conversation.ts';
 import type { AnswerContext } from '../../core/dialect.ts';
 import type { FinishReason, Generation } from '../../core/generation.ts';
+import { placedReasoning } from '../../core/kept-turn.ts';
 import { answerId, AnsweredTools, callArguments, freeTextInput } from './answered-tools.ts';
 import { writeCitation } from './citations.ts';
 import type { JsonMembers } from './fields.ts';
 import { writeFinish } from './finish.ts';
-import { writeDetail } from './reasoning-write.ts';
+import { detailMark } from './reasoning-seal.ts';
+import { hasProof, writeDetail } from './reasoning-write.ts';
 import { writeServiceTier, writeUsage } from './usage.ts';
 
 /** Always one choice, `content` and `refusal` always there, `tool_calls` only with calls. */
@@ -74,13 +76,21 @@ function writeReasoning(parts: readonly Part[], context: AnswerContext): JsonMem
     .map((part) => part.text)
     .filter((part) => part !== '')
     .join('\n\n');
-  const sealed = reasoning.some(
-    (part) => part.signature !== undefined || part.encrypted !== undefined,
-  );
+  const sealed = reasoning.some(hasProof);
   return {
     ...(text === '' ? {} : { reasoning_content: text }),
-    ...(sealed ? { reasoning_details: reasoning.map(writeDetail) } : {}),
+    ...(sealed ? { reasoning_details: writeDetails(parts, context) } : {}),
   };
+}
+
+/** The entries, marked so that it shows whether they come back whole. */
+function writeDetails(parts: readonly Part[], { sealing }: AnswerContext): readonly JsonObject[] {
+  return placedReasoning(parts).map(({ part, callsBefore }, entry) => ({
+    ...writeDetail(part, entry),
+    ...(sealing === undefined || !hasProof(part)
+      ? {}
+      : { id: detailMark(part, { entry, callsBefore }, sealing.sealer) }),
+  }));
 }
 
 function writeCalls(
@@ -96,11 +106,11 @@ function writeCalls(
     }
     return { function_call: { name: tools.name(first.name), arguments: callArguments(first) } };
   }
-  return { tool_calls: calls.map((call) => writeCall(call, tools, context)) };
+  return { tool_calls: calls.map((call) => writeCall(call, tools)) };
 }
 
-function writeCall(call: ToolCallPart, tools: AnsweredTools, context: AnswerContext): JsonObject {
-  const id = call.id === '' ? context.newId('call_') : call.id;
+function writeCall(call: ToolCallPart, tools: AnsweredTools): JsonObject {
+  const id = tools.id(call.id);
   const name = tools.name(call.name);
   const extra = call.extras?.['openai-chat'];
   return tools.isFreeText(name)

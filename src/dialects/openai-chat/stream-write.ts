@@ -50,7 +50,8 @@ export class ChatStreamWriter implements StreamWriter {
   constructor(context: AnswerContext) {
     this.#context = context;
     this.#tools = new AnsweredTools(context);
-    this.#reasoning = new ReasoningDeltas(context.conversation?.reasoning?.hidden === true);
+    const hidden = context.conversation?.reasoning?.hidden === true;
+    this.#reasoning = new ReasoningDeltas(hidden, context.sealing?.sealer);
   }
 
   write(event: GenerationEvent): string {
@@ -160,7 +161,7 @@ export class ChatStreamWriter implements StreamWriter {
           role + this.#writeDelta({ type: 'part-delta', index, field: 'text', delta: part.text })
         );
       case 'reasoning':
-        return role + this.#frame(this.#reasoning.start(index, part));
+        return role + this.#frame(this.#reasoning.start(index, part, this.#nextTool));
       case 'tool-call':
         return role + this.#startCall(open, part);
       default:
@@ -180,10 +181,7 @@ export class ChatStreamWriter implements StreamWriter {
       open.sawArguments = given !== '';
       return this.#frame(`"function_call":${JSON.stringify({ name, arguments: given })}`);
     }
-    const identity = {
-      index: open.toolIndex,
-      id: part.id === '' ? this.#context.newId('call_') : part.id,
-    };
+    const identity = { index: open.toolIndex, id: this.#tools.id(part.id) };
     if (open.heldArguments !== undefined) {
       open.heldArguments = given;
       return this.#calls({ ...identity, type: 'custom', custom: { name, input: '' } });

@@ -8,6 +8,7 @@ import { messagesTraits, type UpstreamTraits } from '../../../src/core/traits.ts
 import { anthropicMessagesClient } from '../../../src/dialects/anthropic-messages/client.ts';
 import { anthropicMessagesUpstream } from '../../../src/dialects/anthropic-messages/upstream.ts';
 import { SseSplitter } from '../../../src/wire/sse.ts';
+import { chatUpstream, sealingFor } from '../../support/sealing.ts';
 
 /** A context with fixed time and ids. */
 export function answerContext(changes: Partial<AnswerContext> = {}): AnswerContext {
@@ -35,7 +36,8 @@ export const emptyConversation: Conversation = {
 
 /** The context of a translated call. */
 export function translated(changes: Partial<Conversation> = {}): AnswerContext {
-  return answerContext({ conversation: { ...emptyConversation, ...changes } });
+  const conversation = { ...emptyConversation, ...changes };
+  return answerContext({ conversation, sealing: sealingFor(chatUpstream) });
 }
 
 export function conversationWith(changes: Partial<Conversation>): Conversation {

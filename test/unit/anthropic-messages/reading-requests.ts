@@ -2,6 +2,7 @@
 import type { Conversation, JsonObject, Part } from '../../../src/core/conversation.ts';
 import { NoteList } from '../../../src/core/notes.ts';
 import { anthropicMessagesClient } from '../../../src/dialects/anthropic-messages/client.ts';
+import { testSealer } from '../../support/sealing.ts';
 
 export const user = { role: 'user', content: 'Hi' };
 export const base: JsonObject = { model: 'm', max_tokens: 10, messages: [user] };
@@ -9,7 +10,7 @@ export const base: JsonObject = { model: 'm', max_tokens: 10, messages: [user] }
 export function read(changes: JsonObject, notes = new NoteList()): Conversation {
   const body = { ...base, ...changes };
   anthropicMessagesClient.readHead(body);
-  return anthropicMessagesClient.readRequest(body, notes);
+  return anthropicMessagesClient.readRequest(body, notes, testSealer);
 }
 
 /** The parts of one message with these blocks. */

@@ -5,9 +5,10 @@ import type { Frame } from '../../../src/core/dialect.ts';
 import { parseBody, tryParseObject } from '../../../src/core/json.ts';
 import { messagesTraits } from '../../../src/core/traits.ts';
 import { anthropicMessagesClient } from '../../../src/dialects/anthropic-messages/client.ts';
-import { seal } from '../../../src/dialects/anthropic-messages/signature.ts';
 import { anthropicMessagesUpstream } from '../../../src/dialects/anthropic-messages/upstream.ts';
-import { answerContext, framesOf, frameText } from './answer-context.ts';
+import { NoteList } from '../../../src/core/notes.ts';
+import { sealed as sealedRecord } from '../../support/sealing.ts';
+import { answerContext, framesOf, frameText, noted } from './answer-context.ts';
 
 function relayed(body: string, model = 'claude-real'): string {
   const source = parseBody(Buffer.from(body), new Set());
@@ -37,8 +38,8 @@ describe('requests', () => {
           { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a' }] },
         ],
       });
-    const sealed = { type: 'thinking', thinking: 'foreign', signature: seal({}) };
-    const redacted = { type: 'redacted_thinking', data: seal({ encrypted: 'e' }) };
+    const sealed = { type: 'thinking', thinking: 'foreign', signature: sealedRecord({}) };
+    const redacted = { type: 'redacted_thinking', data: sealedRecord({ encrypted: 'e' }) };
     const adaptive = { type: 'adaptive' };
     const source = parseBody(Buffer.from(body(adaptive, sealed, redacted)), new Set());
     const ask = {
@@ -50,9 +51,11 @@ describe('requests', () => {
     const bytes = anthropicMessagesUpstream.relayRequest(source, ask).toString();
     assert.equal(bytes, body(adaptive));
     const budget = { type: 'enabled', budget_tokens: 2000 };
+    const notes = new NoteList();
     const onBudget = parseBody(Buffer.from(body(budget, sealed)), new Set());
-    const cleaned = anthropicMessagesUpstream.relayRequest(onBudget, ask).toString();
+    const cleaned = anthropicMessagesUpstream.relayRequest(onBudget, ask, notes).toString();
     assert.equal(cleaned, body({ type: 'disabled' }), 'D3');
+    assert.deepEqual(noted(notes), ['messages lost', 'thinking changed']);
   });
 
   test('text that only mentions the mark is left alone', () => {

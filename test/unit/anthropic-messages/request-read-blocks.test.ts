@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { NoteList } from '../../../src/core/notes.ts';
-import { seal } from '../../../src/dialects/anthropic-messages/signature.ts';
+import { chatUpstream, sealed, testSealer } from '../../support/sealing.ts';
 import { noted, refusalOf } from './answer-context.ts';
 import { parts, read, user } from './reading-requests.ts';
 
@@ -205,20 +205,41 @@ describe('blocks', () => {
     ]);
   });
 
-  test('5.4 reasoning that the gateway sealed comes back as its upstream wrote it', () => {
+  test('§5.4 reasoning that the gateway sealed comes back as its upstream wrote it', () => {
     const extras = { format: 'google-gemini-v1' };
+    const origin = chatUpstream;
+    const digest = testSealer.digest('mine');
     const blocks = [
-      { type: 'thinking', thinking: 'hm', signature: seal({}) },
-      { type: 'redacted_thinking', data: seal({ encrypted: 'e', extras }) },
-      { type: 'thinking', thinking: '', signature: seal({ text: 'hidden' }) },
-      { type: 'thinking', thinking: 'of another', signature: 'gw1.AAAA' },
+      { type: 'thinking', thinking: 'hm', signature: sealed({}) },
+      { type: 'redacted_thinking', data: sealed({ encrypted: 'e', extras }) },
+      { type: 'thinking', thinking: '', signature: sealed({ text: 'hidden' }) },
+      { type: 'thinking', thinking: 'mine', signature: sealed({ signature: 's', digest }) },
       { type: 'text', text: 'So.' },
     ];
     assert.deepEqual(parts(blocks, 'assistant').slice(0, -1), [
-      { type: 'reasoning', text: 'hm' },
-      { type: 'reasoning', text: '', encrypted: 'e', extras: { 'openai-chat': extras } },
-      { type: 'reasoning', text: 'hidden' },
+      { type: 'reasoning', text: 'hm', origin },
+      { type: 'reasoning', text: '', encrypted: 'e', extras: { 'openai-chat': extras }, origin },
+      { type: 'reasoning', text: 'hidden', origin },
+      { type: 'reasoning', text: 'mine', signature: 's', origin },
     ]);
+  });
+
+  test('§5.4 a forged, damaged or older record and a changed text are nothing to anybody', () => {
+    const whole = sealed({ signature: 's' });
+    const forged = `gw1.${Buffer.from('{"v":1,"from":"openai-chat","by":"x"}').toString('base64url')}`;
+    const digest = testSealer.digest('as it was');
+    const blocks = [
+      { type: 'thinking', thinking: 'a', signature: forged },
+      { type: 'thinking', thinking: 'b', signature: `${forged}.${'A'.repeat(22)}` },
+      { type: 'thinking', thinking: 'c', signature: whole.slice(0, -1) },
+      { type: 'thinking', thinking: 'd', signature: whole.replace('gw1.', 'gw1.A') },
+      { type: 'thinking', thinking: 'e', signature: sealed({ signature: 's', digest }) },
+      { type: 'redacted_thinking', data: 'gw1.' },
+      { type: 'text', text: 'So.' },
+    ];
+    const broken = { type: 'reasoning', text: '', broken: true };
+    const read = parts(blocks, 'assistant');
+    assert.deepEqual(read.slice(0, -1), [broken, broken, broken, broken, broken, broken]);
   });
 
   test('D5 what an upstream signed of a call finds its call again', () => {
@@ -228,7 +249,7 @@ describe('blocks', () => {
       {
         role: 'assistant',
         content: [
-          { type: 'redacted_thinking', data: seal({ extras, callId: 'a' }) },
+          { type: 'redacted_thinking', data: sealed({ extras, callId: 'a' }) },
           { type: 'tool_use', id: 'a', name: 'f', input: {} },
         ],
       },
@@ -241,6 +262,7 @@ describe('blocks', () => {
         name: 'f',
         argumentsJson: '{}',
         extras: { 'openai-chat': extras },
+        origin: chatUpstream,
       },
     ]);
   });

@@ -8,6 +8,7 @@ import { NoteList } from '../../../src/core/notes.ts';
 import { anthropicMessagesClient } from '../../../src/dialects/anthropic-messages/client.ts';
 import { allowedToolName } from '../../../src/dialects/tool-ids.ts';
 import { unseal } from '../../../src/dialects/anthropic-messages/signature.ts';
+import { chatUpstream, testSealer } from '../../support/sealing.ts';
 import { answerContext, noted, translated, writeStreamText } from './answer-context.ts';
 import { assertLegal, eventsOf } from './legal-stream.ts';
 
@@ -253,10 +254,13 @@ describe('blocks', () => {
     ];
     const written = writeStreamText(events, translated());
     assertLegal(written);
-    const sealed = [...written.matchAll(/"(?:signature|data)":"(gw1\.[\w-]+)"/g)];
+    const sealed = [...written.matchAll(/"(?:signature|data)":"(gw1\.[\w.-]+)"/g)];
     assert.deepEqual(
-      sealed.map((found) => unseal(found[1] ?? '')),
-      [{ signature: 's' }, { encrypted: 'e' }],
+      sealed.map((found) => unseal(found[1] ?? '', testSealer)),
+      [
+        { origin: chatUpstream, signature: 's', textDigest: testSealer.digest('hm') },
+        { origin: chatUpstream, encrypted: 'e' },
+      ],
     );
   });
 
@@ -266,8 +270,9 @@ describe('blocks', () => {
     const written = writeStreamText([...events, finish()], context);
     assertLegal(written);
     assert.ok(!written.includes('hm') && written.includes('signature_delta'));
-    const signature = /"signature":"(gw1\.[\w-]+)"/.exec(written)?.[1] ?? '';
-    assert.deepEqual(unseal(signature), { text: 'hm' }, 'D6 its upstream may want it back');
+    const signature = /"signature":"(gw1\.[\w.-]+)"/.exec(written)?.[1] ?? '';
+    const opened = unseal(signature, testSealer);
+    assert.deepEqual(opened, { origin: chatUpstream, text: 'hm' }, 'D6 its upstream may want it');
   });
 
   test('D5 what an upstream signed of a call stands before it', () => {

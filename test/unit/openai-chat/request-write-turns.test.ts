@@ -130,7 +130,7 @@ describe('assistant turns', () => {
       assistant('y'),
       user('q'),
     ];
-    const written = write({ turns }, { reasoningReplay: true });
+    const written = write({ turns }, { reasoningReplay: true, reasoningFiller: ' ' });
     assert.deepEqual(
       written.filter((message) => message['role'] === 'assistant'),
       [

@@ -1,0 +1,18 @@
+/**
+ * The key behind everything that the gateway seals for clients to carry (wire/translation.md §5.4).
+ * It outlives restarts, or conversations would lose their reasoning with each of them.
+ */
+import type { Store } from '../store/store.ts';
+import type { RandomBytes } from './key-format.ts';
+
+const setting = 'seal_key';
+const keyBytes = 32;
+
+/** The key of this store, made at the first start. @throws StoreError */
+export async function loadSealKey(store: Store, random: RandomBytes): Promise<Uint8Array> {
+  const stored = Buffer.from((await store.readSetting(setting)) ?? '', 'hex');
+  if (stored.length === keyBytes) return stored;
+  const made = random(keyBytes);
+  await store.writeSetting(setting, Buffer.from(made).toString('hex'));
+  return made;
+}
