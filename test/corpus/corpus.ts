@@ -103,7 +103,8 @@ export async function sendSample(
   };
 }
 
-function notedPaths(header: string): readonly string[] {
+/** The paths of `x-gateway-notes`. */
+export function notedPaths(header: string): readonly string[] {
   return [...header.matchAll(/(?:^|; )([^:;]+): (?:dropped|changed),/g)].map(
     ([, path = '']) => path,
   );

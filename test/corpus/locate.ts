@@ -9,6 +9,15 @@ interface Found {
 
 /** Concrete paths, spelled `messages.0.content.1.text`; none where the request has no such field. */
 export function locate(body: JsonObject, rowPath: string): readonly string[] {
+  return find(body, rowPath).map(({ path }) => path.join('.'));
+}
+
+/** What stands there. */
+export function valuesAt(body: JsonObject, rowPath: string): readonly (Json | undefined)[] {
+  return find(body, rowPath).map(({ value }) => value);
+}
+
+function find(body: JsonObject, rowPath: string): readonly Found[] {
   let found: readonly Found[] = [{ path: [], value: body }];
   for (const [, key = '', tagged, tag = ''] of rowPath.matchAll(
     /([a-z_0-9]+)(\[([a-z_0-9]*)\])?/gi,
@@ -16,7 +25,7 @@ export function locate(body: JsonObject, rowPath: string): readonly string[] {
     found = found.flatMap(each).flatMap((one) => member(one, key));
     if (tagged !== undefined) found = found.flatMap(each).filter(({ value }) => isOf(value, tag));
   }
-  return found.map(({ path }) => path.join('.'));
+  return found;
 }
 
 function member({ path, value }: Found, key: string): readonly Found[] {

@@ -12,7 +12,7 @@ const loose = { type: 'object', properties: { city: { type: 'string' } } };
 const plain: Samples<Sent> = {
   model: { sends: {}, arrives: { messages: [{ role: 'user' }] } },
   'max_tokens (above 0)': { sends: { max_tokens: 77 }, arrives: { max_tokens: 77 } },
-  'max_tokens (0)': { sends: { max_tokens: 0 } },
+  'max_tokens (0)': { sends: { max_tokens: 0 }, unasked: true },
   'system.text': {
     sends: {
       system: [
@@ -60,7 +60,10 @@ const plain: Samples<Sent> = {
     sends: { stop_sequences: ['A', 'B'] },
     arrives: { stop: ['A', 'B'] },
   },
-  'stop_sequences (above 4)': { sends: { stop_sequences: ['A', 'B', 'C', 'D', 'E'] } },
+  'stop_sequences (above 4)': {
+    sends: { stop_sequences: ['A', 'B', 'C', 'D', 'E'] },
+    absent: ['stop'],
+  },
   stream: {
     sends: { stream: true },
     arrives: { stream: true, stream_options: { include_usage: true } },

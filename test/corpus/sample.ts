@@ -20,6 +20,8 @@ export interface Sample<Body> {
   readonly headers?: { readonly [name: string]: string };
   /** Sent by clients, but not a body by the published schema of its own dialect. */
   readonly beyondSchema?: true;
+  /** Answered without asking an upstream of the other dialect. */
+  readonly unasked?: true;
   /** Whatever speaks the client's dialect itself would refuse it as well. */
   readonly refusedByAll?: true;
 }

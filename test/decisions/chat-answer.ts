@@ -5,7 +5,6 @@ import type {
   ChatCompletionChunk,
 } from 'openai/resources/chat/completions/completions';
 import {
-  approx,
   byCase,
   exact,
   ignore,
@@ -83,7 +82,7 @@ export const chatAnswer = {
           content: exact('text block', 'none when it is empty'),
           refusal: exact('text block, stop_details.explanation'),
           annotations: warn('a citation there needs a key that nobody else can make'),
-          audio: whole(approx('text block', 'what was said')),
+          audio: whole(near('text block', 'what was said; a messages client cannot ask for it')),
           function_call: {
             ...exact('tool_use block'),
             in: { name: exact('name'), arguments: exact('input') },
@@ -154,7 +153,7 @@ export const chatChunk = {
           role: exact('message_start'),
           content: exact('text_delta'),
           refusal: exact('text_delta, stop_details.explanation'),
-          audio: whole(approx('text_delta', 'what is said')),
+          audio: whole(near('text_delta', 'what is said; a messages client cannot ask for it')),
           function_call: {
             ...exact('tool_use block'),
             in: { name: exact('content_block.name'), arguments: exact('input_json_delta') },

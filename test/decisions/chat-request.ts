@@ -41,7 +41,7 @@ export const chatRequest = {
   stop: byCase({
     text: exact('stop_sequences'),
     list: exact('stop_sequences'),
-    'white space only': warn('the model cannot stop there'),
+    'white space only': exact('', 'the gateway finds it and ends the answer there'),
     'an empty text': reject(),
   }),
   stream: exact('stream'),

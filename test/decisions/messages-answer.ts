@@ -2,7 +2,6 @@
 import type * as Beta from '@anthropic-ai/sdk/resources/beta/messages/messages';
 import type * as Stable from '@anthropic-ai/sdk/resources/messages/messages';
 import {
-  approx,
   byCase,
   exact,
   holder,
@@ -94,7 +93,7 @@ const stopReason = byCase({
   pause_turn: exact('', 'the gateway lets the model go on; length after five rounds'),
   refusal: exact('finish_reason', 'content_filter'),
   model_context_window_exceeded: near('finish_reason', 'length'),
-  compaction: approx('finish_reason', 'stop'),
+  compaction: near('finish_reason', 'stop; a chat client cannot ask for it'),
 });
 
 const stopDetails = {

@@ -85,7 +85,7 @@ export const messagesRequest = {
   },
   max_tokens: byCase({
     'above 0': exact('max_completion_tokens or max_tokens'),
-    '0': reject('there is no cache that could be warmed'),
+    '0': warn('there is no cache to warm: answered empty, the model is not asked'),
   }),
   system: {
     ...exact('system or developer message'),
@@ -104,7 +104,7 @@ export const messagesRequest = {
   }),
   stop_sequences: byCase({
     'up to 4': exact('stop'),
-    'above 4': reject('the upstream takes no more'),
+    'above 4': exact('', 'the gateway finds them and ends the answer there'),
   }),
   stream: exact('stream', 'with stream_options.include_usage'),
   tools: { ...exact('tools'), one: messagesTools },
