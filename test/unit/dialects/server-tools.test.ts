@@ -86,7 +86,7 @@ describe('A10 web_search_options of chat clients', () => {
 
   test('A10 refused unless the operator lets it', () => {
     assert.equal(refusedAt('chat', ask({ web_search_options: {} })), 'web_search_options');
-    const traits = { serverTools: true, webSearch: undefined };
+    const traits = { serverTools: true, webSearch: 'options' } as const;
     assert.equal(refusedAt('chat', ask({ web_search_options: {} }), traits), 'web_search_options');
   });
 
