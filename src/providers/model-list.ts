@@ -4,6 +4,7 @@ import type { Clock, Log } from '../core/runtime.ts';
 import { isObject, tryParseObject } from '../core/json.ts';
 import type { HttpClient } from '../wire/http-client.ts';
 import { requestWhole } from '../wire/whole-answer.ts';
+import { readModelFacts, type ModelFacts } from './model-facts.ts';
 
 const freshForMs = 5 * 60_000;
 const retryAfterMs = 30_000;
@@ -16,10 +17,12 @@ export interface ModelListOptions {
   readonly connectMs: number;
 }
 
+type Models = ReadonlyMap<string, ModelFacts>;
+
 interface Entry {
-  readonly names: readonly string[] | undefined;
+  readonly models: Models | undefined;
   readonly until: number;
-  readonly pending?: Promise<readonly string[] | undefined>;
+  readonly pending?: Promise<Models | undefined>;
 }
 
 export class ModelLists {
@@ -31,35 +34,36 @@ export class ModelLists {
   }
 
   /** The list as last known, without asking; undefined when the provider never answered. */
-  known(provider: Provider): readonly string[] | undefined {
-    return this.#entries.get(place(provider))?.names;
+  known(provider: Provider): Models | undefined {
+    return this.#entries.get(place(provider))?.models;
   }
 
   /** The list, asked for when it is old. Undefined when the provider does not answer. Never throws. */
-  async get(provider: Provider): Promise<readonly string[] | undefined> {
+  async get(provider: Provider): Promise<Models | undefined> {
     const { clock } = this.#options;
     const entry = this.#entries.get(place(provider));
     if (entry?.pending !== undefined) return entry.pending;
-    if (entry !== undefined && clock.now() < entry.until) return entry.names;
-    const pending = this.#ask(provider).then((names) => {
-      const until = clock.now() + (names === undefined ? retryAfterMs : freshForMs);
-      this.#entries.set(place(provider), { names: names ?? entry?.names, until });
-      return names ?? entry?.names;
+    if (entry !== undefined && clock.now() < entry.until) return entry.models;
+    const pending = this.#ask(provider).then((answered) => {
+      const until = clock.now() + (answered === undefined ? retryAfterMs : freshForMs);
+      const models = answered ?? entry?.models;
+      this.#entries.set(place(provider), { models, until });
+      return models;
     });
-    this.#entries.set(place(provider), { names: entry?.names, until: 0, pending });
+    this.#entries.set(place(provider), { models: entry?.models, until: 0, pending });
     return pending;
   }
 
-  async #ask(provider: Provider): Promise<readonly string[] | undefined> {
+  async #ask(provider: Provider): Promise<Models | undefined> {
     const { client, log, connectMs } = this.#options;
     const request = { endpoint: provider.models, method: 'GET', headers: [], connectMs } as const;
     try {
       const answer = await requestWhole(client, request, limits);
-      const names = answer.status === 200 ? readModelNames(answer.body) : undefined;
-      if (names === undefined) {
+      const models = answer.status === 200 ? readModels(answer.body) : undefined;
+      if (models === undefined) {
         log.debug('model list not read', { provider: provider.id, status: answer.status });
       }
-      return names;
+      return models;
     } catch (error) {
       const why = error instanceof Error ? error.message : 'unknown';
       log.debug('model list not read', { provider: provider.id, why });
@@ -73,13 +77,15 @@ function place({ models }: Provider): string {
   return `${models.socketPath ?? models.origin}${models.path}`;
 }
 
-/** Model names of a list in either dialect's shape; undefined when it is neither. */
-function readModelNames(text: string): readonly string[] | undefined {
+/** The models of a list in either dialect's shape; undefined when it is neither. */
+function readModels(text: string): Models | undefined {
   const data = tryParseObject(text)?.['data'];
   if (!Array.isArray(data)) return undefined;
-  return data.flatMap((entry) => {
+  const models = new Map<string, ModelFacts>();
+  for (const entry of data) {
     const id = isObject(entry) ? entry['id'] : undefined;
     // Gemini's compatible endpoint lists `models/NAME` and wants NAME.
-    return typeof id === 'string' ? [id.replace(/^models\//, '')] : [];
-  });
+    if (typeof id === 'string') models.set(id.replace(/^models\//, ''), readModelFacts(entry));
+  }
+  return models;
 }

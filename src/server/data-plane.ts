@@ -16,7 +16,7 @@ import type { CallRow } from '../store/store.ts';
 import type { Principal } from '../access/principal.ts';
 import { checkBodyHeaders, readBody } from './body.ts';
 import { checkRequestHead } from './hygiene.ts';
-import { modelEntry, modelList } from './models.ts';
+import { modelEntry, modelPage } from './models.ts';
 import { readPath, speaksMessages, type RequestPath } from './paths.ts';
 import { refuse } from './refuse.ts';
 import { ResponseSink, sendJson } from './send.ts';
@@ -221,21 +221,16 @@ export class DataPlane {
     const allowed = all.filter((listing: ModelListing) => principal.allowsModel(listing.id));
     const headers = idHeaders(visit.requestId);
     if (visit.path === modelsPath) {
-      sendJson(visit.response, { status: 200, body: modelList(allowed), headers });
+      const body = modelPage(allowed, visit.query);
+      sendJson(visit.response, { status: 200, body, headers });
       return;
     }
     const id = decodeName(visit.path.slice(modelsPath.length + 1));
-    const listing = allowed.find((each) => each.id === id) ?? this.#callable(principal, id);
+    const listing =
+      allowed.find((each) => each.id === id) ??
+      (principal.allowsModel(id) ? this.#options.registry().describe(id) : undefined);
     if (listing === undefined) throw unknownModel(id);
     sendJson(visit.response, { status: 200, body: modelEntry(listing), headers });
-  }
-
-  /** A name that is in no list and can be called all the same: a bare model name, `default`. */
-  #callable(principal: Principal, id: string): ModelListing | undefined {
-    const route = principal.allowsModel(id) ? this.#options.registry().find(id) : undefined;
-    if (route === undefined) return undefined;
-    const targets = route.targets.map((target) => `${target.provider.id}/${target.model}`);
-    return { id, ownedBy: route.targets[0]?.provider.id ?? 'gateway', targets };
   }
 
   async #readBody(

@@ -1,4 +1,6 @@
-/** `GET /v1/models`: one body that both official SDKs read (messages.md §10.3). */
+/** `GET /v1/models`: one body that both official SDKs read (messages.md §10.3), page by page. */
+import type { JsonObject } from '../core/conversation.ts';
+import { invalidRequest } from '../core/errors.ts';
 import type { ModelListing } from '../providers/registry.ts';
 
 export interface ModelEntry {
@@ -9,34 +11,101 @@ export interface ModelEntry {
   readonly created_at: string;
   readonly owned_by: string;
   readonly display_name: string;
+  readonly max_input_tokens: number | null;
+  readonly max_tokens: number | null;
+  readonly capabilities: JsonObject | null;
+  readonly lifecycle: 'active' | 'deprecated' | 'retired';
+  readonly line: string | null;
+  readonly deprecated_at: string | null;
+  readonly retires_at: string | null;
 }
 
-/** One model. The release date is unknown; both formats allow the epoch for that. */
-export function modelEntry(listing: ModelListing): ModelEntry {
-  return {
-    id: listing.id,
-    object: 'model',
-    type: 'model',
-    created: 0,
-    created_at: '1970-01-01T00:00:00Z',
-    owned_by: listing.ownedBy,
-    display_name: listing.id,
-  };
-}
-
-/** The whole list in one page; what a pager of either SDK expects. */
-export function modelList(listings: readonly ModelListing[]): {
+export interface ModelPage {
   readonly object: 'list';
   readonly data: readonly ModelEntry[];
-  readonly has_more: false;
+  readonly has_more: boolean;
   readonly first_id: string | null;
   readonly last_id: string | null;
-} {
+}
+
+/** One model. Where the release date is unknown both formats allow the epoch. */
+export function modelEntry({ id, ownedBy, facts = {} }: ModelListing): ModelEntry {
+  const createdAt = facts.createdAt ?? 0;
+  return {
+    id,
+    object: 'model',
+    type: 'model',
+    created: Math.floor(createdAt / 1000),
+    created_at: new Date(createdAt).toISOString().replace('.000Z', 'Z'),
+    owned_by: ownedBy,
+    display_name: facts.displayName ?? id,
+    max_input_tokens: facts.maxInputTokens ?? null,
+    max_tokens: facts.maxOutputTokens ?? null,
+    capabilities: facts.capabilities ?? null,
+    lifecycle: facts.lifecycle ?? 'active',
+    line: facts.line ?? null,
+    deprecated_at: facts.deprecatedAt ?? null,
+    retires_at: facts.retiresAt ?? null,
+  };
+}
+
+const largestPage = 1000;
+
+/**
+ * A page of the list as `limit`, `after_id` and `before_id` ask for it. Without `limit` everything is
+ * one page as far as a page goes: chat clients do not turn pages.
+ * @param query of the request, without `?`.
+ * @throws GatewayError `invalid_request` with the name of the parameter.
+ */
+export function modelPage(listings: readonly ModelListing[], query: string): ModelPage {
+  const wanted = new URLSearchParams(query);
+  const after = wanted.get('after_id') ?? '';
+  const before = wanted.get('before_id') ?? '';
+  if (after !== '' && before !== '') {
+    throw invalidRequest('Give after_id or before_id, not both.', ['before_id']);
+  }
+  const paged = wanted.has('limit') || after !== '' || before !== '';
+  const limit = readLimit(wanted.get('limit')) ?? (paged ? largestPage : listings.length);
+  const { start, end } =
+    before === ''
+      ? pageBehind(listings, after, limit)
+      : pageBefore(placeOf(listings, before, 'before_id'), limit);
+  const data = listings.slice(start, end).map(modelEntry);
   return {
     object: 'list',
-    data: listings.map(modelEntry),
-    has_more: false,
-    first_id: listings.at(0)?.id ?? null,
-    last_id: listings.at(-1)?.id ?? null,
+    data,
+    has_more: before === '' ? end < listings.length : start > 0,
+    first_id: data.at(0)?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
   };
+}
+
+interface Bounds {
+  readonly start: number;
+  readonly end: number;
+}
+
+function pageBehind(listings: readonly ModelListing[], after: string, limit: number): Bounds {
+  const start = after === '' ? 0 : placeOf(listings, after, 'after_id') + 1;
+  return { start, end: start + limit };
+}
+
+/** The models right before the cursor, still in the list's order. */
+function pageBefore(end: number, limit: number): Bounds {
+  return { start: Math.max(0, end - limit), end };
+}
+
+function placeOf(listings: readonly ModelListing[], id: string, parameter: string): number {
+  const place = listings.findIndex((listing) => listing.id === id);
+  if (place === -1) throw invalidRequest('There is no such model in the list.', [parameter]);
+  return place;
+}
+
+function readLimit(text: string | null): number | undefined {
+  if (text === null || text === '') return undefined;
+  const limit = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  if (limit < 1 || limit > largestPage) {
+    throw invalidRequest(`Input should be a whole number from 1 to ${largestPage}.`, ['limit']);
+  }
+  return limit;
 }
