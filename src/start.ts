@@ -16,6 +16,9 @@ import { anthropicMessagesClient } from './dialects/anthropic-messages/client.ts
 import { openaiChatClient } from './dialects/openai-chat/client.ts';
 import { openaiChatUpstream } from './dialects/openai-chat/upstream.ts';
 import type { Gateway } from './gateway/call.ts';
+import { LearnedParameters } from './gateway/learned-parameters.ts';
+import { ReasoningMemory } from './gateway/reasoning-memory.ts';
+import { ReasoningStore } from './gateway/reasoning-store.ts';
 import { Sweeper } from './gateway/sweeper.ts';
 import { TokenEstimator } from './gateway/token-estimator.ts';
 import { systemClock } from './observe/clock.ts';
@@ -306,6 +309,8 @@ class Runtime implements RunningGateway {
       random: Math.random,
       estimator: new TokenEstimator(),
       textCounter: this.#textCounter,
+      learned: new LearnedParameters(),
+      memory: new ReasoningMemory(access.sealer, new ReasoningStore({ clock: systemClock })),
       sweeper: this.#sweeper,
       settle: (call, receipt) => record(callRow(call, receipt)),
     };

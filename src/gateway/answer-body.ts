@@ -51,7 +51,7 @@ export class AnswerBody {
   }
 
   /** @throws GatewayError `upstream_invalid` for what is no answer, or the error that it is. */
-  document(provider: Provider, traits: UpstreamTraits): DocumentAnswer {
+  document(provider: Provider, traits: UpstreamTraits): Omit<DocumentAnswer, 'events'> {
     const bytes = this.bytes();
     const body = tryParseObject(bytes.toString('utf8'));
     if (body === undefined) {

@@ -8,6 +8,7 @@ import { asGatewayError, GatewayError } from '../core/errors.ts';
 import { replay, type GenerationEvent } from '../core/generation.ts';
 import type { Target } from '../core/provider.ts';
 import type { Clock } from '../core/runtime.ts';
+import type { UpstreamTraits } from '../core/traits.ts';
 import type {
   Exchange,
   HttpClient,
@@ -20,6 +21,7 @@ import { AnswerBody } from './answer-body.ts';
 import { kindOf } from './answer-kind.ts';
 import { maskEvents } from './mask-credentials.ts';
 import type { Meter } from './meter.ts';
+import type { TurnRounds } from './turn-rounds.ts';
 import type { Answer, ReadFrame, StreamConsumer } from './upstream-answer.ts';
 
 /** Frames without any content that are held before the commit point. */
@@ -34,8 +36,12 @@ export interface AttemptOptions {
   readonly meter: Meter;
   readonly clock: Clock;
   readonly client: HttpClient;
+  /** What is known of the model, with what was learned of it. */
+  readonly traits: UpstreamTraits;
   /** A stream was asked for; its first event is due sooner than a whole document. */
-  readonly wantsStream: boolean;
+  readonly streamed: boolean;
+  /** Present when this may be one of several requests that make one answer. */
+  readonly rounds: TurnRounds | undefined;
 }
 
 /** One try at one target. */
@@ -44,7 +50,9 @@ export class Attempt implements UpstreamHandler {
   readonly #meter: Meter;
   readonly #clock: Clock;
   readonly #client: HttpClient;
-  readonly #wantsStream: boolean;
+  readonly #streamed: boolean;
+  readonly #traits: UpstreamTraits;
+  readonly #rounds: TurnRounds | undefined;
   readonly #settled = Promise.withResolvers<Answer>();
   readonly #splitter = new SseSplitter();
   readonly #startedAt: number;
@@ -68,7 +76,9 @@ export class Attempt implements UpstreamHandler {
     this.#meter = options.meter;
     this.#clock = options.clock;
     this.#client = options.client;
-    this.#wantsStream = options.wantsStream;
+    this.#streamed = options.streamed;
+    this.#traits = options.traits;
+    this.#rounds = options.rounds;
     this.#startedAt = options.clock.now();
     this.#lastActivityAt = this.#startedAt;
   }
@@ -120,7 +130,7 @@ export class Attempt implements UpstreamHandler {
       this.#exchange?.abort();
       this.#endStream();
     } else if (this.firstEventAt === undefined) {
-      const limit = this.#wantsStream ? firstEventMs : documentMs;
+      const limit = this.#streamed ? firstEventMs : documentMs;
       if (now - this.#startedAt > limit) {
         this.fail(new GatewayError('timeout', `The model did not answer within ${limit} ms.`));
       }
@@ -239,8 +249,7 @@ export class Attempt implements UpstreamHandler {
 
   #beginStream(): void {
     this.#phase = 'stream';
-    const { provider, model } = this.target;
-    this.#reader = provider.dialect.streamReader(provider.traits(model));
+    this.#reader = this.target.provider.dialect.streamReader(this.#traits);
   }
 
   #readStream(frames: readonly Frame[]): void {
@@ -251,7 +260,7 @@ export class Attempt implements UpstreamHandler {
     const batch: ReadFrame[] = [];
     let content = this.#committed;
     for (const frame of frames) {
-      const events = maskEvents(reader.read(frame), this.target.provider.generate.headers);
+      const events = this.#seen(reader.read(frame));
       if (events.length > 0) {
         this.firstEventAt ??= now;
         content = this.#observe(events, content);
@@ -262,6 +271,12 @@ export class Attempt implements UpstreamHandler {
     if (reader.finishPending) this.#finishReadAt ??= now;
     if (this.#committed) this.#consumer?.frames(batch);
     else this.#hold(batch, content);
+  }
+
+  /** The events as everybody is to see them. */
+  #seen(read: readonly GenerationEvent[]): readonly GenerationEvent[] {
+    const events = maskEvents(read, this.target.provider.generate.headers);
+    return this.#rounds === undefined ? events : this.#rounds.pass(events);
   }
 
   /** Meters the events; an error before any content fails the attempt. True once content was seen. */
@@ -310,7 +325,7 @@ export class Attempt implements UpstreamHandler {
     const last = this.#splitter.end();
     if (last !== undefined) this.#readStream([last]);
     if (this.over) return;
-    const events = maskEvents(reader.end(), this.target.provider.generate.headers);
+    const events = this.#seen(reader.end());
     for (const event of events) this.#meter.see(event);
     if (!this.#committed) {
       const error = events.find((event) => event.type === 'error');
@@ -324,13 +339,13 @@ export class Attempt implements UpstreamHandler {
   }
 
   #endDocument(): void {
-    const { provider, model } = this.target;
-    const answer = this.#body.document(provider, provider.traits(model));
+    const answer = this.#body.document(this.target.provider, this.#traits);
     this.firstEventAt = this.#clock.now();
-    for (const event of replay(answer.generation)) this.#meter.see(event);
+    const events = this.#seen(replay(answer.generation));
+    for (const event of events) this.#meter.see(event);
     this.#phase = 'over';
     this.#committed = true;
-    this.#settled.resolve(answer);
+    this.#settled.resolve({ ...answer, events });
   }
 
   #readError(): GatewayError {

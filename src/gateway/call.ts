@@ -4,6 +4,8 @@ import type { JsonSource } from '../core/json.ts';
 import type { Route } from '../core/provider.ts';
 import type { Clock, Log, NewId } from '../core/runtime.ts';
 import type { HttpClient } from '../wire/http-client.ts';
+import type { LearnedParameters } from './learned-parameters.ts';
+import type { ReasoningMemory } from './reasoning-memory.ts';
 import type { TextCounter } from '../tokens/tokenizer.ts';
 import type { TokenEstimator } from './token-estimator.ts';
 import type { Receipt } from './receipt.ts';
@@ -45,6 +47,8 @@ export interface Gateway {
   readonly estimator: TokenEstimator;
   /** Public tokenizers, off the event loop; for counts only, never for calls. */
   readonly textCounter: TextCounter;
+  readonly memory: ReasoningMemory;
+  readonly learned: LearnedParameters;
   readonly sweeper: Sweeper;
   /** Called exactly once a call, whatever became of it. */
   settle(call: Call, receipt: Receipt): void;

@@ -4,23 +4,16 @@
  */
 import type { AnswerContext } from '../core/dialect.ts';
 import { asGatewayError, GatewayError } from '../core/errors.ts';
-import { Collector, type Generation, type Usage } from '../core/generation.ts';
-import { NoteList, StrictNotes, StrictRefusal } from '../core/notes.ts';
-import type { Target } from '../core/provider.ts';
-import { promptOf, samplePrompt } from '../tokens/prompt.ts';
-import { answerHeaders, retryHeaders, streamHeaders } from './answer-headers.ts';
-import { Attempt } from './attempt.ts';
+import type { Usage } from '../core/generation.ts';
+import { answerHeaders } from './answer-headers.ts';
 import type { Call, Gateway } from './call.ts';
+import { ClientAnswer } from './client-answer.ts';
 import type { ClientObserver, ClientSink } from './client-sink.ts';
-import { documentBytes, replayedStream } from './document-responder.ts';
-import { Meter } from './meter.ts';
-import { maxAttempts, plan } from './plan.ts';
-import type { Mode, Receipt } from './receipt.ts';
-import { StreamCollector } from './stream-collector.ts';
+import type { Receipt } from './receipt.ts';
 import { StreamResponder, type StreamOwner } from './stream-responder.ts';
 import type { Swept } from './sweeper.ts';
-import type { Answer, DocumentAnswer, StreamAnswer } from './upstream-answer.ts';
-import { prepareRequest, type PreparedRequest } from './upstream-request.ts';
+import { Tries } from './tries.ts';
+import type { Answer } from './upstream-answer.ts';
 
 /**
  * After so long without a committed answer a stream's status line goes out and keep-alives follow
@@ -34,9 +27,6 @@ const stalledClientMs = 60_000;
 /** How long a finished upstream may take to close before its connection is given up. */
 const drainUpstreamMs = 2000;
 
-/** Holds nothing: shared by all calls. */
-const strictNotes = new StrictNotes();
-
 /** Serves one call to its end. Never throws; the promise resolves when the call is settled. */
 export function handleCall(gateway: Gateway, call: Call, sink: ClientSink): Promise<void> {
   return new CallRun(gateway, call, sink).run();
@@ -47,16 +37,9 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   readonly #gateway: Gateway;
   readonly #call: Call;
   readonly #sink: ClientSink;
-  readonly #notes = new NoteList();
-  readonly #meter: Meter;
+  readonly #tries: Tries;
+  readonly #out: ClientAnswer;
   readonly #done = Promise.withResolvers<void>();
-  #attempt: Attempt | undefined;
-  #attempts = 0;
-  #target: Target | undefined;
-  #mode: Mode | undefined;
-  #prepared: PreparedRequest | undefined;
-  #status: number | undefined;
-  #firstEventAt: number | undefined;
   #lastSentAt: number;
   #fullSince: number | undefined;
   #responder: StreamResponder | undefined;
@@ -67,7 +50,9 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     this.#gateway = gateway;
     this.#call = call;
     this.#sink = sink;
-    this.#meter = new Meter(gateway.estimator, () => samplePrompt(promptOf(call.source.value)));
+    this.#tries = new Tries(gateway, call);
+    const headers = (): string[] => this.#answerHeaders();
+    this.#out = new ClientAnswer({ call, sink, headers, random: gateway.random });
     this.#lastSentAt = call.startedAt;
   }
 
@@ -75,83 +60,24 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     this.#sink.observe(this);
     this.#gateway.sweeper.add(this);
     try {
-      const answer = await this.#attemptTargets();
+      const answer = await this.#tries.answer();
       if (this.#settled) return;
-      this.#respond(answer);
+      if (this.#call.head.stream) this.#respondStream(answer);
+      else this.#respondDocument(answer);
     } catch (error) {
       this.#refuse(asGatewayError(error));
     }
     return this.#done.promise;
   }
 
-  /** The only loop over targets: until one commits, or none is left, or the client left. */
-  async #attemptTargets(): Promise<Answer> {
-    const targets = plan(this.#call.route, this.#gateway.random);
-    let last: GatewayError | undefined;
-    let left = maxAttempts;
-    for (const target of targets) {
-      try {
-        return await this.#attemptOne(target);
-      } catch (error) {
-        const failure = asGatewayError(error);
-        // Where another target only failed for now, its failure tells more than a strict refusal.
-        const refused = failure instanceof StrictRefusal;
-        if (last === undefined || !refused) last = failure;
-        if (!refused) left -= 1;
-        if (this.#settled) break;
-        this.#logFailedAttempt(target, failure);
-        if (left === 0 || !mayFallBack(failure)) break;
-      }
-    }
-    throw last ?? new GatewayError('model_not_found', 'The model has no target.');
-  }
-
-  async #attemptOne(target: Target): Promise<Answer> {
-    this.#target = target;
-    this.#attempts += 1;
-    this.#meter.begin(`${target.provider.id}/${target.model}`);
-    this.#notes.all.length = 0;
-    const traits = target.provider.traits(target.model);
-    const { newId } = this.#gateway;
-    const ask = { model: target.model, stream: this.#call.head.stream, traits, newId };
-    const prepared = prepareRequest(this.#call, target, {
-      ask,
-      notes: this.#call.strict ? strictNotes : this.#notes,
-    });
-    this.#prepared = prepared;
-    this.#mode = prepared.mode;
-    if (target.provider.wake !== undefined) await target.provider.wake();
-    if (this.#settled) throw new GatewayError('canceled', 'The client left.');
-    const { client, clock } = this.#gateway;
-    const wantsStream = this.#call.head.stream;
-    const attempt = new Attempt({ target, client, clock, wantsStream, meter: this.#meter });
-    this.#attempt = attempt;
-    const answer = await attempt.send(prepared.request);
-    this.#firstEventAt = attempt.firstEventAt;
-    return answer;
-  }
-
-  #respond(answer: Answer): void {
-    const wantsStream = this.#call.head.stream;
-    if (answer.kind === 'stream') {
-      if (wantsStream) this.#respondStream(answer);
-      else this.#collectStream(answer);
-    } else if (wantsStream) {
-      this.#startStream();
-      this.#finishWith(replayedStream(answer.generation, this.#call.dialect, this.#context()));
-    } else {
-      this.#respondDocument(answer);
-    }
-  }
-
-  #respondStream(answer: StreamAnswer): void {
+  #respondStream(answer: Answer): void {
     const { dialect } = this.#call;
     const context = this.#context();
-    const output =
-      this.#mode === 'relay'
-        ? { relay: dialect.answerRelay(context) }
-        : { writer: dialect.streamWriter(context) };
-    this.#startStream();
+    const relayed = this.#tries.mode === 'relay' && answer.kind === 'stream';
+    const output = relayed
+      ? { relay: dialect.answerRelay(context) }
+      : { writer: dialect.streamWriter(context) };
+    this.#out.startStream();
     const responder = new StreamResponder({
       sink: this.#sink,
       dialect,
@@ -161,78 +87,39 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
       usageGap: () => this.#usageGap(),
     });
     this.#responder = responder;
-    this.#attempt?.attach(responder);
-    responder.frames(answer.held);
-    if (!this.#settled && this.#fullSince === undefined) this.#attempt?.resume();
+    this.#tries.deliver(answer, responder, () => this.#fullSince === undefined);
   }
 
-  /** A stream for a client that asked for a document (F23): collected, then written whole. */
-  #collectStream(answer: StreamAnswer): void {
-    this.#mode = 'translate';
-    const collector = new StreamCollector(new Collector(), {
-      complete: (generation) => this.#sendCollected(generation),
-      failed: (error) => this.#refuse(error),
-    });
-    this.#attempt?.attach(collector);
-    collector.frames(answer.held);
-    this.#attempt?.resume();
-  }
-
-  #sendCollected(generation: Generation): void {
-    try {
-      const whole = { ...generation, usage: this.#meter.complete() };
-      const body = this.#call.dialect.writeResponse(whole, this.#context());
-      this.#sendDocument(Buffer.from(JSON.stringify(body)));
-    } catch (error) {
-      this.#refuse(asGatewayError(error));
-    }
-  }
-
-  #respondDocument(answer: DocumentAnswer): void {
-    const relayed = this.#mode === 'relay';
-    const generation = { ...answer.generation, usage: this.#meter.complete() };
-    const whole = { ...answer, generation };
-    this.#sendDocument(
-      documentBytes(whole, { relayed, dialect: this.#call.dialect, context: this.#context() }),
+  #respondDocument(answer: Answer): void {
+    if (answer.kind === 'stream') return;
+    const relayed = this.#tries.mode === 'relay' && answer.kind === 'document';
+    const generation = { ...answer.generation, usage: this.#tries.meter.complete() };
+    const { dialect } = this.#call;
+    const context = this.#context();
+    this.#out.document(
+      relayed
+        ? dialect.answerRelay(context).document(answer.bytes, answer.body, generation.usage)
+        : Buffer.from(JSON.stringify(dialect.writeResponse(generation, context))),
     );
-  }
-
-  #sendDocument(body: Buffer): void {
-    this.#status = 200;
-    this.#sink.start(200, [
-      ...this.#answerHeaders(),
-      'content-type',
-      'application/json',
-      'content-length',
-      String(body.length),
-    ]);
-    this.#finishWith(body);
-  }
-
-  #finishWith(bytes: Buffer | string): void {
-    this.#sink.end(bytes);
     this.completed();
   }
 
-  #startStream(): void {
-    if (this.#status !== undefined) return;
-    this.#status = 200;
-    this.#sink.start(200, [...this.#answerHeaders(), ...streamHeaders]);
-  }
-
   #answerHeaders(): string[] {
+    const { target, mode, count, meter, notes } = this.#tries;
     return answerHeaders({
       requestId: this.#call.id,
-      target: this.#target,
-      mode: this.#mode,
-      attempts: this.#attempts,
-      usage: this.#meter.source,
-      notes: this.#notes,
+      target,
+      mode,
+      attempts: count,
+      usage: meter.source,
+      notes,
     });
   }
 
   #context(): AnswerContext {
-    const meter = this.#meter;
+    const { meter, notes, prepared } = this.#tries;
+    const sealing = prepared?.watch?.sealing;
+    const conversation = prepared?.conversation;
     return {
       model: this.#call.head.model,
       requestId: this.#call.id,
@@ -243,54 +130,38 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
         return meter.promptEstimate;
       },
       newId: this.#gateway.newId,
-      notes: this.#notes,
-      ...(this.#prepared?.conversation === undefined
-        ? {}
-        : { conversation: this.#prepared.conversation }),
+      notes,
+      ...(conversation === undefined ? {} : { conversation }),
+      ...(sealing === undefined ? {} : { sealing }),
     };
   }
 
   #usageGap(): Usage | undefined {
-    const reported = this.#meter.reported;
-    const complete = this.#meter.complete();
+    const { meter } = this.#tries;
+    const { reported } = meter;
+    const complete = meter.complete();
     const known =
       reported?.outputTokens !== undefined &&
       complete.freshInputTokens === reported.freshInputTokens;
     return known ? undefined : complete;
   }
 
-  /** Ends the call in failure: as a status before the first byte, as an error frame after it. */
+  /** Ends the call in failure, whatever the client has seen of it. */
   #refuse(error: GatewayError): void {
     if (this.#settled) return;
-    const { dialect, id } = this.#call;
-    if (this.#status !== undefined) {
-      this.#sink.end(dialect.writeStreamError(error, id));
-      return this.broken(error);
-    }
-    const written = dialect.writeError(error, id);
-    const body = Buffer.from(JSON.stringify(written.body));
-    this.#status = written.status;
-    this.#sink.start(written.status, [
-      ...this.#answerHeaders(),
-      ...retryHeaders(error, this.#gateway.random),
-      'content-type',
-      'application/json',
-      'content-length',
-      String(body.length),
-    ]);
-    this.#sink.end(body);
+    this.#out.error(error);
     this.broken(error);
   }
 
   full(): void {
     this.#fullSince = this.#gateway.clock.now();
-    this.#attempt?.pause();
+    this.#tries.attempt?.pause();
   }
 
   drained(): void {
     if (this.#fullSince === undefined) return;
     this.#fullSince = undefined;
-    this.#attempt?.resume();
+    this.#tries.attempt?.resume();
   }
 
   left(): void {
@@ -300,10 +171,12 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   }
 
   completed(): void {
-    this.#meter.learn();
+    const { continued, meter, prepared, attempt } = this.#tries;
+    if (!continued) meter.learn();
+    prepared?.watch?.keep();
     this.#settle('ok', undefined);
     // The upstream's last bytes may still be on their way: its connection is kept if they come soon.
-    if (this.#attempt?.over === false) this.#closedAt = this.#gateway.clock.now();
+    if (attempt?.over === false) this.#closedAt = this.#gateway.clock.now();
     else this.#close();
   }
 
@@ -314,23 +187,24 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
 
   check(now: number): void {
     if (this.#closedAt !== undefined) return this.#letGo(now, this.#closedAt);
-    const total = (this.#target ?? this.#call.route.targets[0])?.timeouts.totalMs;
+    const total = (this.#tries.target ?? this.#call.route.targets[0])?.timeouts.totalMs;
     if (total !== undefined && now - this.#call.startedAt > total) {
       const why = `The call took longer than ${total} ms.`;
       return this.#endWith(new GatewayError('timeout', why, { retryable: false }));
     }
+    const { attempt } = this.#tries;
     if (this.#fullSince !== undefined) {
-      this.#attempt?.touch();
+      attempt?.touch();
       if (now - this.#fullSince > stalledClientMs) this.#cutStalledClient();
       return;
     }
     if (this.#call.head.stream) this.#keepAlive(now);
-    this.#attempt?.check(now);
+    attempt?.check(now);
   }
 
   /** The answer is out: the upstream's connection is kept if it ends its answer soon. */
   #letGo(now: number, closedAt: number): void {
-    if (this.#attempt?.over !== false || now - closedAt > drainUpstreamMs) this.#close();
+    if (this.#tries.attempt?.over !== false || now - closedAt > drainUpstreamMs) this.#close();
   }
 
   shutDown(): void {
@@ -341,8 +215,9 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
 
   /** Ends the running call through its attempt, or before one began. */
   #endWith(error: GatewayError): void {
-    if (this.#attempt === undefined || this.#attempt.over) this.#refuse(error);
-    else this.#attempt.fail(error);
+    const { attempt } = this.#tries;
+    if (attempt === undefined || attempt.over) this.#refuse(error);
+    else attempt.fail(error);
   }
 
   #cutStalledClient(): void {
@@ -356,9 +231,9 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
       this.#responder.wrote = false;
       this.#lastSentAt = now;
     }
-    if (this.#status === undefined) {
+    if (this.#out.status === undefined) {
       if (now - this.#call.startedAt < holdMs) return;
-      this.#startStream();
+      this.#out.startStream();
     } else if (now - this.#lastSentAt < keepAliveMs) {
       return;
     }
@@ -371,23 +246,22 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     this.#settled = true;
     const now = this.#gateway.clock.now();
     const error = failure === 'canceled' ? 'canceled' : failure?.code;
+    const { attempt, firstEventAt, meter, count, target, mode, notes } = this.#tries;
     // A call that no upstream began to answer costs nothing (L0); one that was left may cost (LC).
-    const billed =
-      outcome === 'canceled' ? this.#attempt !== undefined : this.#firstEventAt !== undefined;
+    const billed = outcome === 'canceled' ? attempt !== undefined : firstEventAt !== undefined;
     this.#gateway.settle(this.#call, {
       outcome,
-      status: this.#status,
+      status: this.#out.status,
       error,
-      attempts: this.#attempts,
-      target: this.#target,
-      mode: this.#mode,
-      reported: this.#meter.reported,
-      charged: billed ? this.#meter.complete() : {},
-      usageSource: this.#meter.source,
-      firstEventMs:
-        this.#firstEventAt === undefined ? undefined : this.#firstEventAt - this.#call.startedAt,
+      attempts: count,
+      target,
+      mode,
+      reported: meter.reported,
+      charged: billed ? meter.complete() : {},
+      usageSource: meter.source,
+      firstEventMs: firstEventAt === undefined ? undefined : firstEventAt - this.#call.startedAt,
       totalMs: now - this.#call.startedAt,
-      notes: this.#notes.all,
+      notes: notes.all,
     });
     this.#done.resolve();
   }
@@ -395,21 +269,6 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   /** Leaves nothing of the call behind. */
   #close(): void {
     this.#gateway.sweeper.delete(this);
-    this.#attempt?.abort();
+    this.#tries.stop();
   }
-
-  #logFailedAttempt(target: Target, error: GatewayError): void {
-    this.#gateway.log.warn('attempt failed', {
-      call: this.#call.id,
-      target: `${target.provider.id}/${target.model}`,
-      error: error.code,
-      message: error.message,
-      upstream_status: error.upstream?.status,
-    });
-  }
-}
-
-/** Whether another target may be tried after this failure (R3). */
-function mayFallBack(error: GatewayError): boolean {
-  return error.retryable || error.code === 'model_not_found';
 }

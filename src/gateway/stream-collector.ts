@@ -24,16 +24,7 @@ export class StreamCollector implements StreamConsumer {
 
   ended(events: readonly GenerationEvent[]): void {
     this.#add(events);
-    if (this.#over) return;
-    this.#over = true;
-    const generation = this.#collector.result();
-    if (generation === undefined) {
-      this.#owner.failed(
-        new GatewayError('stream_interrupted', 'The upstream closed before its end.'),
-      );
-    } else {
-      this.#owner.complete(generation);
-    }
+    this.failed(new GatewayError('stream_interrupted', 'The upstream closed before its end.'));
   }
 
   failed(error: GatewayError): void {
@@ -47,6 +38,15 @@ export class StreamCollector implements StreamConsumer {
       if (this.#over) return;
       if (event.type === 'error') this.failed(event.error);
       else this.#collector.add(event);
+      if (event.type === 'finish') this.#complete();
     }
+  }
+
+  /** Nothing of the answer comes behind its finish. */
+  #complete(): void {
+    const generation = this.#collector.result();
+    if (generation === undefined) return;
+    this.#over = true;
+    this.#owner.complete(generation);
   }
 }

@@ -16,6 +16,8 @@ export interface DocumentAnswer {
   readonly bytes: Buffer;
   readonly body: JsonObject;
   readonly generation: Generation;
+  /** The events of a stream of it; without its finish where the turn is to be gone on with. */
+  readonly events: readonly GenerationEvent[];
 }
 
 /** A stream that has reached its first content; `held` is what came until then. */
@@ -24,7 +26,21 @@ export interface StreamAnswer {
   readonly held: readonly ReadFrame[];
 }
 
-export type Answer = DocumentAnswer | StreamAnswer;
+/** An answer that was put together here, or made up. */
+export interface CollectedAnswer {
+  readonly kind: 'collected';
+  readonly generation: Generation;
+  readonly events: readonly GenerationEvent[];
+}
+
+export type Answer = DocumentAnswer | StreamAnswer | CollectedAnswer;
+
+const nothing: Frame = { bytes: Buffer.alloc(0), event: undefined, data: undefined };
+
+/** Events that no frame of the upstream stands for. */
+export function eventsFrame(events: readonly GenerationEvent[]): ReadFrame {
+  return { frame: nothing, events };
+}
 
 /** Takes a committed stream. Exactly one of `ended` and `failed` is called, last. */
 export interface StreamConsumer {

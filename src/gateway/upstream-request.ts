@@ -1,16 +1,35 @@
 /** Step 5, first half: the bytes and headers that go to one target. */
 import type { Ask } from '../core/dialect.ts';
-import type { Conversation } from '../core/conversation.ts';
+import type { Conversation, Part } from '../core/conversation.ts';
 import type { Notes } from '../core/notes.ts';
 import type { Provider, Target } from '../core/provider.ts';
+import { plannedStops } from '../core/stops.ts';
+import type { UpstreamTraits } from '../core/traits.ts';
 import type { UpstreamRequest } from '../wire/http-client.ts';
 import type { Call } from './call.ts';
+import type { ReasoningMemory, TurnWatch } from './reasoning-memory.ts';
 import type { Mode } from './receipt.ts';
+import { restoreReasoning } from './restore-reasoning.ts';
 
 export interface PreparedRequest {
   readonly request: UpstreamRequest;
   readonly mode: Mode;
   readonly conversation: Conversation | undefined;
+  /** Present where the upstream may want back what it is about to answer. */
+  readonly watch: TurnWatch | undefined;
+  readonly traits: UpstreamTraits;
+  /** A stream was asked for, whatever the client wants. */
+  readonly streamed: boolean;
+  /** Stop sequences that the upstream was not told: the path looks for them. */
+  readonly scanned: readonly string[];
+}
+
+export interface RequestMeans {
+  readonly ask: Ask;
+  readonly notes: Notes;
+  readonly memory: ReasoningMemory;
+  /** The beginning of the answer, where the upstream is asked to go on with it. */
+  readonly answered?: readonly Part[] | undefined;
 }
 
 /**
@@ -18,33 +37,60 @@ export interface PreparedRequest {
  * dialect; else the conversation, read once and rendered in the upstream's dialect.
  * @throws GatewayError `invalid_request` for what this upstream cannot be asked.
  */
-export function prepareRequest(
-  call: Call,
-  target: Target,
-  means: { ask: Ask; notes: Notes },
-): PreparedRequest {
+export function prepareRequest(call: Call, target: Target, means: RequestMeans): PreparedRequest {
   const { provider } = target;
+  const { memory, notes } = means;
+  const recall = memory.recallFor(call.caller.keyId);
+  const ask = { ...means.ask, provider: provider.id, recall };
   const relay = provider.dialect.id === call.dialect.id;
   let conversation: Conversation | undefined;
   let body: Buffer;
+  let { stream } = ask;
+  let scanned: readonly string[] = [];
+  let needed: readonly string[] = [];
   if (relay) {
-    body = provider.dialect.relayRequest(call.source, means.ask);
+    body = provider.dialect.relayRequest(call.source, ask, notes);
   } else {
-    conversation = call.dialect.readRequest(call.source.value, means.notes);
-    const rendered = provider.dialect.writeRequest(conversation, means.ask, means.notes);
+    conversation = call.dialect.readRequest(call.source.value, notes, memory.sealer);
+    const upstream = { provider: provider.id, dialect: provider.dialect.id };
+    const restored = restoreReasoning(conversation, upstream, recall);
+    scanned = plannedStops(conversation.sampling.stop, ask.traits).scanned;
+    stream = goesAsStream(ask, scanned);
+    const whole = withAnswer(restored, means.answered);
+    const rendered = provider.dialect.writeRequest(whole, { ...ask, stream }, notes);
     body = Buffer.from(JSON.stringify(rendered));
+    needed = provider.dialect.headersOf?.(rendered) ?? needed;
   }
   return {
     request: {
       endpoint: provider.generate,
       method: 'POST',
-      headers: forwardedHeaders(provider, relay ? call : undefined),
+      headers: [...forwardedHeaders(provider, relay ? call : undefined), ...needed],
       body,
       connectMs: target.timeouts.connectMs,
     },
     mode: relay ? 'relay' : 'translate',
     conversation,
+    watch: memory.watch(call, target, conversation),
+    traits: ask.traits,
+    streamed: stream,
+    scanned,
   };
+}
+
+/** Only a stream can be cut where a stop sequence is found, before all of it is paid for. */
+function goesAsStream({ stream, traits }: Ask, scanned: readonly string[]): boolean {
+  if (traits.streams === 'never') return false;
+  return stream || traits.streams === 'always' || scanned.length > 0;
+}
+
+function withAnswer(
+  conversation: Conversation,
+  answered: readonly Part[] | undefined,
+): Conversation {
+  if (answered === undefined) return conversation;
+  const turns = [...conversation.turns, { role: 'assistant', parts: answered } as const];
+  return { ...conversation, turns };
 }
 
 /** Upstream headers are built from nothing; only allow-listed client headers go up (S17). */
@@ -54,9 +100,19 @@ export function forwardedHeaders(
 ): readonly string[] {
   if (provider.forwardedHeaders.length === 0) return [];
   const headers: string[] = [];
-  for (const { name, otherwise } of provider.forwardedHeaders) {
-    const value = client?.header(name) ?? otherwise;
+  for (const { name, otherwise, allowed } of provider.forwardedHeaders) {
+    const value = permitted(client?.header(name), allowed) ?? otherwise;
     if (value !== undefined && value !== '') headers.push(name, value);
   }
   return headers;
+}
+
+/** The values of a comma list that the upstream takes. */
+function permitted(
+  list: string | undefined,
+  allowed: ReadonlySet<string> | undefined,
+): string | undefined {
+  if (list === undefined || allowed === undefined) return list;
+  const values = list.split(',').map((value) => value.trim());
+  return values.filter((value) => allowed.has(value)).join(',');
 }

@@ -26,7 +26,6 @@ const toMessages: readonly WarnRow[] = [
   { name: 'presence_penalty', more: { presence_penalty: 0.5 }, field: 'presence_penalty' },
   { name: 'logit_bias', more: { logit_bias: { '50256': -100 } }, field: 'logit_bias' },
   { name: 'temperature above 1', more: { temperature: 1.5 }, field: 'temperature' },
-  { name: 'stop at white space', more: { stop: ['\n'] }, field: 'stop' },
   { name: 'verbosity', more: { verbosity: 'low' }, field: 'verbosity' },
   { name: 'service_tier flex', more: { service_tier: 'flex' }, field: 'service_tier' },
   {

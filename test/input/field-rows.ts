@@ -44,12 +44,6 @@ export const fieldRows: readonly BadRow[] = [
   },
   {
     id: 'B47',
-    name: 'more stop strings than the upstream takes',
-    ...field({ messages: 'stop_sequences' }, ['a', 'b', 'c', 'd', 'e']),
-    mode: 'translate',
-  },
-  {
-    id: 'B47',
     name: 'an empty stop string',
     ...field({ chat: 'stop', messages: 'stop_sequences' }, ['']),
   },

@@ -9,8 +9,8 @@ import type {
 } from '../../core/conversation.ts';
 import { unsupported } from '../../core/errors.ts';
 import type { Notes } from '../../core/notes.ts';
+import { plannedStops } from '../../core/stops.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
-import { isBlank } from './request-write-blocks.ts';
 import { isPresent, type JsonMembers } from './fields.ts';
 import { strictSchema } from './schema-subset.ts';
 
@@ -26,8 +26,9 @@ export function writeSampling(sampling: Sampling, writing: OptionsWriting): Json
   const { traits, notes } = writing;
   const members = writeTuning(sampling, writing);
   if (sampling.seed !== undefined) notes.lost(['seed'], 'the model cannot repeat itself');
-  const stops = writeStops(sampling.stop ?? [], traits, notes);
-  if (stops.length > 0) members['stop_sequences'] = stops;
+  // Those that the upstream cannot take are looked for by the path.
+  const { native } = plannedStops(sampling.stop, traits);
+  if (native.length > 0) members['stop_sequences'] = native;
   return members;
 }
 
@@ -73,21 +74,6 @@ function clamped(
   if (temperature === undefined || temperature <= 1) return temperature;
   if (tunable) notes.changed(['temperature'], 'at most 1 for this model');
   return tunable ? 1 : temperature;
-}
-
-function writeStops(
-  stop: readonly string[],
-  { stopMax }: UpstreamTraits,
-  notes: Notes,
-): readonly string[] {
-  const usable = stop.filter((text) => !isBlank(text));
-  if (usable.length < stop.length) {
-    notes.lost(['stop'], 'the model cannot stop at white space');
-  }
-  if (stopMax !== undefined && usable.length > stopMax) {
-    throw unsupported(['stop'], `This model takes at most ${stopMax} stop strings.`);
-  }
-  return usable;
 }
 
 export interface WrittenOutput {

@@ -1,8 +1,8 @@
 /** Sampling and end user, as far as the upstream takes them. */
 import { createHash } from 'node:crypto';
 import type { Sampling } from '../../core/conversation.ts';
-import { unsupported } from '../../core/errors.ts';
 import type { Notes } from '../../core/notes.ts';
+import { plannedStops } from '../../core/stops.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import type { JsonMembers } from './fields.ts';
 
@@ -24,7 +24,7 @@ export function writeSampling(
     if (traits.seed) members['seed'] = seed;
     else notes.lost(['seed'], 'not known to the model');
   }
-  return { ...members, ...writeStop(sampling.stop, traits, notes) };
+  return { ...members, ...writeStop(sampling.stop, traits) };
 }
 
 interface Target {
@@ -48,23 +48,10 @@ function writeTemperature(
   }
 }
 
-function writeStop(
-  stop: readonly string[] | undefined,
-  { stopMax }: UpstreamTraits,
-  notes: Notes,
-): JsonMembers {
-  if (stop === undefined || stop.length === 0) return {};
-  if (stopMax === 0) {
-    notes.lost(['stop_sequences'], 'not known to the model');
-    return {};
-  }
-  if (stopMax !== undefined && stop.length > stopMax) {
-    throw unsupported(
-      ['stop_sequences'],
-      `This model takes at most ${stopMax} stop sequences, but ${stop.length} are given.`,
-    );
-  }
-  return { stop: [...stop] };
+/** Those that the upstream cannot take are looked for by the path (core/stops.ts). */
+function writeStop(stop: readonly string[] | undefined, traits: UpstreamTraits): JsonMembers {
+  const { native } = plannedStops(stop, traits);
+  return native.length === 0 ? {} : { stop: [...native] };
 }
 
 const maxEndUserLength = 64;

@@ -236,11 +236,8 @@ describe('options', () => {
     });
   });
 
-  test('B42 warming a cache that does not exist is refused', () => {
-    assert.match(
-      refusalOf(() => read({ max_tokens: 0 })),
-      /^max_tokens: /,
-    );
+  test('B42 §2.1 a cap of 0 is read: the path answers it', () => {
+    assert.equal(read({ max_tokens: 0 }).sampling.maxOutputTokens, 0);
   });
 });
 

@@ -86,14 +86,15 @@ describe('top-level fields', () => {
     const none = { topK: false, seed: false, samplingAllowed: false, stopMax: 0 };
     assert.deepEqual(write({ sampling }, { traits: none }), {
       body: write({}).body,
-      notes: ['lost temperature', 'lost top_p', 'lost top_k', 'lost seed', 'lost stop_sequences'],
+      notes: ['lost temperature', 'lost top_p', 'lost top_k', 'lost seed'],
     });
     assert.deepEqual(write({ sampling: { temperature: 1 } }, { traits: none }).notes, []);
   });
 
-  test('B47 more stop sequences than the upstream takes', () => {
+  test('B47 §2.1 stop sequences that the upstream cannot take are not sent, nor noted', () => {
     const sampling = { stop: ['a', 'b', 'c', 'd', 'e'] };
-    assert.equal(refused({ sampling }), 'stop_sequences');
+    assert.deepEqual(write({ sampling }), write({}));
+    assert.deepEqual(write({ sampling: { stop: ['a'] } }, { traits: { stopMax: 0 } }), write({}));
     assert.deepEqual(
       write({ sampling }, { traits: { stopMax: undefined } }).body['stop'],
       sampling.stop,

@@ -1,0 +1,209 @@
+/**
+ * What a refused member says about a model: the traits with which the request would be written
+ * otherwise (B9). A wrong guess costs one more request and is not kept.
+ */
+import type { Effort, JsonObject } from '../core/conversation.ts';
+import { allEfforts, type UpstreamTraits } from '../core/traits.ts';
+import { isObject } from '../core/json.ts';
+import type { Complaint } from './named-parameters.ts';
+
+type Changes = Partial<UpstreamTraits>;
+
+export interface Correction {
+  readonly traits: Changes;
+  /** The members that were refused, as the upstream spells them. */
+  readonly members: readonly string[];
+}
+
+interface Seen {
+  readonly text: string;
+  /** The body that was refused. */
+  readonly sent: JsonObject;
+  readonly traits: UpstreamTraits;
+}
+
+type Fix = (seen: Seen) => Changes | undefined;
+
+/** By the name of the member, longest path first where one is a part of another. */
+const fixes: ReadonlyMap<string, Fix> = new Map<string, Fix>([
+  ['max_tokens', fixMaxTokens],
+  ['max_completion_tokens', () => ({ maxTokensField: 'max_tokens' })],
+  ['reasoning_effort', fixEffort],
+  ['reasoning.effort', fixEffort],
+  ['output_config.effort', fixEffort],
+  ['effort', fixEffort],
+  ['temperature', fixSampling],
+  ['top_p', fixSampling],
+  ['top_k', fixTopK],
+  ['stop', fixStop],
+  ['stop_sequences', fixStop],
+  ['stream_options', () => ({ usageOption: false })],
+  ['stream_options.include_usage', () => ({ usageOption: false })],
+  ['parallel_tool_calls', () => ({ parallelFlag: false })],
+  ['seed', () => ({ seed: false })],
+  ['response_format', fixFormat],
+  ['response_format.type', fixFormat],
+  ['json_schema', fixFormat],
+  ['output_config.format', () => ({ responseFormat: 'none' })],
+  ['tool_choice', fixToolChoice],
+  ['messages.role', fixRole],
+  ['role', fixRole],
+  ['developer', fixRole],
+  ['thinking', fixThinking],
+  ['thinking.type', fixThinking],
+  ['thinking.type.enabled', fixThinking],
+  ['thinking.type.adaptive', fixThinking],
+  ['thinking.budget_tokens', fixThinking],
+  ['prompt_cache_breakpoint', () => ({ cacheBreakpoints: false })],
+  ['cache_control', () => ({ cacheMarks: false })],
+  ['safety_identifier', () => ({ endUserField: 'user' })],
+  ['user', () => ({ endUserField: undefined })],
+  ['strict', fixStrict],
+  ['stream', fixStream],
+]);
+
+/** Undefined when nothing that the gateway wrote is refused, or it knows no other way. */
+export function correctionOf(
+  complaint: Complaint,
+  request: Omit<Seen, 'text'>,
+): Correction | undefined {
+  const seen = { ...request, text: complaint.text };
+  let wanted: Changes = {};
+  const members: string[] = [];
+  for (const name of complaint.names) {
+    const member = fixes.has(name) ? name : lastPart(name);
+    const found = fixes.get(member)?.(seen);
+    if (found === undefined) continue;
+    wanted = { ...wanted, ...found };
+    if (!members.includes(member)) members.push(member);
+  }
+  const traits = changes(wanted, request.traits);
+  return traits === undefined ? undefined : { traits, members };
+}
+
+/** `messages.content.prompt_cache_breakpoint`, `tools.function.strict`: the member itself. */
+function lastPart(name: string): string {
+  return name.slice(name.lastIndexOf('.') + 1);
+}
+
+/** Only what is new; undefined when nothing is. */
+function changes(wanted: Changes, traits: UpstreamTraits): Changes | undefined {
+  const fresh = Object.entries(wanted).filter(
+    ([key, value]) => JSON.stringify(Reflect.get(traits, key)) !== JSON.stringify(value),
+  );
+  return fresh.length === 0 ? undefined : Object.fromEntries(fresh);
+}
+
+function fixMaxTokens({ text, sent, traits }: Seen): Changes | undefined {
+  const limit = /max_tokens: \d+ > (\d+)/.exec(text)?.[1];
+  // The model's own limit: only the gateway's default may be lowered, never what a client asked for.
+  if (limit !== undefined) {
+    return sent['max_tokens'] === traits.defaultMaxOutputTokens
+      ? { defaultMaxOutputTokens: Number(limit) }
+      : undefined;
+  }
+  return 'max_tokens' in sent ? { maxTokensField: 'max_completion_tokens' } : undefined;
+}
+
+/** The words that the server lists as known; else all but the refused one. */
+function fixEffort({ text, sent, traits }: Seen): Changes | undefined {
+  const refused = sentEffort(sent);
+  if (refused === undefined) return undefined;
+  if (/tools?\b.*(not supported|cannot|are not)/is.test(text) && sent['tools'] !== undefined) {
+    return { toolsExcludeReasoning: true };
+  }
+  const listed = allEfforts.filter(
+    (effort) => effort !== refused && new RegExp(`["'\`]${effort}["'\`]`).test(text),
+  );
+  if (listed.length > 0) return { efforts: listed };
+  // Without a word about the value the member itself is unknown.
+  if (!new RegExp(`\\b${refused}\\b`).test(text)) return { efforts: [] };
+  return { efforts: traits.efforts.filter((effort) => effort !== refused) };
+}
+
+function sentEffort(sent: JsonObject): Effort | undefined {
+  const { reasoning, output_config: config } = sent;
+  const word =
+    sent['reasoning_effort'] ??
+    (isObject(reasoning) ? reasoning['effort'] : undefined) ??
+    (isObject(config) ? config['effort'] : undefined);
+  return allEfforts.find((effort) => effort === word);
+}
+
+function fixSampling({ text, sent }: Seen): Changes | undefined {
+  if (sent['temperature'] === undefined && sent['top_p'] === undefined) return undefined;
+  const both = sent['temperature'] !== undefined && sent['top_p'] !== undefined;
+  const names = /temperature/.test(text) && /top_p/.test(text);
+  if (both && names && /both|only one|together|either/i.test(text)) {
+    return { temperatureExcludesTopP: true };
+  }
+  return { samplingAllowed: false };
+}
+
+function fixTopK({ sent }: Seen): Changes | undefined {
+  return sent['top_k'] === undefined ? undefined : { topK: false };
+}
+
+function fixStop({ text, sent }: Seen): Changes | undefined {
+  const stop = sent['stop'] ?? sent['stop_sequences'];
+  if (!Array.isArray(stop)) return undefined;
+  if (/white ?space/i.test(text)) return { refusesBlankStops: true };
+  const limit = /(?:at most|maximum(?: \w+){0,3}|max(?:imum)? length|up to|more than) (\d+)/i.exec(
+    text,
+  )?.[1];
+  const known = limit === undefined ? 0 : Number(limit);
+  return { stopMax: known < stop.length ? known : 0 };
+}
+
+function fixFormat({ sent }: Seen): Changes | undefined {
+  const format = sent['response_format'];
+  if (!isObject(format)) return undefined;
+  return { responseFormat: format['type'] === 'json_schema' ? 'object' : 'none' };
+}
+
+/** Where a demand of one tool is refused beside thinking, nothing is learned of the model. */
+function fixToolChoice({ text, sent }: Seen): Changes | undefined {
+  if (sent['tool_choice'] === undefined || /thinking/i.test(text)) return undefined;
+  return { toolChoice: false };
+}
+
+function fixRole({ text, sent, traits }: Seen): Changes | undefined {
+  if (!/role/i.test(text) || !Array.isArray(sent['messages'])) return undefined;
+  if (traits.systemRole === 'developer' && /developer/.test(text)) return { systemRole: 'system' };
+  if (traits.systemRole === 'system' && /does not support 'system'/.test(text)) {
+    return { systemRole: 'developer' };
+  }
+  return undefined;
+}
+
+function fixThinking({ text, sent }: Seen): Changes | undefined {
+  const { thinking } = sent;
+  if (!isObject(thinking)) return undefined;
+  switch (thinking['type']) {
+    case 'enabled':
+      return /adaptive/.test(text) ? { thinking: 'adaptive' } : { thinking: 'none' };
+    case 'adaptive':
+      return /thinking[^.]*not supported|enabled|budget/.test(text)
+        ? { thinking: /adaptive|enabled|budget/.test(text) ? 'budget' : 'none' }
+        : undefined;
+    case 'disabled':
+      return { thinkingOff: 'never' };
+    default:
+      return undefined;
+  }
+}
+
+/** Strict schemas are promised by those who take any schema as it is. */
+function fixStrict({ sent, traits }: Seen): Changes | undefined {
+  if (sent['tools'] === undefined) return undefined;
+  return sent['max_tokens'] !== undefined && traits.thinking !== 'none'
+    ? { responseFormat: 'none' }
+    : { schemaRules: traits.schemaRules ?? 'resolved' };
+}
+
+function fixStream({ text, sent }: Seen): Changes | undefined {
+  if (sent['stream'] !== true) {
+    return /must be (set to )?true|only.*stream/i.test(text) ? { streams: 'always' } : undefined;
+  }
+  return /stream_options/.test(text) ? undefined : { streams: 'never' };
+}

@@ -1,0 +1,317 @@
+/**
+ * Steps 4 to 6 for one call: its targets in order, an attempt each, until one commits. What is known
+ * of the attempt that counts stands here for everybody: target, mode, request, notes, usage.
+ */
+import type { Conversation, Origin, Part } from '../core/conversation.ts';
+import { asGatewayError, GatewayError } from '../core/errors.ts';
+import { Collector, replay, type FinishReason, type Generation } from '../core/generation.ts';
+import { tryParseObject } from '../core/json.ts';
+import { NoteList, StrictNotes, StrictRefusal } from '../core/notes.ts';
+import type { Target } from '../core/provider.ts';
+import type { UpstreamTraits } from '../core/traits.ts';
+import { promptOf, samplePrompt } from '../tokens/prompt.ts';
+import type { UpstreamRequest } from '../wire/http-client.ts';
+import { Attempt } from './attempt.ts';
+import type { Call, Gateway } from './call.ts';
+import type { Correction } from './corrections.ts';
+import { correctionFor, type Refused } from './learned-parameters.ts';
+import { Meter } from './meter.ts';
+import { maxAttempts, plan } from './plan.ts';
+import type { Mode } from './receipt.ts';
+import { StreamCollector } from './stream-collector.ts';
+import { TranslatedTurn } from './translated-turn.ts';
+import { TurnRounds } from './turn-rounds.ts';
+import {
+  eventsFrame,
+  type Answer,
+  type CollectedAnswer,
+  type StreamConsumer,
+} from './upstream-answer.ts';
+import { prepareRequest, type PreparedRequest } from './upstream-request.ts';
+
+/** Holds nothing: shared by all calls. */
+const strictNotes = new StrictNotes();
+
+export class Tries {
+  readonly notes = new NoteList();
+  readonly meter: Meter;
+  readonly #gateway: Gateway;
+  readonly #call: Call;
+  #attempt: Attempt | undefined;
+  #count = 0;
+  /** Requests that may still go upstream before an answer commits (G12). */
+  #left = maxAttempts;
+  #target: Target | undefined;
+  #mode: Mode | undefined;
+  #prepared: PreparedRequest | undefined;
+  #rounds: TurnRounds | undefined;
+  #firstEventAt: number | undefined;
+  /** The answer that is being put together for a client that wants a document. */
+  #collecting: PromiseWithResolvers<Generation> | undefined;
+  #stopped = false;
+
+  constructor(gateway: Gateway, call: Call) {
+    this.#gateway = gateway;
+    this.#call = call;
+    this.meter = new Meter(gateway.estimator, () => samplePrompt(promptOf(call.source.value)));
+  }
+
+  /** The attempt that is running or ran last. */
+  get attempt(): Attempt | undefined {
+    return this.#attempt;
+  }
+
+  /** Requests that went upstream, and those that were refused here. */
+  get count(): number {
+    return this.#count;
+  }
+
+  get target(): Target | undefined {
+    return this.#target;
+  }
+
+  get mode(): Mode | undefined {
+    return this.#mode;
+  }
+
+  get prepared(): PreparedRequest | undefined {
+    return this.#prepared;
+  }
+
+  /** The answer is of several requests: its counts say nothing about the first one's size. */
+  get continued(): boolean {
+    return this.#rounds?.continued === true;
+  }
+
+  /** When the upstream that counts began to answer; undefined when none did. */
+  get firstEventAt(): number | undefined {
+    return this.#firstEventAt;
+  }
+
+  /** Nothing will be made of the call any more: its upstream is let go. */
+  stop(): void {
+    this.#stopped = true;
+    this.#attempt?.abort();
+    this.#collecting?.reject(canceled());
+  }
+
+  /**
+   * The only loop over targets: until one commits, or none is left, or the call was stopped. A client
+   * that wants a document gets nothing before the whole of it is there, so that a stream for it
+   * commits at its end.
+   */
+  async answer(): Promise<Answer> {
+    let last: GatewayError | undefined;
+    for (const target of plan(this.#call.route, this.#gateway.random)) {
+      try {
+        return await this.#tryTarget(target);
+      } catch (error) {
+        const failure = asGatewayError(error);
+        // Where another target only failed for now, its failure tells more than a strict refusal.
+        if (last === undefined || !(failure instanceof StrictRefusal)) last = failure;
+        if (this.#stopped) break;
+        this.#giveUp(target, failure);
+        if (this.#left === 0 || this.continued || !mayFallBack(failure)) break;
+      }
+    }
+    throw last ?? new GatewayError('model_not_found', 'The model has no target.');
+  }
+
+  /** What a target answers, if need be after one correction of what it refuses (B9). */
+  async #tryTarget(target: Target): Promise<Answer> {
+    const { learned } = this.#gateway;
+    const traits = learned.traits(target);
+    try {
+      return await this.#try(target, traits);
+    } catch (error) {
+      const refused = this.#refused(error, traits);
+      const correction = refused === undefined ? undefined : correctionFor(refused);
+      if (refused === undefined || correction === undefined || this.#left === 0) throw error;
+      this.#giveUp(target, refused.error);
+      const corrected = { ...traits, ...correction.traits };
+      const answer = await this.#try(target, corrected, { refused, correction });
+      learned.remember(target, correction.traits);
+      return answer;
+    }
+  }
+
+  async #try(target: Target, traits: UpstreamTraits, again?: Again): Promise<Answer> {
+    this.#target = target;
+    this.#count += 1;
+    this.#firstEventAt = undefined;
+    this.#rounds = undefined;
+    this.meter.begin(`${target.provider.id}/${target.model}`);
+    this.notes.all.length = 0;
+    const prepared = this.#prepare(target, traits);
+    if (again !== undefined) this.#assertCorrected(prepared, again);
+    this.#prepared = prepared;
+    this.#mode = prepared.mode;
+    this.meter.watch(prepared.watch);
+    if (prepared.conversation?.sampling.maxOutputTokens === 0) return this.#answerNothing();
+    if (mayPause(prepared.conversation, traits)) this.#rounds = new TurnRounds();
+    const answer = await this.#send(target, prepared.request);
+    const mustCollect =
+      answer.kind === 'stream' || prepared.scanned.length > 0 || this.#rounds?.paused === true;
+    return mustCollect && !this.#call.head.stream ? this.#collect(answer) : answer;
+  }
+
+  #prepare(target: Target, traits: UpstreamTraits, answered?: readonly Part[]): PreparedRequest {
+    const { newId, memory } = this.#gateway;
+    const ask = { model: target.model, stream: this.#call.head.stream, traits, newId };
+    // What a later round's request loses was told with the first.
+    const own = answered === undefined ? this.notes : new NoteList();
+    const notes = this.#call.strict && answered === undefined ? strictNotes : own;
+    return prepareRequest(this.#call, target, { ask, memory, notes, answered });
+  }
+
+  /** The same request again would only be refused again. */
+  #assertCorrected(prepared: PreparedRequest, { refused, correction }: Again): void {
+    if (prepared.request.body?.equals(refused.body) === true) throw refused.error;
+    const why = `the provider refused ${correction.members.join(', ')}; asked again in another way`;
+    this.notes.changed(['model'], why);
+  }
+
+  #refused(error: unknown, traits: UpstreamTraits): RefusedRequest | undefined {
+    const body = this.#prepared?.request.body;
+    const sent = body === undefined ? undefined : tryParseObject(body.toString());
+    if (body === undefined || sent === undefined || this.#stopped) return undefined;
+    const relayed = this.#mode === 'relay' ? this.#call.source.value : undefined;
+    return { error: asGatewayError(error), body, sent, traits, relayed };
+  }
+
+  /** `max_tokens: 0` asks to warm a cache that only the client's own dialect has (§2.1). */
+  #answerNothing(): Answer {
+    this.#count -= 1;
+    const notes = this.#call.strict ? strictNotes : this.notes;
+    notes.lost(['max_tokens'], 'there is no cache to warm; the model was not asked');
+    const usage = { outputTokens: 0 };
+    const finish: FinishReason = { kind: 'stop' };
+    const generation: Generation = { id: '', model: '', parts: [], finish, usage };
+    const events = replay(generation);
+    for (const event of events) this.meter.see(event);
+    return { kind: 'collected', generation, events };
+  }
+
+  async #send(target: Target, request: UpstreamRequest): Promise<Answer> {
+    this.#left -= 1;
+    if (target.provider.wake !== undefined) await target.provider.wake();
+    if (this.#stopped) throw canceled();
+    const { client, clock } = this.#gateway;
+    const traits = this.#prepared?.traits ?? target.provider.traits(target.model);
+    const streamed = this.#prepared?.streamed === true;
+    const means = { client, clock, meter: this.meter, rounds: this.#rounds };
+    const attempt = new Attempt({ target, traits, streamed, ...means });
+    this.#attempt = attempt;
+    const answer = await attempt.send(request);
+    this.#firstEventAt ??= attempt.firstEventAt;
+    return answer;
+  }
+
+  /** Puts a stream together for a client that wants a document (F23). */
+  async #collect(answer: Answer): Promise<CollectedAnswer> {
+    this.#mode = 'translate';
+    const collecting = Promise.withResolvers<Generation>();
+    this.#collecting = collecting;
+    const collector = new StreamCollector(new Collector(), {
+      complete: (generation) => collecting.resolve(generation),
+      failed: (error) => collecting.reject(error),
+    });
+    this.deliver(answer, collector);
+    const generation = await collecting.promise;
+    return { kind: 'collected', generation, events: replay(generation) };
+  }
+
+  /**
+   * Hands a committed answer over, and all that comes of it later.
+   * @param mayFlow false while the client takes nothing: the upstream then stays paused.
+   */
+  deliver(answer: Answer, consumer: StreamConsumer, mayFlow: () => boolean = () => true): void {
+    const rounds = this.#rounds;
+    const scanned = this.#prepared?.scanned ?? [];
+    if (answer.kind === 'collected' || (scanned.length === 0 && rounds === undefined)) {
+      return this.#feed(answer, consumer, mayFlow);
+    }
+    const turn: TranslatedTurn = new TranslatedTurn({
+      consumer,
+      scanned,
+      rounds,
+      source: {
+        cut: () => this.#attempt?.abort(),
+        goOn: async () => {
+          const rest = await this.#nextRound();
+          if (rest !== undefined) this.#feed(rest, turn, mayFlow);
+        },
+      },
+    });
+    this.#feed(answer, turn, mayFlow);
+  }
+
+  #feed(answer: Answer, consumer: StreamConsumer, mayFlow: () => boolean): void {
+    if (answer.kind !== 'stream') return consumer.frames([eventsFrame(answer.events)]);
+    this.#attempt?.attach(consumer);
+    consumer.frames(answer.held);
+    if (!this.#stopped && mayFlow()) this.#attempt?.resume();
+  }
+
+  /** The rest of a paused turn from the same target; undefined when the call was stopped meanwhile. */
+  async #nextRound(): Promise<Answer | undefined> {
+    const rounds = this.#rounds;
+    const target = this.#target;
+    const traits = this.#prepared?.traits;
+    if (rounds === undefined || target === undefined || traits === undefined) return undefined;
+    const { provider } = target;
+    const origin = { provider: provider.id, dialect: provider.dialect.id };
+    const answered = rounds.goOn().map((part) => madeBy(part, origin));
+    this.#attempt?.abort();
+    try {
+      this.#count += 1;
+      const { request } = this.#prepare(target, traits, answered);
+      const rest = await this.#send(target, request);
+      return this.#stopped ? undefined : rest;
+    } catch (error) {
+      if (this.#stopped) return undefined;
+      throw error;
+    }
+  }
+
+  #giveUp(target: Target, error: GatewayError): void {
+    this.#attempt?.abort();
+    this.#gateway.log.warn('attempt failed', {
+      call: this.#call.id,
+      target: `${target.provider.id}/${target.model}`,
+      error: error.code,
+      message: error.message,
+      upstream_status: error.upstream?.status,
+    });
+  }
+}
+
+interface RefusedRequest extends Refused {
+  readonly body: Buffer;
+}
+
+/** A request that is sent once more, and why. */
+interface Again {
+  readonly refused: RefusedRequest;
+  readonly correction: Correction;
+}
+
+/** Only turns in which the provider runs tools of its own are ever paused. */
+function mayPause(conversation: Conversation | undefined, traits: UpstreamTraits): boolean {
+  if (conversation === undefined) return false;
+  return traits.serverTools === true || conversation.tools.some(({ native }) => native);
+}
+
+/** What the upstream is to get back as its own. */
+function madeBy(part: Part, origin: Origin): Part {
+  return part.type === 'reasoning' || part.type === 'tool-call' ? { ...part, origin } : part;
+}
+
+/** Whether another target may be tried after this failure (R3). */
+function mayFallBack(error: GatewayError): boolean {
+  return error.retryable || error.code === 'model_not_found';
+}
+
+function canceled(): GatewayError {
+  return new GatewayError('canceled', 'The client left.');
+}
