@@ -36,12 +36,16 @@ function impatientModels(upstream: Dialect): JsonObject {
   );
 }
 
+/** Config that must know where the upstreams are. */
+export type RigConfig = TestConfig | ((upstreams: Rig['upstreams']) => TestConfig);
+
 /** A gateway on both upstreams, with impatient routes to each and whatever else `config` adds. */
-export async function startRig(config: TestConfig = {}): Promise<Rig> {
+export async function startRig(wanted: RigConfig = {}): Promise<Rig> {
   const upstreams = {
     chat: await ScriptedUpstream.start(),
     messages: await ScriptedUpstream.start(),
   };
+  const config = typeof wanted === 'function' ? wanted(upstreams) : wanted;
   const basic = upstreamConfig(upstreams.chat.port, upstreams.messages.port);
   const gateway = await startTestGateway({
     ...config,

@@ -7,13 +7,15 @@ import type { AnswerContext, AnswerRelay, Ask, Frame } from '../../core/dialect.
 import { mergeUsage, type GenerationEvent, type Usage } from '../../core/generation.ts';
 import { isObject, parseBody, spliceMembers, type JsonSource } from '../../core/json.ts';
 import type { Notes } from '../../core/notes.ts';
+import { chatTraits } from '../../core/traits.ts';
 import { withBlankLine } from '../blank-line.ts';
 import { CallIndexes } from './call-indexes.ts';
 import { findDocumentMember, findMember } from './frame-member.ts';
 import { ownedKeys } from './head.ts';
 import { ModelSplice } from './model-splice.ts';
 import { restoredMessages } from './relay-history.ts';
-import { writeUsage } from './usage.ts';
+import { findUsage, writeUsage } from './usage.ts';
+import { mendedUsage } from './usage-mend.ts';
 import { cutMember } from './cut-member.ts';
 
 const done = 'data: [DONE]\n\n';
@@ -96,7 +98,7 @@ export class ChatAnswerRelay implements AnswerRelay {
 
   document(bytes: Buffer, body: JsonObject, usage?: Usage): Buffer {
     const model = this.#documentModel(body);
-    const owed = usage === undefined || isObject(body['usage']) ? undefined : writeUsage(usage);
+    const owed = this.#documentUsage(body, usage);
     if (model === undefined && owed === undefined) return bytes;
     const renamed = owed === undefined ? replaceModel(bytes, body['model'], model) : undefined;
     if (renamed !== undefined) return renamed;
@@ -116,6 +118,14 @@ export class ChatAnswerRelay implements AnswerRelay {
   ending(gap?: Usage): string {
     if (gap !== undefined) this.#usage = gap;
     return this.#ended ? '' : this.#owedUsage() + done;
+  }
+
+  /** The usage to write: the gateway's where there is none, the upstream's where it reads wrong. */
+  #documentUsage(body: JsonObject, gap: Usage | undefined): JsonObject | undefined {
+    const raw = body['usage'];
+    if (!isObject(raw)) return gap === undefined ? undefined : writeUsage(gap);
+    const usage = findUsage(body, chatTraits);
+    return usage === undefined ? undefined : mendedUsage(raw, usage);
   }
 
   /** The client's model name, where the document has another. */
@@ -153,7 +163,8 @@ export class ChatAnswerRelay implements AnswerRelay {
 
   /**
    * Takes out the report that only the gateway asked for: a frame of its own is dropped, one that
-   * rides on another frame becomes null. A count of the prompt that comes with the first frame is
+   * rides on another frame becomes null. What the client asked for says what this dialect means by
+   * it. A count of the prompt that comes with the first frame is
    * for the gateway too; clients expect one report, at the end (E6).
    */
   #withoutUsage(
@@ -161,19 +172,24 @@ export class ChatAnswerRelay implements AnswerRelay {
     data: string,
     events: readonly GenerationEvent[],
   ): Buffer | undefined {
-    if (!events.some(isUsage)) return frame.bytes;
+    const report = events.find((event) => event.type === 'usage');
+    if (report === undefined) return frame.bytes;
     const wanted = this.#context.wantsUsageFrame;
     if (!wanted && emptyChoices.test(data)) return undefined;
     const span = findMember(frame.bytes, usageKey);
     if (span === undefined) return frame.bytes;
     const announcesPrompt = events[0]?.type === 'start' && !finishReason.test(data);
+    let shown = 'null';
     if (wanted && !announcesPrompt) {
       this.#usageShown = true;
-      return frame.bytes;
+      const { raw } = report.usage;
+      const mended = raw === undefined ? undefined : mendedUsage(raw, report.usage);
+      if (mended === undefined) return frame.bytes;
+      shown = JSON.stringify(mended);
     }
     return Buffer.concat([
       frame.bytes.subarray(0, span.valueStart),
-      Buffer.from('null'),
+      Buffer.from(shown),
       frame.bytes.subarray(span.end),
     ]);
   }
@@ -193,8 +209,4 @@ function replaceModel(
     Buffer.from(JSON.stringify(to)),
     bytes.subarray(span.end),
   ]);
-}
-
-function isUsage(event: GenerationEvent): boolean {
-  return event.type === 'usage';
 }

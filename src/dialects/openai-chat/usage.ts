@@ -26,11 +26,14 @@ function readUsage(
   traits: UpstreamTraits,
 ): Usage | undefined {
   const prompt = count(raw['prompt_tokens']);
-  const outputTokens = readOutput(raw, traits);
+  const input = readInput(raw, prompt);
+  const thoughts = uncountedThoughts(raw, input);
+  const completion = readOutput(raw, traits);
+  const outputTokens = completion === undefined ? undefined : completion + thoughts;
   if (prompt === undefined && outputTokens === undefined) return undefined;
-  const reasoningTokens = reasoningCount(raw);
+  const reasoningTokens = thoughts > 0 ? thoughts : reasoningCount(raw);
   return {
-    ...readInput(raw, prompt),
+    ...input,
     ...(outputTokens === undefined ? {} : { outputTokens }),
     ...(reasoningTokens === undefined ? {} : { reasoningTokens }),
     ...(typeof serviceTier === 'string' ? { serviceTier } : {}),
@@ -73,6 +76,20 @@ function readOutput(raw: JsonObject, traits: UpstreamTraits): number | undefined
   if (total === prompt + completion) return completion;
   const excluded = total === prompt + completion + reasoning || traits.completionExcludesReasoning;
   return excluded ? completion + reasoning : completion;
+}
+
+/**
+ * Thoughts that only the total knows of: Gemini counts them neither as completion nor by themselves
+ * (F4). Not where the total may hold cached tokens that the prompt leaves out.
+ */
+function uncountedThoughts(raw: JsonObject, input: Usage): number {
+  const total = count(raw['total_tokens']);
+  const prompt = count(raw['prompt_tokens']);
+  const completion = count(raw['completion_tokens']);
+  if (total === undefined || prompt === undefined || completion === undefined) return 0;
+  const cached = (input.cacheReadTokens ?? 0) + (input.cacheWriteTokens ?? 0);
+  if ((reasoningCount(raw) ?? 0) > 0 || cached > prompt) return 0;
+  return Math.max(0, total - prompt - completion);
 }
 
 function reasoningCount(raw: JsonObject): number | undefined {
