@@ -7,6 +7,7 @@ import type { CounterKind } from './counters.ts';
 import {
   anthropicModelTraits,
   cerebrasModelTraits,
+  deepseekModelTraits,
   geminiModelTraits,
   groqModelTraits,
   mistralModelTraits,
@@ -78,6 +79,8 @@ export const providerRows: readonly ProviderRow[] = [
       topK: true,
       cacheMarks: true,
       reasoningDetails: true,
+      reasoningField: 'reasoning',
+      webSearch: 'plugin',
       // All words are taken for all models and brought to what each knows.
       reasoningControl: 'openrouter',
       efforts: allEfforts,
@@ -90,7 +93,7 @@ export const providerRows: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://api.groq.com/openai/v1',
     keyVariable: 'GROQ_API_KEY',
-    traits: { maxTokensField: 'max_completion_tokens' },
+    traits: { maxTokensField: 'max_completion_tokens', reasoningField: 'reasoning' },
     modelTraits: groqModelTraits,
   },
   {
@@ -107,6 +110,7 @@ export const providerRows: readonly ProviderRow[] = [
       prefill: true,
       prefillSwitch: 'prefix',
       nineCharacterToolIds: true,
+      schemaRules: 'resolved',
     },
     modelTraits: mistralModelTraits,
   },
@@ -118,12 +122,14 @@ export const providerRows: readonly ProviderRow[] = [
     traits: {
       responseFormat: 'object',
       reasoningReplay: true,
+      reasoningFiller: '',
       endUserField: undefined,
       stopMax: 16,
       // Words between the known ones are brought to those by the vendor.
       reasoningControl: 'thinking-type',
       efforts: allEfforts,
     },
+    modelTraits: deepseekModelTraits,
     pathTraits: (path) =>
       path.endsWith('/beta') ? { prefill: true, prefillSwitch: 'prefix' } : {},
   },
@@ -132,7 +138,11 @@ export const providerRows: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://api.x.ai/v1',
     keyVariable: 'XAI_API_KEY',
-    traits: { maxTokensField: 'max_completion_tokens', completionExcludesReasoning: true },
+    traits: {
+      maxTokensField: 'max_completion_tokens',
+      completionExcludesReasoning: true,
+      schemaRules: 'resolved',
+    },
     modelTraits: xaiModelTraits,
   },
   {
@@ -155,7 +165,7 @@ export const providerRows: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://api.moonshot.ai/v1',
     keyVariable: 'MOONSHOT_API_KEY',
-    traits: { reasoningReplay: true, endUserField: undefined, efforts: [] },
+    traits: { reasoningReplay: true, reasoningFiller: ' ', endUserField: undefined, efforts: [] },
     modelTraits: moonshotModelTraits,
   },
   {
@@ -196,7 +206,7 @@ export const providerRows: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://api.cerebras.ai/v1',
     keyVariable: 'CEREBRAS_API_KEY',
-    traits: { maxTokensField: 'max_completion_tokens' },
+    traits: { maxTokensField: 'max_completion_tokens', reasoningField: 'reasoning' },
     modelTraits: cerebrasModelTraits,
   },
   {
@@ -204,7 +214,14 @@ export const providerRows: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
     keyVariable: 'GEMINI_API_KEY',
-    traits: { seed: false, stopMax: 5, endUserField: undefined, reasoningControl: 'gemini' },
+    traits: {
+      seed: false,
+      stopMax: 5,
+      endUserField: undefined,
+      reasoningControl: 'gemini',
+      callSignatures: true,
+      schemaRules: 'openapi',
+    },
     modelTraits: geminiModelTraits,
   },
   {
@@ -214,10 +231,12 @@ export const providerRows: readonly ProviderRow[] = [
     probed: true,
     traits: {
       ...engine,
+      reasoningField: 'reasoning',
       topK: false,
       toolChoice: false,
       parallelFlag: false,
       imageInput: 'base64',
+      schemaRules: 'resolved',
       reasoningControl: 'effort',
       efforts: ['none', 'low', 'medium', 'high'],
     },
@@ -228,14 +247,26 @@ export const providerRows: readonly ProviderRow[] = [
     baseUrl: 'http://127.0.0.1:8000/v1',
     probed: true,
     counter: 'vllm',
-    traits: { ...engine, prefill: true, prefillSwitch: 'continue_final_message' },
+    traits: {
+      ...engine,
+      prefill: true,
+      prefillSwitch: 'continue_final_message',
+      reasoningField: 'reasoning',
+      bufferToolArguments: true,
+    },
   },
   {
     id: 'lm-studio',
     dialect: 'openai-chat',
     baseUrl: 'http://127.0.0.1:1234/v1',
     probed: true,
-    traits: { ...engine, imageInput: 'base64', reasoningControl: 'effort' },
+    traits: {
+      ...engine,
+      imageInput: 'base64',
+      reasoningControl: 'effort',
+      schemaRules: 'resolved',
+      bufferToolArguments: true,
+    },
   },
   {
     id: 'llama-cpp',

@@ -3,12 +3,15 @@ import type { UpstreamDialect } from '../core/dialect.ts';
 import type { Endpoint, ForwardedHeader, Provider } from '../core/provider.ts';
 import type { Secret } from '../core/secret.ts';
 import { chatTraits, messagesTraits, type UpstreamTraits } from '../core/traits.ts';
+import { fastModeBeta } from '../dialects/anthropic-messages/betas.ts';
 import { anthropicMessagesUpstream } from '../dialects/anthropic-messages/upstream.ts';
 import { openaiChatUpstream } from '../dialects/openai-chat/upstream.ts';
 import type { ProviderRow } from './compatible.ts';
 import { counterOf, plainCounter } from './counters.ts';
 import { anthropicModelTraits } from './model-traits.ts';
 import { tokenizerOf } from './tokenizers.ts';
+
+const betaHeader = 'anthropic-beta';
 
 export type HttpDialect = ProviderRow['dialect'];
 
@@ -21,6 +24,12 @@ export interface HttpProviderOptions {
   /** Extra request headers, by name. */
   readonly headers?: ReadonlyMap<string, string>;
   readonly row?: ProviderRow;
+  /** The only values of `anthropic-beta` that go there; absent = all. */
+  readonly betas?: readonly string[];
+  /** Where its models run, as `inference_geo` spells it. */
+  readonly region?: string;
+  /** Clients of the other dialect may use what the provider runs itself. */
+  readonly serverTools?: boolean;
 }
 
 interface DialectConventions {
@@ -52,7 +61,7 @@ const conventions: { readonly [D in HttpDialect]: DialectConventions } = {
       model.includes('claude') ? anthropicModelTraits(model) : { dropsBillingHeader: true },
     generate: '/v1/messages',
     models: '/v1/models?limit=1000',
-    forwarded: [{ name: 'anthropic-version', otherwise: '2023-06-01' }, { name: 'anthropic-beta' }],
+    forwarded: [{ name: 'anthropic-version', otherwise: '2023-06-01' }, { name: betaHeader }],
     auth: (key) => ['x-api-key', key],
   },
 };
@@ -82,7 +91,7 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
     models: endpoint(form.models),
     ...counterMember(options, endpoint),
     ...(options.apiKey === undefined ? {} : { credential: options.apiKey }),
-    forwardedHeaders: form.forwarded,
+    forwardedHeaders: forwardedOf(form.forwarded, options.betas),
     tokenizer: tokenizerOf,
     traits: remembered((model) => ({
       ...form.traits,
@@ -90,8 +99,25 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
       ...row?.traits,
       ...row?.pathTraits?.(base.path),
       ...row?.modelTraits?.(model),
+      ...(options.region === undefined ? {} : { region: options.region }),
+      ...(options.serverTools === undefined ? {} : { serverTools: options.serverTools }),
+      // The models are known, the account is not: the fast mode must be said to be open.
+      ...(opensFastMode(options.betas) ? {} : { fastMode: false }),
     })),
   };
+}
+
+function forwardedOf(
+  headers: readonly ForwardedHeader[],
+  betas: readonly string[] | undefined,
+): readonly ForwardedHeader[] {
+  if (betas === undefined) return headers;
+  const allowed = new Set(betas);
+  return headers.map((header) => (header.name === betaHeader ? { ...header, allowed } : header));
+}
+
+function opensFastMode(betas: readonly string[] | undefined): boolean {
+  return betas?.includes(fastModeBeta) === true;
 }
 
 /** Servers of the messages dialect count at a place of their own; of the others, those that say so. */
@@ -108,6 +134,14 @@ function counterMember(
     return { ...place, path: place.path.replace(/\/v1$/, '') + path };
   };
   return { counter: counterOf(row.counter, { endpoint: besideApi }) };
+}
+
+/** The same provider, of whose models something else is held true. */
+export function withTraits(provider: Provider, traits: Partial<UpstreamTraits>): Provider {
+  return {
+    ...provider,
+    traits: remembered((model) => ({ ...provider.traits(model), ...traits })),
+  };
 }
 
 const maxRemembered = 1000;

@@ -38,7 +38,9 @@ const openaiBefore56 = /^(o\d|gpt-5(\.[0-5])?(-|$))/;
 /** OpenAI: reasoning models know `developer` and effort and refuse sampling and stop strings. */
 export function openaiModelTraits(name: string): Partial<UpstreamTraits> {
   const model = name.replace(/^ft:/, '');
-  if (openaiSearch.test(model)) return { ...noEffort, samplingAllowed: false };
+  if (openaiSearch.test(model)) {
+    return { ...noEffort, samplingAllowed: false, webSearch: 'options' };
+  }
   if (openaiWithoutReasoning.test(model)) return noEffort;
   return {
     ...lookUp(openaiEfforts, model),
@@ -85,6 +87,7 @@ export function anthropicModelTraits(model: string): Partial<UpstreamTraits> {
     prefill: version < 406,
     responseFormat: version >= 405 || version === 401 ? 'schema' : 'none',
     refusesForcedTools: isLatest(family, version),
+    fastMode: family === 'opus' && version >= 408,
     defaultMaxOutputTokens: claudeOutputCap(version),
   };
 }
@@ -184,6 +187,17 @@ export function mistralModelTraits(model: string): Partial<UpstreamTraits> {
     : noEffort;
 }
 
+/**
+ * Since Gemini 3 a history whose calls lack their signatures is refused. This word stands for one in
+ * a history that another model wrote, by the vendor's documentation; it claims nothing.
+ */
+const unsignedCalls = { callSignatureFiller: 'skip_thought_signature_validator' } as const;
+
+/** DeepSeek: R1 refuses the reasoning of earlier turns, later models demand it (D6). */
+export function deepseekModelTraits(model: string): Partial<UpstreamTraits> {
+  return /(^|[^a-z0-9])r1([^a-z0-9]|$)/i.test(model) ? { reasoningReplay: false } : {};
+}
+
 /** Gemini behind its chat-completions address. The Pro models cannot be kept from thinking. */
 export function geminiModelTraits(model: string): Partial<UpstreamTraits> {
   return lookUp(
@@ -191,8 +205,8 @@ export function geminiModelTraits(model: string): Partial<UpstreamTraits> {
       [/gemini-(1|2\.0)|gemma/, noEffort],
       [/gemini-2\.5.*pro/, { efforts: lowToHigh, reasoningBudget: true }],
       [/gemini-2\.5/, { efforts: noneToHigh, reasoningBudget: true }],
-      [/pro/, { efforts: lowToHigh }],
-      [/./, { efforts: noneToHigh }],
+      [/pro/, { efforts: lowToHigh, ...unsignedCalls }],
+      [/./, { efforts: noneToHigh, ...unsignedCalls }],
     ],
     model,
   );

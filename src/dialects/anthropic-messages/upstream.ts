@@ -1,5 +1,6 @@
 /** The half of the messages dialect that faces providers. */
 import type { UpstreamDialect } from '../../core/dialect.ts';
+import { fastModeBeta } from './betas.ts';
 import { readError } from './error-read.ts';
 import { relayRequest } from './relay.ts';
 import { writeRequest } from './request-write.ts';
@@ -9,6 +10,8 @@ import { MessagesStreamReader } from './stream-read.ts';
 export const anthropicMessagesUpstream: UpstreamDialect = {
   id: 'anthropic-messages',
   writeRequest,
+  // The one field of a rendered request that is not served without its beta.
+  headersOf: ({ speed }) => (speed === 'fast' ? ['anthropic-beta', fastModeBeta] : []),
   relayRequest,
   readResponse: (body) => readResponse(body),
   streamReader: () => new MessagesStreamReader(),

@@ -6,7 +6,7 @@ import type { JsonObject, MediaPart, Part, ToolResultPart } from '../../core/con
 import type { FieldPath } from '../../core/errors.ts';
 import type { Notes } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
-import { isMarked, writePartMark } from './cache-marks.ts';
+import { textContent, writePartMark } from './cache-marks.ts';
 import type { JsonMembers } from './fields.ts';
 import { documentText, tryWriteMedia } from './media-write.ts';
 
@@ -45,7 +45,7 @@ export function writeToolResult(result: ToolResultPart, writing: ResultWriting):
     writePart(part, [...writing.path, 'content', k], writing),
   );
   if (result.failed) markFailed(pieces);
-  return { role: 'tool', tool_call_id: writing.id, content: resultContent(pieces, writing.mark) };
+  return { role: 'tool', tool_call_id: writing.id, content: resultContent(pieces, writing) };
 }
 
 /** Chat has no flag for a failed call. */
@@ -60,14 +60,13 @@ function markFailed(pieces: JsonObject[]): void {
 
 function resultContent(
   pieces: readonly JsonObject[],
-  mark: JsonObject,
+  { mark, traits }: ResultWriting,
 ): string | readonly JsonObject[] {
-  const marked = Object.keys(mark).length > 0;
-  if (!marked && pieces.every((piece) => piece['type'] === 'text' && !isMarked(piece))) {
-    return pieces.map((piece) => String(piece['text'])).join('\n');
-  }
-  const last = pieces.at(-1) ?? { type: 'text', text: '' };
-  return [...pieces.slice(0, -1), { ...last, ...mark }];
+  const last = { ...(pieces.at(-1) ?? { type: 'text', text: '' }), ...mark };
+  const parts = [...pieces.slice(0, -1), last];
+  return parts.every((piece) => piece['type'] === 'text')
+    ? textContent(parts, '\n', traits)
+    : parts;
 }
 
 function writePart(part: Part, path: FieldPath, writing: ResultWriting): readonly JsonObject[] {
