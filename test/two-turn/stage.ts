@@ -1,0 +1,64 @@
+/** Two scripted upstreams under many vendors' names, and a gateway that can be started again. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startGateway } from '../../src/main.ts';
+import type { RunningGateway } from '../../src/start.ts';
+import { adminToken, clientKey } from '../support/keys.ts';
+import { ScriptedUpstream } from '../upstream/scripted.ts';
+
+export interface Stage {
+  readonly chat: ScriptedUpstream;
+  readonly messages: ScriptedUpstream;
+  url(): string;
+  /** Ends the gateway and starts it on the same directory: what it held in memory is gone. */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const chatVendors = ['deepseek', 'moonshot', 'groq', 'openrouter', 'gemini', 'mistral'] as const;
+
+export async function startStage(): Promise<Stage> {
+  const chat = await ScriptedUpstream.start();
+  const messages = await ScriptedUpstream.start();
+  const directory = await mkdtemp(join(tmpdir(), 'model-gateway-two-turn-'));
+  const config = join(directory, 'gateway.yaml');
+  const base_url = `http://127.0.0.1:${chat.port}/v1`;
+  const vendors = chatVendors.map((id) => [id, { base_url, api_key: `key-of-${id}` }]);
+  await writeFile(
+    config,
+    JSON.stringify({
+      providers: {
+        ...Object.fromEntries(vendors),
+        anthropic: { base_url: `http://127.0.0.1:${messages.port}`, api_key: 'key-of-anthropic' },
+      },
+    }),
+  );
+  const open = (): Promise<RunningGateway> =>
+    startGateway({
+      flags: {
+        listen: '127.0.0.1:0',
+        'admin-listen': '127.0.0.1:0',
+        'data-dir': join(directory, 'data'),
+        config,
+        'log-level': 'silent',
+      },
+      env: { MODEL_GATEWAY_KEY: clientKey, MODEL_GATEWAY_ADMIN_TOKEN: adminToken },
+      cwd: directory,
+    });
+  let running = await open();
+  return {
+    chat,
+    messages,
+    url: () => running.url,
+    restart: async () => {
+      await running.stop();
+      running = await open();
+    },
+    stop: async () => {
+      await running.stop();
+      await Promise.all([chat.close(), messages.close()]);
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
