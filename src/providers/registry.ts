@@ -6,6 +6,7 @@ import type { Provider, Route, Target, Timeouts } from '../core/provider.ts';
 import { Secret } from '../core/secret.ts';
 import { providerRow, providerRows, type ProviderRow } from './compatible.ts';
 import { createHttpProvider, type HttpDialect } from './http-provider.ts';
+import type { ModelFacts } from './model-facts.ts';
 import type { ModelLists } from './model-list.ts';
 
 /** A provider as the config declares it. */
@@ -52,6 +53,8 @@ export interface ModelListing {
   readonly id: string;
   readonly ownedBy: string;
   readonly targets: readonly string[];
+  /** What the provider's list says, where one model of one provider answers. */
+  readonly facts?: ModelFacts;
 }
 
 interface Known {
@@ -118,18 +121,37 @@ export class Registry {
   /** Everything that can be called, asked for where the lists are old. */
   async list(): Promise<readonly ModelListing[]> {
     await this.#refresh();
-    const listings: ModelListing[] = [...this.#routes.values()].map((route) => ({
-      id: route.name,
-      ownedBy: 'gateway',
-      targets: route.targets.map((each) => `${each.provider.id}/${each.model}`),
-    }));
+    const listings = [...this.#routes.values()].map((route) => this.#listing(route, 'gateway'));
     for (const { provider } of this.#providers.values()) {
       for (const model of this.#modelsOf(provider)) {
         const id = `${provider.id}/${model}`;
-        if (!this.#routes.has(id)) listings.push({ id, ownedBy: provider.id, targets: [id] });
+        if (this.#routes.has(id)) continue;
+        const facts = this.#options.lists.known(provider)?.get(model);
+        listings.push({ id, ownedBy: provider.id, targets: [id], ...optionalFacts(facts) });
       }
     }
     return listings;
+  }
+
+  /** A name that is in no list and can be called all the same: a bare model name, `default`. */
+  describe(name: string): ModelListing | undefined {
+    const route = this.find(name);
+    return route === undefined
+      ? undefined
+      : this.#listing(route, route.targets[0]?.provider.id ?? 'gateway');
+  }
+
+  #listing({ name, targets }: Route, ownedBy: string): ModelListing {
+    const [first, ...others] = targets;
+    const only = others.length === 0 ? first : undefined;
+    const facts =
+      only === undefined ? undefined : this.#options.lists.known(only.provider)?.get(only.model);
+    return {
+      id: name,
+      ownedBy,
+      targets: targets.map((each) => `${each.provider.id}/${each.model}`),
+      ...optionalFacts(facts),
+    };
   }
 
   #declare(declared: DeclaredProvider): void {
@@ -205,12 +227,18 @@ export class Registry {
 
   #modelsOf(provider: Provider): readonly string[] {
     const { local, lists } = this.#options;
-    return provider === local.provider ? local.models : (lists.known(provider) ?? []);
+    return provider === local.provider ? local.models : [...(lists.known(provider)?.keys() ?? [])];
+  }
+
+  #lists(provider: Provider, model: string): boolean {
+    const { local, lists } = this.#options;
+    if (provider === local.provider) return local.models.includes(model);
+    return lists.known(provider)?.has(model) === true;
   }
 
   #bare(name: string): Route | undefined {
     const owners = [...this.#providers.values()].filter(({ provider }) =>
-      this.#modelsOf(provider).includes(name),
+      this.#lists(provider, name),
     );
     const owner = owners[0];
     return owner === undefined || owners.length > 1 ? undefined : single(name, target(owner, name));
@@ -233,6 +261,10 @@ export class Registry {
     );
     await Promise.all(remote.map(({ provider }) => lists.get(provider)));
   }
+}
+
+function optionalFacts(facts: ModelFacts | undefined): Pick<ModelListing, 'facts'> {
+  return facts === undefined ? {} : { facts };
 }
 
 function target({ provider, timeouts }: Known, model: string): Target {

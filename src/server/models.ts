@@ -66,33 +66,34 @@ export function modelPage(listings: readonly ModelListing[], query: string): Mod
   }
   const paged = wanted.has('limit') || after !== '' || before !== '';
   const limit = readLimit(wanted.get('limit')) ?? (paged ? largestPage : listings.length);
-  const { start, end } =
-    before === ''
-      ? pageBehind(listings, after, limit)
-      : pageBefore(placeOf(listings, before, 'before_id'), limit);
-  const data = listings.slice(start, end).map(modelEntry);
-  return {
-    object: 'list',
-    data,
-    has_more: before === '' ? end < listings.length : start > 0,
-    first_id: data.at(0)?.id ?? null,
-    last_id: data.at(-1)?.id ?? null,
-  };
+  return before === ''
+    ? pageOf(listings, pageBehind(listings, after, limit))
+    : pageOf(listings, pageBefore(listings, before, limit));
 }
 
 interface Bounds {
   readonly start: number;
   readonly end: number;
+  readonly more: boolean;
 }
 
 function pageBehind(listings: readonly ModelListing[], after: string, limit: number): Bounds {
   const start = after === '' ? 0 : placeOf(listings, after, 'after_id') + 1;
-  return { start, end: start + limit };
+  const end = start + limit;
+  return { start, end, more: end < listings.length };
 }
 
 /** The models right before the cursor, still in the list's order. */
-function pageBefore(end: number, limit: number): Bounds {
-  return { start: Math.max(0, end - limit), end };
+function pageBefore(listings: readonly ModelListing[], before: string, limit: number): Bounds {
+  const end = placeOf(listings, before, 'before_id');
+  const start = Math.max(0, end - limit);
+  return { start, end, more: start > 0 };
+}
+
+function pageOf(listings: readonly ModelListing[], { start, end, more }: Bounds): ModelPage {
+  const data = listings.slice(start, end).map(modelEntry);
+  const [first, last] = [data.at(0)?.id ?? null, data.at(-1)?.id ?? null];
+  return { object: 'list', data, has_more: more, first_id: first, last_id: last };
 }
 
 function placeOf(listings: readonly ModelListing[], id: string, parameter: string): number {
