@@ -5,7 +5,7 @@
 import type { Provider, Route, Target, Timeouts } from '../core/provider.ts';
 import { Secret } from '../core/secret.ts';
 import { providerRow, providerRows, type ProviderRow } from './compatible.ts';
-import { createHttpProvider, type HttpDialect } from './http-provider.ts';
+import { createHttpProvider, withTraits, type HttpDialect } from './http-provider.ts';
 import type { ModelFacts } from './model-facts.ts';
 import type { ModelLists } from './model-list.ts';
 
@@ -22,6 +22,8 @@ export interface DeclaredProvider {
   readonly betas?: readonly string[];
   /** Where its models run, as `inference_geo` spells it. */
   readonly region?: string;
+  /** Clients of the other format may use what the provider runs itself. */
+  readonly serverTools?: boolean;
   readonly timeouts?: Partial<Timeouts>;
 }
 
@@ -35,6 +37,8 @@ export interface DeclaredRoute {
   }[];
   readonly order: 'listed' | 'weighted';
   readonly strict?: boolean;
+  /** Before the provider's. */
+  readonly serverTools?: boolean;
   readonly timeouts?: Partial<Timeouts>;
 }
 
@@ -172,8 +176,7 @@ export class Registry {
       headers: declared.headers,
       ...(apiKey === undefined ? {} : { apiKey }),
       ...(ways?.dialect === dialect ? { row: ways } : {}),
-      ...(declared.betas === undefined ? {} : { betas: declared.betas }),
-      ...(declared.region === undefined ? {} : { region: declared.region }),
+      ...declaredWays(declared),
     });
     const timeouts = { ...this.#options.timeouts, ...declared.timeouts };
     this.#providers.set(declared.id, { provider, timeouts, probed: false });
@@ -213,7 +216,10 @@ export class Registry {
       if (known === undefined)
         throw new Error(`models.${declared.name}: there is no provider "${provider}"`);
       const timeouts = { ...known.timeouts, ...declared.timeouts };
-      return { ...target({ ...known, timeouts }, model), weight };
+      const { serverTools } = declared;
+      const allowed =
+        serverTools === undefined ? known.provider : withTraits(known.provider, { serverTools });
+      return { ...target({ ...known, provider: allowed, timeouts }, model), weight };
     });
     const { name, order, strict } = declared;
     return { name, targets, order, ...(strict === true ? { strict } : {}) };
@@ -261,6 +267,19 @@ export class Registry {
     );
     await Promise.all(remote.map(({ provider }) => lists.get(provider)));
   }
+}
+
+/** What the config says of how an address may be used. */
+function declaredWays({
+  betas,
+  region,
+  serverTools,
+}: DeclaredProvider): Pick<DeclaredProvider, 'betas' | 'region' | 'serverTools'> {
+  return {
+    ...(betas === undefined ? {} : { betas }),
+    ...(region === undefined ? {} : { region }),
+    ...(serverTools === undefined ? {} : { serverTools }),
+  };
 }
 
 function optionalFacts(facts: ModelFacts | undefined): Pick<ModelListing, 'facts'> {
