@@ -203,7 +203,7 @@ export class DataPlane {
       target,
       source,
       dialect: dialect.id,
-      read: (body, notes) => readCountRequest(body, notes),
+      read: (body, notes) => readCountRequest(body, notes, gateway.memory.sealer),
       header: (name) => headerValue(visit.request, name),
       signal: left.signal,
     });
