@@ -160,7 +160,9 @@ export class Tries {
     const ask = { model: target.model, stream: this.#call.head.stream, traits, newId };
     // What a later round's request loses was told with the first.
     const own = answered === undefined ? this.notes : new NoteList();
-    const notes = this.#call.strict && answered === undefined ? strictNotes : own;
+    const translated = target.provider.dialect.id !== this.#call.dialect.id;
+    const strict = this.#call.strict && translated && answered === undefined;
+    const notes = strict ? strictNotes : own;
     return prepareRequest(this.#call, target, { ask, memory, notes, answered });
   }
 

@@ -196,6 +196,28 @@ test('A4 strict: what the answer loses stays a note', async () => {
   assert.match(String(reply.headers['x-gateway-notes']), /wrapped/);
 });
 
+test('A4 D5 strict: a relay that leaves out reasoning of another provider notes it', async () => {
+  const thinking = { type: 'enabled', budget_tokens: 1024 };
+  const question = { role: 'user', content: 'Hello' };
+  const first = rig.play('chat', replying('chat', { reasoning: 'Hm.', text: 'Hi.' }));
+  const more = { messages: [question], thinking, max_tokens: 2000 };
+  const one = await ask(
+    rig,
+    'messages',
+    requestBody('messages', { model: first.model, stream: false, more }),
+  );
+  const content = one.json['content'];
+  assert.match(JSON.stringify(content), /"thinking"/);
+  const { model, script } = rig.play('messages', replying('messages', { text: 'ok' }));
+  const history = [question, { role: 'assistant', content: content ?? [] }, question];
+  const body = requestBody('messages', { model, stream: false, more: { messages: history } });
+  const two = await ask(rig, 'messages', body, withStrictKey());
+  assert.equal(two.status, 200, two.text);
+  assert.equal(two.headers['x-gateway-mode'], 'relay');
+  assert.match(String(two.headers['x-gateway-notes']), /^messages: dropped/);
+  assert.doesNotMatch(JSON.stringify(script.requests[0]?.json), /"thinking"/);
+});
+
 test('A4 R3 strict: a target that would lose something is passed over for one that relays', async () => {
   const lossy = rig.upstreams.messages.script('lossy', replying('messages', { text: 'ok' }));
   const native = rig.upstreams.chat.script('native', replying('chat', { text: 'ok' }));

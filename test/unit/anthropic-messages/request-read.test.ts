@@ -4,7 +4,7 @@ import type { Conversation, JsonObject } from '../../../src/core/conversation.ts
 import { NoteList } from '../../../src/core/notes.ts';
 import { readCountRequest } from '../../../src/dialects/anthropic-messages/count.ts';
 import { noted, refusalOf } from './answer-context.ts';
-import { base, read, user } from './reading-requests.ts';
+import { read, user } from './reading-requests.ts';
 
 describe('system', () => {
   test('A12 a text, or blocks that stay apart with their marks', () => {
