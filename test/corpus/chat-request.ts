@@ -243,14 +243,31 @@ const plain: Samples<Sent> = {
     arrives: { service_tier: 'auto' },
   },
   'service_tier (fast)': { sends: { service_tier: 'fast' }, arrives: { service_tier: 'auto' } },
+  'service_tier (fast, provider with a fast-mode beta)': {
+    sends: { service_tier: 'fast' },
+    behind: 'generous-messages/claude-opus-4-8',
+    arrives: { speed: 'fast' },
+    absent: ['service_tier'],
+  },
   'service_tier (flex, scale)': { sends: { service_tier: 'flex' }, absent: ['service_tier'] },
-  web_search_options: {
+  'web_search_options (others)': { sends: { web_search_options: {} } },
+  'web_search_options (provider or route with server_tools)': {
     sends: {
       web_search_options: {
-        search_context_size: 'low',
+        search_context_size: 'medium',
         user_location: { type: 'approximate', approximate: { city: 'Oslo' } },
       },
     },
+    behind: 'generous-messages/claude-opus-4-8',
+    arrives: {
+      tools: [{ name: 'web_search', user_location: { type: 'approximate', city: 'Oslo' } }],
+    },
+    also: ['web_search_options.user_location', 'web_search_options.search_context_size (medium)'],
+  },
+  'web_search_options.search_context_size (low, high)': {
+    sends: { web_search_options: { search_context_size: 'low' } },
+    behind: 'generous-messages/claude-opus-4-8',
+    arrives: { tools: [{ name: 'web_search' }] },
   },
   'moderation (with the mode block)': {
     sends: { moderation: { model: 'm', policy: { input: { mode: 'block' } } } },

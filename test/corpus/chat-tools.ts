@@ -96,6 +96,13 @@ export const chatToolSamples: Samples<Sent> = {
       },
     },
   },
+  [`${formatAt}.schema (model that enforces none)`]: {
+    sends: format({ name: 'place', schema: objectSchema }),
+    behind: 'anthropic/claude-3-5-haiku-20241022',
+    arrives: { tools: [{ input_schema: objectSchema }], tool_choice: { type: 'tool' } },
+    named: 'response_format',
+    absent: ['output_config'],
+  },
   [`${formatAt}.schema (absent)`]: {
     sends: format({ name: 'place' }),
     named: 'response_format.json_schema.schema',

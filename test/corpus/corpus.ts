@@ -32,6 +32,7 @@ const vendors: { readonly [id: string]: Dialect } = {
   openrouter: 'chat',
   mistral: 'chat',
   vllm: 'chat',
+  deepseek: 'chat',
   anthropic: 'messages',
 };
 
@@ -52,7 +53,11 @@ export async function startCorpusRig(): Promise<CorpusRig> {
     return [id, { base_url: dialect === 'chat' ? `${base}/v1` : base, api_key: `key-of-${id}` }];
   });
   const gateway = await startTestGateway({
-    providers: { ...providers, ...Object.fromEntries(known) },
+    providers: {
+      ...providers,
+      ...Object.fromEntries(known),
+      ...generousProviders(upstreams.chat.port, upstreams.messages.port),
+    },
   });
   return {
     gateway,
@@ -60,6 +65,28 @@ export async function startCorpusRig(): Promise<CorpusRig> {
     stop: async () => {
       await gateway.stop();
       await Promise.all([upstreams.chat.close(), upstreams.messages.close()]);
+    },
+  };
+}
+
+/** Providers whose config opens what is closed by default. */
+function generousProviders(chatPort: number, messagesPort: number): JsonObject {
+  return {
+    'generous-chat': {
+      like: 'openrouter',
+      dialect: 'openai-chat',
+      base_url: `http://127.0.0.1:${chatPort}/v1`,
+      api_key: 'key-of-generous-chat',
+      server_tools: true,
+      region: 'eu',
+    },
+    'generous-messages': {
+      like: 'anthropic',
+      dialect: 'anthropic-messages',
+      base_url: `http://127.0.0.1:${messagesPort}`,
+      api_key: 'key-of-generous-messages',
+      server_tools: true,
+      betas: ['fast-mode-2026-02-01'],
     },
   };
 }

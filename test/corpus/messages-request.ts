@@ -144,6 +144,12 @@ const plain: Samples<Sent> = {
       },
     },
   },
+  'output_config.format.schema (upstream that enforces none)': {
+    sends: { output_config: { format: { type: 'json_schema', schema: objectSchema } } },
+    behind: 'deepseek/deepseek-chat',
+    arrives: { response_format: { type: 'json_object' } },
+    named: 'output_config.format',
+  },
   'output_config.format.schema (some are optional)': {
     sends: { output_config: { format: { type: 'json_schema', schema: loose } } },
     arrives: {
@@ -156,6 +162,12 @@ const plain: Samples<Sent> = {
   'output_format.schema (every property is required)': {
     sends: { output_format: { type: 'json_schema', schema: objectSchema } },
     arrives: { response_format: { json_schema: { schema: objectSchema, strict: true } } },
+  },
+  'output_format.schema (upstream that enforces none)': {
+    sends: { output_format: { type: 'json_schema', schema: objectSchema } },
+    behind: 'deepseek/deepseek-chat',
+    arrives: { response_format: { type: 'json_object' } },
+    named: 'output_config.format',
   },
   'output_format.schema (some are optional)': {
     sends: { output_format: { type: 'json_schema', schema: loose } },
@@ -196,7 +208,12 @@ const plain: Samples<Sent> = {
     sends: { cache_control: { type: 'ephemeral', ttl: '1h' } },
     absent: ['cache_control'],
   },
-  inference_geo: { sends: { inference_geo: 'eu' } },
+  'inference_geo (another region)': { sends: { inference_geo: 'eu' } },
+  "inference_geo (global, or the provider's region)": {
+    sends: { inference_geo: 'eu' },
+    behind: 'generous-chat/a/model',
+    absent: ['inference_geo'],
+  },
   container: { sends: { container: { id: 'c', skills: [{ type: 'custom', skill_id: 's' }] } } },
   mcp_servers: { sends: { mcp_servers: [{ type: 'url', name: 'm', url: 'https://example.com' }] } },
   'fallbacks (a list)': { sends: { fallbacks: [{ model: 'claude-sonnet-4-5' }] } },

@@ -89,6 +89,15 @@ const kinds: Samples<Sent> = {
     { sends: { tools: [weather, tool] }, arrives: { tools: [known] } },
   ]),
   ...ofEach(webSearches, (tool) => [' (alone)', { sends: { tools: [tool] } }]),
+  ...ofEach(webSearches, (tool) => [
+    ' (provider or route with server_tools)',
+    {
+      sends: { tools: [tool] },
+      behind: 'generous-chat/a/model',
+      arrives: { plugins: [{ id: 'web' }] },
+      noted: [`tools[${tool.type ?? 'custom'}]`],
+    },
+  ]),
   ...ofEach(toolSearches, (tool) => [
     '',
     {

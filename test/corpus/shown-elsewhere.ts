@@ -5,13 +5,13 @@ export const shownElsewhere: { readonly [D in Dialect]: { readonly [row: string]
   chat: {},
   messages: {
     'messages[].content[thinking] (written by a model like the one behind)':
-      'test/contract/reasoning-and-finish.test.ts',
+      'test/two-turn/two-turn.test.ts',
     'messages[].content[redacted_thinking] (written by a model like the one behind)':
-      'test/contract/reasoning-and-finish.test.ts',
+      'test/two-turn/two-turn.test.ts',
   },
 };
 
-const rounds = 'test/contract/pause-turn.test.ts';
+const rounds = 'test/corpus/pause-turn.test.ts';
 const neverSent = 'the types allow it; no server sends it';
 
 /** The same for rows of answers. */

@@ -16,6 +16,7 @@ import {
   near,
   reject,
   warn,
+  whole,
   type AnyFields,
   type Fields,
 } from './decision.ts';
@@ -112,9 +113,22 @@ export const chatRequest = {
     default: exact('service_tier', 'standard_only'),
     priority: approx('service_tier', 'auto: priority where the account has it'),
     fast: warn('auto is used'),
+    'fast, provider with a fast-mode beta': exact('speed'),
     'flex, scale': warn(),
   }),
-  web_search_options: reject('unless the route maps it to a search of the model'),
+  web_search_options: {
+    ...byCase({
+      'provider or route with server_tools': near('tools', 'the web search of the provider'),
+      others: reject('the model has no search of its own'),
+    }),
+    in: {
+      search_context_size: byCase({
+        medium: ignore('the default'),
+        'low, high': warn('that search cannot be told so'),
+      }),
+      user_location: whole(exact('tools[].user_location')),
+    },
+  },
   moderation: byCase({
     'with the mode block': reject('a promise of safety that nobody would keep'),
     'without it': noSuchField,

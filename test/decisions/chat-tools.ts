@@ -90,6 +90,10 @@ export const responseFormats = {
               'output_config.format.schema',
               'moved into the description, where the model reads them',
             ),
+            'model that enforces none': approx(
+              'tools, tool_choice',
+              'a tool that must be called; its input becomes the content',
+            ),
             absent: reject('it would hold the model to nothing'),
           }),
           strict: byCase({

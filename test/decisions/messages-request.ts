@@ -38,6 +38,10 @@ const jsonSchema = {
     schema: byCase({
       'every property is required': exact('response_format.json_schema.schema'),
       'some are optional': approx('response_format.json_schema.schema', 'with strict: false'),
+      'upstream that enforces none': approx(
+        'response_format, system',
+        'json_object, and the schema in the instructions',
+      ),
     }),
   },
 } as const;
@@ -168,7 +172,10 @@ export const messagesRequest = {
       ttl: near('cache_control.ttl', 'where the upstream knows it'),
     },
   },
-  inference_geo: reject('a promise of place that nobody would keep'),
+  inference_geo: byCase({
+    "global, or the provider's region": exact('', 'the provider is in that region, by the config'),
+    'another region': reject('a promise of place that nobody would keep'),
+  }),
   container: reject('nothing would run in it'),
   mcp_servers: reject('nobody would ask them'),
   fallbacks: byCase({

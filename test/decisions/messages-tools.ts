@@ -7,10 +7,17 @@ import { cacheMark } from './messages-blocks.ts';
 const clientRun = whole(
   approx('function tool', 'with the published schema; the client runs it as usual'),
 );
-const webSearch = byCase({
-  "beside the client's own tools": warn('left out; the model has no web search'),
-  alone: reject('unless the route maps it to a search of the model'),
-});
+const webSearch = {
+  ...byCase({
+    'provider or route with server_tools': approx(
+      'web_search_options or plugins',
+      'the search of the model',
+    ),
+    "beside the client's own tools": warn('left out; the model has no web search'),
+    alone: reject('the model has no search of its own'),
+  }),
+  whole: true,
+} as const;
 const serverRun = reject('nobody would run it');
 const toolSearch = whole(approx('', 'left out: all tools are offered at once'));
 
@@ -20,8 +27,8 @@ export const messagesTools = {
     in: {
       name: exact('function.name', 'shortened, the same way each time, above 64 characters'),
       description: exact('function.description'),
-      input_schema: exact('function.parameters'),
-      strict: exact('function.strict'),
+      input_schema: exact('function.parameters', 'cleaned for servers that refuse parts of it'),
+      strict: exact('function.strict', 'where the schema allows it; else dropped and noted'),
       cache_control: cacheMark,
       defer_loading: byCase({
         false: ignore('the default'),

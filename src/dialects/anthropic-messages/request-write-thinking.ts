@@ -2,6 +2,7 @@
 import type { Conversation, Effort, JsonObject, Reasoning, Turn } from '../../core/conversation.ts';
 import type { Notes } from '../../core/notes.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
+import { endsPaused } from './paused-turn.ts';
 import { isNative } from './signature.ts';
 
 export interface ThinkingQuestion {
@@ -71,7 +72,7 @@ function findObstacle({ conversation, traits }: ThinkingQuestion): string | unde
   if (demandsTool(conversation) && traits.refusesForcedTools !== true) {
     return 'a tool call is demanded';
   }
-  if (turns.at(-1)?.role === 'assistant' && traits.prefill) {
+  if (turns.at(-1)?.role === 'assistant' && traits.prefill && !endsPaused(turns)) {
     return 'the last assistant message is to be continued';
   }
   if (traits.thinking === 'budget' && lacksSignedThinking(turns)) {

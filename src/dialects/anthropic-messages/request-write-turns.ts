@@ -5,6 +5,7 @@
  */
 import type { Conversation, Turn } from '../../core/conversation.ts';
 import { invalidRequest } from '../../core/errors.ts';
+import { isServerBlock } from './paused-turn.ts';
 import { ContentWriter, isBlank, type Writing } from './request-write-blocks.ts';
 import type { JsonMembers } from './fields.ts';
 
@@ -123,12 +124,14 @@ class MessageBuilder {
   #trimPrefill(): void {
     const last = this.#messages.at(-1);
     if (last?.role !== 'assistant') return;
+    const block = last.content.at(-1);
+    // A paused turn goes on where it stands.
+    if (block !== undefined && isServerBlock(block)) return;
     if (!this.#writing.traits.prefill) {
       this.#messages.push({ role: 'user', content: [{ type: 'text', text: 'Continue.' }] });
       this.#writing.notes.changed(['messages'], 'the model is asked to continue its last message');
       return;
     }
-    const block = last.content.at(-1);
     const text = block?.['text'];
     if (block !== undefined && typeof text === 'string' && !isBlank(text)) {
       block['text'] = text.trimEnd();
