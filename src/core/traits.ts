@@ -43,10 +43,11 @@ export interface UpstreamTraits {
   /** Stop strings of white space alone are refused: the gateway looks for them itself. */
   readonly refusesBlankStops?: boolean;
   /**
-   * Translated calls go up as streams even where the client wants a document, or never do; absent =
-   * as the client asked. A stream outlives the limits that providers set for documents.
+   * Translated calls go up as streams even where the client wants a document (`always`), or never do;
+   * absent = as the client asked. A stream outlives the limits that providers set for documents.
+   * `only`: documents are refused, so that relayed calls go up as streams as well (E11).
    */
-  readonly streams?: 'always' | 'never';
+  readonly streams?: 'always' | 'only' | 'never';
   readonly responseFormat: 'schema' | 'object' | 'none';
   /** Chat upstreams: in which members reasoning is asked for and switched off. */
   readonly reasoningControl: ReasoningControl;

@@ -24,29 +24,27 @@ interface Seen {
 
 type Fix = (seen: Seen) => Changes | undefined;
 
-/** By the name of the member, longest path first where one is a part of another. */
+/** By the name of the member; each looks whether the request had it at all. */
 const fixes: ReadonlyMap<string, Fix> = new Map<string, Fix>([
   ['max_tokens', fixMaxTokens],
-  ['max_completion_tokens', () => ({ maxTokensField: 'max_tokens' })],
+  ['max_completion_tokens', ifSent('max_completion_tokens', { maxTokensField: 'max_tokens' })],
   ['reasoning_effort', fixEffort],
   ['reasoning.effort', fixEffort],
   ['output_config.effort', fixEffort],
   ['effort', fixEffort],
   ['temperature', fixSampling],
   ['top_p', fixSampling],
-  ['top_k', fixTopK],
+  ['top_k', ifSent('top_k', { topK: false })],
   ['stop', fixStop],
   ['stop_sequences', fixStop],
-  ['stream_options', () => ({ usageOption: false })],
-  ['stream_options.include_usage', () => ({ usageOption: false })],
-  ['parallel_tool_calls', () => ({ parallelFlag: false })],
-  ['seed', () => ({ seed: false })],
+  ['stream_options', ifSent('stream_options', { usageOption: false })],
+  ['include_usage', ifSent('stream_options', { usageOption: false })],
+  ['parallel_tool_calls', ifSent('parallel_tool_calls', { parallelFlag: false })],
+  ['seed', ifSent('seed', { seed: false })],
   ['response_format', fixFormat],
-  ['response_format.type', fixFormat],
   ['json_schema', fixFormat],
-  ['output_config.format', () => ({ responseFormat: 'none' })],
+  ['output_config.format', ifSent('output_config', { responseFormat: 'none' })],
   ['tool_choice', fixToolChoice],
-  ['messages.role', fixRole],
   ['role', fixRole],
   ['developer', fixRole],
   ['thinking', fixThinking],
@@ -54,13 +52,17 @@ const fixes: ReadonlyMap<string, Fix> = new Map<string, Fix>([
   ['thinking.type.enabled', fixThinking],
   ['thinking.type.adaptive', fixThinking],
   ['thinking.budget_tokens', fixThinking],
-  ['prompt_cache_breakpoint', () => ({ cacheBreakpoints: false })],
-  ['cache_control', () => ({ cacheMarks: false })],
-  ['safety_identifier', () => ({ endUserField: 'user' })],
-  ['user', () => ({ endUserField: undefined })],
+  ['prompt_cache_breakpoint', fixBreakpoint],
+  ['cache_control', fixCacheMark],
+  ['safety_identifier', ifSent('safety_identifier', { endUserField: 'user' })],
+  ['user', ifSent('user', { endUserField: undefined })],
   ['strict', fixStrict],
   ['stream', fixStream],
 ]);
+
+function ifSent(member: string, wanted: Changes): Fix {
+  return ({ sent }) => (sent[member] === undefined ? undefined : wanted);
+}
 
 /** Undefined when nothing that the gateway wrote is refused, or it knows no other way. */
 export function correctionOf(
@@ -102,7 +104,7 @@ function fixMaxTokens({ text, sent, traits }: Seen): Changes | undefined {
       ? { defaultMaxOutputTokens: Number(limit) }
       : undefined;
   }
-  return 'max_tokens' in sent ? { maxTokensField: 'max_completion_tokens' } : undefined;
+  return sent['max_tokens'] === undefined ? undefined : { maxTokensField: 'max_completion_tokens' };
 }
 
 /** The words that the server lists as known; else all but the refused one. */
@@ -140,10 +142,6 @@ function fixSampling({ text, sent }: Seen): Changes | undefined {
   return { samplingAllowed: false };
 }
 
-function fixTopK({ sent }: Seen): Changes | undefined {
-  return sent['top_k'] === undefined ? undefined : { topK: false };
-}
-
 function fixStop({ text, sent }: Seen): Changes | undefined {
   const stop = sent['stop'] ?? sent['stop_sequences'];
   if (!Array.isArray(stop)) return undefined;
@@ -168,7 +166,7 @@ function fixToolChoice({ text, sent }: Seen): Changes | undefined {
 }
 
 function fixRole({ text, sent, traits }: Seen): Changes | undefined {
-  if (!/role/i.test(text) || !Array.isArray(sent['messages'])) return undefined;
+  if (sent['messages'] === undefined) return undefined;
   if (traits.systemRole === 'developer' && /developer/.test(text)) return { systemRole: 'system' };
   if (traits.systemRole === 'system' && /does not support 'system'/.test(text)) {
     return { systemRole: 'developer' };
@@ -193,6 +191,19 @@ function fixThinking({ text, sent }: Seen): Changes | undefined {
   }
 }
 
+/** That there are too many marks, or one at a wrong place, is no word about the model. */
+const unknownMember =
+  /unknown|unrecogni[sz]ed|extra (inputs|fields)|unsupported|not (supported|permitted)/i;
+
+function fixBreakpoint({ text, traits }: Seen): Changes | undefined {
+  if (traits.cacheBreakpoints !== true || !unknownMember.test(text)) return undefined;
+  return { cacheBreakpoints: false };
+}
+
+function fixCacheMark({ text, traits }: Seen): Changes | undefined {
+  return traits.cacheMarks && unknownMember.test(text) ? { cacheMarks: false } : undefined;
+}
+
 /** Strict schemas are promised by those who take any schema as it is. */
 function fixStrict({ sent, traits }: Seen): Changes | undefined {
   if (sent['tools'] === undefined) return undefined;
@@ -203,7 +214,7 @@ function fixStrict({ sent, traits }: Seen): Changes | undefined {
 
 function fixStream({ text, sent }: Seen): Changes | undefined {
   if (sent['stream'] !== true) {
-    return /must be (set to )?true|only.*stream/i.test(text) ? { streams: 'always' } : undefined;
+    return /must be (set to )?true|only.*stream/i.test(text) ? { streams: 'only' } : undefined;
   }
   return /stream_options/.test(text) ? undefined : { streams: 'never' };
 }

@@ -5,8 +5,8 @@
  *
  * Only what is translated is corrected. A relayed request is the client's own: what its vendor's API
  * would refuse there must be refused here, `max_tokens` for a reasoning model included, or a client
- * could not be told its mistake. The one member that the gateway adds to relayed requests,
- * `stream_options`, is corrected where the client did not write it.
+ * could not be told its mistake. Corrected in relayed requests is what the client did not write: the
+ * gateway's own `stream_options`, and a missing `stream` where documents are refused (E11).
  */
 import type { JsonObject } from '../core/conversation.ts';
 import type { GatewayError } from '../core/errors.ts';
@@ -57,7 +57,15 @@ export function correctionFor({ error, sent, traits, relayed }: Refused): Correc
   if (complaint === undefined) return undefined;
   const correction = correctionOf(complaint, { sent, traits });
   if (relayed === undefined || correction === undefined) return correction;
-  const ownOption =
-    relayed['stream_options'] === undefined && correction.traits.usageOption === false;
-  return ownOption ? { ...correction, traits: { usageOption: false } } : undefined;
+  const own = ownMembers(correction.traits, relayed);
+  return own === undefined ? undefined : { ...correction, traits: own };
+}
+
+/** Of what was refused in a relayed request, that which the client did not write. */
+function ownMembers(
+  { usageOption, streams }: Correction['traits'],
+  relayed: JsonObject,
+): Correction['traits'] | undefined {
+  if (usageOption === false && relayed['stream_options'] === undefined) return { usageOption };
+  return streams === 'only' && relayed['stream'] !== true ? { streams } : undefined;
 }

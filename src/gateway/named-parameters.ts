@@ -17,13 +17,13 @@ export interface Complaint {
 /** Words by which a member itself or its value is refused; without one of them a name is only a name. */
 const refusal = new RegExp(
   [
-    'un(supported|known|recogni[sz]ed|expected|permitted)',
+    'un(supported|known|recogni[sz]ed|expected|permitted|available)',
     'not (be )?(supported|permitted|allowed|recogni[sz]ed|available|valid|compatible|one of)',
     '(does|do|is|are|can)(n.t| not) (currently )?(support|allow|accept|have)',
     'cannot (find field|both|be)',
     'extra (inputs|fields)',
     'extra_forbidden',
-    'must be',
+    'must (be|contain)',
     'invalid (value|parameter|argument|type)',
     'deprecated',
     'too (long|many|large)',
@@ -87,6 +87,7 @@ const bare = [
   /(?:^|[\n"'`:]\s*)([a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*):/g,
   /(?:parameters?|argument|field|property|key|name):?\s+["'`\\]*([A-Za-z][A-Za-z0-9_.]*)/gi,
   /on this model:\s*([A-Za-z][A-Za-z0-9_]*)/g,
+  /\b([a-z][a-z_]*) (?:parameter|argument|field|is not|must be)\b/gi,
   /\b([a-z]+(?:_[a-z]+)+)\b/g,
   /'loc': [([]'body', '([^)\]]*)'/g,
 ];

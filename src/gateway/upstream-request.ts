@@ -49,7 +49,9 @@ export function prepareRequest(call: Call, target: Target, means: RequestMeans):
   let scanned: readonly string[] = [];
   let needed: readonly string[] = [];
   if (relay) {
-    body = provider.dialect.relayRequest(call.source, ask, notes);
+    stream ||= ask.traits.streams === 'only';
+    const own = stream === ask.stream ? ask : { ...ask, stream };
+    body = provider.dialect.relayRequest(call.source, own, notes);
   } else {
     conversation = call.dialect.readRequest(call.source.value, notes, memory.sealer);
     const upstream = { provider: provider.id, dialect: provider.dialect.id };
@@ -81,7 +83,7 @@ export function prepareRequest(call: Call, target: Target, means: RequestMeans):
 /** Only a stream can be cut where a stop sequence is found, before all of it is paid for. */
 function goesAsStream({ stream, traits }: Ask, scanned: readonly string[]): boolean {
   if (traits.streams === 'never') return false;
-  return stream || traits.streams === 'always' || scanned.length > 0;
+  return stream || traits.streams !== undefined || scanned.length > 0;
 }
 
 function withAnswer(

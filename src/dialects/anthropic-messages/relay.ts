@@ -26,8 +26,9 @@ export function relayRequest(source: JsonSource, ask: Ask, notes?: Notes): Buffe
   const model = source.value['model'] === ask.model ? undefined : JSON.stringify(ask.model);
   const history = source.bytes.includes(sealMark) ? withoutSealed(source.value) : {};
   const system = ask.traits.dropsBillingHeader === true ? withoutBilling(source.value) : undefined;
-  const edited = model !== undefined || history.messages !== undefined || system !== undefined;
-  if (!edited && source.unambiguous) return source.bytes;
+  const edits = { model, system, stream: forcedStream(source.value, ask), ...history };
+  const same = Object.values(edits).every((edit) => edit === undefined);
+  if (same && source.unambiguous) return source.bytes;
   if (history.messages !== undefined) {
     notes?.lost(['messages'], 'reasoning of another provider is not shown to this one');
   }
@@ -37,7 +38,12 @@ export function relayRequest(source: JsonSource, ask: Ask, notes?: Notes): Buffe
       'it is off: the open tool turn does not begin with signed thinking',
     );
   }
-  return spliceMembers(source, { model, system, ...history });
+  return spliceMembers(source, edits);
+}
+
+/** Where documents are refused a stream is asked for that the client did not want (E11). */
+function forcedStream(value: JsonObject, ask: Ask): string | undefined {
+  return ask.traits.streams === 'only' && value['stream'] !== true ? 'true' : undefined;
 }
 
 /**

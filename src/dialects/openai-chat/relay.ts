@@ -43,11 +43,17 @@ export function relayRequest(source: JsonSource, ask: Ask, notes?: Notes): Buffe
   const wanted = ask.stream && ask.traits.usageOption && options?.['include_usage'] !== true;
   const edits = {
     model: value['model'] === ask.model ? undefined : JSON.stringify(ask.model),
+    stream: forcedStream(value, ask),
     stream_options: wanted ? JSON.stringify({ ...options, include_usage: true }) : undefined,
     messages: jsonOf(restoredMessages(value, ask, notes)),
   };
   const same = Object.values(edits).every((edit) => edit === undefined);
   return same && source.unambiguous ? source.bytes : spliceMembers(source, edits);
+}
+
+/** Where documents are refused a stream is asked for that the client did not want (E11). */
+function forcedStream(value: JsonObject, ask: Ask): string | undefined {
+  return ask.traits.streams === 'only' && value['stream'] !== true ? 'true' : undefined;
 }
 
 function jsonOf(value: Json | undefined): string | undefined {

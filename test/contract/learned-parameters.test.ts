@@ -1,0 +1,218 @@
+/** B9: what a model refuses is asked for in another way, once, and known from then on. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { JsonObject } from '../../src/core/conversation.ts';
+import { readDocument, readStream, type Dialect } from '../support/reading.ts';
+import { requestBody } from '../support/requests.ts';
+import { ask, startRig, type Rig } from '../support/rig.ts';
+import { answerIn, errorIn, replying } from '../upstream/reply.ts';
+import type { Answer, Received, Scripted } from '../upstream/scripted.ts';
+
+let rig: Rig;
+before(async () => {
+  rig = await startRig();
+});
+after(() => rig.stop());
+
+/** An upstream that refuses a member wherever it stands. */
+function refusing(upstream: Dialect, member: string, message: string): Scripted {
+  return (request: Received): Answer =>
+    request.json[member] === undefined
+      ? answerIn(upstream, { text: 'Hello' }, request.json['stream'] === true)
+      : errorIn(upstream, 400, message);
+}
+
+const unsupported = (member: string): string =>
+  `Unsupported parameter: '${member}' is not supported with this model.`;
+
+interface Row {
+  readonly client: Dialect;
+  readonly member: string;
+  readonly message: string;
+  readonly more: JsonObject;
+  /** What the corrected request holds. */
+  readonly holds: JsonObject;
+  /** What the client is told was lost, from the first call on. */
+  readonly lost?: string;
+}
+
+const rows: readonly Row[] = [
+  {
+    client: 'messages',
+    member: 'max_tokens',
+    message: `${unsupported('max_tokens')} Use 'max_completion_tokens' instead.`,
+    more: {},
+    holds: { max_completion_tokens: 100 },
+  },
+  {
+    client: 'messages',
+    member: 'temperature',
+    message: unsupported('temperature'),
+    more: { temperature: 0.5 },
+    holds: {},
+    lost: 'temperature',
+  },
+  {
+    client: 'messages',
+    member: 'stop',
+    message: unsupported('stop'),
+    more: { stop_sequences: ['xyz'] },
+    holds: { stream: true },
+  },
+  {
+    client: 'chat',
+    member: 'temperature',
+    message: '`temperature` is deprecated for this model.',
+    more: { temperature: 0.5 },
+    holds: { max_tokens: 8192 },
+    lost: 'temperature',
+  },
+];
+
+for (const { client, member, message, more, holds, lost } of rows) {
+  for (const stream of [false, true]) {
+    test(`B9 ${member} of a ${client} request, stream: ${stream}`, async () => {
+      const upstream = client === 'chat' ? 'messages' : 'chat';
+      const { model, script } = rig.play(upstream, refusing(upstream, member, message));
+      const body = requestBody(client, { model, stream, more });
+
+      const first = await ask(rig, client, body);
+      assert.equal(first.status, 200, first.text);
+      const seen = stream ? readStream(client, first.text) : readDocument(client, first.json);
+      assert.equal(seen.text, 'Hello');
+      assert.equal(first.headers['x-gateway-attempts'], '2');
+      assert.match(String(first.headers['x-gateway-notes']), new RegExp(`refused ${member}`));
+      const corrected = (await script.request(1)).json;
+      assert.ok(!(member in corrected), JSON.stringify(corrected));
+      for (const [key, value] of Object.entries(holds)) assert.deepEqual(corrected[key], value);
+
+      const second = await ask(rig, client, body);
+      assert.equal(second.headers['x-gateway-attempts'], '1', 'it is remembered');
+      assert.equal(script.requests.length, 3);
+      const notes = String(second.headers['x-gateway-notes'] ?? '');
+      if (lost === undefined) assert.equal(notes, '');
+      else assert.match(notes, new RegExp(`^${lost}: dropped`));
+
+      const calls = await rig.gateway.callRows(model, 2);
+      assert.deepEqual(calls.map((row) => row['attempts']).toSorted(), [1, 2]);
+      assert.deepEqual(
+        calls.map((row) => row['outcome']),
+        ['ok', 'ok'],
+      );
+    });
+  }
+}
+
+describe('what is not corrected', () => {
+  test('B9 a relayed request: its client sees what the API itself would say', async () => {
+    const message = `${unsupported('max_tokens')} Use 'max_completion_tokens' instead.`;
+    const { model, script } = rig.play('chat', refusing('chat', 'max_tokens', message));
+    const body = requestBody('chat', { model, stream: false, more: { max_tokens: 5 } });
+    const reply = await ask(rig, 'chat', body);
+    assert.equal(reply.status, 400);
+    assert.match(reply.text, /max_completion_tokens/);
+    assert.equal(script.requests.length, 1);
+  });
+
+  test('B9 but the member that the gateway adds to it is', async () => {
+    const message = unsupported('stream_options');
+    const { model, script } = rig.play('chat', refusing('chat', 'stream_options', message));
+    const more = { stream_options: undefined };
+    const body = requestBody('chat', { model, stream: true, more });
+    const reply = await ask(rig, 'chat', body);
+    assert.equal(readStream('chat', reply.text).text, 'Hello');
+    assert.equal(script.requests.length, 2);
+    const [refused, corrected] = [await script.request(0), await script.request(1)];
+    assert.deepEqual(refused.json['stream_options'], { include_usage: true });
+    const { stream_options: _added, ...own } = refused.json;
+    assert.deepEqual(corrected.json, own);
+    await ask(rig, 'chat', body);
+    assert.deepEqual((await script.request(2)).json, own, 'it is remembered');
+  });
+
+  test('B9 once only: a second refusal is the answer', async () => {
+    const { model, script } = rig.play(
+      'chat',
+      errorIn('chat', 400, unsupported('max_tokens')),
+      errorIn('chat', 400, unsupported('temperature')),
+      replying('chat', { text: 'Hello' }),
+    );
+    const more = { temperature: 0.5 };
+    const reply = await ask(
+      rig,
+      'messages',
+      requestBody('messages', { model, stream: false, more }),
+    );
+    assert.equal(reply.status, 400);
+    assert.match(reply.text, /temperature/);
+    assert.equal(script.requests.length, 2);
+  });
+
+  test('B9 a guess that does not help is forgotten', async () => {
+    const { model, script } = rig.play('chat', errorIn('chat', 400, unsupported('max_tokens')));
+    const body = requestBody('messages', { model, stream: false });
+    assert.equal((await ask(rig, 'messages', body)).status, 400);
+    await ask(rig, 'messages', body);
+    assert.equal((await script.request(2)).json['max_tokens'], 100);
+  });
+
+  test('B9 nothing is asked again where nothing would be asked otherwise', async () => {
+    const { model, script } = rig.play('chat', errorIn('chat', 400, unsupported('logprobs')));
+    const reply = await ask(rig, 'messages', requestBody('messages', { model, stream: false }));
+    assert.equal(reply.status, 400);
+    assert.equal(script.requests.length, 1);
+  });
+});
+
+describe('E11 upstreams that stream always or never', () => {
+  for (const client of ['chat', 'messages'] as const) {
+    test(`E11 "Stream must be set to true" is obeyed for a document, ${client} client`, async () => {
+      const { model, script } = rig.play('chat', (request) =>
+        request.json['stream'] === true
+          ? answerIn('chat', { text: 'Hello' }, true)
+          : { status: 400, body: JSON.stringify({ detail: 'Stream must be set to true' }) },
+      );
+      for (const attempts of ['2', '1']) {
+        const reply = await ask(rig, client, requestBody(client, { model, stream: false }));
+        assert.equal(reply.status, 200, reply.text);
+        assert.equal(readDocument(client, reply.json).text, 'Hello');
+        assert.deepEqual(readDocument(client, reply.json).usage?.output, 7);
+        assert.equal(reply.headers['x-gateway-attempts'], attempts);
+      }
+      assert.deepEqual((await script.request(1)).json['stream_options'], { include_usage: true });
+    });
+  }
+
+  test('E11 a model that takes no `stream: true` is asked for a document, shown as a stream', async () => {
+    const message = "Unsupported value: 'stream' does not support true with this model.";
+    const { model, script } = rig.play('chat', (request) =>
+      request.json['stream'] === true
+        ? errorIn('chat', 400, message)
+        : answerIn('chat', { text: 'Hello' }, false),
+    );
+    const reply = await ask(rig, 'messages', requestBody('messages', { model, stream: true }));
+    const seen = readStream('messages', reply.text);
+    assert.equal(seen.text, 'Hello');
+    assert.equal(seen.usage?.output, 7);
+    assert.equal(script.requests.length, 2);
+  });
+
+  for (const client of ['chat', 'messages'] as const) {
+    for (const upstream of ['chat', 'messages'] as const) {
+      for (const wanted of [false, true]) {
+        const asks = wanted ? 'a stream' : 'a document';
+        test(`E11 F22 F23 ${client} asks ${upstream} for ${asks} and gets the other`, async () => {
+          const { model } = rig.play(upstream, answerIn(upstream, { text: 'Hello' }, !wanted));
+          const reply = await ask(rig, client, requestBody(client, { model, stream: wanted }));
+          assert.equal(reply.status, 200, reply.text);
+          const seen = wanted ? readStream(client, reply.text) : readDocument(client, reply.json);
+          assert.equal(seen.text, 'Hello');
+          assert.equal(seen.finish, 'stop');
+          assert.deepEqual([seen.usage?.fresh, seen.usage?.output], [40, 7]);
+          const [row] = await rig.gateway.callRows(model, 1);
+          assert.equal(row?.['usage_source'], 'reported');
+        });
+      }
+    }
+  }
+});
