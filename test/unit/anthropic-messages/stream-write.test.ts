@@ -7,8 +7,6 @@ import { isObject } from '../../../src/core/json.ts';
 import { NoteList } from '../../../src/core/notes.ts';
 import { anthropicMessagesClient } from '../../../src/dialects/anthropic-messages/client.ts';
 import { allowedToolName } from '../../../src/dialects/tool-ids.ts';
-import { unseal } from '../../../src/dialects/anthropic-messages/signature.ts';
-import { chatUpstream, testSealer } from '../../support/sealing.ts';
 import { answerContext, noted, translated, writeStreamText } from './answer-context.ts';
 import { assertLegal, eventsOf } from './legal-stream.ts';
 
@@ -241,38 +239,6 @@ describe('blocks', () => {
       'stop 2',
     ]);
     assert.ok(written.includes('"signature":"sig"') && written.includes('"data":"e"'));
-  });
-
-  test('5.4 reasoning of a foreign upstream is sealed, with what that upstream wants back', () => {
-    const events = [
-      start,
-      open(0, { type: 'reasoning', text: 'hm', signature: 's' }),
-      end(0),
-      open(1, { type: 'reasoning', text: '', encrypted: 'e' }),
-      end(1),
-      finish(),
-    ];
-    const written = writeStreamText(events, translated());
-    assertLegal(written);
-    const sealed = [...written.matchAll(/"(?:signature|data)":"(gw1\.[\w.-]+)"/g)];
-    assert.deepEqual(
-      sealed.map((found) => unseal(found[1] ?? '', testSealer)),
-      [
-        { origin: chatUpstream, signature: 's', textDigest: testSealer.digest('hm') },
-        { origin: chatUpstream, encrypted: 'e' },
-      ],
-    );
-  });
-
-  test('4.2 hidden reasoning: the block stays, its text does not', () => {
-    const events = [start, open(0, { type: 'reasoning', text: '' }), text(0, 'hm'), end(0)];
-    const context = translated({ reasoning: { adaptive: true, hidden: true } });
-    const written = writeStreamText([...events, finish()], context);
-    assertLegal(written);
-    assert.ok(!written.includes('hm') && written.includes('signature_delta'));
-    const signature = /"signature":"(gw1\.[\w.-]+)"/.exec(written)?.[1] ?? '';
-    const opened = unseal(signature, testSealer);
-    assert.deepEqual(opened, { origin: chatUpstream, text: 'hm' }, 'D6 its upstream may want it');
   });
 
   test('D5 what an upstream signed of a call stands before it', () => {
