@@ -148,7 +148,7 @@ export class Tries {
     this.#mode = prepared.mode;
     this.meter.watch(prepared.watch);
     if (prepared.conversation?.sampling.maxOutputTokens === 0) return this.#answerNothing();
-    if (mayPause(prepared.conversation, traits)) this.#rounds = new TurnRounds();
+    if (mayPause(prepared.conversation)) this.#rounds = new TurnRounds();
     const answer = await this.#send(target, prepared.request);
     const mustCollect =
       answer.kind === 'stream' || prepared.scanned.length > 0 || this.#rounds?.paused === true;
@@ -299,9 +299,8 @@ interface Again {
 }
 
 /** Only turns in which the provider runs tools of its own are ever paused. */
-function mayPause(conversation: Conversation | undefined, traits: UpstreamTraits): boolean {
-  if (conversation === undefined) return false;
-  return traits.serverTools === true || conversation.tools.some(({ native }) => native);
+function mayPause(conversation: Conversation | undefined): boolean {
+  return conversation?.tools.some(({ native }) => native !== undefined) === true;
 }
 
 /** What the upstream is to get back as its own. */
