@@ -39,17 +39,18 @@ function form(status: number, type: string, code: string | null): ErrorForm {
 
 /** Status and body of an error answer; the body has all four keys that clients read. */
 export function writeError(error: GatewayError, requestId: string): WrittenError {
-  const { status, type, code } = errorTable[error.code];
+  const { type, code, ...usual } = errorTable[error.code];
+  const status = error.code === 'upstream_rejected' ? (error.status ?? usual.status) : usual.status;
   const path = error.path ?? (error.code === 'model_not_found' ? ['model'] : undefined);
   return {
-    status: error.code === 'upstream_rejected' ? (error.status ?? status) : status,
+    status,
     body: {
       error: {
         message:
           error.code === 'internal' ? `${error.message} (request ${requestId})` : error.message,
         type,
         param: path === undefined || path.length === 0 ? null : spellPath(path),
-        code: error.reason ?? code,
+        code: error.reason ?? (status === 413 ? table.too_large.code : code),
       },
     },
   };
