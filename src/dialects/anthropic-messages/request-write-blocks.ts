@@ -7,6 +7,7 @@ import type {
   ToolCallPart,
 } from '../../core/conversation.ts';
 import type { Notes } from '../../core/notes.ts';
+import { placeOf } from '../../core/places.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { sentToolName, ToolIdMap } from '../tool-ids.ts';
 import type { CacheMarks } from './cache-marks.ts';
@@ -18,6 +19,8 @@ import { toolInput } from '../tool-arguments.ts';
 
 /** Longer names are refused by the native service (wire/messages.md §5.1). */
 export const maxToolName = 128;
+
+const messages = ['messages'];
 
 export interface Writing {
   readonly traits: UpstreamTraits;
@@ -57,7 +60,7 @@ export class ContentWriter {
   system(parts: readonly Part[], wrap: (text: string) => string): readonly JsonMembers[] {
     return parts.flatMap((part) => {
       if (part.type !== 'text') {
-        this.#writing.notes.lost(['messages'], 'instructions are text only');
+        this.#writing.notes.lost(placeOf(part, messages), 'instructions are text only');
         return [];
       }
       return isBlank(part.text) ? [] : [this.#marked(textBlock(wrap(part.text)), part)];
@@ -103,10 +106,10 @@ export class ContentWriter {
         return this.#reasoning(part);
       case 'opaque':
         if (part.dialect === 'anthropic-messages') return [this.#marked({ ...part.value }, part)];
-        notes.lost(['messages'], 'a part that only its own dialect knows');
+        notes.lost(placeOf(part, messages), 'a part that only its own dialect knows');
         return [];
       case 'tool-result':
-        notes.lost(['messages'], 'a tool result can only stand in a user turn');
+        notes.lost(placeOf(part, messages), 'a tool result can only stand in a user turn');
         return [];
       default:
         return part satisfies never;
@@ -124,7 +127,7 @@ export class ContentWriter {
     const { input, wrapped } = toolInput(part.argumentsJson);
     if (wrapped) {
       this.#writing.notes.changed(
-        ['messages'],
+        placeOf(part, messages),
         'tool arguments that are no JSON object were wrapped',
       );
     }

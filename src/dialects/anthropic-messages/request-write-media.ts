@@ -3,6 +3,7 @@ import { Buffer } from 'node:buffer';
 import type { MediaPart } from '../../core/conversation.ts';
 import { unsupported, type GatewayError } from '../../core/errors.ts';
 import type { Notes } from '../../core/notes.ts';
+import { placeOf } from '../../core/places.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import type { JsonMembers } from './fields.ts';
 
@@ -31,13 +32,16 @@ export function writeMedia(
   const block = part.kind === 'image' ? writeImage(part, traits) : writeDocument(part, traits);
   if (block !== undefined) return { ...block, ...part.extras?.['anthropic-messages'] };
   if (place === 'turn') throw refused(part);
-  notes.lost(['messages'], `${withArticle(part.kind)} in a tool result that the model cannot see`);
+  notes.lost(
+    placeOf(part, ['messages']),
+    `${withArticle(part.kind)} in a tool result that the model cannot see`,
+  );
   return { type: 'text', text: `[${part.kind} omitted: the model cannot see it]` };
 }
 
 function refused(part: MediaPart): GatewayError {
   return unsupported(
-    ['messages'],
+    placeOf(part, ['messages']),
     `This model does not take ${withArticle(part.kind)} of this kind.`,
   );
 }

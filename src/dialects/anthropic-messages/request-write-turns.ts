@@ -4,7 +4,8 @@
  * stay at their place, since moving them would change the cached prefix (A2, A3).
  */
 import type { Conversation, Turn } from '../../core/conversation.ts';
-import { invalidRequest } from '../../core/errors.ts';
+import { type FieldPath, invalidRequest } from '../../core/errors.ts';
+import { placeOf } from '../../core/places.ts';
 import { isServerBlock } from './paused-turn.ts';
 import { ContentWriter, isBlank, type Writing } from './request-write-blocks.ts';
 import type { JsonMembers } from './fields.ts';
@@ -26,6 +27,8 @@ class MessageBuilder {
   readonly #writing: Writing;
   readonly #content: ContentWriter;
   readonly #messages: Message[] = [];
+  /** Where the last turn stood in the client's request. */
+  #last: FieldPath = ['messages'];
   /** Ids of the calls of the last assistant message, in order. */
   #calls: readonly string[] = [];
   readonly #results = new Map<string, JsonMembers>();
@@ -38,8 +41,10 @@ class MessageBuilder {
   }
 
   add(turn: Turn): void {
+    this.#last = placeOf(turn, ['messages']);
     if (turn.name !== undefined) {
-      this.#writing.notes.lost(['messages', 'name'], 'messages have no name of their author');
+      const path = [...placeOf(turn, ['messages']), 'name'];
+      this.#writing.notes.lost(path, 'messages have no name of their author');
     }
     if (turn.role === 'assistant') this.#assistant(turn);
     else if (turn.role === 'user') this.#user(turn);
@@ -129,7 +134,7 @@ class MessageBuilder {
     if (block !== undefined && isServerBlock(block)) return;
     if (!this.#writing.traits.prefill) {
       this.#messages.push({ role: 'user', content: [{ type: 'text', text: 'Continue.' }] });
-      this.#writing.notes.changed(['messages'], 'the model is asked to continue its last message');
+      this.#writing.notes.changed(this.#last, 'the model is asked to continue its last message');
       return;
     }
     const text = block?.['text'];

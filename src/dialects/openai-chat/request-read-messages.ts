@@ -11,6 +11,7 @@ import { invalidRequest, unsupported } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { withReasoning } from '../../core/kept-turn.ts';
 import type { Notes } from '../../core/notes.ts';
+import { inPlaceOf, placed } from '../../core/places.ts';
 import type { Sealer } from '../../core/sealer.ts';
 import { readCacheMark } from './cache-marks.ts';
 import { badValue, isArray, wrongType } from './fields.ts';
@@ -45,6 +46,8 @@ export function readConversationTurns(
 }
 
 interface OpenTurn {
+  /** Where it begins. */
+  readonly at: number;
   readonly role: Turn['role'];
   readonly parts: Part[];
   readonly name: string | undefined;
@@ -82,6 +85,8 @@ class TurnBuilder {
   /** Ids of the calls that the next tool messages answer. */
   #calls: readonly string[] = [];
   #results: ToolResultPart[] = [];
+  /** Where the first of them stands. */
+  #resultsAt = 0;
 
   constructor(notes: Notes, sealer: Sealer | undefined) {
     this.#notes = notes;
@@ -91,8 +96,8 @@ class TurnBuilder {
   add(message: JsonObject, i: number): void {
     this.#noteUnknownMembers(message, i);
     const { role } = message;
-    if (role === 'tool') return this.#addResult(this.#readResult(message, i));
-    if (role === 'function') return this.#addResult(this.#readLegacyResult(message, i));
+    if (role === 'tool') return this.#addResult(this.#readResult(message, i), i);
+    if (role === 'function') return this.#addResult(this.#readLegacyResult(message, i), i);
     this.#flushResults();
     const path = ['messages', i, 'content'];
     switch (role) {
@@ -107,7 +112,7 @@ class TurnBuilder {
         return this.#addTurn(
           'user',
           marked(readContent(message['content'], path, readUserPart), message),
-          message['name'],
+          { at: i, name: message['name'] },
         );
       case 'assistant':
         return this.#addAssistant(message, i);
@@ -120,11 +125,9 @@ class TurnBuilder {
     this.#flushResults();
     return {
       system: this.#system,
-      turns: this.#turns.map(({ role, parts, name }) => ({
-        role,
-        parts,
-        ...(name === undefined ? {} : { name }),
-      })),
+      turns: this.#turns.map(({ at, role, parts, name }) =>
+        placed({ role, parts, ...(name === undefined ? {} : { name }) }, ['messages', at]),
+      ),
     };
   }
 
@@ -132,7 +135,7 @@ class TurnBuilder {
   #addSystem(parts: readonly Part[], i: number, message: JsonObject): void {
     if (this.#turns.length > 0) {
       if (parts.length > 0)
-        this.#turns.push({ role: 'system', parts: [...parts], name: undefined });
+        this.#turns.push({ at: i, role: 'system', parts: [...parts], name: undefined });
     } else {
       this.#system.push(...parts);
     }
@@ -160,7 +163,7 @@ class TurnBuilder {
     const reasoning = checkReasoning(reasoningParts(readReasoning(message)), this.#sealer);
     const parts = withReasoning(others, reasoning);
     this.#calls = calls.map((call) => call.id);
-    this.#addTurn('assistant', parts, message['name']);
+    this.#addTurn('assistant', parts, { at: i, name: message['name'] });
   }
 
   #readResult(message: JsonObject, i: number): ToolResultPart {
@@ -192,8 +195,9 @@ class TurnBuilder {
     return { type: 'tool-result', callId, parts, failed: false };
   }
 
-  #addResult(result: ToolResultPart): void {
-    this.#results.push(result);
+  #addResult(result: ToolResultPart, at: number): void {
+    if (this.#results.length === 0) this.#resultsAt = at;
+    this.#results.push(placed(result, ['messages', at]));
   }
 
   #flushResults(): void {
@@ -204,15 +208,19 @@ class TurnBuilder {
     );
     this.#results = [];
     this.#calls = [];
-    this.#turns.push({ role: 'user', parts: ordered, name: undefined });
+    this.#turns.push({ at: this.#resultsAt, role: 'user', parts: ordered, name: undefined });
   }
 
-  #addTurn(role: Turn['role'], parts: readonly Part[], name: Json | undefined): void {
+  #addTurn(
+    role: Turn['role'],
+    parts: readonly Part[],
+    { at, name }: { readonly at: number; readonly name: Json | undefined },
+  ): void {
     if (parts.length === 0) return;
     const author = typeof name === 'string' ? name : undefined;
     const last = this.#turns.at(-1);
     if (last?.role === role && last.name === author) last.parts.push(...parts);
-    else this.#turns.push({ role, parts: [...parts], name: author });
+    else this.#turns.push({ at, role, parts: [...parts], name: author });
   }
 
   #noteUnknownMembers(message: JsonObject, i: number): void {
@@ -245,7 +253,7 @@ function readCalls(message: JsonObject, i: number): readonly ToolCallPart[] {
   if (isArray(calls) && calls.length > 0) {
     return calls.map((call, j) => {
       if (!isObject(call)) throw wrongType(['messages', i, 'tool_calls', j], 'an object', call);
-      return readToolCall(call);
+      return placed(readToolCall(call), ['messages', i, 'tool_calls', j]);
     });
   }
   const legacy = message['function_call'];
@@ -270,7 +278,7 @@ function markedCalls(calls: readonly ToolCallPart[], message: JsonObject): reado
   const mark = readCacheMark(message);
   if (mark === undefined) return calls;
   return calls.map((call, i) =>
-    i === calls.length - 1 ? { ...call, cacheUntilHere: mark } : call,
+    i === calls.length - 1 ? inPlaceOf(call, { ...call, cacheUntilHere: mark }) : call,
   );
 }
 
@@ -279,5 +287,5 @@ function marked(parts: readonly Part[], message: JsonObject): readonly Part[] {
   const mark = readCacheMark(message);
   const last = parts.at(-1);
   if (mark === undefined || last === undefined) return parts;
-  return [...parts.slice(0, -1), { ...last, cacheUntilHere: mark }];
+  return [...parts.slice(0, -1), inPlaceOf(last, { ...last, cacheUntilHere: mark })];
 }

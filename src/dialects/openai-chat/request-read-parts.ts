@@ -2,6 +2,7 @@
 import type { Json, JsonObject, MediaPart, MediaSource, Part } from '../../core/conversation.ts';
 import { type FieldPath, unsupported } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
+import { placed } from '../../core/places.ts';
 import { readCacheMark } from './cache-marks.ts';
 import { badValue, isArray, wrongType } from './fields.ts';
 import { readDataUrl } from './media-url.ts';
@@ -16,7 +17,7 @@ export function readContent(
   readPart: (part: JsonObject, path: FieldPath) => Part | undefined,
 ): readonly Part[] {
   if (content === undefined || content === null || content === '') return [];
-  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  if (typeof content === 'string') return [placed({ type: 'text', text: content }, path)];
   if (!isArray(content)) throw wrongType(path, 'a string or an array', content);
   const parts: Part[] = [];
   content.forEach((item, j) => {
@@ -24,7 +25,8 @@ export function readContent(
     const part = item['type'] === 'text' ? readText(item) : readPart(item, [...path, j]);
     if (part === undefined) return;
     const mark = readCacheMark(item);
-    parts.push(mark === undefined ? part : { ...part, cacheUntilHere: mark });
+    const marked = mark === undefined ? part : { ...part, cacheUntilHere: mark };
+    parts.push(placed(marked, [...path, j]));
   });
   return parts;
 }

@@ -102,6 +102,6 @@ describe('§3.2 instructions in mid-conversation', () => {
         { ...hi, name: 'u' },
       ],
     });
-    assert.deepEqual(notes, ['lost messages.0.name', 'lost messages.name']);
+    assert.deepEqual(notes, ['lost messages.0.name', 'lost messages.1.name']);
   });
 });
