@@ -169,7 +169,6 @@ const parts: Samples<Sent> = {
   },
   'messages[user].name': {
     sends: { messages: [{ role: 'user', content: 'Hi', name: 'Ann' }] },
-    named: 'messages.name',
   },
 };
 

@@ -88,7 +88,6 @@ const turns: Samples<Sent> = {
   'messages[assistant].audio': { sends: assistant({ audio: { id: 'audio-1' } }).sends },
   'messages[assistant].name': {
     sends: assistant({ content: 'Yes.', name: 'Bot' }).sends,
-    named: 'messages.name',
   },
   'messages[assistant].function_call.name': {
     sends: {
@@ -131,11 +130,11 @@ const turns: Samples<Sent> = {
   [`${callAt}.function.arguments (blank)`]: call({ name: 'weather', arguments: '' }, {}),
   [`${callAt}.function.arguments (another JSON value)`]: {
     ...call({ name: 'weather', arguments: '[1]' }, { value: [1] }),
-    named: 'messages',
+    named: callAt,
   },
   [`${callAt}.function.arguments (no JSON)`]: {
     ...call({ name: 'weather', arguments: '{"city":' }, { _raw: '{"city":' }),
-    named: 'messages',
+    named: callAt,
   },
   'messages[assistant].tool_calls[custom].id': {
     sends: {
