@@ -10,6 +10,7 @@ import type {
 } from '../../core/conversation.ts';
 import type { FieldPath } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
+import { placed } from '../../core/places.ts';
 import { isSealed } from '../../core/sealer.ts';
 import { BlockMembers } from './block-members.ts';
 import { readCitations } from './citations.ts';
@@ -54,9 +55,11 @@ export class BlockReader {
   readContent(content: Json | undefined, place: ContentPlace): readonly Part[] {
     if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
     if (!isArray(content)) return [];
-    return content.flatMap((block, j) =>
-      isObject(block) ? this.#readBlock(block, [...place.path, j]) : [],
-    );
+    return content.flatMap((block, j) => {
+      const path = [...place.path, j];
+      if (!isObject(block)) return [];
+      return this.#readBlock(block, path).map((part) => placed(part, path));
+    });
   }
 
   /** The messages are over. */

@@ -5,6 +5,7 @@
  */
 import type { Json, JsonObject, Part, Turn } from '../../core/conversation.ts';
 import { isObject } from '../../core/json.ts';
+import { inPlaceOf, placed } from '../../core/places.ts';
 import { BlockReader } from './request-read-blocks.ts';
 import { isArray } from './fields.ts';
 import type { Reading } from './request-reading.ts';
@@ -17,7 +18,8 @@ export function readTurns(messages: Json | undefined, reading: Reading): readonl
     noteUnknown(message, i, reading);
     const role = roleOf(message['role']);
     const path = ['messages', i, 'content'];
-    builder.add({ role, parts: blocks.readContent(message['content'], { role, path }) });
+    const parts = blocks.readContent(message['content'], { role, path });
+    builder.add(placed({ role, parts }, ['messages', i]));
   });
   blocks.finish();
   const turns = builder.finish();
@@ -72,7 +74,7 @@ class TurnBuilder {
     const rest = turn.parts.filter((part) => part.type !== 'tool-result');
     const complete = this.#unanswered.size === 0;
     if (this.#answers === undefined && complete && this.#delayed.length === 0) {
-      this.#turns.push({ role: 'user', parts: [...results, ...rest] });
+      this.#turns.push(inPlaceOf(turn, { role: 'user', parts: [...results, ...rest] }));
       return;
     }
     this.#addResults(results);

@@ -11,6 +11,7 @@ import type {
 } from '../../core/conversation.ts';
 import { type FieldPath, invalidRequest } from '../../core/errors.ts';
 import type { Notes } from '../../core/notes.ts';
+import { placeOf } from '../../core/places.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { nineCharacterToolId, sentToolName, ToolIdMap } from '../tool-ids.ts';
 import { freeTextInput } from './answered-tools.ts';
@@ -77,7 +78,7 @@ export class MessageWriter {
     const instructions = this.written.length;
     let run: PlacedTurn[] = [];
     turns.forEach((turn, i) => {
-      const path = ['messages', i];
+      const path = placeOf(turn, ['messages', i]);
       if (turn.role !== 'assistant') {
         run.push({ turn, path });
         return;
@@ -93,7 +94,7 @@ export class MessageWriter {
     if (this.#traits.cacheBreakpoints === true) settleBreakpoints(this.written);
     if (isPrefill(this.written) && !this.#traits.prefill) {
       this.#notes.changed(
-        ['messages', turns.length - 1],
+        placeOf(turns.at(-1) ?? turns, ['messages', turns.length - 1]),
         'the model answers the last assistant turn instead of continuing it',
       );
     }
@@ -125,7 +126,7 @@ export class MessageWriter {
   #resultsOf(run: readonly PlacedTurn[]): readonly PlacedResult[] {
     const results = run.flatMap(({ turn, path }) =>
       turn.parts.flatMap((part, j): readonly PlacedResult[] =>
-        part.type === 'tool-result' ? [{ part, path: [...path, 'content', j] }] : [],
+        part.type === 'tool-result' ? [{ part, path: placeOf(part, [...path, 'content', j]) }] : [],
       ),
     );
     const order = (id: string): number => this.#calls.indexOf(id);
@@ -170,7 +171,7 @@ export class MessageWriter {
     const content: JsonObject[] = [];
     turn.parts.forEach((part, j) => {
       if (part.type === 'tool-result') return;
-      const where = [...path, 'content', j];
+      const where = placeOf(part, [...path, 'content', j]);
       for (const written of this.#userPart(part, where)) content.push(this.#marked(written, part));
     });
     return content;
@@ -227,7 +228,7 @@ export class MessageWriter {
   #assistantTexts(parts: readonly Part[], path: FieldPath): readonly JsonObject[] {
     const texts: JsonObject[] = [];
     parts.forEach((part, j) => {
-      const where = [...path, 'content', j];
+      const where = placeOf(part, [...path, 'content', j]);
       if (part.type === 'text') {
         if (part.text !== '') texts.push(this.#marked({ type: 'text', text: part.text }, part));
       } else if (part.type === 'opaque' || part.type === 'media') {

@@ -1,8 +1,8 @@
-/** Notes and refusals of the messages writer name the path that a chat client knows. */
+/** Notes and refusals of either writer name the path that the client knows. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { JsonObject } from '../../../src/core/conversation.ts';
-import { fromChat, refusedPath } from '../../support/translating.ts';
+import { fromChat, fromMessages, refusedPath } from '../../support/translating.ts';
 
 const haiku = 'anthropic/claude-haiku-4-5';
 const hi = { role: 'user', content: 'Hi' };
@@ -62,5 +62,25 @@ describe('§10.2 paths are those of the client', () => {
       refusedPath(() => fromChat(haiku, { messages })),
       'messages.1.content.2.input_audio',
     );
+  });
+
+  test('messages → chat: results that were spread over several messages', () => {
+    const use = (id: string) => ({ type: 'tool_use', id, name: 'f', input: {} });
+    const result = (id: string, content: JsonObject[string] = 'x') => ({
+      type: 'tool_result',
+      tool_use_id: id,
+      content,
+    });
+    const file = { type: 'image', source: { type: 'url', url: 'https://x.test/a.png' } };
+    const { notes } = fromMessages('ollama/llava', {
+      messages: [
+        hi,
+        { role: 'assistant', content: [use('a'), use('b')] },
+        { role: 'user', content: [result('a'), { type: 'text', text: 'and' }] },
+        { role: 'user', content: [result('b', [{ type: 'text', text: 'see' }, file])] },
+        { role: 'assistant', content: 'Well,' },
+      ],
+    });
+    assert.deepEqual(notes, ['lost messages.3.content.0.content.1', 'changed messages.4']);
   });
 });
