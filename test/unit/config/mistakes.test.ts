@@ -37,6 +37,21 @@ const mistakes: readonly (readonly [string, string, string])[] = [
     'gateway.yaml:3: models: stands twice (first in line 1)',
   ],
   [
+    'a likeness that nobody has',
+    'providers:\n  team:\n    dialect: openai-chat\n    base_url: http://a/v1\n    like: vlm\n',
+    'gateway.yaml:5: providers.team.like: "vlm" is no known vendor',
+  ],
+  [
+    'a likeness to the embedded engine',
+    'providers:\n  team:\n    dialect: openai-chat\n    base_url: http://a/v1\n    like: local\n',
+    'gateway.yaml:5: providers.team.like: "local" is no known vendor',
+  ],
+  [
+    'a list of betas with a comma list in it',
+    'providers:\n  openai:\n    api_key: x\n    betas: ["a,b"]\n',
+    'gateway.yaml:4: providers.openai.betas[0]: is no name of a beta',
+  ],
+  [
     'an unset reference',
     'providers:\n  team:\n    dialect: openai-chat\n    base_url: http://a/v1\n    api_key: ${NOT_THERE}\n',
     'gateway.yaml:5: providers.team.api_key: the environment variable NOT_THERE is not set',

@@ -40,6 +40,15 @@ const rows: readonly Row[] = [
   [any, stops(4), { stop: stops(4).stop_sequences }],
   ['vllm/m', stops(9), { stop: stops(9).stop_sequences }],
   ['deepseek/m', stops(16), { stop: stops(16).stop_sequences }],
+  // More than the model takes, or any where it takes none: the gateway looks for them itself.
+  ['openai/o1', stops(1), { stop: stops(1).stop_sequences }],
+  ...['openai/o3', 'openai/gpt-5', 'openai/gpt-6-luna', 'xai/grok-4', 'xai/grok-4.3'].map(
+    (target): Row => [target, stops(1), {}],
+  ),
+  ['xai/grok-3', stops(1), { stop: stops(1).stop_sequences }],
+  ['zai/glm-5', stops(1), { stop: stops(1).stop_sequences }],
+  ['zai/glm-5', stops(2), {}],
+  [openai, stops(5), {}],
   // Who asks.
   [openai, user('me'), { safety_identifier: 'me' }],
   [openai, user(long), { safety_identifier: hash }],
