@@ -17,7 +17,7 @@ export function plannedStops(
   stop: readonly string[] | undefined,
   { stopMax, refusesBlankStops }: Pick<UpstreamTraits, 'stopMax' | 'refusesBlankStops'>,
 ): StopPlan {
-  const wanted = [...new Set(stop)];
+  const wanted = stop ?? [];
   const usable = refusesBlankStops === true ? wanted.filter((text) => text.trim() !== '') : wanted;
   if (stopMax !== undefined && usable.length > stopMax) return { native: [], scanned: wanted };
   return { native: usable, scanned: wanted.filter((text) => !usable.includes(text)) };

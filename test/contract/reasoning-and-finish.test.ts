@@ -1,12 +1,12 @@
-/** Reasoning that must come back byte for byte, and why an answer ended (requirements.md B13, D). */
+/** Reasoning that must come back byte for byte (requirements.md D). */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/core/conversation.ts';
 import { tryParseObject } from '../../src/core/json.ts';
-import { listAt, objectAt, readDocument, readStream, textAt } from '../support/reading.ts';
+import { listAt, objectAt, textAt } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
-import { chatAnswer, chatDocument } from '../upstream/chat.ts';
+import { chatDocument } from '../upstream/chat.ts';
 import { messagesAnswer, messagesDocument, messagesFrames } from '../upstream/messages.ts';
 import { replying } from '../upstream/reply.ts';
 import { chatText } from './sent.ts';
@@ -108,43 +108,3 @@ function joinedDetails(text: string): readonly JsonObject[] {
   }
   return entries;
 }
-
-describe('finish reasons', () => {
-  const chatToMessages = {
-    stop: 'end_turn',
-    length: 'max_tokens',
-    content_filter: 'refusal',
-    model_length: 'max_tokens',
-    eos: 'end_turn',
-    banana: 'end_turn',
-  } as const;
-  for (const [finish, expected] of Object.entries(chatToMessages)) {
-    test(`B13 chat ${finish} is messages ${expected}, whole and streamed`, async () => {
-      for (const stream of [false, true]) {
-        const { model } = rig.play('chat', chatAnswer({ text: 'Hello', finish }, stream));
-        const reply = await ask(rig, 'messages', requestBody('messages', { model, stream }));
-        assert.ok(reply.text.includes(`"stop_reason":"${expected}"`), reply.text);
-      }
-    });
-  }
-
-  const messagesToChat = {
-    end_turn: 'stop',
-    stop_sequence: 'stop',
-    max_tokens: 'length',
-    refusal: 'content_filter',
-    model_context_window_exceeded: 'length',
-    banana: 'stop',
-  } as const;
-  for (const [stop, expected] of Object.entries(messagesToChat)) {
-    test(`B13 messages ${stop} is chat ${expected}, whole and streamed`, async () => {
-      for (const stream of [false, true]) {
-        const { model } = rig.play('messages', messagesAnswer({ text: 'Hello', stop }, stream));
-        const reply = await ask(rig, 'chat', requestBody('chat', { model, stream }));
-        assert.ok(reply.text.includes(`"finish_reason":"${expected}"`), reply.text);
-        const seen = stream ? readStream('chat', reply.text) : readDocument('chat', reply.json);
-        assert.equal(seen.text, 'Hello');
-      }
-    });
-  }
-});

@@ -66,7 +66,7 @@ function writeReason({ reason, hasToolCalls, refusal }: Ending, notes: Notes): s
       return 'pause_turn';
     case 'other':
       if (reason.raw === 'compaction') return reason.raw;
-      notes.changed(['stop_reason'], 'the model ended for a reason of its own');
+      notes.changed(['stop_reason'], unknownEnd(reason));
       return natural;
     default:
       return reason.kind satisfies never;
@@ -81,4 +81,10 @@ function writeDetails({ reason, refusal }: Ending): Json {
       explanation: refusal === '' ? null : refusal,
     }
   );
+}
+
+function unknownEnd({ raw }: FinishReason): string {
+  return raw === undefined
+    ? 'the provider did not say why the answer ended'
+    : `the provider ended the answer for a reason of its own (${raw.slice(0, 40)})`;
 }

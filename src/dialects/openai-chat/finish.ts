@@ -2,6 +2,7 @@
 import type { Json } from '../../core/conversation.ts';
 import { type ErrorCode, GatewayError } from '../../core/errors.ts';
 import type { FinishReason } from '../../core/generation.ts';
+import type { Notes } from '../../core/notes.ts';
 
 type Kind = FinishReason['kind'];
 
@@ -40,14 +41,15 @@ export interface SeenFinish {
  */
 export function readFinish({ raw, stopReason, hasToolCalls }: SeenFinish): FinishReason {
   const word = typeof raw === 'string' && raw !== '' ? raw : undefined;
-  const named = word === undefined ? 'stop' : (kinds.get(word) ?? 'other');
+  const named = (word === undefined ? undefined : kinds.get(word)) ?? 'other';
   const base = word === undefined ? {} : { raw: word };
   if (named === 'length' || named === 'content-filter') return { kind: named, ...base };
   if (hasToolCalls) return { kind: 'tool-calls', ...base };
   if (named === 'stop' && typeof stopReason === 'string') {
     return { kind: 'stop-sequence', sequence: stopReason, ...base };
   }
-  return { kind: named === 'tool-calls' ? 'stop' : named, ...base };
+  // Calls that are not there, or no reason at all: a natural end, as far as anybody can tell.
+  return { kind: named === 'tool-calls' ? 'other' : named, ...base };
 }
 
 /** Whether the answer was cut off, so that its last call may be incomplete. */
@@ -64,7 +66,7 @@ export function readFailedFinish(raw: Json | undefined): GatewayError | undefine
 }
 
 /** @param hasToolCalls whether the answer holds a call that the client is to run. */
-export function writeFinish(reason: FinishReason, hasToolCalls: boolean): string {
+export function writeFinish(reason: FinishReason, hasToolCalls: boolean, notes: Notes): string {
   switch (reason.kind) {
     case 'length':
     case 'context-window':
@@ -75,9 +77,18 @@ export function writeFinish(reason: FinishReason, hasToolCalls: boolean): string
     case 'stop':
     case 'stop-sequence':
     case 'tool-calls':
+      return hasToolCalls ? 'tool_calls' : 'stop';
     case 'other':
+      // Compaction is a kind of its own, and its text is the answer.
+      if (reason.raw !== 'compaction') notes.changed(['finish_reason'], unknownEnd(reason));
       return hasToolCalls ? 'tool_calls' : 'stop';
     default:
       return reason.kind satisfies never;
   }
+}
+
+function unknownEnd({ raw }: FinishReason): string {
+  return raw === undefined
+    ? 'the provider did not say why the answer ended'
+    : `the provider ended the answer for a reason of its own (${raw.slice(0, 40)})`;
 }

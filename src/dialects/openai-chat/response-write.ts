@@ -23,7 +23,7 @@ export function writeResponse(generation: Generation, context: AnswerContext): J
   const { usage, finish } = generation;
   const calls = generation.parts.filter((part) => part.type === 'tool-call');
   const tools = new AnsweredTools(context);
-  const reason = writeFinish(finish, calls.length > 0);
+  const reason = writeFinish(finish, calls.length > 0, context.notes);
   const tier = writeServiceTier(usage);
   return {
     id: answerId(generation.id, context),

@@ -250,7 +250,7 @@ export class ChatStreamWriter implements StreamWriter {
     for (let index = 0; index < this.#parts.length; index++) text += this.#endPart(index);
     const explanation = this.#refusalSent ? undefined : refusalExplanation(reason);
     if (explanation !== undefined) text += this.#frame(`"refusal":${JSON.stringify(explanation)}`);
-    const word = writeFinish(reason, this.#nextTool > 0);
+    const word = writeFinish(reason, this.#nextTool > 0, this.#context.notes);
     const shown = this.#tools.legacy && word === 'tool_calls' ? 'function_call' : word;
     const sequence =
       reason.sequence === undefined ? '' : `,"stop_reason":${JSON.stringify(reason.sequence)}`;

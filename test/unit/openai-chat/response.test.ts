@@ -101,8 +101,8 @@ describe('reading', () => {
     ]);
   });
 
-  test('finish: a missing one in a whole answer is a natural end', () => {
-    assert.deepEqual(read({ content: 'x' }, { finish_reason: null }).finish, { kind: 'stop' });
+  test('finish: a missing one in a whole answer is a natural end, for no known reason', () => {
+    assert.deepEqual(read({ content: 'x' }, { finish_reason: null }).finish, { kind: 'other' });
     assert.deepEqual(read({ content: 'x' }, { stop_reason: 'END' }).finish, {
       kind: 'stop-sequence',
       raw: 'stop',

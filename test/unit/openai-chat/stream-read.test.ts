@@ -242,7 +242,7 @@ describe('finish', () => {
     ['stop', false, 'stop'],
     ['stop', true, 'tool-calls'],
     ['tool_calls', true, 'tool-calls'],
-    ['tool_calls', false, 'stop'],
+    ['tool_calls', false, 'other'],
     ['function_call', true, 'tool-calls'],
     ['length', false, 'length'],
     ['length', true, 'length'],
