@@ -10,6 +10,7 @@ import type { Notes } from '../../core/notes.ts';
 import { chatTraits } from '../../core/traits.ts';
 import { withBlankLine } from '../blank-line.ts';
 import { CallIndexes } from './call-indexes.ts';
+import { FinishMend, mendedDocument } from './finish-mend.ts';
 import { findDocumentMember, findMember } from './frame-member.ts';
 import { ownedKeys } from './head.ts';
 import { ModelSplice } from './model-splice.ts';
@@ -65,6 +66,7 @@ export class ChatAnswerRelay implements AnswerRelay {
   readonly #context: AnswerContext;
   readonly #model: ModelSplice;
   readonly #calls = new CallIndexes();
+  readonly #finish = new FinishMend();
   #ended = false;
   /** What the usage chunk must repeat if the gateway has to write it. */
   #id = '';
@@ -96,13 +98,22 @@ export class ChatAnswerRelay implements AnswerRelay {
       const bytes = withBlankLine(frame.bytes);
       return owed === '' ? bytes : Buffer.concat([Buffer.from(owed), bytes]);
     }
+    return this.#chunk(frame, data, events);
+  }
+
+  #chunk(frame: Frame, data: string, events: readonly GenerationEvent[]): Buffer | undefined {
     // The clients read `choices` of every chunk without looking whether it is there.
     if (!data.includes(choicesKey)) return undefined;
     const bytes = this.#calls.apply(data) ?? this.#withoutUsage(frame, data, events);
-    return bytes === undefined ? undefined : withBlankLine(this.#model.apply(bytes));
+    if (bytes === undefined) return undefined;
+    const mended = this.#finish.apply(data, bytes, events);
+    return withBlankLine(this.#model.apply(mended ?? bytes));
   }
 
   document(bytes: Buffer, body: JsonObject, usage?: Usage): Buffer {
+    const mended = mendedDocument(body);
+    if (mended !== undefined)
+      return this.document(Buffer.from(JSON.stringify(mended)), mended, usage);
     const model = this.#documentModel(body);
     const owed = this.#documentUsage(body, usage);
     if (model === undefined && owed === undefined) return bytes;
