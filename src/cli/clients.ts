@@ -84,7 +84,10 @@ const opencode: Client = {
   name: 'opencode',
   text: (ask) =>
     `In ${opencodePath(ask.env)}:\n${JSON.stringify(nested(opencodeEdits(ask)), null, 2)}\n`,
-  notes: ({ connection }) => [`In opencode the model is called ${provider}/${connection.model}.`],
+  notes: ({ connection }) => [
+    `In opencode the model is called ${provider}/${connection.model}.`,
+    'opencode sends it pictures once its entry has "modalities": {"input": ["text", "image"], "output": ["text"]}.',
+  ],
   settings: { path: opencodePath, edits: opencodeEdits },
 };
 

@@ -1,0 +1,110 @@
+// Installs the agents that test/agents drives through the gateway, at pinned versions, into .agents/
+// (ignored by git, no dependency of this package). Opt-in: `npm run agents:install`. Needs the npm
+// registry, about 600 MB and no root; nothing that the packages bring is run but `--version`.
+// The native programs are installed directly: their wrapper packages only choose among them.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+
+const folder = join(import.meta.dirname, '..', '.agents');
+const windows = process.platform === 'win32';
+const isMusl =
+  process.platform === 'linux' &&
+  process.report?.getReport().header.glibcVersionRuntime === undefined;
+const musl = isMusl ? '-musl' : '';
+const exe = windows ? '.exe' : '';
+
+/** Each with the version that clients.md describes, and what to run, below node_modules. */
+const agents = [
+  {
+    name: 'claude-code',
+    version: '2.1.329',
+    package: `@anthropic-ai/claude-code-${process.platform}-${process.arch}${musl}`,
+    command: `claude${exe}`,
+  },
+  {
+    name: 'opencode',
+    version: '1.18.33',
+    // The baseline build runs on every x64 processor.
+    package: `opencode-${windows ? 'windows' : process.platform}-${process.arch}${
+      process.arch === 'x64' ? '-baseline' : ''
+    }${musl}`,
+    command: `bin/opencode${exe}`,
+  },
+  { name: 'qwen-code', version: '0.24.4', package: '@qwen-code/qwen-code', command: 'cli.js' },
+];
+
+const wanted = process.argv.slice(2);
+const chosen = agents.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
+const unknown = wanted.find((name) => !agents.some((agent) => agent.name === name));
+if (unknown !== undefined) {
+  console.error(`${unknown}: unknown agent; known: ${agents.map(({ name }) => name).join(', ')}`);
+  process.exit(1);
+}
+
+const list = join(folder, 'agents.json');
+/** Version and program of those that are there and start, by name. */
+const installed = existsSync(list) ? JSON.parse(readFileSync(list, 'utf8')) : {};
+for (const agent of chosen) {
+  const { name, version } = agent;
+  const problem = install(agent);
+  if (problem === undefined) {
+    installed[name] = { version, program: relative(folder, programOf(agent)) };
+    console.log(`${name} ${version}: installed`);
+  } else {
+    delete installed[name];
+    process.exitCode = 1;
+    console.error(`${name} ${version}: not installed: ${problem}`);
+  }
+}
+if (existsSync(folder)) {
+  writeFileSync(list, `${JSON.stringify(installed, null, 2)}\n`);
+  const names = Object.keys(installed);
+  console.log(`In ${folder}: ${names.join(', ') || 'none'}; \`npm test\` drives what is there`);
+}
+
+function programOf({ name, package: id, command }) {
+  return join(folder, name, 'node_modules', id, command);
+}
+
+/** Why it could not be installed, or nothing. */
+function install(agent) {
+  const { name, version, package: id, command } = agent;
+  const program = programOf(agent);
+  if (startedVersion(program) === version) return undefined;
+  const home = join(folder, name);
+  rmSync(home, { recursive: true, force: true });
+  mkdirSync(home, { recursive: true });
+  writeFileSync(
+    join(home, 'package.json'),
+    JSON.stringify({ private: true, dependencies: { [id]: version } }),
+  );
+  const npm = spawnSync(
+    'npm',
+    ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'],
+    { cwd: home, encoding: 'utf8', timeout: 300_000, shell: windows },
+  );
+  if (npm.error !== undefined) return `npm: ${npm.error.message}`;
+  if (npm.status !== 0) return `npm install ${id}@${version} failed:\n${npm.stderr.trim()}`;
+  if (!existsSync(program)) return `${id}@${version} has no ${command}`;
+  const found = startedVersion(program);
+  return found === version ? undefined : `its --version says ${found ?? 'nothing'}`;
+}
+
+/** The version that a program prints, run with a home of its own. */
+function startedVersion(program) {
+  if (!existsSync(program)) return undefined;
+  const home = mkdtempSync(join(tmpdir(), 'agent-version-'));
+  try {
+    const [file, ...first] = program.endsWith('.js') ? [process.execPath, program] : [program];
+    const { stdout } = spawnSync(file, [...first, '--version'], {
+      encoding: 'utf8',
+      timeout: 60_000,
+      env: { PATH: process.env.PATH, HOME: home, TMPDIR: home },
+    });
+    return /\d+\.\d+\.\d+/.exec(stdout ?? '')?.[0];
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,186 @@
+/** The agents: how each is connected with what `connect` prints, asked once, and how its tools are called. */
+import assert from 'node:assert/strict';
+import { dirname, join } from 'node:path';
+import { connectCommand } from '../../src/cli/connect.ts';
+import type { JsonObject } from '../../src/core/conversation.ts';
+import { isObject, tryParseObject } from '../../src/core/json.ts';
+import { clientKey } from '../support/keys.ts';
+import { objectAt, type Dialect } from '../support/reading.ts';
+import type { AgentCall } from './answers.ts';
+import type { Box } from './box.ts';
+
+export interface Connection {
+  readonly url: string;
+  readonly model: string;
+}
+
+export interface Agent {
+  readonly name: string;
+  /** The endpoint that it calls. */
+  readonly dialect: Dialect;
+  /** Prepares the box; gives the command that asks a question, answers it and ends. */
+  connect(box: Box, connection: Connection): Promise<Asker>;
+  /** A call of its tool that reads a file. */
+  readonly read: (id: string, path: string) => AgentCall;
+  readonly write: (id: string, path: string, text: string) => AgentCall;
+  readonly shell: (id: string, command: string) => AgentCall;
+}
+
+export interface Asker {
+  /** The command line for a question; options go before it. */
+  command(question: string, options?: readonly string[]): readonly string[];
+  readonly env: { readonly [name: string]: string };
+}
+
+/** What `connect CLIENT` prints on its standard output. */
+export async function connectLines(client: string, { url, model }: Connection): Promise<string> {
+  return printed([client, '--base-url', url, '--key', clientKey, '--model', model], {});
+}
+
+/** Runs `connect` as the command line does. */
+export async function printed(
+  args: readonly string[],
+  env: { readonly [name: string]: string },
+): Promise<string> {
+  let out = '';
+  let err = '';
+  const code = await connectCommand.run(args, {
+    stdout: (text) => (out += text),
+    stderr: (text) => (err += text),
+    env,
+    admin: () => Promise.reject(new Error('no gateway runs here')),
+    gatewayUrl: () => Promise.resolve(undefined),
+  });
+  assert.equal(code, 0, err);
+  return out;
+}
+
+/** What it does for itself only, off. */
+export const quietClaudeCode = {
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+  // Ten retries of a failure that stays would take minutes.
+  CLAUDE_CODE_MAX_RETRIES: '2',
+} as const;
+export const claudeCodeOptions = ['--allowedTools', 'Read,Write,Bash,Agent', '-p'] as const;
+
+/** Claude Code, started by the lines that `connect claude-code` prints. */
+export function claudeCode([program = '']: readonly string[]): Agent {
+  return {
+    name: 'claude-code',
+    dialect: 'messages',
+    connect: async (_box, connection) => {
+      const lines = await connectLines('claude-code', connection);
+      assert.match(lines, /^claude$/m);
+      const script = lines.replace(/^claude$/m, 'exec claude "$@"');
+      return {
+        command: (question, options = []) =>
+          ['sh', '-c', `PATH="${dirname(program)}:$PATH"\n${script}`, 'claude'].concat(
+            [...options, ...claudeCodeOptions],
+            question,
+          ),
+        env: quietClaudeCode,
+      };
+    },
+    read: (id, path) => ({ id, name: 'Read', input: { file_path: path } }),
+    write: (id, path, text) => ({ id, name: 'Write', input: { file_path: path, content: text } }),
+    shell: (id, command) => ({ id, name: 'Bash', input: { command, description: 'Run it' } }),
+  };
+}
+
+/** The same, connected by what `connect claude-code --write` puts into its settings. */
+export function claudeCodeByFile(program: readonly string[]): Agent {
+  return {
+    ...claudeCode(program),
+    connect: async (box, { url, model }) => {
+      const args = ['claude-code', '--write', '--base-url', url, '--key', clientKey];
+      await printed([...args, '--model', model], { HOME: box.home });
+      return {
+        command: (question, options = []) =>
+          [...program, ...options, ...claudeCodeOptions].concat(question),
+        env: quietClaudeCode,
+      };
+    },
+  };
+}
+
+/** What it fetches for itself only, off: its list of models, and its library for plugins. */
+export const quietOpencode = {
+  OPENCODE_DISABLE_MODELS_FETCH: '1',
+  npm_config_offline: 'true',
+} as const;
+
+/** opencode with the settings that `connect opencode` prints, or with another of its AI SDK packages. */
+export function opencode(program: readonly string[], dialect: Dialect): Agent {
+  const npm = dialect === 'chat' ? '@ai-sdk/openai-compatible' : '@ai-sdk/anthropic';
+  return {
+    name: `opencode (${npm})`,
+    dialect,
+    connect: async (box, connection) => {
+      const lines = await printed(
+        ['opencode', '--base-url', connection.url, '--key', clientKey, '--model', connection.model],
+        { HOME: box.home },
+      );
+      const [, path = '', text = ''] = /^In (.*):\n([^]*)$/.exec(lines) ?? [];
+      const settings = tryParseObject(text) ?? {};
+      await box.write(path, JSON.stringify(settled(settings, { npm, model: connection.model })));
+      return {
+        command: (question, options = []) =>
+          [...program, 'run', '--model', `model-gateway/${connection.model}`].concat(
+            options,
+            question,
+          ),
+        env: quietOpencode,
+      };
+    },
+    read: (id, path) => ({ id, name: 'read', input: { filePath: path } }),
+    write: (id, path, text) => ({ id, name: 'write', input: { filePath: path, content: text } }),
+    shell: (id, command) => ({ id, name: 'bash', input: { command, description: 'Run it' } }),
+  };
+}
+
+/** With the package of the test, and with what the note of `connect` says about pictures. */
+function settled(settings: JsonObject, { npm, model }: { npm: string; model: string }): JsonObject {
+  const provider = objectAt(objectAt(settings, 'provider'), 'model-gateway');
+  assert.ok(isObject(provider['options']), 'the printed settings name the provider');
+  assert.ok(isObject(objectAt(provider, 'models')[model]), 'and the model');
+  const modalities = { input: ['text', 'image'], output: ['text'] };
+  const models = { [model]: { ...objectAt(objectAt(provider, 'models'), model), modalities } };
+  return { ...settings, provider: { 'model-gateway': { ...provider, npm, models } } };
+}
+
+/** Qwen Code with the variables that `connect openai-sdk` prints. */
+export function qwenCode(program: readonly string[]): Agent {
+  return {
+    name: 'qwen-code',
+    dialect: 'chat',
+    connect: async (box, connection) => {
+      // What it tells its makers, and what it asks the model for its memory behind a turn, off.
+      const quiet = {
+        privacy: { usageStatisticsEnabled: false },
+        memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false },
+      };
+      await box.write(join(box.home, '.qwen', 'settings.json'), JSON.stringify(quiet));
+      const lines = await connectLines('openai-sdk', connection);
+      const variables = lines.split('\n').filter((line) => line.startsWith('export '));
+      return {
+        command: (question, options = []) =>
+          ['sh', '-c', `${variables.join('\n')}\nexec "$@"`, 'sh', ...program].concat(
+            ['--auth-type', 'openai', '--model', connection.model, '--yolo'],
+            [...options, '-p', question],
+          ),
+        env: {},
+      };
+    },
+    read: (id, path) => ({ id, name: 'read_file', input: { file_path: path } }),
+    write: (id, path, text) => ({
+      id,
+      name: 'write_file',
+      input: { file_path: path, content: text },
+    }),
+    shell: (id, command) => ({
+      id,
+      name: 'run_shell_command',
+      input: { command, is_background: false },
+    }),
+  };
+}

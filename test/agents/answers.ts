@@ -1,0 +1,143 @@
+/** Answers as real providers stream them: many small deltas, calls in fragments, usage where it belongs. */
+import type { JsonObject } from '../../src/core/conversation.ts';
+import type { Dialect } from '../support/reading.ts';
+import { chatChunk, chatDone, chatFrame, chatUsageChunk } from '../upstream/chat.ts';
+import {
+  blockDelta,
+  blockStart,
+  blockStop,
+  messageDelta,
+  messageStart,
+  messagesFrame,
+  messageStop,
+} from '../upstream/messages.ts';
+import { answerIn } from '../upstream/reply.ts';
+import { randomSplit, type Answer } from '../upstream/scripted.ts';
+
+export interface AgentCall {
+  readonly id: string;
+  readonly name: string;
+  readonly input: JsonObject;
+}
+
+/** One answer of the model, in nobody's dialect. */
+export interface Turn {
+  readonly thinking?: string;
+  /** Of a messages upstream only. */
+  readonly signature?: string;
+  readonly text?: string;
+  readonly calls?: readonly AgentCall[];
+}
+
+/** What every answer reports. */
+export const reported = { fresh: 1200, cacheRead: 3000, cacheWrite: 0, output: 77 } as const;
+
+/** The answer in the upstream's dialect: streamed and cut at odd places, or whole. */
+export function answerOf(dialect: Dialect, turn: Turn, stream: boolean): Answer {
+  if (!stream) return replyOf(dialect, turn);
+  const frames = dialect === 'chat' ? chatStream(turn) : messagesStream(turn);
+  return { body: frames.join(''), framing: 'chunked', split: randomSplit(frames.length, 300) };
+}
+
+function replyOf(dialect: Dialect, { text, calls }: Turn): Answer {
+  const reply = {
+    ...(text === undefined ? {} : { text }),
+    ...(calls === undefined
+      ? {}
+      : { calls: calls.map((call) => ({ ...call, arguments: JSON.stringify(call.input) })) }),
+    usage: { ...reported, reasoning: 0 },
+  };
+  return answerIn(dialect, reply, false);
+}
+
+const pieceLength = 9;
+
+function pieces(text: string | undefined): readonly string[] {
+  const characters = [...(text ?? '')];
+  const list: string[] = [];
+  for (let at = 0; at < characters.length; at += pieceLength) {
+    list.push(characters.slice(at, at + pieceLength).join(''));
+  }
+  return list;
+}
+
+function chatStream({ thinking, text, calls = [] }: Turn): readonly string[] {
+  const prompt = reported.fresh + reported.cacheRead;
+  const chunks = [
+    chatChunk({ role: 'assistant', content: '' }),
+    ...pieces(thinking).map((part) => chatChunk({ reasoning_content: part })),
+    ...pieces(text).map((part) => chatChunk({ content: part })),
+    ...calls.flatMap(({ id, name, input }, index) => [
+      chatChunk({
+        tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }],
+      }),
+      ...pieces(JSON.stringify(input)).map((part) =>
+        chatChunk({ tool_calls: [{ index, function: { arguments: part } }] }),
+      ),
+    ]),
+    chatChunk({}, calls.length > 0 ? 'tool_calls' : 'stop'),
+    chatUsageChunk({
+      prompt_tokens: prompt,
+      completion_tokens: reported.output,
+      total_tokens: prompt + reported.output,
+      prompt_tokens_details: { cached_tokens: reported.cacheRead },
+    }),
+  ];
+  return [...chunks.map((chunk) => chatFrame(chunk)), chatDone];
+}
+
+function messagesStream(turn: Turn): readonly string[] {
+  const { calls = [] } = turn;
+  const usage = {
+    input_tokens: reported.fresh,
+    cache_read_input_tokens: reported.cacheRead,
+    cache_creation_input_tokens: reported.cacheWrite,
+    output_tokens: reported.output,
+  };
+  const blocks: readonly (readonly [JsonObject, readonly JsonObject[]])[] = [
+    ...(turn.thinking === undefined ? [] : [thinkingBlock(turn.thinking, turn.signature ?? 'sig')]),
+    ...(turn.text === undefined ? [] : [textBlock(turn.text)]),
+    ...calls.map(callBlock),
+  ];
+  const events = [
+    messageStart(usage),
+    { type: 'ping' },
+    ...blocks.flatMap(([start, deltas], index) => [
+      blockStart(index, start),
+      ...deltas.map((delta) => blockDelta(index, delta)),
+      blockStop(index),
+    ]),
+    messageDelta(calls.length > 0 ? 'tool_use' : 'end_turn', usage),
+    messageStop,
+  ];
+  return events.map((event) => messagesFrame(event));
+}
+
+type Block = readonly [start: JsonObject, deltas: readonly JsonObject[]];
+
+function thinkingBlock(thinking: string, signature: string): Block {
+  return [
+    { type: 'thinking', thinking: '', signature: '' },
+    [
+      ...pieces(thinking).map((part) => ({ type: 'thinking_delta', thinking: part })),
+      { type: 'signature_delta', signature },
+    ],
+  ];
+}
+
+function textBlock(text: string): Block {
+  return [
+    { type: 'text', text: '' },
+    pieces(text).map((part) => ({ type: 'text_delta', text: part })),
+  ];
+}
+
+function callBlock({ id, name, input }: AgentCall): Block {
+  return [
+    { type: 'tool_use', id, name, input: {} },
+    ['', ...pieces(JSON.stringify(input))].map((part) => ({
+      type: 'input_json_delta',
+      partial_json: part,
+    })),
+  ];
+}

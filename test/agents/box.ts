@@ -1,0 +1,208 @@
+/**
+ * Where an agent runs: an empty home, a small project, an environment of a few variables, and no network
+ * but loopback. Under Linux it gets a network namespace of its own, so that nothing but the gateway can
+ * be reached whatever it tries; elsewhere every request that honours the customary proxy variables is
+ * refused. What it tried to reach is told either way.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+export interface Ran {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+export interface Running {
+  readonly env?: { readonly [name: string]: string };
+  /** What it reads from its standard input; nothing without. */
+  readonly input?: string;
+}
+
+export interface Box {
+  readonly home: string;
+  readonly project: string;
+  /** `host:port` of everything that was tried beyond loopback through the proxy variables. */
+  readonly tried: readonly string[];
+  /** Method and path of what the gateway was asked; known in a namespace only. */
+  readonly asked: readonly string[];
+  /** Runs a program in the project to its end. */
+  run(command: readonly string[], running?: Running): Promise<Ran>;
+  write(path: string, content: string | Buffer): Promise<void>;
+  /** The project's files, by name. */
+  files(): Promise<{ readonly [name: string]: string }>;
+  close(): Promise<void>;
+}
+
+const isLinux = process.platform === 'linux';
+const alone = ['unshare', '--map-root-user', '--net'] as const;
+
+/** Whether programs can be run without any network here. */
+export const hasNamespaces =
+  isLinux && spawnSync(alone[0], [...alone.slice(1), 'ip', 'link', 'set', 'lo', 'up']).status === 0;
+
+/** No healthy agent takes that long for two or three answers from loopback, even on a busy machine. */
+const patienceMs = 240_000;
+
+/** A box from which the gateway at `url` can be reached. */
+export async function openBox(url: string): Promise<Box> {
+  const root = await mkdtemp(join(tmpdir(), 'agent-'));
+  const home = join(root, 'home');
+  const project = join(root, 'project');
+  const temp = join(root, 'tmp');
+  for (const folder of [home, project, temp]) await mkdir(folder);
+  const tried: string[] = [];
+  const asked: string[] = [];
+  const proxy = await listen(refusing(tried), { port: 0, host: '127.0.0.1' });
+  const proxyPort = portOf(proxy);
+  const ports = [Number(new URL(url).port), proxyPort];
+  const doors = await Promise.all(
+    ports.map((port) => listen(leading(port, asked), { path: join(root, `${port}.sock`) })),
+  );
+  const base = {
+    ...environment(home, temp, proxyPort),
+    PATH: [dirname(process.execPath), process.env['PATH'] ?? ''].join(':'),
+  };
+  const inside = [
+    ...alone,
+    process.execPath,
+    join(import.meta.dirname, 'inside.ts'),
+    root,
+    ports.join(','),
+  ];
+  return {
+    home,
+    project,
+    tried,
+    asked,
+    run: (command, { env = {}, input } = {}) =>
+      runToEnd(hasNamespaces ? [...inside, ...command] : command, {
+        cwd: project,
+        env: { ...base, ...env },
+        input,
+      }),
+    write: async (path, content) => {
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, content);
+    },
+    files: () => filesIn(project),
+    close: async () => {
+      for (const server of [proxy, ...doors]) server.close();
+      await rm(root, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+async function filesIn(folder: string): Promise<{ readonly [name: string]: string }> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile());
+  const texts = files.map(async ({ name }) => [name, await readFile(join(folder, name), 'utf8')]);
+  return Object.fromEntries(await Promise.all(texts));
+}
+
+function environment(home: string, temp: string, proxyPort: number): Record<string, string> {
+  const proxy = `http://127.0.0.1:${proxyPort}`;
+  const own = '127.0.0.1,localhost';
+  return {
+    HOME: home,
+    USERPROFILE: home,
+    TMPDIR: temp,
+    LANG: 'C.UTF-8',
+    TERM: 'dumb',
+    HTTP_PROXY: proxy,
+    HTTPS_PROXY: proxy,
+    ALL_PROXY: proxy,
+    NO_PROXY: own,
+    http_proxy: proxy,
+    https_proxy: proxy,
+    all_proxy: proxy,
+    no_proxy: own,
+  };
+}
+
+function listen(server: Server, where: { port: number; host: string } | { path: string }) {
+  return new Promise<Server>((resolve, reject) => {
+    server.on('error', reject);
+    server.listen(where, () => resolve(server));
+  });
+}
+
+function portOf(server: Server): number {
+  const address: AddressInfo | string | null = server.address();
+  if (address === null || typeof address === 'string') throw new Error('not listening');
+  return address.port;
+}
+
+/** A proxy that refuses everything and keeps where it should have led. */
+function refusing(tried: string[]): Server {
+  return createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', (bytes: Buffer) => {
+      const [, target = ''] = bytes.toString('latin1').split(' ', 2);
+      tried.push(URL.canParse(target) && target.includes('//') ? new URL(target).host : target);
+      socket.end('HTTP/1.1 403 No network\r\ncontent-length: 0\r\nconnection: close\r\n\r\n');
+    });
+  });
+}
+
+const requestLine = /^([A-Z]+ \/\S*) HTTP\/1\.1\r\n/;
+
+/** Leads its connections to a port of this machine, and keeps what is asked there. */
+function leading(port: number, asked: string[]): Server {
+  return createServer({ allowHalfOpen: true }, (inner) => {
+    const outer: Socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    inner.on('data', (bytes: Buffer) => {
+      const line = requestLine.exec(bytes.toString('latin1', 0, 200))?.[1];
+      if (line !== undefined) asked.push(line);
+    });
+    inner.on('error', () => outer.destroy());
+    outer.on('error', () => inner.resetAndDestroy());
+    inner.on('close', () => outer.destroy());
+    outer.on('close', () => inner.destroy());
+    inner.pipe(outer).pipe(inner);
+  });
+}
+
+interface Start {
+  readonly cwd: string;
+  readonly env: { readonly [name: string]: string };
+  readonly input: string | undefined;
+}
+
+function runToEnd(command: readonly string[], { cwd, env, input }: Start): Promise<Ran> {
+  const [program = '', ...args] = command;
+  return new Promise((resolve, reject) => {
+    // A group of its own: what an agent leaves behind ends with it.
+    const child = spawn(program, args, { cwd, env, detached: true });
+    let out = '';
+    let err = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text));
+    child.stdin.on('error', () => undefined).end(input ?? '');
+    const stop = (): void => {
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+      } catch {
+        // The group is gone already.
+      }
+    };
+    const timer = setTimeout(() => {
+      stop();
+      reject(
+        new Error(`${command.join(' ')} did not end\n${out.slice(-2000)}\n${err.slice(-2000)}`),
+      );
+    }, patienceMs);
+    child.on('error', (error) => {
+      clearTimeout(timer);
+      reject(error);
+    });
+    child.on('exit', () => stop());
+    child.on('close', (code) => {
+      clearTimeout(timer);
+      resolve({ code, out, err });
+    });
+  });
+}
