@@ -21,16 +21,12 @@ import { ReasoningMemory } from './gateway/reasoning-memory.ts';
 import { ReasoningStore } from './gateway/reasoning-store.ts';
 import { Sweeper } from './gateway/sweeper.ts';
 import { TokenEstimator } from './gateway/token-estimator.ts';
+import { tinyModel } from './local-models/tiny.ts';
 import { systemClock } from './observe/clock.ts';
 import { LineLog } from './observe/log.ts';
 import { newId } from './observe/random.ts';
 import { providerRows } from './providers/compatible.ts';
-import {
-  createLocalEngine,
-  localProvider,
-  tinyModel,
-  type LocalEngine,
-} from './providers/local.ts';
+import { createLocalEngine, localProvider, type LocalEngine } from './providers/local.ts';
 import { ModelLists } from './providers/model-list.ts';
 import { Registry } from './providers/registry.ts';
 import type { AdminModel, ReloadOutcome } from './server/admin.ts';

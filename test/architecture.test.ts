@@ -22,7 +22,8 @@ const layers: { readonly [folder: string]: Layer } = {
   observe: { imports: ['core'], packages: [] },
   access: { imports: ['core', 'store'], packages: [] },
   tokens: { imports: ['core'], packages: ['gpt-tokenizer'] },
-  providers: { imports: ['core', 'dialects', 'wire'], packages: [] },
+  'local-models': { imports: ['core'], packages: [] },
+  providers: { imports: ['core', 'dialects', 'wire', 'local-models'], packages: [] },
   gateway: { imports: ['core', 'dialects', 'providers', 'wire', 'tokens'], packages: [] },
   server: {
     imports: [
@@ -31,6 +32,7 @@ const layers: { readonly [folder: string]: Layer } = {
       'providers',
       'wire',
       'gateway',
+      'local-models',
       'access',
       'store',
       'config',

@@ -54,13 +54,6 @@ export interface LocalEngine {
   stop(): Promise<void>;
 }
 
-/** The model that ships with the gateway. */
-export const tinyModel = {
-  name: 'tiny',
-  path: fileURLToPath(new URL('../../models/tiny/tiny.gguf', import.meta.url)),
-  sha256: '501b26b86404fa19ed3b20c0b7e2ac1420dd87cc02fb0297506440d6fd3726d5',
-} as const;
-
 const maxSocketPathLength = 100;
 const defaultStartWaitMs = 20_000;
 const stopGraceMs = 2_000;

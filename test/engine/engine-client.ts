@@ -6,7 +6,8 @@ import { isObject, tryParse } from '../../src/core/json.ts';
 import type { Json, JsonObject } from '../../src/core/conversation.ts';
 import type { Log } from '../../src/core/runtime.ts';
 import { assertAnyStream } from '../support/legality.ts';
-import { createLocalEngine, tinyModel, type LocalEngine } from '../../src/providers/local.ts';
+import { tinyModel } from '../../src/local-models/tiny.ts';
+import { createLocalEngine, type LocalEngine } from '../../src/providers/local.ts';
 
 export const clock = { now: () => performance.now(), wall: () => Date.now() };
 

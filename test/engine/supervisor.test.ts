@@ -17,7 +17,8 @@ import { createInterface } from 'node:readline';
 import { after, describe, test } from 'node:test';
 import { GatewayError } from '../../src/core/errors.ts';
 import { isObject, tryParse } from '../../src/core/json.ts';
-import { createLocalEngine, tinyModel, type LocalEngine } from '../../src/providers/local.ts';
+import { tinyModel } from '../../src/local-models/tiny.ts';
+import { createLocalEngine, type LocalEngine } from '../../src/providers/local.ts';
 import {
   clock,
   endlessBody,

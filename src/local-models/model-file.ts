@@ -1,0 +1,29 @@
+/** A model that the embedded engine can run: where its file is, what is known of it, how to run it. */
+
+export interface LocalModelFile {
+  /** As in `local/NAME`. */
+  readonly name: string;
+  /** Absolute. */
+  readonly path: string;
+  /** Size of the file. */
+  readonly bytes: number;
+  /** The engine refuses a file with another hash (hex). */
+  readonly sha256?: string;
+  /** Tokens of prompt and answer together that the model was trained on. */
+  readonly contextLength?: number;
+  readonly parameters?: number;
+  /** Ships with the gateway to show how it works; stays loaded and is never a fallback. */
+  readonly demo?: true;
+  readonly settings: LocalModelSettings;
+}
+
+/** How the engine runs a model; what is absent is decided by the engine or by `LocalEngines`. */
+export interface LocalModelSettings {
+  /** Tokens of prompt and answer together, of each request. */
+  readonly context?: number;
+  readonly threads?: number;
+  /** Requests that generate at the same time. */
+  readonly parallel?: number;
+  /** Ends the engine after this time without a call; 0 = never. */
+  readonly idleUnloadMs?: number;
+}
