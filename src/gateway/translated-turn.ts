@@ -61,7 +61,11 @@ export class TranslatedTurn implements StreamConsumer {
     if (this.#over) return;
     this.#over = true;
     const { consumer } = this.#options;
-    consumer.frames([eventsFrame(this.#scanner.flush())]);
+    try {
+      consumer.frames([eventsFrame(this.#scanner.flush())]);
+    } catch {
+      // It may be the consumer's own failure that is told: the first one counts.
+    }
     consumer.failed(error);
   }
 

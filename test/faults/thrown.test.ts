@@ -1,0 +1,249 @@
+/** E8: code that throws while it reads or writes an answer ends that answer, and nothing else. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { JsonObject } from '../../src/core/conversation.ts';
+import type { ClientDialect, StreamReader, StreamWriter } from '../../src/core/dialect.ts';
+import { parseBody } from '../../src/core/json.ts';
+import type { Provider, Target } from '../../src/core/provider.ts';
+import { createSealer } from '../../src/core/sealer.ts';
+import { anthropicMessagesClient } from '../../src/dialects/anthropic-messages/client.ts';
+import { openaiChatClient } from '../../src/dialects/openai-chat/client.ts';
+import type { Call, Gateway } from '../../src/gateway/call.ts';
+import type { ClientSink } from '../../src/gateway/client-sink.ts';
+import { handleCall } from '../../src/gateway/handle.ts';
+import { LearnedParameters } from '../../src/gateway/learned-parameters.ts';
+import { ReasoningMemory } from '../../src/gateway/reasoning-memory.ts';
+import { ReasoningStore } from '../../src/gateway/reasoning-store.ts';
+import type { Receipt } from '../../src/gateway/receipt.ts';
+import { Sweeper } from '../../src/gateway/sweeper.ts';
+import { TokenEstimator } from '../../src/gateway/token-estimator.ts';
+import { systemClock } from '../../src/observe/clock.ts';
+import { newId } from '../../src/observe/random.ts';
+import { createHttpProvider } from '../../src/providers/http-provider.ts';
+import { HttpClient } from '../../src/wire/http-client.ts';
+import { endingOf, readStream, type Dialect } from '../support/reading.ts';
+import { requestBody } from '../support/requests.ts';
+import { chatFrames } from '../upstream/chat.ts';
+import { ScriptedUpstream } from '../upstream/scripted.ts';
+
+let upstream: ScriptedUpstream;
+let provider: Provider;
+const client = new HttpClient();
+const strays: unknown[] = [];
+const stray = (reason: unknown): void => {
+  strays.push(reason);
+};
+
+before(async () => {
+  process.on('unhandledRejection', stray);
+  upstream = await ScriptedUpstream.start();
+  provider = createHttpProvider({
+    id: 'up',
+    dialect: 'openai-chat',
+    baseUrl: `http://127.0.0.1:${upstream.port}/v1`,
+  });
+});
+after(async () => {
+  process.off('unhandledRejection', stray);
+  await client.close();
+  await upstream.close();
+});
+
+const timeouts = {
+  connectMs: 2000,
+  firstEventMs: 10_000,
+  documentMs: 10_000,
+  idleMs: 10_000,
+  totalMs: 20_000,
+};
+const quiet = (): void => undefined;
+const dialects: { readonly [D in Dialect]: ClientDialect } = {
+  chat: openaiChatClient,
+  messages: anthropicMessagesClient,
+};
+
+interface Served {
+  readonly text: string;
+  readonly receipts: readonly Receipt[];
+}
+
+class Recorder implements ClientSink {
+  text = '';
+  start(): void {
+    this.text = '';
+  }
+  write(bytes: Buffer | string): boolean {
+    this.text += bytes.toString();
+    return true;
+  }
+  end(bytes: Buffer | string = ''): void {
+    this.text += bytes.toString();
+  }
+  cut(): void {
+    this.text += '(cut)';
+  }
+  observe(): void {
+    // This client never leaves and is never full.
+  }
+}
+
+const sweeper = new Sweeper(systemClock);
+const memory = new ReasoningMemory(
+  createSealer(Buffer.alloc(32, 1)),
+  new ReasoningStore({ clock: systemClock }),
+);
+const estimator = new TokenEstimator();
+const learned = new LearnedParameters();
+
+/** Serves one streamed call of a client whose dialect and provider may be spoiled. */
+async function serve(name: Dialect, spoil: Spoiled, model: string): Promise<Served> {
+  const dialect = spoil.client(dialects[name]);
+  const receipts: Receipt[] = [];
+  const gateway: Gateway = {
+    client,
+    clock: systemClock,
+    log: { debug: quiet, info: quiet, warn: quiet, error: quiet },
+    newId,
+    random: () => 0.5,
+    estimator,
+    textCounter: { count: () => Promise.resolve(undefined) },
+    learned,
+    memory,
+    sweeper,
+    settle: (_call, receipt) => receipts.push(receipt),
+  };
+  const body = Buffer.from(
+    JSON.stringify(requestBody(name, { model, stream: true, more: spoil.more ?? {} })),
+  );
+  const source = parseBody(body, dialect.ownedKeys);
+  const target: Target = { provider: spoil.provider(provider), model, weight: 1, timeouts };
+  const call: Call = {
+    id: newId('req_'),
+    dialect,
+    source,
+    head: dialect.readHead(source.value),
+    route: { name: model, targets: [target], order: 'listed' },
+    strict: false,
+    caller: { keyId: 'k' },
+    startedAt: systemClock.now(),
+    startedWall: systemClock.wall(),
+    header: () => undefined,
+  };
+  const sink = new Recorder();
+  await handleCall(gateway, call, sink);
+  return { text: sink.text, receipts };
+}
+
+interface Spoiled {
+  readonly name: string;
+  /** Members of the request. */
+  readonly more?: JsonObject;
+  client(dialect: ClientDialect): ClientDialect;
+  provider(provider: Provider): Provider;
+}
+
+const fine: Spoiled = {
+  name: 'nothing',
+  client: (dialect) => dialect,
+  provider: (same) => same,
+};
+
+function boom(): never {
+  throw new TypeError("Cannot read properties of undefined (reading 'secret')");
+}
+
+function writerThatThrows(on: (writer: StreamWriter) => StreamWriter): Spoiled['client'] {
+  return (dialect) => ({
+    ...dialect,
+    streamWriter: (context) => on(dialect.streamWriter(context)),
+  });
+}
+
+function readerThatThrows(on: (reader: StreamReader) => StreamReader): Spoiled['provider'] {
+  return (given) => ({
+    ...given,
+    dialect: { ...given.dialect, streamReader: (traits) => on(given.dialect.streamReader(traits)) },
+  });
+}
+
+const spoiled: readonly Spoiled[] = [
+  {
+    ...fine,
+    name: 'the writer at the first event',
+    client: writerThatThrows((writer) => ({ write: boom, end: () => writer.end() })),
+  },
+  {
+    ...fine,
+    name: 'the writer in mid-stream',
+    client: writerThatThrows((writer) => ({
+      write: (event) => (event.type === 'part-delta' ? boom() : writer.write(event)),
+      end: () => writer.end(),
+    })),
+  },
+  {
+    ...fine,
+    name: 'the writer behind the search for stop sequences',
+    more: { stop_sequences: ['Hello, all of them', '2', '3', '4', '5'] },
+    client: writerThatThrows((writer) => ({
+      write: (event) => (event.type === 'part-delta' ? boom() : writer.write(event)),
+      end: () => writer.end(),
+    })),
+  },
+  {
+    ...fine,
+    name: 'the writer at the end',
+    client: writerThatThrows((writer) => ({ write: (event) => writer.write(event), end: boom })),
+  },
+  {
+    ...fine,
+    name: 'the reader in mid-stream',
+    provider: readerThatThrows((reader) => {
+      let frames = 0;
+      return {
+        read: (frame) => (++frames === 4 ? boom() : reader.read(frame)),
+        end: () => reader.end(),
+        get finishPending() {
+          return reader.finishPending;
+        },
+      };
+    }),
+  },
+  {
+    ...fine,
+    name: 'the reader at the end',
+    provider: readerThatThrows((reader) => ({
+      read: (frame) => (frame.data === '[DONE]' ? [] : reader.read(frame)),
+      end: boom,
+      finishPending: false,
+    })),
+  },
+];
+
+for (const [at, spoil] of spoiled.entries()) {
+  test(`E8 ${spoil.name} throws: a hundred others do not notice`, async () => {
+    const model = `thrown-${at}`;
+    const frames = chatFrames({ text: 'Hello, all of you' });
+    const pause = (): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, 20));
+    upstream.script(model, () => ({
+      body: frames.flatMap((frame) => [frame, pause()]),
+      framing: 'chunked',
+    }));
+    const others = Array.from({ length: 100 }, () => serve('messages', fine, model));
+    const broken = await serve('messages', spoil, model);
+    assert.equal(endingOf('messages', broken.text), 'error', broken.text);
+    assert.ok(!broken.text.includes('secret'), 'what was thrown is told to nobody');
+    assert.deepEqual(
+      broken.receipts.map(({ outcome, error }) => [outcome, error]),
+      [['failed', 'internal']],
+    );
+    for (const { text, receipts } of await Promise.all(others)) {
+      assert.equal(endingOf('messages', text), 'proper');
+      assert.equal(readStream('messages', text).text, 'Hello, all of you');
+      assert.deepEqual(
+        receipts.map(({ outcome }) => outcome),
+        ['ok'],
+      );
+    }
+    assert.deepEqual(strays, []);
+  });
+}
