@@ -3,17 +3,17 @@
  * of the gateway; to the gateway it is one more provider. A crash of native code ends this process
  * and no other.
  *
- * Usage: node src/engine/main.ts --socket PATH --model FILE [--context N] [--threads N] [--sha256 HEX]
+ * Usage: node src/engine/main.ts --socket PATH --model FILE [--name NAME] [--context N] [--threads N] [--sha256 HEX]
  *
- * Started with an IPC channel it reports its state there and ends when the channel closes, so that no
- * engine outlives its parent; signals meant for the parent's whole group are then left to the parent.
+ * Started with an IPC channel it reports its state there and ends when the channel closes (parent.ts).
  */
 import { randomBytes, randomInt } from 'node:crypto';
-import { rmdirSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { rmSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { Activity } from './activity.ts';
 import { EngineUnavailable } from './library.ts';
 import { loadModel } from './model.ts';
+import { answerParent, endWithParent, tellParent } from './parent.ts';
 import { createEngineServer, type EngineState } from './server.ts';
 import { Slots } from './slots.ts';
 
@@ -23,6 +23,7 @@ const { values: flags } = parseArgs({
   options: {
     socket: { type: 'string' },
     model: { type: 'string' },
+    name: { type: 'string' },
     context: { type: 'string' },
     threads: { type: 'string' },
     sha256: { type: 'string' },
@@ -34,7 +35,17 @@ let state: EngineState = { phase: 'loading' };
 function report(next: EngineState): void {
   state = next;
   const reason = next.phase === 'failed' ? { reason: next.reason } : {};
-  process.send?.({ state: next.phase, ...reason });
+  tellParent({ state: next.phase, ...reason });
+}
+
+const progressEveryMs = 2000;
+let progressAt = performance.now();
+
+function reportProgress(share: number): void {
+  const now = performance.now();
+  if (now - progressAt < progressEveryMs) return;
+  progressAt = now;
+  tellParent({ state: 'loading', percent: Math.floor(share * 100) });
 }
 
 function logLine(text: string): void {
@@ -61,25 +72,6 @@ function newId(prefix: string): string {
   return id;
 }
 
-function endWithParent(socketPath: string): void {
-  if (process.send === undefined) return;
-  const end = (): void => {
-    rmSync(socketPath, { force: true });
-    try {
-      rmdirSync(dirname(socketPath));
-    } catch {
-      // The folder is gone already, or holds something that is not ours.
-    }
-    // At once: an orderly exit would run native destructors under threads that still compute.
-    process.kill(process.pid, 'SIGKILL');
-  };
-  process.on('disconnect', end);
-  // The parent may have gone while this file was being loaded.
-  if (!process.connected) end();
-  // Ctrl-C and service managers signal the whole group, while the parent still drains its streams.
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
-}
-
 /** When memory runs out, the kernel shall take this process and not the gateway. */
 function volunteerForMemoryKill(): void {
   if (process.platform !== 'linux') return;
@@ -97,6 +89,8 @@ async function load(modelPath: string): Promise<void> {
     const model = await loadModel({
       path: modelPath,
       breakDigits: String(randomInt(2 ** 47)),
+      onProgress: reportProgress,
+      ...(flags.name === undefined ? {} : { name: flags.name }),
       ...(contextSize === undefined ? {} : { contextSize }),
       ...(threads === undefined ? {} : { threads }),
       ...(flags.sha256 === undefined ? {} : { sha256: flags.sha256 }),
@@ -118,10 +112,18 @@ async function load(modelPath: string): Promise<void> {
 
 const socketPath = required('socket');
 const modelPath = required('model');
+const activity = new Activity();
 endWithParent(socketPath);
+answerParent(() => ({
+  served: activity.served,
+  active: activity.active,
+  computing: activity.computing,
+  steps: state.phase === 'ready' ? state.service.model.steps() : 0,
+}));
 volunteerForMemoryKill();
 const server = createEngineServer({
   state: () => state,
+  activity,
   onFailure: (error) =>
     logLine(error instanceof Error ? (error.stack ?? error.message) : String(error)),
 });

@@ -11,6 +11,10 @@ import { callOpening } from './tool-scanner.ts';
 
 export interface ModelOptions {
   readonly path: string;
+  /** What requests call it; absent = the file's name without its ending. */
+  readonly name?: string;
+  /** Told of the loaded share, 0 to 1. */
+  readonly onProgress?: (share: number) => void;
   /** Tokens of prompt and answer together; absent = what the model was trained on, at most 8,192. */
   readonly contextSize?: number;
   /** Absent = one for small files (more only costs there), else one a core. */
@@ -23,13 +27,15 @@ export interface ModelOptions {
 
 /** What a generation needs of the model. */
 export interface EngineModel {
-  /** The file's name without its ending; requests name the model by it. */
+  /** Requests name the model by it. */
   readonly name: string;
   readonly contextSize: number;
   /** When the file was written, in Unix seconds. */
   readonly createdSeconds: number;
   readonly prompts: PromptWriter;
   readonly sequences: readonly LlamaContextSequence[];
+  /** Tokens that went through the model so far. */
+  steps(): number;
   isEnd(token: Token): boolean;
   textOf(tokens: readonly Token[], before: readonly Token[]): string;
   /** Evaluation options that hold the answer to a grammar (GBNF). */
@@ -48,7 +54,7 @@ export async function loadModel(options: ModelOptions): Promise<EngineModel> {
   const small = file.size < smallFileBytes;
   const threads = options.threads ?? (small ? 1 : 0);
   const loaded = await loadLibrary(threads);
-  const model = await openModel(loaded, options.path);
+  const model = await openModel(loaded, options);
   const template = model.fileInfo.metadata.tokenizer?.chat_template;
   if (template === undefined) {
     throw new EngineUnavailable(`The model file ${basename(options.path)} has no chat template.`);
@@ -61,8 +67,9 @@ export async function loadModel(options: ModelOptions): Promise<EngineModel> {
     // Large models keep it for its smaller buffers.
     flashAttention: small ? false : 'auto',
   });
+  const sequences = [context.getSequence()];
   return {
-    name: basename(options.path, '.gguf'),
+    name: options.name ?? basename(options.path, '.gguf'),
     contextSize,
     createdSeconds: file.createdSeconds,
     prompts: new PromptWriter({
@@ -78,7 +85,8 @@ export async function loadModel(options: ModelOptions): Promise<EngineModel> {
         model.tokenize(text, true, continues ? 'trimLeadingSpace' : undefined),
       breakDigits: options.breakDigits,
     }),
-    sequences: [context.getSequence()],
+    sequences,
+    steps: () => sequences.reduce((sum, { tokenMeter }) => sum + stepsOf(tokenMeter), 0),
     isEnd: (token) => model.isEogToken(token),
     textOf: (tokens, before) => model.detokenize(tokens, false, before),
     grammarState: async (grammar) =>
@@ -87,6 +95,10 @@ export async function loadModel(options: ModelOptions): Promise<EngineModel> {
         grammar: await loaded.llama.createGrammar({ grammar }),
       }),
   };
+}
+
+function stepsOf(meter: LlamaContextSequence['tokenMeter']): number {
+  return meter.usedInputTokens + meter.usedOutputTokens;
 }
 
 interface FileFacts {
@@ -121,9 +133,15 @@ async function checkFile({ path, sha256 }: ModelOptions): Promise<FileFacts> {
   return { size: facts.size, createdSeconds: Math.floor(facts.mtimeMs / 1000) };
 }
 
-async function openModel({ llama }: LoadedLibrary, path: string): Promise<LlamaModel> {
+async function openModel(
+  { llama }: LoadedLibrary,
+  { path, onProgress }: ModelOptions,
+): Promise<LlamaModel> {
   try {
-    return await llama.loadModel({ modelPath: path });
+    return await llama.loadModel({
+      modelPath: path,
+      ...(onProgress === undefined ? {} : { onLoadProgress: onProgress }),
+    });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new EngineUnavailable(

@@ -1,5 +1,6 @@
 /** The engine's HTTP face: chat completions, token counts, models, health. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Activity } from './activity.ts';
 import { answerChat, countTokens, type ChatService } from './chat.ts';
 import { sendError, sendJson } from './answer.ts';
 import { asEngineError, EngineError, unavailable } from './engine-error.ts';
@@ -13,6 +14,8 @@ export type EngineState =
 
 export interface ServerOptions {
   readonly state: () => EngineState;
+  /** Learns of every request that the model works for. */
+  readonly activity: Activity;
   /** Receives failures that are the engine's own fault. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -22,13 +25,16 @@ const maxBodyBytes = 64 * 2 ** 20;
 /** Makes the server; the caller lets it listen. */
 export function createEngineServer(options: ServerOptions): Server {
   const server = createServer((request, response) => {
-    handle(options, request, response).catch((error: unknown) => {
-      const failure = asEngineError(error);
-      // The caller went away: there is nobody to tell.
-      if (response.destroyed) return;
-      if (failure.status === 500) options.onFailure(error);
-      if (!response.headersSent) sendError(response, failure);
-    });
+    if (request.method === 'POST') options.activity.begin(response);
+    handle(options, request, response)
+      .catch((error: unknown) => {
+        const failure = asEngineError(error);
+        // The caller went away: there is nobody to tell.
+        if (response.destroyed) return;
+        if (failure.status === 500) options.onFailure(error);
+        if (!response.headersSent) sendError(response, failure);
+      })
+      .finally(() => options.activity.end(response));
   });
   // One trusted peer on a local socket: connections stay open, generations take their time.
   server.keepAliveTimeout = 0;
