@@ -15,6 +15,16 @@ const isMusl =
 const musl = isMusl ? '-musl' : '';
 const exe = windows ? '.exe' : '';
 
+/** Nothing of the packages is run, and a registry that cannot be reached is given up soon. */
+const npmOptions = [
+  '--ignore-scripts',
+  '--no-audit',
+  '--no-fund',
+  '--loglevel=error',
+  '--fetch-retries=1',
+  '--fetch-retry-mintimeout=1000',
+];
+
 /** Each with the version that clients.md describes, and what to run, below node_modules. */
 const agents = [
   {
@@ -48,7 +58,7 @@ const list = join(folder, 'agents.json');
 const installed = existsSync(list) ? JSON.parse(readFileSync(list, 'utf8')) : {};
 for (const agent of chosen) {
   const { name, version } = agent;
-  const problem = install(agent);
+  const problem = problemWith(agent);
   if (problem === undefined) {
     installed[name] = { version, program: relative(folder, programOf(agent)) };
     console.log(`${name} ${version}: installed`);
@@ -58,7 +68,7 @@ for (const agent of chosen) {
     console.error(`${name} ${version}: not installed: ${problem}`);
   }
 }
-if (existsSync(folder)) {
+if (existsSync(list) || Object.keys(installed).length > 0) {
   writeFileSync(list, `${JSON.stringify(installed, null, 2)}\n`);
   const names = Object.keys(installed);
   console.log(`In ${folder}: ${names.join(', ') || 'none'}; \`npm test\` drives what is there`);
@@ -69,6 +79,14 @@ function programOf({ name, package: id, command }) {
 }
 
 /** Why it could not be installed, or nothing. */
+function problemWith(agent) {
+  try {
+    return install(agent);
+  } catch (error) {
+    return error.message;
+  }
+}
+
 function install(agent) {
   const { name, version, package: id, command } = agent;
   const program = programOf(agent);
@@ -80,11 +98,12 @@ function install(agent) {
     join(home, 'package.json'),
     JSON.stringify({ private: true, dependencies: { [id]: version } }),
   );
-  const npm = spawnSync(
-    'npm',
-    ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'],
-    { cwd: home, encoding: 'utf8', timeout: 300_000, shell: windows },
-  );
+  const npm = spawnSync('npm', ['install', ...npmOptions], {
+    cwd: home,
+    encoding: 'utf8',
+    timeout: 300_000,
+    shell: windows,
+  });
   if (npm.error !== undefined) return `npm: ${npm.error.message}`;
   if (npm.status !== 0) return `npm install ${id}@${version} failed:\n${npm.stderr.trim()}`;
   if (!existsSync(program)) return `${id}@${version} has no ${command}`;

@@ -1,5 +1,5 @@
 /** The agents that `npm run agents:install` put into `.agents/`. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { isObject, tryParseObject } from '../../src/core/json.ts';
@@ -12,6 +12,7 @@ function commandOf(name: string): readonly string[] | undefined {
   const program = isObject(agent) ? agent['program'] : undefined;
   if (typeof program !== 'string') return undefined;
   const path = join(folder, program);
+  if (!existsSync(path)) return undefined;
   return path.endsWith('.js') ? [process.execPath, path] : [path];
 }
 
