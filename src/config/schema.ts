@@ -59,7 +59,9 @@ const timeouts = z
   .strictObject({
     connect: duration('Until the connection stands. Default 2s.'),
     first_event: duration('Until the first event of a stream. Default 60s.'),
-    document: duration('Until the whole of an answer that is not streamed. Default 10m.'),
+    document: duration(
+      'Until the whole of an answer that the provider sends as one document. Default 10m.',
+    ),
     idle: duration('Between two events of a stream. Default 60s.'),
     total: duration('The whole call. Default 30m.'),
   })

@@ -65,7 +65,10 @@ export interface Timeouts {
   readonly connectMs: number;
   /** Until the first event of a stream. */
   readonly firstEventMs: number;
-  /** Until the whole of an unstreamed answer, whose first byte often is its last. */
+  /**
+   * Until the whole of an answer that was asked for as a document, whose first byte often is its last.
+   * An answer that is streamed upstream has the limits of streams, whatever the client wants.
+   */
   readonly documentMs: number;
   /** Between events. */
   readonly idleMs: number;
