@@ -1,17 +1,28 @@
 /** A model that the embedded engine can run: where its file is, what is known of it, how to run it. */
 
-export interface LocalModelFile {
+/** What the file says of itself; absent = it does not say. */
+export interface LocalModelFacts {
+  /** E.g. `llama`, `qwen3`. */
+  readonly architecture?: string;
+  /** Tokens of prompt and answer together that the model was trained on. */
+  readonly contextLength?: number;
+  readonly parameters?: number;
+  /** E.g. `Q4_K_M`. */
+  readonly quantization?: string;
+  readonly hasChatTemplate?: boolean;
+}
+
+export interface LocalModelFile extends LocalModelFacts {
   /** As in `local/NAME`. */
   readonly name: string;
   /** Absolute. */
   readonly path: string;
   /** Size of the file. */
   readonly bytes: number;
+  /** When the file was written, in ms since the epoch. */
+  readonly writtenAt?: number;
   /** The engine refuses a file with another hash (hex). */
   readonly sha256?: string;
-  /** Tokens of prompt and answer together that the model was trained on. */
-  readonly contextLength?: number;
-  readonly parameters?: number;
   /** Ships with the gateway to show how it works; stays loaded and is never a fallback. */
   readonly demo?: true;
   readonly settings: LocalModelSettings;
