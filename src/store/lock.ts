@@ -1,19 +1,12 @@
 /**
- * One gateway on one data directory (F87). The lock is the operating system's, taken through SQLite:
- * it ends with the process that held it, however that died, so there is no stale lock to judge and no
- * race between two that judge it. The pid stands in a second file, only to be named in the message:
- * reading the lock file itself would drop the lock (POSIX locks end with any close of the file).
+ * One gateway on one data directory (F87). The pid stands in a second file, only to be named in the
+ * message: reading the lock file itself would drop the lock.
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { prepareDataDir } from './data-dir.ts';
-import { createPrivateFile } from './private-file.ts';
+import { lockFile, type FileLock } from './file-lock.ts';
 import { StoreError } from './store-error.ts';
-import { isBusy } from './sqlite-failure.ts';
-
-/** A database that nobody refers to is collected, and its lock ends with it. */
-const held = new Set<DatabaseSync>();
 
 export interface DataDirLock {
   /** Gives the directory free; a second call does nothing. */
@@ -28,32 +21,27 @@ export function lockDataDir(dir: string): DataDirLock {
   prepareDataDir(dir);
   const pidFile = join(dir, 'gateway.pid');
   const lock = takeLock(dir, pidFile);
-  held.add(lock);
   rmSync(pidFile, { force: true });
   writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 });
   return {
     release(): void {
-      if (!held.delete(lock)) return;
+      // The file goes first: once the lock is free the next gateway writes its own.
+      if (!lock.isHeld()) return;
       rmSync(pidFile, { force: true });
-      lock.close();
+      lock.release();
     },
   };
 }
 
-function takeLock(dir: string, pidFile: string): DatabaseSync {
-  const path = join(dir, 'gateway.lock');
-  createPrivateFile(path);
-  const lock = new DatabaseSync(path, { timeout: 0 });
+function takeLock(dir: string, pidFile: string): FileLock {
   try {
-    lock.exec('BEGIN EXCLUSIVE');
-    return lock;
-  } catch (cause) {
-    lock.close();
-    if (!isBusy(cause)) throw new StoreError('failed', `${path} cannot be locked.`, cause);
+    return lockFile(join(dir, 'gateway.lock'));
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.kind !== 'in_use') throw error;
     throw new StoreError(
       'in_use',
       `Another gateway (pid ${readPid(pidFile)}) runs on ${dir}. Stop it, or choose another data directory.`,
-      cause,
+      error,
     );
   }
 }
