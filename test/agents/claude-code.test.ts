@@ -173,6 +173,23 @@ withAgent('claude-code', (command) => {
     );
   });
 
+  test('A10 its web search, which a chat upstream has not, says so to the model, and it goes on', async () => {
+    const search = { query: 'select:WebSearch', max_results: 5 };
+    const scene = await play(rig, {
+      agent,
+      upstream: 'chat',
+      options: ['--allowedTools', 'WebSearch'],
+      steps: () => [
+        { calls: [{ id: 'call_1', name: 'ToolSearch', input: search }] },
+        { calls: [{ id: 'call_2', name: 'WebSearch', input: { query: 'quince jam' } }] },
+        { text: 'Without the web, then.' },
+      ],
+    });
+    assertSaid(scene, 'Without the web, then.');
+    const refusal = resultsIn('chat', scene.main[2])[1]?.text ?? '';
+    assert.match(refusal, /400 tools\.0[^]*web_search/);
+  });
+
   test('§3 its sub-agent holds a conversation of its own on the chat upstream', async () => {
     const input = {
       description: 'Look at it',
