@@ -11,7 +11,6 @@ import type { KnownProvider, KnownProviders } from './config/known-provider.ts';
 import { loadSettings } from './config/load.ts';
 import type { Settings } from './config/settings.ts';
 import { watchConfig } from './config/watch.ts';
-import type { Provider } from './core/provider.ts';
 import { anthropicMessagesClient } from './dialects/anthropic-messages/client.ts';
 import { openaiChatClient } from './dialects/openai-chat/client.ts';
 import { openaiChatUpstream } from './dialects/openai-chat/upstream.ts';
@@ -26,7 +25,7 @@ import { systemClock } from './observe/clock.ts';
 import { LineLog } from './observe/log.ts';
 import { newId } from './observe/random.ts';
 import { providerRows } from './providers/compatible.ts';
-import { createLocalEngine, localProvider, type LocalEngine } from './providers/local.ts';
+import { createLocalEngines, type LocalEngines, type LocalModelStatus } from './providers/local.ts';
 import { ModelLists } from './providers/model-list.ts';
 import { Registry } from './providers/registry.ts';
 import type { AdminModel, ReloadOutcome } from './server/admin.ts';
@@ -106,8 +105,12 @@ export async function modelsWithoutGateway(
 ): Promise<readonly AdminModel[]> {
   const client = new HttpClient();
   const log = new LineLog({ fd: 2, level: 'silent', clock: systemClock });
-  const engine = createLocalEngine({ modelPath: tinyModel.path, log, clock: systemClock });
-  const provider = localProvider(engine, openaiChatUpstream);
+  const local = createLocalEngines({
+    models: [tinyModel],
+    dialect: openaiChatUpstream,
+    log,
+    clock: systemClock,
+  });
   const { connectMs } = settings.timeouts;
   const registry = new Registry({
     declared: settings.providers,
@@ -115,11 +118,11 @@ export async function modelsWithoutGateway(
     timeouts: settings.timeouts,
     env,
     lists: new ModelLists({ client, clock: systemClock, log, connectMs }),
-    local: { provider, models: [tinyModel.name] },
+    local,
   });
   const listings = await registry.list();
   await client.close();
-  await engine.stop();
+  await local.stop();
   return listings.map(({ id, targets }) => ({
     id,
     targets: targets.map((target) => ({ target, health: 'unknown' })),
@@ -143,8 +146,7 @@ class Runtime implements RunningGateway {
   readonly #client = new HttpClient();
   readonly #sweeper = new Sweeper(systemClock);
   readonly #textCounter = new TokenizerThread();
-  readonly #engine: LocalEngine;
-  readonly #local: { readonly provider: Provider; readonly models: readonly string[] };
+  readonly #local: LocalEngines;
   readonly #lists: ModelLists;
   readonly #data: Server;
   readonly #admin: Server;
@@ -162,17 +164,13 @@ class Runtime implements RunningGateway {
     if (access.newKey !== undefined) this.newKey = access.newKey;
     if (access.newAdminToken !== undefined) this.newAdminToken = access.newAdminToken;
     const clock = systemClock;
-    this.#engine = createLocalEngine({
-      modelPath: tinyModel.path,
-      sha256: tinyModel.sha256,
+    this.#local = createLocalEngines({
+      models: [tinyModel],
+      dialect: openaiChatUpstream,
       cacheDir: join(settings.dataDir, 'cache'),
       log,
       clock,
     });
-    this.#local = {
-      provider: localProvider(this.#engine, openaiChatUpstream),
-      models: [tinyModel.name],
-    };
     this.#lists = new ModelLists({
       client: this.#client,
       clock,
@@ -204,7 +202,7 @@ class Runtime implements RunningGateway {
     this.#options.access.announce(this.adminUrl);
     if (configFile !== undefined) this.#watch = watchConfig(configFile, () => void this.reload());
     // The engine costs a second of CPU: it starts ahead only where nothing else would answer.
-    if (this.providers.length === 1) this.#engine.prewarm();
+    if (this.providers.length === 1) this.#local.prewarm(tinyModel.name);
     void this.#registry.probe();
   }
 
@@ -236,7 +234,7 @@ class Runtime implements RunningGateway {
     this.#watch?.close();
     await this.#drain();
     await close(this.#admin);
-    await this.#engine.stop();
+    await this.#local.stop();
     await this.#client.close();
     await this.#textCounter.close();
     await this.#options.access.close();
@@ -269,13 +267,12 @@ class Runtime implements RunningGateway {
 
   async #models(): Promise<readonly AdminModel[]> {
     const listings = await this.#registry.list();
-    const engine = this.#engine.status();
-    const localHealth = engine.phase === 'failed' ? `failed: ${engine.reason ?? ''}` : engine.phase;
+    const engines = new Map(this.#local.status().map((engine) => [`local/${engine.name}`, engine]));
     return listings.map(({ id, targets }) => ({
       id,
       targets: targets.map((target) => ({
         target,
-        health: target.startsWith('local/') ? localHealth : 'unknown',
+        health: healthOf(engines.get(target)),
       })),
     }));
   }
@@ -330,19 +327,24 @@ class Runtime implements RunningGateway {
   }
 
   #status(): { readonly [name: string]: string | number | boolean | null } {
-    const engine = this.#engine.status();
+    const [engine] = this.#local.status();
     return {
       version,
       url: this.url,
       ready: this.#notReady() === undefined,
       live_calls: this.#sweeper.size,
       providers: this.providers.join(','),
-      engine: engine.phase,
-      engine_reason: engine.reason ?? null,
+      engine: engine?.phase ?? null,
+      engine_reason: engine?.reason ?? null,
       config: this.#settings.configFile ?? null,
       data_dir: this.#settings.dataDir,
     };
   }
+}
+
+function healthOf(engine: LocalModelStatus | undefined): string {
+  if (engine === undefined) return 'unknown';
+  return engine.phase === 'failed' ? `failed: ${engine.reason ?? ''}` : engine.phase;
 }
 
 /** Names of settings that differ and are read at start only. */

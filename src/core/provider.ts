@@ -59,6 +59,8 @@ export interface Provider {
   traits(model: string): UpstreamTraits;
   /** Called when a call needs this provider; local engines start here. */
   wake?(): Promise<void>;
+  /** The same provider as it serves one model, where each has an address of its own. */
+  forModel?(model: string): Provider;
 }
 
 export interface Timeouts {

@@ -25,15 +25,17 @@ export function tellParent(message: JsonObject): void {
 }
 
 /**
- * Answers `{"ask":"beat"}` with a sign of life, and `{"ask":"leave"}` by ending the process, unless a
- * request is being answered: between this look and the end none can come in.
+ * Answers `{"ask":"beat"}` with a sign of life, and `{"ask":"leave","served":N}` by ending the process,
+ * unless a request is being answered or fewer than N came in so far: one is on its way then. Between
+ * this look and the end none can come in.
  */
 export function answerParent(look: () => SignOfLife): void {
   process.on('message', (message) => {
     if (!isObject(message)) return;
     const signs = look();
     const leaves = message['ask'] === 'leave';
-    if (leaves && signs.active === 0) return endAtOnce();
+    const expected = Number(message['served'] ?? 0);
+    if (leaves && signs.active === 0 && signs.served >= expected) return endAtOnce();
     tellParent({ state: 'beat', ...signs, ...(leaves ? { stays: true } : {}) });
   });
 }

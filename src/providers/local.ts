@@ -1,88 +1,270 @@
 /**
- * The embedded engine as a provider: starts its process on demand, restarts it after a crash, and
- * tells the gateway why when it cannot run. The process is `src/engine/main.ts`; only its command
- * line, its IPC messages and its socket are known here.
+ * The embedded engine as one more provider: a process for each local model, started at its first
+ * call and ended when it is not needed or when another model needs the room.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { basename, extname, join } from 'node:path';
-import { createInterface } from 'node:readline';
-import type { Readable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
+import { rmSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { UpstreamDialect } from '../core/dialect.ts';
 import { GatewayError } from '../core/errors.ts';
-import { isObject } from '../core/json.ts';
 import type { Endpoint, Provider } from '../core/provider.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import { chatTraits, type UpstreamTraits } from '../core/traits.ts';
+import type { LocalModelFile } from '../local-models/model-file.ts';
 import { plainCounter } from './counters.ts';
+import {
+  createLocalEngine,
+  privateFolder,
+  socketIn,
+  type LocalEngine,
+  type LocalEngineStatus,
+} from './local-engine.ts';
+import { defaultRoom, whoBlocks, type RoomLimits, type Tenant } from './local-room.ts';
 
-export interface LocalEngineOptions {
-  readonly modelPath: string;
+export { createLocalEngine, type LocalEngine } from './local-engine.ts';
+
+export interface LocalEnginesOptions {
+  /** The first is the one that answers where nothing else is configured. */
+  readonly models: readonly LocalModelFile[];
+  readonly dialect: UpstreamDialect;
   readonly log: Log;
   readonly clock: Clock;
-  /** Refuse a model file with another SHA-256 (S25). */
-  readonly sha256?: string;
-  /** Tokens of prompt and answer together; absent = the engine decides by the model. */
-  readonly contextSize?: number;
-  readonly threads?: number;
   /** A private folder for compiled JavaScript, which makes later starts quicker. */
   readonly cacheDir?: string;
-  /** How long a call waits for a starting engine before it is told to come back (F93). */
+  readonly limits?: LocalLimits;
+  /** The program to run; absent = the engine. */
+  readonly entry?: string;
+}
+
+export interface LocalLimits extends Partial<RoomLimits> {
+  /** For models that do not say it themselves; 0 = never. */
+  readonly idleUnloadMs?: number;
   readonly startWaitMs?: number;
+  readonly hangMs?: number;
+  readonly loadLimitMs?: number;
 }
 
-export interface LocalEngineStatus {
-  readonly phase: 'stopped' | 'starting' | 'ready' | 'failed';
-  /** Why it failed; fit to be shown. */
-  readonly reason?: string;
+export interface LocalModelStatus extends LocalEngineStatus {
+  readonly name: string;
 }
 
-export interface LocalEngine {
-  readonly socketPath: string;
+export interface LocalEngines {
+  /** All local models; `forModel` leads to the engine of one. */
+  readonly provider: Provider;
+  /** What can be called now. */
+  models(): readonly LocalModelFile[];
   /**
-   * Resolves when the engine answers; starts it if needed.
-   * @throws GatewayError `upstream_unavailable` with the reason, or `overloaded` while a large model loads.
+   * From now on these can be called, and no others. The engine of a model that is gone or is run in
+   * another way answers who is waiting for it, and ends.
    */
-  ready(): Promise<void>;
-  /** Starts the engine without waiting; a failure shows in `status()` and in the log. */
-  prewarm(): void;
-  status(): LocalEngineStatus;
-  /** Ends the process for good and removes its socket. */
+  replace(models: readonly LocalModelFile[], limits?: LocalLimits): void;
+  status(): readonly LocalModelStatus[];
+  /** Starts a model's engine ahead of the first call. */
+  prewarm(name: string): void;
+  /** Ends all processes for good. */
   stop(): Promise<void>;
 }
 
-const maxSocketPathLength = 100;
-const defaultStartWaitMs = 20_000;
-const stopGraceMs = 2_000;
-/** An engine that ran this long and then died did not die of its start. */
-const healthyAfterMs = 60_000;
+/** Ten minutes. */
+const defaultIdleUnloadMs = 600_000;
+const roomPollMs = 250;
 
-/** Nothing is started until `ready` or `prewarm` is called. */
-export function createLocalEngine(options: LocalEngineOptions): LocalEngine {
-  return new EngineSupervisor(options);
+/** Nothing is started until a model is called or prewarmed. */
+export function createLocalEngines(options: LocalEnginesOptions): LocalEngines {
+  return new EnginePool(options);
 }
 
-/** The engine as one more provider; the model's name is its file's name without the ending. */
-export function localProvider(engine: LocalEngine, dialect: UpstreamDialect): Provider {
-  const endpoint = (path: string): Endpoint => ({
-    origin: 'http://engine',
-    path,
-    socketPath: engine.socketPath,
-    headers: ['content-type', 'application/json'],
-  });
-  return {
-    id: 'local',
-    dialect,
-    generate: endpoint('/v1/chat/completions'),
-    models: endpoint('/v1/models'),
-    counter: plainCounter(endpoint('/v1/count_tokens'), 'prompt_tokens'),
-    forwardedHeaders: [],
-    traits: () => localTraits,
-    wake: () => engine.ready(),
-  };
+interface Member extends Tenant {
+  /** All that its engine was made of, to see a change. */
+  readonly ways: string;
+  readonly model: LocalModelFile;
+  readonly engine: LocalEngine;
+}
+
+class EnginePool implements LocalEngines {
+  readonly provider: Provider;
+  readonly #options: LocalEnginesOptions;
+  readonly #folder = privateFolder();
+  readonly #members = new Map<string, Member>();
+  readonly #retired = new Set<Member>();
+  /** By model name; they outlive replacements, as the routes that hold them do. */
+  readonly #providers = new Map<string, Provider>();
+  readonly #sockets = new Map<string, string>();
+  #limits: LocalLimits;
+  /** Models take their room one after the other. */
+  #line: Promise<void> = Promise.resolve();
+  #stopped = false;
+
+  constructor(options: LocalEnginesOptions) {
+    this.#options = options;
+    this.#limits = options.limits ?? {};
+    this.provider = {
+      ...this.#providerOf(socketIn(this.#folder, 'none'), () => this.#ready('')),
+      forModel: (name) => this.#forModel(name),
+    };
+    this.replace(options.models);
+  }
+
+  models(): readonly LocalModelFile[] {
+    return [...this.#members.values()].map(({ model }) => model);
+  }
+
+  replace(models: readonly LocalModelFile[], limits: LocalLimits = this.#limits): void {
+    this.#limits = limits;
+    const before = new Map(this.#members);
+    this.#members.clear();
+    for (const model of models) {
+      const old = before.get(model.name);
+      const same = old?.ways === this.#ways(model);
+      if (same) before.delete(model.name);
+      this.#members.set(model.name, old !== undefined && same ? old : this.#member(model));
+    }
+    for (const member of this.#retired) if (!member.engine.loaded) this.#retired.delete(member);
+    for (const member of before.values()) {
+      this.#retired.add(member);
+      member.engine.retire();
+    }
+  }
+
+  status(): readonly LocalModelStatus[] {
+    return [...this.#members.values()].map(({ model, engine }) => ({
+      name: model.name,
+      ...engine.status(),
+    }));
+  }
+
+  prewarm(name: string): void {
+    this.#members.get(name)?.engine.prewarm();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    const all = [...this.#members.values(), ...this.#retired];
+    await Promise.all(all.map(({ engine }) => engine.stop()));
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  #forModel(name: string): Provider {
+    const known = this.#providers.get(name);
+    if (known !== undefined) return known;
+    const provider = this.#providerOf(this.#socketOf(name), () => this.#ready(name));
+    this.#providers.set(name, provider);
+    return provider;
+  }
+
+  async #ready(name: string): Promise<void> {
+    const member = this.#members.get(name);
+    if (member !== undefined) return member.engine.ready();
+    throw new GatewayError('model_not_found', `There is no local model "${name}".`);
+  }
+
+  #providerOf(socketPath: string, wake: () => Promise<void>): Provider {
+    const endpoint = (path: string): Endpoint => ({
+      origin: 'http://engine',
+      path,
+      socketPath,
+      headers: ['content-type', 'application/json'],
+    });
+    return {
+      id: 'local',
+      dialect: this.#options.dialect,
+      generate: endpoint('/v1/chat/completions'),
+      models: endpoint('/v1/models'),
+      counter: plainCounter(endpoint('/v1/count_tokens'), 'prompt_tokens'),
+      forwardedHeaders: [],
+      traits: () => localTraits,
+      wake,
+    };
+  }
+
+  #member(model: LocalModelFile): Member {
+    const { log, clock, cacheDir, entry } = this.#options;
+    const { startWaitMs, hangMs, loadLimitMs } = this.#limits;
+    const { context, threads, parallel } = model.settings;
+    const engine = createLocalEngine({
+      modelPath: model.path,
+      name: model.name,
+      socketPath: this.#socketOf(model.name),
+      log,
+      clock,
+      idleUnloadMs: this.#idleUnloadMs(model),
+      ...(model.demo === true ? {} : { room: (take: () => void) => this.#takeRoom(model, take) }),
+      ...defined({ sha256: model.sha256, contextSize: context, threads, parallel }),
+      ...defined({ cacheDir, entry, startWaitMs, hangMs, loadLimitMs }),
+    });
+    return {
+      model,
+      engine,
+      ways: this.#ways(model),
+      bytes: model.bytes,
+      get lastUsedAt() {
+        return engine.lastUsedAt;
+      },
+    };
+  }
+
+  #ways(model: LocalModelFile): string {
+    const { startWaitMs, hangMs, loadLimitMs } = this.#limits;
+    return JSON.stringify([model, this.#idleUnloadMs(model), startWaitMs, hangMs, loadLimitMs]);
+  }
+
+  #idleUnloadMs({ demo, settings }: LocalModelFile): number {
+    if (settings.idleUnloadMs !== undefined) return settings.idleUnloadMs;
+    return demo === true ? 0 : (this.#limits.idleUnloadMs ?? defaultIdleUnloadMs);
+  }
+
+  /** Names hold what no file name may, and more than fits into the address of a socket. */
+  #socketOf(name: string): string {
+    const known = this.#sockets.get(name);
+    if (known !== undefined) return known;
+    const path = socketIn(this.#folder, `engine-${this.#sockets.size + 1}`);
+    this.#sockets.set(name, path);
+    return path;
+  }
+
+  #takeRoom(model: LocalModelFile, take: () => void): Promise<void> {
+    const turn = this.#line.then(() => this.#untilRoom(model)).then(take);
+    this.#line = turn.catch(() => {});
+    return turn;
+  }
+
+  async #untilRoom(model: LocalModelFile): Promise<void> {
+    while (!this.#stopped && this.#members.get(model.name)?.model === model) {
+      const room = this.#room();
+      const blocking = whoBlocks(this.#loaded(), model.bytes, room);
+      if (blocking.length > 0) {
+        if (!(await anyLeft(blocking))) await delay(roomPollMs, undefined, { ref: false });
+        continue;
+      }
+      const { name, bytes } = model;
+      const { maxBytes } = room;
+      if (bytes > maxBytes)
+        this.#options.log.warn('engine-large', { model: name, bytes, maxBytes });
+      return;
+    }
+  }
+
+  #loaded(): readonly Member[] {
+    return [...this.#members.values(), ...this.#retired].filter(
+      ({ model, engine }) => model.demo !== true && engine.loaded,
+    );
+  }
+
+  #room(): RoomLimits {
+    const standard = defaultRoom();
+    const { maxLoaded = standard.maxLoaded, maxBytes = standard.maxBytes } = this.#limits;
+    return { maxLoaded, maxBytes };
+  }
+}
+
+/** Asks one after the other; the first that leaves is enough to look again. */
+async function anyLeft(members: readonly Member[]): Promise<boolean> {
+  for (const { engine } of members) if (await engine.leave('room')) return true;
+  return false;
+}
+
+function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> };
+function defined(fields: object): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 const localTraits: UpstreamTraits = {
@@ -97,214 +279,3 @@ const localTraits: UpstreamTraits = {
   endUserField: undefined,
   prefill: true,
 };
-
-class EngineSupervisor implements LocalEngine {
-  readonly socketPath: string;
-  readonly #options: LocalEngineOptions;
-  readonly #folder: string | undefined;
-  #status: LocalEngineStatus = { phase: 'stopped' };
-  #child: ChildProcess | undefined;
-  #starting: Promise<void> = Promise.resolve();
-  #startedAt = 0;
-  /** Failures in a row; decides how long to wait before the next try. */
-  #failures = 0;
-  #notBefore = 0;
-  #stopped = false;
-
-  constructor(options: LocalEngineOptions) {
-    this.#options = options;
-    if (process.platform === 'win32') {
-      this.socketPath = String.raw`\\.\pipe\model-gateway-${process.pid}-${basename(options.modelPath)}`;
-      return;
-    }
-    this.#folder = privateFolder();
-    this.socketPath = join(this.#folder, 'engine.sock');
-  }
-
-  status(): LocalEngineStatus {
-    return this.#status;
-  }
-
-  prewarm(): void {
-    this.ready().catch((error: unknown) => {
-      const reason = error instanceof Error ? error.message : String(error);
-      this.#options.log.warn('engine-not-ready', { reason });
-    });
-  }
-
-  async ready(): Promise<void> {
-    if (this.#status.phase === 'ready') return;
-    if (this.#stopped) throw unavailable('The local engine was stopped.', undefined);
-    if (this.#status.phase !== 'starting') {
-      const waitMs = this.#notBefore - this.#options.clock.now();
-      if (waitMs > 0) throw unavailable(this.#status.reason, waitMs);
-      this.#starting = this.#start();
-      // Callers may all have given up by the time it fails.
-      this.#starting.catch(() => {});
-    }
-    await this.#waitForStart();
-  }
-
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    const child = this.#child;
-    this.#status = { phase: 'stopped' };
-    if (child !== undefined) await endProcess(child);
-    if (this.#folder !== undefined) rmSync(this.#folder, { recursive: true, force: true });
-  }
-
-  async #waitForStart(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => {
-        const message = 'The local model is still loading.';
-        reject(new GatewayError('overloaded', message, { retryAfterMs: 5_000 }));
-      }, this.#options.startWaitMs ?? defaultStartWaitMs);
-    });
-    try {
-      await Promise.race([this.#starting, late]);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  async #start(): Promise<void> {
-    const { log, clock } = this.#options;
-    this.#status = { phase: 'starting' };
-    this.#startedAt = clock.now();
-    const child = spawnEngine(this.#options, this.socketPath);
-    this.#child = child;
-    logLines(child.stdout, log);
-    logLines(child.stderr, log);
-    child.once('exit', (code, signal) => this.#onExit(child, { code, signal }));
-    const failure = await firstReport(child);
-    if (this.#stopped) throw unavailable('The local engine was stopped.', undefined);
-    if (failure === undefined) {
-      this.#status = { phase: 'ready' };
-      log.info('engine-ready', {
-        pid: child.pid,
-        startMs: Math.round(clock.now() - this.#startedAt),
-      });
-      return;
-    }
-    this.#fail(failure);
-    if (child.connected) child.disconnect();
-    throw unavailable(failure, undefined);
-  }
-
-  #onExit(child: ChildProcess, end: ProcessEnd): void {
-    if (this.#child !== child) return;
-    this.#child = undefined;
-    if (this.#stopped || this.#status.phase !== 'ready') return;
-    const uptimeMs = this.#options.clock.now() - this.#startedAt;
-    this.#options.log.warn('engine-ended', { ...end, uptimeMs: Math.round(uptimeMs) });
-    if (uptimeMs > healthyAfterMs) this.#failures = 0;
-    this.#fail(describeEnd(end));
-  }
-
-  #fail(reason: string): void {
-    this.#failures += 1;
-    this.#status = { phase: 'failed', reason };
-    this.#notBefore = this.#options.clock.now() + backoffMs(this.#failures);
-  }
-}
-
-interface ProcessEnd {
-  readonly code: number | null;
-  readonly signal: string | null;
-}
-
-/** The first restart is immediate; then 0.5 s, 1 s, 2 s … 30 s. */
-function backoffMs(failures: number): number {
-  return failures <= 1 ? 0 : Math.min(30_000, 500 * 2 ** (failures - 2));
-}
-
-function unavailable(reason: string | undefined, retryAfterMs: number | undefined): GatewayError {
-  const message = reason ?? 'The local engine is not running.';
-  if (retryAfterMs === undefined) return new GatewayError('upstream_unavailable', message);
-  return new GatewayError('upstream_unavailable', message, {
-    retryAfterMs: Math.ceil(retryAfterMs),
-  });
-}
-
-/** A folder that only this user can enter, with a path short enough for a socket address. */
-function privateFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'model-gateway-'));
-  if (folder.length + '/engine.sock'.length <= maxSocketPathLength) return folder;
-  rmSync(folder, { recursive: true });
-  return mkdtempSync('/tmp/model-gateway-');
-}
-
-function spawnEngine(options: LocalEngineOptions, socketPath: string): ChildProcess {
-  // The same ending as this file: TypeScript in development, JavaScript when published.
-  const entry = new URL(`../engine/main${extname(import.meta.url)}`, import.meta.url);
-  const flags = ['--socket', socketPath, '--model', options.modelPath];
-  if (options.contextSize !== undefined) flags.push('--context', String(options.contextSize));
-  if (options.threads !== undefined) flags.push('--threads', String(options.threads));
-  if (options.sha256 !== undefined) flags.push('--sha256', options.sha256);
-  return spawn(process.execPath, [fileURLToPath(entry), ...flags], {
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    env: engineEnvironment(options.cacheDir),
-  });
-}
-
-/** Provider keys stand in the gateway's environment, so the engine gets named variables only (S25). */
-const passedOn = [
-  'PATH',
-  'HOME',
-  'TMPDIR',
-  'TEMP',
-  'TMP',
-  'SystemRoot',
-  'LANG',
-  'LC_ALL',
-  'LC_CTYPE',
-  'TZ',
-  'LD_LIBRARY_PATH',
-  'DYLD_LIBRARY_PATH',
-  'OMP_NUM_THREADS',
-  'NODE_LLAMA_CPP_LOG_LEVEL',
-] as const;
-
-function engineEnvironment(cacheDir: string | undefined): NodeJS.ProcessEnv {
-  const environment: NodeJS.ProcessEnv = {};
-  for (const name of passedOn) {
-    const value = process.env[name];
-    if (value !== undefined) environment[name] = value;
-  }
-  if (cacheDir !== undefined) environment['NODE_COMPILE_CACHE'] = cacheDir;
-  return environment;
-}
-
-function logLines(stream: Readable | null, log: Log): void {
-  if (stream === null) return;
-  createInterface({ input: stream }).on('line', (line) => log.debug('engine-output', { line }));
-}
-
-/** Waits for the engine's word; undefined = it is ready, else why it is not. */
-function firstReport(child: ChildProcess): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    child.on('message', (message) => {
-      if (!isObject(message)) return;
-      const { state, reason } = message;
-      if (state === 'ready') resolve(undefined);
-      if (state === 'failed') resolve(typeof reason === 'string' ? reason : 'It cannot start.');
-    });
-    child.once('exit', (code, signal) => resolve(describeEnd({ code, signal })));
-    child.once('error', () => resolve('The local engine process cannot be started.'));
-  });
-}
-
-function describeEnd({ code, signal }: ProcessEnd): string {
-  return `The local engine ended unexpectedly (${signal === null ? `code ${code}` : signal}).`;
-}
-
-/** The engine ends by itself when its channel closes; if not, it is killed. */
-async function endProcess(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
-  const ended = once(child, 'exit');
-  if (child.connected) child.disconnect();
-  const timer = setTimeout(() => child.kill('SIGKILL'), stopGraceMs);
-  await ended;
-  clearTimeout(timer);
-}

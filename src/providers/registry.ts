@@ -6,6 +6,7 @@ import type { Provider, Route, Target, Timeouts } from '../core/provider.ts';
 import { Secret } from '../core/secret.ts';
 import { providerRow, providerRows, type ProviderRow } from './compatible.ts';
 import { createHttpProvider, withTraits, type HttpDialect } from './http-provider.ts';
+import type { LocalEngines } from './local.ts';
 import type { ModelFacts } from './model-facts.ts';
 import type { ModelLists } from './model-list.ts';
 
@@ -49,7 +50,7 @@ export interface RegistryOptions {
   readonly env: { readonly [name: string]: string | undefined };
   readonly lists: ModelLists;
   /** The embedded engine and the models it holds. */
-  readonly local: { readonly provider: Provider; readonly models: readonly string[] };
+  readonly local: Pick<LocalEngines, 'provider' | 'models'>;
 }
 
 export interface ModelListing {
@@ -217,9 +218,9 @@ export class Registry {
         throw new Error(`models.${declared.name}: there is no provider "${provider}"`);
       const timeouts = { ...known.timeouts, ...declared.timeouts };
       const { serverTools } = declared;
-      const allowed =
-        serverTools === undefined ? known.provider : withTraits(known.provider, { serverTools });
-      return { ...target({ ...known, provider: allowed, timeouts }, model), weight };
+      const own = ownOf(known.provider, model);
+      const allowed = serverTools === undefined ? own : withTraits(own, { serverTools });
+      return { provider: allowed, model, weight, timeouts };
     });
     const { name, order, strict } = declared;
     return { name, targets, order, ...(strict === true ? { strict } : {}) };
@@ -228,17 +229,22 @@ export class Registry {
   /** Only the embedded engine knows all of its models; others are asked by calling them. */
   #mayHave(provider: Provider, model: string): boolean {
     const { local } = this.#options;
-    return provider !== local.provider || local.models.includes(model);
+    return provider !== local.provider || this.#localModels().includes(model);
   }
 
   #modelsOf(provider: Provider): readonly string[] {
     const { local, lists } = this.#options;
-    return provider === local.provider ? local.models : [...(lists.known(provider)?.keys() ?? [])];
+    if (provider === local.provider) return this.#localModels();
+    return [...(lists.known(provider)?.keys() ?? [])];
+  }
+
+  #localModels(): readonly string[] {
+    return this.#options.local.models().map(({ name }) => name);
   }
 
   #lists(provider: Provider, model: string): boolean {
     const { local, lists } = this.#options;
-    if (provider === local.provider) return local.models.includes(model);
+    if (provider === local.provider) return this.#localModels().includes(model);
     return lists.known(provider)?.has(model) === true;
   }
 
@@ -252,7 +258,7 @@ export class Registry {
 
   #default(): Route | undefined {
     const { local, timeouts } = this.#options;
-    const model = local.models[0];
+    const [model] = this.#localModels();
     if (this.providerIds().length > 1 || model === undefined) return undefined;
     return single(
       defaultName,
@@ -287,7 +293,11 @@ function optionalFacts(facts: ModelFacts | undefined): Pick<ModelListing, 'facts
 }
 
 function target({ provider, timeouts }: Known, model: string): Target {
-  return { provider, model, weight: 1, timeouts };
+  return { provider: ownOf(provider, model), model, weight: 1, timeouts };
+}
+
+function ownOf(provider: Provider, model: string): Provider {
+  return provider.forModel?.(model) ?? provider;
 }
 
 function single(name: string, only: Target): Route {

@@ -1,0 +1,410 @@
+/**
+ * Keeps the engine of one model: starts it at the first call, ends it when nobody calls any more,
+ * ends it when it hangs, starts it again after a crash, and tells why when it cannot run.
+ */
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { GatewayError } from '../core/errors.ts';
+import type { Clock, Log } from '../core/runtime.ts';
+import { describeEnd, EngineProcess, type Beat, type ProcessEnd } from './local-process.ts';
+import { Watch } from './local-watch.ts';
+
+export interface LocalEngineOptions {
+  readonly modelPath: string;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** What requests call the model; absent = the file's name without its ending. */
+  readonly name?: string;
+  /** Refuse a model file with another SHA-256 (S25). */
+  readonly sha256?: string;
+  /** Tokens of prompt and answer together; absent = the engine decides by the model. */
+  readonly contextSize?: number;
+  readonly threads?: number;
+  /** Requests that generate at the same time. */
+  readonly parallel?: number;
+  /** A private folder for compiled JavaScript, which makes later starts quicker. */
+  readonly cacheDir?: string;
+  /** Absent = one in a private folder of its own. */
+  readonly socketPath?: string;
+  /** How long a call waits for a starting engine before it is told to come back (F93). */
+  readonly startWaitMs?: number;
+  /** Ends the engine after this time without a call; absent or 0 = never. */
+  readonly idleUnloadMs?: number;
+  /** Without a sign of life, or without a token while somebody waits for one, for so long: it hangs. */
+  readonly hangMs?: number;
+  /** How long a model may load. */
+  readonly loadLimitMs?: number;
+  /** Calls `take` as soon as there is room in memory for the model; absent = at once. */
+  readonly room?: (take: () => void) => Promise<void>;
+  /** The program to run; absent = the engine. */
+  readonly entry?: string;
+}
+
+export interface LocalEngineStatus {
+  readonly phase: 'stopped' | 'starting' | 'ready' | 'unloading' | 'failed';
+  /** Why it failed; fit to be shown. */
+  readonly reason?: string;
+  /** Of the model that is loaded, where that takes long enough to be told. */
+  readonly percent?: number;
+}
+
+/** Why an engine is ended that did nothing wrong. */
+export type LeaveReason = 'idle' | 'room' | 'removed';
+
+export interface LocalEngine {
+  readonly name: string;
+  readonly socketPath: string;
+  /** Its process is there and takes memory. */
+  readonly loaded: boolean;
+  /** By the clock, when it last was called or answered somebody. */
+  readonly lastUsedAt: number;
+  /**
+   * Resolves when the engine answers; starts it if needed.
+   * @throws GatewayError `upstream_unavailable` with the reason, or `overloaded` while a large model loads.
+   */
+  ready(): Promise<void>;
+  /** Starts the engine without waiting; a failure shows in `status()` and in the log. */
+  prewarm(): void;
+  status(): LocalEngineStatus;
+  /** Ends the process if nobody is being answered; whether it did. The next call starts it again. */
+  leave(why: LeaveReason): Promise<boolean>;
+  /** No more calls; running ones are answered, then the process ends. */
+  retire(): void;
+  /** Ends the process for good and removes its socket. */
+  stop(): Promise<void>;
+}
+
+const maxSocketPathLength = 100;
+const defaultStartWaitMs = 20_000;
+const defaultHangMs = 120_000;
+const defaultLoadLimitMs = 900_000;
+const maxTickMs = 5_000;
+/** An engine that ran this long and then died did not die of its start. */
+const healthyAfterMs = 60_000;
+/** A call that was let through and did not arrive in this time will not come. */
+const onTheWayMs = 2_000;
+
+/** Nothing is started until `ready` or `prewarm` is called. */
+export function createLocalEngine(options: LocalEngineOptions): LocalEngine {
+  return new EngineSupervisor(options);
+}
+
+/** A folder that only this user can enter, with a path short enough for the address of a socket. */
+export function privateFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'model-gateway-'));
+  if (folder.length + '/engine-999.sock'.length <= maxSocketPathLength) return folder;
+  rmSync(folder, { recursive: true });
+  return mkdtempSync('/tmp/model-gateway-');
+}
+
+/** The address of an engine: a file in the folder, or a pipe where sockets are no files. */
+export function socketIn(folder: string, label: string): string {
+  return process.platform === 'win32'
+    ? String.raw`\\.\pipe\${basename(folder)}-${label}`
+    : join(folder, `${label}.sock`);
+}
+
+class EngineSupervisor implements LocalEngine {
+  readonly name: string;
+  readonly socketPath: string;
+  readonly #options: LocalEngineOptions;
+  readonly #ownFolder: string | undefined;
+  readonly #tickMs: number;
+  #status: LocalEngineStatus = { phase: 'stopped' };
+  #process: EngineProcess | undefined;
+  #exited = Promise.withResolvers<void>();
+  #starting: Promise<void> = Promise.resolve();
+  #started = Promise.withResolvers<void>();
+  #left = Promise.withResolvers<boolean>();
+  #leaveReason: LeaveReason = 'idle';
+  #watch: Watch;
+  #timer: NodeJS.Timeout | undefined;
+  #startedAt = 0;
+  #lastUsedAt = 0;
+  /** Calls that were let through to the process, and those that it saw. */
+  #woken = 0;
+  #served = 0;
+  #wokenAt = 0;
+  /** Why it was ended from here. */
+  #verdict: string | undefined;
+  /** Failures in a row; decides how long to wait before the next try. */
+  #failures = 0;
+  #notBefore = 0;
+  #retired = false;
+  #stopped = false;
+
+  constructor(options: LocalEngineOptions) {
+    this.#options = options;
+    this.name = options.name ?? basename(options.modelPath, '.gguf');
+    this.#ownFolder = options.socketPath === undefined ? privateFolder() : undefined;
+    this.socketPath = options.socketPath ?? socketIn(this.#ownFolder ?? '', 'engine');
+    this.#tickMs = tickMs(this.#hangMs, options.idleUnloadMs);
+    this.#watch = new Watch(this.#hangMs, this.#tickMs);
+    this.#started.promise.catch(() => {});
+  }
+
+  get loaded(): boolean {
+    return this.#process !== undefined;
+  }
+
+  get lastUsedAt(): number {
+    return this.#lastUsedAt;
+  }
+
+  get #hangMs(): number {
+    return this.#options.hangMs ?? defaultHangMs;
+  }
+
+  status(): LocalEngineStatus {
+    return this.#status;
+  }
+
+  prewarm(): void {
+    this.ready().catch((error: unknown) => {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#options.log.warn('engine-not-ready', { model: this.name, reason });
+    });
+  }
+
+  async ready(): Promise<void> {
+    if (this.#status.phase !== 'ready') await this.#untilReady();
+    const now = this.#options.clock.now();
+    this.#woken += 1;
+    this.#wokenAt = now;
+    this.#lastUsedAt = now;
+  }
+
+  async leave(why: LeaveReason): Promise<boolean> {
+    if (this.#status.phase === 'unloading') return this.#left.promise;
+    if (this.#status.phase !== 'ready') return false;
+    const mayCome = this.#options.clock.now() - this.#wokenAt < onTheWayMs;
+    this.#status = { phase: 'unloading' };
+    this.#leaveReason = why;
+    this.#left = Promise.withResolvers();
+    this.#process?.askLeave(mayCome ? this.#woken : 0);
+    return this.#left.promise;
+  }
+
+  retire(): void {
+    this.#retired = true;
+    void this.leave('removed');
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#status = { phase: 'stopped' };
+    this.#started.reject(unavailable('The local engine was stopped.', undefined));
+    this.#process?.kill();
+    if (this.#process !== undefined) await this.#exited.promise;
+    rmSync(this.socketPath, { force: true });
+    if (this.#ownFolder !== undefined) rmSync(this.#ownFolder, { recursive: true, force: true });
+  }
+
+  async #untilReady(): Promise<void> {
+    if (this.#stopped || this.#retired)
+      throw unavailable('The local engine was stopped.', undefined);
+    const { phase, reason } = this.#status;
+    if (phase === 'unloading') {
+      await this.#patiently(this.#left.promise);
+      if (this.#status.phase !== 'ready') await this.#untilReady();
+      return;
+    }
+    if (phase !== 'starting') {
+      const waitMs = this.#notBefore - this.#options.clock.now();
+      if (waitMs > 0) throw unavailable(reason, waitMs);
+      this.#starting = this.#start();
+      // Callers may all have given up by the time it fails.
+      this.#starting.catch(() => {});
+    }
+    await this.#patiently(this.#starting);
+  }
+
+  /** @throws GatewayError `overloaded` when it takes longer than a call should wait. */
+  async #patiently(awaited: Promise<unknown>): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => {
+        const { percent } = this.#status;
+        const progress = percent === undefined ? '' : ` (${percent} %)`;
+        const why = this.loaded ? `is still loading${progress}` : 'waits for others to be unloaded';
+        const message = `The local model "${this.name}" ${why}.`;
+        reject(new GatewayError('overloaded', message, { retryAfterMs: 5_000 }));
+      }, this.#options.startWaitMs ?? defaultStartWaitMs);
+    });
+    try {
+      await Promise.race([awaited, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #start(): Promise<void> {
+    this.#status = { phase: 'starting' };
+    this.#started = Promise.withResolvers();
+    // Awaited below, but perhaps only after it was stopped.
+    this.#started.promise.catch(() => {});
+    const { room } = this.#options;
+    if (room === undefined) this.#launch();
+    else await room(() => this.#launch());
+    await this.#started.promise;
+  }
+
+  #launch(): void {
+    if (this.#stopped || this.#retired) {
+      this.#started.reject(unavailable('The local engine was stopped.', undefined));
+      return;
+    }
+    const { log, clock, ...options } = this.#options;
+    this.#startedAt = clock.now();
+    this.#lastUsedAt = this.#startedAt;
+    this.#woken = 0;
+    this.#served = 0;
+    this.#verdict = undefined;
+    this.#exited = Promise.withResolvers();
+    this.#watch = new Watch(this.#hangMs, this.#tickMs);
+    log.info('engine-loading', { model: this.name });
+    try {
+      this.#prepareFolder();
+      this.#process = new EngineProcess(
+        { ...options, name: this.name, socketPath: this.socketPath },
+        log,
+        {
+          loading: (percent) => this.#onLoading(percent),
+          ready: () => this.#onReady(),
+          failed: (reason) => this.#end(reason),
+          beat: (beat) => this.#onBeat(beat),
+          ended: (end) => this.#onEnd(end),
+        },
+      );
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      this.#fail(`The local engine cannot be started: ${why}`);
+      return;
+    }
+    this.#timer = setInterval(() => this.#tick(), this.#tickMs);
+    this.#timer.unref();
+  }
+
+  /** Those who tidy temporary folders take what looks old. */
+  #prepareFolder(): void {
+    if (process.platform === 'win32') return;
+    const folder = dirname(this.socketPath);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    if (statSync(folder).uid !== process.getuid?.()) throw new Error('its folder is not its own');
+  }
+
+  #onLoading(percent: number): void {
+    if (this.#status.phase !== 'starting') return;
+    this.#status = { phase: 'starting', percent };
+    this.#options.log.info('engine-loading', { model: this.name, percent });
+  }
+
+  #onReady(): void {
+    if (this.#status.phase !== 'starting' || this.#verdict !== undefined) return;
+    const { log, clock } = this.#options;
+    this.#status = { phase: 'ready' };
+    const startMs = Math.round(clock.now() - this.#startedAt);
+    log.info('engine-ready', { model: this.name, pid: this.#process?.pid, startMs });
+    this.#lastUsedAt = clock.now();
+    this.#started.resolve();
+  }
+
+  #tick(): void {
+    const { clock, loadLimitMs = defaultLoadLimitMs } = this.#options;
+    const { phase } = this.#status;
+    if (phase === 'starting' && clock.now() - this.#startedAt > loadLimitMs) {
+      return this.#end(this.#tell(`did not finish loading in ${loadLimitMs} ms and was ended`));
+    }
+    if (phase === 'ready' && process.platform !== 'win32' && !existsSync(this.socketPath)) {
+      return this.#end(this.#tell('lost its socket and was ended'));
+    }
+    const wrong = this.#watch.tick();
+    if (wrong !== undefined) return this.#endHung(wrong);
+    this.#process?.askBeat();
+  }
+
+  #onBeat(beat: Beat): void {
+    const now = this.#options.clock.now();
+    if (beat.active > 0 || beat.served !== this.#served) this.#lastUsedAt = now;
+    this.#served = beat.served;
+    if (beat.stays && this.#status.phase === 'unloading') {
+      this.#status = { phase: 'ready' };
+      this.#left.resolve(false);
+    }
+    const wrong = this.#watch.beat(beat);
+    if (wrong !== undefined) return this.#endHung(wrong);
+    // Not at once after it said that it stays.
+    if (!beat.stays && beat.active === 0) this.#leaveIfUnneeded(now);
+  }
+
+  #leaveIfUnneeded(now: number): void {
+    const { idleUnloadMs = 0 } = this.#options;
+    if (this.#retired) void this.leave('removed');
+    else if (idleUnloadMs > 0 && now - this.#lastUsedAt >= idleUnloadMs) void this.leave('idle');
+  }
+
+  #endHung(wrong: string): void {
+    this.#options.log.error('engine-hung', { model: this.name, wrong });
+    this.#end(this.#tell(`${wrong} and was ended`));
+  }
+
+  #tell(what: string): string {
+    return `The local engine of "${this.name}" ${what}.`;
+  }
+
+  /** Ends the process; `#onEnd` does the rest. */
+  #end(reason: string): void {
+    this.#verdict ??= reason;
+    this.#process?.kill();
+  }
+
+  #onEnd(end: ProcessEnd): void {
+    clearInterval(this.#timer);
+    this.#process = undefined;
+    this.#exited.resolve();
+    const { phase } = this.#status;
+    const { log, clock } = this.#options;
+    if (phase === 'unloading') {
+      const idleMs = Math.round(clock.now() - this.#lastUsedAt);
+      log.info('engine-unloaded', { model: this.name, why: this.#leaveReason, idleMs });
+      this.#status = { phase: 'stopped' };
+      this.#failures = 0;
+    }
+    if (phase === 'starting' || phase === 'ready') {
+      const uptimeMs = Math.round(clock.now() - this.#startedAt);
+      if (phase === 'ready' && uptimeMs > healthyAfterMs) this.#failures = 0;
+      log.warn('engine-ended', { model: this.name, ...end, uptimeMs });
+      this.#fail(this.#verdict ?? describeEnd(this.name, end));
+    }
+    this.#left.resolve(true);
+  }
+
+  #fail(reason: string): void {
+    this.#failures += 1;
+    const restartInMs = backoffMs(this.#failures);
+    this.#notBefore = this.#options.clock.now() + restartInMs;
+    this.#status = { phase: 'failed', reason };
+    this.#options.log.warn('engine-failed', { model: this.name, reason, restartInMs });
+    this.#started.reject(unavailable(reason, undefined));
+  }
+}
+
+/** How often to look: as often as the shortest of the times needs. */
+function tickMs(hangMs: number, idleUnloadMs: number | undefined): number {
+  const idle = idleUnloadMs === undefined || idleUnloadMs === 0 ? maxTickMs : idleUnloadMs / 4;
+  return Math.max(10, Math.min(maxTickMs, hangMs / 8, idle));
+}
+
+/** The first restart is immediate; then 0.5 s, 1 s, 2 s … 30 s. */
+function backoffMs(failures: number): number {
+  return failures <= 1 ? 0 : Math.min(30_000, 500 * 2 ** (failures - 2));
+}
+
+function unavailable(reason: string | undefined, retryAfterMs: number | undefined): GatewayError {
+  const message = reason ?? 'The local engine is not running.';
+  if (retryAfterMs === undefined) return new GatewayError('upstream_unavailable', message);
+  return new GatewayError('upstream_unavailable', message, {
+    retryAfterMs: Math.ceil(retryAfterMs),
+  });
+}
