@@ -13,6 +13,8 @@ export interface Correction {
   readonly traits: Changes;
   /** The members that were refused, as the upstream spells them. */
   readonly members: readonly string[];
+  /** It says something of the model; else only of a value, which other calls do not have. */
+  readonly lasting: boolean;
 }
 
 interface Seen {
@@ -60,6 +62,26 @@ const fixes: ReadonlyMap<string, Fix> = new Map<string, Fix>([
   ['stream', fixStream],
 ]);
 
+/**
+ * Complaints about the value that one client sent, by the member. Learned as traits of the model, they
+ * would take the member from everybody's calls: one bad schema would end structured output for all.
+ */
+const range =
+  /\b(greater|less|larger|smaller|between|range|at (least|most))\b|[<>]|\bwhen (using|temperature|top_p|thinking)\b/i;
+const schema = /\binvalid (json )?schema|\bin context=|\bschema (for|contains|has|must)\b/i;
+const valueComplaints: ReadonlyMap<string, RegExp> = new Map([
+  ['temperature', range],
+  ['top_p', range],
+  ['top_k', range],
+  ['seed', range],
+  ['stop', /string (is )?too long/i],
+  ['stop_sequences', /string (is )?too long/i],
+  ['response_format', schema],
+  ['json_schema', schema],
+  ['output_config.format', schema],
+  ['strict', schema],
+]);
+
 function ifSent(member: string, wanted: Changes): Fix {
   return ({ sent }) => (sent[member] === undefined ? undefined : wanted);
 }
@@ -71,16 +93,18 @@ export function correctionOf(
 ): Correction | undefined {
   const seen = { ...request, text: complaint.text };
   let wanted: Changes = {};
+  let lasting = true;
   const members: string[] = [];
   for (const name of complaint.names) {
     const member = fixes.has(name) ? name : lastPart(name);
     const found = fixes.get(member)?.(seen);
     if (found === undefined) continue;
     wanted = { ...wanted, ...found };
+    if (valueComplaints.get(member)?.test(seen.text) === true) lasting = false;
     if (!members.includes(member)) members.push(member);
   }
   const traits = changes(wanted, request.traits);
-  return traits === undefined ? undefined : { traits, members };
+  return traits === undefined ? undefined : { traits, members, lasting };
 }
 
 /** `messages.content.prompt_cache_breakpoint`, `tools.function.strict`: the member itself. */

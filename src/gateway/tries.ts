@@ -130,7 +130,7 @@ export class Tries {
       this.#giveUp(target, refused.error);
       const corrected = { ...traits, ...correction.traits };
       const answer = await this.#try(target, corrected, { refused, correction });
-      learned.remember(target, correction.traits);
+      if (correction.lasting) learned.remember(target, correction.traits);
       return answer;
     }
   }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/core/conversation.ts';
-import { readDocument, readStream, type Dialect } from '../support/reading.ts';
+import { objectAt, readDocument, readStream, type Dialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { answerIn, errorIn, replying } from '../upstream/reply.ts';
@@ -102,6 +102,99 @@ for (const { client, member, message, more, holds, lost } of rows) {
     });
   }
 }
+
+/** A complaint about what one client sent, and a request of another that has nothing to do with it. */
+interface ValueRow {
+  readonly name: string;
+  readonly refused: (sent: JsonObject) => boolean;
+  readonly message: string;
+  readonly bad: JsonObject;
+  readonly good: JsonObject;
+  /** What the good request still holds upstream. */
+  readonly holds: JsonObject;
+}
+
+const formatOf = (property: JsonObject): JsonObject => ({
+  type: 'json_schema',
+  schema: {
+    type: 'object',
+    properties: { a: property },
+    required: ['a'],
+    additionalProperties: false,
+  },
+});
+
+const valueRows: readonly ValueRow[] = [
+  {
+    name: 'a schema that the provider does not take',
+    refused: (sent) =>
+      objectAt(sent, 'response_format')['type'] === 'json_schema' &&
+      JSON.stringify(sent).includes('oneOf'),
+    message:
+      "Invalid schema for response_format 'output': In context=('properties', 'a'), 'oneOf' is not permitted.",
+    bad: { output_config: { format: formatOf({ oneOf: [{ type: 'string' }] }) } },
+    good: { output_config: { format: formatOf({ type: 'string' }) } },
+    holds: {
+      response_format: {
+        type: 'json_schema',
+        json_schema: {
+          name: 'output',
+          schema: formatOf({ type: 'string' })['schema'],
+          strict: true,
+        },
+      },
+    },
+  },
+  {
+    name: 'a pair of values that do not go together',
+    refused: (sent) => sent['temperature'] === 0 && sent['top_p'] !== undefined,
+    message: 'top_p must be 1 when using greedy sampling.',
+    bad: { temperature: 0, top_p: 0.9 },
+    good: { temperature: 0.3, top_p: 0.9 },
+    holds: { temperature: 0.3, top_p: 0.9 },
+  },
+  {
+    name: 'a value out of range',
+    refused: (sent) => sent['temperature'] === 0.001,
+    message: 'Invalid value: temperature must be greater than 0.01.',
+    bad: { temperature: 0.001 },
+    good: { temperature: 0.3 },
+    holds: { temperature: 0.3 },
+  },
+  {
+    name: 'a stop sequence that is too long',
+    refused: (sent) => JSON.stringify(sent['stop'] ?? '').length > 64,
+    message:
+      "Invalid 'stop[0]': string too long. Expected a string with maximum length 64, but got a string with length 100 instead.",
+    bad: { stop_sequences: ['x'.repeat(100)] },
+    good: { stop_sequences: ['END'] },
+    holds: { stop: ['END'] },
+  },
+];
+
+describe('what one client sent says nothing of the model', () => {
+  for (const { name, refused, message, bad, good, holds } of valueRows) {
+    test(`B9 ${name} is corrected for its call and not learned`, async () => {
+      const { model, script } = rig.play('chat', (request) =>
+        refused(request.json)
+          ? errorIn('chat', 400, message)
+          : answerIn('chat', { text: 'Hello' }, request.json['stream'] === true),
+      );
+      const bodyOf = (more: JsonObject) => requestBody('messages', { model, stream: false, more });
+
+      const first = await ask(rig, 'messages', bodyOf(bad));
+      assert.equal(first.status, 200, first.text);
+      assert.equal(first.headers['x-gateway-attempts'], '2');
+      assert.match(String(first.headers['x-gateway-notes']), /asked again in another way/);
+
+      const other = await ask(rig, 'messages', bodyOf(good));
+      assert.equal(other.headers['x-gateway-attempts'], '1');
+      assert.equal(other.headers['x-gateway-notes'], undefined);
+      const sent = (await script.request(2)).json;
+      for (const [key, value] of Object.entries(holds)) assert.deepEqual(sent[key], value);
+    });
+  }
+});
 
 describe('what is not corrected', () => {
   test('B9 a relayed request: its client sees what the API itself would say', async () => {
