@@ -161,7 +161,8 @@ class EngineSupervisor implements LocalEngine {
   }
 
   prewarm(): void {
-    this.ready().catch((error: unknown) => {
+    if (this.#status.phase === 'ready') return;
+    this.#untilReady().catch((error: unknown) => {
       const reason = error instanceof Error ? error.message : String(error);
       this.#options.log.warn('engine-not-ready', { model: this.name, reason });
     });
@@ -313,10 +314,11 @@ class EngineSupervisor implements LocalEngine {
   #tick(): void {
     const { clock, loadLimitMs = defaultLoadLimitMs } = this.#options;
     const { phase } = this.#status;
-    if (phase === 'starting' && clock.now() - this.#startedAt > loadLimitMs) {
+    if (phase === 'starting') {
+      if (clock.now() - this.#startedAt <= loadLimitMs) return;
       return this.#end(this.#tell(`did not finish loading in ${loadLimitMs} ms and was ended`));
     }
-    if (phase === 'ready' && process.platform !== 'win32' && !existsSync(this.socketPath)) {
+    if (process.platform !== 'win32' && !existsSync(this.socketPath)) {
       return this.#end(this.#tell('lost its socket and was ended'));
     }
     const wrong = this.#watch.tick();
