@@ -19,6 +19,8 @@ interface StreamCall {
   name: string;
   /** Everything received, whether sent on or not. */
   arguments: string;
+  /** The last fragment could end an object: only then is it worth a look whether it does. */
+  mayBeWhole: boolean;
   /** The part, once its start was sent; until then the arguments wait for a name. */
   part: number | undefined;
   ended: boolean;
@@ -56,7 +58,7 @@ export class StreamCalls {
     if (call.name === '') call.name = seen.name;
     if (call.part !== undefined) this.#append(call, seen.arguments, events);
     else {
-      call.arguments += seen.arguments;
+      gather(call, seen.arguments);
       // The id may come a moment later than the name; arguments do not wait for it.
       if (call.name !== '' && (call.id !== '' || call.arguments !== '')) this.#start(call, events);
     }
@@ -103,7 +105,13 @@ export class StreamCalls {
   }
 
   #add(seen: SeenCall): StreamCall {
-    const call: StreamCall = { ...seen, arguments: '', part: undefined, ended: false };
+    const call: StreamCall = {
+      ...seen,
+      arguments: '',
+      mayBeWhole: false,
+      part: undefined,
+      ended: false,
+    };
     this.#all.push(call);
     if (call.index !== undefined) this.#byIndex.set(call.index, call);
     return call;
@@ -136,7 +144,7 @@ export class StreamCalls {
 
   #append(call: StreamCall, text: string, events: GenerationEvent[]): void {
     if (text === '' || call.part === undefined) return;
-    call.arguments += text;
+    gather(call, text);
     if (this.#buffers && !call.freeText) return;
     const delta = call.freeText ? JSON.stringify(text).slice(1, -1) : text;
     events.push({ type: 'part-delta', index: call.part, field: 'arguments', delta });
@@ -163,6 +171,17 @@ function isAnother(earlier: StreamCall, seen: SeenCall): boolean {
   return seen.name !== earlier.name || seen.arguments !== '';
 }
 
+const objectEnd = /\}\s*$/;
+
+function gather(call: StreamCall, text: string): void {
+  call.arguments += text;
+  if (text.trim() !== '') call.mayBeWhole = objectEnd.test(text);
+}
+
+/** Asked with every fragment of some servers: megabytes must not be parsed each time. */
 function isComplete(call: StreamCall): boolean {
-  return !call.freeText && tryParseObject(call.arguments) !== undefined;
+  if (call.freeText || !call.mayBeWhole) return false;
+  // What is incomplete now stays so until more of it comes.
+  call.mayBeWhole = tryParseObject(call.arguments) !== undefined;
+  return call.mayBeWhole;
 }

@@ -55,6 +55,21 @@ describe('tool calls', () => {
     ]);
   });
 
+  test('B1 B6 thousands of open calls, or of fragments that each have an id, are read in one go', (t) => {
+    const parse = t.mock.method(JSON, 'parse');
+    const many = 2000;
+    const open = Array.from({ length: many }, (_, i) => call(i, `c${i}`, 'f', '{"a":'));
+    calls(open, 'length');
+    const words = Array.from({ length: many }, () => 'lorem ipsum ');
+    const pieces = ['{"a":"', ...words, '"}'];
+    const seen = calls(
+      pieces.map((piece, i) => call(0, `c${i}`, i === 0 ? 'f' : undefined, piece)),
+    );
+    assert.deepEqual(seen.calls, [['c0', 'f', pieces.join('')]]);
+    // Once a frame; what was read of the arguments before is not parsed again with each of them.
+    assert.ok(parse.mock.callCount() < 3 * many, String(parse.mock.callCount()));
+  });
+
   test('B10 index 0 for all, different ids, arguments as objects', () => {
     assert.deepEqual(calls([call(0, 'a', 'f', { x: 1 }), call(0, 'b', 'f', { x: 2 })], 'stop'), {
       finish: 'tool-calls',
