@@ -4,6 +4,7 @@
  * looked for it. Only text counts, as it does natively: reasoning and tool arguments may hold anything.
  */
 import type { GenerationEvent } from '../core/generation.ts';
+import { StopSequence } from './stop-sequence.ts';
 
 type PartStart = Extract<GenerationEvent, { type: 'part-start' }>;
 type PartDelta = Extract<GenerationEvent, { type: 'part-delta' }>;
@@ -14,7 +15,7 @@ type HeldEvent = Extract<
 >;
 
 export class StopScanner {
-  readonly #stops: readonly string[];
+  readonly #stops: readonly StopSequence[];
   /** Events whose text may yet turn out to be the beginning of a sequence, in order. */
   #held: HeldEvent[] = [];
   /** The text of the held events. */
@@ -26,7 +27,7 @@ export class StopScanner {
   #matched: string | undefined;
 
   constructor(stops: readonly string[]) {
-    this.#stops = stops;
+    this.#stops = stops.map((stop) => new StopSequence(stop));
   }
 
   /** The sequence that ended the answer; whatever comes later belongs to nobody. */
@@ -117,13 +118,8 @@ export class StopScanner {
 
   /** Length of the longest end of the held text that begins one of the sequences. */
   #pendingLength(): number {
-    const text = this.#text;
     let longest = 0;
-    for (const stop of this.#stops) {
-      let length = Math.min(stop.length - 1, text.length);
-      while (length > longest && !stop.startsWith(text.slice(text.length - length))) length -= 1;
-      longest = Math.max(longest, length);
-    }
+    for (const stop of this.#stops) longest = Math.max(longest, stop.pendingLength(this.#text));
     return longest;
   }
 
@@ -168,9 +164,9 @@ interface Match {
 }
 
 /** The sequence that is complete first; of several that end together the one that began first. */
-function firstMatch(text: string, stops: readonly string[]): Match | undefined {
+function firstMatch(text: string, stops: readonly StopSequence[]): Match | undefined {
   let first: (Match & { readonly end: number }) | undefined;
-  for (const stop of stops) {
+  for (const { text: stop } of stops) {
     const start = text.indexOf(stop);
     if (start === -1) continue;
     const end = start + stop.length;
