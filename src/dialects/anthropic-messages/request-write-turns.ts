@@ -30,7 +30,7 @@ class MessageBuilder {
   /** Where the last turn stood in the client's request. */
   #last: FieldPath = ['messages'];
   /** Ids of the calls of the last assistant message, in order. */
-  #calls: readonly string[] = [];
+  #calls: ReadonlySet<string> = new Set();
   readonly #results = new Map<string, JsonMembers>();
   /** What stands between a call and its result in the history: it goes behind the results. */
   #delayed: Message[] = [];
@@ -70,19 +70,19 @@ class MessageBuilder {
     const continues = this.#messages.at(-1)?.role === 'assistant' && this.#delayed.length === 0;
     if (!continues || this.#results.size > 0) this.#endCalls();
     this.#append({ role: 'assistant', content: [...content] });
-    this.#calls = continues ? [...this.#calls, ...calls] : calls;
+    this.#calls = new Set(continues ? [...this.#calls, ...calls] : calls);
   }
 
   #user(turn: Turn): void {
     for (const { id, block } of this.#content.results(turn.parts)) {
-      if (!this.#calls.includes(id) || this.#results.has(id)) {
+      if (!this.#calls.has(id) || this.#results.has(id)) {
         throw invalidRequest('A tool result does not answer a call before it.', ['messages']);
       }
       this.#results.set(id, block);
     }
     const rest = this.#content.user(turn.parts);
     if (rest.length > 0) this.#delayed.push({ role: 'user', content: [...rest] });
-    if (this.#results.size === this.#calls.length) this.#endCalls();
+    if (this.#results.size === this.#calls.size) this.#endCalls();
   }
 
   #system(turn: Turn): void {
@@ -91,18 +91,18 @@ class MessageBuilder {
     const content = this.#content.system(turn.parts, wrap);
     if (content.length === 0) return;
     this.#delayed.push({ role: native ? 'system' : 'user', content: [...content] });
-    if (this.#results.size === this.#calls.length) this.#endCalls();
+    if (this.#results.size === this.#calls.size) this.#endCalls();
   }
 
   /** Writes the results of the last calls, and then what had to wait for them. */
   #endCalls(): void {
-    const results = this.#calls.map((id) => this.#results.get(id));
+    const results = [...this.#calls].map((id) => this.#results.get(id));
     if (results.includes(undefined)) {
       throw invalidRequest('A tool call has no result in the turn behind it.', ['messages']);
     }
     const content = results.filter((block) => block !== undefined);
     if (content.length > 0) this.#append({ role: 'user', content });
-    this.#calls = [];
+    this.#calls = new Set();
     this.#results.clear();
     const delayed = this.#delayed;
     this.#delayed = [];

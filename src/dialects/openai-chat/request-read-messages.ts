@@ -82,8 +82,8 @@ class TurnBuilder {
   readonly #system: Part[] = [];
   readonly #turns: OpenTurn[] = [];
   readonly #notedMembers = new Set<string>();
-  /** Ids of the calls that the next tool messages answer. */
-  #calls: readonly string[] = [];
+  /** The calls that the next tool messages answer: the place of each by its id. */
+  #calls: ReadonlyMap<string, number> = new Map();
   #results: ToolResultPart[] = [];
   /** Where the first of them stands. */
   #resultsAt = 0;
@@ -162,13 +162,13 @@ class TurnBuilder {
     ];
     const reasoning = checkReasoning(reasoningParts(readReasoning(message)), this.#sealer);
     const parts = withReasoning(others, reasoning);
-    this.#calls = calls.map((call) => call.id);
+    this.#calls = new Map(calls.map((call, place) => [call.id, place]));
     this.#addTurn('assistant', parts, { at: i, name: message['name'] });
   }
 
   #readResult(message: JsonObject, i: number): ToolResultPart {
     const callId = message['tool_call_id'];
-    if (typeof callId !== 'string' || !this.#calls.includes(callId)) {
+    if (typeof callId !== 'string' || !this.#calls.has(callId)) {
       throw badValue(['messages', i, 'tool_call_id'], 'does not answer a call before it');
     }
     const mark = readCacheMark(message);
@@ -183,7 +183,7 @@ class TurnBuilder {
 
   /** The deprecated form names the function instead of the call. */
   #readLegacyResult(message: JsonObject, i: number): ToolResultPart {
-    const callId = this.#calls[0];
+    const [callId] = this.#calls.keys();
     if (callId === undefined || this.#results.length > 0) {
       throw invalidRequest(
         "A message with role 'function' must follow the 'function_call' that it answers.",
@@ -203,11 +203,10 @@ class TurnBuilder {
   #flushResults(): void {
     if (this.#results.length === 0) return;
     const calls = this.#calls;
-    const ordered = [...this.#results].sort(
-      (a, b) => calls.indexOf(a.callId) - calls.indexOf(b.callId),
-    );
+    const place = (result: ToolResultPart): number => calls.get(result.callId) ?? -1;
+    const ordered = [...this.#results].sort((a, b) => place(a) - place(b));
     this.#results = [];
-    this.#calls = [];
+    this.#calls = new Map();
     this.#turns.push({ at: this.#resultsAt, role: 'user', parts: ordered, name: undefined });
   }
 

@@ -129,7 +129,8 @@ export class MessageWriter {
         part.type === 'tool-result' ? [{ part, path: placeOf(part, [...path, 'content', j]) }] : [],
       ),
     );
-    const order = (id: string): number => this.#calls.indexOf(id);
+    const places = new Map(this.#calls.map((id, place) => [id, place]));
+    const order = (id: string): number => places.get(id) ?? -1;
     return results.sort((a, b) => order(a.part.callId) - order(b.part.callId));
   }
 
