@@ -7,7 +7,7 @@ import type { Json, JsonObject } from '../../core/conversation.ts';
 import type { Frame, StreamReader } from '../../core/dialect.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { GenerationEvent } from '../../core/generation.ts';
-import { isObject, tryParseEvent } from '../../core/json.ts';
+import { isObject, tryParseEvent, tryParseObject } from '../../core/json.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { readErrorValue } from './error-read.ts';
 import { isArray } from './fields.ts';
@@ -51,7 +51,7 @@ export class ChatStreamReader implements StreamReader {
     if (chunk === undefined) return this.#readOther(data);
     const failure = findError(chunk);
     if (failure !== undefined) return this.#fail(readErrorValue(failure));
-    return this.#readChunk(chunk);
+    return this.#readChunk(chunk, data);
   }
 
   end(): readonly GenerationEvent[] {
@@ -84,7 +84,7 @@ export class ChatStreamReader implements StreamReader {
     return this.#finishEvents();
   }
 
-  #readChunk(chunk: JsonObject): readonly GenerationEvent[] {
+  #readChunk(chunk: JsonObject, data: string): readonly GenerationEvent[] {
     const choice = firstChoice(chunk['choices']);
     const delta = choice?.['delta'];
     if (this.#started && isObject(delta)) {
@@ -97,7 +97,7 @@ export class ChatStreamReader implements StreamReader {
     const events: GenerationEvent[] = [];
     this.#start(chunk, events);
     if (usage !== undefined) events.push({ type: 'usage', usage });
-    if (choice !== undefined) this.#readChoice(choice, events);
+    if (choice !== undefined) this.#readChoice(withExactArguments(choice, data), events);
     return events;
   }
 
@@ -184,6 +184,19 @@ function firstChoice(choices: Json | undefined): JsonObject | undefined {
     if (index === 0 || index === undefined || index === null) return choice;
   }
   return undefined;
+}
+
+/** Arguments that came as an object, not as text (B10), hold numbers of which no digit may be lost. */
+function withExactArguments(choice: JsonObject, data: string): JsonObject {
+  const { delta } = choice;
+  const calls = isObject(delta) ? delta['tool_calls'] : undefined;
+  if (!isArray(calls) || !calls.some(hasObjectArguments)) return choice;
+  return firstChoice(tryParseObject(data)?.['choices']) ?? choice;
+}
+
+function hasObjectArguments(call: Json): boolean {
+  const called = isObject(call) ? call['function'] : undefined;
+  return isObject(called) && isObject(called['arguments']);
 }
 
 /** The error that a chunk carries, in any of the shapes that servers use (E5). */

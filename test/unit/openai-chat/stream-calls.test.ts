@@ -80,6 +80,21 @@ describe('tool calls', () => {
     });
   });
 
+  test('B10 arguments as an object keep integers beyond 2^53', () => {
+    const args = '{"id":12345678901234567890}';
+    const calling = JSON.stringify(chunk({ tool_calls: [call(0, 'a', 'f', { here: 0 })] }));
+    const { parts } = collectChunks([
+      role,
+      calling.replace('{"here":0}', args),
+      chunk({}, 'tool_calls'),
+      '[DONE]',
+    ]);
+    assert.deepEqual(
+      parts.map((part) => part.type === 'tool-call' && part.argumentsJson),
+      [args],
+    );
+  });
+
   test('B6 an id that is repeated on every delta is not joined', () => {
     assert.deepEqual(
       calls([call(0, 'a', 'f', ''), call(0, 'a', 'f', '{"x":'), call(0, 'a', 'f', '1}')]).calls,
