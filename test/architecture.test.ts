@@ -22,7 +22,7 @@ const layers: { readonly [folder: string]: Layer } = {
   observe: { imports: ['core'], packages: [] },
   access: { imports: ['core', 'store'], packages: [] },
   tokens: { imports: ['core'], packages: ['gpt-tokenizer'] },
-  'local-models': { imports: ['core'], packages: [] },
+  'local-models': { imports: ['core', 'store'], packages: ['undici'] },
   providers: { imports: ['core', 'dialects', 'wire', 'local-models'], packages: [] },
   gateway: { imports: ['core', 'dialects', 'providers', 'wire', 'tokens'], packages: [] },
   server: {

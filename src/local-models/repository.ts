@@ -1,0 +1,129 @@
+/** Which file of a repository of the hub is meant, and what the hub knows of it: size, hash, commit. */
+import type { JsonObject } from '../core/conversation.ts';
+import { isObject, tryParseObject } from '../core/json.ts';
+import type { Hub } from './hub.ts';
+import { isPartOfSplit } from './model-name.ts';
+import { bytesText, PullError } from './pull-error.ts';
+import { quantizationOf } from './quantization.ts';
+import type { HubSource } from './source.ts';
+import type { Web } from './web.ts';
+
+export interface HubFile {
+  /** Of the commit that was looked at: an edit of the repository changes nothing under a download. */
+  readonly url: URL;
+  /** Path in the repository. */
+  readonly path: string;
+  readonly bytes?: number;
+  readonly sha256?: string;
+}
+
+interface Entry {
+  readonly path: string;
+  readonly bytes?: number;
+  readonly sha256?: string;
+}
+
+/** Taken in this order where none is asked for. */
+const preferred: readonly string[] = ['Q4_K_M', 'Q4_0', 'Q8_0'];
+
+/** @throws PullError when the hub cannot be asked, or has no such file. */
+export async function findHubFile(source: HubSource, hub: Hub, web: Web): Promise<HubFile> {
+  const name = `${source.user}/${source.repository}`;
+  const revision =
+    source.revision === undefined ? '' : `/revision/${encodeURIComponent(source.revision)}`;
+  const asked = new URL(`api/models/${name}${revision}?blobs=true`, hub.endpoint);
+  const info = tryParseObject(await web.text(asked));
+  if (info === undefined || !Array.isArray(info['siblings'])) {
+    throw new PullError(`${asked.origin}${asked.pathname} gave no list of files.`);
+  }
+  const entry = choose(info['siblings'].flatMap(readEntry), source);
+  const commit = info['sha'];
+  const pinned =
+    typeof commit === 'string' && /^[0-9a-f]{40}$/.test(commit)
+      ? commit
+      : (source.revision ?? 'main');
+  const path = entry.path.split('/').map(encodeURIComponent).join('/');
+  const url = new URL(`${name}/resolve/${encodeURIComponent(pinned)}/${path}`, hub.endpoint);
+  return { ...entry, url };
+}
+
+function readEntry(value: unknown): readonly Entry[] {
+  if (!isObject(value)) return [];
+  const { rfilename: path, size, lfs } = value;
+  if (typeof path !== 'string' || !/\.gguf$/i.test(path)) return [];
+  const bytes = count(isObject(lfs) ? lfs : {}, 'size') ?? count({ size }, 'size');
+  const hash = isObject(lfs) ? lfs['sha256'] : undefined;
+  return [
+    {
+      path,
+      ...(bytes === undefined ? {} : { bytes }),
+      ...(typeof hash === 'string' && /^[0-9a-f]{64}$/i.test(hash)
+        ? { sha256: hash.toLowerCase() }
+        : {}),
+    },
+  ];
+}
+
+function count(object: JsonObject, name: string): number | undefined {
+  const value = object[name];
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : undefined;
+}
+
+function choose(entries: readonly Entry[], source: HubSource): Entry {
+  const name = `${source.user}/${source.repository}`;
+  if (source.file !== undefined) {
+    const found = entries.find(({ path }) => path === source.file);
+    if (found === undefined) {
+      throw new PullError(`${name} has no file ${source.file}. ${listText(entries, name)}`);
+    }
+    return whole(found);
+  }
+  const models = entries.filter(({ path }) => !/(^|\/|[-.])mmproj/i.test(path));
+  if (models.length === 0) {
+    throw new PullError(
+      `${name} holds no GGUF file. Repositories with GGUF files often have the same name with -GGUF at its end.`,
+    );
+  }
+  const wanted = source.quantization === undefined ? preferred : [source.quantization];
+  for (const quantization of wanted) {
+    const found = ofQuantization(models, quantization);
+    if (found !== undefined) return whole(found);
+  }
+  const [only, ...others] = models;
+  if (source.quantization === undefined && only !== undefined && others.length === 0) {
+    return whole(only);
+  }
+  const asked =
+    source.quantization === undefined
+      ? `Say which file of ${name} is meant.`
+      : `${name} has no file of the quantisation ${source.quantization}.`;
+  throw new PullError(`${asked} ${listText(models, name)}`);
+}
+
+/** Unsloth's dynamic files (`UD-Q4_K_XL`) answer to the shorter name too, where there is no other. */
+function ofQuantization(models: readonly Entry[], quantization: string): Entry | undefined {
+  const named = (name: string): readonly Entry[] =>
+    models
+      .filter(({ path }) => quantizationOf(path.slice(path.lastIndexOf('/') + 1)) === name)
+      .sort((a, b) => a.path.length - b.path.length);
+  return named(quantization)[0] ?? named(`UD-${quantization}`)[0];
+}
+
+function whole(entry: Entry): Entry {
+  if (!isPartOfSplit(entry.path)) return entry;
+  throw new PullError(
+    `${entry.path} is one part of a split model, which is not supported. Choose a smaller quantisation, or join the parts with llama.cpp (llama-gguf-split --merge FIRST-PART WHOLE.gguf) and run: model-gateway pull WHOLE.gguf`,
+  );
+}
+
+const listed = 20;
+
+function listText(entries: readonly Entry[], name: string): string {
+  const lines = entries.slice(0, listed).map(({ path, bytes }) => {
+    const quantization = quantizationOf(path.slice(path.lastIndexOf('/') + 1));
+    const form = quantization === undefined ? `hf:${name}/${path}` : `hf:${name}:${quantization}`;
+    return `  ${form}${bytes === undefined ? '' : `  ${bytesText(bytes)}`}`;
+  });
+  const more = entries.length > listed ? [`  and ${entries.length - listed} more`] : [];
+  return `There are:\n${[...new Set([...lines, ...more])].join('\n')}`;
+}

@@ -1,0 +1,70 @@
+/** A folder to pull into, with free space and pauses under control. */
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { pull, type PullMeans, type Pulled } from '../../../src/local-models/pull.ts';
+import type { FileServer } from './file-server.ts';
+import { PullError } from '../../../src/local-models/pull-error.ts';
+
+export interface PullScene {
+  readonly folder: string;
+  readonly notes: string[];
+  readonly pauses: number[];
+  readonly steps: Set<string>;
+  files(): readonly string[];
+  pull(source: string, more?: PullMore): Promise<Pulled>;
+  /** The message of the error that it must end in. */
+  refused(source: string, more?: PullMore): Promise<string>;
+}
+
+export interface PullMore {
+  readonly name?: string;
+  readonly sha256?: string;
+  readonly env?: { readonly [name: string]: string };
+  readonly free?: number;
+}
+
+/** @param server is told how far a download is. */
+export function pullScene(t: TestContext, server?: FileServer): PullScene {
+  const directory = mkdtempSync(join(tmpdir(), 'model-gateway-pull-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  const folder = join(directory, 'data', 'models');
+  const notes: string[] = [];
+  const pauses: number[] = [];
+  const steps = new Set<string>();
+  const run = (source: string, { env = {}, free = 1e12, ...more }: PullMore = {}) => {
+    const means: PullMeans = {
+      freeBytes: () => Promise.resolve(free),
+      sleep: (ms) => {
+        pauses.push(ms);
+        return Promise.resolve();
+      },
+    };
+    const watcher = {
+      progress: (step: string, bytes: number) => {
+        steps.add(step);
+        if (step === 'fetching') server?.received(bytes);
+      },
+      note: (text: string) => void notes.push(text),
+    };
+    return pull({ source, folder, cwd: directory, env, ...more }, watcher, means);
+  };
+  return {
+    folder,
+    notes,
+    pauses,
+    steps,
+    files: () => readdirSync(folder).sort(),
+    pull: run,
+    refused: async (source, more) => {
+      try {
+        await run(source, more);
+      } catch (error) {
+        if (error instanceof PullError) return error.message;
+        throw error;
+      }
+      throw new Error('the pull succeeded, an error was expected');
+    },
+  };
+}
