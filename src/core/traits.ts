@@ -81,6 +81,8 @@ export interface UpstreamTraits {
   readonly cacheMarks: boolean;
   /** Marks are understood as `prompt_cache_breakpoint` of text parts (OpenAI's newest models). */
   readonly cacheBreakpoints?: boolean;
+  /** False for a call whose provider refused the reasoning of earlier turns: it goes without. */
+  readonly historyReasoning?: false;
   /** A trailing assistant message is continued, not answered. */
   readonly prefill: boolean;
   /** What must be said for that: on the request (vLLM), or on the message (Mistral, DeepSeek). */

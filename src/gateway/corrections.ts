@@ -54,6 +54,7 @@ const fixes: ReadonlyMap<string, Fix> = new Map<string, Fix>([
   ['thinking.type.enabled', fixThinking],
   ['thinking.type.adaptive', fixThinking],
   ['thinking.budget_tokens', fixThinking],
+  ['signature', fixHistory],
   ['prompt_cache_breakpoint', fixBreakpoint],
   ['cache_control', fixCacheMark],
   ['safety_identifier', ifSent('safety_identifier', { endUserField: 'user' })],
@@ -69,6 +70,7 @@ const fixes: ReadonlyMap<string, Fix> = new Map<string, Fix>([
 const range =
   /\b(greater|less|larger|smaller|between|range|at (least|most))\b|[<>]|\bwhen (using|temperature|top_p|thinking)\b/i;
 const schema = /\binvalid (json )?schema|\bin context=|\bschema (for|contains|has|must)\b/i;
+const thinkingBlocks = /signature|cannot be modified/i;
 const valueComplaints: ReadonlyMap<string, RegExp> = new Map([
   ['temperature', range],
   ['top_p', range],
@@ -80,6 +82,8 @@ const valueComplaints: ReadonlyMap<string, RegExp> = new Map([
   ['json_schema', schema],
   ['output_config.format', schema],
   ['strict', schema],
+  ['thinking', thinkingBlocks],
+  ['signature', thinkingBlocks],
 ]);
 
 function ifSent(member: string, wanted: Changes): Fix {
@@ -198,8 +202,17 @@ function fixRole({ text, sent, traits }: Seen): Changes | undefined {
   return undefined;
 }
 
-function fixThinking({ text, sent }: Seen): Changes | undefined {
-  const { thinking } = sent;
+/** Thoughts of earlier turns that were changed, or that this provider never signed (§5.3). */
+function fixHistory({ text, sent }: Seen): Changes | undefined {
+  return thinkingBlocks.test(text) && sent['messages'] !== undefined
+    ? { historyReasoning: false }
+    : undefined;
+}
+
+function fixThinking(seen: Seen): Changes | undefined {
+  const { text } = seen;
+  const { thinking } = seen.sent;
+  if (thinkingBlocks.test(text)) return fixHistory(seen);
   if (!isObject(thinking)) return undefined;
   switch (thinking['type']) {
     case 'enabled':

@@ -24,7 +24,7 @@ const refusal = new RegExp(
     'extra (inputs|fields)',
     'extra_forbidden',
     'must (be|contain)',
-    'invalid (value|parameter|argument|type)',
+    'invalid (value|parameter|argument|type|.?signature)',
     'deprecated',
     'too (long|many|large)',
     'maximum',

@@ -10,6 +10,7 @@ import {
   type PlacedReasoning,
   type Recall,
 } from '../core/kept-turn.ts';
+import { inPlaceOf } from '../core/places.ts';
 
 /** @param upstream who is asked now: what another one sealed is of no use to it. */
 export function restoreReasoning(
@@ -35,6 +36,16 @@ export function restoreReasoning(
     const parts = withCallExtras(withKept(turn.parts, kept, upstream), kept, upstream);
     return parts === turn.parts ? turn : { ...turn, parts };
   }
+}
+
+/** The last resort, where an upstream refuses what it or another one is said to have thought. */
+export function withoutReasoning(conversation: Conversation): Conversation {
+  const turns = conversation.turns.map((turn) =>
+    turn.role === 'assistant'
+      ? inPlaceOf(turn, { ...turn, parts: turn.parts.filter(({ type }) => type !== 'reasoning') })
+      : turn,
+  );
+  return { ...conversation, turns };
 }
 
 /** The turn with the kept reasoning, unless it brings its own. */

@@ -9,7 +9,7 @@ import type { UpstreamRequest } from '../wire/http-client.ts';
 import type { Call } from './call.ts';
 import type { ReasoningMemory, TurnWatch } from './reasoning-memory.ts';
 import type { Mode } from './receipt.ts';
-import { restoreReasoning } from './restore-reasoning.ts';
+import { restoreReasoning, withoutReasoning } from './restore-reasoning.ts';
 
 export interface PreparedRequest {
   readonly request: UpstreamRequest;
@@ -55,7 +55,10 @@ export function prepareRequest(call: Call, target: Target, means: RequestMeans):
   } else {
     conversation = call.dialect.readRequest(call.source.value, notes, memory.sealer);
     const upstream = { provider: provider.id, dialect: provider.dialect.id };
-    const restored = restoreReasoning(conversation, upstream, recall);
+    const restored =
+      ask.traits.historyReasoning === false
+        ? withoutReasoning(conversation)
+        : restoreReasoning(conversation, upstream, recall);
     scanned = plannedStops(conversation.sampling.stop, ask.traits).scanned;
     stream = goesAsStream(ask, scanned);
     const whole = withAnswer(restored, means.answered);

@@ -196,6 +196,43 @@ describe('what one client sent says nothing of the model', () => {
   }
 });
 
+describe('reasoning that a provider refuses', () => {
+  const complaints = [
+    'messages.1.content.0: Invalid `signature` in `thinking` block',
+    'messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.',
+  ];
+  const detail = { type: 'reasoning.text', text: 'Hm.', signature: 'c2ln', index: 0 };
+  const called = {
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } }],
+    reasoning_details: [{ ...detail, format: 'anthropic-claude-v1' }],
+  };
+  const history = [
+    { role: 'user', content: 'Hi' },
+    called,
+    { role: 'tool', tool_call_id: 'call_1', content: 'done' },
+  ];
+  for (const message of complaints) {
+    test(`D3 is left out for that call: ${message.slice(22, 60)}`, async () => {
+      const { script, model } = rig.play('messages', (request) =>
+        JSON.stringify(request.json['messages']).includes('"thinking"')
+          ? errorIn('messages', 400, message)
+          : answerIn('messages', { text: 'Hello' }, request.json['stream'] === true),
+      );
+      const more = { messages: history, reasoning_effort: 'high' };
+      const first = await ask(rig, 'chat', requestBody('chat', { model, stream: false, more }));
+      assert.equal(first.status, 200, first.text);
+      assert.match(String(first.headers['x-gateway-notes']), /refused (thinking|signature)/);
+      const { thinking } = (await script.request(1)).json;
+      await ask(rig, 'chat', requestBody('chat', { model, stream: false, more }));
+      const again = (await script.request(2)).json;
+      assert.ok(JSON.stringify(again['messages']).includes('c2ln'), 'nothing is learned');
+      assert.deepEqual(again['thinking'], thinking);
+    });
+  }
+});
+
 describe('what is not corrected', () => {
   test('B9 a relayed request: its client sees what the API itself would say', async () => {
     const message = `${unsupported('max_tokens')} Use 'max_completion_tokens' instead.`;
