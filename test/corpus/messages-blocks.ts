@@ -363,6 +363,8 @@ const systems: Samples<Sent> = {
   },
   'messages[system].output_config.effort': {
     sends: instructed({ role: 'system', content: 'Be brief.', output_config: { effort: 'low' } }),
+    behind: 'openai/gpt-5.2',
+    arrives: { reasoning_effort: 'low' },
   },
 };
 

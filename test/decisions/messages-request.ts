@@ -81,7 +81,7 @@ export const messagesRequest = {
           }),
           output_config: {
             ...holder,
-            in: { effort: warn('the effort is set once for the whole request') },
+            in: { effort: exact('reasoning_effort', 'the last one that is set holds') },
           },
         },
       },

@@ -2,7 +2,16 @@
 import type { Json, JsonObject } from '../../core/conversation.ts';
 import { type FieldPath, GatewayError, invalidRequest } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
-import { isArray, isPresent, required, requireString, wrongType } from './fields.ts';
+import {
+  isArray,
+  isPresent,
+  pathOf,
+  readObject,
+  readString,
+  required,
+  requireString,
+  wrongType,
+} from './fields.ts';
 import { checkBlock } from './head-blocks.ts';
 import { ToolPairing } from './head-pairing.ts';
 
@@ -48,10 +57,21 @@ function checkMessage(message: JsonObject, path: FieldPath): readonly JsonObject
   if (role !== 'user' && role !== 'assistant' && role !== 'system') {
     throw wrongType([...path, 'role'], "'user', 'assistant' or 'system'");
   }
+  const configured = role === 'system' && hasEffort(message, path);
   if (typeof content === 'string') return [];
+  // An instruction may set the effort of what follows and say nothing else.
+  if (!isPresent(content) && configured) return [];
   if (!isPresent(content)) throw required([...path, 'content']);
   if (!isArray(content)) {
     throw wrongType([...path, 'content'], 'a valid string or a list of content blocks');
   }
   return content.map((block, j) => checkBlock(block, { path: [...path, 'content', j], role }));
+}
+
+/** @throws GatewayError `invalid_request` for a configuration of the wrong type. */
+function hasEffort(message: JsonObject, at: FieldPath): boolean {
+  const field = { of: message, key: 'output_config', at };
+  const config = readObject(field);
+  if (config === undefined) return false;
+  return readString({ of: config, key: 'effort', at: pathOf(field) }) !== undefined;
 }

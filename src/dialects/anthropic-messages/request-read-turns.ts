@@ -4,6 +4,7 @@
  * and its result goes behind the result (A3).
  */
 import type { Json, JsonObject, Part, Turn } from '../../core/conversation.ts';
+import type { FieldPath } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { inPlaceOf, placed } from '../../core/places.ts';
 import { BlockReader } from './request-read-blocks.ts';
@@ -36,7 +37,20 @@ function noteUnknown(message: JsonObject, i: number, reading: Reading): void {
     if (key === 'role' || key === 'content' || message[key] === null) continue;
     // Instructions stay for good by default.
     if (key === 'clear_at' && message[key] === 'never') continue;
+    if (key === 'output_config' && message['role'] === 'system') {
+      noteUnknownConfig(message[key], ['messages', i, key], reading);
+      continue;
+    }
     reading.notes.lost(['messages', i, key], 'this model knows no such field of a message');
+  }
+}
+
+/** The effort is read with the request's own (request-read-options.ts). */
+function noteUnknownConfig(config: Json | undefined, path: FieldPath, { notes }: Reading): void {
+  if (!isObject(config)) return;
+  for (const [key, value] of Object.entries(config)) {
+    if (key === 'effort' || value === null) continue;
+    notes.lost([...path, key], 'not known for a single message');
   }
 }
 

@@ -2,6 +2,7 @@
 import type { Effort, Reasoning } from '../../core/conversation.ts';
 import type { FieldPath } from '../../core/errors.ts';
 import type { Notes } from '../../core/notes.ts';
+import { placeOf } from '../../core/places.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import type { JsonMembers } from './fields.ts';
 
@@ -156,7 +157,7 @@ function nearestEffort(wanted: Effort, known: readonly Effort[]): Effort | undef
 /** Where a messages client said it: the only dialect that is translated to this one. */
 function pathOf(reasoning: Reasoning | undefined): FieldPath {
   if (reasoning?.effort !== undefined && reasoning.effort !== 'none') {
-    return ['output_config', 'effort'];
+    return placeOf(reasoning, ['output_config', 'effort']);
   }
   return reasoning?.budgetTokens === undefined ? ['thinking'] : ['thinking', 'budget_tokens'];
 }

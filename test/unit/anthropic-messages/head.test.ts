@@ -58,6 +58,10 @@ describe('head', () => {
     });
   });
 
+  test('A1 A4 an instruction may set an effort and say nothing', () => {
+    readHead({ messages: [user, { role: 'system', output_config: { effort: 'low' } }] });
+  });
+
   test('clients 2.1 a thread is refused with the code that makes the SDK resend', () => {
     let refusal: unknown;
     try {
@@ -136,6 +140,14 @@ describe('B51–B53 messages', () => {
     ['B52', [{ content: 'x' }], 'messages.0.role'],
     ['B53', [{ role: 'user' }], 'messages.0.content'],
     ['B53', [{ role: 'user', content: 5 }], 'messages.0.content'],
+    ['A1', [user, { role: 'system' }], 'messages.1.content'],
+    ['A1', [user, { role: 'system', output_config: {} }], 'messages.1.content'],
+    ['A1', [user, { ...user, role: 'system', output_config: 5 }], 'messages.1.output_config'],
+    [
+      'A1',
+      [user, { role: 'system', output_config: { effort: 5 } }],
+      'messages.1.output_config.effort',
+    ],
     ['B53', [{ role: 'user', content: [[]] }], 'messages.0.content.0'],
     ['B53', [{ role: 'user', content: [{ text: 'x' }] }], 'messages.0.content.0.type'],
     [

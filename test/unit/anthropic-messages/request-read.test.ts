@@ -194,6 +194,7 @@ describe('options', () => {
     assert.equal(endUser, 'me');
   });
 
+  const adaptive = { thinking: { type: 'adaptive' } };
   const thinking: readonly (readonly [JsonObject, Conversation['reasoning']])[] = [
     [{}, undefined],
     [{ thinking: { type: 'disabled' } }, { effort: 'none' }],
@@ -204,11 +205,37 @@ describe('options', () => {
     ],
     [{ output_config: { effort: 'low' } }, { effort: 'low' }],
   ];
-  for (const [changes, expected] of thinking) {
+  const setting = (effort: string | null): JsonObject => ({
+    role: 'system',
+    output_config: { effort },
+  });
+  const told: readonly (readonly [JsonObject, Conversation['reasoning']])[] = [
+    [{ messages: [user, setting('low')] }, { effort: 'low' }],
+    [{ messages: [user, setting('low'), user, setting('max'), user] }, { effort: 'max' }],
+    [{ messages: [user, setting('max'), { ...user, ...setting(null) }] }, { effort: 'max' }],
+    [
+      { messages: [user, setting('low')], output_config: { effort: 'high' }, ...adaptive },
+      { effort: 'low', adaptive: true },
+    ],
+    [{ messages: [user, { ...user, ...setting('low'), role: 'user' }] }, undefined],
+  ];
+  for (const [changes, expected] of [...thinking, ...told]) {
     test(`B14 ${JSON.stringify(changes)}`, () => {
       assert.deepEqual(read(changes).reasoning, expected);
     });
   }
+
+  test('B14 A4 what else an instruction sets is noted, and an effort that is not known', () => {
+    const notes = new NoteList();
+    const config = { effort: 'extreme', shiny: 1, dull: null };
+    const earlier = { role: 'system', content: 'x', output_config: { effort: 'low' } };
+    const messages = [user, earlier, { role: 'system', content: 'x', output_config: config }];
+    assert.deepEqual(read({ messages }, notes).reasoning, { effort: 'low' });
+    assert.deepEqual(noted(notes).toSorted(), [
+      'messages.2.output_config.effort lost',
+      'messages.2.output_config.shiny lost',
+    ]);
+  });
 
   test('structured output in both spellings', () => {
     const format = { type: 'json_schema', schema: { type: 'object' } };

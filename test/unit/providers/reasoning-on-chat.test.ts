@@ -121,6 +121,14 @@ describe('B14 §4.2 thinking and effort on chat models', () => {
     });
   }
 
+  test('A1 B14 a note names the instruction that set the effort', () => {
+    const user = { role: 'user', content: 'Hi' };
+    const messages = [user, { role: 'system', ...effort('max') }, user];
+    const translated = fromMessages('openai/gpt-5.1', { messages, ...effort('low') });
+    assert.equal(translated.body['reasoning_effort'], 'high');
+    assert.deepEqual(translated.notes, ['changed messages.1.output_config.effort']);
+  });
+
   const tools = [{ name: 'f', input_schema: { type: 'object', properties: {} } }];
   for (const [model, sent] of [
     ['gpt-5', 'high'],
