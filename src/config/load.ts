@@ -9,6 +9,7 @@ import { findConfig, misnamedConfig, readConfig, type CheckedFile } from './conf
 import { ConfigError, type ConfigIssue } from './config-error.ts';
 import type { Flags } from './flags.ts';
 import type { KnownProviders } from './known-provider.ts';
+import { localOrigins, readLocal } from './local-section.ts';
 import { readRoutes } from './models-section.ts';
 import { fileOrigins } from './origins.ts';
 import { optionalTimeouts, readProviders } from './providers-section.ts';
@@ -37,13 +38,15 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
   const own = [base.listen, base.adminListen];
   const providers = readProviders(file, { known, env, own, report });
   const routes = file === undefined ? [] : readRoutes(file, { known, env, report });
+  const local = readLocal(file, { dataDir: base.dataDir, report });
   if (issues.length > 0) throw new ConfigError(inOrder(issues));
   const ofFile = { ...bounds(file), providers, routes };
   return {
     ...base,
     ...ofFile,
+    local,
     configFile: file?.place.path,
-    origins: [...base.origins, origin, ...fileOrigins(ofFile, file)],
+    origins: [...base.origins, origin, ...localOrigins(local, file), ...fileOrigins(ofFile, file)],
     warnings: [...(file === undefined ? misnamedConfig(cwd) : file.warnings), ...exposure(base)],
   };
 }

@@ -177,6 +177,78 @@ const limits = z
   })
   .nullish();
 
+/** The idle time after which something ends; `never` is 0. */
+function idle(description: string) {
+  return z
+    .union([z.literal('never').transform(() => 0), duration(description)])
+    .optional()
+    .describe(description);
+}
+
+function whole(least: number, most: number) {
+  return z
+    .number()
+    .int('must be a whole number')
+    .min(least, `must be at least ${least}`)
+    .max(most, `must be at most ${most}`)
+    .optional();
+}
+
+const localModel = z
+  .strictObject({
+    path: z
+      .string()
+      .min(1, 'is empty')
+      .optional()
+      .describe('A GGUF file elsewhere; relative to this file. Default NAME.gguf in models_dir.'),
+    sha256: z
+      .string()
+      .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hexadecimal digits')
+      .optional()
+      .describe('The engine refuses a file with another hash. Default: what pull has noted.'),
+    context: whole(128, 16_777_216).describe(
+      'Tokens of prompt and answer together, of each call. Default: what the model was trained on, at most 8192.',
+    ),
+    threads: whole(1, 1024).describe('Default: all cores; 1 for models below 64 MiB.'),
+    parallel: whole(1, 64).describe('Calls that generate at the same time. Default 4.'),
+    idle_unload: idle('Leaves memory after so long without a call; never = stays.'),
+  })
+  .nullable();
+
+const local = z
+  .strictObject({
+    models_dir: z
+      .string()
+      .min(1, 'is empty')
+      .optional()
+      .describe('Where model files lie and pull puts them. Default models in data_dir.'),
+    idle_unload: idle('For models that do not say it themselves. Default 10m.'),
+    max_loaded: whole(1, 100).describe('Models in memory at the same time. Default 3.'),
+    memory: z
+      .union([
+        z.string().meta({ pattern: sizePattern + orReference, examples: ['8GiB'] }),
+        z.number().int().meta({ description: 'Bytes' }),
+      ])
+      .transform((value, context) => {
+        const bytes = typeof value === 'number' ? value : readSize(value);
+        if (bytes !== undefined && bytes >= 1) return bytes;
+        context.addIssue({ code: 'custom', message: 'is no size (8GiB, 500MB, bytes)' });
+        return z.NEVER;
+      })
+      .optional()
+      .describe('What the files of loaded models may take together. Default 60 % of the memory.'),
+    models: z
+      .record(
+        z
+          .string()
+          .regex(/^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9_-])?$/, 'is no name of a model'),
+        localModel,
+      )
+      .nullish()
+      .describe('How single models are run, by their names without local/.'),
+  })
+  .nullish();
+
 /** The whole file. */
 export const configForm = z
   .strictObject({
@@ -216,6 +288,7 @@ export const configForm = z
       )
       .nullish()
       .describe('Names that clients can ask for, besides provider/model itself.'),
+    local: local.describe('Models that the embedded engine runs, called local/NAME.'),
     limits: limits.describe('Bounds of the whole gateway.'),
     timeouts: timeouts.describe('Time limits of all calls, where nothing nearer says otherwise.'),
     storage: z

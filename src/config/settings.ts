@@ -20,6 +20,8 @@ export interface Settings {
   readonly providers: readonly ProviderSettings[];
   /** `models:` of the file. */
   readonly routes: readonly RouteSettings[];
+  /** `local:` of the file. */
+  readonly local: LocalSettings;
   readonly limits: { readonly bodyBytes: number; readonly streams: number };
   readonly storage: 'sqlite' | 'memory';
   readonly timeouts: Timeouts;
@@ -55,6 +57,31 @@ export interface ProviderSettings {
   readonly timeouts?: Partial<Timeouts>;
   /** `gateway.yaml:7` */
   readonly where: string;
+}
+
+/** The models that the embedded engine runs. */
+export interface LocalSettings {
+  /** Absolute. */
+  readonly modelsDir: string;
+  /** 0 = never; absent = the engine's default, as for the others. */
+  readonly idleUnloadMs?: number;
+  readonly maxLoaded?: number;
+  readonly memoryBytes?: number;
+  readonly models: readonly LocalModelEntry[];
+}
+
+export interface LocalModelEntry {
+  /** Without `local/`. */
+  readonly name: string;
+  /** Absolute; absent = in the folder. */
+  readonly path?: string;
+  readonly sha256?: string;
+  /** Tokens of prompt and answer together. */
+  readonly context?: number;
+  readonly threads?: number;
+  readonly parallel?: number;
+  /** 0 = never. */
+  readonly idleUnloadMs?: number;
 }
 
 /** Dialects that a provider of the config may speak today. */
@@ -94,6 +121,7 @@ export const defaults = {
   listen: '127.0.0.1:8686',
   adminListen: '127.0.0.1:8687',
   dataDir: '.model-gateway',
+  modelsDir: 'models',
   configFile: 'gateway.yaml',
   logLevel: 'info',
   workers: 1,
