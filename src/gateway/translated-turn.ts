@@ -47,8 +47,19 @@ export class TranslatedTurn implements StreamConsumer {
       this.#over = true;
       this.#options.source.cut();
     }
+    if (this.#over) return this.#showLast(passed);
     this.#options.consumer.frames(passed);
     this.#goOnIfPaused();
+  }
+
+  /** The upstream is gone: nobody else would tell the consumer that it failed. */
+  #showLast(batch: readonly ReadFrame[]): void {
+    const { consumer } = this.#options;
+    try {
+      consumer.frames(batch);
+    } catch (error) {
+      consumer.failed(asGatewayError(error));
+    }
   }
 
   ended(events: readonly GenerationEvent[]): void {

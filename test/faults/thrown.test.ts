@@ -191,6 +191,15 @@ const spoiled: readonly Spoiled[] = [
   },
   {
     ...fine,
+    name: 'the writer where a stop sequence was found',
+    more: { stop_sequences: ['all of', '2', '3', '4', '5'] },
+    client: writerThatThrows((writer) => ({
+      write: (event) => (event.type === 'finish' ? boom() : writer.write(event)),
+      end: () => writer.end(),
+    })),
+  },
+  {
+    ...fine,
     name: 'the writer at the end',
     client: writerThatThrows((writer) => ({ write: (event) => writer.write(event), end: boom })),
   },
