@@ -46,20 +46,11 @@ export class TranslatedTurn implements StreamConsumer {
     if (this.#scanner.matched !== undefined) {
       this.#over = true;
       this.#options.source.cut();
+      // A report that came along behind the sequence is metered, so that the client is told it too.
+      passed.unshift(eventsFrame(batch.flatMap(({ events }) => events.filter(isUsage))));
     }
-    if (this.#over) return this.#showLast(passed);
     this.#options.consumer.frames(passed);
     this.#goOnIfPaused();
-  }
-
-  /** The upstream is gone: nobody else would tell the consumer that it failed. */
-  #showLast(batch: readonly ReadFrame[]): void {
-    const { consumer } = this.#options;
-    try {
-      consumer.frames(batch);
-    } catch (error) {
-      consumer.failed(asGatewayError(error));
-    }
   }
 
   ended(events: readonly GenerationEvent[]): void {
@@ -85,4 +76,8 @@ export class TranslatedTurn implements StreamConsumer {
     if (this.#over || rounds?.paused !== true) return;
     source.goOn().catch((error: unknown) => this.failed(asGatewayError(error)));
   }
+}
+
+function isUsage({ type }: GenerationEvent): boolean {
+  return type === 'usage';
 }

@@ -182,6 +182,30 @@ describe('what is not cut', () => {
   });
 });
 
+test('F1 §1.4 usage that came along behind a sequence is told in streams as in documents', async () => {
+  for (const stream of [true, false]) {
+    const pieces = [
+      chatChunk({ role: 'assistant', content: 'One END two' }),
+      chatChunk({}, 'stop'),
+      { ...chatChunk({}), choices: [], usage: { prompt_tokens: 50, completion_tokens: 4 } },
+    ];
+    const body = pieces.map((piece) => chatFrame(piece)).join('');
+    const { model } = rig.play('chat', { body, headers: { 'content-type': 'text/event-stream' } });
+    const more = { stop_sequences: ['END', 'a', 'b', 'c', 'd'] };
+    const reply = await ask(rig, 'messages', requestBody('messages', { model, stream, more }));
+    const last = stream
+      ? tryParseObject(
+          framesOf(reply.text).find(({ event }) => event === 'message_delta')?.data ?? '',
+        )
+      : reply.json;
+    const usage = objectAt(last ?? {}, 'usage');
+    assert.equal(numberAt(usage, 'input_tokens'), 50, reply.text);
+    assert.equal(numberAt(usage, 'output_tokens'), 4);
+    const row = await rig.gateway.callRow(String(reply.headers['x-request-id']));
+    assert.equal(objectAt(row, 'charged')['output_tokens'], 4);
+  }
+});
+
 test("§1.4 relayed sequences are the upstream's own business", async () => {
   const { model, script } = rig.play('chat', replying('chat', { text: 'a\n\nb' }));
   const body = requestBody('chat', { model, stream: true, more: { stop: ['\n\n'] } });
