@@ -31,6 +31,7 @@ export class LearnedParameters {
   }
 
   remember({ provider, model }: Target, correction: Correction['traits']): void {
+    if (Object.keys(correction).length === 0) return;
     const models = this.#byProvider.get(provider) ?? new Map<string, Learned>();
     this.#byProvider.set(provider, models);
     const facts = { ...models.get(model)?.facts, ...correction };

@@ -117,21 +117,25 @@ export class Tries {
     throw last ?? new GatewayError('model_not_found', 'The model has no target.');
   }
 
-  /** What a target answers, if need be after one correction of what it refuses (B9). */
+  /** What a target answers, if need be after corrections of what it refuses (B9). */
   async #tryTarget(target: Target): Promise<Answer> {
     const { learned } = this.#gateway;
-    const traits = learned.traits(target);
-    try {
-      return await this.#try(target, traits);
-    } catch (error) {
-      const refused = this.#refused(error, traits);
-      const correction = refused === undefined ? undefined : correctionFor(refused);
-      if (refused === undefined || correction === undefined || this.#left === 0) throw error;
-      this.#giveUp(target, refused.error);
-      const corrected = { ...traits, ...correction.traits };
-      const answer = await this.#try(target, corrected, { refused, correction });
-      if (correction.lasting) learned.remember(target, correction.traits);
-      return answer;
+    let traits = learned.traits(target);
+    let again: Again | undefined;
+    for (;;) {
+      try {
+        const answer = await this.#try(target, traits, again);
+        if (again !== undefined) learned.remember(target, again.lasting);
+        return answer;
+      } catch (error) {
+        const refused = this.#refused(error, traits);
+        const correction = refused === undefined ? undefined : correctionFor(refused);
+        if (refused === undefined || correction === undefined || this.#left === 0) throw error;
+        if (refused.error === again?.refused.error) throw error;
+        this.#giveUp(target, refused.error);
+        again = corrected(refused, correction, again);
+        traits = { ...traits, ...correction.traits };
+      }
     }
   }
 
@@ -167,9 +171,9 @@ export class Tries {
   }
 
   /** The same request again would only be refused again. */
-  #assertCorrected(prepared: PreparedRequest, { refused, correction }: Again): void {
+  #assertCorrected(prepared: PreparedRequest, { refused, members }: Again): void {
     if (prepared.request.body?.equals(refused.body) === true) throw refused.error;
-    const why = `the provider refused ${correction.members.join(', ')}; asked again in another way`;
+    const why = `the provider refused ${members.join(', ')}; asked again in another way`;
     this.notes.changed(['model'], why);
   }
 
@@ -295,7 +299,22 @@ interface RefusedRequest extends Refused {
 /** A request that is sent once more, and why. */
 interface Again {
   readonly refused: RefusedRequest;
-  readonly correction: Correction;
+  /** All that was refused so far. */
+  readonly members: readonly string[];
+  /** What is to be known of the model if it answers now. */
+  readonly lasting: Correction['traits'];
+}
+
+function corrected(
+  refused: RefusedRequest,
+  { members, lasting, traits }: Correction,
+  before: Again | undefined,
+): Again {
+  return {
+    refused,
+    members: [...(before?.members ?? []), ...members],
+    lasting: { ...before?.lasting, ...(lasting ? traits : {}) },
+  };
 }
 
 /** Only turns in which the provider runs tools of its own are ever paused. */

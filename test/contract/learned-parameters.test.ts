@@ -103,6 +103,24 @@ for (const { client, member, message, more, holds, lost } of rows) {
   }
 }
 
+test('B9 G12 a model that refuses two members, one after the other, is learned in one call', async () => {
+  const { model, script } = rig.play('chat', (request) => {
+    const bad = ['max_tokens', 'temperature'].find((each) => request.json[each] !== undefined);
+    return bad === undefined
+      ? answerIn('chat', { text: 'Hello' }, request.json['stream'] === true)
+      : errorIn('chat', 400, unsupported(bad));
+  });
+  const more = { temperature: 0.5 };
+  const body = requestBody('messages', { model, stream: false, more });
+  const first = await ask(rig, 'messages', body);
+  assert.equal(first.status, 200, first.text);
+  assert.equal(first.headers['x-gateway-attempts'], '3');
+  assert.match(String(first.headers['x-gateway-notes']), /refused max_tokens, temperature/);
+  const second = await ask(rig, 'messages', body);
+  assert.equal(second.headers['x-gateway-attempts'], '1', 'both are remembered');
+  assert.equal(script.requests.length, 4);
+});
+
 /** A complaint about what one client sent, and a request of another that has nothing to do with it. */
 interface ValueRow {
   readonly name: string;
@@ -260,22 +278,23 @@ describe('what is not corrected', () => {
     assert.deepEqual((await script.request(2)).json, own, 'it is remembered');
   });
 
-  test('B9 once only: a second refusal is the answer', async () => {
+  test('B9 G12 a third refusal is the answer', async () => {
     const { model, script } = rig.play(
       'chat',
       errorIn('chat', 400, unsupported('max_tokens')),
       errorIn('chat', 400, unsupported('temperature')),
+      errorIn('chat', 400, unsupported('stop')),
       replying('chat', { text: 'Hello' }),
     );
-    const more = { temperature: 0.5 };
+    const more = { temperature: 0.5, stop_sequences: ['END'] };
     const reply = await ask(
       rig,
       'messages',
       requestBody('messages', { model, stream: false, more }),
     );
     assert.equal(reply.status, 400);
-    assert.match(reply.text, /temperature/);
-    assert.equal(script.requests.length, 2);
+    assert.match(reply.text, /stop/);
+    assert.equal(script.requests.length, 3);
   });
 
   test('B9 a guess that does not help is forgotten', async () => {
