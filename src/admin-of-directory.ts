@@ -7,6 +7,7 @@ import { httpAdminClient } from './cli/admin-client.ts';
 import { loadSettings } from './config/load.ts';
 import { isObject } from './core/json.ts';
 import type { Log } from './core/runtime.ts';
+import type { ModelProblem } from './server/admin.ts';
 import { readRunFile } from './server/run-file.ts';
 import { knownProviders, type Environment } from './start.ts';
 
@@ -41,8 +42,14 @@ export async function adminOfDirectory(env: Environment, cwd: string): Promise<A
     request: async (method, path, body) => {
       const { openAdminHandler } = await import('./start-access.ts');
       const { modelsWithoutGateway } = await import('./start.ts');
+      let problems: readonly ModelProblem[] = [];
       const gateway = {
-        models: () => modelsWithoutGateway(settings, env),
+        models: async () => {
+          const found = await modelsWithoutGateway(settings, env);
+          problems = found.problems;
+          return found.models;
+        },
+        modelProblems: () => problems,
         status: () => ({ ready: false, why: 'no gateway runs on this data directory' }),
         reload: () =>
           Promise.resolve({ applied: false, problems: ['no gateway runs on this data directory'] }),

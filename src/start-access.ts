@@ -27,7 +27,7 @@ export interface AccessOptions {
 }
 
 /** What the running gateway adds to the admin API. */
-export type GatewayAdmin = Pick<AdminParts, 'models' | 'status' | 'reload'>;
+export type GatewayAdmin = Pick<AdminParts, 'models' | 'modelProblems' | 'status' | 'reload'>;
 
 /** The opened data directory. */
 export interface Access {

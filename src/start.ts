@@ -4,8 +4,8 @@
  */
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { join } from 'node:path';
 import { openAccess, type Access } from './start-access.ts';
+import { createLocalModels, type LocalModels } from './start-local.ts';
 import type { Flags } from './config/flags.ts';
 import type { KnownProvider, KnownProviders } from './config/known-provider.ts';
 import { loadSettings } from './config/load.ts';
@@ -13,7 +13,6 @@ import type { Settings } from './config/settings.ts';
 import { watchConfig } from './config/watch.ts';
 import { anthropicMessagesClient } from './dialects/anthropic-messages/client.ts';
 import { openaiChatClient } from './dialects/openai-chat/client.ts';
-import { openaiChatUpstream } from './dialects/openai-chat/upstream.ts';
 import type { Gateway } from './gateway/call.ts';
 import { LearnedParameters } from './gateway/learned-parameters.ts';
 import { ReasoningMemory } from './gateway/reasoning-memory.ts';
@@ -25,14 +24,15 @@ import { systemClock } from './observe/clock.ts';
 import { LineLog } from './observe/log.ts';
 import { newId } from './observe/random.ts';
 import { providerRows } from './providers/compatible.ts';
-import { createLocalEngines, type LocalEngines, type LocalModelStatus } from './providers/local.ts';
+import type { LocalEngines, LocalModelStatus } from './providers/local.ts';
 import { ModelLists } from './providers/model-list.ts';
-import { Registry } from './providers/registry.ts';
-import type { AdminModel, ReloadOutcome } from './server/admin.ts';
+import { Registry, type ModelListing } from './providers/registry.ts';
+import type { AdminModel, ModelProblem, ReloadOutcome } from './server/admin.ts';
 import { callLogFields, callRow } from './server/call-record.ts';
 import { DataPlane } from './server/data-plane.ts';
 import { closeWaiting } from './server/connections.ts';
 import { createDataServer, listen } from './server/listen.ts';
+import { localModelJson } from './server/models.ts';
 import type { CallRow } from './store/store.ts';
 import { HttpClient } from './wire/http-client.ts';
 import { TokenizerThread } from './tokens/tokenizer.ts';
@@ -102,31 +102,25 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
 export async function modelsWithoutGateway(
   settings: Settings,
   env: Environment,
-): Promise<readonly AdminModel[]> {
+): Promise<{ readonly models: readonly AdminModel[]; readonly problems: readonly ModelProblem[] }> {
   const client = new HttpClient();
   const log = new LineLog({ fd: 2, level: 'silent', clock: systemClock });
-  const local = createLocalEngines({
-    models: [tinyModel],
-    dialect: openaiChatUpstream,
-    log,
-    clock: systemClock,
-  });
+  const local = createLocalModels(settings, log);
   const { connectMs } = settings.timeouts;
+  const lists = new ModelLists({ client, clock: systemClock, log, connectMs });
   const registry = new Registry({
     declared: settings.providers,
     routes: settings.routes,
     timeouts: settings.timeouts,
     env,
-    lists: new ModelLists({ client, clock: systemClock, log, connectMs }),
-    local,
+    lists,
+    local: local.engines,
   });
+  await local.refresh(settings.local);
   const listings = await registry.list();
   await client.close();
-  await local.stop();
-  return listings.map(({ id, targets }) => ({
-    id,
-    targets: targets.map((target) => ({ target, health: 'unknown' })),
-  }));
+  await local.engines.stop();
+  return { models: listings.map((listing) => adminModel(listing, [])), problems: local.problems() };
 }
 
 interface RuntimeOptions {
@@ -146,7 +140,7 @@ class Runtime implements RunningGateway {
   readonly #client = new HttpClient();
   readonly #sweeper = new Sweeper(systemClock);
   readonly #textCounter = new TokenizerThread();
-  readonly #local: LocalEngines;
+  readonly #localModels: LocalModels;
   readonly #lists: ModelLists;
   readonly #data: Server;
   readonly #admin: Server;
@@ -164,13 +158,7 @@ class Runtime implements RunningGateway {
     if (access.newKey !== undefined) this.newKey = access.newKey;
     if (access.newAdminToken !== undefined) this.newAdminToken = access.newAdminToken;
     const clock = systemClock;
-    this.#local = createLocalEngines({
-      models: [tinyModel],
-      dialect: openaiChatUpstream,
-      cacheDir: join(settings.dataDir, 'cache'),
-      log,
-      clock,
-    });
+    this.#localModels = createLocalModels(settings, log);
     this.#lists = new ModelLists({
       client: this.#client,
       clock,
@@ -182,6 +170,7 @@ class Runtime implements RunningGateway {
     this.#data = createDataServer((request, response) => void plane.handle(request, response));
     this.#admin = access.adminServer({
       models: () => this.#models(),
+      modelProblems: () => this.#localModels.problems(),
       status: () => this.#status(),
       reload: () => this.reload(),
     });
@@ -196,7 +185,8 @@ class Runtime implements RunningGateway {
   }
 
   async listen(): Promise<void> {
-    const { listen: data, adminListen, configFile } = this.#settings;
+    const { listen: data, adminListen, configFile, local } = this.#settings;
+    await this.#localModels.refresh(local);
     this.url = await listen(this.#data, data);
     this.adminUrl = await listen(this.#admin, adminListen);
     this.#options.access.announce(this.adminUrl);
@@ -208,6 +198,7 @@ class Runtime implements RunningGateway {
 
   async #apply(): Promise<void> {
     const settings = await this.#options.load();
+    await this.#localModels.refresh(settings.local);
     this.#registry = this.#buildRegistry(settings);
     const { log } = this.#options;
     for (const name of needRestart(this.#settings, settings)) {
@@ -266,15 +257,14 @@ class Runtime implements RunningGateway {
   }
 
   async #models(): Promise<readonly AdminModel[]> {
+    await this.#localModels.refresh(this.#settings.local);
     const listings = await this.#registry.list();
-    const engines = new Map(this.#local.status().map((engine) => [`local/${engine.name}`, engine]));
-    return listings.map(({ id, targets }) => ({
-      id,
-      targets: targets.map((target) => ({
-        target,
-        health: healthOf(engines.get(target)),
-      })),
-    }));
+    const engines = this.#local.status();
+    return listings.map((listing) => adminModel(listing, engines));
+  }
+
+  get #local(): LocalEngines {
+    return this.#localModels.engines;
   }
 
   #buildRegistry(settings: Settings): Registry {
@@ -340,6 +330,20 @@ class Runtime implements RunningGateway {
       data_dir: this.#settings.dataDir,
     };
   }
+}
+
+function adminModel(
+  { id, targets, local }: ModelListing,
+  engines: readonly LocalModelStatus[],
+): AdminModel {
+  return {
+    id,
+    targets: targets.map((target) => ({
+      target,
+      health: healthOf(engines.find(({ name }) => `local/${name}` === target)),
+    })),
+    ...(local === undefined ? {} : { local: localModelJson(local) }),
+  };
 }
 
 function healthOf(engine: LocalModelStatus | undefined): string {

@@ -38,3 +38,12 @@ export interface LocalModelSettings {
   /** Ends the engine after this time without a call; 0 = never. */
   readonly idleUnloadMs?: number;
 }
+
+/** The engine's own limit: longer contexts take memory that small machines do not have. */
+const usualContext = 8192;
+
+/** Tokens of prompt and answer together as the model is run; with little memory the engine takes fewer. */
+export function contextOf({ contextLength, settings }: LocalModelFile): number | undefined {
+  if (settings.context !== undefined || contextLength === undefined) return settings.context;
+  return Math.min(contextLength, usualContext);
+}

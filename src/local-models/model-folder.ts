@@ -31,9 +31,6 @@ export interface FolderContents {
   readonly problems: readonly FolderProblem[];
 }
 
-/** Longer contexts take memory that small machines do not have: they must be asked for. */
-const defaultMaxContext = 8192;
-
 /** Looks at every file. Never throws: what is wrong is in `problems`. */
 export async function readModelFolder(
   folder: string,
@@ -111,7 +108,7 @@ export async function describeModel(
     writtenAt: Math.floor(mtimeMs),
     ...facts,
     ...(sha256 === undefined ? {} : { sha256 }),
-    settings: settingsOf(declared, facts.contextLength),
+    settings: settingsOf(declared),
   };
 }
 
@@ -125,26 +122,14 @@ async function demonstration(declared: DeclaredLocalModel | undefined): Promise<
   }
 }
 
-function settingsOf(
-  declared: DeclaredLocalModel | undefined,
-  contextLength: number | undefined,
-): LocalModelSettings {
-  const {
-    context = defaultContext(contextLength),
-    threads,
-    parallel,
-    idleUnloadMs,
-  } = declared ?? {};
+function settingsOf(declared: DeclaredLocalModel | undefined): LocalModelSettings {
+  const { context, threads, parallel, idleUnloadMs } = declared ?? {};
   return {
     ...(context === undefined ? {} : { context }),
     ...(threads === undefined ? {} : { threads }),
     ...(parallel === undefined ? {} : { parallel }),
     ...(idleUnloadMs === undefined ? {} : { idleUnloadMs }),
   };
-}
-
-function defaultContext(contextLength: number | undefined): number | undefined {
-  return contextLength === undefined ? undefined : Math.min(contextLength, defaultMaxContext);
 }
 
 /**

@@ -6,6 +6,7 @@ import type { Provider, Route, Target, Timeouts } from '../core/provider.ts';
 import { Secret } from '../core/secret.ts';
 import { providerRow, providerRows, type ProviderRow } from './compatible.ts';
 import { createHttpProvider, withTraits, type HttpDialect } from './http-provider.ts';
+import { contextOf, type LocalModelFile } from '../local-models/model-file.ts';
 import type { LocalEngines } from './local.ts';
 import type { ModelFacts } from './model-facts.ts';
 import type { ModelLists } from './model-list.ts';
@@ -60,6 +61,8 @@ export interface ModelListing {
   readonly targets: readonly string[];
   /** What the provider's list says, where one model of one provider answers. */
   readonly facts?: ModelFacts;
+  /** The file, where one model of the embedded engine answers. */
+  readonly local?: LocalModelFile;
 }
 
 interface Known {
@@ -131,8 +134,8 @@ export class Registry {
       for (const model of this.#modelsOf(provider)) {
         const id = `${provider.id}/${model}`;
         if (this.#routes.has(id)) continue;
-        const facts = this.#options.lists.known(provider)?.get(model);
-        listings.push({ id, ownedBy: provider.id, targets: [id], ...optionalFacts(facts) });
+        const about = this.#about(provider, model);
+        listings.push({ id, ownedBy: provider.id, targets: [id], ...about });
       }
     }
     return listings;
@@ -149,14 +152,23 @@ export class Registry {
   #listing({ name, targets }: Route, ownedBy: string): ModelListing {
     const [first, ...others] = targets;
     const only = others.length === 0 ? first : undefined;
-    const facts =
-      only === undefined ? undefined : this.#options.lists.known(only.provider)?.get(only.model);
     return {
       id: name,
       ownedBy,
       targets: targets.map((each) => `${each.provider.id}/${each.model}`),
-      ...optionalFacts(facts),
+      ...(only === undefined ? {} : this.#about(only.provider, only.model)),
     };
+  }
+
+  #about(provider: Provider, model: string): Pick<ModelListing, 'facts' | 'local'> {
+    const { local, lists } = this.#options;
+    // Each local model has a provider of its own, with the id of them all.
+    if (provider.id === local.provider.id) {
+      const file = local.models().find(({ name }) => name === model);
+      return file === undefined ? {} : { facts: localFacts(file), local: file };
+    }
+    const facts = lists.known(provider)?.get(model);
+    return facts === undefined ? {} : { facts };
   }
 
   #declare(declared: DeclaredProvider): void {
@@ -288,8 +300,13 @@ function declaredWays({
   };
 }
 
-function optionalFacts(facts: ModelFacts | undefined): Pick<ModelListing, 'facts'> {
-  return facts === undefined ? {} : { facts };
+function localFacts(file: LocalModelFile): ModelFacts {
+  const context = contextOf(file);
+  return {
+    ...(file.demo === true ? { displayName: `${file.name} (demonstration model)` } : {}),
+    ...(file.writtenAt === undefined ? {} : { createdAt: file.writtenAt }),
+    ...(context === undefined ? {} : { maxInputTokens: context }),
+  };
 }
 
 function target({ provider, timeouts }: Known, model: string): Target {

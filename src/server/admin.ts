@@ -28,6 +28,14 @@ export interface AdminModel {
     /** E.g. `ok`, `cooling down`, `unknown`. */
     readonly health: string;
   }[];
+  /** Size, parameters, context: of models that run on this machine. */
+  readonly local?: JsonObject;
+}
+
+/** Something in the folder of model files that cannot be called, and why. */
+export interface ModelProblem {
+  readonly subject: string;
+  readonly why: string;
 }
 
 /** A configuration is applied as a whole or not at all. */
@@ -38,7 +46,9 @@ export interface ReloadOutcome {
 }
 
 export interface AdminParts extends KeyRouteParts, UsageRouteParts {
+  /** Looks at the folder of model files again. */
   models(): Promise<readonly AdminModel[]>;
+  modelProblems(): readonly ModelProblem[];
   status(): JsonObject;
   reload(): Promise<ReloadOutcome>;
 }
@@ -103,11 +113,13 @@ function gatewayRoutes(parts: AdminParts): readonly AdminRoute[] {
       path: '/api/models',
       run: async () => {
         const models = await parts.models();
-        const listed = models.map(({ id, targets }) => ({
+        const listed = models.map(({ id, targets, local }) => ({
           id,
           targets: targets.map(({ target, health }) => ({ target, health })),
+          ...(local === undefined ? {} : { local }),
         }));
-        return { status: 200, body: { models: listed } };
+        const problems = parts.modelProblems().map(({ subject, why }) => ({ subject, why }));
+        return { status: 200, body: { models: listed, problems } };
       },
     },
     {

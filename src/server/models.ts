@@ -1,6 +1,7 @@
 /** `GET /v1/models`: one body that both official SDKs read (messages.md §10.3), page by page. */
 import type { JsonObject } from '../core/conversation.ts';
 import { invalidRequest } from '../core/errors.ts';
+import { contextOf, type LocalModelFile } from '../local-models/model-file.ts';
 import type { ModelListing } from '../providers/registry.ts';
 
 export interface ModelEntry {
@@ -18,6 +19,8 @@ export interface ModelEntry {
   readonly line: string | null;
   readonly deprecated_at: string | null;
   readonly retires_at: string | null;
+  /** Only of models that run on this machine. */
+  readonly local?: JsonObject;
 }
 
 export interface ModelPage {
@@ -29,7 +32,7 @@ export interface ModelPage {
 }
 
 /** One model. Where the release date is unknown both formats allow the epoch. */
-export function modelEntry({ id, ownedBy, facts = {} }: ModelListing): ModelEntry {
+export function modelEntry({ id, ownedBy, facts = {}, local }: ModelListing): ModelEntry {
   const createdAt = facts.createdAt ?? 0;
   return {
     id,
@@ -46,6 +49,21 @@ export function modelEntry({ id, ownedBy, facts = {} }: ModelListing): ModelEntr
     line: facts.line ?? null,
     deprecated_at: facts.deprecatedAt ?? null,
     retires_at: facts.retiresAt ?? null,
+    ...(local === undefined ? {} : { local: localModelJson(local) }),
+  };
+}
+
+/** What is known of a model of the embedded engine. */
+export function localModelJson(file: LocalModelFile): JsonObject {
+  return {
+    size_bytes: file.bytes,
+    parameters: file.parameters ?? null,
+    quantization: file.quantization ?? null,
+    architecture: file.architecture ?? null,
+    context: contextOf(file) ?? null,
+    trained_context: file.contextLength ?? null,
+    chat_template: file.hasChatTemplate ?? null,
+    demonstration: file.demo === true,
   };
 }
 

@@ -63,6 +63,7 @@ export async function adminRig(t: TestContext, change: Partial<AdminParts> = {})
     log: silentLog,
     flushLedger: () => ledger.flush(),
     models: async () => [{ id: 'local/tiny', targets: [{ target: 'local/tiny', health: 'ok' }] }],
+    modelProblems: () => [],
     status: () => ({ version: '1.2.3' }),
     reload: async () => ({ applied: true, problems: [] }),
     ...change,

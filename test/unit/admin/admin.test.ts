@@ -288,6 +288,7 @@ it('models, status and reload say what they were given', async (t) => {
   const rig = await adminRig(t, { reload: async () => outcome });
   assert.deepEqual((await rig.ask('/api/models')).body, {
     models: [{ id: 'local/tiny', targets: [{ target: 'local/tiny', health: 'ok' }] }],
+    problems: [],
   });
   assert.deepEqual((await rig.ask('/api/status')).body, { version: '1.2.3' });
   const applied = await rig.ask('/api/reload', { method: 'POST' });
