@@ -1,9 +1,10 @@
-/** Writes answers in the chat-completions format (wire/chat-completions.md §4 to §6). */
+/** Answers in the chat-completions format (wire/chat-completions.md §4 to §6): what both forms share. */
 import type { ServerResponse } from 'node:http';
 import type { EngineError } from './engine-error.ts';
-import type { Outcome } from './generate.ts';
+import type { GenerationSink, Outcome } from './generate.ts';
 import type { JsonObject } from './json.ts';
-import type { ScanSink, ToolCall } from './tool-scanner.ts';
+import type { Likelihood, TokenChoice } from './logprobs.ts';
+import type { Token } from 'node-llama-cpp';
 
 /** What every part of one answer repeats. */
 export interface AnswerHead {
@@ -12,10 +13,14 @@ export interface AnswerHead {
   readonly model: string;
   readonly promptTokens: number;
   readonly newId: (prefix: string) => string;
+  /** The text of one token alone. */
+  readonly textOf: (token: Token) => string;
+  /** Log probabilities were asked for. */
+  readonly logprobs: boolean;
 }
 
 /** Where a generation goes. */
-export interface AnswerWriter extends ScanSink {
+export interface AnswerWriter extends GenerationSink {
   /** The prompt is read in and the request has its place in the line. */
   begin(): void;
   finish(outcome: Outcome): void;
@@ -26,15 +31,21 @@ export interface AnswerWriter extends ScanSink {
 }
 
 /** Usage so far; prompt and completion are counted tokens, never estimates. */
-function usageOf(head: AnswerHead, outcome: Outcome | undefined): JsonObject {
+export function usageOf(head: AnswerHead, outcome: Outcome | undefined): JsonObject {
   const completion = outcome?.completionTokens ?? 0;
-  return {
+  const counts = {
     prompt_tokens: head.promptTokens,
     completion_tokens: completion,
     total_tokens: head.promptTokens + completion,
-    ...(outcome === undefined
+  };
+  if (outcome === undefined) return counts;
+  const { reasoningTokens } = outcome;
+  return {
+    ...counts,
+    prompt_tokens_details: { cached_tokens: reportedCache(outcome.cachedTokens) },
+    ...(reasoningTokens === 0
       ? {}
-      : { prompt_tokens_details: { cached_tokens: reportedCache(outcome.cachedTokens) } }),
+      : { completion_tokens_details: { reasoning_tokens: reasoningTokens } }),
   };
 }
 
@@ -46,150 +57,43 @@ function reportedCache(tokens: number): number {
   return tokens < 1024 ? 0 : tokens - (tokens % 128);
 }
 
-function callObject(id: string, call: ToolCall): JsonObject {
-  return { id, type: 'function', function: { name: call.name, arguments: call.argumentsJson } };
-}
-
-/** Collects an answer and sends it as one document. */
-export class DocumentWriter implements AnswerWriter {
-  readonly #response: ServerResponse;
-  readonly #head: AnswerHead;
-  readonly #calls: JsonObject[] = [];
-  #text = '';
-
-  constructor(response: ServerResponse, head: AnswerHead) {
-    this.#response = response;
-    this.#head = head;
-  }
-
-  begin(): void {
-    // Nothing is sent before the answer is whole.
-  }
-
-  keepAlive(): void {
-    // A document has no room for it.
-  }
-
-  text(text: string): void {
-    this.#text += text;
-  }
-
-  toolCall(call: ToolCall): void {
-    this.#calls.push(callObject(this.#head.newId('call_'), call));
-  }
-
-  finish(outcome: Outcome): void {
-    const { id, createdSeconds, model } = this.#head;
-    sendJson(this.#response, 200, {
-      id,
-      object: 'chat.completion',
-      created: createdSeconds,
-      model,
-      choices: [
-        {
-          index: 0,
-          message: {
-            role: 'assistant',
-            content: this.#text === '' && this.#calls.length > 0 ? null : this.#text,
-            refusal: null,
-            ...(this.#calls.length > 0 ? { tool_calls: this.#calls } : {}),
-          },
-          logprobs: null,
-          finish_reason: outcome.finishReason,
-          ...stopReason(outcome),
-        },
-      ],
-      usage: usageOf(this.#head, outcome),
-    });
-  }
-
-  fail(error: EngineError): void {
-    sendError(this.#response, error);
-  }
-}
-
 /** vLLM's spelling: the sequence that ended the answer, on the choice. */
-function stopReason(outcome: Outcome): JsonObject {
+export function stopReason(outcome: Outcome): JsonObject {
   return outcome.stopSequence === undefined ? {} : { stop_reason: outcome.stopSequence };
 }
 
-/** Sends an answer as server-sent events while it is generated. */
-export class StreamWriter implements AnswerWriter {
-  readonly #response: ServerResponse;
+/** Likelihoods of tokens until the text that they belong to is shown; those of other parts are not. */
+export class PendingLogprobs {
   readonly #head: AnswerHead;
-  readonly #includeUsage: boolean;
-  readonly #start: string;
-  readonly #textEnd: string;
-  #calls = 0;
+  #pending: JsonObject[] = [];
 
-  constructor(response: ServerResponse, head: AnswerHead, includeUsage: boolean) {
-    this.#response = response;
+  constructor(head: AnswerHead) {
     this.#head = head;
-    this.#includeUsage = includeUsage;
-    const shared = JSON.stringify({
-      id: head.id,
-      object: 'chat.completion.chunk',
-      created: head.createdSeconds,
-      model: head.model,
-    });
-    this.#start = `data: ${shared.slice(0, -1)},"choices":[`;
-    // One text chunk a token: its frame is made once.
-    this.#textEnd = `},"logprobs":null,"finish_reason":null}]${this.#nullUsage()}}\n\n`;
   }
 
-  /** The role chunk. With usage asked for it already tells the prompt's tokens. */
-  begin(): void {
-    this.#response.writeHead(200, {
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-cache',
-    });
-    const delta = { role: 'assistant', content: '', refusal: null };
-    const choice = JSON.stringify({ index: 0, delta, logprobs: null, finish_reason: null });
-    const usage = this.#includeUsage
-      ? `,"usage":${JSON.stringify(usageOf(this.#head, undefined))}`
-      : '';
-    this.#response.write(`${this.#start}${choice}]${usage}}\n\n`);
+  add(choice: TokenChoice): void {
+    const top = choice.top.map((likelihood) => this.#entry(likelihood));
+    this.#pending.push({ ...this.#entry(choice), top_logprobs: top });
   }
 
-  text(text: string): void {
-    const delta = `{"index":0,"delta":{"content":${JSON.stringify(text)}`;
-    this.#response.write(`${this.#start}${delta}${this.#textEnd}`);
+  /** Those of the text that is shown now. */
+  take(): readonly JsonObject[] {
+    const taken = this.#pending;
+    this.#pending = [];
+    return taken;
   }
 
-  toolCall(call: ToolCall): void {
-    const index = this.#calls;
-    this.#calls += 1;
-    const opening = callObject(this.#head.newId('call_'), { ...call, argumentsJson: '' });
-    this.#writeChoice({ delta: { tool_calls: [{ index, ...opening }] }, finish_reason: null });
-    const fragment = { index, function: { arguments: call.argumentsJson } };
-    this.#writeChoice({ delta: { tool_calls: [fragment] }, finish_reason: null });
+  #entry({ token, logprob }: Likelihood): JsonObject {
+    const text = this.#head.textOf(token);
+    // A token may be a part of a character; then its bytes cannot be told.
+    const bytes = text.includes('\uFFFD') ? null : [...Buffer.from(text)];
+    return { token: text, logprob, bytes };
   }
+}
 
-  finish(outcome: Outcome): void {
-    this.#writeChoice({ delta: {}, finish_reason: outcome.finishReason, ...stopReason(outcome) });
-    const usage = this.#includeUsage
-      ? `${this.#start}],"usage":${JSON.stringify(usageOf(this.#head, outcome))}}\n\n`
-      : '';
-    this.#response.end(`${usage}data: [DONE]\n\n`);
-  }
-
-  fail(error: EngineError): void {
-    this.#response.end(`data: ${JSON.stringify(error.body())}\n\n`);
-  }
-
-  keepAlive(): void {
-    this.#response.write(': waiting\n\n');
-  }
-
-  #writeChoice(choice: JsonObject): void {
-    const text = JSON.stringify({ index: 0, ...choice, logprobs: null });
-    this.#response.write(`${this.#start}${text}]${this.#nullUsage()}}\n\n`);
-  }
-
-  /** With usage asked for, every chunk carries the key (wire/chat-completions.md §5.3). */
-  #nullUsage(): string {
-    return this.#includeUsage ? ',"usage":null' : '';
-  }
+/** The member `logprobs` of a choice. */
+export function logprobsMember(entries: readonly JsonObject[]): JsonObject {
+  return { content: entries, refusal: null };
 }
 
 /** Sends a JSON document. */

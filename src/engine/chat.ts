@@ -1,13 +1,20 @@
 /** Answers one chat request: counts the prompt, waits for a slot, generates, writes. */
 import type { ServerResponse } from 'node:http';
-import type { LlamaContextSequence, Token } from 'node-llama-cpp';
-import { DocumentWriter, StreamWriter, type AnswerHead, type AnswerWriter } from './answer.ts';
-import { asEngineError, EngineError } from './engine-error.ts';
-import { generate } from './generate.ts';
+import type { TokenBias } from 'node-llama-cpp';
+import { grammarsOf } from './answer-grammar.ts';
+import type { AnswerHead, AnswerWriter } from './answer.ts';
+import { DocumentWriter } from './document-writer.ts';
+import { asEngineError, EngineError, invalid } from './engine-error.ts';
+import { generate, type GenerationJob } from './generate.ts';
 import type { Json } from './json.ts';
 import type { EngineModel } from './model.ts';
+import type { Prompt } from './prompt.ts';
 import { readRequest, type ChatRequest } from './request.ts';
+import { resolveSampling } from './sampling.ts';
+import { chooseSlot, type SequenceSlot } from './sequence-slot.ts';
 import type { Slots } from './slots.ts';
+import { StreamWriter } from './stream-writer.ts';
+import { templateValues } from './thinking.ts';
 
 /** What the engine takes from outside, so that tests and the process decide on it. */
 export interface EngineRuntime {
@@ -21,7 +28,7 @@ export interface EngineRuntime {
 
 export interface ChatService {
   readonly model: EngineModel;
-  readonly slots: Slots<LlamaContextSequence>;
+  readonly slots: Slots<SequenceSlot>;
   readonly runtime: EngineRuntime;
 }
 
@@ -29,7 +36,7 @@ const keepAliveMs = 10_000;
 
 /** The exact number of prompt tokens of a chat request. @throws EngineError 400 */
 export function countTokens(service: ChatService, body: Json | undefined): number {
-  return promptOf(service, readRequest(body)).length;
+  return promptOf(service, readRequest(body)).tokens.length;
 }
 
 /**
@@ -42,33 +49,23 @@ export async function answerChat(
   response: ServerResponse,
 ): Promise<void> {
   const request = readRequest(body);
-  const prompt = promptOf(service, request);
-  const maxTokens = outputCap(prompt.length, request.maxTokens, service.model.contextSize);
   const signal = leaveSignal(response);
-  const { runtime, slots } = service;
+  const job = prepare(service, request, signal);
+  const { slots } = service;
   slots.checkRoom();
-  const slot = slots.acquire(signal);
-  const writer = writerOf(request, response, {
-    id: runtime.newId('chatcmpl-'),
-    createdSeconds: runtime.nowSeconds(),
-    model: request.model,
-    promptTokens: prompt.length,
-    newId: runtime.newId,
-  });
+  const taken = slots.acquire(signal, (free) => chooseSlot(free, job.prompt));
+  const writer = writerOf(request, response, headOf(service, request, job.prompt.length));
   writer.begin();
   const timer = setInterval(() => writer.keepAlive(), keepAliveMs);
   try {
-    const sequence = await slot;
+    const slot = await taken;
     try {
-      const job = { model: service.model, sequence, request, prompt, maxTokens, signal };
-      const outcome = await generate({ ...job, randomSeed: runtime.randomSeed() }, writer);
-      writer.finish(outcome);
+      writer.finish(await generate({ ...job, slot }, writer));
     } catch (error) {
-      // After a failed evaluation the state of the sequence is unknown: the next call starts afresh.
-      if (!signal.aborted) await sequence.clearHistory();
+      if (!signal.aborted) await slot.reset();
       throw error;
     } finally {
-      slots.release(sequence);
+      slots.release(slot);
     }
   } catch (error) {
     if (!signal.aborted) writer.fail(asEngineError(error));
@@ -78,7 +75,29 @@ export async function answerChat(
   }
 }
 
-function promptOf({ model }: ChatService, request: ChatRequest): Token[] {
+/** All that can be refused is refused here, before the request has its place in the line. */
+function prepare(
+  service: ChatService,
+  request: ChatRequest,
+  signal: AbortSignal,
+): Omit<GenerationJob, 'slot'> {
+  const { model, runtime } = service;
+  const { tokens: prompt, reasoningOpen } = promptOf(service, request);
+  return {
+    model,
+    request,
+    prompt,
+    reasoningOpen,
+    signal,
+    maxTokens: outputCap(prompt.length, request.maxTokens, model.contextSize),
+    sampling: resolveSampling(request.sampling, model.sampling),
+    tokenBias: biasOf(model, request),
+    grammars: compiledGrammars(model, request),
+    randomSeed: runtime.randomSeed(),
+  };
+}
+
+function promptOf({ model }: ChatService, request: ChatRequest): Prompt {
   if (request.model !== model.name) {
     throw new EngineError(`The model "${request.model}" is not served here.`, {
       status: 404,
@@ -87,7 +106,33 @@ function promptOf({ model }: ChatService, request: ChatRequest): Token[] {
       param: 'model',
     });
   }
-  return model.prompts.write(request.messages, request.tools);
+  const { template, reasoningTags } = model;
+  const thinks = reasoningTags !== undefined;
+  const values = templateValues(request.thinking, { template, thinks });
+  return model.prompts.write({ messages: request.messages, tools: request.tools, values });
+}
+
+function compiledGrammars(model: EngineModel, request: ChatRequest): GenerationJob['grammars'] {
+  const { tools, format, logprobs } = request;
+  const { whole, call } = grammarsOf(tools, format);
+  try {
+    if (whole !== undefined) return { whole: model.compileGrammar(whole) };
+    // Probabilities that a grammar has cut would not be the model's.
+    if (call === undefined || logprobs !== undefined) return {};
+    return { call: model.compileGrammar(call) };
+  } catch {
+    // Calls that the model makes by itself are then read as it writes them.
+    if (whole === undefined) return {};
+    const param = format === undefined || tools.required ? 'tools' : format.path;
+    throw invalid('The local engine cannot use this schema: its grammar is refused.', param);
+  }
+}
+
+function biasOf(model: EngineModel, { sampling }: ChatRequest): TokenBias | undefined {
+  if (sampling.bias.size === 0) return undefined;
+  const bias = model.biasOf(sampling.bias);
+  if (bias !== undefined) return bias;
+  throw invalid('"logit_bias" names a token that this model does not have.', 'logit_bias');
 }
 
 /**
@@ -108,6 +153,19 @@ function outputCap(promptTokens: number, asked: number | undefined, contextSize:
       param: 'messages',
     },
   );
+}
+
+function headOf(service: ChatService, request: ChatRequest, promptTokens: number): AnswerHead {
+  const { runtime, model } = service;
+  return {
+    id: runtime.newId('chatcmpl-'),
+    createdSeconds: runtime.nowSeconds(),
+    model: request.model,
+    promptTokens,
+    newId: runtime.newId,
+    textOf: (token) => model.textOf([token], []),
+    logprobs: request.logprobs !== undefined,
+  };
 }
 
 function writerOf(request: ChatRequest, response: ServerResponse, head: AnswerHead): AnswerWriter {

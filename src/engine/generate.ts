@@ -1,17 +1,27 @@
-/** The generation loop: prompt tokens in, text and tool calls out, with exact counts. */
-import type { LlamaContextSequence, SequenceEvaluateOptions, Token } from 'node-llama-cpp';
+/** The generation loop: prompt tokens in, parts of an answer out, with exact counts. */
+import type { SequenceEvaluateOptions, Token, TokenBias } from 'node-llama-cpp';
+import { GrammarGate, type MakeState } from './answer-grammar.ts';
+import { AnswerScanner, type AnswerSink } from './answer-scanner.ts';
+import { TokenPicker, type TokenChoice } from './logprobs.ts';
 import type { EngineModel, GrammarState } from './model.ts';
-import type { ChatRequest, Sampling } from './request.ts';
-import { StopScanner } from './stop-scanner.ts';
+import type { ChatRequest } from './request.ts';
+import { samplerOptions, wrapSeed, type Sampling } from './sampling.ts';
+import { aloneInBatch, sharedBatch, type SequenceSlot } from './sequence-slot.ts';
 import { TextPieces } from './text-pieces.ts';
-import { toolCallGrammar } from './tool-grammar.ts';
-import { ToolScanner, type ScanSink } from './tool-scanner.ts';
 
 export interface GenerationJob {
   readonly model: EngineModel;
-  readonly sequence: LlamaContextSequence;
+  readonly slot: SequenceSlot;
   readonly request: ChatRequest;
+  readonly sampling: Sampling;
+  readonly tokenBias: TokenBias | undefined;
+  readonly grammars: {
+    readonly whole?: MakeState<GrammarState>;
+    readonly call?: MakeState<GrammarState>;
+  };
   readonly prompt: readonly Token[];
+  /** The prompt ended in the tag that begins reasoning. */
+  readonly reasoningOpen: boolean;
   readonly maxTokens: number;
   /** For requests without a seed. */
   readonly randomSeed: number;
@@ -24,48 +34,52 @@ export interface Outcome {
   readonly stopSequence?: string;
   /** All sampled tokens, the end token and those of a cut stop sequence included. */
   readonly completionTokens: number;
+  /** Those up to the end of the reasoning, its tags included. */
+  readonly reasoningTokens: number;
   /** Prompt tokens whose state was still there from the request before. */
   readonly cachedTokens: number;
 }
 
-/** Prompt tokens between two looks at the signal: a long prompt can be given up on the way. */
-const prefillSlice = 512;
-/** llama.cpp takes this seed as "any". */
-const anySeed = 0xffffffff;
-const penaltyWindow = 1024;
+/** Receives the parts of an answer, and where asked for how likely each token was. */
+export interface GenerationSink extends AnswerSink {
+  likelihood(choice: TokenChoice): void;
+}
 
 /**
  * Generates one answer on a sequence that nobody else uses meanwhile.
  * @throws the signal's reason when it is aborted; takes effect after the current token.
  */
-export async function generate(job: GenerationJob, sink: ScanSink): Promise<Outcome> {
-  const { model, sequence, request } = job;
-  const { tools } = request;
-  const grammar = tools.required ? await model.grammarState(toolCallGrammar(tools)) : undefined;
-  const cachedTokens = await readPrompt(job);
-  const offered = new Set(tools.offered.map((tool) => tool.function.name));
-  const calls = new ToolScanner(offered, sink);
-  const stops = new StopScanner(request.stop);
+export async function generate(job: GenerationJob, sink: GenerationSink): Promise<Outcome> {
+  const { model, request, signal } = job;
+  const alone = request.sampling.seed !== undefined;
+  const cachedTokens = await job.slot.readPrompt({ prompt: job.prompt, alone, signal });
+  const gate = new GrammarGate(job.grammars);
+  const scanner = new AnswerScanner(scannerOptions(job, gate), sink);
   const pieces = new TextPieces(model.textOf, job.prompt);
   const generated: Token[] = [];
+  let reasoningTokens = 0;
   let ended = false;
-  const options = evaluateOptions(job, generated, grammar);
-  for await (const token of sequence.evaluate(job.prompt.slice(sequence.nextTokenIndex), options)) {
-    generated.push(token);
-    job.signal.throwIfAborted();
-    ended = model.isEnd(token);
+  for await (const choice of choices(job, generated, gate)) {
+    generated.push(choice.token);
+    signal.throwIfAborted();
+    ended = model.isEnd(choice.token);
     if (ended) break;
-    calls.push(stops.push(pieces.push(token)));
-    ended = stops.matched !== undefined || (!tools.parallel && calls.calls > 0);
+    const reasoned = scanner.reasons;
+    if ('top' in choice && !reasoned) sink.likelihood(choice);
+    scanner.push(pieces.push(choice.token));
+    if (reasoned || scanner.reasons) reasoningTokens = generated.length;
+    ended = scanner.over;
     if (ended || generated.length >= job.maxTokens) break;
+    const pause = job.slot.turns.pause();
+    if (pause !== undefined) await pause;
   }
-  if (stops.matched === undefined) calls.push(stops.push(pieces.end()));
-  if (stops.matched === undefined) calls.push(stops.end());
-  calls.end();
+  scanner.end(pieces.end());
+  const { stopSequence } = scanner;
   return {
-    finishReason: finishReason(ended || stops.matched !== undefined, calls.calls),
-    ...(stops.matched === undefined ? {} : { stopSequence: stops.matched }),
+    finishReason: finishReason(ended || stopSequence !== undefined, scanner.calls),
+    ...(stopSequence === undefined ? {} : { stopSequence }),
     completionTokens: generated.length,
+    reasoningTokens,
     cachedTokens,
   };
 }
@@ -75,58 +89,73 @@ function finishReason(ended: boolean, calls: number): Outcome['finishReason'] {
   return calls > 0 ? 'tool_calls' : 'stop';
 }
 
-/**
- * Brings the sequence to the state after all prompt tokens but the last, keeping the prefix that it
- * shares with the request before. Returns how many tokens were kept.
- */
-async function readPrompt({ sequence, prompt, request, signal }: GenerationJob): Promise<number> {
-  const body = prompt.slice(0, -1);
-  // A seed promises the same answer again. Batches of other sizes round differently, so the whole
-  // prompt is read anew in the same slices each time.
-  if (request.sampling.seed === undefined) await sequence.adaptStateToTokens(body, false);
-  else await sequence.clearHistory();
-  const kept = sequence.nextTokenIndex;
-  for (let start = kept; start < body.length; start += prefillSlice) {
-    signal.throwIfAborted();
-    await sequence.evaluateWithoutGeneratingNewTokens(body.slice(start, start + prefillSlice));
-  }
-  return kept;
+function scannerOptions(
+  { model, request, reasoningOpen }: GenerationJob,
+  gate: GrammarGate<GrammarState>,
+): ConstructorParameters<typeof AnswerScanner>[0] {
+  const { tools } = request;
+  return {
+    tags: model.reasoningTags,
+    reasoningOpen,
+    stop: request.stop,
+    names: new Set(tools.offered.map((tool) => tool.function.name)),
+    singleCall: !tools.parallel,
+    gate,
+  };
 }
 
-function evaluateOptions(
+/** The tokens of the answer, one after the other. */
+function choices(
   job: GenerationJob,
   generated: readonly Token[],
-  grammar: GrammarState | undefined,
-): SequenceEvaluateOptions {
-  const { sampling } = job.request;
-  return {
-    temperature: sampling.temperature,
-    topK: sampling.topK,
-    topP: sampling.topP,
-    minP: sampling.minP,
-    seed: wrapSeed(sampling.seed ?? job.randomSeed),
+  gate: GrammarGate<GrammarState>,
+): AsyncGenerator<{ readonly token: Token } | TokenChoice> {
+  const { request, sampling, slot, grammars } = job;
+  const rest = job.prompt.slice(slot.sequence.nextTokenIndex);
+  const seed = wrapSeed(sampling.seed ?? job.randomSeed);
+  const shared: SequenceEvaluateOptions = {
     yieldEogToken: true,
-    ...(grammar === undefined ? {} : { grammarEvaluationState: grammar }),
-    ...penalties(sampling, generated),
+    evaluationPriority: request.sampling.seed === undefined ? sharedBatch : aloneInBatch,
   };
-}
-
-/** Any integer as one of the seeds that llama.cpp takes literally. */
-function wrapSeed(seed: number): number {
-  return ((seed % anySeed) + anySeed) % anySeed;
-}
-
-/** Counted over the answer so far, as the two fields are defined. */
-function penalties(sampling: Sampling, generated: readonly Token[]): SequenceEvaluateOptions {
-  const { frequencyPenalty, presencePenalty } = sampling;
-  if (frequencyPenalty === 0 && presencePenalty === 0) return {};
-  return {
-    repeatPenalty: {
-      punishTokens: () => generated.slice(-penaltyWindow),
-      maxPunishTokens: penaltyWindow,
-      penalty: 1,
-      frequencyPenalty,
-      presencePenalty,
+  if (request.logprobs !== undefined) {
+    const picker = new TokenPicker(sampling, request.logprobs, seed);
+    return pickedTokens(job, { rest, options: shared }, (map) => picker.pick(map, generated));
+  }
+  const held = grammars.whole !== undefined || grammars.call !== undefined;
+  return slot.sequence.evaluateWithMetadata(
+    rest,
+    {},
+    {
+      ...shared,
+      ...samplerOptions(sampling, generated, job.tokenBias),
+      seed,
+      ...(held ? { grammarEvaluationState: () => gate.current } : {}),
     },
-  };
+  );
+}
+
+interface Continuation {
+  readonly rest: Token[];
+  readonly options: SequenceEvaluateOptions;
+}
+
+/** Tokens chosen here instead of by the library, from all that the model thought possible. */
+async function* pickedTokens(
+  { slot }: GenerationJob,
+  { rest, options }: Continuation,
+  pick: (probabilities: Map<Token, number>) => TokenChoice,
+): AsyncGenerator<TokenChoice> {
+  // Greedy and uncut: the probabilities are then the model's own.
+  const untouched = { ...options, temperature: 0, topK: 0, topP: 1, minP: 0 };
+  const iterator = slot.sequence.evaluateWithMetadata(rest, { probabilities: true }, untouched);
+  try {
+    let step = await iterator.next();
+    while (step.done !== true) {
+      const choice = pick(step.value.probabilities);
+      yield choice;
+      step = await iterator.next(choice.token);
+    }
+  } finally {
+    await iterator.return();
+  }
 }

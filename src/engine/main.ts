@@ -17,7 +17,8 @@ import { answerParent, endWithParent, tellParent } from './parent.ts';
 import { createEngineServer, type EngineState } from './server.ts';
 import { Slots } from './slots.ts';
 
-const maxWaiting = 64;
+const defaultParallel = 4;
+const defaultQueue = 64;
 
 const { values: flags } = parseArgs({
   options: {
@@ -25,6 +26,8 @@ const { values: flags } = parseArgs({
     model: { type: 'string' },
     name: { type: 'string' },
     context: { type: 'string' },
+    parallel: { type: 'string' },
+    queue: { type: 'string' },
     threads: { type: 'string' },
     sha256: { type: 'string' },
   },
@@ -88,6 +91,7 @@ async function load(modelPath: string): Promise<void> {
   try {
     const model = await loadModel({
       path: modelPath,
+      parallel: count(flags.parallel) ?? defaultParallel,
       breakDigits: String(randomInt(2 ** 47)),
       onProgress: reportProgress,
       ...(flags.name === undefined ? {} : { name: flags.name }),
@@ -95,7 +99,11 @@ async function load(modelPath: string): Promise<void> {
       ...(threads === undefined ? {} : { threads }),
       ...(flags.sha256 === undefined ? {} : { sha256: flags.sha256 }),
     });
-    const slots = new Slots(model.sequences, maxWaiting);
+    const slots = new Slots(model.slots, {
+      maxWaiting: count(flags.queue) ?? defaultQueue,
+      nowMs: () => performance.now(),
+    });
+    logLine(`${slots.count} requests at once, ${model.contextSize} tokens each`);
     const runtime = {
       nowSeconds: () => Math.floor(Date.now() / 1000),
       newId,

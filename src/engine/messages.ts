@@ -6,6 +6,8 @@ export interface ChatMessage {
   readonly role: 'system' | 'user' | 'assistant' | 'tool';
   readonly content: string;
   readonly name?: string;
+  /** What an earlier answer was reasoned from; templates print it where their model wants it. */
+  readonly reasoning_content?: string;
   readonly tool_calls?: readonly TemplateToolCall[];
   readonly tool_call_id?: string;
 }
@@ -38,7 +40,7 @@ function readMessage(value: Json, path: string): ChatMessage {
     case 'user':
       return { role: 'user', content: readContent(value, path), ...shared };
     case 'assistant':
-      return { ...readAssistant(value, path), ...shared };
+      return { ...readAssistant(value, path), ...readReasoning(value), ...shared };
     case 'tool':
       return {
         role: 'tool',
@@ -71,6 +73,11 @@ function readAssistant(message: JsonObject, path: string): ChatMessage {
     content: hasContent ? readContent(message, path) : '',
     tool_calls: calls.map((call, index) => readCall(call, `${path}.tool_calls[${index}]`)),
   };
+}
+
+function readReasoning(message: JsonObject): { readonly reasoning_content?: string } {
+  const text = member(message, 'reasoning_content') ?? member(message, 'reasoning');
+  return typeof text === 'string' && text !== '' ? { reasoning_content: text } : {};
 }
 
 function readCall(value: Json, path: string): TemplateToolCall {

@@ -4,10 +4,18 @@ import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import type { LlamaContextSequence, LlamaModel, Token } from 'node-llama-cpp';
+import type { LlamaContext, LlamaModel, Token, TokenBias } from 'node-llama-cpp';
+import { nextBatch } from './batching.ts';
+import { planCapacity, type Capacity } from './capacity.ts';
+import { GrammarStore, type MakeGrammarState } from './grammar-store.ts';
 import { EngineUnavailable, loadLibrary, type LoadedLibrary } from './library.ts';
+import { factsOf, generalMetadata, hiddenTags, markersOf, type ModelFacts } from './model-facts.ts';
 import { PromptWriter, type ChatTemplate } from './prompt.ts';
-import { callOpening } from './tool-scanner.ts';
+import { reasoningTagsOf, type ReasoningTags } from './reasoning-scanner.ts';
+import { samplingDefaultsOf, type SamplingDefaults } from './sampling.ts';
+import { SequenceSlot } from './sequence-slot.ts';
+import { callClosing, callOpening } from './tool-scanner.ts';
+import { Turns } from './turns.ts';
 
 export interface ModelOptions {
   readonly path: string;
@@ -15,8 +23,13 @@ export interface ModelOptions {
   readonly name?: string;
   /** Told of the loaded share, 0 to 1. */
   readonly onProgress?: (share: number) => void;
-  /** Tokens of prompt and answer together; absent = what the model was trained on, at most 8,192. */
+  /**
+   * Tokens of prompt and answer together, for each request; absent = what the model was trained on, at
+   * most 8,192, and less where memory is short.
+   */
   readonly contextSize?: number;
+  /** Requests that are answered at once; fewer where memory is short. */
+  readonly parallel: number;
   /** Absent = one for small files (more only costs there), else one a core. */
   readonly threads?: number;
   /** Refuse the file when its SHA-256 (hex) is another. */
@@ -29,76 +42,167 @@ export interface ModelOptions {
 export interface EngineModel {
   /** Requests name the model by it. */
   readonly name: string;
+  /** Of each request, prompt and answer together. */
   readonly contextSize: number;
+  readonly facts: ModelFacts;
   /** When the file was written, in Unix seconds. */
   readonly createdSeconds: number;
   readonly prompts: PromptWriter;
-  readonly sequences: readonly LlamaContextSequence[];
+  readonly slots: readonly SequenceSlot[];
+  readonly sampling: SamplingDefaults;
+  /** The template's source, for what it knows of. */
+  readonly template: string;
+  /** Set for models that reason. */
+  readonly reasoningTags: ReasoningTags | undefined;
   /** Tokens that went through the model so far. */
   steps(): number;
   isEnd(token: Token): boolean;
   textOf(tokens: readonly Token[], before: readonly Token[]): string;
-  /** Evaluation options that hold the answer to a grammar (GBNF). */
-  grammarState(grammar: string): Promise<GrammarState>;
+  /** A grammar (GBNF), ready to hold answers. @throws Error when llama.cpp refuses it. */
+  compileGrammar(grammar: string): MakeGrammarState;
+  /** Undefined when a token does not exist. */
+  biasOf(bias: ReadonlyMap<number, number>): TokenBias | undefined;
 }
 
-export type GrammarState = InstanceType<LoadedLibrary['library']['LlamaGrammarEvaluationState']>;
+export type GrammarState = ReturnType<MakeGrammarState>;
 
-const defaultMaxContext = 8192;
 const smallFileBytes = 64 * 2 ** 20;
-const controlMarker = /^[<[].*[>\]]$|\|/u;
+const mediumFileBytes = 2 ** 30;
+/** The share of the free memory that the state of all requests together may take. */
+const memoryShare = 0.5;
 
 /** @throws EngineUnavailable with the reason, fit to be shown to the operator. */
 export async function loadModel(options: ModelOptions): Promise<EngineModel> {
   const file = await checkFile(options);
   const small = file.size < smallFileBytes;
-  const threads = options.threads ?? (small ? 1 : 0);
-  const loaded = await loadLibrary(threads);
+  const loaded = await loadLibrary(options.threads ?? (small ? 1 : 0));
   const model = await openModel(loaded, options);
   const template = model.fileInfo.metadata.tokenizer?.chat_template;
   if (template === undefined) {
     throw new EngineUnavailable(`The model file ${basename(options.path)} has no chat template.`);
   }
-  const contextSize = options.contextSize ?? Math.min(model.trainContextSize, defaultMaxContext);
-  const context = await model.createContext({
-    sequences: 1,
-    contextSize,
-    // Measured with the tiny model: on a processor flash attention takes three times as long a token.
-    // Large models keep it for its smaller buffers.
-    flashAttention: small ? false : 'auto',
-  });
-  const sequences = [context.getSequence()];
+  const { context, capacity } = await openContext(model, { options, small });
+  const tags = reasoningTagsOf(template);
+  const shownTags = [callOpening, callClosing, ...(tags === undefined ? [] : Object.values(tags))];
+  const hidden = hiddenTags(model, shownTags);
+  const grammars = new GrammarStore(loaded, model);
+  const shared = { slice: sliceOf(file.size), turns: new Turns() };
+  const slots = Array.from(
+    { length: capacity.parallel },
+    () => new SequenceSlot({ sequence: context.getSequence(), ...shared }),
+  );
   return {
     name: options.name ?? basename(options.path, '.gguf'),
-    contextSize,
+    contextSize: capacity.contextSize,
+    facts: factsOf(model, file.size),
     createdSeconds: file.createdSeconds,
-    prompts: new PromptWriter({
-      template: compile(loaded, template),
-      knowsTools: template.includes(callOpening),
-      markers: markersOf(model, template),
-      bosText: model.tokens.bosString ?? '',
-      eosText: model.tokens.eosString ?? '',
-      ...(model.tokens.shouldPrependBosToken && model.tokens.bos !== null
-        ? { bosToken: model.tokens.bos }
-        : {}),
-      tokenize: (text, continues) =>
-        model.tokenize(text, true, continues ? 'trimLeadingSpace' : undefined),
-      breakDigits: options.breakDigits,
-    }),
-    sequences,
-    steps: () => sequences.reduce((sum, { tokenMeter }) => sum + stepsOf(tokenMeter), 0),
+    prompts: promptWriter(model, { template, compiled: compile(loaded, template), tags, options }),
+    slots,
+    steps: () => slots.reduce((sum, slot) => sum + slot.steps, 0),
+    sampling: samplingDefaultsOf(generalMetadata(model)),
+    template,
+    reasoningTags: tags,
     isEnd: (token) => model.isEogToken(token),
-    textOf: (tokens, before) => model.detokenize(tokens, false, before),
-    grammarState: async (grammar) =>
-      new loaded.library.LlamaGrammarEvaluationState({
-        model,
-        grammar: await loaded.llama.createGrammar({ grammar }),
-      }),
+    textOf: (tokens, before) => {
+      const [first] = tokens;
+      const tag = tokens.length === 1 && first !== undefined ? hidden.get(first) : undefined;
+      return tag ?? model.detokenize(tokens, false, before);
+    },
+    compileGrammar: (grammar) => grammars.compile(grammar),
+    biasOf: (bias) => biasOf(loaded, model, bias),
   };
 }
 
-function stepsOf(meter: LlamaContextSequence['tokenMeter']): number {
-  return meter.usedInputTokens + meter.usedOutputTokens;
+/**
+ * Prompt tokens that are read at once: between two slices a request can be given up, so a slice should
+ * take less than a tenth of a second. By the file's size and not by the clock: the same slices each
+ * time are a part of what a seed promises.
+ */
+function sliceOf(fileBytes: number): number {
+  if (fileBytes < smallFileBytes) return 512;
+  return fileBytes < mediumFileBytes ? 64 : 32;
+}
+
+interface ContextNeeds {
+  readonly options: ModelOptions;
+  readonly small: boolean;
+}
+
+async function openContext(
+  model: LlamaModel,
+  { options, small }: ContextNeeds,
+): Promise<{ readonly context: LlamaContext; readonly capacity: Capacity }> {
+  // Measured with the tiny model: on a processor flash attention takes three times as long a token.
+  // Large models keep it for its smaller buffers.
+  const flashAttention = small ? false : 'auto';
+  const capacity = await planCapacity({
+    ...(options.contextSize === undefined ? {} : { contextSize: options.contextSize }),
+    parallel: options.parallel,
+    trainContextSize: model.trainContextSize,
+    memoryBytes: process.availableMemory() * memoryShare,
+    estimate: async ({ contextSize, parallel }) => {
+      const needs = {
+        contextSize,
+        sequences: parallel,
+        modelGpuLayers: 0,
+        flashAttention,
+      } as const;
+      return (await model.fileInsights.estimateContextResourceRequirementsV2(needs)).cpuRam;
+    },
+  });
+  try {
+    const context = await model.createContext({
+      sequences: capacity.parallel,
+      contextSize: capacity.contextSize,
+      flashAttention,
+      batching: { itemPrioritizationStrategy: nextBatch },
+    });
+    return { context, capacity };
+  } catch (error) {
+    throw new EngineUnavailable(
+      `There is not enough memory for a context of ${capacity.contextSize} tokens.`,
+      error,
+    );
+  }
+}
+
+interface PromptParts {
+  readonly template: string;
+  readonly compiled: ChatTemplate;
+  readonly tags: ReasoningTags | undefined;
+  readonly options: ModelOptions;
+}
+
+function promptWriter(model: LlamaModel, parts: PromptParts): PromptWriter {
+  const { template, compiled, tags, options } = parts;
+  return new PromptWriter({
+    template: compiled,
+    knowsTools: template.includes(callOpening),
+    markers: markersOf(model, template),
+    bosText: model.tokens.bosString ?? '',
+    eosText: model.tokens.eosString ?? '',
+    ...(model.tokens.shouldPrependBosToken && model.tokens.bos !== null
+      ? { bosToken: model.tokens.bos }
+      : {}),
+    ...(tags === undefined ? {} : { reasoningTag: tags.open }),
+    tokenize: (text, continues) =>
+      model.tokenize(text, true, continues ? 'trimLeadingSpace' : undefined),
+    breakDigits: options.breakDigits,
+  });
+}
+
+function biasOf(
+  { library }: LoadedLibrary,
+  model: LlamaModel,
+  bias: ReadonlyMap<number, number>,
+): TokenBias | undefined {
+  const count = model.fileInfo.metadata.tokenizer?.ggml.tokens?.length ?? 0;
+  const tokenBias = library.TokenBias.for(model);
+  for (const token of model.iterateAllTokens()) {
+    const logit = bias.get(token);
+    if (logit !== undefined) tokenBias.set(token, { logit });
+  }
+  return [...bias.keys()].every((token) => token < count) ? tokenBias : undefined;
 }
 
 interface FileFacts {
@@ -112,6 +216,7 @@ async function checkFile({ path, sha256 }: ModelOptions): Promise<FileFacts> {
   const facts = await stat(path).catch((error: unknown) => {
     throw new EngineUnavailable(`The model file ${name} cannot be read.`, error);
   });
+  if (!facts.isFile()) throw new EngineUnavailable(`The model file ${name} is no file.`);
   const file = await open(path);
   try {
     const { buffer } = await file.read(Buffer.alloc(4), 0, 4, 0);
@@ -145,7 +250,8 @@ async function openModel(
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new EngineUnavailable(
-      `The model file ${basename(path)} could not be loaded: ${why.replaceAll(path, basename(path))}`,
+      `The model file ${basename(path)} could not be loaded; it is damaged, or of a kind that this ` +
+        `engine does not know (${why.replaceAll(path, basename(path))}).`,
       error,
     );
   }
@@ -157,21 +263,4 @@ function compile({ compileTemplate }: LoadedLibrary, source: string): ChatTempla
   } catch (error) {
     throw new EngineUnavailable("The model's chat template cannot be read.", error);
   }
-}
-
-/**
- * Token texts that a caller must not be able to write: control tokens, and those user-defined ones
- * that the template itself uses (`<tool_call>`). Other user-defined tokens are ordinary text.
- */
-function markersOf(model: LlamaModel, template: string): readonly string[] {
-  const texts = model.fileInfo.metadata.tokenizer?.ggml.tokens ?? [];
-  const markers: string[] = [];
-  for (const token of model.iterateAllTokens()) {
-    const text = texts[token];
-    if (text === undefined || text === '') continue;
-    const attributes = model.getTokenAttributes(token);
-    const written = attributes.userDefined && controlMarker.test(text) && template.includes(text);
-    if (attributes.control || written) markers.push(text);
-  }
-  return markers;
 }

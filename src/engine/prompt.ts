@@ -8,6 +8,7 @@
  */
 import type { Token } from 'node-llama-cpp';
 import { EngineError, invalid } from './engine-error.ts';
+import type { JsonObject } from './json.ts';
 import type { ChatMessage } from './messages.ts';
 import type { ToolUse } from './tools.ts';
 
@@ -27,10 +28,25 @@ export interface PromptOptions {
   readonly bosToken?: Token;
   /** Whether the template knows the Hermes form of tool calls (`<tool_call>`). */
   readonly knowsTools: boolean;
+  /** The tag that begins reasoning, for models that reason. */
+  readonly reasoningTag?: string;
   /** Tokenises a piece of the prompt, markers included; `continues` = other text stands before it. */
   readonly tokenize: (text: string, continues: boolean) => Token[];
   /** Random digits, so that no caller can write the break mark. */
   readonly breakDigits: string;
+}
+
+export interface PromptRequest {
+  readonly messages: readonly ChatMessage[];
+  readonly tools: ToolUse;
+  /** What else the template is told, by the names that it uses. */
+  readonly values: JsonObject;
+}
+
+export interface Prompt {
+  readonly tokens: Token[];
+  /** It ends in the tag that begins reasoning: the model goes on from there. */
+  readonly reasoningOpen: boolean;
 }
 
 /** Writes prompts for one model. Stateless between calls. */
@@ -51,22 +67,23 @@ export class PromptWriter {
    * The prompt's tokens. An assistant message at the end is continued, not answered.
    * @throws EngineError 400 when the template refuses the messages.
    */
-  write(messages: readonly ChatMessage[], tools: ToolUse): Token[] {
-    if (tools.offered.length > 0 && !this.#options.knowsTools) {
+  write(request: PromptRequest): Prompt {
+    if (request.tools.offered.length > 0 && !this.#options.knowsTools) {
       throw invalid('The chat template of this model has no tools.', 'tools');
     }
-    const text = this.#render(messages, tools);
+    const text = this.#render(request);
     const tokens: Token[] = [];
     const pieces = text.split(this.#break);
     for (const [index, piece] of pieces.entries()) {
       for (const token of this.#options.tokenize(piece, index > 0)) tokens.push(token);
     }
-    const { bosToken } = this.#options;
+    const { bosToken, reasoningTag } = this.#options;
     if (bosToken !== undefined && tokens[0] !== bosToken) tokens.unshift(bosToken);
-    return tokens;
+    const reasoningOpen = reasoningTag !== undefined && text.trimEnd().endsWith(reasoningTag);
+    return { tokens, reasoningOpen };
   }
 
-  #render(messages: readonly ChatMessage[], tools: ToolUse): string {
+  #render({ messages, tools, values }: PromptRequest): string {
     const last = messages.at(-1);
     const continued = last?.role === 'assistant' && last.tool_calls === undefined;
     const protectedMessages = messages.map((message) => this.#protect(message));
@@ -75,6 +92,7 @@ export class PromptWriter {
       protectedMessages.splice(-1, 1, marked);
     }
     const text = this.#renderTemplate({
+      ...this.#protectValues(values),
       messages: protectedMessages,
       tools: tools.offered.length === 0 ? null : tools.offered.map((tool) => this.#protect(tool)),
       add_generation_prompt: !continued,
@@ -86,6 +104,11 @@ export class PromptWriter {
     if (end !== -1) return text.slice(0, end);
     const message = 'The chat template of this model cannot continue an assistant message.';
     throw invalid(message, `messages[${messages.length - 1}]`);
+  }
+
+  #protectValues(values: JsonObject): Record<string, unknown> {
+    const entries = Object.entries(values);
+    return Object.fromEntries(entries.map(([key, value]) => [key, this.#protect(value)]));
   }
 
   #renderTemplate(values: Record<string, unknown>): string {

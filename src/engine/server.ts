@@ -78,7 +78,15 @@ function health(state: EngineState): JsonObject {
     case 'ready': {
       const { model, slots } = state.service;
       const { name, contextSize } = model;
-      return { status: 'ready', model: name, context_length: contextSize, waiting: slots.waiting };
+      const { count, running, waiting } = slots;
+      return {
+        status: 'ready',
+        model: name,
+        context_length: contextSize,
+        parallel: count,
+        running,
+        waiting,
+      };
     }
     default:
       return state satisfies never;
@@ -98,15 +106,28 @@ function readyService(state: EngineState): ChatService {
   }
 }
 
-function modelList({ model }: ChatService): JsonObject {
+function modelList({ model, slots }: ChatService): JsonObject {
+  const { trainContextSize, parameters, sizeBytes, quantization } = model.facts;
   const entry = {
     id: model.name,
     object: 'model',
     created: model.createdSeconds,
     owned_by: 'local',
     context_length: model.contextSize,
+    training_context_length: trainContextSize,
+    parameters: parameters ?? null,
+    size_bytes: sizeBytes,
+    quantization: quantization ?? null,
+    parallel: slots.count,
+    reasoning: reasoningOf(model),
   };
   return { object: 'list', data: [entry] };
+}
+
+/** Whether the model reasons, and whether a request can switch it. */
+function reasoningOf({ reasoningTags, template }: ChatService['model']): string {
+  if (reasoningTags === undefined) return 'none';
+  return template.includes('enable_thinking') ? 'switchable' : 'always';
 }
 
 async function readBody(request: IncomingMessage): Promise<Json | undefined> {

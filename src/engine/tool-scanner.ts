@@ -1,38 +1,47 @@
 /**
  * Finds tool calls in the model's text: `<tool_call>{"name": …, "arguments": {…}}</tool_call>`, the
- * Hermes form that the tiny model and most small open models are trained on. What is no call of an
- * offered tool stays text, so that nothing the model said is lost.
+ * Hermes form that the tiny model and most small open models are trained on.
+ *
+ * A call whose form a grammar holds is passed on while it is written. Another is passed on when it is
+ * whole; what is no call of an offered tool stays text, so that nothing the model said is lost.
  */
 import { isObject, tryParse, type JsonObject } from './json.ts';
 import { heldLength } from './stop-scanner.ts';
 
-export interface ToolCall {
-  readonly name: string;
-  /** JSON text as the model wrote it. */
-  readonly argumentsJson: string;
+/** Receives what the scanner finds, in order. */
+export interface ToolSink {
+  text(text: string): void;
+  /** A call begins; its arguments follow. */
+  call(name: string): void;
+  /** The next piece of the arguments, JSON text as the model writes it. */
+  callArguments(text: string): void;
 }
 
-/** Receives what the scanner finds, in order. */
-export interface ScanSink {
-  text(text: string): void;
-  toolCall(call: ToolCall): void;
+export interface ToolScannerOptions {
+  readonly names: ReadonlySet<string>;
+  /** Asked when a call begins, with the text behind its tag: is its form certain from here on? */
+  readonly holdsForm: (rest: string) => boolean;
+  /** A call of certain form is over. */
+  readonly callEnded: () => void;
 }
 
 export const callOpening = '<tool_call>';
 export const callClosing = '</tool_call>';
 const trailingSpace = /\s+$/u;
+const header = /^\s*\{"name": "([^"\\]*)", "arguments": /u;
 
 /** Splits one answer into text and calls. */
 export class ToolScanner {
-  readonly #names: ReadonlySet<string>;
-  readonly #sink: ScanSink;
+  readonly #options: ToolScannerOptions;
+  readonly #sink: ToolSink;
+  #state: 'text' | 'whole' | 'header' | 'arguments' | 'tail' = 'text';
   #held = '';
-  #insideCall = false;
   #calls = 0;
+  readonly #depth = new JsonDepth();
 
   /** Without names there are no calls: the text passes through. */
-  constructor(names: ReadonlySet<string>, sink: ScanSink) {
-    this.#names = names;
+  constructor(options: ToolScannerOptions, sink: ToolSink) {
+    this.#options = options;
     this.#sink = sink;
   }
 
@@ -41,30 +50,60 @@ export class ToolScanner {
     return this.#calls;
   }
 
+  /** How many of them are over. */
+  get endedCalls(): number {
+    return this.#state === 'arguments' || this.#state === 'tail' ? this.#calls - 1 : this.#calls;
+  }
+
+  /** Whether the text that comes next is a call's, in the form that a grammar holds. */
+  get insideHeldCall(): boolean {
+    return this.#state === 'header' || this.#state === 'arguments' || this.#state === 'tail';
+  }
+
   push(piece: string): void {
     if (piece === '') return;
-    if (this.#names.size === 0) {
+    if (this.#options.names.size === 0) {
       this.#sink.text(piece);
       return;
     }
     this.#held += piece;
-    while (this.#insideCall ? this.#closeCall() : this.#openCall());
+    while (this.#step());
   }
 
   /** No more text comes. A call whose closing tag the model left out still counts. */
   end(): void {
-    if (this.#insideCall) this.#finishCall(this.#held, '');
-    else this.#emit(this.#held);
+    const text = this.#held;
     this.#held = '';
+    if (this.#state === 'whole') this.#finishCall(text, '');
+    else if (this.#state === 'header') this.#emit(`${callOpening}${text}`);
+    else if (this.#state === 'text') this.#emit(text);
   }
 
-  /** Passes text on up to a call; true when a call began. */
+  /** True when what is held may hold more. */
+  #step(): boolean {
+    switch (this.#state) {
+      case 'text':
+        return this.#openCall();
+      case 'whole':
+        return this.#closeCall();
+      case 'header':
+        return this.#readHeader();
+      case 'arguments':
+        return this.#readArguments();
+      case 'tail':
+        return this.#readTail();
+      default:
+        return this.#state satisfies never;
+    }
+  }
+
+  /** Passes text on up to a call. */
   #openCall(): boolean {
     const at = this.#held.indexOf(callOpening);
     if (at !== -1) {
       this.#emit(this.#held.slice(0, at).replace(trailingSpace, ''));
       this.#held = this.#held.slice(at + callOpening.length);
-      this.#insideCall = true;
+      this.#state = this.#options.holdsForm(this.#held) ? 'header' : 'whole';
       return true;
     }
     const safe = this.#held.length - heldLength(this.#held, [callOpening]);
@@ -75,7 +114,35 @@ export class ToolScanner {
     return false;
   }
 
-  /** True when a call ended and more may follow. */
+  #readHeader(): boolean {
+    const match = header.exec(this.#held);
+    if (match === null) return false;
+    this.#held = this.#held.slice(match[0].length);
+    this.#calls += 1;
+    this.#state = 'arguments';
+    this.#depth.reset();
+    this.#sink.call(match[1] ?? '');
+    return true;
+  }
+
+  #readArguments(): boolean {
+    const length = this.#depth.read(this.#held);
+    if (length > 0) this.#sink.callArguments(this.#held.slice(0, length));
+    this.#held = this.#held.slice(length);
+    if (!this.#depth.closed) return false;
+    this.#state = 'tail';
+    return true;
+  }
+
+  #readTail(): boolean {
+    const at = this.#held.indexOf(callClosing);
+    if (at === -1) return false;
+    this.#held = this.#held.slice(at + callClosing.length);
+    this.#state = 'text';
+    this.#options.callEnded();
+    return true;
+  }
+
   #closeCall(): boolean {
     const at = this.#held.indexOf(callClosing);
     if (at === -1) return false;
@@ -86,20 +153,64 @@ export class ToolScanner {
   }
 
   #finishCall(body: string, closing: string): void {
-    this.#insideCall = false;
+    this.#state = 'text';
     const call = readCall(body);
-    if (call === undefined || !this.#names.has(call.name)) {
+    if (call === undefined || !this.#options.names.has(call.name)) {
       this.#sink.text(`${callOpening}${body}${closing}`);
       return;
     }
     this.#calls += 1;
-    this.#sink.toolCall(call);
+    this.#sink.call(call.name);
+    this.#sink.callArguments(call.argumentsJson);
   }
 
   #emit(text: string): void {
     const shown = this.#calls > 0 && text.trim() === '' ? '' : text;
     if (shown !== '') this.#sink.text(shown);
   }
+}
+
+/** Finds the end of a JSON object that comes in pieces. */
+class JsonDepth {
+  #depth = 0;
+  #inString = false;
+  #escaped = false;
+  closed = false;
+
+  reset(): void {
+    this.#depth = 0;
+    this.#inString = false;
+    this.#escaped = false;
+    this.closed = false;
+  }
+
+  /** How much of the text belongs to the object; `closed` tells whether it ended there. */
+  read(text: string): number {
+    for (let index = 0; index < text.length; index++) {
+      this.#character(text[index] ?? '');
+      if (this.closed) return index + 1;
+    }
+    return text.length;
+  }
+
+  #character(character: string): void {
+    if (this.#inString) {
+      if (this.#escaped) this.#escaped = false;
+      else if (character === '\\') this.#escaped = true;
+      else if (character === '"') this.#inString = false;
+    } else if (character === '"') this.#inString = true;
+    else if (character === '{' || character === '[') this.#depth += 1;
+    else if (character === '}' || character === ']') {
+      this.#depth -= 1;
+      this.closed = this.#depth === 0;
+    }
+  }
+}
+
+interface ToolCall {
+  readonly name: string;
+  /** JSON text as the model wrote it. */
+  readonly argumentsJson: string;
 }
 
 const argumentsLast =

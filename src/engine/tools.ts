@@ -12,10 +12,18 @@ export interface TemplateTool {
   };
 }
 
+/** Where a tool stands in the request, and whether its arguments must keep to its schema. */
+export interface ToolOrigin {
+  readonly path: string;
+  readonly strict: boolean;
+}
+
 /** What the model may call in this answer. */
 export interface ToolUse {
   /** Shown to the model; empty when there are none or none may be called. */
   readonly offered: readonly TemplateTool[];
+  /** One for each offered tool. */
+  readonly origins: readonly ToolOrigin[];
   /** The answer must be a call. */
   readonly required: boolean;
   /** More than one call is allowed. */
@@ -23,7 +31,7 @@ export interface ToolUse {
 }
 
 const namePattern = /^[A-Za-z0-9_-]{1,64}$/;
-const noTools: ToolUse = { offered: [], required: false, parallel: true };
+const noTools: ToolUse = { offered: [], origins: [], required: false, parallel: true };
 
 /** @throws EngineError 400 that names the tool or the choice. */
 export function readTools(body: JsonObject): ToolUse {
@@ -37,25 +45,32 @@ export function readTools(body: JsonObject): ToolUse {
     if (!choice.required) return noTools;
     throw invalid('"tool_choice" asks for a call, but there are no tools.', 'tool_choice');
   }
+  const chosen = chosenTools(tools, choice);
   return {
-    offered: chosenTools(tools, choice),
+    offered: chosen.map(({ tool }) => tool),
+    origins: chosen.map(({ origin }) => origin),
     required: choice.required,
     parallel: choice.single !== true && (parallelFlag ?? true),
   };
 }
 
-function chosenTools(tools: readonly TemplateTool[], choice: Choice): readonly TemplateTool[] {
+interface ListedTool {
+  readonly tool: TemplateTool;
+  readonly origin: ToolOrigin;
+}
+
+function chosenTools(tools: readonly ListedTool[], choice: Choice): readonly ListedTool[] {
   const { names } = choice;
   if (names === undefined) return tools;
   if (choice.required && names.length === 0) {
     throw invalid('"tool_choice" asks for a call, but allows no tool.', 'tool_choice');
   }
   for (const name of names) {
-    if (!tools.some((tool) => tool.function.name === name)) {
+    if (!tools.some(({ tool }) => tool.function.name === name)) {
       throw invalid(`"tool_choice" names the tool "${name}", which is not listed.`, 'tool_choice');
     }
   }
-  return tools.filter((tool) => names.includes(tool.function.name));
+  return tools.filter(({ tool }) => names.includes(tool.function.name));
 }
 
 interface Choice {
@@ -102,18 +117,26 @@ function readName(value: Json): string {
   throw invalid('"tool_choice" must name a function.', 'tool_choice');
 }
 
-function readList(value: Json | undefined): readonly TemplateTool[] {
+function readList(value: Json | undefined): readonly ListedTool[] {
   if (value === undefined) return [];
   if (!isArray(value)) throw invalid('"tools" must be an array.', 'tools', 'invalid_type');
   const names = new Set<string>();
   return value.map((item, index) => {
-    const tool = readTool(item, `tools[${index}]`);
+    const path = `tools[${index}]`;
+    const tool = readTool(item, path);
     if (names.has(tool.function.name)) {
-      throw invalid(`The tool "${tool.function.name}" is listed twice.`, `tools[${index}]`);
+      throw invalid(`The tool "${tool.function.name}" is listed twice.`, path);
     }
     names.add(tool.function.name);
-    return tool;
+    return { tool, origin: { path, strict: isStrict(item, path) } };
   });
+}
+
+function isStrict(value: Json, path: string): boolean {
+  const definition = isObject(value) ? member(value, 'function') : undefined;
+  const strict = isObject(definition) ? member(definition, 'strict') : undefined;
+  if (strict === undefined || typeof strict === 'boolean') return strict === true;
+  throw invalid('"strict" must be a boolean.', `${path}.function.strict`);
 }
 
 function readTool(value: Json, path: string): TemplateTool {

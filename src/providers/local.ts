@@ -273,7 +273,7 @@ const localTraits: UpstreamTraits = {
   stopMax: undefined,
   imageInput: 'none',
   fileInput: false,
-  responseFormat: 'none',
+  responseFormat: 'schema',
   reasoningControl: 'none',
   efforts: [],
   endUserField: undefined,

@@ -47,12 +47,20 @@ describe('stop sequences', () => {
 });
 
 describe('tool calls', () => {
-  function scan(pieces: readonly string[], names = ['f', 'g']): { text: string; calls: string[] } {
+  interface Found {
+    text: string;
+    calls: string[];
+  }
+  function scan(pieces: readonly string[], names = ['f', 'g'], holds = false): Found {
     const found = { text: '', calls: new Array<string>() };
-    const scanner = new ToolScanner(new Set(names), {
-      text: (text) => void (found.text += text),
-      toolCall: (call) => void found.calls.push(`${call.name} ${call.argumentsJson}`),
-    });
+    const scanner = new ToolScanner(
+      { names: new Set(names), holdsForm: () => holds, callEnded: () => {} },
+      {
+        text: (text) => void (found.text += text),
+        call: (name) => void found.calls.push(`${name} `),
+        callArguments: (text) => void found.calls.push(`${found.calls.pop() ?? ''}${text}`),
+      },
+    );
     for (const piece of pieces) scanner.push(piece);
     scanner.end();
     return found;
@@ -85,6 +93,45 @@ describe('tool calls', () => {
       assert.deepEqual(scan([text]), { text, calls: [] });
     }
     assert.deepEqual(scan([call('f', '{}')], []), { text: call('f', '{}'), calls: [] });
+  });
+
+  test('a call of certain form is passed on as it is written', () => {
+    const written: string[] = [];
+    const scanner = new ToolScanner(
+      { names: new Set(['f']), holdsForm: () => true, callEnded: () => void written.push('end') },
+      {
+        text: (text) => void written.push(`text ${text}`),
+        call: (name) => void written.push(`call ${name}`),
+        callArguments: (text) => void written.push(text),
+      },
+    );
+    const pieces = [
+      '<tool_call>',
+      '\n{"na',
+      'me": "f", "arguments": {"a',
+      '": "}\\"',
+      '{"}',
+      '}\n</tool',
+      '_call>',
+    ];
+    for (const piece of pieces) scanner.push(piece);
+    assert.deepEqual(written, ['call f', '{"a', '": "}\\"', '{"}', 'end']);
+    assert.equal(scanner.endedCalls, 1);
+  });
+
+  test('calls of certain form: pieces make no difference', () => {
+    const text = `I look.\n${call('f', '{"a": [{}, "\\\\"]}')}\n${call('g', '{}')}`;
+    const whole = scan([text], ['f', 'g'], true);
+    assert.deepEqual(whole.calls, ['f {"a": [{}, "\\\\"]}', 'g {}']);
+    fc.assert(
+      fc.property(places, (at) => assert.deepEqual(scan(cut(text, at), ['f', 'g'], true), whole)),
+    );
+  });
+
+  test('a call of certain form that is cut: before its arguments it is text, in them it is a call', () => {
+    const begun = '<tool_call>\n{"name": "f", "argu';
+    assert.deepEqual(scan([begun], ['f'], true), { text: begun, calls: [] });
+    assert.deepEqual(scan([call('f', '{"a": "b').slice(0, 45)], ['f'], true).calls.length, 1);
   });
 
   test('pieces make no difference', () => {

@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EngineError } from '../../../src/engine/engine-error.ts';
-import { Slots } from '../../../src/engine/slots.ts';
+import { Slots, type SlotsOptions } from '../../../src/engine/slots.ts';
 
+let now = 0;
+const options = (maxWaiting: number): SlotsOptions => ({ maxWaiting, nowMs: () => now });
 const { signal } = new AbortController();
 
 test('slots are handed on in order', async () => {
-  const slots = new Slots(['only'], 8);
+  const slots = new Slots(['only'], options(8));
   const slot = await slots.acquire(signal);
   const order: number[] = [];
   const waiting = [1, 2, 3].map(async (number) => {
@@ -22,7 +24,7 @@ test('slots are handed on in order', async () => {
 });
 
 test('who leaves gives up its place; the next one is served', async () => {
-  const slots = new Slots(['only'], 8);
+  const slots = new Slots(['only'], options(8));
   const slot = await slots.acquire(signal);
   const leaving = new AbortController();
   const left = slots.acquire(leaving.signal);
@@ -35,7 +37,7 @@ test('who leaves gives up its place; the next one is served', async () => {
 });
 
 test('E10 a full line refuses with a time to come back', async () => {
-  const slots = new Slots(['only'], 1);
+  const slots = new Slots(['only'], options(1));
   await slots.acquire(signal);
   void slots.acquire(signal);
   for (const refused of [() => slots.checkRoom(), () => slots.acquire(signal)]) {
@@ -50,4 +52,35 @@ test('E10 a full line refuses with a time to come back', async () => {
       },
     );
   }
+});
+
+test('E10 the time to come back is the time that the line takes', async () => {
+  const slots = new Slots(['a', 'b'], options(4));
+  for (const heldMs of [6000, 6000]) {
+    const slot = await slots.acquire(signal);
+    now += heldMs;
+    slots.release(slot);
+  }
+  for (let count = 0; count < 6; count++) void slots.acquire(signal);
+  assert.deepEqual([slots.running, slots.waiting], [2, 4]);
+  assert.throws(
+    () => slots.checkRoom(),
+    // Four wait for two slots that are held for six seconds each.
+    (error) => error instanceof EngineError && error.retryAfterSeconds === 12,
+  );
+});
+
+test('a request chooses among the free slots, the longest unused one first', async () => {
+  const slots = new Slots(['a', 'b', 'c'], options(4));
+  const taken = [await slots.acquire(signal), await slots.acquire(signal)];
+  assert.deepEqual(taken, ['a', 'b']);
+  slots.release('b');
+  slots.release('a');
+  let offered: readonly string[] = [];
+  const slot = await slots.acquire(signal, (free) => {
+    offered = [...free];
+    return 'b';
+  });
+  assert.deepEqual(offered, ['c', 'b', 'a']);
+  assert.equal(slot, 'b');
 });

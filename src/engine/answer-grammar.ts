@@ -1,0 +1,74 @@
+/**
+ * Which grammar holds the next token. An answer may be held from its first word (a response format, a
+ * call that is asked for), or only inside the calls that the model begins by itself. Reasoning is free.
+ */
+import { GrammarRules, oneOf } from './grammar.ts';
+import type { OutputFormat } from './output-format.ts';
+import { schemaRule } from './schema-grammar.ts';
+import { callsRule, openCallGrammar } from './tool-grammar.ts';
+import type { ToolUse } from './tools.ts';
+
+/** The grammars of a request, as texts. */
+export interface AnswerGrammars {
+  /** For the whole answer behind the reasoning. */
+  readonly whole?: string;
+  /** For a call, from behind its opening tag. */
+  readonly call?: string;
+}
+
+/** @throws EngineError 400 that names the part of a schema that cannot be held. */
+export function grammarsOf(tools: ToolUse, format: OutputFormat | undefined): AnswerGrammars {
+  if (tools.required) {
+    const rules = new GrammarRules();
+    return { whole: rules.text(callsRule(rules, tools)) };
+  }
+  if (format !== undefined) {
+    const rules = new GrammarRules();
+    const { schema, path } = format;
+    const value =
+      schema === undefined ? 'object' : schemaRule(schema, { rules, path, strict: true });
+    const roots = tools.offered.length === 0 ? [value] : [value, callsRule(rules, tools)];
+    return { whole: rules.text(oneOf(roots)) };
+  }
+  return tools.offered.length === 0 ? {} : { call: openCallGrammar(tools) };
+}
+
+/** Makes a fresh state of a grammar, at its beginning. */
+export type MakeState<G> = () => G;
+
+/** Follows an answer and knows the state that its next token must fit. */
+export class GrammarGate<G> {
+  readonly #call: MakeState<G> | undefined;
+  readonly #whole: G | undefined;
+  #current: G | undefined;
+
+  constructor(make: { readonly whole?: MakeState<G>; readonly call?: MakeState<G> }) {
+    this.#whole = make.whole?.();
+    this.#call = make.call;
+  }
+
+  get current(): G | undefined {
+    return this.#current;
+  }
+
+  /** The answer proper begins: at once, or when the reasoning is over. */
+  answerBegins(): void {
+    this.#current = this.#whole;
+  }
+
+  /**
+   * The model began a call; `rest` is what it wrote behind the tag. True when a grammar holds the
+   * rest of the call. A tag that shares its token with more than white space is too late to hold.
+   */
+  callBegins(rest: string): boolean {
+    if (this.#current !== undefined) return true;
+    if (this.#call === undefined || rest !== '') return false;
+    this.#current = this.#call();
+    return true;
+  }
+
+  /** What follows the call is free again, unless the whole answer is held. */
+  callEnds(): void {
+    this.#current = this.#whole;
+  }
+}

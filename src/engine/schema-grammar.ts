@@ -1,0 +1,386 @@
+/**
+ * A JSON Schema as a grammar. What is written keeps to the schema; where the schema leaves a choice
+ * the grammar may leave less (declared properties only, in the schema's order; bounded lengths). What
+ * a grammar cannot hold is refused with its path, or, for schemas that only guide, left to the model.
+ */
+import { unsupported } from './engine-error.ts';
+import { literal, oneOf, type GrammarRules } from './grammar.ts';
+import { isArray, isObject, type Json, type JsonObject } from './json.ts';
+import { integerRule, numberRule, type Bounds } from './number-grammar.ts';
+import {
+  annotations,
+  mergeSchemas,
+  resolveReference,
+  typeKeywords,
+  typesOf,
+  type SchemaType,
+} from './schema-merge.ts';
+import { areDisjoint, isOfType } from './schema-values.ts';
+import { stringFormats } from './string-formats.ts';
+import { arrayRule, objectRule, type Property } from './container-grammar.ts';
+
+export interface SchemaGrammarOptions {
+  readonly rules: GrammarRules;
+  /** Where the schema stands in the request, for refusals. */
+  readonly path: string;
+  /** Refuse what cannot be held; else such parts are left to the model. */
+  readonly strict: boolean;
+}
+
+const maxRules = 3000;
+const maxLength = 1000;
+const maxDepth = 64;
+/** Holds for any type, so it is looked at before types are. */
+const combining = ['$ref', 'enum', 'const', 'anyOf', 'oneOf', 'allOf', 'type'] as const;
+
+/** The name of a rule that a schema's values follow. @throws EngineError 400 that names the part. */
+export function schemaRule(schema: Json, options: SchemaGrammarOptions): string {
+  return new SchemaReader(schema, options).read(schema, { path: options.path, depth: 0 });
+}
+
+interface Place {
+  readonly path: string;
+  readonly depth: number;
+}
+
+class SchemaReader {
+  readonly #root: Json;
+  readonly #options: SchemaGrammarOptions;
+  readonly #references = new Map<string, string>();
+
+  constructor(root: Json, options: SchemaGrammarOptions) {
+    this.#root = root;
+    this.#options = options;
+  }
+
+  read(schema: Json | undefined, place: Place): string {
+    const { rules } = this.#options;
+    if (schema === true || schema === undefined) return 'value';
+    if (!isObject(schema)) return this.#give(place.path, 'no value can fit it');
+    if (rules.size > maxRules || place.depth > maxDepth) {
+      return this.#give(place.path, 'the schema is too large');
+    }
+    return this.#combination(schema, place) ?? this.#typed(schema, place);
+  }
+
+  /** What holds for any type; undefined when nothing of it is there. */
+  #combination(schema: JsonObject, place: Place): string | undefined {
+    if (schema['$ref'] !== undefined) return this.#reference(schema, place);
+    if (schema['enum'] !== undefined) return this.#choices(schema, schema['enum'], place);
+    if (schema['const'] !== undefined) return this.#choices(schema, [schema['const']], place);
+    const key = (['allOf', 'anyOf', 'oneOf'] as const).find((name) => schema[name] !== undefined);
+    return key === undefined ? undefined : this.#combined(schema, key, place);
+  }
+
+  #reference(schema: JsonObject, place: Place): string {
+    const reference = schema['$ref'];
+    this.#allow(schema, ['$ref'], place);
+    const target =
+      typeof reference === 'string' ? resolveReference(this.#root, reference) : undefined;
+    if (typeof reference !== 'string' || target === undefined) {
+      return this.#give(`${place.path}.$ref`, 'it points at nothing inside the schema');
+    }
+    const known = this.#references.get(reference);
+    if (known !== undefined) return known;
+    const { rules } = this.#options;
+    const name = rules.reserve();
+    this.#references.set(reference, name);
+    const pointed = reference === '#' ? '' : reference.slice(1).replaceAll('/', '.');
+    const path = `${this.#options.path}${pointed}`;
+    rules.define(name, this.read(target, { path, depth: place.depth + 1 }));
+    return name;
+  }
+
+  #choices(schema: JsonObject, choices: Json, place: Place): string {
+    this.#allow(schema, ['enum', 'const', 'type'], place);
+    const types = schema['type'] === undefined ? undefined : typesOf(schema);
+    const list = isArray(choices) ? choices : [];
+    const isConst = (value: Json): boolean =>
+      !Object.hasOwn(schema, 'const') || JSON.stringify(value) === JSON.stringify(schema['const']);
+    const fitting = list.filter(
+      (value) => isConst(value) && (types?.some((type) => isOfType(value, type)) ?? true),
+    );
+    if (fitting.length === 0) return this.#give(place.path, 'no value can fit it');
+    return this.#options.rules.add(oneOf(fitting.map((value) => literal(JSON.stringify(value)))));
+  }
+
+  #combined(schema: JsonObject, key: 'allOf' | 'anyOf' | 'oneOf', place: Place): string {
+    const { [key]: branches, ...rest } = schema;
+    const path = `${place.path}.${key}`;
+    if (!isArray(branches) || branches.length === 0) return this.#give(path, 'it needs schemas');
+    const whole = branches.map((branch, index) => {
+      const target = isObject(branch) ? this.#followed(branch) : branch === true ? {} : undefined;
+      if (target === undefined) return this.#giveSchema(`${path}[${index}]`);
+      return { target, place: { path: `${path}[${index}]`, depth: place.depth + 1 } };
+    });
+    const own = Object.keys(rest).some((name) => !annotations.has(name));
+    if (key === 'allOf') {
+      let merged = rest;
+      for (const branch of whole) merged = this.#merged(merged, branch.target, branch.place.path);
+      return this.read(merged, { ...place, depth: place.depth + 1 });
+    }
+    if (key === 'oneOf' && !areDisjoint(whole.map((branch) => branch.target))) {
+      this.#give(path, 'its schemas may fit the same value; use anyOf');
+    }
+    const alternatives = whole.map((branch, index) => {
+      // A reference that stands alone stays one, so that it may lead back here.
+      if (!own) return this.read(branches[index], branch.place);
+      return this.read(this.#merged(rest, branch.target, branch.place.path), branch.place);
+    });
+    return this.#options.rules.add(oneOf(alternatives));
+  }
+
+  /** A schema that is one reference and nothing else, followed; others as they are. */
+  #followed(schema: JsonObject): JsonObject | undefined {
+    let current = schema;
+    for (let steps = 0; typeof current['$ref'] === 'string'; steps++) {
+      const target = resolveReference(this.#root, current['$ref']);
+      if (!isObject(target) || steps > maxDepth) return undefined;
+      current = target;
+    }
+    return current;
+  }
+
+  #merged(first: JsonObject, second: JsonObject, path: string): JsonObject {
+    const merged = mergeSchemas(first, second);
+    if (typeof merged !== 'string') return merged;
+    this.#give(`${path}.${merged}`, 'it cannot be put together with what stands beside it');
+    return first;
+  }
+
+  #typed(schema: JsonObject, place: Place): string {
+    const { rules } = this.#options;
+    const types = typesOf(schema);
+    if (types === undefined) {
+      this.#allow(schema, [], place);
+      return 'value';
+    }
+    if (types.length === 0) return this.#give(`${place.path}.type`, 'it names no type');
+    this.#allow(schema, ['type', ...Object.values(typeKeywords).flat()], place);
+    // A number may be an integer anyway: twice the same would only make the grammar ambiguous.
+    const distinct = types.filter((type) => type !== 'integer' || !types.includes('number'));
+    const bodies = distinct.map((type) => this.#single(schema, type, place));
+    return bodies.length === 1 ? (bodies[0] ?? 'value') : rules.add(oneOf(bodies));
+  }
+
+  #single(schema: JsonObject, type: SchemaType, place: Place): string {
+    switch (type) {
+      case 'object':
+        return this.#object(schema, place);
+      case 'array':
+        return this.#array(schema, place);
+      case 'string':
+        return this.#string(schema, place);
+      case 'number':
+      case 'integer':
+        return this.#number(schema, type, place);
+      default:
+        return type;
+    }
+  }
+
+  #string(schema: JsonObject, place: Place): string {
+    this.#refuse(schema, ['pattern'], place);
+    const { format } = schema;
+    const low = this.#count(schema, 'minLength', place) ?? 0;
+    const high = this.#count(schema, 'maxLength', place);
+    if (typeof format === 'string') {
+      const body = stringFormats[format];
+      if (body === undefined) this.#give(`${place.path}.format`, `"${format}" is not known here`);
+      else if (low > 0 || high !== undefined)
+        this.#give(`${place.path}.format`, 'it has a length too');
+      else return this.#options.rules.add(String.raw`"\"" ${body} "\""`);
+    }
+    if (low === 0 && high === undefined) return 'string';
+    if (low > Math.min(high ?? maxLength, maxLength)) {
+      return this.#give(`${place.path}.minLength`, `it exceeds maxLength or ${maxLength}`);
+    }
+    const most = high === undefined ? '' : Math.min(high, maxLength);
+    return this.#options.rules.add(String.raw`"\"" char{${low},${most}} "\""`);
+  }
+
+  #number(schema: JsonObject, type: 'number' | 'integer', place: Place): string {
+    this.#refuse(schema, ['multipleOf'], place);
+    const bounds = ['minimum', 'exclusiveMinimum', 'maximum', 'exclusiveMaximum'].map((key) => {
+      const value = schema[key];
+      if (value === undefined || typeof value === 'number') return value;
+      this.#give(`${place.path}.${key}`, 'it must be a number');
+      return undefined;
+    });
+    if (bounds.every((bound) => bound === undefined)) return type;
+    const [minimum = -Infinity, above = -Infinity, maximum = Infinity, below = Infinity] = bounds;
+    const exclusive = {
+      low: above >= minimum && above !== -Infinity,
+      high: below <= maximum && below !== Infinity,
+    };
+    const range = withoutInfinity(Math.max(minimum, above), Math.min(maximum, below));
+    const { rules } = this.#options;
+    const rule =
+      type === 'integer'
+        ? integerRule(rules, wholeBounds(range, exclusive))
+        : numberRule(rules, range, exclusive);
+    return (
+      rule ??
+      this.#give(
+        place.path,
+        'numbers are held to bounds that are integers, with some between them',
+        type,
+      )
+    );
+  }
+
+  #array(schema: JsonObject, place: Place): string {
+    const { rules } = this.#options;
+    this.#refuse(schema, ['contains', 'minContains', 'maxContains', 'unevaluatedItems'], place);
+    if (schema['uniqueItems'] === true) this.#refuse(schema, ['uniqueItems'], place);
+    const least = this.#count(schema, 'minItems', place) ?? 0;
+    const most = this.#count(schema, 'maxItems', place) ?? Infinity;
+    const tuple = isArray(schema['items']) ? schema['items'] : schema['prefixItems'];
+    if (isArray(tuple)) return this.#tuple(tuple, { least, most }, place);
+    if (least > Math.min(most, maxLength)) {
+      return this.#give(`${place.path}.minItems`, `it exceeds maxItems or ${maxLength}`, 'array');
+    }
+    if (most === 0 || (schema['items'] === false && least === 0)) return rules.add('"[" "]"');
+    const item = this.read(schema['items'], inside(place, 'items'));
+    return rules.add(arrayRule(item, { least, most: atMost(most) }));
+  }
+
+  #tuple(items: readonly Json[], count: TupleCount, place: Place): string {
+    const bodies = items.map((item, index) =>
+      this.read(item, inside(place, `prefixItems[${index}]`)),
+    );
+    if (count.least > items.length || items.length > count.most) {
+      return this.#give(`${place.path}.prefixItems`, 'more or fewer items are asked for', 'array');
+    }
+    return this.#options.rules.add(`"[" space ${bodies.join(' "," space ')} "]"`);
+  }
+
+  #object(schema: JsonObject, place: Place): string {
+    const { rules } = this.#options;
+    this.#refuse(schema, unheldObjectKeywords, place);
+    const properties = this.#properties(schema, place);
+    const others = schema['additionalProperties'];
+    const least = this.#count(schema, 'minProperties', place) ?? 0;
+    const most = this.#count(schema, 'maxProperties', place) ?? Infinity;
+    if (properties.length === 0 && others !== false) {
+      const value = this.read(others, inside(place, 'additionalProperties'));
+      return rules.add(
+        arrayRule(`string ":" space ${value}`, { least, most: atMost(most), brackets: '{}' }),
+      );
+    }
+    if (least > properties.filter((property) => property.required).length) {
+      this.#give(`${place.path}.minProperties`, 'it exceeds the required properties');
+    }
+    if (most < properties.length) {
+      this.#give(`${place.path}.maxProperties`, 'fewer than the properties are allowed');
+    }
+    return objectRule(rules, properties);
+  }
+
+  /** The declared ones, and those that are required without being declared. */
+  #properties(schema: JsonObject, place: Place): readonly Property[] {
+    const declared = isObject(schema['properties']) ? schema['properties'] : {};
+    const listed = schema['required'];
+    const required = isArray(listed) ? listed.filter((name) => typeof name === 'string') : [];
+    const others = schema['additionalProperties'];
+    const undeclared = required.filter((name) => !Object.hasOwn(declared, name));
+    if (others === false && undeclared.length > 0) {
+      this.#give(`${place.path}.required`, `"${undeclared[0]}" is required, but not allowed`);
+    }
+    return [
+      ...Object.entries(declared).map(([name, value]) => ({
+        name,
+        required: required.includes(name),
+        rule: this.read(value, inside(place, `properties.${name}`)),
+      })),
+      ...undeclared.map((name) => ({
+        name,
+        required: true,
+        rule: this.read(others === false ? true : others, inside(place, 'additionalProperties')),
+      })),
+    ];
+  }
+
+  #count(schema: JsonObject, key: string, { path }: Place): number | undefined {
+    const value = schema[key];
+    if (
+      value === undefined ||
+      (typeof value === 'number' && Number.isInteger(value) && value >= 0)
+    ) {
+      return value;
+    }
+    this.#give(`${path}.${key}`, 'it must be an integer, not below 0');
+    return undefined;
+  }
+
+  #allow(schema: JsonObject, known: readonly string[], { path }: Place): void {
+    for (const key of Object.keys(schema)) {
+      if (annotations.has(key) || known.includes(key) || schema[key] === undefined) continue;
+      const why = combining.some((name) => name === key) ? 'it stands beside another' : undefined;
+      this.#give(`${path}.${key}`, why ?? 'the engine cannot hold an answer to it');
+    }
+  }
+
+  #refuse(schema: JsonObject, keys: readonly string[], { path }: Place): void {
+    for (const key of keys) {
+      if (schema[key] !== undefined) {
+        this.#give(`${path}.${key}`, 'the engine cannot hold an answer to it');
+      }
+    }
+  }
+
+  /** Refuses, or goes on with the given rule where the schema only guides. */
+  #give(path: string, why: string, instead = 'value'): string {
+    if (!this.#options.strict) return instead;
+    throw unsupported(
+      `The local engine cannot use this part of the schema, ${path}: ${why}.`,
+      path,
+    );
+  }
+
+  #giveSchema(path: string): { readonly target: JsonObject; readonly place: Place } {
+    this.#give(path, 'it must be a schema');
+    return { target: {}, place: { path, depth: 0 } };
+  }
+}
+
+interface TupleCount {
+  readonly least: number;
+  readonly most: number;
+}
+
+function inside(place: Place, step: string): Place {
+  return { path: `${place.path}.${step}`, depth: place.depth + 1 };
+}
+
+/** Without a bound there is none; large ones are made smaller, which any value still keeps to. */
+function atMost(count: number): number | undefined {
+  return count === Infinity ? undefined : Math.min(count, maxLength);
+}
+
+const unheldObjectKeywords = [
+  'patternProperties',
+  'propertyNames',
+  'dependentRequired',
+  'dependentSchemas',
+  'dependencies',
+  'unevaluatedProperties',
+] as const;
+
+function withoutInfinity(low: number, high: number): Bounds {
+  return {
+    ...(low === -Infinity ? {} : { low }),
+    ...(high === Infinity ? {} : { high }),
+  };
+}
+
+/** For integers "more than 2" is "at least 3". */
+function wholeBounds(
+  { low, high }: Bounds,
+  exclusive: { readonly low: boolean; readonly high: boolean },
+): Bounds {
+  return {
+    ...(low === undefined ? {} : { low: exclusive.low ? Math.floor(low) + 1 : low }),
+    ...(high === undefined ? {} : { high: exclusive.high ? Math.ceil(high) - 1 : high }),
+  };
+}

@@ -1,0 +1,119 @@
+/** One of the model's sequences, and what is known of the state that it keeps. */
+import type { LlamaContextSequence, Token } from 'node-llama-cpp';
+import type { Turns } from './turns.ts';
+
+/** A seeded request computes alone; all others share their batches. */
+export const aloneInBatch = 1;
+export const sharedBatch = 5;
+
+export interface PromptReading {
+  readonly prompt: readonly Token[];
+  /** Compute without others, in the same pieces each time, so that the result is the same each time. */
+  readonly alone: boolean;
+  readonly signal: AbortSignal;
+}
+
+export interface SequenceSlotOptions {
+  readonly sequence: LlamaContextSequence;
+  /** Tokens that are read at once: after each slice the request can still be given up. */
+  readonly slice: number;
+  /** Shared by all sequences of a model. */
+  readonly turns: Turns;
+}
+
+export class SequenceSlot {
+  readonly sequence: LlamaContextSequence;
+  readonly turns: Turns;
+  readonly #slice: number;
+  /** So many tokens at the beginning were read alone, in whole slices. */
+  #exactTokens = 0;
+
+  constructor({ sequence, slice, turns }: SequenceSlotOptions) {
+    this.sequence = sequence;
+    this.turns = turns;
+    this.#slice = slice;
+  }
+
+  /** How much of the prompt is there already. */
+  sharedTokens(prompt: readonly Token[]): number {
+    return this.sequence.compareContextTokens(prompt.slice(0, -1)).firstDifferentIndex;
+  }
+
+  /** Tokens that went through the model here so far. */
+  get steps(): number {
+    const { usedInputTokens, usedOutputTokens } = this.sequence.tokenMeter;
+    return usedInputTokens + usedOutputTokens;
+  }
+
+  /** How many tokens the sequence holds. */
+  get keptTokens(): number {
+    return this.sequence.nextTokenIndex;
+  }
+
+  /**
+   * Brings the sequence to the state after all prompt tokens but the last, keeping the prefix that it
+   * shares with the request before. Returns how many tokens were kept.
+   * @throws the signal's reason when it is aborted; takes effect after the current slice.
+   */
+  async readPrompt({ prompt, alone, signal }: PromptReading): Promise<number> {
+    const { sequence } = this;
+    const body = prompt.slice(0, -1);
+    const kept = await this.turns.change(() => this.#keepPrefix(body, alone));
+    const evaluationPriority = alone ? aloneInBatch : sharedBatch;
+    for (let start = sequence.nextTokenIndex; start < body.length; start += this.#slice) {
+      await this.turns.pause();
+      signal.throwIfAborted();
+      const slice = body.slice(start, start + this.#slice);
+      await sequence.evaluateWithoutGeneratingNewTokens(slice, { evaluationPriority });
+      if (alone && slice.length === this.#slice) this.#exactTokens = start + slice.length;
+    }
+    // Models whose state cannot be cut back anywhere keep a copy of it here, for the next turn.
+    if (sequence.needsCheckpoints) await this.turns.change(() => sequence.takeCheckpoint());
+    await this.turns.pause();
+    return kept;
+  }
+
+  /** After a failed evaluation the state is unknown: the next request starts afresh. */
+  async reset(): Promise<void> {
+    this.#exactTokens = 0;
+    await this.turns.change(() => this.sequence.clearHistory());
+  }
+
+  async #keepPrefix(body: Token[], alone: boolean): Promise<number> {
+    const { sequence } = this;
+    const shared = sequence.compareContextTokens(body).firstDifferentIndex;
+    if (alone) {
+      // What was read in company was rounded in another way, so it cannot be a part of a promise.
+      const exact = sequence.needsCheckpoints ? 0 : Math.min(shared, this.#exactTokens);
+      const kept = exact - (exact % this.#slice);
+      this.#exactTokens = kept;
+      await sequence.adaptStateToTokens(body.slice(0, kept), false);
+      return kept;
+    }
+    const readAgain = sequence.needsCheckpoints
+      ? sequence.getRestoreToPrefixIndexEvaluationSize(shared)
+      : 0;
+    await sequence.adaptStateToTokens(body, false);
+    this.#exactTokens = Math.min(this.#exactTokens, sequence.nextTokenIndex);
+    return sequence.nextTokenIndex - Math.max(0, readAgain);
+  }
+}
+
+/**
+ * The free slot that knows the prompt best. One that would lose most of what it holds is not taken for
+ * a short shared beginning (all conversations of an agent begin alike): then the longest unused one is.
+ */
+export function chooseSlot(
+  free: readonly SequenceSlot[],
+  prompt: readonly Token[],
+): SequenceSlot | undefined {
+  let best = free[0];
+  let most = 0;
+  for (const slot of free) {
+    const shared = slot.sharedTokens(prompt);
+    if (shared <= most || shared * 2 < slot.keptTokens) continue;
+    best = slot;
+    most = shared;
+  }
+  return best;
+}
