@@ -130,7 +130,9 @@ export class Attempt implements UpstreamHandler {
       this.#exchange?.abort();
       this.#endStream();
     } else if (this.firstEventAt === undefined) {
-      const limit = this.#streamed ? firstEventMs : documentMs;
+      // Asked for a stream it may send a document all the same.
+      const streams = this.#streamed && this.#phase !== 'document';
+      const limit = streams ? firstEventMs : documentMs;
       if (now - this.#startedAt > limit) {
         this.fail(new GatewayError('timeout', `The model did not answer within ${limit} ms.`));
       }

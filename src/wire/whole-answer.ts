@@ -23,6 +23,7 @@ export function requestWhole(
   limits: WholeAnswerLimits,
 ): Promise<WholeAnswer> {
   return new Promise((resolve, reject) => {
+    if (limits.signal?.aborted === true) return reject(clientLeft());
     const pieces: Buffer[] = [];
     let length = 0;
     let status = 0;
@@ -52,11 +53,15 @@ export function requestWhole(
       () => fail(new GatewayError('timeout', 'The upstream did not answer in time.')),
       limits.timeoutMs,
     );
-    const leave = (): void => fail(new GatewayError('canceled', 'The client left.'));
+    const leave = (): void => fail(clientLeft());
     const done = (): void => {
       clearTimeout(timer);
       limits.signal?.removeEventListener('abort', leave);
     };
     limits.signal?.addEventListener('abort', leave);
   });
+}
+
+function clientLeft(): GatewayError {
+  return new GatewayError('canceled', 'The client left.');
 }

@@ -27,6 +27,10 @@ before(async () => {
   rig = await startRig({
     models: {
       'two-targets': { targets: ['up-messages/first', 'up-chat/second'] },
+      'slow-document': {
+        targets: ['up-messages/slow'],
+        timeouts: { first_event: '200ms', document: '20s' },
+      },
     },
   });
 });
@@ -146,6 +150,19 @@ describe('failures are statuses, as for a document', () => {
       framing: 'chunked',
     }));
     const reply = await ask(rig, 'chat', requestBody('chat', { model, stream: false }));
+    assert.equal(reply.status, 200, reply.text);
+    assert.equal(readDocument('chat', reply.json).text, 'Hello');
+  });
+
+  test('R7 an upstream that sends a document all the same has the time of a document', async () => {
+    const whole = JSON.stringify(messagesDocument({ text: 'Hello' }));
+    rig.upstreams.messages.script('slow', () => ({
+      headers: { 'content-type': 'application/json' },
+      body: [whole.slice(0, 20), wait(800), whole.slice(20)],
+      framing: 'chunked',
+    }));
+    const body = requestBody('chat', { model: 'slow-document', stream: false });
+    const reply = await ask(rig, 'chat', body);
     assert.equal(reply.status, 200, reply.text);
     assert.equal(readDocument('chat', reply.json).text, 'Hello');
   });
