@@ -12,7 +12,7 @@ import { NoteList, type Notes } from '../core/notes.ts';
 import type { CounterStep, Provider, Target, TokenCounter } from '../core/provider.ts';
 import { chatCountable } from '../tokens/chat-recipe.ts';
 import { mediumTokens } from '../tokens/media.ts';
-import { estimatePrompt, promptOf } from '../tokens/prompt.ts';
+import { countPrompt, promptOf } from '../tokens/prompt.ts';
 import { requestWhole } from '../wire/whole-answer.ts';
 import type { Gateway } from './call.ts';
 import type { UsageSource } from './receipt.ts';
@@ -53,7 +53,7 @@ export async function countTokens(gateway: Gateway, request: CountRequest): Prom
     (asked === undefined ? undefined : await byTokenizer(asked)) ?? {
       tokens: gateway.estimator.promptAtMost(
         `${provider.id}/${model}`,
-        estimatePrompt(promptOf(body)),
+        countPrompt(promptOf(body)),
       ),
       source: 'estimated',
     }

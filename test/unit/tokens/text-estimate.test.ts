@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { countTokens as cl100k } from 'gpt-tokenizer/encoding/cl100k_base';
 import { countTokens as o200k } from 'gpt-tokenizer/encoding/o200k_base';
 import { TokenEstimator } from '../../../src/gateway/token-estimator.ts';
-import { estimatePrompt, promptOf, samplePrompt } from '../../../src/tokens/prompt.ts';
+import { countPrompt, estimatePrompt, promptOf, samplePrompt } from '../../../src/tokens/prompt.ts';
 import { estimateText } from '../../../src/tokens/text-estimate.ts';
 import { samples } from './samples.ts';
 
@@ -48,6 +48,17 @@ test('a guess of a mixture holds as well, and grows with the text', () => {
     assert.ok(now >= before - 1);
     before = now;
   }
+});
+
+test('F5 B30 a count looks at a part of what no model could read, and at all of the rest', () => {
+  const all = Object.values(samples).join('\n');
+  const promptOfTexts = (...texts: string[]) => ({ texts, media: [], frameTokens: 9 });
+  const long = promptOfTexts(all.repeat(Math.ceil(5_000_000 / all.length)), all);
+  const [counted, whole] = [countPrompt(long), estimatePrompt(long)];
+  assert.notEqual(counted, whole);
+  assert.ok(Math.abs(counted / whole - 1) < 0.02, `${counted} for ${whole}`);
+  const usual = promptOfTexts(all.repeat(Math.floor(1_900_000 / all.length)));
+  assert.equal(countPrompt(usual), estimatePrompt(usual));
 });
 
 test('F1 a sample of a long prompt is close to the whole, and looks at a part only', () => {
