@@ -2,12 +2,15 @@
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /** Cores: what is measured has the first to itself; whatever makes the load shares the second. */
 export const subjectCore = 0;
 export const loadCore = 1;
+
+/** For what shall run as it would without a bench; who starts it is pinned himself. */
+export const everyCore = { name: `0-${cpus().length - 1}`, count: cpus().length } as const;
 
 const running = new Set<ChildProcess>();
 const scratch = new Set<string>();
@@ -25,8 +28,8 @@ export function removeScratch(folder: string): void {
 }
 
 export interface StartOptions {
-  /** Absent: any core. */
-  readonly core?: number;
+  /** One, or a list of them as `taskset` takes it. Absent: where the bench runs. */
+  readonly core?: number | string;
   readonly stdio: StdioOptions;
   readonly env?: NodeJS.ProcessEnv;
   readonly cwd?: string;
@@ -73,12 +76,21 @@ export interface Helper {
   stop(): Promise<void>;
 }
 
-/** Starts one of the bench's own modules on the load core. */
-export function startHelper(file: string): Helper {
-  const child = startProcess([process.execPath, '--disable-warning=ExperimentalWarning', file], {
-    core: loadCore,
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  });
+export interface HelperOptions {
+  /** Absent: the load core. */
+  readonly core?: number | string;
+  readonly args?: readonly string[];
+}
+
+/** Starts one of the bench's own modules. */
+export function startHelper(
+  file: string,
+  { core = loadCore, args = [] }: HelperOptions = {},
+): Helper {
+  const child = startProcess(
+    [process.execPath, '--disable-warning=ExperimentalWarning', file, ...args],
+    { core, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] },
+  );
   const next = (): Promise<unknown> => {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const ended = (): void => reject(new Error(`${file} ended before it answered`));

@@ -22,19 +22,30 @@ export function findGateway(): Subject | { readonly missing: string } {
     models: { 'openai-chat': 'mock/m', 'anthropic-messages': 'mock-messages/m' },
     translates: true,
     warmUp: 'long',
-    start: (mockPort) => startGateway(mockPort, subjectCore),
+    start: (mockPort) => startGateway({ mockPort, core: subjectCore }),
   };
+}
+
+export interface GatewayStart {
+  readonly mockPort: number;
+  readonly core: number | string;
+  /** Added to its config file. */
+  readonly config?: string;
 }
 
 /**
  * Starts the gateway on free ports with an empty data directory.
  * @throws Error with the end of what it wrote to stderr when it does not come up.
  */
-export async function startGateway(mockPort: number, core?: number): Promise<RunningSubject> {
+export async function startGateway({
+  mockPort,
+  core,
+  config: more = '',
+}: GatewayStart): Promise<RunningSubject> {
   const folder = makeScratch('gateway');
   const config = join(folder, 'gateway.yaml');
   const log = join(folder, 'stderr.log');
-  writeFileSync(config, configuration(mockPort));
+  writeFileSync(config, configuration(mockPort) + more);
   const errors = openSync(log, 'w');
   const child = startProcess(
     [
@@ -46,7 +57,7 @@ export async function startGateway(mockPort: number, core?: number): Promise<Run
       ...options(folder, config),
     ],
     {
-      ...(core === undefined ? {} : { core }),
+      core,
       stdio: ['ignore', 'pipe', errors],
       // Nothing of the caller's environment: a vendor's key in it would add providers and probes.
       env: {

@@ -7,6 +7,7 @@ import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { doubts, Results } from './analysis.ts';
 import { stopAll, loadCore } from './child.ts';
+import { measureEngine } from './engine.ts';
 import { findGateway } from './gateway.ts';
 import { inspectMachine, pinMyself } from './machine.ts';
 import { measureOne, startRig, subjectsOf, type MeasureOptions, type Sample } from './measure.ts';
@@ -19,9 +20,10 @@ import { defaultChunksPerSecond, workloads, type Workload } from './workloads.ts
 const usage = `Usage: npm run bench -- [options]
   --quick             about 2 minutes: 2 rounds, short windows, a colder gateway
   --rounds N          rounds (3; with --quick 2)
-  --only ID[,ID…]     only these workloads: ${workloads.map(({ id }) => id).join(', ')}, start
+  --only ID[,ID…]     only these workloads: ${workloads.map(({ id }) => id).join(', ')}, start, engine
   --chunk-rate N      chunks a second of each stream (${defaultChunksPerSecond})
   --seconds N         length of each measured window
+  --engine-model FILE a GGUF file to measure the engine with, besides its own two
   --out FILE          where to write (bench/RESULTS.md)
 `;
 
@@ -36,6 +38,7 @@ const { values: flags } = parseArgs({
     only: { type: 'string' },
     'chunk-rate': { type: 'string' },
     seconds: { type: 'string' },
+    'engine-model': { type: 'string' },
     out: { type: 'string', default: join(import.meta.dirname, 'RESULTS.md') },
     help: { type: 'boolean', default: false },
   },
@@ -122,6 +125,19 @@ async function main(): Promise<void> {
   for (const { model, times } of starts) {
     if ('missing' in times) missing.push(`start with ${model} (${times.missing})`);
   }
+  const wantsEngine = (wanted?.includes('engine') ?? true) && !('missing' in found.gateway);
+  const modelFile = flags['engine-model'];
+  const engines = wantsEngine
+    ? await measureEngine({
+        say,
+        rounds,
+        quick: flags.quick,
+        ...(modelFile === undefined ? {} : { modelFile }),
+      })
+    : [];
+  for (const each of engines) {
+    if ('missing' in each) missing.push(`engine with ${each.model.label} (${each.missing})`);
+  }
   const report = renderReport({
     command: `npm run bench${flags.quick ? ' -- --quick' : ''}`,
     method: `${rounds} rounds, windows of ${durations.measureMs / 1000} s after a warm-up of ${durations.longWarmMs / 1000} s (nginx ${durations.warmMs / 1000} s), streams paced at ${chunksPerSecond} chunks a second`,
@@ -134,6 +150,7 @@ async function main(): Promise<void> {
     workloads: chosen,
     results,
     starts,
+    engines,
     installMb: installedMb(),
   });
   writeFileSync(flags.out, report);

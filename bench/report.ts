@@ -1,5 +1,6 @@
 /** Writes the figures as Markdown. */
 import {
+  summarize,
   coreShare,
   cpuPerUnit,
   unitsOf,
@@ -7,10 +8,12 @@ import {
   type Results,
   type Summary,
 } from './analysis.ts';
+import type { EngineFigures } from './engine.ts';
+import { engineBudgets, engineLines } from './engine-report.ts';
 import { percent } from './machine.ts';
 import type { StartTimes } from './startup.ts';
-import { summarize } from './analysis.ts';
 import { direct, type Subject } from './subject.ts';
+import { budgetRow, one, range, table } from './tables.ts';
 import {
   installBudgetMb,
   modelStartBudgetS,
@@ -32,6 +35,7 @@ export interface ReportInput {
   readonly workloads: readonly Workload[];
   readonly results: Results;
   readonly starts: readonly { readonly model: string; readonly times: StartTimes }[];
+  readonly engines: readonly EngineFigures[];
   readonly installMb: number | undefined;
 }
 
@@ -59,6 +63,7 @@ export function renderReport(input: ReportInput): string {
     ...section('CPU', cpuTable(input)),
     ...section('Latency at a constant rate', latencyTable(input)),
     ...section('Memory', memoryTable(input)),
+    ...section('The embedded engine', engineLines(input.engines)),
     ...section('Load and mock alone', capacityLines(input)),
     '',
   ].join('\n');
@@ -66,12 +71,6 @@ export function renderReport(input: ReportInput): string {
 
 function section(title: string, lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : ['', `## ${title}`, '', ...lines];
-}
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  if (rows.length === 0) return [];
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)];
 }
 
 function failureLines({ results }: ReportInput): string[] {
@@ -86,6 +85,7 @@ function budgetTable(input: ReportInput): string[] {
   const rows = [
     ...input.workloads.flatMap((workload) => workloadBudgets(input, workload)),
     ...startRows(input),
+    ...input.engines.flatMap(engineBudgets),
     budgetRow('install size', input.installMb === undefined ? undefined : one(input.installMb), {
       budget: { must: installBudgetMb },
       unit: ' MB',
@@ -98,20 +98,6 @@ function budgetTable(input: ReportInput): string[] {
     '',
     '× is the ratio to nginx, paired within a round; differences under 15 % are noise.',
   ];
-}
-
-interface BudgetForm {
-  readonly budget: { readonly must: number; readonly aim?: number };
-  readonly unit: string;
-  readonly digits: number;
-}
-
-function budgetRow(what: string, summary: Summary | undefined, form: BudgetForm): string[] {
-  const { must, aim } = form.budget;
-  const limit = (value: number | undefined): string =>
-    value === undefined ? '–' : `≤ ${value}${form.unit}`;
-  const verdict = summary === undefined ? '–' : summary.median <= must ? 'yes' : '**no**';
-  return [what, limit(must), limit(aim), range(summary, form.digits, form.unit), verdict];
 }
 
 function workloadBudgets({ results }: ReportInput, workload: Workload): string[][] {
@@ -227,16 +213,4 @@ function capacityLines({ workloads, results }: ReportInput): string[] {
       `- ${workload.title}: ${Math.round(rate.median)} ${workload.unit}s a second${paced}; of their core the generator took ${percent(load)}, the mock ${percent(mock)}: the ${load > mock ? 'generator' : 'mock'} would be the first limit.`,
     ];
   });
-}
-
-function one(value: number): Summary {
-  return { median: value, min: value, max: value, count: 1 };
-}
-
-function range(summary: Summary | undefined, digits: number, unit: string): string {
-  if (summary === undefined) return 'no result';
-  const [median, min, max] = [summary.median, summary.min, summary.max].map((value) =>
-    value.toFixed(digits),
-  );
-  return summary.count === 1 ? `${median}${unit}` : `${median}${unit} (${min}–${max})`;
 }

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { tryParseObject } from '../src/core/json.ts';
+import { everyCore } from './child.ts';
 import { gatewayKey, startGateway } from './gateway.ts';
 
 /** Seconds of each start, or why there is no figure. */
@@ -24,7 +25,7 @@ export async function measureStart(
   const seconds: number[] = [];
   for (let i = 0; i < times; i++) {
     const startedAt = performance.now();
-    const gateway = await startGateway(mockPort);
+    const gateway = await startGateway({ mockPort, core: everyCore.name });
     try {
       const fault = await firstAnswer(gateway.port, model);
       if (fault !== undefined) return { missing: fault };
