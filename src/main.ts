@@ -18,7 +18,8 @@ const loaders: { readonly [name: string]: () => Promise<Command> } = {
   start: async () => (await import('./start-command.ts')).startCommand,
   check: async () => (await import('./start-command.ts')).checkCommand,
   keys: async () => (await import('./cli/keys.ts')).keysCommand,
-  models: async () => (await import('./cli/models.ts')).modelsCommand,
+  models: async () => (await import('./model-commands.ts')).modelsCommand,
+  pull: async () => (await import('./model-commands.ts')).pullCommand,
   usage: async () => (await import('./cli/usage.ts')).usageCommand,
   connect: async () => (await import('./cli/connect.ts')).connectCommand,
   version: async () => {
@@ -35,6 +36,7 @@ async function run(args: readonly string[]): Promise<number> {
   const context = {
     stdout: (text: string): void => void process.stdout.write(text),
     stderr: (text: string): void => void process.stderr.write(text),
+    ...(process.stderr.isTTY ? { terminalColumns: process.stderr.columns } : {}),
     env: process.env,
     admin: async () => {
       const { adminOfDirectory } = await import('./admin-of-directory.ts');

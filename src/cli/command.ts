@@ -14,6 +14,8 @@ export interface Command {
 export interface CommandContext {
   stdout(text: string): void;
   stderr(text: string): void;
+  /** Width of the terminal that stderr is; absent = it is none. */
+  readonly terminalColumns?: number;
   readonly env: { readonly [name: string]: string | undefined };
   /** The admin API of the gateway that runs on the data directory, or of the directory itself. */
   admin(): Promise<AdminClient>;

@@ -1,46 +1,107 @@
-/** `models`: what can be called, and who answers. */
-import { readArguments, withUsage } from './arguments.ts';
+/** `models`: what can be called, and who answers; `models remove` deletes a fetched one. */
+import type { JsonObject } from '../core/conversation.ts';
+import { isObject } from '../core/json.ts';
+import { readArguments, UsageError, withUsage } from './arguments.ts';
 import type { Command, CommandContext } from './command.ts';
 import { cell, jsonText, objectsOf, requireOk } from './reply.ts';
-import { columns } from './table.ts';
+import { bytesText, countText } from '../core/size-text.ts';
+import { columns, printable } from './table.ts';
 
 const help = `Usage: model-gateway models [--json]
+       model-gateway models remove NAME [--json]
 
-Lists the names that clients may use, with the targets behind each and their health.
+Lists the names that clients may use, with the targets behind each and their health; of models that run
+on this machine (local/NAME) also the size of the file, parameters, context and quantisation.
 
-  --json    an array: id, and targets with target and health
+  --json    an array: id, targets with target and health, and for local models local
+
+models remove deletes a model that pull brought. model-gateway pull --list names models to begin with.
 `;
 
-export const modelsCommand: Command = {
-  name: 'models',
-  summary: 'list what can be called, with targets and their health',
-  help,
-  run: (args, context) => withUsage(context, 'models', () => run(args, context)),
-};
+export interface ModelsCommandParts {
+  /** Deletes a local model. @returns its id and the bytes that are free again. */
+  remove(name: string): Promise<{ readonly id: string; readonly bytes: number }>;
+}
 
-async function run(args: readonly string[], context: CommandContext): Promise<number> {
+export function modelsCommand(parts: ModelsCommandParts): Command {
+  return {
+    name: 'models',
+    summary: 'list what can be called, with targets and their health',
+    help,
+    run: (args, context) =>
+      withUsage(context, 'models', () =>
+        args[0] === 'remove' ? remove(args.slice(1), context, parts) : list(args, context),
+      ),
+  };
+}
+
+async function list(args: readonly string[], context: CommandContext): Promise<number> {
   const given = readArguments(args, { switches: ['json'] });
   if (given.has('help')) {
     context.stdout(help);
     return 0;
   }
   const admin = await context.admin();
-  const models = objectsOf(requireOk(await admin.request('GET', '/api/models')), 'models');
-  if (given.has('json')) {
-    context.stdout(jsonText(models));
-    return 0;
+  const answer = requireOk(await admin.request('GET', '/api/models'));
+  const models = objectsOf(answer, 'models');
+  for (const problem of objectsOf(answer, 'problems')) {
+    const text = `${cell(problem['subject'])} ${cell(problem['why'])}`;
+    context.stderr(`left out: ${printable(text)}\n`);
   }
-  const rows = models.flatMap((model) =>
-    objectsOf(model, 'targets').map((target, i) => [
+  context.stdout(given.has('json') ? jsonText(models) : table(models));
+  return 0;
+}
+
+function table(models: readonly JsonObject[]): string {
+  if (models.length === 0) return 'No model can be called.\n';
+  const hasLocal = models.some(({ local }) => isObject(local));
+  const rows = models.flatMap((model) => {
+    const about = hasLocal ? localCells(model['local']) : [];
+    return objectsOf(model, 'targets').map((target, i) => [
       i === 0 ? cell(model['id']) : '',
       cell(target['target']),
       cell(target['health']),
-    ]),
-  );
+      ...(i === 0 ? about : []),
+    ]);
+  });
+  const head = ['MODEL', 'TARGET', 'HEALTH'];
+  const more = hasLocal ? ['SIZE', 'PARAMETERS', 'CONTEXT', 'QUANT', ''] : [];
+  return columns([[...head, ...more], ...rows]).replace(/ +$/gm, '');
+}
+
+function localCells(local: unknown): readonly string[] {
+  if (!isObject(local)) return [];
+  const { size_bytes: bytes, parameters, context, quantization } = local;
+  const remarks = [
+    ...(local['demonstration'] === true ? ['demonstration model'] : []),
+    ...(local['chat_template'] === false ? ['no chat template'] : []),
+  ];
+  return [
+    typeof bytes === 'number' ? bytesText(bytes) : '-',
+    typeof parameters === 'number' ? countText(parameters) : '-',
+    cell(context),
+    cell(quantization),
+    remarks.join(', '),
+  ];
+}
+
+async function remove(
+  args: readonly string[],
+  context: CommandContext,
+  parts: ModelsCommandParts,
+): Promise<number> {
+  const given = readArguments(args, { switches: ['json'], positionals: ['NAME'] });
+  if (given.has('help')) {
+    context.stdout(help);
+    return 0;
+  }
+  const name = (given.positionals[0] ?? '').replace(/^local\//, '');
+  if (name === '') throw new UsageError('NAME is missing.');
+  const { id, bytes } = await parts.remove(name);
   context.stdout(
-    rows.length === 0
-      ? 'No model can be called.\n'
-      : columns([['MODEL', 'TARGET', 'HEALTH'], ...rows]),
+    given.has('json')
+      ? jsonText({ id, removed: true, size_bytes: bytes })
+      : `Removed ${id} (${bytesText(bytes)}).\n`,
   );
   return 0;
 }

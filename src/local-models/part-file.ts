@@ -6,7 +6,8 @@ import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, readFile, rename, rm, stat, writeFile, type FileHandle } from 'node:fs/promises';
 import { tryParseObject } from '../core/json.ts';
-import { bytesText, codeOf, PullError } from './pull-error.ts';
+import { bytesText } from '../core/size-text.ts';
+import { codeOf, PullError } from './pull-error.ts';
 
 /** What was fetched from where; without it the bytes are worth nothing. */
 export interface PartState {

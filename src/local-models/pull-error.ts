@@ -14,16 +14,3 @@ export class PullError extends Error {
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
-
-/** `1.6 GB`: as shops and file managers count, three digits at most. */
-export function bytesText(bytes: number): string {
-  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
-  let value = bytes;
-  let unit = 0;
-  while (value >= 999.5 && unit < units.length - 1) {
-    value /= 1000;
-    unit += 1;
-  }
-  const digits = unit === 0 || value >= 99.5 ? 0 : value >= 9.95 ? 1 : 2;
-  return `${value.toFixed(digits)} ${units[unit] ?? ''}`;
-}

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { modelsCommand } from '../../../src/cli/models.ts';
+import { modelsCommand as makeModelsCommand } from '../../../src/cli/models.ts';
 import { usageCommand } from '../../../src/cli/usage.ts';
 import { isObject, tryParse } from '../../../src/core/json.ts';
 import { callRow, day } from '../store/call-rows.ts';
 import { cliRig, type CliRig } from './cli-rig.ts';
+
+const modelsCommand = makeModelsCommand({
+  remove: async (name) => ({ id: `local/${name}`, bytes: 1_600_000 }),
+});
 
 function record(rig: CliRig, keyId = 'k1'): void {
   const now = rig.clock.wall();

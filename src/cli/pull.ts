@@ -1,0 +1,190 @@
+/** `pull`: brings a model file to this machine. */
+import type { Clock } from '../core/runtime.ts';
+import type { JsonObject } from '../core/conversation.ts';
+import { readArguments, UsageError, withUsage, type Arguments } from './arguments.ts';
+import type { Command, CommandContext } from './command.ts';
+import { createProgress } from './progress.ts';
+import { cell, jsonText } from './reply.ts';
+import { columns } from './table.ts';
+import { bytesText, countText } from '../core/size-text.ts';
+
+const help = `Usage: model-gateway pull SOURCE [options]
+       model-gateway pull --list [--json]
+
+Brings a model file (GGUF) into the folder of models. It can then be called as local/NAME, without a
+restart of the gateway. A download that was interrupted goes on where it stopped when the same command
+is given again.
+
+  SOURCE  hf:USER/REPO:QUANT        a file of Hugging Face's hub, by its quantisation (Q4_K_M, Q8_0, ...)
+          hf:USER/REPO/FILE.gguf    a file of the hub, by its name; #REVISION may follow
+          https://HOST/FILE.gguf    a file of any web server
+          PATH/FILE.gguf            a file of this machine, which is copied
+
+  --name NAME     what to call it; default: the file's name in small letters
+  --sha256 HEX    the hash that the file must have; the hub tells its own, which is always checked
+  --list          well-known small models, with size and licence
+  --json          one object when it is done: id, path, size_bytes, sha256 and what the file says of itself
+
+Environment: HF_ENDPOINT or MODEL_ENDPOINT (a mirror of the hub), HF_TOKEN (sent to the hub only),
+HTTPS_PROXY, HTTP_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS.
+
+Remove a model with: model-gateway models remove NAME
+`;
+
+/** What was fetched, as the composition root reports it. */
+export interface PullReport {
+  readonly id: string;
+  readonly path: string;
+  readonly sizeBytes: number;
+  readonly sha256: string;
+  /** Who named the hash that it was checked against. */
+  readonly verified: 'given' | 'server' | 'none';
+  readonly source: string;
+  readonly already: boolean;
+  /** What the file says of itself. */
+  readonly about: JsonObject;
+  readonly warnings: readonly string[];
+  /** Whether the gateway on the data directory knows the model now. */
+  readonly gateway: 'knows it' | 'not running' | 'not told';
+}
+
+export interface PullWish {
+  readonly source: string;
+  readonly name?: string;
+  readonly sha256?: string;
+}
+
+export interface PullEvents {
+  progress(step: 'reading' | 'fetching' | 'copying', bytes: number, total?: number): void;
+  note(text: string): void;
+}
+
+/** A model that `--list` names. */
+export interface ListedModel {
+  readonly title: string;
+  readonly source: string;
+  readonly size: string;
+  readonly licence: string;
+  readonly tools: string;
+  readonly remark: string;
+}
+
+export interface PullCommandParts {
+  /** @throws Error whose message is for the person. */
+  pull(wish: PullWish, events: PullEvents): Promise<PullReport>;
+  readonly known: readonly ListedModel[];
+  readonly clock: Clock;
+}
+
+export function pullCommand(parts: PullCommandParts): Command {
+  return {
+    name: 'pull',
+    summary: 'bring a model for the embedded engine to this machine',
+    help,
+    run: (args, context) => withUsage(context, 'pull', () => run(args, context, parts)),
+  };
+}
+
+async function run(
+  args: readonly string[],
+  context: CommandContext,
+  parts: PullCommandParts,
+): Promise<number> {
+  const isList = args.includes('--list');
+  const given = readArguments(args, {
+    values: ['name', 'sha256'],
+    switches: ['list', 'json'],
+    positionals: isList ? [] : ['SOURCE'],
+  });
+  if (given.has('help')) context.stdout(help);
+  else if (isList) list(given, context, parts.known);
+  else await bring(given, context, parts);
+  return 0;
+}
+
+function list(given: Arguments, context: CommandContext, known: readonly ListedModel[]): void {
+  if (given.value('name') !== undefined || given.value('sha256') !== undefined) {
+    throw new UsageError('--list stands alone.');
+  }
+  if (given.has('json')) {
+    context.stdout(jsonText(known.map((model) => ({ ...model, verified_here: false }))));
+    return;
+  }
+  const rows = known.map(({ title, source, size, licence, tools, remark }) => [
+    title,
+    source,
+    `~${size}`,
+    tools,
+    licence,
+    remark,
+  ]);
+  context.stdout(columns([['MODEL', 'SOURCE', 'SIZE', 'TOOLS', 'LICENCE', 'REMARK'], ...rows]));
+  context.stdout(
+    '\nSizes, licences and remarks are from the model cards; none of them was checked or tried here. The card decides.\n',
+  );
+}
+
+async function bring(
+  given: Arguments,
+  context: CommandContext,
+  { pull, clock }: PullCommandParts,
+): Promise<void> {
+  const [source = ''] = given.positionals;
+  const name = given.value('name');
+  const sha256 = given.value('sha256');
+  const progress = createProgress({
+    write: context.stderr,
+    clock,
+    ...(context.terminalColumns === undefined ? {} : { terminalColumns: context.terminalColumns }),
+  });
+  const wish = {
+    source,
+    ...(name === undefined ? {} : { name }),
+    ...(sha256 === undefined ? {} : { sha256 }),
+  };
+  const report = await pull(wish, progress).finally(() => progress.end());
+  for (const warning of report.warnings) context.stderr(`warning: ${warning}\n`);
+  context.stdout(given.has('json') ? jsonText(reportJson(report)) : reportText(report));
+}
+
+function reportJson(report: PullReport): JsonObject {
+  const { id, path, sizeBytes, sha256, verified, source, already, about, warnings } = report;
+  return {
+    id,
+    path,
+    source,
+    sha256,
+    verified,
+    already,
+    ...about,
+    size_bytes: sizeBytes,
+    warnings,
+    gateway: report.gateway,
+  };
+}
+
+const verifiedTexts = {
+  given: 'as --sha256 asked for',
+  server: 'as the server named it',
+  none: 'nobody named one to check it against',
+} as const;
+
+const gatewayTexts = {
+  'knows it': 'It can be called now.',
+  'not running': 'It can be called when the gateway runs.',
+  'not told': 'The running gateway did not take it; its log says why.',
+} as const;
+
+function reportText(report: PullReport): string {
+  const { id, path, sizeBytes, sha256, verified, already, about } = report;
+  const { parameters, context, trained_context: trained, quantization, architecture } = about;
+  const size = typeof parameters === 'number' ? `${countText(parameters)} parameters, ` : '';
+  const rows = [
+    ['model', `${id}${already ? '   (was there already)' : ''}`],
+    ['what', `${size}${cell(architecture)}, ${cell(quantization)}, ${bytesText(sizeBytes)}`],
+    ['context', `${cell(context)} tokens (trained for ${cell(trained)})`],
+    ['file', path],
+    ['sha256', `${sha256}   (${verifiedTexts[verified]})`],
+  ];
+  return `${columns(rows)}\n${gatewayTexts[report.gateway]}\n`;
+}
