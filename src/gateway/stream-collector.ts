@@ -3,6 +3,11 @@ import { GatewayError } from '../core/errors.ts';
 import type { Collector, Generation, GenerationEvent } from '../core/generation.ts';
 import type { ReadFrame, StreamConsumer } from './upstream-answer.ts';
 
+/** As for a document that comes whole (answer-body.ts). */
+const maxLength = 64 * 1024 * 1024;
+/** What an event takes besides its text, roughly. */
+const overhead = 64;
+
 export interface CollectorOwner {
   complete(generation: Generation): void;
   failed(error: GatewayError): void;
@@ -12,6 +17,7 @@ export class StreamCollector implements StreamConsumer {
   readonly #collector: Collector;
   readonly #owner: CollectorOwner;
   #over = false;
+  #length = 0;
 
   constructor(collector: Collector, owner: CollectorOwner) {
     this.#collector = collector;
@@ -36,7 +42,9 @@ export class StreamCollector implements StreamConsumer {
   #add(events: readonly GenerationEvent[]): void {
     for (const event of events) {
       if (this.#over) return;
+      this.#length += overhead + (event.type === 'part-delta' ? event.delta.length : 0);
       if (event.type === 'error') this.failed(event.error);
+      else if (this.#length > maxLength) this.failed(tooLong());
       else this.#collector.add(event);
       if (event.type === 'finish') this.#complete();
     }
@@ -49,4 +57,8 @@ export class StreamCollector implements StreamConsumer {
     this.#over = true;
     this.#owner.complete(generation);
   }
+}
+
+function tooLong(): GatewayError {
+  return new GatewayError('upstream_invalid', 'The upstream sent an answer beyond 64 MiB.');
 }
