@@ -36,7 +36,8 @@ async function run(args: readonly string[]): Promise<number> {
   const context = {
     stdout: (text: string): void => void process.stdout.write(text),
     stderr: (text: string): void => void process.stderr.write(text),
-    ...(process.stderr.isTTY ? { terminalColumns: process.stderr.columns } : {}),
+    // Some terminals say that they have no columns.
+    ...(process.stderr.isTTY ? { terminalColumns: process.stderr.columns || 80 } : {}),
     env: process.env,
     admin: async () => {
       const { adminOfDirectory } = await import('./admin-of-directory.ts');
