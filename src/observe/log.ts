@@ -68,7 +68,10 @@ export class LineLog implements Log {
     if (this.#level <= 3) this.#line('error', event, fields);
   }
 
-  /** Writes what is queued before the process ends. */
+  /**
+   * Writes what is queued before the process ends. A block that the system is writing at that moment
+   * may come in behind it: nothing can be waited for any more.
+   */
   flush(): void {
     this.#queueBlock();
     try {
