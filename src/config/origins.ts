@@ -59,6 +59,9 @@ function providerLines(provider: ProviderSettings, file: CheckedFile): readonly 
     [['api_key'], apiKey?.toString()],
     // A header may be a credential under any name.
     ...[...headers.keys()].map((name) => [headerPath(provider, name, file), '[secret]'] as const),
+    [['like'], provider.like],
+    [['betas'], provider.betas?.join(', ')],
+    [['region'], provider.region],
     [['server_tools'], provider.serverTools?.toString()],
     ...timeoutValues(provider.timeouts),
   ];

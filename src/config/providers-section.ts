@@ -43,7 +43,7 @@ export function readProviders(
       ...(declared.base_url === undefined ? {} : { baseUrl: declared.base_url }),
       ...(declared.api_key === undefined ? {} : { apiKey: new Secret(declared.api_key) }),
       headers: readHeaders(declared, complain),
-      ...readWays(declared, { scope, complain }),
+      ...readWays(id, declared, { scope, complain }),
       ...optionalTimeouts(declared.timeouts),
       where: file.where(['providers', id]),
     };
@@ -67,12 +67,21 @@ export function optionalTimeouts(form: TimeoutsForm | null | undefined): {
 
 /** What the address behaves like, and what may be asked of it. */
 function readWays(
-  { like, betas, region, server_tools: serverTools }: ProviderForm,
+  id: string,
+  form: ProviderForm,
   { scope, complain }: Check,
 ): Pick<ProviderSettings, 'like' | 'betas' | 'region' | 'serverTools'> {
-  const known = like === undefined ? undefined : scope.known.get(like);
-  if (like !== undefined && (known === undefined || known.embedded === true)) {
-    complain(`"${like}" is no known vendor`, 'like');
+  const { like, betas, region, server_tools: serverTools } = form;
+  const dialect = form.dialect ?? scope.known.get(id)?.dialect;
+  if (like !== undefined) checkLikeness(like, dialect, { scope, complain });
+  if (betas !== undefined && dialect === 'openai-chat') {
+    complain('has no meaning for openai-chat: such servers get no anthropic-beta', 'betas');
+  }
+  if (region !== undefined && dialect === 'anthropic-messages') {
+    complain(
+      'has no meaning for anthropic-messages: such servers get inference_geo themselves',
+      'region',
+    );
   }
   return {
     ...(like === undefined ? {} : { like }),
@@ -80,6 +89,15 @@ function readWays(
     ...(region === undefined ? {} : { region }),
     ...(serverTools === undefined ? {} : { serverTools }),
   };
+}
+
+function checkLikeness(like: string, dialect: string | undefined, check: Check): void {
+  const known = check.scope.known.get(like);
+  if (known === undefined || known.embedded === true) {
+    check.complain(`"${like}" is no known vendor`, 'like');
+  } else if (dialect !== undefined && known.dialect !== dialect) {
+    check.complain(`"${like}" speaks ${known.dialect}, this address ${dialect}`, 'like');
+  }
 }
 
 type Complain = (message: string, ...keys: readonly string[]) => void;

@@ -125,7 +125,9 @@ const provider = z
       .string()
       .min(1, 'is empty')
       .optional()
-      .describe('Where this provider promises to run its models: what inference_geo may ask for.'),
+      .describe(
+        'Where this openai-chat provider promises to run its models: what inference_geo may ask for.',
+      ),
     timeouts: timeouts.describe('Time limits of calls to this provider.'),
   })
   .nullable();
@@ -209,7 +211,7 @@ const localModel = z
     context: whole(128, 16_777_216).describe(
       'Tokens of prompt and answer together, of each call. Default: what the model was trained on, at most 8192.',
     ),
-    threads: whole(1, 1024).describe('Default: all cores; 1 for models below 64 MiB.'),
+    threads: whole(1, 1024).describe('Default: all cores but one; 1 for models below 64 MiB.'),
     parallel: whole(1, 64).describe('Calls that generate at the same time. Default 4.'),
     idle_unload: idle('Leaves memory after so long without a call; never = stays.'),
   })

@@ -47,6 +47,21 @@ const mistakes: readonly (readonly [string, string, string])[] = [
     'gateway.yaml:5: providers.team.like: "local" is no known vendor',
   ],
   [
+    'a likeness that speaks another format',
+    'providers:\n  team:\n    dialect: anthropic-messages\n    base_url: http://a\n    like: ollama\n',
+    'gateway.yaml:5: providers.team.like: "ollama" speaks openai-chat, this address anthropic-messages',
+  ],
+  [
+    'betas for a server that gets none',
+    'providers:\n  openai:\n    api_key: x\n    betas: [a]\n',
+    'gateway.yaml:4: providers.openai.betas: has no meaning for openai-chat: such servers get no anthropic-beta',
+  ],
+  [
+    'a region where the server itself is asked',
+    'providers:\n  anthropic:\n    api_key: x\n    region: eu\n',
+    'gateway.yaml:4: providers.anthropic.region: has no meaning for anthropic-messages: such servers get inference_geo themselves',
+  ],
+  [
     'a list of betas with a comma list in it',
     'providers:\n  openai:\n    api_key: x\n    betas: ["a,b"]\n',
     'gateway.yaml:4: providers.openai.betas[0]: is no name of a beta',

@@ -153,3 +153,31 @@ test('N3: a gateway.yml is warned of, since it is not read', async (t) => {
   write('gateway.yml', 'limits: {}\n');
   assert.match((await load()).warnings.join('\n'), /gateway\.yml is not read/);
 });
+
+test('N1: check tells what the config says of an address and of a route, with its line', async (t) => {
+  const yaml = [
+    'providers:',
+    '  a:',
+    '    dialect: anthropic-messages',
+    '    base_url: http://a',
+    '    like: anthropic',
+    '    betas: [one, two]',
+    '    server_tools: true',
+    '  b: { dialect: openai-chat, base_url: http://b/v1, region: eu }',
+    'models:',
+    '  m: { targets: [a/x], strict: true, server_tools: false }',
+  ].join('\n');
+  const { origins } = await scene(t, yaml).load();
+  const told = origins
+    .filter(({ path }) => /^(providers|models)[.]/.test(path) && !/dialect|base_url/.test(path))
+    .map(({ path, value, origin }) => `${path} ${value} ${origin}`);
+  assert.deepEqual(told, [
+    'providers.a.like anthropic gateway.yaml:5',
+    'providers.a.betas one, two gateway.yaml:6',
+    'providers.a.server_tools true gateway.yaml:7',
+    'providers.b.region eu gateway.yaml:8',
+    'models.m.targets[0] a/x gateway.yaml:10',
+    'models.m.strict true gateway.yaml:10',
+    'models.m.server_tools false gateway.yaml:10',
+  ]);
+});

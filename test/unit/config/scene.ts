@@ -10,9 +10,23 @@ import { loadSettings } from '../../../src/config/load.ts';
 import type { Settings } from '../../../src/config/settings.ts';
 
 export const known: KnownProviders = new Map([
-  ['openai', { keyVariable: 'OPENAI_API_KEY', baseUrlVariable: 'OPENAI_BASE_URL' }],
-  ['anthropic', { keyVariable: 'ANTHROPIC_API_KEY', baseUrlVariable: 'ANTHROPIC_BASE_URL' }],
-  ['ollama', {}],
+  [
+    'openai',
+    {
+      dialect: 'openai-chat',
+      keyVariable: 'OPENAI_API_KEY',
+      baseUrlVariable: 'OPENAI_BASE_URL',
+    },
+  ],
+  [
+    'anthropic',
+    {
+      dialect: 'anthropic-messages',
+      keyVariable: 'ANTHROPIC_API_KEY',
+      baseUrlVariable: 'ANTHROPIC_BASE_URL',
+    },
+  ],
+  ['ollama', { dialect: 'openai-chat' }],
   ['local', { embedded: true }],
 ]);
 
