@@ -63,6 +63,7 @@ const typeNames: ReadonlyMap<string, string> = new Map([
   ['record', 'a mapping'],
   ['array', 'a list'],
   ['null', 'nothing'],
+  ['boolean', 'true or false'],
 ]);
 
 function typeMessage(expected: readonly string[], found: unknown): string {
@@ -76,7 +77,7 @@ function typeMessage(expected: readonly string[], found: unknown): string {
 function foundText(found: unknown): string {
   if (found === null) return 'nothing';
   if (Array.isArray(found)) return 'a list';
-  return typeNames.get(typeof found) ?? 'true or false';
+  return typeNames.get(typeof found) ?? typeof found;
 }
 
 function valueMessage(issue: {

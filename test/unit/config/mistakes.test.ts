@@ -37,6 +37,11 @@ const mistakes: readonly (readonly [string, string, string])[] = [
     'gateway.yaml:3: models: stands twice (first in line 1)',
   ],
   [
+    'a word for true that YAML no longer knows',
+    'models:\n  m: { targets: [local/tiny], strict: yes }\n',
+    'gateway.yaml:2: models.m.strict: expected true or false, found a text',
+  ],
+  [
     'a likeness that nobody has',
     'providers:\n  team:\n    dialect: openai-chat\n    base_url: http://a/v1\n    like: vlm\n',
     'gateway.yaml:5: providers.team.like: "vlm" is no known vendor',
