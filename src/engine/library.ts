@@ -1,6 +1,7 @@
 /** Loads node-llama-cpp, or says what to install. Nothing is ever downloaded or compiled. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Llama } from 'node-llama-cpp';
 import { isObject, tryParse } from './json.ts';
@@ -27,10 +28,10 @@ const platforms: { readonly [platform: string]: string } = { darwin: 'mac', win3
 const processors: { readonly [arch: string]: string } = { arm: 'armv7l' };
 
 /**
- * @param threads upper bound of threads for the model; 0 = as many as the processor has cores
+ * @param threads of the model; absent = one a core, but for one core that is left to everybody else
  * @throws EngineUnavailable when the library or its binary for this platform is missing.
  */
-export async function loadLibrary(threads: number): Promise<LoadedLibrary> {
+export async function loadLibrary(threads: number | undefined): Promise<LoadedLibrary> {
   const library = await importLibrary();
   try {
     const llama = await library.getLlama({
@@ -39,8 +40,9 @@ export async function loadLibrary(threads: number): Promise<LoadedLibrary> {
       skipDownload: true,
       progressLogs: false,
       logLevel: library.LlamaLogLevel.error,
-      maxThreads: threads,
+      maxThreads: threads ?? 0,
     });
+    llama.maxThreads = threads ?? threadsBeside(llama.cpuMathCores);
     return { library, llama, compileTemplate: templateCompiler() };
   } catch (error) {
     if (error instanceof library.NoBinaryFoundError) {
@@ -48,6 +50,14 @@ export async function loadLibrary(threads: number): Promise<LoadedLibrary> {
     }
     throw error;
   }
+}
+
+/**
+ * The threads of a model wait for each other in loops, hundreds of times a token. One that shares its
+ * core holds up all: with a second busy process on two cores, two threads took 25 times as long as one.
+ */
+function threadsBeside(cores: number): number {
+  return Math.max(1, Math.min(cores, availableParallelism() - 1));
 }
 
 async function importLibrary(): Promise<Library> {

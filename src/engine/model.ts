@@ -30,7 +30,7 @@ export interface ModelOptions {
   readonly contextSize?: number;
   /** Requests that are answered at once; fewer where memory is short. */
   readonly parallel: number;
-  /** Absent = one for small files (more only costs there), else one a core. */
+  /** Absent = one for small files (more only costs there), else one a core but for one core. */
   readonly threads?: number;
   /** Refuse the file when its SHA-256 (hex) is another. */
   readonly sha256?: string;
@@ -75,7 +75,7 @@ const memoryShare = 0.5;
 export async function loadModel(options: ModelOptions): Promise<EngineModel> {
   const file = await checkFile(options);
   const small = file.size < smallFileBytes;
-  const loaded = await loadLibrary(options.threads ?? (small ? 1 : 0));
+  const loaded = await loadLibrary(options.threads ?? (small ? 1 : undefined));
   const model = await openModel(loaded, options);
   const template = model.fileInfo.metadata.tokenizer?.chat_template;
   if (template === undefined) {
