@@ -55,9 +55,10 @@ function textOf({ subject, why }: FolderProblem): string {
   return `${subject} ${why}`;
 }
 
-function limitsOf({ idleUnloadMs, maxLoaded, memoryBytes }: LocalSettings): LocalLimits {
+function limitsOf({ idleUnloadMs, hangMs, maxLoaded, memoryBytes }: LocalSettings): LocalLimits {
   return {
     ...(idleUnloadMs === undefined ? {} : { idleUnloadMs }),
+    ...(hangMs === undefined ? {} : { hangMs }),
     ...(maxLoaded === undefined ? {} : { maxLoaded }),
     ...(memoryBytes === undefined ? {} : { maxBytes: memoryBytes }),
   };

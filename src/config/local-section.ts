@@ -20,7 +20,8 @@ const demonstration = 'tiny';
 export function readLocal(file: CheckedFile | undefined, scope: LocalScope): LocalSettings {
   const local = file?.content.local ?? {};
   const directory = file === undefined ? '' : dirname(file.place.path);
-  const { models_dir: folder, idle_unload: idleUnloadMs, max_loaded: maxLoaded, memory } = local;
+  const { models_dir: folder, idle_unload: idleUnloadMs, max_loaded: maxLoaded } = local;
+  const { hang: hangMs, memory } = local;
   const models = Object.entries(local.models ?? {}).map(([name, form]) => {
     const isDemonstration = name.toLowerCase() === demonstration;
     if (isDemonstration && file !== undefined && form?.path !== undefined) {
@@ -33,6 +34,7 @@ export function readLocal(file: CheckedFile | undefined, scope: LocalScope): Loc
     modelsDir:
       folder === undefined ? join(scope.dataDir, defaults.modelsDir) : resolve(directory, folder),
     ...(idleUnloadMs === undefined ? {} : { idleUnloadMs }),
+    ...(hangMs === undefined ? {} : { hangMs }),
     ...(maxLoaded === undefined ? {} : { maxLoaded }),
     ...(memory === undefined ? {} : { memoryBytes: memory }),
     models,
@@ -74,6 +76,7 @@ export function localOrigins(
   return [
     folder,
     ...line(['idle_unload'], idleText(settings.idleUnloadMs)),
+    ...line(['hang'], settings.hangMs === undefined ? undefined : durationText(settings.hangMs)),
     ...line(['max_loaded'], settings.maxLoaded?.toString()),
     ...line(
       ['memory'],

@@ -225,6 +225,9 @@ const local = z
       .optional()
       .describe('Where model files lie and pull puts them. Default models in data_dir.'),
     idle_unload: idle('For models that do not say it themselves. Default 10m.'),
+    hang: duration(
+      'An engine without a sign of life, or without a token while a call waits for one, is ended. Default 2m.',
+    ),
     max_loaded: whole(1, 100).describe('Models in memory at the same time. Default 3.'),
     memory: z
       .union([

@@ -65,6 +65,8 @@ export interface LocalSettings {
   readonly modelsDir: string;
   /** 0 = never; absent = the engine's default, as for the others. */
   readonly idleUnloadMs?: number;
+  /** How long an engine may say nothing before it is ended. */
+  readonly hangMs?: number;
   readonly maxLoaded?: number;
   readonly memoryBytes?: number;
   readonly models: readonly LocalModelEntry[];

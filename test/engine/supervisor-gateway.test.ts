@@ -128,6 +128,22 @@ describe('the engine dies', { skip }, () => {
   }
 });
 
+describe('the engine hangs', { skip }, () => {
+  for (const dialect of dialects) {
+    test(`F93 a stopped engine under a ${dialect} stream: an error in time, and the next call works`, async () => {
+      const rig = await startRig({ local: { hang: '2s' } });
+      const cut = await askAndThen(rig, dialect, () => process.kill(onlyEngine(), 'SIGSTOP'));
+      assert.equal(endingOf(dialect, cut.text), 'error', cut.text.slice(-300));
+      const row = await rig.gateway.callRow(String(cut.headers['x-request-id']));
+      assert.equal(row['outcome'], 'failed');
+      for (const pid of enginePids()) await gone(pid);
+      const next = await ask(rig, dialect, requestBody(dialect, { model, stream: false }));
+      assert.equal(next.status, 200, next.text);
+      await rig.stop();
+    });
+  }
+});
+
 describe('nobody asks for it', { skip }, () => {
   let rig: Rig;
   before(async () => {

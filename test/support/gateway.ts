@@ -25,6 +25,7 @@ export interface TestConfig {
   readonly providers?: JsonObject;
   readonly models?: JsonObject;
   readonly limits?: JsonObject;
+  readonly local?: JsonObject;
 }
 
 /** A config with both dialects as upstreams, at the scripted upstreams' ports. */

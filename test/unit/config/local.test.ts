@@ -9,6 +9,7 @@ test('§4 local: folder, limits and single models, with their origins', async (t
     `local:
   models_dir: ./big
   idle_unload: 30m
+  hang: 90s
   max_loaded: 2
   memory: 8GiB
   models:
@@ -23,6 +24,7 @@ test('§4 local: folder, limits and single models, with their origins', async (t
   assert.deepEqual(local, {
     modelsDir: join(directory, 'big'),
     idleUnloadMs: 1_800_000,
+    hangMs: 90_000,
     maxLoaded: 2,
     memoryBytes: 8 * 2 ** 30,
     models: [
@@ -37,15 +39,16 @@ test('§4 local: folder, limits and single models, with their origins', async (t
   assert.deepEqual(shown, [
     `local.models_dir ${join(directory, 'big')} gateway.yaml:2`,
     'local.idle_unload 30m gateway.yaml:3',
-    'local.max_loaded 2 gateway.yaml:4',
-    'local.memory 8GiB gateway.yaml:5',
-    'local.models.qwen3-0.6b.context 16384 gateway.yaml:7',
-    'local.models.qwen3-0.6b.threads 4 gateway.yaml:7',
-    'local.models.qwen3-0.6b.parallel 2 gateway.yaml:7',
-    'local.models.qwen3-0.6b.idle_unload never gateway.yaml:7',
-    `local.models.elsewhere.path ${join(directory, 'other/model.gguf')} gateway.yaml:9`,
-    `local.models.elsewhere.sha256 ${'ab'.repeat(32)} gateway.yaml:10`,
-    'local.models.tiny.parallel 8 gateway.yaml:11',
+    'local.hang 90s gateway.yaml:4',
+    'local.max_loaded 2 gateway.yaml:5',
+    'local.memory 8GiB gateway.yaml:6',
+    'local.models.qwen3-0.6b.context 16384 gateway.yaml:8',
+    'local.models.qwen3-0.6b.threads 4 gateway.yaml:8',
+    'local.models.qwen3-0.6b.parallel 2 gateway.yaml:8',
+    'local.models.qwen3-0.6b.idle_unload never gateway.yaml:8',
+    `local.models.elsewhere.path ${join(directory, 'other/model.gguf')} gateway.yaml:10`,
+    `local.models.elsewhere.sha256 ${'ab'.repeat(32)} gateway.yaml:11`,
+    'local.models.tiny.parallel 8 gateway.yaml:12',
   ]);
 });
 
