@@ -48,9 +48,20 @@ export class TranslatedTurn implements StreamConsumer {
       this.#options.source.cut();
       // A report that came along behind the sequence is metered, so that the client is told it too.
       passed.unshift(eventsFrame(batch.flatMap(({ events }) => events.filter(isUsage))));
+      return this.#showLast(passed);
     }
     this.#options.consumer.frames(passed);
     this.#goOnIfPaused();
+  }
+
+  /** The upstream is gone: nobody else would tell the consumer that it failed. */
+  #showLast(batch: readonly ReadFrame[]): void {
+    const { consumer } = this.#options;
+    try {
+      consumer.frames(batch);
+    } catch (error) {
+      consumer.failed(asGatewayError(error));
+    }
   }
 
   ended(events: readonly GenerationEvent[]): void {
