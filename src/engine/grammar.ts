@@ -20,9 +20,16 @@ space ::= " "?
 export class GrammarRules {
   readonly #bodies = new Map<string, string>();
   readonly #names = new Map<string, string>();
+  #visits = 0;
 
   get size(): number {
     return this.#bodies.size;
+  }
+
+  /** How many schemas were looked at for this grammar, this one included. */
+  visit(): number {
+    this.#visits += 1;
+    return this.#visits;
   }
 
   /** The name of a rule with this body. */

@@ -12,6 +12,8 @@ import type { JsonObject } from './json.ts';
 import type { ChatMessage } from './messages.ts';
 import type { ToolUse } from './tools.ts';
 
+const pieceLength = 16_384;
+
 /** A compiled Jinja template. */
 export interface ChatTemplate {
   /** @throws Error when the template refuses the values (`raise_exception`). */
@@ -73,14 +75,38 @@ export class PromptWriter {
     }
     const text = this.#render(request);
     const tokens: Token[] = [];
-    const pieces = text.split(this.#break);
-    for (const [index, piece] of pieces.entries()) {
-      for (const token of this.#options.tokenize(piece, index > 0)) tokens.push(token);
+    for (const [index, part] of text.split(this.#break).entries()) {
+      for (const [place, piece] of this.#shortPieces(part).entries()) {
+        const continues = index > 0 && place === 0;
+        for (const token of this.#options.tokenize(piece, continues)) tokens.push(token);
+      }
     }
     const { bosToken, reasoningTag } = this.#options;
     if (bosToken !== undefined && tokens[0] !== bosToken) tokens.unshift(bosToken);
     const reasoningOpen = reasoningTag !== undefined && text.trimEnd().endsWith(reasoningTag);
     return { tokens, reasoningOpen };
+  }
+
+  /**
+   * The tokenizer's time grows with the square of the markers in a text: 20,000 messages took 10 s. A
+   * piece begins with a marker, before which nothing is joined; as the places are counted from the
+   * front, a conversation that grows keeps its tokens.
+   */
+  #shortPieces(text: string): readonly string[] {
+    const markers = this.#markers;
+    if (markers === undefined || text.length <= pieceLength) return [text];
+    const pieces: string[] = [];
+    let from = 0;
+    for (;;) {
+      markers.lastIndex = from + pieceLength;
+      const at = markers.exec(text)?.index;
+      if (at === undefined) break;
+      pieces.push(text.slice(from, at));
+      from = at;
+    }
+    markers.lastIndex = 0;
+    pieces.push(text.slice(from));
+    return pieces;
   }
 
   #render({ messages, tools, values }: PromptRequest): string {

@@ -28,6 +28,9 @@ export interface SchemaGrammarOptions {
 }
 
 const maxRules = 3000;
+/** Schemas looked at, in all of a grammar: references can make a small one endless. */
+const maxVisits = 20_000;
+const maxChoices = 2000;
 const maxLength = 1000;
 const maxDepth = 64;
 /** Holds for any type, so it is looked at before types are. */
@@ -57,7 +60,8 @@ class SchemaReader {
     const { rules } = this.#options;
     if (schema === true || schema === undefined) return 'value';
     if (!isObject(schema)) return this.#give(place.path, 'no value can fit it');
-    if (rules.size > maxRules || place.depth > maxDepth) {
+    const visits = rules.visit();
+    if (visits > maxVisits || rules.size > maxRules || place.depth > maxDepth) {
       return this.#give(place.path, 'the schema is too large');
     }
     return this.#combination(schema, place) ?? this.#typed(schema, place);
@@ -101,6 +105,9 @@ class SchemaReader {
       (value) => isConst(value) && (types?.some((type) => isOfType(value, type)) ?? true),
     );
     if (fitting.length === 0) return this.#give(place.path, 'no value can fit it');
+    if (fitting.length > maxChoices) {
+      return this.#give(place.path, `more than ${maxChoices} values are listed`);
+    }
     return this.#options.rules.add(oneOf(fitting.map((value) => literal(JSON.stringify(value)))));
   }
 

@@ -139,6 +139,33 @@ describe('schemas', () => {
     assert.match(String(refusal(deep)), /^schema\.items/);
   });
 
+  test('references that multiply come to an end', () => {
+    const twice: Json = { type: 'object', anyOf: [{ $ref: '#' }, { $ref: '#' }] };
+    assert.match(String(refusal(twice)), /^schema\.anyOf/);
+    assert.doesNotThrow(() => read(twice, false));
+    const $defs = Object.fromEntries(
+      Array.from({ length: 30 }, (_, index): [string, Json] => {
+        const next = { allOf: [{ $ref: `#/$defs/d${index + 1}` }, {}] };
+        return [`d${index}`, { type: 'object', properties: { a: next, b: next } }];
+      }),
+    );
+    const tree = { $ref: '#/$defs/d0', $defs: { ...$defs, d30: { type: 'string' } } };
+    assert.match(String(refusal(tree)), /^schema\./);
+    assert.doesNotThrow(() => read(tree, false));
+  });
+
+  test('long lists of values are refused, not computed', () => {
+    const list = (length: number): Json => ({ enum: Array.from({ length }, (_, index) => index) });
+    assert.equal(refusal(list(2000)), null);
+    assert.equal(refusal(list(2001)), 'schema');
+    assert.equal(read(list(2001), false), 'value');
+  });
+
+  test('a reference that is no address points at nothing, or at what is called so', () => {
+    assert.equal(refusal({ $ref: '#/$defs/%zz' }), 'schema.$ref');
+    assert.equal(refusal({ $ref: '#/$defs/%zz', $defs: { '%zz': { type: 'null' } } }), null);
+  });
+
   test('schemas are told apart by types, constants and tags', () => {
     const tagged = (kind: string) => ({
       type: 'object',

@@ -50,7 +50,7 @@ function untokenize(tokens: readonly Token[]): string {
   return tokens.map((token) => ['', '[S]', '[E]'][token] ?? String.fromCodePoint(token)).join('');
 }
 
-function writer(template = chatml): PromptWriter {
+function writer(template = chatml, read = tokenize): PromptWriter {
   assert.ok(jinja !== undefined);
   return new PromptWriter({
     template: new jinja.Template(template),
@@ -58,7 +58,7 @@ function writer(template = chatml): PromptWriter {
     bosText: '',
     eosText: '<|e|>',
     knowsTools: true,
-    tokenize,
+    tokenize: read,
     breakDigits: '123456',
   });
 }
@@ -90,6 +90,29 @@ test('markers in tool definitions stay text, in keys too', { skip }, () => {
   assert.equal(prompt.match(/\[[SE]\]/g)?.length, 3);
   assert.ok(prompt.includes('"<|e|>"') && prompt.includes('"<|s|>"'));
 });
+
+test(
+  'a long conversation reaches the tokenizer in pieces, of which none holds many markers',
+  { skip },
+  () => {
+    const pieces: string[] = [];
+    const long = writer(chatml, (text) => {
+      pieces.push(text);
+      return tokenize(text);
+    });
+    const messages = Array.from({ length: 10_000 }, (_, index) => user(`${index} <|e|>`));
+    const prompt = untokenize(tokensOf(messages, noTools, long));
+    const expected = messages.map(({ content }) => `[S]user:${content}[E]`).join('');
+    assert.ok(prompt === `${expected}[S]assistant:`);
+    pieces.length = 0;
+    const plain = Array.from({ length: 10_000 }, (_, index) => user(String(index)));
+    const whole = plain.map(({ content }) => `[S]user:${content}[E]`).join('');
+    assert.ok(untokenize(tokensOf(plain, noTools, long)) === `${whole}[S]assistant:`);
+    assert.ok(Math.max(...pieces.map((piece) => piece.length)) < 20_000);
+    const oneLong = 'x'.repeat(100_000);
+    assert.ok(untokenize(tokensOf([user(oneLong)])).includes(oneLong));
+  },
+);
 
 test('an assistant message at the end is left open', { skip }, () => {
   const messages: ChatMessage[] = [user('Hi'), { role: 'assistant', content: 'Well <|e|> ' }];
