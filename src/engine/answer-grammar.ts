@@ -2,6 +2,7 @@
  * Which grammar holds the next token. An answer may be held from its first word (a response format, a
  * call that is asked for), or only inside the calls that the model begins by itself. Reasoning is free.
  */
+import { unsupported } from './engine-error.ts';
 import { GrammarRules, oneOf } from './grammar.ts';
 import type { OutputFormat } from './output-format.ts';
 import { schemaRule } from './schema-grammar.ts';
@@ -14,6 +15,27 @@ export interface AnswerGrammars {
   readonly whole?: string;
   /** For a call, from behind its opening tag. */
   readonly call?: string;
+}
+
+/**
+ * For models whose calls are no JSON: only what is no call can be held.
+ * @throws EngineError 400 where a call would have to be, or might be.
+ */
+export function grammarsBesideXml(
+  tools: ToolUse,
+  format: OutputFormat | undefined,
+): AnswerGrammars {
+  const why = 'this model writes its calls in a form of its own, which cannot be held';
+  if (tools.required) {
+    throw unsupported(`A call cannot be asked for: ${why}. Use "auto".`, 'tool_choice');
+  }
+  const strict = tools.origins.find((origin) => origin.strict);
+  if (strict !== undefined) {
+    throw unsupported(`A tool cannot be strict: ${why}.`, `${strict.path}.function.strict`);
+  }
+  if (tools.offered.length === 0) return grammarsOf(tools, format);
+  if (format === undefined) return {};
+  throw unsupported(`A format beside tools cannot be held: ${why}.`, format.path);
 }
 
 /** @throws EngineError 400 that names the part of a schema that cannot be held. */

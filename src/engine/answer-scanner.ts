@@ -1,5 +1,6 @@
 /** From the model's text to the parts of an answer: reasoning, text, tool calls; and where it ends. */
 import type { GrammarGate } from './answer-grammar.ts';
+import type { JsonObject } from './json.ts';
 import { ReasoningScanner, type ReasoningTags } from './reasoning-scanner.ts';
 import { StopScanner } from './stop-scanner.ts';
 import { ToolScanner, type ToolSink } from './tool-scanner.ts';
@@ -16,6 +17,7 @@ export interface AnswerScannerOptions {
   readonly stop: readonly string[];
   /** Tools that may be called. */
   readonly names: ReadonlySet<string>;
+  readonly schemaOf?: (name: string) => JsonObject | undefined;
   /** The first call ends the answer. */
   readonly singleCall: boolean;
   readonly gate: GrammarGate<unknown>;
@@ -28,12 +30,13 @@ export class AnswerScanner {
   readonly #tools: ToolScanner;
 
   constructor(options: AnswerScannerOptions, sink: AnswerSink) {
-    const { tags, reasoningOpen, stop, names, gate } = options;
+    const { tags, reasoningOpen, stop, names, schemaOf, gate } = options;
     this.#options = options;
     this.#stops = new StopScanner(stop);
     this.#tools = new ToolScanner(
       {
         names,
+        ...(schemaOf === undefined ? {} : { schemaOf }),
         holdsForm: (rest) => gate.callBegins(rest),
         callEnded: () => gate.callEnds(),
       },

@@ -1,7 +1,7 @@
 /** Answers one chat request: counts the prompt, waits for a slot, generates, writes. */
 import type { ServerResponse } from 'node:http';
 import type { TokenBias } from 'node-llama-cpp';
-import { grammarsOf } from './answer-grammar.ts';
+import { grammarsBesideXml, grammarsOf } from './answer-grammar.ts';
 import type { AnswerHead, AnswerWriter } from './answer.ts';
 import { DocumentWriter } from './document-writer.ts';
 import { asEngineError, EngineError, invalid } from './engine-error.ts';
@@ -15,6 +15,7 @@ import { chooseSlot, type SequenceSlot } from './sequence-slot.ts';
 import type { Slots } from './slots.ts';
 import { StreamWriter } from './stream-writer.ts';
 import { templateValues } from './thinking.ts';
+import { xmlCallMark } from './xml-calls.ts';
 
 /** What the engine takes from outside, so that tests and the process decide on it. */
 export interface EngineRuntime {
@@ -114,7 +115,8 @@ function promptOf({ model }: ChatService, request: ChatRequest): Prompt {
 
 function compiledGrammars(model: EngineModel, request: ChatRequest): GenerationJob['grammars'] {
   const { tools, format, logprobs } = request;
-  const { whole, call } = grammarsOf(tools, format);
+  const read = model.template.includes(xmlCallMark) ? grammarsBesideXml : grammarsOf;
+  const { whole, call } = read(tools, format);
   try {
     if (whole !== undefined) return { whole: model.compileGrammar(whole) };
     // Probabilities that a grammar has cut would not be the model's.

@@ -99,6 +99,8 @@ function scannerOptions(
     reasoningOpen,
     stop: request.stop,
     names: new Set(tools.offered.map((tool) => tool.function.name)),
+    schemaOf: (name) =>
+      tools.offered.find((tool) => tool.function.name === name)?.function.parameters,
     singleCall: !tools.parallel,
     gate,
   };

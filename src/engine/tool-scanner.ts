@@ -1,12 +1,14 @@
 /**
  * Finds tool calls in the model's text: `<tool_call>{"name": …, "arguments": {…}}</tool_call>`, the
- * Hermes form that the tiny model and most small open models are trained on.
+ * Hermes form that the tiny model and most small open models are trained on, or one element a parameter
+ * between the same tags (xml-calls.ts).
  *
  * A call whose form a grammar holds is passed on while it is written. Another is passed on when it is
  * whole; what is no call of an offered tool stays text, so that nothing the model said is lost.
  */
 import { isObject, tryParse, type JsonObject } from './json.ts';
 import { heldLength } from './stop-scanner.ts';
+import { readXmlCall } from './xml-calls.ts';
 
 /** Receives what the scanner finds, in order. */
 export interface ToolSink {
@@ -19,6 +21,8 @@ export interface ToolSink {
 
 export interface ToolScannerOptions {
   readonly names: ReadonlySet<string>;
+  /** The parameters of a tool, for forms that do not tell text from JSON. */
+  readonly schemaOf?: (name: string) => JsonObject | undefined;
   /** Asked when a call begins, with the text behind its tag: is its form certain from here on? */
   readonly holdsForm: (rest: string) => boolean;
   /** A call of certain form is over. */
@@ -154,7 +158,7 @@ export class ToolScanner {
 
   #finishCall(body: string, closing: string): void {
     this.#state = 'text';
-    const call = readCall(body);
+    const call = readCall(body) ?? readXmlCall(body, (name) => this.#options.schemaOf?.(name));
     if (call === undefined || !this.#options.names.has(call.name)) {
       this.#sink.text(`${callOpening}${body}${closing}`);
       return;

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import type { Token } from 'node-llama-cpp';
+import type { JsonObject } from '../../../src/engine/json.ts';
 import { StopScanner } from '../../../src/engine/stop-scanner.ts';
 import { TextPieces } from '../../../src/engine/text-pieces.ts';
 import { ToolScanner } from '../../../src/engine/tool-scanner.ts';
@@ -43,6 +44,76 @@ describe('stop sequences', () => {
         assert.deepEqual(scan(cut(whole, at), [sequence]), scan([whole], [sequence]));
       }),
     );
+  });
+});
+
+describe('calls with one element a parameter', () => {
+  const schemas: { readonly [name: string]: JsonObject } = {
+    f: {
+      properties: {
+        city: { type: 'string' },
+        count: { type: 'integer' },
+        list: { type: 'array' },
+        maybe: { type: ['string', 'null'] },
+        pick: { enum: ['1', 2] },
+      },
+    },
+    g: {},
+  };
+  function read(body: string): readonly string[] {
+    const found: string[] = [];
+    const scanner = new ToolScanner(
+      {
+        names: new Set(['f', 'g']),
+        schemaOf: (name) => schemas[name],
+        holdsForm: () => false,
+        callEnded: () => {},
+      },
+      {
+        text: (text) => void found.push(`text ${text}`),
+        call: (name) => void found.push(name),
+        callArguments: (text) => void found.push(text),
+      },
+    );
+    for (const character of `<tool_call>\n${body}\n</tool_call>`) scanner.push(character);
+    scanner.end();
+    return found;
+  }
+  const parameter = (key: string, value: string): string =>
+    `<parameter=${key}>\n${value}\n</parameter>\n`;
+
+  test('values are what the schema says', () => {
+    const values = [
+      parameter('city', '12'),
+      parameter('count', '9007199254740993'),
+      parameter('list', '[1, "a"]'),
+      parameter('maybe', 'null'),
+      parameter('pick', '1'),
+      parameter('other', 'true'),
+    ];
+    assert.deepEqual(read(`<function=f>\n${values.join('')}</function>`), [
+      'f',
+      '{"city": "12", "count": 9007199254740993, "list": [1, "a"], "maybe": null, "pick": "1", "other": "true"}',
+    ]);
+    assert.deepEqual(read('<function=g>\n</function>'), ['g', '{}']);
+  });
+
+  test('lines, quotes and tags inside a value stay, JSON that is none becomes text', () => {
+    const value = 'if (a < b) {\n  "x"</parameter> y\n}\n';
+    assert.deepEqual(
+      read(`<function=f>\n${parameter('city', value)}${parameter('count', 'many')}</function>`),
+      ['f', `{"city": ${JSON.stringify(value)}, "count": "many"}`],
+    );
+  });
+
+  test('what is no call of an offered tool stays text', () => {
+    for (const body of [
+      '<function=h>\n</function>',
+      '<function=f>\nhello</function>',
+      '<functions',
+    ]) {
+      assert.deepEqual(read(body), [`text <tool_call>\n${body}\n</tool_call>`]);
+    }
   });
 });
 
