@@ -3,7 +3,7 @@
  * so every length is checked against the file's size before it is believed, nothing is kept but the
  * few values that are wanted, and whatever is wrong ends as one `GgufProblem`.
  */
-import { open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import type { LocalModelFacts } from './model-file.ts';
 import { quantizationName } from './quantization.ts';
 
@@ -26,6 +26,9 @@ const defaultAlignment = 32;
 
 /** @throws GgufProblem, or the file system's error. */
 export async function readGgufFile(path: string): Promise<LocalModelFacts> {
+  const found = await stat(path);
+  // To open a pipe is to wait for its writer.
+  if (!found.isFile() && !found.isDirectory()) throw new GgufProblem('is no regular file');
   const file = await open(path);
   try {
     const { size } = await file.stat();

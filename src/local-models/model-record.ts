@@ -1,6 +1,7 @@
 /** What is remembered of a fetched model, in a small file beside it: where it came from, and its hash. */
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { tryParseObject } from '../core/json.ts';
+import { replaceFile } from './replace-file.ts';
 
 export interface ModelRecord {
   /** As it was asked for. */
@@ -27,9 +28,7 @@ export async function readRecord(modelPath: string): Promise<ModelRecord | undef
 }
 
 export async function writeRecord(modelPath: string, record: ModelRecord): Promise<void> {
-  const path = recordPath(modelPath);
-  await writeFile(`${path}.new`, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 });
-  await rename(`${path}.new`, path);
+  await replaceFile(recordPath(modelPath), `${JSON.stringify(record, null, 2)}\n`);
 }
 
 export async function removeRecord(modelPath: string): Promise<void> {

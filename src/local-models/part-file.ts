@@ -3,11 +3,16 @@
  * appended only, so that a process that dies at any moment leaves a beginning of the file.
  */
 import { createHash, type Hash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { open, readFile, rename, rm, stat, writeFile, type FileHandle } from 'node:fs/promises';
+import { constants, createReadStream } from 'node:fs';
+import { lstat, open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
 import { tryParseObject } from '../core/json.ts';
 import { bytesText } from '../core/size-text.ts';
 import { codeOf, PullError } from './pull-error.ts';
+import { replaceFile } from './replace-file.ts';
+
+const { O_APPEND, O_CREAT, O_WRONLY, O_NOFOLLOW } = constants;
+/** Windows knows no such flag. */
+const appendHere = O_APPEND | O_CREAT | O_WRONLY | (O_NOFOLLOW ?? 0);
 
 /** What was fetched from where; without it the bytes are worth nothing. */
 export interface PartState {
@@ -41,8 +46,11 @@ export class PartFile {
   /** Opens what an earlier download of the same file left; begins anew where it left none. */
   async open(identity: string, onRead: (bytes: number) => void): Promise<void> {
     const state = await this.#readState();
-    const length = (await stat(this.path).catch(() => undefined))?.size ?? 0;
-    this.#file = await open(this.path, 'a', 0o600);
+    const found = await lstat(this.path).catch(() => undefined);
+    // Through a link another file would be written over.
+    if (found !== undefined && !found.isFile()) await rm(this.path, { force: true });
+    const length = found?.isFile() === true ? found.size : 0;
+    this.#file = await open(this.path, appendHere, 0o600);
     if (state?.identity !== identity) {
       await this.restart({ identity });
       return;
@@ -67,9 +75,7 @@ export class PartFile {
 
   async describe(state: PartState): Promise<void> {
     this.#state = state;
-    const unfinished = `${this.#statePath}.new`;
-    await writeFile(unfinished, `${JSON.stringify(state)}\n`, { mode: 0o600 });
-    await rename(unfinished, this.#statePath);
+    await replaceFile(this.#statePath, `${JSON.stringify(state)}\n`);
   }
 
   /** @throws PullError when the disk takes no more; what it took stays. */

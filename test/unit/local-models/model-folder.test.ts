@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -76,6 +77,21 @@ test('§4 what cannot be called is told and keeps nothing from the rest', async 
   assert.equal(problems.length, expected.length);
   for (const [subject, text] of expected) assert.match(why.get(subject) ?? '', text, subject);
 });
+
+test(
+  '§4 a pipe in the folder is told, not waited for',
+  { skip: process.platform === 'win32' },
+  async (t) => {
+    const folder = folderOf(t, { 'good.gguf': ggufBytes() });
+    execFileSync('mkfifo', [join(folder, 'pipe.gguf')]);
+    const { models, problems } = await readModelFolder(folder);
+    assert.deepEqual(
+      models.map(({ name }) => name),
+      ['tiny', 'good'],
+    );
+    assert.match(problems[0]?.why ?? '', /no regular file/);
+  },
+);
 
 test('§4 the config adds files of other folders and says how models are run', async (t) => {
   const folder = folderOf(t, { 'a.gguf': ggufBytes() });

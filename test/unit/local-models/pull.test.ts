@@ -1,7 +1,7 @@
 /** `pull` against a real web server: ranges, cuts, wrong hashes, redirects, refusals. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -327,6 +327,22 @@ describe('§4 what pull says when it gets no file', () => {
     for (const [source, text] of cases) assert.match(await scene.refused(source), text, source);
     assert.match(await scene.refused('hf:a/b:Q8_0', { sha256: 'abc' }), /64 hexadecimal/);
   });
+});
+
+test('S25 what lies where a download is written is never followed', async (t) => {
+  const scene = pullScene(t);
+  const path = join(scene.folder, '..', '..', 'model.gguf');
+  const foreign = join(scene.folder, '..', '..', 'foreign');
+  writeFileSync(path, model);
+  writeFileSync(foreign, 'mine');
+  mkdirSync(scene.folder, { recursive: true });
+  for (const ending of ['.gguf.part', '.gguf.part.json.new', '.json.new']) {
+    symlinkSync(foreign, join(scene.folder, `m${ending}`));
+  }
+  const pulled = await scene.pull(path, { name: 'm' });
+  assert.equal(readFileSync(foreign, 'utf8'), 'mine');
+  assert.ok(lstatSync(pulled.model.path).isFile());
+  assert.deepEqual(readFileSync(pulled.model.path), model);
 });
 
 test('§4 pull of a path copies the file', async (t) => {
