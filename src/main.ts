@@ -65,6 +65,10 @@ function isProgram(): boolean {
 
 if (isProgram()) {
   enableCompileCache();
+  // Who reads no further (`| head`, `| less`) has what it wants.
+  process.stdout.on('error', (error) => {
+    if (!('code' in error) || error.code !== 'EPIPE') throw error;
+  });
   try {
     process.exitCode = await run(process.argv.slice(2));
   } catch (error) {
