@@ -1,0 +1,1 @@
+"""The training data, drawn from a seed; `conversations` is the way in."""
