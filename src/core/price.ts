@@ -1,0 +1,46 @@
+/**
+ * What a model costs. Rates are integer picodollars a token (1 $ per million tokens = 1,000,000
+ * picodollars a token); amounts are integer nanodollars, rounded once a call.
+ */
+
+/** Rates of one prompt length. An absent rate falls back as `costOf` (access/cost.ts) tells. */
+export interface Rates {
+  /** Input that no cache served or took. */
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead?: number;
+  /** Written to a cache for five minutes, or for as long as the vendor keeps it by default. */
+  readonly cacheWrite?: number;
+  /** Written for an hour. */
+  readonly cacheWriteLong?: number;
+  /** Reasoning, where it is not priced as output. */
+  readonly reasoning?: number;
+}
+
+/** Rates that hold for the whole call when its prompt has more than `above` tokens. */
+export interface PriceTier {
+  readonly above: number;
+  readonly rates: Rates;
+}
+
+/** The price row that is stored with a call: old bills never change. */
+export interface Price {
+  readonly rates: Rates;
+  /** By rising `above`. */
+  readonly tiers: readonly PriceTier[];
+  /** Picodollars a call, whatever its size. */
+  readonly call?: number;
+  /** Where it came from: `gateway.yaml:12`, `genai-prices 0.1.8 openai/gpt-5-mini`, `default`. */
+  readonly source: string;
+}
+
+/** What a call cost, in integer nanodollars. `total` is rounded once; the parts may differ by one each. */
+export interface Cost {
+  readonly total: number;
+  readonly input: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  readonly output: number;
+  readonly reasoning: number;
+  readonly call: number;
+}

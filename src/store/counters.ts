@@ -1,0 +1,102 @@
+/**
+ * The counters behind limits and budgets. One `draw` a call takes everything or nothing (K6); one
+ * `settle` gives back what was not used, exactly once (Q3). Implementations: memory-counters.ts (one
+ * process, rebuilt from the ledger at start), redis-counters.ts (several, one script a call, server
+ * time), postgres-counters.ts (several, row locks). One test suite runs on all of them.
+ */
+
+/** Calls at a time. Each taken place is leased and given back by `settle` or when the lease ends. */
+export interface ConcurrencyDraw {
+  readonly counter: string;
+  readonly most: number;
+}
+
+/** Requests a minute (GCRA: exact wait, no burst at a window's edge; the burst is `perMinute`). */
+export interface RequestsDraw {
+  readonly counter: string;
+  readonly perMinute: number;
+}
+
+/**
+ * Tokens a minute: a bucket of `perMinute` that refills evenly. `amount` is reserved; what was used
+ * instead is settled: the refund is capped at the bucket, debt goes down to one bucket below empty.
+ */
+export interface TokensDraw {
+  readonly counter: string;
+  readonly perMinute: number;
+  readonly amount: number;
+}
+
+/** A budget in its current calendar window. */
+export interface BudgetDraw {
+  /** Holder and period, e.g. `key:a1b2c3d4:month`. */
+  readonly counter: string;
+  /** The window's own name, e.g. `2026-11`, `2026-W47`, `2026-11-21`, `ever`. */
+  readonly window: string;
+  /** Ms since the epoch; undefined for `ever`. */
+  readonly endsAt: number | undefined;
+  readonly nanodollars: number;
+  /** What the call may cost at most. */
+  readonly amount: number;
+}
+
+/** Everything one call takes. Checked in this order: concurrency, requests, tokens, budgets. */
+export interface Draw {
+  /** Unique; a draw that is sent again after a lost answer takes nothing twice. */
+  readonly callId: string;
+  readonly concurrent: readonly ConcurrencyDraw[];
+  readonly requests: readonly RequestsDraw[];
+  readonly tokens: readonly TokensDraw[];
+  readonly budgets: readonly BudgetDraw[];
+}
+
+/** Where a counter stands after a draw; for the headers of the answer and for messages. */
+export interface CounterState {
+  readonly counter: string;
+  readonly limit: number;
+  /** Not below 0. */
+  readonly remaining: number;
+  /** Ms until it is full again (requests, tokens), or until the window ends (budgets); 0 = is full. */
+  readonly resetMs: number;
+}
+
+export interface Granted {
+  readonly granted: true;
+  /** Of requests, tokens, budgets, in the order of the draw. */
+  readonly requests: readonly CounterState[];
+  readonly tokens: readonly CounterState[];
+  readonly budgets: readonly CounterState[];
+}
+
+export interface Refused {
+  readonly granted: false;
+  readonly kind: 'concurrent' | 'requests' | 'tokens' | 'budget';
+  /** Place in the draw's list of that kind. */
+  readonly index: number;
+  readonly state: CounterState;
+  /** Ms after which the same draw could succeed if nobody else calls; undefined = unknown or never. */
+  readonly waitMs: number | undefined;
+}
+
+export type DrawResult = Granted | Refused;
+
+/** What a call used in the end. */
+export interface Used {
+  readonly tokens: number;
+  /** Undefined = the price is unknown: the reservation is given back and nothing is spent. */
+  readonly nanodollars: number | undefined;
+}
+
+export interface Counters {
+  /**
+   * Takes all or nothing; a plain value where no other process is asked, so that a call on one machine
+   * waits for no promise.
+   * @throws StoreError (also as a rejection) when the counters cannot be asked and must not be guessed.
+   */
+  draw(draw: Draw): DrawResult | Promise<DrawResult>;
+  /** Ends the call's reservation. A second time, or for an unknown call, changes nothing. Never throws. */
+  settle(callId: string, used: Used): void;
+  /** Whether draws can be answered now; false is E18 for calls with limits, and not ready. */
+  healthy(): boolean;
+  close(): Promise<void>;
+}
