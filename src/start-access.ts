@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { loadAdminToken, makeRunToken, type AdminToken } from './access/admin-token.ts';
 import { KeyRing } from './access/keys.ts';
 import { Ledger } from './access/ledger.ts';
-import { endpointScopes } from './access/principal.ts';
+import { endpointScopes } from './core/policy.ts';
 import { loadSealKey } from './access/seal-key.ts';
 import type { Settings } from './config/settings.ts';
 import type { Log } from './core/runtime.ts';
@@ -18,6 +18,7 @@ import { removeRunFile, writeRunFile } from './server/run-file.ts';
 import { lockDataDir, type DataDirLock } from './store/lock.ts';
 import { MemoryStore } from './store/memory.ts';
 import { openSqliteStore } from './store/sqlite.ts';
+import { StoreError } from './store/store-error.ts';
 import type { Store } from './store/store.ts';
 
 export interface AccessOptions {
@@ -101,7 +102,10 @@ export async function openAdminHandler(
 }
 
 async function openStore(settings: Settings, log: Log): Promise<Store> {
-  if (settings.storage === 'memory') return new MemoryStore();
+  if (settings.storage.book === 'memory') return new MemoryStore();
+  if (settings.storage.book === 'postgres') {
+    throw new StoreError('failed', 'storage: PostgreSQL is not available yet.');
+  }
   return openSqliteStore({ path: join(settings.dataDir, 'gateway.db'), log });
 }
 

@@ -4,13 +4,14 @@
  * stopped working: a failure in between leaves the safe side (K8).
  */
 import { GatewayError, invalidRequest } from '../core/errors.ts';
+import { endpointScopes } from '../core/policy.ts';
 import type { Clock } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
 import type { KeyRecord, Store } from '../store/store.ts';
 import { digestOf, nobodysDigest, requireUsableSecret, sameDigest } from './digest.ts';
 import { makeKey, readKey, type RandomBytes } from './key-format.ts';
 import { presentedKey } from './presented-key.ts';
-import { endpointScopes, KeyPrincipal, type Principal } from './principal.ts';
+import { KeyPrincipal, type Principal } from './principal.ts';
 
 export interface KeyRingParts {
   readonly store: Store;

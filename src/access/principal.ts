@@ -1,22 +1,42 @@
 /** Who calls, and what they may do (S7). Everything that is not allowed is denied. */
 import type { KeyRecord } from '../store/store.ts';
 import { Glob } from './glob.ts';
+import { noPolicies, type HeldPolicy, type PolicySource } from './policies.ts';
 
-/** The endpoints that a key can be limited to (interface.md). */
-export const endpointScopes = ['chat', 'messages', 'count_tokens', 'models'] as const;
-
-/** Limits and budgets will stand here too, so that a call needs one look-up. */
+/** What a call needs to know of its key, so that it needs one look-up. */
 export interface Principal {
   /** Public id of the key; safe to log. */
   readonly keyId: string;
   readonly name: string;
   readonly team?: string;
+  /** What the key's calls count for besides the team. */
+  readonly tags: readonly string[];
   /** Refuse what a translation would drop or change, instead of noting it. */
   readonly strict: boolean;
+  /** Whether the output limit of a call may be lowered to what the budget still has. */
+  readonly shrink: boolean;
+  /**
+   * What limits the key: its own policy, its team's, and those of its tags, without empty ones. The
+   * same array until something changes: cheap to ask with every call, and a key to remember by.
+   */
+  policies(): readonly HeldPolicy[];
   /** Whether the client may use this model name, as it wrote it. */
   allowsModel(name: string): boolean;
   /** Whether the client may use this endpoint, by its scope name (`chat`, …). */
   allowsEndpoint(scope: string): boolean;
+  /** Whether the client may call from this address; undefined when the socket has none any more. */
+  allowsAddress(address: string | undefined): boolean;
+  /**
+   * Whether the key was revoked since: calls that run are cut (S6). An expiry is none: what began
+   * before it may end.
+   */
+  revoked(): boolean;
+}
+
+/** What stands around a record. */
+export interface KeyStanding {
+  readonly policies: PolicySource;
+  revoked(): boolean;
 }
 
 /** What a key record allows, prepared once for all its calls. */
@@ -24,17 +44,30 @@ export class KeyPrincipal implements Principal {
   readonly keyId: string;
   readonly name: string;
   readonly team?: string;
+  readonly tags: readonly string[] = [];
   readonly strict: boolean;
+  readonly shrink: boolean = true;
   readonly #models: readonly Glob[];
   readonly #endpoints: ReadonlySet<string>;
+  readonly #standing: KeyStanding;
+  #held: readonly HeldPolicy[] | undefined;
 
-  constructor(record: KeyRecord) {
+  constructor(
+    record: KeyRecord,
+    standing: KeyStanding = { policies: noPolicies, revoked: () => false },
+  ) {
     this.keyId = record.id;
     this.name = record.name;
     if (record.team !== undefined) this.team = record.team;
     this.strict = record.strict === true;
     this.#models = record.models.map((pattern) => new Glob(pattern));
     this.#endpoints = new Set(record.endpoints);
+    this.#standing = standing;
+  }
+
+  policies(): readonly HeldPolicy[] {
+    this.#held ??= [];
+    return this.#held;
   }
 
   allowsModel(name: string): boolean {
@@ -44,5 +77,13 @@ export class KeyPrincipal implements Principal {
 
   allowsEndpoint(scope: string): boolean {
     return this.#endpoints.has(scope);
+  }
+
+  allowsAddress(_address: string | undefined): boolean {
+    return true;
+  }
+
+  revoked(): boolean {
+    return this.#standing.revoked();
   }
 }

@@ -36,3 +36,6 @@ export interface SharedPolicy extends Policy {
 }
 
 export const noPolicy: Policy = { limits: [], budgets: [] };
+
+/** The endpoints that a key can be limited to (interface.md). */
+export const endpointScopes = ['chat', 'messages', 'count_tokens', 'models'] as const;

@@ -1,7 +1,7 @@
 /** `/api/keys`: keys are made, listed and revoked here. A secret is in the answer that made it only. */
 import { z } from 'zod';
 import type { KeyRing, ListedKey } from '../access/keys.ts';
-import { endpointScopes } from '../access/principal.ts';
+import { endpointScopes } from '../core/policy.ts';
 import type { JsonObject } from '../core/conversation.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import { AdminError, readInput, type AdminAnswer, type AdminRoute } from './admin-route.ts';

@@ -1,0 +1,154 @@
+/**
+ * What a call cost, and what it may cost at most. Rates are integer picodollars a token, so each class
+ * is an integer product, and only the sum is rounded (half up) to nanodollars. On the path of calls.
+ */
+import { totalInputTokens, type Usage } from '../core/generation.ts';
+import type { Cost, Price, Rates } from '../core/price.ts';
+
+/** The counts that cost something. */
+export type BilledTokens = Pick<
+  Usage,
+  | 'freshInputTokens'
+  | 'cacheReadTokens'
+  | 'cacheWriteTokens'
+  | 'cacheWriteLongTokens'
+  | 'outputTokens'
+  | 'reasoningTokens'
+>;
+
+/** Of a call for which no upstream worked, whatever the price. */
+export const noCost: Cost = {
+  total: 0,
+  input: 0,
+  cacheRead: 0,
+  cacheWrite: 0,
+  output: 0,
+  reasoning: 0,
+  call: 0,
+};
+
+/**
+ * The rates of the whole call go by the length of its whole prompt, cached or not. Absent rates: a cache
+ * read and a write cost what fresh input costs, an hour's write what a write costs, reasoning what
+ * output costs. Output of a cost is what is left without reasoning.
+ *
+ * Absent is not zero: without any input count, or without an output count, the cost is unknown
+ * (undefined), unless nothing depends on it because it is free. An input class that is absent while
+ * another one is known is none: the upstream does not tell them apart.
+ */
+export function costOf(price: Price, usage: BilledTokens): Cost | undefined {
+  const prompt = totalInputTokens(usage);
+  const rates = ratesFor(price, prompt ?? 0);
+  if (prompt === undefined && !isFreeInput(price)) return undefined;
+  if (usage.outputTokens === undefined && !isFreeOutput(price)) return undefined;
+  const write = usage.cacheWriteTokens ?? 0;
+  const long = Math.min(usage.cacheWriteLongTokens ?? 0, write);
+  const all = usage.outputTokens ?? 0;
+  const thought = Math.min(usage.reasoningTokens ?? 0, all);
+  const writeRate = rates.cacheWrite ?? rates.input;
+  return summed([
+    [usage.freshInputTokens ?? 0, rates.input],
+    [usage.cacheReadTokens ?? 0, rates.cacheRead ?? rates.input],
+    [write - long, writeRate],
+    [long, rates.cacheWriteLong ?? writeRate],
+    [all - thought, rates.output],
+    [thought, rates.reasoning ?? rates.output],
+    [1, price.call ?? 0],
+  ]);
+}
+
+/** What a request can make of its prompt. */
+export interface MostTokens {
+  /** The whole prompt, at most. */
+  readonly promptTokens: number;
+  /** All output, reasoning included, at most; of `n` answers the sum. */
+  readonly outputTokens: number;
+  /**
+   * What the vendor may write to its cache and charge for: nothing, for the usual time, for an hour.
+   * Absent = whatever is dearest.
+   */
+  readonly cacheWrites?: 'none' | 'usual' | 'long';
+}
+
+/**
+ * An upper bound in nanodollars, rounded up: no usage with at most so many tokens costs more by `costOf`.
+ * Every tier that a prompt up to that length can reach is looked at, the dearest holds; discounts for
+ * cached input are never assumed.
+ */
+export function mostCost(price: Price, most: MostTokens): number {
+  let dearest = bound(price.rates, most, price.tiers[0]?.above);
+  price.tiers.forEach(({ above, rates }, i) => {
+    if (most.promptTokens <= above) return;
+    const other = bound(rates, most, price.tiers[i + 1]?.above);
+    if (other > dearest) dearest = other;
+  });
+  const picodollars = dearest + BigInt(price.call ?? 0);
+  return Number((picodollars + 999n) / 1000n);
+}
+
+function bound(rates: Rates, most: MostTokens, endsAt = Number.POSITIVE_INFINITY): bigint {
+  const prompt = Math.min(most.promptTokens, endsAt);
+  const output = Math.max(rates.output, rates.reasoning ?? 0);
+  return (
+    BigInt(prompt) * BigInt(dearestInput(rates, most)) + BigInt(most.outputTokens) * BigInt(output)
+  );
+}
+
+function dearestInput(rates: Rates, { cacheWrites = 'long' }: MostTokens): number {
+  const write = rates.cacheWrite ?? rates.input;
+  const long = rates.cacheWriteLong ?? write;
+  return Math.max(
+    rates.input,
+    // Dearer reads make no sense, but a config can say so.
+    rates.cacheRead ?? 0,
+    cacheWrites === 'none' ? 0 : write,
+    cacheWrites === 'long' ? long : 0,
+  );
+}
+
+function ratesFor({ rates, tiers }: Price, prompt: number): Rates {
+  let found = rates;
+  for (const tier of tiers) if (prompt > tier.above) found = tier.rates;
+  return found;
+}
+
+function isFreeInput({ rates, tiers }: Price): boolean {
+  return [rates, ...tiers.map((tier) => tier.rates)].every(
+    (each) =>
+      each.input === 0 && !each.cacheRead && !each.cacheWrite && !each.cacheWriteLong,
+  );
+}
+
+function isFreeOutput({ rates, tiers }: Price): boolean {
+  return [rates, ...tiers.map((tier) => tier.rates)].every(
+    (each) => each.output === 0 && !each.reasoning,
+  );
+}
+
+/** Tokens and rate of: fresh, read, write, long write, output, reasoning, call. */
+type Charges = readonly [Charge, Charge, Charge, Charge, Charge, Charge, Charge];
+type Charge = readonly [tokens: number, rate: number];
+
+function summed(charges: Charges): Cost {
+  const [fresh, read, write, long, output, reasoning, call] = charges;
+  const total = amount(charges);
+  return {
+    total,
+    input: amount([fresh]),
+    cacheRead: amount([read]),
+    cacheWrite: amount([write, long]),
+    output: amount([output]),
+    reasoning: amount([reasoning]),
+    call: amount([call]),
+  };
+}
+
+/** Nanodollars of a sum of products. Below 2^53 numbers are exact; nearly all calls are. */
+function amount(charges: readonly Charge[]): number {
+  let sum = 0;
+  for (const [tokens, rate] of charges) sum += tokens * rate;
+  if (sum <= Number.MAX_SAFE_INTEGER - 500) return (sum + 500 - ((sum + 500) % 1000)) / 1000;
+  let exact = 500n;
+  for (const [tokens, rate] of charges) exact += BigInt(tokens) * BigInt(rate);
+  return Number(exact / 1000n);
+}
