@@ -11,6 +11,7 @@ export interface Flags {
   readonly 'data-dir'?: string;
   readonly 'log-level'?: string;
   readonly workers?: string;
+  readonly storage?: string;
 }
 
 export type FlagName = keyof Flags;
@@ -67,6 +68,12 @@ export const flagForms: readonly FlagForm[] = [
     variable: 'MODEL_GATEWAY_WORKERS',
     value: 'N',
     help: 'processes (1; more are not available yet)',
+  },
+  {
+    name: 'storage',
+    variable: 'MODEL_GATEWAY_STORAGE',
+    value: 'WHERE',
+    help: 'sqlite, memory, or postgres://… with redis://… behind a space (sqlite)',
   },
 ];
 

@@ -11,6 +11,7 @@ import type { Flags } from './flags.ts';
 import type { KnownProviders } from './known-provider.ts';
 import { localOrigins, readLocal } from './local-section.ts';
 import { readRoutes } from './models-section.ts';
+import { readStorage } from './storage-section.ts';
 import { fileOrigins } from './origins.ts';
 import { optionalTimeouts, readProviders } from './providers-section.ts';
 import type { Environment } from './references.ts';
@@ -39,15 +40,27 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
   const providers = readProviders(file, { known, env, own, report });
   const routes = file === undefined ? [] : readRoutes(file, { known, env, report });
   const local = readLocal(file, { dataDir: base.dataDir, report });
+  const stored = readStorage({ flags, env, cwd, file, report });
   if (issues.length > 0) throw new ConfigError(inOrder(issues));
   const ofFile = { ...bounds(file), providers, routes };
   return {
     ...base,
     ...ofFile,
     local,
+    storage: stored.storage,
     configFile: file?.place.path,
-    origins: [...base.origins, origin, ...localOrigins(local, file), ...fileOrigins(ofFile, file)],
-    warnings: [...(file === undefined ? misnamedConfig(cwd) : file.warnings), ...exposure(base)],
+    origins: [
+      ...base.origins,
+      origin,
+      ...stored.origins,
+      ...localOrigins(local, file),
+      ...fileOrigins(ofFile, file),
+    ],
+    warnings: [
+      ...(file === undefined ? misnamedConfig(cwd) : file.warnings),
+      ...exposure(base),
+      ...stored.warnings,
+    ],
   };
 }
 
@@ -75,15 +88,14 @@ async function openConfig(
   return { file, origin: { path: 'config', value: place.path, origin } };
 }
 
-function bounds(file: CheckedFile | undefined): Pick<Settings, 'limits' | 'storage' | 'timeouts'> {
-  const { limits, storage, timeouts } = file?.content ?? {};
+function bounds(file: CheckedFile | undefined): Pick<Settings, 'limits' | 'timeouts'> {
+  const { limits, timeouts } = file?.content ?? {};
   const merged: Timeouts = { ...defaults.timeouts, ...optionalTimeouts(timeouts).timeouts };
   return {
     limits: {
       bodyBytes: limits?.body ?? defaults.bodyBytes,
       streams: limits?.streams ?? defaults.streams,
     },
-    storage: storage ?? defaults.storage,
     timeouts: merged,
   };
 }

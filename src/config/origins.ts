@@ -10,7 +10,7 @@ type Path = readonly (string | number)[];
 
 /** The lines of everything that only the file can set. */
 export function fileOrigins(
-  settings: Pick<Settings, 'limits' | 'storage' | 'timeouts' | 'providers' | 'routes'>,
+  settings: Pick<Settings, 'limits' | 'timeouts' | 'providers' | 'routes'>,
   file: CheckedFile | undefined,
 ): readonly OriginLine[] {
   const content = file?.content ?? {};
@@ -25,7 +25,6 @@ export function fileOrigins(
   return [
     line(['limits', 'body'], sizeText(settings.limits.bodyBytes), limits?.body !== undefined),
     line(['limits', 'streams'], String(settings.limits.streams), limits?.streams !== undefined),
-    line(['storage'], settings.storage, content.storage !== undefined),
     ...timeoutNames.map(([name, key]) =>
       line(
         ['timeouts', name],

@@ -254,6 +254,36 @@ const local = z
   })
   .nullish();
 
+const bookText = z
+  .string()
+  .meta({ pattern: `^(sqlite|memory|postgres(ql)?://.+)$${orReference}` })
+  .describe('sqlite, memory or postgres://USER:PASSWORD@HOST:5432/DATABASE');
+const countersText = z
+  .string()
+  .meta({ pattern: `^(redis|valkey)s?://.+$${orReference}` })
+  .describe(
+    'redis://USER:PASSWORD@HOST:6379/0, rediss:// over TLS. Default: row locks in PostgreSQL.',
+  );
+
+/** The addresses themselves are read in storage-section.ts: their messages must not quote a password. */
+const storage = z
+  .union([
+    z.string().describe('The book, or the book and the counters with a space between them.'),
+    z.array(z.string()).min(1, 'names no book').max(2, 'takes the book and the counters'),
+    z.strictObject({
+      book: bookText,
+      counters: countersText.optional(),
+      tenant: z
+        .string()
+        .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'is letters, digits, . _ and -, at most 63')
+        .optional()
+        .describe(
+          'Keeps the counters of several installations in one Redis apart. Default default.',
+        ),
+    }),
+  ])
+  .optional();
+
 /** The whole file. */
 export const configForm = z
   .strictObject({
@@ -296,10 +326,9 @@ export const configForm = z
     local: local.describe('Models that the embedded engine runs, called local/NAME.'),
     limits: limits.describe('Bounds of the whole gateway.'),
     timeouts: timeouts.describe('Time limits of all calls, where nothing nearer says otherwise.'),
-    storage: z
-      .enum(['sqlite', 'memory'], later(['postgres', 'postgresql', 'redis', 'rediss', 'valkey']))
-      .optional()
-      .describe('Where keys and ledger are kept: sqlite (default) in data_dir, or memory.'),
+    storage: storage.describe(
+      'Where keys, ledger and counters are kept: sqlite (default) in data_dir, memory, or servers that several gateways share (docs/storage.md).',
+    ),
   })
   .describe('Configuration of Model Gateway (gateway.yaml).');
 

@@ -2,6 +2,7 @@
 import { inspect } from 'node:util';
 import type { Timeouts } from '../core/provider.ts';
 import type { Secret } from '../core/secret.ts';
+import type { ServerAddress } from '../core/server-address.ts';
 import type { Address } from './address.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
@@ -23,12 +24,30 @@ export interface Settings {
   /** `local:` of the file. */
   readonly local: LocalSettings;
   readonly limits: { readonly bodyBytes: number; readonly streams: number };
-  readonly storage: 'sqlite' | 'memory';
+  readonly storage: StorageSettings;
   readonly timeouts: Timeouts;
   /** Each effective value and where it comes from; secrets read `[secret]` (N1). */
   readonly origins: readonly OriginLine[];
   /** What is allowed but probably not meant; one sentence each. */
   readonly warnings: readonly string[];
+}
+
+/** Where keys, ledger and counters are kept. */
+export type StorageSettings = LocalStorage | SharedStorage;
+
+/** One process on its data directory, nothing else needed. */
+export interface LocalStorage {
+  readonly book: 'sqlite' | 'memory';
+}
+
+/** Several gateways on one book. */
+export interface SharedStorage {
+  readonly book: 'postgres';
+  readonly postgres: ServerAddress;
+  /** Absent = the counters are row locks in PostgreSQL. */
+  readonly redis?: ServerAddress;
+  /** Keeps the counters of several installations in one Redis apart. */
+  readonly tenant: string;
 }
 
 export interface OriginLine {
@@ -130,6 +149,7 @@ export const defaults = {
   bodyBytes: 32 * 1024 * 1024,
   streams: 3000,
   storage: 'sqlite',
+  tenant: 'default',
   timeouts: {
     connectMs: 2000,
     firstEventMs: 60_000,

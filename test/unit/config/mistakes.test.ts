@@ -177,9 +177,9 @@ const mistakes: readonly (readonly [string, string, string])[] = [
     'gateway.yaml:4: models.a.order: is not available yet; expected one of listed, weighted',
   ],
   [
-    'a storage that is planned',
-    'storage: postgres://me:hidden@host/db\n',
-    'gateway.yaml:1: storage: is not available yet; expected one of sqlite, memory',
+    'a storage that does not exist',
+    'storage: mysql://me:hidden@host/db\n',
+    'gateway.yaml:1: storage: expected sqlite, memory or postgres://USER:PASSWORD@HOST:5432/DATABASE',
   ],
   [
     'a dialect that is planned',

@@ -119,7 +119,7 @@ timeouts: { idle: 2m }
     idleMs: 60_000,
     totalMs: 1_800_000,
   });
-  assert.equal(settings.storage, 'memory');
+  assert.deepEqual(settings.storage, { book: 'memory' });
   assert.equal(settings.timeouts.idleMs, 120_000);
 });
 
