@@ -7,7 +7,8 @@ import { GatewayError, invalidRequest } from '../core/errors.ts';
 import { endpointScopes } from '../core/policy.ts';
 import type { Clock } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
-import type { KeyRecord, Store } from '../store/store.ts';
+import { plainKey, type GivenKey, type KeyRecord } from '../store/records.ts';
+import type { Store } from '../store/store.ts';
 import { digestOf, nobodysDigest, requireUsableSecret, sameDigest } from './digest.ts';
 import { makeKey, readKey, type RandomBytes } from './key-format.ts';
 import { presentedKey } from './presented-key.ts';
@@ -126,6 +127,7 @@ export class KeyRing {
     requireWish(wish, now);
     const { id, key } = this.#makeUnusedKey();
     const record: KeyRecord = {
+      ...plainKey,
       id,
       name: wish.name,
       digest: digestOf(key.reveal()).toString('hex'),
@@ -163,11 +165,13 @@ export class KeyRing {
    * Lets a secret of any form in, kept in memory only (MODEL_GATEWAY_KEY).
    * @throws Error when it is too short or cannot stand in a header.
    */
-  addLiteralKey(secret: Secret, record: Omit<KeyRecord, 'digest' | 'createdAt'>): void {
+  addLiteralKey(secret: Secret, record: GivenKey): void {
     requireUsableSecret('MODEL_GATEWAY_KEY', secret.reveal());
     if (this.#entries.has(record.id)) throw new Error(`There is a key with the id ${record.id}.`);
     const digest = digestOf(secret.reveal()).toString('hex');
-    this.#literals.push(this.#add({ ...record, digest, createdAt: this.#clock.wall() }, true));
+    this.#literals.push(
+      this.#add({ ...plainKey, ...record, digest, createdAt: this.#clock.wall() }, true),
+    );
   }
 
   /**

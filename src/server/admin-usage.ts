@@ -44,7 +44,7 @@ export function usageRoutes(parts: UsageRouteParts): readonly AdminRoute[] {
       run: async ({ query }) => {
         const { limit } = readInput(callsQuery, query);
         await settled(parts);
-        const calls = await parts.store.listCalls(limit);
+        const { calls } = await parts.store.listCalls({ limit });
         return { status: 200, body: { calls: calls.map(callJson) } };
       },
     },

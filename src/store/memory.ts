@@ -1,36 +1,97 @@
 /** The store in memory, for tests and for a gateway that must leave nothing behind. */
+import type { SharedPolicy } from '../core/policy.ts';
+import { chained } from './audit-chain.ts';
+import { MemoryCalls } from './memory-calls.ts';
+import { MemoryKeys } from './memory-keys.ts';
 import { StoreError } from './store-error.ts';
-import type { CallRow, KeyRecord, Store, UsageGrouping, UsageQuery, UsageRow } from './store.ts';
-
-type Sums = { -readonly [K in keyof UsageRow]: UsageRow[K] };
+import type {
+  AuditEntry,
+  AuditQuery,
+  AuditRecord,
+  CallPage,
+  CallQuery,
+  CallRow,
+  KeyChanges,
+  KeyRecord,
+  KeyUse,
+  OpenCall,
+  Retention,
+  Spent,
+  Store,
+  UsageQuery,
+  UsageRow,
+} from './store.ts';
+import { compareText } from './text-order.ts';
 
 export class MemoryStore implements Store {
-  readonly #keys = new Map<string, KeyRecord>();
+  readonly #keys = new MemoryKeys();
+  readonly #calls = new MemoryCalls();
+  readonly #policies = new Map<string, SharedPolicy>();
   readonly #settings = new Map<string, string>();
-  readonly #calls = new Map<string, CallRow>();
+  readonly #audit: AuditRecord[] = [];
   #closed = false;
 
   async listKeys(): Promise<readonly KeyRecord[]> {
     this.#requireOpen();
-    return [...this.#keys.values()].sort(
-      (a, b) => a.createdAt - b.createdAt || compare(a.id, b.id),
-    );
+    return this.#keys.list();
   }
 
   async addKey(record: KeyRecord): Promise<void> {
     this.#requireOpen();
-    if (this.#keys.has(record.id)) {
-      throw new StoreError('failed', `There is a key with the id ${record.id}.`);
-    }
-    this.#keys.set(record.id, record);
+    this.#keys.add(record);
+  }
+
+  async replaceKey(record: KeyRecord): Promise<boolean> {
+    this.#requireOpen();
+    return this.#keys.replace(record);
   }
 
   async revokeKey(id: string, at: number): Promise<boolean> {
     this.#requireOpen();
-    const record = this.#keys.get(id);
-    if (record === undefined) return false;
-    this.#keys.set(id, { ...record, revokedAt: record.revokedAt ?? at });
-    return true;
+    return this.#keys.revoke(id, at);
+  }
+
+  async touchKeys(uses: readonly KeyUse[]): Promise<void> {
+    this.#requireOpen();
+    this.#keys.touch(uses);
+  }
+
+  async keysSince(stamp: number): Promise<KeyChanges> {
+    this.#requireOpen();
+    return this.#keys.since(stamp);
+  }
+
+  async listPolicies(): Promise<readonly SharedPolicy[]> {
+    this.#requireOpen();
+    return [...this.#policies.values()].sort(
+      (a, b) => compareText(a.kind, b.kind) || compareText(a.name, b.name),
+    );
+  }
+
+  async putPolicy(policy: SharedPolicy): Promise<void> {
+    this.#requireOpen();
+    this.#policies.set(`${policy.kind}:${policy.name}`, policy);
+  }
+
+  async deletePolicy(kind: SharedPolicy['kind'], name: string): Promise<boolean> {
+    this.#requireOpen();
+    return this.#policies.delete(`${kind}:${name}`);
+  }
+
+  async appendAudit(entry: AuditEntry): Promise<AuditRecord> {
+    this.#requireOpen();
+    const record = chained(entry, this.#audit.at(-1));
+    this.#audit.push(record);
+    return record;
+  }
+
+  async listAudit({ limit, before, subject }: AuditQuery): Promise<readonly AuditRecord[]> {
+    this.#requireOpen();
+    return this.#audit
+      .filter((record) => before === undefined || record.seq < before)
+      .filter((record) => subject === undefined || record.subject === subject)
+      .reverse()
+      .slice(0, limit);
   }
 
   async readSetting(name: string): Promise<string | undefined> {
@@ -45,23 +106,46 @@ export class MemoryStore implements Store {
 
   async recordCalls(rows: readonly CallRow[]): Promise<void> {
     this.#requireOpen();
-    for (const row of rows) if (!this.#calls.has(row.id)) this.#calls.set(row.id, row);
+    this.#calls.record(rows);
+  }
+
+  async openCalls(calls: readonly OpenCall[]): Promise<void> {
+    this.#requireOpen();
+    this.#calls.open(calls);
+  }
+
+  async settleOrphans(seenBefore: number): Promise<readonly CallRow[]> {
+    this.#requireOpen();
+    return this.#calls.settleOrphans(seenBefore);
+  }
+
+  async spent(endingAfter: number): Promise<readonly Spent[]> {
+    this.#requireOpen();
+    return this.#calls.spent(endingAfter);
   }
 
   async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
     this.#requireOpen();
-    const groups = new Map<string, Sums>();
-    for (const row of this.#calls.values()) {
-      if (row.startedAt >= query.since) addTo(groups, groupOf(row, query.by), row);
-    }
-    return [...groups.values()].sort((a, b) => compare(a.group, b.group));
+    return this.#calls.usage(query);
   }
 
-  async listCalls(limit: number): Promise<readonly CallRow[]> {
+  async listCalls(query: CallQuery): Promise<CallPage> {
     this.#requireOpen();
-    return [...this.#calls.values()]
-      .sort((a, b) => b.startedAt - a.startedAt || compare(b.id, a.id))
-      .slice(0, limit);
+    return this.#calls.list(query);
+  }
+
+  async findCall(id: string): Promise<CallRow | undefined> {
+    this.#requireOpen();
+    return this.#calls.find(id);
+  }
+
+  async prune(retention: Retention, most: number): Promise<number> {
+    this.#requireOpen();
+    return this.#calls.prune(retention, most);
+  }
+
+  async backup(): Promise<void> {
+    throw new StoreError('failed', 'The store is in memory: there is no file to copy.');
   }
 
   async close(): Promise<void> {
@@ -71,49 +155,4 @@ export class MemoryStore implements Store {
   #requireOpen(): void {
     if (this.#closed) throw new StoreError('closed', 'The store is closed.');
   }
-}
-
-function addTo(groups: Map<string, Sums>, group: string, row: CallRow): void {
-  let sums = groups.get(group);
-  if (sums === undefined) {
-    sums = {
-      group,
-      calls: 0,
-      failed: 0,
-      inputTokens: 0,
-      cacheReadTokens: 0,
-      cacheWriteTokens: 0,
-      outputTokens: 0,
-    };
-    groups.set(group, sums);
-  }
-  const { freshInputTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0 } = row.charged;
-  sums.calls += 1;
-  if (row.outcome === 'failed') sums.failed += 1;
-  sums.inputTokens += freshInputTokens + cacheReadTokens + cacheWriteTokens;
-  sums.cacheReadTokens += cacheReadTokens;
-  sums.cacheWriteTokens += cacheWriteTokens;
-  sums.outputTokens += row.charged.outputTokens ?? 0;
-}
-
-function groupOf(row: CallRow, by: UsageGrouping): string {
-  switch (by) {
-    case 'key':
-      return row.keyId;
-    case 'model':
-      return row.model;
-    case 'provider':
-      return row.provider ?? '';
-    case 'team':
-      return row.team ?? '';
-    case 'day':
-      return new Date(row.startedAt).toISOString().slice(0, 10);
-    default:
-      return by satisfies never;
-  }
-}
-
-/** By UTF-8 bytes, as SQLite compares text. */
-function compare(a: string, b: string): number {
-  return a === b ? 0 : Buffer.compare(Buffer.from(a), Buffer.from(b));
 }

@@ -45,6 +45,8 @@ const usageBy: { readonly [G in UsageGrouping]: string } = {
   model: `SELECT model AS grouped, ${usageSums}`,
   provider: `SELECT coalesce(provider, '') AS grouped, ${usageSums}`,
   team: `SELECT coalesce(team, '') AS grouped, ${usageSums}`,
+  tag: `SELECT '' AS grouped, ${usageSums}`,
+  hour: `SELECT strftime('%Y-%m-%dT%H:00Z', started_at / 1000, 'unixepoch') AS grouped, ${usageSums}`,
   day: `SELECT strftime('%Y-%m-%d', started_at / 1000, 'unixepoch') AS grouped, ${usageSums}`,
 };
 

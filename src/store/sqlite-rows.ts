@@ -1,6 +1,7 @@
 /** Store records as SQLite columns and back. */
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite';
 import { tryParse } from '../core/json.ts';
+import { plainKey } from './records.ts';
 import type { CallRow, CountedUsage, KeyRecord, UsageRow } from './store.ts';
 
 export type Columns = Record<string, SQLOutputValue>;
@@ -28,6 +29,7 @@ export function readKeyRow(row: Columns): KeyRecord {
     digest: text(row, 'digest'),
     models: texts(row, 'models'),
     endpoints: texts(row, 'endpoints'),
+    ...plainKey,
     ...present('team', optionalText(row, 'team')),
     ...(number(row, 'strict') === 1 ? { strict: true } : {}),
     createdAt: number(row, 'created_at'),
@@ -103,6 +105,9 @@ export function readCallRow(row: Columns): CallRow {
     ...present('status', optionalNumber(row, 'status')),
     ...present('error', optionalText(row, 'error')),
     attempts: number(row, 'attempts'),
+    attemptRows: [],
+    tags: [],
+    budgets: [],
     ...(Object.keys(reported).length === 0 ? {} : { reported }),
     charged: readUsage(row, 'charged'),
     usageSource: readSource(text(row, 'usage_source')),
@@ -131,6 +136,9 @@ export function readUsageRow(row: Columns): UsageRow {
     cacheReadTokens: number(row, 'cache_read_tokens'),
     cacheWriteTokens: number(row, 'cache_write_tokens'),
     outputTokens: number(row, 'output_tokens'),
+    pricedCalls: 0,
+    unpricedCalls: 0,
+    nanodollars: 0,
   };
 }
 

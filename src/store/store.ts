@@ -1,91 +1,101 @@
-/** What must survive a restart: keys and the ledger. Each method is one transaction. */
+/**
+ * What must survive a restart: keys, policies, the ledger, the audit log. Each method is one
+ * transaction. The records stand in records.ts (keys, policies, audit) and calls.ts (ledger, usage).
+ */
+import type { SharedPolicy } from '../core/policy.ts';
+import type {
+  CallPage,
+  CallQuery,
+  CallRow,
+  OpenCall,
+  Retention,
+  Spent,
+  UsageQuery,
+  UsageRow,
+} from './calls.ts';
+import type {
+  AuditEntry,
+  AuditQuery,
+  AuditRecord,
+  KeyChanges,
+  KeyRecord,
+  KeyUse,
+} from './records.ts';
 
-/** A key as it is kept: never the secret, only its digest. Times are ms since the epoch. */
-export interface KeyRecord {
-  /** Public id; for `gw_` keys the 8 characters that stand in the key itself. */
-  readonly id: string;
-  readonly name: string;
-  /** SHA-256 of the whole key, lower-case hex. */
-  readonly digest: string;
-  /** Globs of model names; an empty list allows nothing. */
-  readonly models: readonly string[];
-  /** `chat`, `messages`, `count_tokens`, `models`. */
-  readonly endpoints: readonly string[];
-  readonly team?: string;
-  /** What a translation would drop or change is refused; absent = it is noted. */
-  readonly strict?: true;
-  readonly createdAt: number;
-  readonly expiresAt?: number;
-  readonly revokedAt?: number;
-}
+export type * from './calls.ts';
+export type * from './records.ts';
 
-/** Token counts of one call as billed or as reported; absent = not known. */
-export interface CountedUsage {
-  readonly freshInputTokens?: number;
-  readonly cacheReadTokens?: number;
-  readonly cacheWriteTokens?: number;
-  readonly outputTokens?: number;
-  readonly reasoningTokens?: number;
-}
-
-/** One row a call, whatever became of it (F8). Durations in ms. */
-export interface CallRow {
-  readonly id: string;
-  readonly startedAt: number;
-  readonly keyId: string;
-  readonly team?: string;
-  /** Dialect of the client. */
-  readonly endpoint: string;
-  /** The model name that the client asked for. */
-  readonly model: string;
-  readonly provider?: string;
-  readonly upstreamModel?: string;
-  readonly mode?: 'relay' | 'translate';
-  readonly stream: boolean;
-  readonly outcome: 'ok' | 'failed' | 'canceled';
-  /** The HTTP status that the client saw; absent when it left before one was sent. */
-  readonly status?: number;
-  /** ErrorCode of a failed call. */
-  readonly error?: string;
-  readonly attempts: number;
-  readonly reported?: CountedUsage;
-  readonly charged: CountedUsage;
-  readonly usageSource: 'reported' | 'counted' | 'estimated';
-  readonly firstEventMs?: number;
-  readonly totalMs: number;
-  readonly notes?: string;
-}
-
-export type UsageGrouping = 'key' | 'model' | 'provider' | 'team' | 'day';
-
-export interface UsageQuery {
-  readonly by: UsageGrouping;
-  /** Only calls that started at or after this time. */
-  readonly since: number;
-}
-
-/** Sums of one group. `inputTokens` holds all three input classes. */
-export interface UsageRow {
-  readonly group: string;
-  readonly calls: number;
-  readonly failed: number;
-  readonly inputTokens: number;
-  readonly cacheReadTokens: number;
-  readonly cacheWriteTokens: number;
-  readonly outputTokens: number;
-}
-
-export interface Store {
+export interface KeyStore {
+  /** In the order of creation. */
   listKeys(): Promise<readonly KeyRecord[]>;
+  /** @throws StoreError `failed` when there is a key with this id. */
   addKey(record: KeyRecord): Promise<void>;
-  /** Marks the key revoked; false when there is no such key. */
+  /**
+   * Puts a changed key in the place of the version just before it (`record.version - 1`).
+   * @returns false when there is no such key or somebody else was faster: read again (K8).
+   */
+  replaceKey(record: KeyRecord): Promise<boolean>;
+  /** Marks the key revoked whatever its version, which rises; false when there is no such key. */
   revokeKey(id: string, at: number): Promise<boolean>;
+  /** Remembers when keys were last used; is no change of them. Unknown ids and older times are skipped. */
+  touchKeys(uses: readonly KeyUse[]): Promise<void>;
+  /** Keys added, replaced or revoked after `stamp` (0 = all), for other instances (S6). */
+  keysSince(stamp: number): Promise<KeyChanges>;
+}
+
+export interface PolicyStore {
+  /** By kind and name. */
+  listPolicies(): Promise<readonly SharedPolicy[]>;
+  /** Makes or replaces. */
+  putPolicy(policy: SharedPolicy): Promise<void>;
+  /** False when there is none. */
+  deletePolicy(kind: SharedPolicy['kind'], name: string): Promise<boolean>;
+}
+
+export interface AuditStore {
+  /** Adds an entry to the end of the chain (S24). */
+  appendAudit(entry: AuditEntry): Promise<AuditRecord>;
+  /** Newest first. */
+  listAudit(query: AuditQuery): Promise<readonly AuditRecord[]>;
+}
+
+export interface CallStore {
+  /**
+   * Writes finished calls with their attempts, adds them to roll-ups and spending and closes their
+   * open rows, all or nothing. A call that is there already changes nothing anywhere (K5, F8).
+   */
+  recordCalls(rows: readonly CallRow[]): Promise<void>;
+  /** Makes or refreshes the rows of running calls (F81); a call that has its final row is skipped. */
+  openCalls(calls: readonly OpenCall[]): Promise<void>;
+  /**
+   * Records running calls that were last seen before this time as they stand: whoever served them is
+   * gone (F81). At a start on SQLite that is all of them (`Infinity`).
+   * @returns the rows of those calls.
+   */
+  settleOrphans(seenBefore: number): Promise<readonly CallRow[]>;
+  /** What budgets have spent, in windows that end after this time or never. */
+  spent(endingAfter: number): Promise<readonly Spent[]>;
+  /** Sums by group, in the order of the groups' UTF-8 bytes. */
+  usage(query: UsageQuery): Promise<readonly UsageRow[]>;
+  /** Newest first. */
+  listCalls(query: CallQuery): Promise<CallPage>;
+  findCall(id: string): Promise<CallRow | undefined>;
+  /**
+   * Removes at most `most` rows that are older than they are kept, with what hangs on them; sums stay.
+   * @returns how many; fewer than `most` = done.
+   */
+  prune(retention: Retention, most: number): Promise<number>;
+}
+
+export interface Store extends KeyStore, PolicyStore, AuditStore, CallStore {
   /** Small settings of the gateway itself, e.g. the digest of the admin token. */
   readSetting(name: string): Promise<string | undefined>;
   writeSetting(name: string, value: string): Promise<void>;
-  recordCalls(rows: readonly CallRow[]): Promise<void>;
-  usage(query: UsageQuery): Promise<readonly UsageRow[]>;
-  /** Calls, newest first; for the admin API. */
-  listCalls(limit: number): Promise<readonly CallRow[]>;
+  /**
+   * Writes a complete copy while everything goes on.
+   * @param path where no file is yet, on the machine of the gateway.
+   * @throws StoreError `failed` when there is one, or the store has no file.
+   */
+  backup(path: string): Promise<void>;
   close(): Promise<void>;
 }

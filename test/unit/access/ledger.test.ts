@@ -96,7 +96,7 @@ it('F85 a store that refuses keeps the rows queued and gets them when it returns
   await ledger.flush();
   assert.equal(ledger.healthy(), true);
   assert.deepEqual(
-    (await store.listCalls(5)).map((row) => row.id),
+    (await store.listCalls({ limit: 5 })).calls.map((row) => row.id),
     ['c2', 'c1'],
   );
   await ledger.close();
@@ -126,5 +126,5 @@ it('a giant model name is cut before it is kept', async () => {
   const ledger = new Ledger({ store, clock: new HeldClock(), log: silentLog });
   ledger.record(callRow('c1', { model: 'm'.repeat(1_000_000) }));
   await ledger.close();
-  assert.equal((await store.listCalls(1))[0]?.model.length, 512);
+  assert.equal((await store.listCalls({ limit: 1 })).calls[0]?.model.length, 512);
 });

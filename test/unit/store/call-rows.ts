@@ -1,3 +1,4 @@
+import { plainKey } from '../../../src/store/records.ts';
 import type { CallRow, KeyRecord } from '../../../src/store/store.ts';
 
 export const day = 24 * 60 * 60 * 1000;
@@ -11,6 +12,7 @@ export function keyRecord(id: string, change: Partial<KeyRecord> = {}): KeyRecor
     digest: id.padEnd(64, '0'),
     models: ['*'],
     endpoints: ['chat', 'messages'],
+    ...plainKey,
     createdAt: march,
     ...change,
   };
@@ -26,6 +28,9 @@ export function callRow(id: string, change: Partial<CallRow> = {}): CallRow {
     stream: false,
     outcome: 'ok',
     attempts: 1,
+    attemptRows: [],
+    tags: [],
+    budgets: [],
     charged: { freshInputTokens: 10, outputTokens: 5 },
     usageSource: 'reported',
     totalMs: 12.5,

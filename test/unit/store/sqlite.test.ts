@@ -52,7 +52,7 @@ it('keeps everything across a restart', async () => {
   await filled(path);
   const store = await open(path);
   assert.deepEqual(await store.listKeys(), [keyRecord('a')]);
-  assert.equal((await store.listCalls(1000)).length, 200);
+  assert.equal((await store.listCalls({ limit: 1000 })).calls.length, 200);
   await store.close();
 });
 
@@ -166,7 +166,7 @@ it('F84 waits for another process that holds the database, and loses nothing', a
   other.exec('COMMIT');
   other.close();
   await written;
-  assert.equal((await store.listCalls(5)).length, 1);
+  assert.equal((await store.listCalls({ limit: 5 })).calls.length, 1);
   await store.close();
 });
 

@@ -94,15 +94,17 @@ for (const [name, open] of Object.entries(stores)) {
       const twin = callRow('c0', { startedAt: march + 1, charged: {} });
       await store.recordCalls([bare, full]);
       await store.recordCalls([twin]);
-      assert.deepEqual(await store.listCalls(10), [full, twin, bare]);
-      assert.deepEqual(await store.listCalls(1), [full]);
+      assert.deepEqual(await store.listCalls({ limit: 10 }), { calls: [full, twin, bare] });
+      assert.deepEqual((await store.listCalls({ limit: 1 })).calls, [full]);
       await store.recordCalls([]);
     });
 
     it('K5 F8 counts a row that comes twice once, and never overwrites one', async () => {
       await store.recordCalls([callRow('c1'), callRow('c2')]);
       await store.recordCalls([callRow('c2', { model: 'other' }), callRow('c3')]);
-      const models = (await store.listCalls(10)).map((row) => `${row.id} ${row.model}`);
+      const models = (await store.listCalls({ limit: 10 })).calls.map(
+        (row) => `${row.id} ${row.model}`,
+      );
       assert.deepEqual(models, ['c3 local/tiny', 'c2 local/tiny', 'c1 local/tiny']);
     });
 

@@ -1,0 +1,171 @@
+/** The ledger: one row a call, its attempts, and sums of them. Times are ms since the epoch, durations ms. */
+import type { Cost, Price } from '../core/price.ts';
+
+/** Token counts of one call as billed or as reported; absent = not known. */
+export interface CountedUsage {
+  readonly freshInputTokens?: number;
+  readonly cacheReadTokens?: number;
+  /** All cache writes, whatever their lifetime. */
+  readonly cacheWriteTokens?: number;
+  /** The part of `cacheWriteTokens` that is kept for an hour. */
+  readonly cacheWriteLongTokens?: number;
+  /** All output, reasoning included. */
+  readonly outputTokens?: number;
+  readonly reasoningTokens?: number;
+}
+
+export type CallOutcome = 'ok' | 'failed' | 'canceled';
+
+/** One upstream try of a call. */
+export interface AttemptRow {
+  readonly provider: string;
+  readonly upstreamModel: string;
+  readonly startedAt: number;
+  readonly ms: number;
+  /** HTTP status of the upstream; absent when none came. */
+  readonly status?: number;
+  readonly outcome: CallOutcome;
+  /** ErrorCode of a failed attempt. */
+  readonly error?: string;
+  readonly reported?: CountedUsage;
+  /** Sent, and no answer came: the vendor may bill it (R5). */
+  readonly maybeBilled?: true;
+}
+
+/** A budget in one of its calendar windows; names as in counters.ts. */
+export interface BudgetWindow {
+  readonly counter: string;
+  readonly window: string;
+  /** Absent = never. */
+  readonly endsAt?: number;
+}
+
+/** One row a call, whatever became of it (F8). */
+export interface CallRow {
+  readonly id: string;
+  readonly startedAt: number;
+  readonly keyId: string;
+  readonly team?: string;
+  readonly tags: readonly string[];
+  /** The client's own name for its user (`user`, `metadata.user_id`, a header). */
+  readonly user?: string;
+  /** JSON text, at most 2 KB. */
+  readonly metadata?: string;
+  /** Dialect of the client. */
+  readonly endpoint: string;
+  /** The model name that the client asked for. */
+  readonly model: string;
+  readonly provider?: string;
+  readonly upstreamModel?: string;
+  readonly mode?: 'relay' | 'translate';
+  readonly stream: boolean;
+  readonly outcome: CallOutcome;
+  /** The HTTP status that the client saw; absent when it left before one was sent. */
+  readonly status?: number;
+  /** ErrorCode of a failed call. */
+  readonly error?: string;
+  readonly attempts: number;
+  /** In their order; pages of calls leave them out. */
+  readonly attemptRows: readonly AttemptRow[];
+  readonly reported?: CountedUsage;
+  readonly charged: CountedUsage;
+  readonly usageSource: 'reported' | 'counted' | 'estimated';
+  /** Absent = the price is unknown; never 0 instead (F6). */
+  readonly cost?: Cost;
+  /** The price that `cost` was computed with: old bills never change. */
+  readonly price?: Price;
+  /** Budgets that `cost.total` counts for. */
+  readonly budgets: readonly BudgetWindow[];
+  readonly reservedNanodollars?: number;
+  /** Cost more than was reserved. */
+  readonly overrun?: true;
+  readonly firstEventMs?: number;
+  readonly totalMs: number;
+  readonly notes?: string;
+}
+
+/**
+ * A call that still runs, written as the row it shall be when its process dies now: `failed`,
+ * `interrupted`, `estimated`, charged what is known so far (F81).
+ */
+export interface OpenCall extends CallRow {
+  /** When it was known to run. */
+  readonly seenAt: number;
+}
+
+export interface Spent {
+  readonly counter: string;
+  readonly window: string;
+  readonly nanodollars: number;
+}
+
+export type UsageGrouping = 'key' | 'model' | 'provider' | 'team' | 'tag' | 'day' | 'hour';
+
+export interface UsageFilter {
+  readonly key?: string;
+  /** '' = has none; also of provider and tag. */
+  readonly team?: string;
+  readonly model?: string;
+  readonly provider?: string;
+  readonly tag?: string;
+}
+
+export interface UsageQuery {
+  readonly by: UsageGrouping;
+  /** Only calls that started at or after this time. */
+  readonly since: number;
+  /** Only calls that started before this time; absent = up to now. */
+  readonly until?: number;
+  readonly filter?: UsageFilter;
+}
+
+/**
+ * Sums of one group; `group` is '' for calls that have none, `2026-11-21` or `2026-11-21T13:00Z` in
+ * UTC. A call counts for each of its tags. `inputTokens` holds all three input classes.
+ */
+export interface UsageRow {
+  readonly group: string;
+  readonly calls: number;
+  readonly failed: number;
+  readonly inputTokens: number;
+  readonly cacheReadTokens: number;
+  readonly cacheWriteTokens: number;
+  readonly outputTokens: number;
+  /** Calls with a cost; 0 = the cost of the group is unknown. */
+  readonly pricedCalls: number;
+  /** Calls that were charged tokens at an unknown price. */
+  readonly unpricedCalls: number;
+  /** Sum over the priced calls. */
+  readonly nanodollars: number;
+}
+
+/** Place of a call in the order of pages. */
+export interface CallCursor {
+  readonly startedAt: number;
+  readonly id: string;
+}
+
+export interface CallQuery extends UsageFilter {
+  readonly limit: number;
+  /** `next` of the page before. */
+  readonly before?: CallCursor;
+  readonly since?: number;
+  readonly until?: number;
+  readonly outcome?: CallOutcome;
+  readonly endpoint?: string;
+  readonly user?: string;
+}
+
+export interface CallPage {
+  /** Without their `attemptRows`. */
+  readonly calls: readonly CallRow[];
+  /** Absent on the last page. A page may be shorter than asked for, even empty, and have one. */
+  readonly next?: CallCursor;
+}
+
+/** Until when what is kept; rows of that time and later stay. */
+export interface Retention {
+  readonly callsBefore: number;
+  /** Sums by hour; whole UTC days. Sums by day stay for ever. */
+  readonly hoursBefore: number;
+}

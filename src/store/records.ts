@@ -1,0 +1,106 @@
+/** Records of the store that are not the ledger: keys and the audit log. Times are ms since the epoch. */
+import { noPolicy, type Policy } from '../core/policy.ts';
+
+/** A secret that `rotate` replaced and that opens until its time is up (S5). */
+export interface PreviousSecret {
+  readonly digest: string;
+  readonly peppered?: true;
+  /** When `rotate` put another in its place. */
+  readonly replacedAt: number;
+  readonly validUntil: number;
+}
+
+/** A key as it is kept: never the secret, only its digest. */
+export interface KeyRecord {
+  /** Public id; for `gw_` keys the 8 characters that stand in the key itself. */
+  readonly id: string;
+  readonly name: string;
+  /** SHA-256 of the whole key, or HMAC-SHA-256 of it with the pepper; lower-case hex. */
+  readonly digest: string;
+  /** The digest is made with the pepper (S2). */
+  readonly peppered?: true;
+  /** Newest first. */
+  readonly previous: readonly PreviousSecret[];
+  readonly owner?: string;
+  /** Globs of model names; an empty list allows nothing. */
+  readonly models: readonly string[];
+  /** `chat`, `messages`, `count_tokens`, `models`. */
+  readonly endpoints: readonly string[];
+  /** Addresses that may use it (`10.0.0.0/8`); empty = anywhere. */
+  readonly cidrs: readonly string[];
+  readonly team?: string;
+  readonly tags: readonly string[];
+  readonly policy: Policy;
+  /** Whether a call that does not fit its budget gets a smaller answer instead of a refusal. */
+  readonly shrink: boolean;
+  /** What a translation would drop or change is refused; absent = it is noted. */
+  readonly strict?: true;
+  /** Comes from the config; is in no store. */
+  readonly declared?: true;
+  readonly createdAt: number;
+  readonly expiresAt?: number;
+  readonly revokedAt?: number;
+  /** Kept by `touchKeys`; `replaceKey` does not write them. */
+  readonly lastUsedAt?: number;
+  readonly previousUsedAt?: number;
+  /** 1 for a new key, rises with every change: a late write never brings an old record back (K8). */
+  readonly version: number;
+}
+
+/** What a new key has unless it is said otherwise. */
+export const plainKey = {
+  previous: [],
+  cidrs: [],
+  tags: [],
+  policy: noPolicy,
+  shrink: true,
+  version: 1,
+} as const satisfies Partial<KeyRecord>;
+
+/** A key that is not made by `create`: what is not said is as in a plain one. */
+export type GivenKey = Omit<KeyRecord, 'digest' | 'createdAt' | keyof typeof plainKey> &
+  Partial<Pick<KeyRecord, keyof typeof plainKey>>;
+
+export interface KeyUse {
+  readonly id: string;
+  readonly at: number;
+  /** Whether it was a secret that `rotate` replaced. */
+  readonly previous: boolean;
+}
+
+export interface KeyChanges {
+  readonly records: readonly KeyRecord[];
+  /** Ask from here on the next time. */
+  readonly stamp: number;
+}
+
+/** Something that was done through the admin plane, secret-free. */
+export interface AuditEntry {
+  readonly at: number;
+  /** `admin`, `command`, `config`, … */
+  readonly actor: string;
+  readonly ip?: string;
+  /** Noun and verb: `key.create`, `team.update`. */
+  readonly action: string;
+  /** What it was done to: `key:a1b2c3d4`. */
+  readonly subject: string;
+  /** JSON text. */
+  readonly before?: string;
+  /** JSON text. */
+  readonly after?: string;
+}
+
+/** An entry in its place of the chain: `hash` covers the entry and the hash before it (S24). */
+export interface AuditRecord extends AuditEntry {
+  /** 1, 2, 3, … without a gap. */
+  readonly seq: number;
+  /** SHA-256, lower-case hex. */
+  readonly hash: string;
+}
+
+export interface AuditQuery {
+  readonly limit: number;
+  /** Only entries before this `seq`. */
+  readonly before?: number;
+  readonly subject?: string;
+}
