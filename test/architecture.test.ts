@@ -20,7 +20,7 @@ const layers: { readonly [folder: string]: Layer } = {
   config: { imports: ['core'], packages: ['yaml', 'zod'] },
   store: { imports: ['core'], packages: [] },
   observe: { imports: ['core'], packages: [] },
-  access: { imports: ['core', 'store'], packages: [] },
+  access: { imports: ['core', 'store'], packages: ['@pydantic/genai-prices'] },
   tokens: { imports: ['core'], packages: ['gpt-tokenizer'] },
   'local-models': { imports: ['core', 'store'], packages: ['undici'] },
   providers: { imports: ['core', 'dialects', 'wire', 'local-models'], packages: [] },

@@ -41,20 +41,35 @@ export function costOf(price: Price, usage: BilledTokens): Cost | undefined {
   const rates = ratesFor(price, prompt ?? 0);
   if (prompt === undefined && !isFreeInput(price)) return undefined;
   if (usage.outputTokens === undefined && !isFreeOutput(price)) return undefined;
+  return summed([
+    ...inputCharges(rates, usage),
+    ...outputCharges(rates, usage),
+    [1, price.call ?? 0],
+  ]);
+}
+
+function inputCharges(
+  rates: Rates,
+  usage: BilledTokens,
+): readonly [Charge, Charge, Charge, Charge] {
   const write = usage.cacheWriteTokens ?? 0;
   const long = Math.min(usage.cacheWriteLongTokens ?? 0, write);
-  const all = usage.outputTokens ?? 0;
-  const thought = Math.min(usage.reasoningTokens ?? 0, all);
   const writeRate = rates.cacheWrite ?? rates.input;
-  return summed([
+  return [
     [usage.freshInputTokens ?? 0, rates.input],
     [usage.cacheReadTokens ?? 0, rates.cacheRead ?? rates.input],
     [write - long, writeRate],
     [long, rates.cacheWriteLong ?? writeRate],
-    [all - thought, rates.output],
-    [thought, rates.reasoning ?? rates.output],
-    [1, price.call ?? 0],
-  ]);
+  ];
+}
+
+function outputCharges(rates: Rates, usage: BilledTokens): readonly [Charge, Charge] {
+  const all = usage.outputTokens ?? 0;
+  const reasoning = Math.min(usage.reasoningTokens ?? 0, all);
+  return [
+    [all - reasoning, rates.output],
+    [reasoning, rates.reasoning ?? rates.output],
+  ];
 }
 
 /** What a request can make of its prompt. */
@@ -76,22 +91,28 @@ export interface MostTokens {
  * cached input are never assumed.
  */
 export function mostCost(price: Price, most: MostTokens): number {
-  let dearest = bound(price.rates, most, price.tiers[0]?.above);
-  price.tiers.forEach(({ above, rates }, i) => {
+  const { tiers } = price;
+  let dearest = bound(price, most, { rates: price.rates, endsAt: tiers[0]?.above });
+  tiers.forEach(({ above, rates }, i) => {
     if (most.promptTokens <= above) return;
-    const other = bound(rates, most, price.tiers[i + 1]?.above);
+    const other = bound(price, most, { rates, endsAt: tiers[i + 1]?.above });
     if (other > dearest) dearest = other;
   });
-  const picodollars = dearest + BigInt(price.call ?? 0);
-  return Number((picodollars + 999n) / 1000n);
+  return dearest;
 }
 
-function bound(rates: Rates, most: MostTokens, endsAt = Number.POSITIVE_INFINITY): bigint {
-  const prompt = Math.min(most.promptTokens, endsAt);
-  const output = Math.max(rates.output, rates.reasoning ?? 0);
-  return (
-    BigInt(prompt) * BigInt(dearestInput(rates, most)) + BigInt(most.outputTokens) * BigInt(output)
-  );
+/** The bound for prompts that these rates hold for. */
+function bound(
+  price: Price,
+  most: MostTokens,
+  { rates, endsAt = Number.POSITIVE_INFINITY }: { rates: Rates; endsAt: number | undefined },
+): number {
+  const charges: readonly Charge[] = [
+    [Math.ceil(Math.min(most.promptTokens, endsAt)), dearestInput(rates, most)],
+    [Math.ceil(most.outputTokens), Math.max(rates.output, rates.reasoning ?? 0)],
+    [1, price.call ?? 0],
+  ];
+  return nanodollars(charges, 999);
 }
 
 function dearestInput(rates: Rates, { cacheWrites = 'long' }: MostTokens): number {
@@ -114,8 +135,7 @@ function ratesFor({ rates, tiers }: Price, prompt: number): Rates {
 
 function isFreeInput({ rates, tiers }: Price): boolean {
   return [rates, ...tiers.map((tier) => tier.rates)].every(
-    (each) =>
-      each.input === 0 && !each.cacheRead && !each.cacheWrite && !each.cacheWriteLong,
+    (each) => each.input === 0 && !each.cacheRead && !each.cacheWrite && !each.cacheWriteLong,
   );
 }
 
@@ -125,30 +145,34 @@ function isFreeOutput({ rates, tiers }: Price): boolean {
   );
 }
 
-/** Tokens and rate of: fresh, read, write, long write, output, reasoning, call. */
-type Charges = readonly [Charge, Charge, Charge, Charge, Charge, Charge, Charge];
 type Charge = readonly [tokens: number, rate: number];
+
+/** Of: fresh input, read, write, long write, output, reasoning, the call. */
+type Charges = readonly [Charge, Charge, Charge, Charge, Charge, Charge, Charge];
 
 function summed(charges: Charges): Cost {
   const [fresh, read, write, long, output, reasoning, call] = charges;
-  const total = amount(charges);
   return {
-    total,
-    input: amount([fresh]),
-    cacheRead: amount([read]),
-    cacheWrite: amount([write, long]),
-    output: amount([output]),
-    reasoning: amount([reasoning]),
-    call: amount([call]),
+    total: nanodollars(charges, 500),
+    input: nanodollars([fresh], 500),
+    cacheRead: nanodollars([read], 500),
+    cacheWrite: nanodollars([write, long], 500),
+    output: nanodollars([output], 500),
+    reasoning: nanodollars([reasoning], 500),
+    call: nanodollars([call], 500),
   };
 }
 
-/** Nanodollars of a sum of products. Below 2^53 numbers are exact; nearly all calls are. */
-function amount(charges: readonly Charge[]): number {
-  let sum = 0;
+/**
+ * The sum of the products in nanodollars. `raise` picodollars are added before what is left of a
+ * nanodollar falls off: 500 rounds half up, 999 rounds up. Numbers are exact below 2^53, and nearly all
+ * calls are there: a sum of numbers that came out below it never was beyond it.
+ */
+function nanodollars(charges: readonly Charge[], raise: number): number {
+  let sum = raise;
   for (const [tokens, rate] of charges) sum += tokens * rate;
-  if (sum <= Number.MAX_SAFE_INTEGER - 500) return (sum + 500 - ((sum + 500) % 1000)) / 1000;
-  let exact = 500n;
+  if (sum <= Number.MAX_SAFE_INTEGER) return (sum - (sum % 1000)) / 1000;
+  let exact = BigInt(raise);
   for (const [tokens, rate] of charges) exact += BigInt(tokens) * BigInt(rate);
   return Number(exact / 1000n);
 }

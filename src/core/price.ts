@@ -30,11 +30,34 @@ export interface Price {
   readonly tiers: readonly PriceTier[];
   /** Picodollars a call, whatever its size. */
   readonly call?: number;
-  /** Where it came from: `gateway.yaml:12`, `genai-prices 0.1.8 openai/gpt-5-mini`, `default`. */
+  /** Where it came from: `gateway.yaml:12`, `genai-prices 0.1.8 openai/gpt-5-mini`, `local`. */
   readonly source: string;
 }
 
-/** What a call cost, in integer nanodollars. `total` is rounded once; the parts may differ by one each. */
+/** Where the prices of a provider's models stand, unless the config says otherwise. */
+export type PriceOrigin =
+  /** Runs here and costs nothing. */
+  | { readonly kind: 'free' }
+  /** The list of that name in the price package. */
+  | { readonly kind: 'list'; readonly name: string };
+
+/** `prices:` of the config. */
+export interface PriceSettings {
+  readonly models: readonly ConfiguredPrice[];
+  /** For models without a price, on keys that have a budget. */
+  readonly otherwise?: Price;
+}
+
+export interface ConfiguredPrice {
+  /** `provider/model`, or a glob of them. */
+  readonly pattern: string;
+  readonly price: Price;
+}
+
+/**
+ * What a call cost, in integer nanodollars. `total` is rounded once; the parts are rounded each for
+ * themselves. `output` is what is left without `reasoning`; `cacheWrite` holds both lifetimes.
+ */
 export interface Cost {
   readonly total: number;
   readonly input: number;

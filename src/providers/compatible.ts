@@ -29,6 +29,8 @@ export interface ProviderRow {
   readonly baseUrlVariable?: string;
   /** An engine on a customary loopback port, found by asking. */
   readonly probed?: true;
+  /** Name of the vendor's list in the price package; engines have none. */
+  readonly prices?: string;
   /** How an engine counts the tokens of a prompt. */
   readonly counter?: CounterKind;
   /** What this vendor does differently from its dialect's usual server. */
@@ -53,6 +55,7 @@ export const providerRows: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://api.openai.com/v1',
     keyVariable: 'OPENAI_API_KEY',
+    prices: 'openai',
     baseUrlVariable: 'OPENAI_BASE_URL',
     traits: {
       maxTokensField: 'max_completion_tokens',
@@ -66,6 +69,7 @@ export const providerRows: readonly ProviderRow[] = [
     dialect: 'anthropic-messages',
     baseUrl: 'https://api.anthropic.com',
     keyVariable: 'ANTHROPIC_API_KEY',
+    prices: 'anthropic',
     baseUrlVariable: 'ANTHROPIC_BASE_URL',
     traits: { dropsBillingHeader: false },
     modelTraits: anthropicModelTraits,
@@ -75,6 +79,7 @@ export const providerRows: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://openrouter.ai/api/v1',
     keyVariable: 'OPENROUTER_API_KEY',
+    prices: 'openrouter',
     traits: {
       topK: true,
       cacheMarks: true,
@@ -93,6 +98,7 @@ export const providerRows: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://api.groq.com/openai/v1',
     keyVariable: 'GROQ_API_KEY',
+    prices: 'groq',
     traits: { maxTokensField: 'max_completion_tokens', reasoningField: 'reasoning' },
     modelTraits: groqModelTraits,
   },
@@ -101,6 +107,7 @@ export const providerRows: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://api.mistral.ai/v1',
     keyVariable: 'MISTRAL_API_KEY',
+    prices: 'mistral',
     // Unknown fields are a 422 there, `stream_options` and `seed` (its name is random_seed) included.
     traits: {
       usageOption: false,
@@ -119,6 +126,7 @@ export const providerRows: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://api.deepseek.com',
     keyVariable: 'DEEPSEEK_API_KEY',
+    prices: 'deepseek',
     traits: {
       responseFormat: 'object',
       reasoningReplay: true,
@@ -138,6 +146,7 @@ export const providerRows: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://api.x.ai/v1',
     keyVariable: 'XAI_API_KEY',
+    prices: 'x-ai',
     traits: {
       maxTokensField: 'max_completion_tokens',
       completionExcludesReasoning: true,
@@ -150,6 +159,7 @@ export const providerRows: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://api.together.xyz/v1',
     keyVariable: 'TOGETHER_API_KEY',
+    prices: 'together',
     traits: { topK: true },
     modelTraits: togetherModelTraits,
   },
@@ -158,6 +168,7 @@ export const providerRows: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://api.fireworks.ai/inference/v1',
     keyVariable: 'FIREWORKS_API_KEY',
+    prices: 'fireworks',
     traits: { topK: true, efforts: ['none', 'low', 'medium', 'high'] },
   },
   {
@@ -165,6 +176,7 @@ export const providerRows: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://api.moonshot.ai/v1',
     keyVariable: 'MOONSHOT_API_KEY',
+    prices: 'moonshotai',
     traits: { reasoningReplay: true, reasoningFiller: ' ', endUserField: undefined, efforts: [] },
     modelTraits: moonshotModelTraits,
   },
@@ -173,6 +185,7 @@ export const providerRows: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://api.z.ai/api/paas/v4',
     keyVariable: 'ZAI_API_KEY',
+    prices: 'zai',
     traits: {
       usageOption: false,
       toolChoice: false,
@@ -206,6 +219,7 @@ export const providerRows: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://api.cerebras.ai/v1',
     keyVariable: 'CEREBRAS_API_KEY',
+    prices: 'cerebras',
     traits: { maxTokensField: 'max_completion_tokens', reasoningField: 'reasoning' },
     modelTraits: cerebrasModelTraits,
   },
@@ -214,6 +228,7 @@ export const providerRows: readonly ProviderRow[] = [
     dialect: 'openai-chat',
     baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
     keyVariable: 'GEMINI_API_KEY',
+    prices: 'google',
     traits: {
       seed: false,
       stopMax: 5,

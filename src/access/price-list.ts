@@ -1,0 +1,161 @@
+/**
+ * The price package: vendors' list prices, as data in `node_modules`; nothing is fetched. It is two
+ * thirds of a megabyte of source, so it is loaded when the first price is asked for.
+ */
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import type * as GenaiPrices from '@pydantic/genai-prices';
+import { scaledDecimal } from '../core/money.ts';
+import type { Price, PriceTier, Rates } from '../core/price.ts';
+import { listedNames } from './price-names.ts';
+
+const packageName = '@pydantic/genai-prices';
+
+/** A price that may change with the date or the time of day. */
+export interface PriceSchedule {
+  /** @param at ms since the epoch. */
+  at(at: number): Price | undefined;
+}
+
+interface Loaded {
+  readonly prices: typeof GenaiPrices;
+  readonly version: string;
+}
+
+export class PriceList {
+  #loaded: Loaded | undefined;
+
+  /** Loads the package if that has not happened; takes some ten milliseconds once. */
+  load(): void {
+    this.#package();
+  }
+
+  /** E.g. `0.1.8`. */
+  get version(): string {
+    return this.#package().version;
+  }
+
+  /** The schedule of a model in the list of that name; undefined where the list has no such model. */
+  find(list: string, model: string): PriceSchedule | undefined {
+    const { prices, version } = this.#package();
+    for (const name of listedNames(model)) {
+      const found = prices.calcPrice({}, name, { providerId: list });
+      if (found === null) continue;
+      const source = `genai-prices ${version} ${found.provider.id}/${found.model.id}`;
+      return schedule(found.model.prices, source);
+    }
+    return undefined;
+  }
+
+  #package(): Loaded {
+    if (this.#loaded !== undefined) return this.#loaded;
+    // Required and not imported: whoever needs a price needs it now.
+    const require = createRequire(import.meta.url);
+    const prices = require(packageName) as typeof GenaiPrices;
+    const manifest = join(dirname(require.resolve(packageName)), '..', 'package.json');
+    const { version } = require(manifest) as { readonly version: string };
+    this.#loaded = { prices, version };
+    return this.#loaded;
+  }
+}
+
+type ListedPrices = GenaiPrices.ModelInfo['prices'];
+
+function schedule(listed: ListedPrices, source: string): PriceSchedule {
+  if (!Array.isArray(listed)) {
+    const price = readPrice(listed, source);
+    return { at: () => price };
+  }
+  // The last one that holds counts, and the first where none does.
+  const cases = listed.map(({ constraint, prices }) => ({
+    holds: holding(constraint),
+    price: readPrice(prices, source),
+  }));
+  const latestFirst = cases.toReversed();
+  return { at: (at) => (latestFirst.find(({ holds }) => holds(at)) ?? cases[0])?.price };
+}
+
+const dayMs = 86_400_000;
+
+function holding(constraint: GenaiPrices.ConditionalPrice['constraint']): (at: number) => boolean {
+  if (constraint === undefined) return () => true;
+  if (constraint.type === 'start_date') {
+    const start = Date.parse(constraint.start_date);
+    return (at) => at >= start;
+  }
+  const start = timeOfDay(constraint.start_time);
+  const end = timeOfDay(constraint.end_time);
+  return (at) => {
+    const time = at % dayMs;
+    return end < start ? time >= start || time < end : time >= start && time < end;
+  };
+}
+
+/** `16:30:00Z`, `08:00:00+08:00`: ms after midnight UTC. */
+function timeOfDay(text: string): number {
+  return Date.parse(`1970-01-02T${text}`) % dayMs;
+}
+
+/** Answers in these are priced by kinds of tokens that nobody reports apart. */
+const otherOutputs = ['output_image_mtok', 'output_video_mtok', 'output_audio_mtok'];
+
+/** Undefined where the list knows the model and not what its text costs: absent is not zero. */
+function readPrice(listed: GenaiPrices.ModelPrice, source: string): Price | undefined {
+  if (otherOutputs.some((name) => listed[name] !== undefined)) return undefined;
+  const rates = ratesAbove(listed, 0);
+  if (rates === undefined) return undefined;
+  const call = readNumber(listed['requests_kcount'], 9);
+  return {
+    rates,
+    tiers: tiersOf(listed),
+    ...(call === undefined ? {} : { call }),
+    source,
+  };
+}
+
+function tiersOf(listed: GenaiPrices.ModelPrice): readonly PriceTier[] {
+  const starts = Object.values(listed).flatMap((value) =>
+    typeof value === 'object' ? value.tiers.map(({ start }) => start) : [],
+  );
+  const rising = [...new Set(starts)].toSorted((a, b) => a - b);
+  return rising.flatMap((above) => {
+    const rates = ratesAbove(listed, above + 1);
+    return rates === undefined ? [] : [{ above, rates }];
+  });
+}
+
+function ratesAbove(listed: GenaiPrices.ModelPrice, prompt: number): Rates | undefined {
+  const rate = (name: string): number | undefined => readRate(listed[name], prompt);
+  const [input, output] = [rate('input_mtok'), rate('output_mtok')];
+  if (input === undefined || output === undefined) return undefined;
+  const cacheRead = rate('cache_read_mtok');
+  const cacheWrite = rate('cache_write_mtok') ?? rate('cache_write_5m_mtok');
+  const cacheWriteLong = rate('cache_write_1h_mtok');
+  const reasoning = rate('output_reasoning_mtok');
+  return {
+    input,
+    output,
+    ...(cacheRead === undefined ? {} : { cacheRead }),
+    ...(cacheWrite === undefined ? {} : { cacheWrite }),
+    ...(cacheWriteLong === undefined ? {} : { cacheWriteLong }),
+    ...(reasoning === undefined ? {} : { reasoning }),
+  };
+}
+
+type ListedRate = GenaiPrices.ModelPrice[string];
+
+/** Dollars per million tokens are micro-dollars a token: six places more are picodollars. */
+function readRate(value: ListedRate, prompt: number): number | undefined {
+  if (typeof value !== 'object') return readNumber(value, 6);
+  let price = value.base;
+  let from = -1;
+  for (const tier of value.tiers) {
+    if (prompt > tier.start && tier.start > from) [price, from] = [tier.price, tier.start];
+  }
+  return readNumber(price, 6);
+}
+
+/** By the shortest decimal that the number stands for; finer than a picodollar is rounded. */
+function readNumber(value: ListedRate, places: number): number | undefined {
+  return typeof value === 'number' ? scaledDecimal(String(value), places)?.units : undefined;
+}
