@@ -2,6 +2,7 @@
 import type { Conversation, DialectId, JsonObject, Origin } from './conversation.ts';
 import type { ErrorCode, GatewayError } from './errors.ts';
 import type { Generation, GenerationEvent, Usage } from './generation.ts';
+import type { Standings } from './grant.ts';
 import type { JsonSource } from './json.ts';
 import type { Recall } from './kept-turn.ts';
 import type { Notes } from './notes.ts';
@@ -14,6 +15,10 @@ export interface RequestHead {
   readonly model: string;
   readonly stream: boolean;
   readonly maxOutputTokens?: number;
+  /** How many answers are asked for (chat `n`); absent = one. */
+  readonly choices?: number;
+  /** Reasoning tokens that the client demands: an output cap must leave room behind them. */
+  readonly reasoningBudget?: number;
   /** Chat `stream_options.include_usage`; always true for messages. */
   readonly wantsUsageFrame: boolean;
 }
@@ -84,6 +89,11 @@ export interface AnswerRelay {
   readonly ended: boolean;
   /** What the upstream owes of a proper ending after its finish; '' when nothing (F52, F55). */
   ending(gap?: Usage): string;
+  /**
+   * The ending of an answer that is cut at its cap before the upstream finished it (F63).
+   * @param choices how many answers were asked for.
+   */
+  cutShort(usage: Usage, choices: number): string;
 }
 
 /** How this dialect shows each error code. */
@@ -127,6 +137,8 @@ export interface ClientDialect {
   writeStreamError(error: GatewayError, requestId: string): string;
   /** A harmless frame for silent times; `started` = something of the stream was already sent. */
   keepAlive(started: boolean): string;
+  /** Flat headers that tell where the caller's limits stand; none without limits. */
+  limitHeaders(standings: Standings, wallMs: number): readonly string[];
 }
 
 /** What is asked of an upstream besides the conversation. */
@@ -135,6 +147,8 @@ export interface Ask {
   readonly stream: boolean;
   readonly traits: UpstreamTraits;
   readonly newId: NewId;
+  /** A cap on the output that holds instead of the client's own (budgets). */
+  readonly maxOutputTokens?: number;
   /** Who is asked: what another provider sealed is not sent. */
   readonly provider?: string;
   /** What earlier answers left for this key; for relayed requests of upstreams that want it back. */

@@ -3,6 +3,7 @@ import type { ClientDialect } from '../../core/dialect.ts';
 import { shapedGeneration, shapedWriter } from '../answer-shape.ts';
 import { writeError, writeStreamError } from './errors.ts';
 import { ownedKeys, readHead } from './head.ts';
+import { limitHeaders } from './limit-headers.ts';
 import { MessagesAnswerRelay } from './relay.ts';
 import { readRequest } from './request-read.ts';
 import { writeResponse } from './response-write.ts';
@@ -26,4 +27,5 @@ export const anthropicMessagesClient: ClientDialect = {
   writeError,
   writeStreamError,
   keepAlive: (started) => (started ? ping : comment),
+  limitHeaders,
 };

@@ -55,23 +55,30 @@ export function readHead(body: JsonObject): RequestHead {
   const maxOutputTokens = readMaxTokens(body);
   const stream = readBoolean({ of: body, key: 'stream' }) ?? false;
   if (isPresent(body['thread'])) throw threadRefusal();
-  checkRequest(body);
-  return { model, stream, maxOutputTokens, wantsUsageFrame: true };
+  const reasoningBudget = checkRequest(body);
+  return {
+    model,
+    stream,
+    maxOutputTokens,
+    wantsUsageFrame: true,
+    ...(reasoningBudget === undefined ? {} : { reasoningBudget }),
+  };
 }
 
 /**
  * Everything that a request and a token count have in common.
+ * @returns the tokens that are set aside for thinking.
  * @throws GatewayError as `readHead`.
  */
-export function checkRequest(body: JsonObject): void {
+export function checkRequest(body: JsonObject): number | undefined {
   checkSystem(body);
   checkMessages(body['messages']);
   checkTools(body);
   checkSampling(body);
   checkStops(body);
   checkMetadata(body);
-  checkThinking(body);
   checkFormats(body);
+  return checkThinking(body);
 }
 
 function readModel(body: JsonObject): string {
@@ -137,14 +144,15 @@ function checkMetadata(body: JsonObject): void {
 }
 
 /** Unknown kinds of thinking pass: clients learn them before gateways do (clients.md §2.5). */
-function checkThinking(body: JsonObject): void {
+function checkThinking(body: JsonObject): number | undefined {
   const thinking = readObject({ of: body, key: 'thinking' });
-  if (thinking === undefined) return;
+  if (thinking === undefined) return undefined;
   const at = ['thinking'];
   const type = requireString({ of: thinking, key: 'type', at });
   const budget = { of: thinking, key: 'budget_tokens', at };
   const tokens = readInteger(budget, { min: 0 });
   if (type === 'enabled' && tokens === undefined) throw required(pathOf(budget));
+  return type === 'enabled' ? tokens : undefined;
 }
 
 function checkFormats(body: JsonObject): void {

@@ -26,7 +26,14 @@ export function relayRequest(source: JsonSource, ask: Ask, notes?: Notes): Buffe
   const model = source.value['model'] === ask.model ? undefined : JSON.stringify(ask.model);
   const history = source.bytes.includes(sealMark) ? withoutSealed(source.value) : {};
   const system = ask.traits.dropsBillingHeader === true ? withoutBilling(source.value) : undefined;
-  const edits = { model, system, stream: forcedStream(source.value, ask), ...history };
+  const cap = ask.maxOutputTokens;
+  const edits = {
+    model,
+    system,
+    max_tokens: cap === undefined ? undefined : String(cap),
+    stream: forcedStream(source.value, ask),
+    ...history,
+  };
   const same = Object.values(edits).every((edit) => edit === undefined);
   if (same && source.unambiguous) return source.bytes;
   if (history.messages !== undefined) {
@@ -103,6 +110,8 @@ export class MessagesAnswerRelay implements AnswerRelay {
   readonly #context: AnswerContext;
   #started = false;
   #ended = false;
+  /** The event that began the block that is open. */
+  #openBlock: string | undefined;
 
   constructor(context: AnswerContext) {
     this.#context = context;
@@ -120,6 +129,7 @@ export class MessagesAnswerRelay implements AnswerRelay {
       return frame.event === undefined && data === undefined ? frame.bytes : undefined;
     }
     if (!this.#started) return this.#first(frame, data, events);
+    this.#watchBlock(data, events);
     const reason = finishOf(events);
     const bytes = withBlankLine(frame.bytes);
     if (reason === undefined) return bytes;
@@ -139,6 +149,21 @@ export class MessagesAnswerRelay implements AnswerRelay {
 
   ending(): string {
     return this.#ended ? '' : messageStop;
+  }
+
+  cutShort(usage: Usage): string {
+    const index = tryParseObject(this.#openBlock ?? '')?.['index'];
+    const stop = { type: 'content_block_stop', index };
+    const open = index === undefined ? '' : eventFrame('content_block_stop', stop);
+    return open + usageText({ kind: 'length', raw: 'max_tokens' }, usage) + messageStop;
+  }
+
+  /** A block's number on the wire is in its first event only. */
+  #watchBlock(data: string, events: readonly GenerationEvent[]): void {
+    for (const { type } of events) {
+      if (type === 'part-start') this.#openBlock = data;
+      else if (type === 'part-end') this.#openBlock = undefined;
+    }
   }
 
   /** The first frame is `message_start` as a rule: its model, and its usage where it has none. */
@@ -195,13 +220,17 @@ function restated(body: JsonObject): Buffer {
 
 /** A further `message_delta` that tells the usage; the client lets its fields replace earlier ones. */
 function usageFrame(reason: FinishReason, usage: Usage): Buffer {
+  return Buffer.from(usageText(reason, usage));
+}
+
+function usageText(reason: FinishReason, usage: Usage): string {
   const delta = {
     stop_reason: reason.raw ?? 'end_turn',
     stop_sequence: reason.sequence ?? null,
     stop_details: reason.details ?? null,
   };
   const data = { type: 'message_delta', delta, usage: writeTotals(usage) };
-  return Buffer.from(eventFrame('message_delta', data));
+  return eventFrame('message_delta', data);
 }
 
 /** An estimate of the output of a document without usage: four characters a token (§11, F55). */

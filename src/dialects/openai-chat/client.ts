@@ -3,6 +3,7 @@ import type { ClientDialect } from '../../core/dialect.ts';
 import { shapedGeneration, shapedWriter } from '../answer-shape.ts';
 import { writeError, writeStreamError } from './errors.ts';
 import { ownedKeys, readHead } from './head.ts';
+import { limitHeaders } from './limit-headers.ts';
 import { ChatAnswerRelay } from './relay.ts';
 import { readRequest } from './request-read.ts';
 import { writeResponse } from './response-write.ts';
@@ -23,4 +24,5 @@ export const openaiChatClient: ClientDialect = {
   writeStreamError,
   // A comment, the same before and after the first chunk: both official clients skip it.
   keepAlive: () => ': ping\n\n',
+  limitHeaders,
 };

@@ -63,7 +63,7 @@ export function readHead(body: JsonObject): RequestHead {
   const stream = readBoolean(body, 'stream') ?? false;
   const maxOutputTokens = readMaxTokens(body);
   const wantsUsageFrame = readIncludeUsage(body);
-  checkSampling(body);
+  const choices = checkSampling(body);
   checkStop(body);
   checkIdentity(body);
   checkMetadata(body);
@@ -75,6 +75,7 @@ export function readHead(body: JsonObject): RequestHead {
     stream,
     wantsUsageFrame,
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    ...(choices > 1 ? { choices } : {}),
   };
 }
 
@@ -112,17 +113,19 @@ function readIncludeUsage(body: JsonObject): boolean {
   return include;
 }
 
-function checkSampling(body: JsonObject): void {
+/** @returns how many answers are wanted. */
+function checkSampling(body: JsonObject): number {
   readNumber(body, 'temperature', { min: 0, max: 2 });
   readNumber(body, 'top_p', { min: 0, max: 1 });
   // Engines take -1 and 0 for "off".
   readInteger(body, 'top_k', { min: -1, max: Number.MAX_SAFE_INTEGER });
   readNumber(body, 'frequency_penalty', { min: -2, max: 2 });
   readNumber(body, 'presence_penalty', { min: -2, max: 2 });
-  readInteger(body, 'n', { min: 1, max: maxChoices });
+  const choices = readInteger(body, 'n', { min: 1, max: maxChoices }) ?? 1;
   readInteger(body, 'seed', anyInteger);
   readBoolean(body, 'parallel_tool_calls');
   readString(body, 'reasoning_effort');
+  return choices;
 }
 
 function checkStop(body: JsonObject): void {

@@ -47,9 +47,19 @@ export function relayRequest(source: JsonSource, ask: Ask, notes?: Notes): Buffe
     stream: forcedStream(value, ask),
     stream_options: wanted ? JSON.stringify({ ...options, include_usage: true }) : undefined,
     messages: jsonOf(restoredMessages(value, ask, notes)),
+    ...(ask.maxOutputTokens === undefined ? {} : cappedBy(value, ask, ask.maxOutputTokens)),
   };
   const same = Object.values(edits).every((edit) => edit === undefined);
   return same && source.unambiguous ? source.bytes : spliceMembers(source, edits);
+}
+
+const capFields = ['max_completion_tokens', 'max_tokens'] as const;
+
+/** The cap in the client's own spelling, or in the model's where the client set none. */
+function cappedBy(value: JsonObject, { traits }: Ask, cap: number): { [field: string]: string } {
+  const own = capFields.filter((field) => typeof value[field] === 'number');
+  const fields = own.length === 0 ? [traits.maxTokensField] : own;
+  return Object.fromEntries(fields.map((field) => [field, String(cap)]));
 }
 
 /** Where documents are refused a stream is asked for that the client did not want (E11). */
@@ -137,6 +147,17 @@ export class ChatAnswerRelay implements AnswerRelay {
     return this.#ended ? '' : this.#owedUsage() + done;
   }
 
+  cutShort(usage: Usage, choices: number): string {
+    let text = '';
+    for (let index = 0; index < choices; index++) {
+      const choice = { index, delta: {}, logprobs: null, finish_reason: 'length' };
+      const more = this.#context.wantsUsageFrame ? { usage: null } : {};
+      text += `data: ${JSON.stringify({ ...this.#chunkFrame(), choices: [choice], ...more })}\n\n`;
+    }
+    this.#usageShown = false;
+    return text + this.ending(usage);
+  }
+
   /** The usage to write: the gateway's where there is none, the upstream's where it reads wrong. */
   #documentUsage(body: JsonObject, gap: Usage | undefined): JsonObject | undefined {
     const raw = body['usage'];
@@ -165,17 +186,20 @@ export class ChatAnswerRelay implements AnswerRelay {
 
   /** The usage chunk that the client asked for, when no frame of the upstream held it (E7, F55). */
   #owedUsage(): string {
-    const { wantsUsageFrame, createdSeconds, model } = this.#context;
-    if (!wantsUsageFrame || this.#usageShown || this.#usage === undefined) return '';
-    const chunk = {
+    if (!this.#context.wantsUsageFrame || this.#usageShown || this.#usage === undefined) return '';
+    const chunk = { ...this.#chunkFrame(), choices: [], usage: writeUsage(this.#usage) };
+    return `data: ${JSON.stringify(chunk)}\n\n`;
+  }
+
+  /** What the chunks of the gateway's own have in common with the upstream's. */
+  #chunkFrame(): JsonObject {
+    const { createdSeconds, model } = this.#context;
+    return {
       id: this.#id,
       object: 'chat.completion.chunk',
       created: this.#created === undefined ? createdSeconds : Number(this.#created),
       model,
-      choices: [],
-      usage: writeUsage(this.#usage),
     };
-    return `data: ${JSON.stringify(chunk)}\n\n`;
   }
 
   /**
