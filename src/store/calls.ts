@@ -88,8 +88,9 @@ export interface CallRow {
  * A call that still runs, written as the row it shall be when its process dies now: `failed`,
  * `interrupted`, `estimated`, charged what is known so far (F81).
  */
-export interface OpenCall extends CallRow {
-  /** When it was known to run. */
+export interface OpenCall {
+  readonly row: CallRow;
+  /** When it was last known to run. */
   readonly seenAt: number;
 }
 

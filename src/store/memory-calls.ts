@@ -61,13 +61,13 @@ export class MemoryCalls {
   }
 
   open(calls: readonly OpenCall[]): void {
-    for (const call of calls) if (!this.#calls.has(call.id)) this.#open.set(call.id, call);
+    for (const call of calls) if (!this.#calls.has(call.row.id)) this.#open.set(call.row.id, call);
   }
 
   settleOrphans(seenBefore: number): readonly CallRow[] {
     const orphans = [...this.#open.values()]
       .filter(({ seenAt }) => seenAt < seenBefore)
-      .map(({ seenAt: _, ...row }) => row);
+      .map(({ row }) => row);
     this.record(orphans);
     return orphans;
   }

@@ -90,7 +90,7 @@ export class MemoryStore implements Store {
     return this.#audit
       .filter((record) => before === undefined || record.seq < before)
       .filter((record) => subject === undefined || record.subject === subject)
-      .reverse()
+      .toReversed()
       .slice(0, limit);
   }
 
