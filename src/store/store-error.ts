@@ -6,6 +6,7 @@ export type StoreFailure =
   | 'full' // no space, read-only, input/output error (F85)
   | 'gone' // the file was removed or replaced while in use (F87)
   | 'in_use' // another gateway runs on the data directory (F87)
+  | 'unavailable' // a server that cannot be reached, or not be written to now: it is tried again (F88)
   | 'closed'
   | 'failed';
 

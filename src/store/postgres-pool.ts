@@ -1,0 +1,235 @@
+/**
+ * Connections to one PostgreSQL server. New ones are looked at before they are used: a read-only server
+ * (a replica, yesterday's primary) is as good as none. Statements are constants with parameters (S21).
+ */
+import { checkServerIdentity } from 'node:tls';
+import type { ClientConfig, Pool, PoolClient, QueryResult } from 'pg';
+import type { ServerAddress, ServerTls } from '../core/server-address.ts';
+import { asPostgresError, isConflict } from './postgres-failure.ts';
+import { StoreError } from './store-error.ts';
+
+export interface PoolOptions {
+  readonly address: ServerAddress;
+  /** What the server's administrator sees in pg_stat_activity. */
+  readonly name: string;
+  /** At most so many at a time. */
+  readonly connections: number;
+  /** The server ends a statement after so long. */
+  readonly statementMs: number;
+  /** From 0, below 1; spreads out those who try again. */
+  random(): number;
+}
+
+/** A named statement is prepared once in each connection. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+export type Row = Readonly<Record<string, unknown>>;
+
+export interface Rows {
+  readonly rows: readonly Row[];
+  /** How many rows the statement read or changed. */
+  readonly count: number;
+}
+
+/** Texts, numbers, JSON texts, null; lists become arrays. */
+export type SqlValue = string | number | boolean | null | readonly string[] | readonly number[];
+
+/** Runs statements: each in a transaction of its own, or all in the one that is open. */
+export interface Sql {
+  run(statement: Statement, values?: readonly SqlValue[]): Promise<Rows>;
+}
+
+const connectMs = 2000;
+/** The server's limit comes first; this one is for a server that says nothing any more. */
+const silenceMs = 2000;
+const idleMs = 30_000;
+/** Names are looked up again in time, without a restart. */
+const connectionLifeSeconds = 1800;
+
+const conflictTries = 5;
+const conflictPauseMs = 20;
+
+/** Oid of `bigint`: counts, times and nanodollars, all safe integers. */
+const bigintType = 20;
+
+/** Loads the driver; nothing is connected yet. */
+export async function openPool(options: PoolOptions): Promise<PostgresPool> {
+  const { Pool: PgPool, types } = await import('pg');
+  const make = (): Pool =>
+    new PgPool({
+      ...connectionConfig(options.address, options.name),
+      max: options.connections,
+      idleTimeoutMillis: idleMs,
+      maxLifetimeSeconds: connectionLifeSeconds,
+      statement_timeout: options.statementMs,
+      query_timeout: options.statementMs + silenceMs,
+      types: {
+        getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+          oid === bigintType && format !== 'binary'
+            ? Number
+            : types.getTypeParser(oid, format ?? 'text'),
+      },
+      verify: (client, done) => void verify(client, options.address.shown).then(() => done(), done),
+    });
+  return new PostgresPool(make, options);
+}
+
+/** What every connection to the server needs. */
+export function connectionConfig(address: ServerAddress, name: string): ClientConfig {
+  const { host, port, user, password, database, tls } = address;
+  return {
+    host,
+    port,
+    database,
+    ...(user === undefined ? {} : { user }),
+    ...(password === undefined ? {} : { password: password.reveal() }),
+    ssl: tls === undefined ? false : tlsOptions(tls, host),
+    application_name: name,
+    connectionTimeoutMillis: connectMs,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+  };
+}
+
+function tlsOptions({ ca, cert, key, checkHost }: ServerTls, host: string): ClientConfig['ssl'] {
+  return {
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key: key.reveal() }),
+    rejectUnauthorized: true,
+    // The driver tells TLS no name for a host that is an address.
+    checkServerIdentity: (_, certificate) =>
+      checkHost ? checkServerIdentity(host, certificate) : undefined,
+  };
+}
+
+const lookAround =
+  "SELECT current_setting('transaction_read_only') AS read_only, current_setting('server_encoding') AS encoding";
+
+async function verify(client: PoolClient, shown: string): Promise<void> {
+  const { rows }: QueryResult<Row> = await client.query(lookAround);
+  if (rows[0]?.['read_only'] === 'on') {
+    throw new StoreError('unavailable', `${shown}: the server takes no writes now (a replica?).`);
+  }
+  if (rows[0]?.['encoding'] !== 'UTF8') {
+    throw new StoreError('failed', `${shown}: the database must have the encoding UTF8.`);
+  }
+}
+
+export class PostgresPool implements Sql {
+  /** For messages: the address without user and password. */
+  readonly shown: string;
+  readonly #make: () => Pool;
+  readonly #random: () => number;
+  #pool: Pool;
+  #closed = false;
+
+  constructor(make: () => Pool, options: Pick<PoolOptions, 'address' | 'random'>) {
+    this.shown = options.address.shown;
+    this.#make = make;
+    this.#random = () => options.random();
+    this.#pool = this.#open();
+  }
+
+  /** One statement in a transaction of its own. @throws StoreError */
+  run(statement: Statement, values: readonly SqlValue[] = []): Promise<Rows> {
+    return this.#withClient((client) => query(client, statement, values));
+  }
+
+  /**
+   * Runs `work` in one transaction; again from its beginning when others made it fail.
+   * @throws StoreError, or what `work` throws; then nothing was changed, unless it is `unavailable`:
+   * then the end of the transaction may have been lost on the way.
+   */
+  transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    return this.#withClient(async (client) => {
+      await client.query('BEGIN');
+      try {
+        const sql: Sql = { run: (statement, values) => query(client, statement, values ?? []) };
+        const result = await work(sql);
+        await client.query('COMMIT');
+        return result;
+      } catch (error) {
+        // A connection that cannot even do that is thrown away below.
+        await client.query('ROLLBACK').catch(() => undefined);
+        throw error;
+      }
+    });
+  }
+
+  /** Leaves all connections for new ones: they lead to a server that is no longer the right one. */
+  reset(): void {
+    const old = this.#pool;
+    this.#pool = this.#open();
+    old.end().catch(() => undefined);
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#pool.end();
+  }
+
+  async #withClient<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.#once(work);
+      } catch (error) {
+        if (!isConflict(error) || tries === conflictTries) throw error;
+        await pause(conflictPauseMs * tries * this.#random());
+      }
+    }
+  }
+
+  async #once<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    if (this.#closed) throw new StoreError('closed', 'The store is closed.');
+    let client: PoolClient;
+    try {
+      client = await this.#pool.connect();
+    } catch (error) {
+      throw asPostgresError(error, this.shown);
+    }
+    // A connection may die between two statements; the next one then fails and tells.
+    client.on('error', ignore);
+    let broken = false;
+    try {
+      return await work(client);
+    } catch (error) {
+      const failure = asPostgresError(error, this.shown);
+      broken = failure.kind === 'unavailable';
+      throw failure;
+    } finally {
+      client.off('error', ignore);
+      client.release(broken);
+    }
+  }
+
+  #open(): Pool {
+    const pool = this.#make();
+    // Idle connections die when the server goes; who needs one is told then.
+    pool.on('error', ignore);
+    return pool;
+  }
+}
+
+function ignore(): void {
+  // On purpose: see where it is used.
+}
+
+async function query(
+  client: PoolClient,
+  { name, text }: Statement,
+  values: readonly SqlValue[],
+): Promise<Rows> {
+  const result: QueryResult<Row> = await client.query({ name, text, values: [...values] });
+  return { rows: result.rows, count: result.rowCount ?? 0 };
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}
