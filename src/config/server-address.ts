@@ -33,9 +33,8 @@ export function isRedis(text: string): boolean {
 /** Undefined when it is no such address; then it was complained about. */
 export function readPostgres(text: string, scope: AddressScope): ServerAddress | undefined {
   const parts = split(text);
-  const host = parts?.options.get('host') ?? parts?.host ?? '';
   const database = parts?.path ?? '';
-  if (parts === undefined || host === '' || database === '' || database.includes('/')) {
+  if (parts === undefined || database === '' || database.includes('/')) {
     scope.complain(`is no address of a PostgreSQL server: ${postgresExample}; ${encoding}`);
     return undefined;
   }
@@ -43,27 +42,35 @@ export function readPostgres(text: string, scope: AddressScope): ServerAddress |
     return undefined;
   }
   const tls = postgresTls(parts.options, scope);
-  return tls === 'wrong' ? undefined : address({ parts, host, database, tls }, 'postgres');
+  return tls === 'wrong' ? undefined : address({ parts, database, tls }, 'postgres');
 }
 
 /** Undefined when it is no such address; then it was complained about. */
 export function readRedis(text: string, scope: AddressScope): ServerAddress | undefined {
   const parts = split(text);
   const database = parts?.path === '' ? '0' : (parts?.path ?? '');
-  if (parts === undefined || parts.host === '' || !/^\d{1,4}$/.test(database)) {
+  if (parts === undefined || !/^\d{1,4}$/.test(database)) {
     scope.complain(`is no address of a Redis or Valkey server: ${redisExample}; ${encoding}`);
     return undefined;
   }
   if (!onlyKnown(parts, ['ca', 'cert', 'key'], scope)) return undefined;
-  const { host, options } = parts;
   const encrypted = redisForm.exec(text)?.[1] === 's';
-  if (!encrypted && options.size > 0) {
-    scope.complain('has options of TLS, which rediss:// is for');
-    return undefined;
+  const tls = redisTls(encrypted, parts.options, scope);
+  return tls === 'wrong' ? undefined : address({ parts, database, tls }, 'redis');
+}
+
+function redisTls(
+  encrypted: boolean,
+  options: Parts['options'],
+  scope: AddressScope,
+): ServerTls | undefined | 'wrong' {
+  if (encrypted) {
+    const files = { ca: options.get('ca'), cert: options.get('cert'), key: options.get('key') };
+    return readTls(files, true, scope);
   }
-  const files = { ca: options.get('ca'), cert: options.get('cert'), key: options.get('key') };
-  const tls = encrypted ? readTls(files, true, scope) : undefined;
-  return tls === 'wrong' ? undefined : address({ parts, host, database, tls }, 'redis');
+  if (options.size === 0) return undefined;
+  scope.complain('has options of TLS, which rediss:// is for');
+  return 'wrong';
 }
 
 /** Whether what is sent there can be read on the way. */
@@ -84,14 +91,16 @@ interface Parts {
 function split(text: string): Parts | undefined {
   try {
     const url = new URL(text);
-    if (url.hash !== '') return undefined;
+    const options = new Map(url.searchParams);
+    const host = options.get('host') ?? decodeURIComponent(url.hostname);
+    if (url.hash !== '' || host === '') return undefined;
     return {
-      host: decodeURIComponent(url.hostname).replace(/^\[|\]$/g, ''),
+      host: host.replace(/^\[|\]$/g, ''),
       port: url.port === '' ? undefined : Number(url.port),
       user: decodeURIComponent(url.username),
       password: decodeURIComponent(url.password),
       path: decodeURIComponent(url.pathname.replace(/^\//, '')),
-      options: new Map(url.searchParams),
+      options,
     };
   } catch {
     return undefined;
@@ -106,16 +115,16 @@ function onlyKnown({ options }: Parts, known: readonly string[], scope: AddressS
 
 interface AddressParts {
   readonly parts: Parts;
-  readonly host: string;
   readonly database: string;
   readonly tls: ServerTls | undefined;
 }
 
 function address(
-  { parts, host, database, tls }: AddressParts,
+  { parts, database, tls }: AddressParts,
   scheme: ServerAddress['scheme'],
 ): ServerAddress {
   const port = parts.port ?? (scheme === 'postgres' ? 5432 : 6379);
+  const { host } = parts;
   const place = host.includes(':') ? `[${host}]` : host;
   return {
     scheme,

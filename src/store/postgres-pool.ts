@@ -3,7 +3,7 @@
  * (a replica, yesterday's primary) is as good as none. Statements are constants with parameters (S21).
  */
 import { checkServerIdentity } from 'node:tls';
-import type { ClientConfig, Pool, PoolClient, QueryResult } from 'pg';
+import type { ClientBase, ClientConfig, Pool, PoolClient, QueryResult } from 'pg';
 import type { ServerAddress, ServerTls } from '../core/server-address.ts';
 import { asPostgresError, isConflict } from './postgres-failure.ts';
 import { StoreError } from './store-error.ts';
@@ -72,7 +72,7 @@ export async function openPool(options: PoolOptions): Promise<PostgresPool> {
             ? Number
             : types.getTypeParser(oid, format ?? 'text'),
       },
-      verify: (client, done) => void verify(client, options.address.shown).then(() => done(), done),
+      onConnect: (client) => verify(client, options.address.shown),
     });
   return new PostgresPool(make, options);
 }
@@ -109,7 +109,7 @@ function tlsOptions({ ca, cert, key, checkHost }: ServerTls, host: string): Clie
 const lookAround =
   "SELECT current_setting('transaction_read_only') AS read_only, current_setting('server_encoding') AS encoding";
 
-async function verify(client: PoolClient, shown: string): Promise<void> {
+async function verify(client: ClientBase, shown: string): Promise<void> {
   const { rows }: QueryResult<Row> = await client.query(lookAround);
   if (rows[0]?.['read_only'] === 'on') {
     throw new StoreError('unavailable', `${shown}: the server takes no writes now (a replica?).`);
