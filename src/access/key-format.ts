@@ -24,8 +24,13 @@ for (const character of alphabet) inAlphabet[character.charCodeAt(0)] = 1;
 /** A new key with its public id. */
 export function makeKey(random: RandomBytes): { readonly id: string; readonly key: Secret } {
   const id = randomText(random, idLength);
+  return { id, key: makeKeyOf(id, random) };
+}
+
+/** Another key with the same public id (S5). */
+export function makeKeyOf(id: string, random: RandomBytes): Secret {
   const body = `${prefix}${id}_${randomSecret(random)}`;
-  return { id, key: new Secret(body + checksum(body)) };
+  return new Secret(body + checksum(body));
 }
 
 /** The public id of a well-formed key; undefined for anything else. Looks nothing up. */

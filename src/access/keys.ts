@@ -4,34 +4,35 @@
  * stopped working: a failure in between leaves the safe side (K8).
  */
 import { GatewayError, invalidRequest } from '../core/errors.ts';
-import { endpointScopes } from '../core/policy.ts';
-import type { Clock } from '../core/runtime.ts';
+import type { Clock, Log } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
-import { plainKey, type GivenKey, type KeyRecord } from '../store/records.ts';
+import type { KeyRecord } from '../store/records.ts';
 import type { Store } from '../store/store.ts';
-import { digestOf, nobodysDigest, requireUsableSecret, sameDigest } from './digest.ts';
-import { makeKey, readKey, type RandomBytes } from './key-format.ts';
+import { digestOf, requireUsableSecret } from './digest.ts';
+import { KeyEntry, matchNobody, type Digests, type KeySource, type KeyState } from './key-entry.ts';
+import { makeKey, makeKeyOf, readKey, type RandomBytes } from './key-format.ts';
+import {
+  changedRecord,
+  tooManyChanges,
+  wishedOf,
+  type KeyChange,
+  type KeyWish,
+} from './key-wish.ts';
+import { KeyBook } from './key-book.ts';
+import { LastUses } from './last-uses.ts';
+import type { Pepper } from './pepper.ts';
+import { noPolicies, type PolicySource } from './policies.ts';
 import { presentedKey } from './presented-key.ts';
-import { KeyPrincipal, type Principal } from './principal.ts';
+import type { Principal } from './principal.ts';
 
 export interface KeyRingParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: RandomBytes;
-}
-
-/** What a new key is for. Limits and budgets come here. */
-export interface KeyWish {
-  readonly name: string;
-  /** Globs; required, `*` must be said (S7). */
-  readonly models: readonly string[];
-  /** Default: all endpoints that there are. */
-  readonly endpoints?: readonly string[];
-  readonly team?: string;
-  /** Refuse what a translation would drop or change. */
-  readonly strict?: boolean;
-  /** Ms since the epoch. */
-  readonly expiresAt?: number;
+  /** Those of teams and tags; default: there are none. */
+  readonly policies?: PolicySource;
+  readonly pepper?: Pepper;
+  readonly log?: Log;
 }
 
 export interface NewKey {
@@ -41,14 +42,14 @@ export interface NewKey {
   readonly key: Secret;
 }
 
-export type KeyState = 'active' | 'expired' | 'revoked';
-
 /** A key as the admin API lists it. */
 export interface ListedKey {
   readonly record: KeyRecord;
   readonly state: KeyState;
-  /** `environment`: given from outside at start, in no store. */
-  readonly source: 'store' | 'environment';
+  readonly source: KeySource;
+  readonly lastUsedAt: number | undefined;
+  /** Of a secret that `rotate` replaced. */
+  readonly previousUsedAt: number | undefined;
 }
 
 export interface KeyPage {
@@ -57,14 +58,24 @@ export interface KeyPage {
   readonly next?: string;
 }
 
-interface Entry {
-  record: KeyRecord;
-  readonly literal: boolean;
-  /** Place in the order of creation; keys are never removed, so it stays (L5). */
-  readonly position: number;
-  /** Made at the first call: most of 500,000 keys sleep. */
-  access: { readonly digest: Buffer; readonly principal: Principal } | undefined;
+/** A key before and after it was changed. */
+export interface ChangedKey {
+  readonly before: ListedKey;
+  readonly after: ListedKey;
 }
+
+/** A key of the config. Its secret is known by its hash only. */
+export interface DeclaredKey extends KeyWish {
+  /** Its name in the config; also the id of its calls. */
+  readonly id: string;
+  /** SHA-256, lower-case hex; the first is the current one. */
+  readonly digests: readonly string[];
+}
+
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** How often a change is tried again when another instance was faster. */
+const maxTries = 5;
 
 /** One text for missing, malformed, unknown, revoked and expired keys (E4). */
 const refusal =
@@ -74,45 +85,55 @@ export class KeyRing {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #random: RandomBytes;
-  readonly #entries = new Map<string, Entry>();
-  readonly #order: Entry[] = [];
-  readonly #literals: Entry[] = [];
-  #loaded = false;
+  readonly #pepper: Pepper | undefined;
+  readonly #book: KeyBook;
+  readonly #uses: LastUses;
 
   constructor(parts: KeyRingParts) {
-    this.#store = parts.store;
-    this.#clock = parts.clock;
-    this.#random = parts.random;
+    const { store, clock, random, policies = noPolicies, pepper, log = silent } = parts;
+    this.#store = store;
+    this.#clock = clock;
+    this.#random = random;
+    this.#pepper = pepper;
+    this.#book = new KeyBook({ store, policies, pepper, log });
+    this.#uses = new LastUses(store, log);
   }
 
-  /** Reads all keys of the store. May be repeated after a failure. @throws StoreError */
-  async load(): Promise<void> {
-    for (const record of await this.#store.listKeys()) {
-      if (!this.#entries.has(record.id)) this.#add(record, false);
-    }
-    this.#loaded = true;
+  /** Reads what the store has, or what is new there. May be repeated after a failure. @throws StoreError */
+  load(): Promise<void> {
+    return this.#book.load();
   }
 
   /** Whether the keys of the store are known; before that the gateway is not ready (L1). */
   get loaded(): boolean {
-    return this.#loaded;
+    return this.#book.loaded;
+  }
+
+  /** Why the peppered keys of the store cannot be used, in a sentence; undefined when they can. */
+  get pepperProblem(): string | undefined {
+    return this.#book.pepperProblem;
   }
 
   /**
-   * Who sent these headers. Synchronous: about 2 µs.
+   * Who sent these headers. Synchronous: about 2 µs, 5 with a pepper.
    * @throws GatewayError `unauthenticated` (E4, one text for all causes), or `store_unavailable` for a
    * well-formed key while the keys are not loaded: never a 401 for a key that may be valid (L1).
    */
   authenticate(authorization: string | undefined, xApiKey: string | undefined): Principal {
     const text = presentedKey(authorization, xApiKey);
-    const digest = digestOf(text);
+    const digests = this.#digestsOf(text);
     const id = readKey(text)?.id;
-    const entry = id === undefined ? undefined : this.#entries.get(id);
-    const found = this.#matches(digest, entry) ? entry : this.#findLiteral(digest);
-    if (found !== undefined && this.#state(found.record) === 'active') {
-      return accessOf(found).principal;
+    const now = this.#clock.wall();
+    const entry = id === undefined ? undefined : this.#book.find(id);
+    if (entry === undefined) matchNobody(digests);
+    const found =
+      entry?.match(digests, now) === undefined ? this.#book.byDigest(digests.plain) : entry;
+    const match = found?.match(digests, now);
+    if (found !== undefined && match !== undefined && found.state(now) === 'active') {
+      this.#uses.note(found, match, now);
+      return found.principal;
     }
-    if (!this.#loaded && id !== undefined) {
+    if (!this.#book.loaded && id !== undefined) {
       throw new GatewayError('store_unavailable', 'The keys are not loaded yet; try again soon.');
     }
     throw new GatewayError('unauthenticated', refusal);
@@ -124,151 +145,228 @@ export class KeyRing {
    */
   async create(wish: KeyWish): Promise<NewKey> {
     const now = this.#clock.wall();
-    requireWish(wish, now);
+    const wished = wishedOf(wish, now);
     const { id, key } = this.#makeUnusedKey();
     const record: KeyRecord = {
-      ...plainKey,
       id,
-      name: wish.name,
-      digest: digestOf(key.reveal()).toString('hex'),
-      models: wish.models,
-      endpoints: wish.endpoints ?? endpointScopes,
-      ...(wish.team === undefined ? {} : { team: wish.team }),
-      ...(wish.strict === true ? { strict: true } : {}),
+      ...wished,
+      ...this.#kept(key),
+      previous: [],
       createdAt: now,
-      ...(wish.expiresAt === undefined ? {} : { expiresAt: wish.expiresAt }),
+      version: 1,
     };
     await this.#store.addKey(record);
-    this.#add(record, false);
+    this.#book.put(record);
     return { record, id, key };
   }
 
   /**
-   * Revokes at once in this process, then in the store; a second time changes nothing. The key stays
-   * refused here even when the store fails: then repeat it.
+   * Changes a key; calls that run keep what they began with. `change` may be asked again with a newer
+   * record when another instance was faster.
    * @returns undefined when there is no such key.
-   * @throws GatewayError `invalid_request` for a key from the environment, StoreError.
+   * @throws GatewayError `invalid_request`, also for a key that cannot be changed; StoreError.
    */
-  async revoke(id: string): Promise<ListedKey | undefined> {
-    const entry = this.#entries.get(id);
+  async update(
+    id: string,
+    change: (record: KeyRecord) => KeyChange,
+  ): Promise<ChangedKey | undefined> {
+    return this.#replace(id, (record) => changedRecord(record, change(record), this.#clock.wall()));
+  }
+
+  /**
+   * Gives a key another secret. The one before it opens for `overlapMs` more, and those before that
+   * not longer than it; 0 ends them all at once (S5).
+   * @returns undefined when there is no such key.
+   * @throws GatewayError `invalid_request` for a key that cannot be changed; StoreError.
+   */
+  async rotate(
+    id: string,
+    overlapMs: number,
+  ): Promise<(ChangedKey & { readonly key: Secret }) | undefined> {
+    const key = makeKeyOf(id, this.#random);
+    const kept = this.#kept(key);
+    const changed = await this.#replace(id, (record) => ({
+      ...record,
+      ...kept,
+      previous: previousOf(record, { now: this.#clock.wall(), overlapMs }),
+      version: record.version + 1,
+    }));
+    const entry = this.#book.find(id);
+    if (changed === undefined || entry === undefined) return undefined;
+    if (entry.lastUsedAt !== undefined) this.#uses.note(entry, 'previous', entry.lastUsedAt);
+    return { ...changed, after: this.#listed(entry), key };
+  }
+
+  /**
+   * Revokes at once in this process, then in the store; a second time changes nothing. The key stays
+   * refused here even when the store fails: then repeat it. Calls that run are cut (S6).
+   * @returns undefined when there is no such key.
+   * @throws GatewayError `invalid_request` for a key that is not the store's, StoreError.
+   */
+  async revoke(id: string): Promise<ChangedKey | undefined> {
+    const entry = this.#book.find(id);
     if (entry === undefined) return undefined;
-    if (entry.literal) {
-      throw invalidRequest('This key comes from the environment; unset it there and restart.');
-    }
+    requireStored(entry);
+    const before = this.#listed(entry);
     const revokedAt = entry.record.revokedAt ?? this.#clock.wall();
-    entry.record = { ...entry.record, revokedAt };
+    entry.replace({ ...entry.record, revokedAt, version: entry.record.version + 1 });
     await this.#store.revokeKey(id, revokedAt);
-    return this.#listed(entry);
+    return { before, after: this.#listed(entry) };
   }
 
   /**
    * Lets a secret of any form in, kept in memory only (MODEL_GATEWAY_KEY).
    * @throws Error when it is too short or cannot stand in a header.
    */
-  addLiteralKey(secret: Secret, record: GivenKey): void {
+  addLiteralKey(secret: Secret, wish: Omit<DeclaredKey, 'digests'>): void {
     requireUsableSecret('MODEL_GATEWAY_KEY', secret.reveal());
-    if (this.#entries.has(record.id)) throw new Error(`There is a key with the id ${record.id}.`);
-    const digest = digestOf(secret.reveal()).toString('hex');
-    this.#literals.push(
-      this.#add({ ...plainKey, ...record, digest, createdAt: this.#clock.wall() }, true),
-    );
+    const digests = [digestOf(secret.reveal()).toString('hex')];
+    this.#book.addLiteral(fixedRecord({ ...wish, digests }, this.#clock.wall()));
+  }
+
+  /**
+   * The keys of the config, in the place of those it had before. Who is not among them any more is
+   * refused, and cut (S6). All or nothing.
+   * @throws Error that names a key which cannot be taken.
+   */
+  declare(keys: readonly DeclaredKey[]): void {
+    const now = this.#clock.wall();
+    this.#book.declare(keys.map((key) => fixedRecord(key, now)));
   }
 
   /**
    * The key of the first start (S10): made when there has never been a key and none came from the
-   * environment. It may call every model.
+   * environment or the config. It may call every model.
    */
   async ensureFirstKey(): Promise<NewKey | undefined> {
-    if (!this.#loaded) await this.load();
-    if (this.#order.length > 0) return undefined;
+    if (!this.#book.loaded) await this.load();
+    if (this.#book.size > 0) return undefined;
     return this.create({ name: 'first key', models: ['*'] });
   }
 
   /** Whether this is one of the keys, whatever its state. */
   holds(secret: Secret): boolean {
-    const digest = digestOf(secret.reveal()).toString('hex');
-    return this.#order.some((entry) => entry.record.digest === digest);
+    const { plain, peppered } = this.#digestsOf(secret.reveal());
+    const texts = [plain.toString('hex'), peppered?.toString('hex')];
+    return this.#book.some(({ digest }) => texts.includes(digest));
   }
 
   find(id: string): ListedKey | undefined {
-    const entry = this.#entries.get(id);
+    const entry = this.#book.find(id);
     return entry === undefined ? undefined : this.#listed(entry);
   }
 
-  /** A page in the order of creation; undefined when there is no key `after`. */
+  /**
+   * A page: keys that are not the store's, then those of the store in the order of creation. Undefined
+   * when there is no key `after`.
+   */
   list(page: { readonly limit: number; readonly after?: string }): KeyPage | undefined {
-    const before = page.after === undefined ? undefined : this.#entries.get(page.after);
-    if (page.after !== undefined && before === undefined) return undefined;
-    const start = before === undefined ? 0 : before.position + 1;
-    const entries = this.#order.slice(start, start + page.limit);
-    const last = entries.at(-1);
-    const more = last !== undefined && start + page.limit < this.#order.length;
+    const found = this.#book.page(page.limit, page.after);
+    if (found === undefined) return undefined;
+    const last = found.entries.at(-1);
     return {
-      keys: entries.map((entry) => this.#listed(entry)),
-      ...(more ? { next: last.record.id } : {}),
+      keys: found.entries.map((entry) => this.#listed(entry)),
+      ...(found.more && last !== undefined ? { next: last.record.id } : {}),
     };
   }
 
-  #add(record: KeyRecord, literal: boolean): Entry {
-    const entry: Entry = { record, literal, position: this.#order.length, access: undefined };
-    this.#order.push(entry);
-    this.#entries.set(record.id, entry);
-    return entry;
+  /** Tells the store when keys were last used. Never rejects. */
+  flushUses(): Promise<void> {
+    return this.#uses.flush();
   }
 
-  #matches(digest: Buffer, entry: Entry | undefined): entry is Entry {
-    const expected = entry === undefined ? nobodysDigest : accessOf(entry).digest;
-    return sameDigest(digest, expected) && entry !== undefined;
-  }
-
-  #findLiteral(digest: Buffer): Entry | undefined {
-    for (const entry of this.#literals) {
-      if (sameDigest(digest, accessOf(entry).digest)) return entry;
+  async #replace(
+    id: string,
+    next: (record: KeyRecord) => KeyRecord,
+  ): Promise<ChangedKey | undefined> {
+    for (let tries = 0; tries < maxTries; tries++) {
+      const entry = this.#book.find(id);
+      if (entry === undefined) return undefined;
+      requireStored(entry);
+      if (entry.revoked()) throw invalidRequest('This key is revoked; it cannot be changed.');
+      const before = this.#listed(entry);
+      const record = next(entry.record);
+      if (await this.#store.replaceKey(record)) {
+        this.#book.put(record);
+        return { before, after: this.#listed(entry) };
+      }
+      await this.#book.load();
     }
-    return undefined;
+    throw tooManyChanges();
   }
 
-  #state(record: KeyRecord): KeyState {
-    if (record.revokedAt !== undefined) return 'revoked';
-    if (record.expiresAt !== undefined && record.expiresAt <= this.#clock.wall()) return 'expired';
-    return 'active';
+  #digestsOf(text: string): Digests {
+    const plain = digestOf(text);
+    return { plain, peppered: this.#pepper?.over(plain) };
   }
 
-  #listed(entry: Entry): ListedKey {
+  /** What is kept of a new secret. @throws Error when the store's keys have a pepper that is missing. */
+  #kept(key: Secret): Pick<KeyRecord, 'digest' | 'peppered'> {
+    if (this.pepperProblem !== undefined) throw new Error(this.pepperProblem);
+    const { plain, peppered } = this.#digestsOf(key.reveal());
+    return peppered === undefined
+      ? { digest: plain.toString('hex') }
+      : { digest: peppered.toString('hex'), peppered: true };
+  }
+
+  #listed(entry: KeyEntry): ListedKey {
     return {
       record: entry.record,
-      state: this.#state(entry.record),
-      source: entry.literal ? 'environment' : 'store',
+      state: entry.state(this.#clock.wall()),
+      source: entry.source,
+      lastUsedAt: entry.lastUsedAt,
+      previousUsedAt: entry.previousUsedAt,
     };
   }
 
   #makeUnusedKey(): { readonly id: string; readonly key: Secret } {
     for (;;) {
       const made = makeKey(this.#random);
-      if (!this.#entries.has(made.id)) return made;
+      if (this.#book.find(made.id) === undefined) return made;
     }
   }
 }
 
-function accessOf(entry: Entry): { readonly digest: Buffer; readonly principal: Principal } {
-  entry.access ??= {
-    digest: Buffer.from(entry.record.digest, 'hex'),
-    principal: new KeyPrincipal(entry.record),
-  };
-  return entry.access;
+function requireStored({ source }: KeyEntry): void {
+  if (source === 'store') return;
+  throw invalidRequest(
+    source === 'config'
+      ? 'This key is declared in the config; change it there.'
+      : 'This key comes from the environment; unset it there and restart.',
+  );
 }
 
-/** Default-deny (S7): no model list, no key; an endpoint that does not exist is no endpoint. */
-function requireWish(wish: KeyWish, now: number): void {
-  if (wish.models.length === 0) {
-    throw invalidRequest('Say which models the key may use; "*" means all.', ['models']);
-  }
-  const known: readonly string[] = endpointScopes;
-  const unknown = wish.endpoints?.find((endpoint) => !known.includes(endpoint));
-  if (unknown !== undefined || wish.endpoints?.length === 0) {
-    throw invalidRequest(`The endpoints are ${known.join(', ')}.`, ['endpoints']);
-  }
-  if (wish.expiresAt !== undefined && wish.expiresAt <= now) {
-    throw invalidRequest('The expiry is in the past.', ['expires_at']);
-  }
+function previousOf(
+  { digest, peppered, previous }: KeyRecord,
+  { now, overlapMs }: { readonly now: number; readonly overlapMs: number },
+): KeyRecord['previous'] {
+  if (overlapMs === 0) return [];
+  const validUntil = now + overlapMs;
+  const replaced = { digest, ...(peppered === true ? { peppered } : {}), replacedAt: now };
+  return [
+    { ...replaced, validUntil },
+    ...previous
+      .filter((secret) => secret.validUntil > now)
+      .map((secret) => ({ ...secret, validUntil: Math.min(secret.validUntil, validUntil) })),
+  ].slice(0, maxPrevious);
+}
+
+/** Rotations within one overlap; the oldest secret ends earlier then. */
+const maxPrevious = 5;
+
+/** A key that no store has. */
+function fixedRecord({ id, digests, ...wish }: DeclaredKey, now: number): KeyRecord {
+  const { expiresAt, ...rest } = wish;
+  const [digest = '', ...others] = digests;
+  return {
+    id,
+    ...wishedOf(rest, now),
+    // One that has passed already is no mistake: the key is listed as expired.
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+    digest,
+    previous: others.map((other) => ({ digest: other, replacedAt: now, validUntil: Infinity })),
+    declared: true,
+    createdAt: now,
+    version: 1,
+  };
 }

@@ -2,7 +2,9 @@
  * The policies that keys share: those of teams and tags, all in memory. What the config declares goes
  * before what the store has under the same name, and cannot be changed here.
  */
+import { invalidRequest } from '../core/errors.ts';
 import type { HolderKind, Policy, SharedPolicy } from '../core/policy.ts';
+import type { Store } from '../store/store.ts';
 
 /** Whose policy it is: for a key its public id. */
 export interface Holder {
@@ -27,3 +29,131 @@ export interface PolicySource {
 
 /** For keys whose team and tags have no policies. */
 export const noPolicies: PolicySource = { version: 0, find: () => undefined };
+
+/** Where a policy comes from; declared ones are the config's. */
+export interface ListedPolicy {
+  readonly policy: SharedPolicy;
+  readonly source: 'store' | 'config';
+}
+
+export class Policies implements PolicySource {
+  readonly #store: Pick<Store, 'listPolicies' | 'putPolicy' | 'deletePolicy'>;
+  #stored = new Map<string, SharedPolicy>();
+  #declared: ReadonlyMap<string, SharedPolicy> = new Map();
+  /** All of a kind by name; made when a page is asked for, kept until something changes. */
+  readonly #sorted = new Map<SharedKind, readonly SharedPolicy[]>();
+  #version = 1;
+
+  constructor(store: Pick<Store, 'listPolicies' | 'putPolicy' | 'deletePolicy'>) {
+    this.#store = store;
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
+  /** Reads what the store has. May be repeated, e.g. when another instance changed it. @throws StoreError */
+  async load(): Promise<void> {
+    this.#stored = byName(await this.#store.listPolicies());
+    this.#changed();
+  }
+
+  /** Those of the config, in the place of those it had before. */
+  declare(policies: readonly SharedPolicy[]): void {
+    this.#declared = byName(policies);
+    this.#changed();
+  }
+
+  find(kind: SharedKind, name: string): SharedPolicy | undefined {
+    const key = keyOf(kind, name);
+    return this.#declared.get(key) ?? this.#stored.get(key);
+  }
+
+  listed(kind: SharedKind, name: string): ListedPolicy | undefined {
+    const policy = this.find(kind, name);
+    return policy === undefined ? undefined : this.#listed(policy);
+  }
+
+  /** By name, from behind `after`. */
+  list(kind: SharedKind, page: { readonly limit: number; readonly after?: string }): PolicyPage {
+    const { limit, after } = page;
+    const all = this.#byName(kind);
+    const found = after === undefined ? 0 : all.findIndex(({ name }) => name > after);
+    const start = found === -1 ? all.length : found;
+    const policies = all.slice(start, start + limit).map((policy) => this.#listed(policy));
+    const last = policies.at(-1)?.policy.name;
+    const more = start + limit < all.length && last !== undefined;
+    return { policies, ...(more ? { next: last } : {}) };
+  }
+
+  /**
+   * Makes or replaces a policy; it holds once the store has it.
+   * @throws GatewayError `invalid_request` for one of the config, StoreError.
+   */
+  async put(policy: SharedPolicy): Promise<SharedChange> {
+    const before = this.#requireOurs(policy.kind, policy.name);
+    await this.#store.putPolicy(policy);
+    this.#stored.set(keyOf(policy.kind, policy.name), policy);
+    this.#changed();
+    return { before, after: policy };
+  }
+
+  /**
+   * @returns undefined when there is none.
+   * @throws GatewayError `invalid_request` for one of the config, StoreError.
+   */
+  async delete(kind: SharedKind, name: string): Promise<SharedChange | undefined> {
+    const before = this.#requireOurs(kind, name);
+    const existed = await this.#store.deletePolicy(kind, name);
+    this.#stored.delete(keyOf(kind, name));
+    this.#changed();
+    return existed || before !== undefined ? { before, after: undefined } : undefined;
+  }
+
+  #requireOurs(kind: SharedKind, name: string): SharedPolicy | undefined {
+    if (this.#declared.has(keyOf(kind, name))) {
+      throw invalidRequest(`This ${kind} is declared in the config; change it there.`);
+    }
+    return this.#stored.get(keyOf(kind, name));
+  }
+
+  #changed(): void {
+    this.#version += 1;
+    this.#sorted.clear();
+  }
+
+  #byName(kind: SharedKind): readonly SharedPolicy[] {
+    let sorted = this.#sorted.get(kind);
+    if (sorted === undefined) {
+      sorted = [...new Map([...this.#stored, ...this.#declared]).values()]
+        .filter((policy) => policy.kind === kind)
+        .sort((a, b) => (a.name < b.name ? -1 : 1));
+      this.#sorted.set(kind, sorted);
+    }
+    return sorted;
+  }
+
+  #listed(policy: SharedPolicy): ListedPolicy {
+    const isDeclared = this.#declared.get(keyOf(policy.kind, policy.name)) === policy;
+    return { policy, source: isDeclared ? 'config' : 'store' };
+  }
+}
+
+export interface PolicyPage {
+  readonly policies: readonly ListedPolicy[];
+  /** Pass as `after` for the next page; absent on the last. */
+  readonly next?: string;
+}
+
+export interface SharedChange {
+  readonly before: SharedPolicy | undefined;
+  readonly after: SharedPolicy | undefined;
+}
+
+function keyOf(kind: SharedKind, name: string): string {
+  return `${kind}:${name}`;
+}
+
+function byName(policies: readonly SharedPolicy[]): Map<string, SharedPolicy> {
+  return new Map(policies.map((policy) => [keyOf(policy.kind, policy.name), policy]));
+}

@@ -1,7 +1,9 @@
 /** Who calls, and what they may do (S7). Everything that is not allowed is denied. */
-import type { KeyRecord } from '../store/store.ts';
+import { AddressRange } from '../core/address-range.ts';
+import type { Policy } from '../core/policy.ts';
+import type { KeyRecord } from '../store/records.ts';
 import { Glob } from './glob.ts';
-import { noPolicies, type HeldPolicy, type PolicySource } from './policies.ts';
+import { noPolicies, type HeldPolicy, type Holder, type PolicySource } from './policies.ts';
 
 /** What a call needs to know of its key, so that it needs one look-up. */
 export interface Principal {
@@ -44,13 +46,16 @@ export class KeyPrincipal implements Principal {
   readonly keyId: string;
   readonly name: string;
   readonly team?: string;
-  readonly tags: readonly string[] = [];
+  readonly tags: readonly string[];
   readonly strict: boolean;
-  readonly shrink: boolean = true;
+  readonly shrink: boolean;
+  readonly #policy: Policy;
   readonly #models: readonly Glob[];
   readonly #endpoints: ReadonlySet<string>;
+  readonly #ranges: readonly AddressRange[];
   readonly #standing: KeyStanding;
   #held: readonly HeldPolicy[] | undefined;
+  #heldVersion = -1;
 
   constructor(
     record: KeyRecord,
@@ -59,14 +64,22 @@ export class KeyPrincipal implements Principal {
     this.keyId = record.id;
     this.name = record.name;
     if (record.team !== undefined) this.team = record.team;
+    this.tags = record.tags;
     this.strict = record.strict === true;
+    this.shrink = record.shrink;
+    this.#policy = record.policy;
     this.#models = record.models.map((pattern) => new Glob(pattern));
     this.#endpoints = new Set(record.endpoints);
+    this.#ranges = record.cidrs.map((range) => new AddressRange(range));
     this.#standing = standing;
   }
 
   policies(): readonly HeldPolicy[] {
-    this.#held ??= [];
+    const { version } = this.#standing.policies;
+    if (this.#held === undefined || this.#heldVersion !== version) {
+      this.#held = this.#resolve();
+      this.#heldVersion = version;
+    }
     return this.#held;
   }
 
@@ -79,11 +92,27 @@ export class KeyPrincipal implements Principal {
     return this.#endpoints.has(scope);
   }
 
-  allowsAddress(_address: string | undefined): boolean {
-    return true;
+  allowsAddress(address: string | undefined): boolean {
+    if (this.#ranges.length === 0) return true;
+    return address !== undefined && this.#ranges.some((range) => range.holds(address));
   }
 
   revoked(): boolean {
     return this.#standing.revoked();
+  }
+
+  #resolve(): readonly HeldPolicy[] {
+    const { policies } = this.#standing;
+    const held = (holder: Holder, policy: Policy | undefined): readonly HeldPolicy[] =>
+      policy === undefined || policy.limits.length + policy.budgets.length === 0
+        ? []
+        : [{ holder, policy }];
+    const shared = (kind: 'team' | 'tag', name: string): readonly HeldPolicy[] =>
+      held({ kind, name }, policies.find(kind, name));
+    return [
+      ...held({ kind: 'key', name: this.keyId }, this.#policy),
+      ...(this.team === undefined ? [] : shared('team', this.team)),
+      ...this.tags.flatMap((tag) => shared('tag', tag)),
+    ];
   }
 }

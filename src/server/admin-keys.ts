@@ -95,7 +95,7 @@ export function keyRoutes(parts: KeyRouteParts): readonly AdminRoute[] {
         readInput(noBody, body);
         const revoked = (await keys.revoke(id)) ?? unknownKey(id);
         parts.log.info('key_revoked', { id });
-        return { status: 200, body: keyJson(revoked) };
+        return { status: 200, body: keyJson(revoked.after) };
       },
     },
   ];

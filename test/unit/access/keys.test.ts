@@ -142,10 +142,10 @@ it('K8 S6 a revoked key is refused at once, also after a restart, and never come
   const revoking = first.keys.revoke(id);
   assert.throws(() => first.keys.authenticate(undefined, key.reveal()), refused);
   const revoked = await revoking;
-  assert.equal(revoked?.state, 'revoked');
+  assert.equal(revoked?.after.state, 'revoked');
   first.clock.time += 1000;
   const again = await first.keys.revoke(id);
-  assert.equal(again?.record.revokedAt, revoked?.record.revokedAt);
+  assert.equal(again?.after.record.revokedAt, revoked?.after.record.revokedAt);
   await first.keys.load();
   assert.throws(() => first.keys.authenticate(undefined, key.reveal()), refused);
   assert.equal(await first.keys.revoke('nobody00'), undefined);

@@ -1,0 +1,252 @@
+/** All keys in memory, by id and by place: those of the store, and those that no store has. */
+import type { Log } from '../core/runtime.ts';
+import type { KeyRecord } from '../store/records.ts';
+import type { Store } from '../store/store.ts';
+import { KeyEntry, type KeySource, type SecretTrust } from './key-entry.ts';
+import {
+  missingPepper,
+  readPepperState,
+  writePepperState,
+  type Pepper,
+  type PepperState,
+} from './pepper.ts';
+import type { PolicySource } from './policies.ts';
+
+export interface KeyBookParts {
+  readonly store: Store;
+  readonly policies: PolicySource;
+  readonly pepper: Pepper | undefined;
+  readonly log: Log;
+}
+
+/** Keys that get their pepper at the same time. */
+const pepperBatch = 500;
+
+export class KeyBook {
+  readonly #parts: KeyBookParts;
+  readonly #entries = new Map<string, KeyEntry>();
+  /** Keys of the store, in the order of creation. */
+  readonly #stored: KeyEntry[] = [];
+  /** Keys of the environment, then those of the config. */
+  #fixed: readonly KeyEntry[] = [];
+  /** The fixed ones again: their secrets may have any form, so that no id can be read from them. */
+  #byDigest: ReadonlyMap<string, KeyEntry> = new Map();
+  /** Of stored keys; those of the config have no pepper. */
+  readonly #trust: SecretTrust = { plain: true };
+  readonly #fixedTrust: SecretTrust = { plain: true };
+  #stamp = 0;
+  #loading: Promise<void> | undefined;
+  #loaded = false;
+  #pepperProblem: string | undefined;
+
+  constructor(parts: KeyBookParts) {
+    this.#parts = parts;
+  }
+
+  get loaded(): boolean {
+    return this.#loaded;
+  }
+
+  get pepperProblem(): string | undefined {
+    return this.#pepperProblem;
+  }
+
+  get size(): number {
+    return this.#stored.length + this.#fixed.length;
+  }
+
+  find(id: string): KeyEntry | undefined {
+    return this.#entries.get(id);
+  }
+
+  byDigest(digest: Buffer): KeyEntry | undefined {
+    return this.#byDigest.size === 0 ? undefined : this.#byDigest.get(digest.toString('hex'));
+  }
+
+  some(test: (record: KeyRecord) => boolean): boolean {
+    return [...this.#stored, ...this.#fixed].some(({ record }) => test(record));
+  }
+
+  /** What is new in the store since the last time; two at once are one. @throws StoreError */
+  load(): Promise<void> {
+    this.#loading ??= this.#load().finally(() => {
+      this.#loading = undefined;
+    });
+    return this.#loading;
+  }
+
+  /** A record that the store has. */
+  put(record: KeyRecord): void {
+    const known = this.#entries.get(record.id);
+    if (known?.source === 'store') known.replace(record);
+    else if (known === undefined) {
+      this.#stored.push(this.#add(record, 'store', this.#stored.length));
+    } else {
+      this.#parts.log.error('key_hidden', {
+        id: record.id,
+        why: 'a key of the config or the environment has its id; rename that one',
+      });
+    }
+  }
+
+  /** @throws Error when the id is taken. */
+  addLiteral(record: KeyRecord): void {
+    this.#requireFree(record.id);
+    const literals = this.#fixed.filter(({ source }) => source === 'environment');
+    const declared = this.#fixed.filter(({ source }) => source === 'config');
+    const added = this.#add(record, 'environment', literals.length);
+    this.#setFixed([...literals, added], declared);
+  }
+
+  /** @throws Error when an id is taken by a key that is not the config's; nothing is changed then. */
+  declare(records: readonly KeyRecord[]): void {
+    const old = new Map(
+      this.#fixed.filter(({ source }) => source === 'config').map((e) => [e.record.id, e]),
+    );
+    for (const { id } of records) if (!old.has(id)) this.#requireFree(id);
+    const wanted = new Set(records.map(({ id }) => id));
+    for (const [id, entry] of old) {
+      if (wanted.has(id)) continue;
+      entry.remove();
+      this.#entries.delete(id);
+    }
+    const literals = this.#fixed.filter(({ source }) => source === 'environment');
+    const declared = records.map((record, i) => {
+      const place = literals.length + i;
+      const known = old.get(record.id);
+      if (known === undefined) return this.#add(record, 'config', place);
+      const { version, createdAt } = known.record;
+      known.replace({ ...record, createdAt, version: version + 1 });
+      known.position = place;
+      return known;
+    });
+    this.#setFixed(literals, declared);
+  }
+
+  /** Undefined when there is no key `after`. */
+  page(
+    limit: number,
+    after: string | undefined,
+  ): { readonly entries: readonly KeyEntry[]; readonly more: boolean } | undefined {
+    const before = after === undefined ? undefined : this.#entries.get(after);
+    if (after !== undefined && before === undefined) return undefined;
+    const start = before === undefined ? 0 : this.#placeOf(before) + 1;
+    const fixed = this.#fixed.slice(start, start + limit);
+    const from = Math.max(0, start - this.#fixed.length);
+    const stored = this.#stored.slice(from, from + limit - fixed.length);
+    return { entries: [...fixed, ...stored], more: start + limit < this.size };
+  }
+
+  #placeOf({ source, position }: KeyEntry): number {
+    return source === 'store' ? this.#fixed.length + position : position;
+  }
+
+  #add(record: KeyRecord, source: KeySource, position: number): KeyEntry {
+    const trust = source === 'store' ? this.#trust : this.#fixedTrust;
+    const { policies } = this.#parts;
+    const entry = new KeyEntry(record, { source, position, policies, trust });
+    this.#entries.set(record.id, entry);
+    return entry;
+  }
+
+  #setFixed(literals: readonly KeyEntry[], declared: readonly KeyEntry[]): void {
+    this.#fixed = [...literals, ...declared];
+    this.#byDigest = new Map(
+      this.#fixed.flatMap((entry) =>
+        [entry.record, ...entry.record.previous].map(({ digest }) => [digest, entry] as const),
+      ),
+    );
+  }
+
+  #requireFree(id: string): void {
+    if (this.#entries.has(id)) throw new Error(`There is a key with the id ${id}.`);
+  }
+
+  async #load(): Promise<void> {
+    const { store } = this.#parts;
+    const { records, stamp } = this.#loaded
+      ? await store.keysSince(this.#stamp)
+      : { records: await store.listKeys(), stamp: 0 };
+    const sorted = [...records].sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
+    for (const record of sorted) this.put(record);
+    if (!this.#loaded) await this.#checkPepper();
+    this.#stamp = stamp;
+    this.#loaded = true;
+  }
+
+  async #checkPepper(): Promise<void> {
+    const { store, pepper } = this.#parts;
+    const somePeppered = this.#stored.some(({ record }) => record.peppered === true);
+    const read = await readPepperState(store, pepper);
+    this.#pepperProblem = 'problem' in read ? read.problem : undefined;
+    if (pepper === undefined) {
+      if (somePeppered) this.#pepperProblem ??= missingPepper;
+      return;
+    }
+    if ('problem' in read) return;
+    // Somebody took the mark away: who can do that could also plant keys without the pepper.
+    const state: PepperState = read.state === 'none' && somePeppered ? 'done' : read.state;
+    if (state !== 'done') await this.#pepperAll(pepper);
+    this.#trust.plain = false;
+    this.#tellForged();
+  }
+
+  /** Keys from before the pepper get it, once; from then on a key without it is not the gateway's. */
+  async #pepperAll(pepper: Pepper): Promise<void> {
+    const { store, log } = this.#parts;
+    await writePepperState(store, pepper, 'begun');
+    const plain = this.#stored.filter(({ record }) => !isPeppered(record));
+    for (let at = 0; at < plain.length; at += pepperBatch) {
+      const batch = plain.slice(at, at + pepperBatch);
+      await Promise.all(batch.map((entry) => this.#pepperOne(entry, pepper)));
+    }
+    await writePepperState(store, pepper, 'done');
+    if (plain.length > 0) log.info('keys_peppered', { keys: plain.length });
+  }
+
+  async #pepperOne(entry: KeyEntry, pepper: Pepper): Promise<void> {
+    const { store } = this.#parts;
+    const record = withPepper(entry.record, pepper);
+    if (await store.replaceKey(record)) entry.replace(record);
+    else {
+      // Somebody else was faster: with the same pepper, or with a change that starts from it.
+      const { records } = await store.keysSince(0);
+      const now = records.find(({ id }) => id === record.id);
+      if (now === undefined) return;
+      entry.replace(now);
+      if (!isPeppered(now)) await this.#pepperOne(entry, pepper);
+    }
+  }
+
+  #tellForged(): void {
+    const forged = this.#stored.filter(({ record }) => !isPeppered(record));
+    if (forged.length === 0) return;
+    this.#parts.log.error('keys_without_pepper_refused', {
+      keys: forged.length,
+      ids: forged
+        .slice(0, 10)
+        .map(({ record }) => record.id)
+        .join(','),
+    });
+  }
+}
+
+function isPeppered({ peppered, previous }: KeyRecord): boolean {
+  return peppered === true && previous.every((secret) => secret.peppered === true);
+}
+
+function withPepper(record: KeyRecord, pepper: Pepper): KeyRecord {
+  const over = <S extends { readonly digest: string; readonly peppered?: true }>(secret: S): S =>
+    secret.peppered === true
+      ? secret
+      : {
+          ...secret,
+          digest: pepper.over(Buffer.from(secret.digest, 'hex')).toString('hex'),
+          peppered: true,
+        };
+  return {
+    ...over(record),
+    previous: record.previous.map((secret) => over(secret)),
+    version: record.version + 1,
+  };
+}
