@@ -1,0 +1,126 @@
+/**
+ * A PostgreSQL server for tests, from the machine's own packages. Where there is none, tests say so:
+ * `const server = await startPostgres(); if (server === undefined) test(noPostgres, () => {});`
+ */
+import { globSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client, type QueryResult } from 'pg';
+import {
+  findProgram,
+  freePort,
+  runToEnd,
+  serverFolder,
+  ServerProcess,
+  type ServerFolder,
+} from './server-process.ts';
+
+export const noPostgres =
+  'PostgreSQL is not on this machine (apt-get install postgresql): its tests are left out';
+
+/** A password that must stand nowhere. */
+export const postgresPassword = 'canary-pg-5b1e';
+const user = 'gateway';
+
+/** Undefined where PostgreSQL is not installed. */
+export async function startPostgres(): Promise<TestPostgres | undefined> {
+  const folders = globSync('/usr/lib/postgresql/*/bin').sort().toReversed();
+  const initdb = findProgram(['initdb'], folders);
+  const postgres = findProgram(['postgres'], folders);
+  if (initdb === undefined || postgres === undefined) return undefined;
+  const folder = serverFolder('pg');
+  const passwordFile = join(folder.path, 'password');
+  writeFileSync(passwordFile, postgresPassword);
+  const data = join(folder.path, 'data');
+  const access = ['-U', user, '--pwfile', passwordFile, '--auth=scram-sha-256'];
+  const form = ['-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'];
+  await runToEnd(initdb, ['-D', data, ...access, ...form]);
+  const server = new TestPostgres({ program: postgres, data, folder, port: await freePort() });
+  await server.start();
+  return server;
+}
+
+interface Parts {
+  readonly program: string;
+  readonly data: string;
+  readonly folder: ServerFolder;
+  readonly port: number;
+}
+
+export class TestPostgres {
+  readonly port: number;
+  readonly #parts: Parts;
+  #process: ServerProcess | undefined;
+  #databases = 0;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.port = parts.port;
+  }
+
+  async start(): Promise<void> {
+    const { program, data, folder, port } = this.#parts;
+    // Nothing here outlives the machine: no syncs. A killed server still loses nothing.
+    const settings = [
+      `port=${port}`,
+      'listen_addresses=127.0.0.1',
+      `unix_socket_directories=${folder.path}`,
+      'fsync=off',
+      'full_page_writes=off',
+      'max_connections=100',
+      'shared_buffers=32MB',
+    ];
+    const server = new ServerProcess(program, ['-D', data, ...settings.flatMap((s) => ['-c', s])]);
+    this.#process = server;
+    await server.untilReady(() => this.#answers());
+  }
+
+  /** `fast` ends all connections (57P01), `immediate` dies like a crash. */
+  async stop(how: 'fast' | 'immediate' = 'fast'): Promise<void> {
+    await this.#process?.end(how === 'fast' ? 'SIGINT' : 'SIGQUIT');
+    this.#process = undefined;
+  }
+
+  /** `postgres://…` of a new database. */
+  async makeDatabase(): Promise<string> {
+    this.#databases += 1;
+    const name = `gw${this.#databases}`;
+    await this.query(`CREATE DATABASE ${name}`);
+    return this.url(name);
+  }
+
+  url(database: string): string {
+    return `postgres://${user}:${postgresPassword}@127.0.0.1:${this.port}/${database}`;
+  }
+
+  /** Through the Unix socket. */
+  socketUrl(database: string): string {
+    const { path } = this.#parts.folder;
+    return `postgres://${user}:${postgresPassword}@${encodeURIComponent(path)}:${this.port}/${database}`;
+  }
+
+  /** For the test itself; what it writes is no user's text. */
+  async query(sql: string, url = this.url('postgres')): Promise<QueryResult['rows']> {
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    try {
+      return (await client.query(sql)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  /** Stops it and removes everything. */
+  async close(): Promise<void> {
+    await this.stop('immediate');
+    this.#parts.folder.remove();
+  }
+
+  async #answers(): Promise<boolean> {
+    try {
+      await this.query('SELECT 1');
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}

@@ -1,0 +1,124 @@
+/** Database servers for tests: programs of this machine, in a directory of their own, never as root. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { accessSync, chownSync, constants, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+
+/** The first of these programs that is there. */
+export function findProgram(
+  names: readonly string[],
+  folders: readonly string[] = [],
+): string | undefined {
+  const path = (process.env['PATH'] ?? '').split(delimiter);
+  const places = [...folders, ...path, '/usr/local/bin', '/usr/bin', '/usr/sbin'];
+  return names
+    .flatMap((name) => places.map((folder) => join(folder, name)))
+    .find((program) => canRun(program));
+}
+
+function canRun(program: string): boolean {
+  try {
+    accessSync(program, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Database servers refuse to run as root: undefined where this process is somebody else. */
+export interface Identity {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+export function notRoot(): Identity | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const users = readFileSync('/etc/passwd', 'utf8').split('\n');
+  const user = ['postgres', 'nobody'].flatMap((name) =>
+    users.filter((line) => line.startsWith(`${name}:`)),
+  )[0];
+  const [, , uid, gid] = user?.split(':') ?? [];
+  if (uid === undefined || gid === undefined) throw new Error('no user to run a server as');
+  return { uid: Number(uid), gid: Number(gid) };
+}
+
+export interface ServerFolder {
+  readonly path: string;
+  remove(): void;
+}
+
+/** A short path: that of a Unix socket may have 107 characters. */
+export function serverFolder(name: string): ServerFolder {
+  const path = mkdtempSync(join(tmpdir(), `gw-${name}-`));
+  const owner = notRoot();
+  if (owner !== undefined) chownSync(path, owner.uid, owner.gid);
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+/** Runs a program to its end. @throws Error with what it said when it fails. */
+export async function runToEnd(program: string, args: readonly string[]): Promise<void> {
+  const child = spawn(program, args, { ...notRoot(), stdio: ['ignore', 'pipe', 'pipe'] });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => (said += text));
+  }
+  const [code]: unknown[] = await once(child, 'close');
+  if (code !== 0) throw new Error(`${program} ended with ${String(code)}: ${said}`);
+}
+
+/** A server that runs until it is ended; `said` is what it wrote so far. */
+export class ServerProcess {
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<unknown>;
+  #said = '';
+
+  constructor(program: string, args: readonly string[]) {
+    this.#child = spawn(program, args, { ...notRoot(), stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => (this.#said += text));
+    }
+    this.#ended = once(this.#child, 'close');
+    // The test process must not wait for a server that a failed test left behind.
+    process.once('exit', () => this.#child.kill('SIGKILL'));
+  }
+
+  get said(): string {
+    return this.#said;
+  }
+
+  get running(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  async end(signal: NodeJS.Signals): Promise<void> {
+    if (this.running) this.#child.kill(signal);
+    await this.#ended;
+  }
+
+  /** Asks until the server answers. @throws Error with its last words when it does not. */
+  async untilReady(isReady: () => Promise<boolean>): Promise<void> {
+    const deadline = performance.now() + 30_000;
+    while (!(await isReady())) {
+      if (!this.running || performance.now() > deadline) {
+        throw new Error(`the server did not start: ${this.#said}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+}
