@@ -7,6 +7,7 @@ import { asGatewayError, GatewayError } from '../core/errors.ts';
 import type { Usage } from '../core/generation.ts';
 import { answerHeaders } from './answer-headers.ts';
 import type { Call, Gateway } from './call.ts';
+import { CallContext } from './call-context.ts';
 import { ClientAnswer } from './client-answer.ts';
 import type { ClientObserver, ClientSink } from './client-sink.ts';
 import type { Receipt } from './receipt.ts';
@@ -117,23 +118,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   }
 
   #context(): AnswerContext {
-    const { meter, notes, prepared } = this.#tries;
-    const sealing = prepared?.watch?.sealing;
-    const conversation = prepared?.conversation;
-    return {
-      model: this.#call.head.model,
-      requestId: this.#call.id,
-      createdSeconds: Math.floor(this.#gateway.clock.wall() / 1000),
-      wantsUsageFrame: this.#call.head.wantsUsageFrame,
-      // Guessed only if the answer has to tell it before the upstream does.
-      get promptTokensEstimate(): number {
-        return meter.promptEstimate;
-      },
-      newId: this.#gateway.newId,
-      notes,
-      ...(conversation === undefined ? {} : { conversation }),
-      ...(sealing === undefined ? {} : { sealing }),
-    };
+    return new CallContext(this.#gateway, this.#call, this.#tries);
   }
 
   #usageGap(): Usage | undefined {
@@ -187,6 +172,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
 
   check(now: number): void {
     if (this.#closedAt !== undefined) return this.#letGo(now, this.#closedAt);
+    if (this.#call.caller.revoked()) return this.#endWith(revokedKey());
     const total = (this.#tries.target ?? this.#call.route.targets[0])?.timeouts.totalMs;
     if (total !== undefined && now - this.#call.startedAt > total) {
       const why = `The call took longer than ${total} ms.`;
@@ -271,4 +257,8 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     this.#gateway.sweeper.delete(this);
     this.#tries.stop();
   }
+}
+
+function revokedKey(): GatewayError {
+  return new GatewayError('unauthenticated', 'The API key of this call was revoked.');
 }
