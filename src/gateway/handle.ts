@@ -172,7 +172,6 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
 
   check(now: number): void {
     if (this.#closedAt !== undefined) return this.#letGo(now, this.#closedAt);
-    if (this.#call.caller.revoked()) return this.#endWith(revokedKey());
     const total = (this.#tries.target ?? this.#call.route.targets[0])?.timeouts.totalMs;
     if (total !== undefined && now - this.#call.startedAt > total) {
       const why = `The call took longer than ${total} ms.`;
@@ -257,8 +256,4 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     this.#gateway.sweeper.delete(this);
     this.#tries.stop();
   }
-}
-
-function revokedKey(): GatewayError {
-  return new GatewayError('unauthenticated', 'The API key of this call was revoked.');
 }
