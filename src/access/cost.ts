@@ -166,7 +166,8 @@ function summed(charges: Charges): Cost {
 /**
  * The sum of the products in nanodollars. `raise` picodollars are added before what is left of a
  * nanodollar falls off: 500 rounds half up, 999 rounds up. Numbers are exact below 2^53, and nearly all
- * calls are there: a sum of numbers that came out below it never was beyond it.
+ * calls are there: a sum of numbers that came out below it never was beyond it. Nine million dollars
+ * are the end of the scale.
  */
 function nanodollars(charges: readonly Charge[], raise: number): number {
   let sum = raise;
@@ -174,5 +175,5 @@ function nanodollars(charges: readonly Charge[], raise: number): number {
   if (sum <= Number.MAX_SAFE_INTEGER) return (sum - (sum % 1000)) / 1000;
   let exact = BigInt(raise);
   for (const [tokens, rate] of charges) exact += BigInt(tokens) * BigInt(rate);
-  return Number(exact / 1000n);
+  return Math.min(Number(exact / 1000n), Number.MAX_SAFE_INTEGER);
 }

@@ -35,6 +35,11 @@ export class PriceList {
     return this.#package().version;
   }
 
+  /** Whether there is a list of that name. */
+  knows(list: string): boolean {
+    return this.#package().prices.findProvider({ providerId: list })?.id === list;
+  }
+
   /** The schedule of a model in the list of that name; undefined where the list has no such model. */
   find(list: string, model: string): PriceSchedule | undefined {
     const { prices, version } = this.#package();

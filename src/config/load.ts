@@ -13,6 +13,7 @@ import { localOrigins, readLocal } from './local-section.ts';
 import { readRoutes } from './models-section.ts';
 import { readStorage } from './storage-section.ts';
 import { fileOrigins } from './origins.ts';
+import { priceOrigins, readPrices } from './prices-section.ts';
 import { optionalTimeouts, readProviders } from './providers-section.ts';
 import type { Environment } from './references.ts';
 import { defaults, type OriginLine, type Settings } from './settings.ts';
@@ -41,12 +42,14 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
   const routes = file === undefined ? [] : readRoutes(file, { known, env, report });
   const local = readLocal(file, { dataDir: base.dataDir, report });
   const stored = readStorage({ flags, env, cwd, file, report });
+  const prices = readPrices(file, { known, report });
   if (issues.length > 0) throw new ConfigError(inOrder(issues));
   const ofFile = { ...bounds(file), providers, routes };
   return {
     ...base,
     ...ofFile,
     local,
+    prices,
     storage: stored.storage,
     configFile: file?.place.path,
     origins: [
@@ -55,6 +58,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
       ...stored.origins,
       ...localOrigins(local, file),
       ...fileOrigins(ofFile, file),
+      ...priceOrigins(prices, file),
     ],
     warnings: [
       ...(file === undefined ? misnamedConfig(cwd) : file.warnings),

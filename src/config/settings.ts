@@ -1,5 +1,6 @@
 /** What the gateway runs with: flags, environment and `gateway.yaml` made into one typed value. */
 import { inspect } from 'node:util';
+import type { PriceSettings } from '../core/price.ts';
 import type { Timeouts } from '../core/provider.ts';
 import type { Secret } from '../core/secret.ts';
 import type { ServerAddress } from '../core/server-address.ts';
@@ -23,6 +24,8 @@ export interface Settings {
   readonly routes: readonly RouteSettings[];
   /** `local:` of the file. */
   readonly local: LocalSettings;
+  /** `prices:` of the file. */
+  readonly prices: PriceSettings;
   readonly limits: { readonly bodyBytes: number; readonly streams: number };
   readonly storage: StorageSettings;
   readonly timeouts: Timeouts;

@@ -1,12 +1,6 @@
 /** A worker thread with one database connection. A thread that dies is replaced by the next request. */
 import { Worker } from 'node:worker_threads';
-import type {
-  BookAnswer,
-  BookArguments,
-  BookOperation,
-  ReplyMessage,
-  WorkerOptions,
-} from './sqlite-protocol.ts';
+import type { ReplyMessage, StoreRequest, WorkerOptions } from './sqlite-protocol.ts';
 import { StoreError } from './store-error.ts';
 
 // The published program is JavaScript; in development Node runs the TypeScript file itself.
@@ -42,10 +36,10 @@ export class SqliteThread {
     return this.#opened;
   }
 
-  /** Asks for an operation. @throws StoreError */
-  async ask<K extends BookOperation>(op: K, ...args: BookArguments<K>): Promise<BookAnswer<K>> {
+  /** Asks for an operation; `T` is what the worker answers to it. @throws StoreError */
+  async ask<T>(request: StoreRequest): Promise<T> {
     await this.open();
-    return this.#post(op, args);
+    return this.#post<T>(request);
   }
 
   /** Finishes what was asked before, then ends the thread. */
@@ -58,13 +52,7 @@ export class SqliteThread {
       () => true,
       () => false,
     );
-    if (isOpen && this.#worker !== undefined) await this.#post('close', []);
-    await this.#worker?.terminate();
-  }
-
-  /** Ends the thread with what it has begun; what it has not answered fails. */
-  async stop(): Promise<void> {
-    this.#closed = true;
+    if (isOpen && this.#worker !== undefined) await this.#post({ op: 'close' });
     await this.#worker?.terminate();
   }
 
@@ -86,21 +74,21 @@ export class SqliteThread {
     });
   }
 
-  #post<K extends BookOperation>(op: K, args: BookArguments<K>): Promise<BookAnswer<K>> {
+  #post<T>(request: StoreRequest): Promise<T> {
     const worker = this.#worker;
     if (worker === undefined) return Promise.reject(threadEnded(this.#options.path, undefined));
     this.#sequence += 1;
     const seq = this.#sequence;
-    return new Promise<BookAnswer<K>>((resolve, reject) => {
+    return new Promise<T>((resolve, reject) => {
       const waiting = {
-        resolve(value: BookAnswer<K>): void {
+        resolve(value: T): void {
           resolve(value);
         },
         reject,
       };
       this.#waiting.set(seq, waiting);
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
-      worker.postMessage({ seq, request: { op, args } });
+      worker.postMessage({ seq, request });
     });
   }
 

@@ -1,0 +1,67 @@
+/** The form of `prices:` in `gateway.yaml`. Dollars become integers here, exactly as they are written. */
+import { z } from 'zod';
+import { scaledDecimal } from '../core/money.ts';
+
+const mostDollars = 1_000_000;
+
+/** Dollars of a number as it stands in the file, as units of 10^-places dollars. */
+function dollars(places: number, description: string) {
+  return z
+    .number()
+    .min(0, 'must be at least 0')
+    .max(mostDollars, `must be at most ${mostDollars}`)
+    .transform((value, context) => {
+      // The shortest text of a number is what was written, up to 15 digits.
+      const read = scaledDecimal(String(value), places);
+      if (read?.exact === true) return read.units;
+      const message = `must have at most ${places} decimals and 15 digits`;
+      context.addIssue({ code: 'custom', message });
+      return z.NEVER;
+    })
+    .describe(description);
+}
+
+/** Dollars per million tokens: the sixth decimal is one picodollar a token. */
+function rate(description: string) {
+  return dollars(6, description);
+}
+
+const rates = {
+  input: rate('Input that no cache served. Dollars per million tokens, as all rates.'),
+  output: rate('Output.'),
+  cache_read: rate('Input read from a cache. Default: as input.').optional(),
+  cache_write: rate('Input written to a cache. Default: as input.').optional(),
+  cache_write_1h: rate('The same, kept for an hour. Default: as cache_write.').optional(),
+  reasoning: rate('Output spent on reasoning. Default: as output.').optional(),
+};
+
+const price = z.strictObject({
+  ...rates,
+  tiers: z
+    .array(
+      z.strictObject({
+        above: z
+          .number()
+          .int('must be a whole number')
+          .min(0, 'must be at least 0')
+          .max(1_000_000_000, 'must be at most 1000000000')
+          .describe('Prompts with more tokens than this, cached ones included.'),
+        ...rates,
+      }),
+    )
+    .optional()
+    .describe('Rates that hold for the whole call when its prompt is long; by rising above.'),
+  call: dollars(12, 'Dollars for each call, whatever its size.').optional(),
+});
+
+/** `default`, or what a target is called. */
+const pattern = z
+  .string()
+  .regex(/^(?:default|[^/\s]+\/\S+)$/, 'is provider/model, a glob such as team-vllm/*, or default');
+
+export const pricesForm = z
+  .record(pattern, price)
+  .nullish()
+  .describe(
+    'What models cost, before the price package: by provider/model or a glob of them (a full name first, then the first glob that fits). default: models without a price, on keys that have a budget; without it they are refused there.',
+  );

@@ -1,0 +1,134 @@
+/** `prices:` of the file: what models cost, where that is not or not rightly known. */
+import { decimalText, ratePerMillion } from '../core/money.ts';
+import type { Price, PriceSettings, Rates } from '../core/price.ts';
+import type { CheckedFile } from './config-file.ts';
+import { pathText, type ConfigIssue } from './config-error.ts';
+import type { KnownProviders } from './known-provider.ts';
+import { suggestion } from './nearest.ts';
+import type { ConfigFile } from './schema.ts';
+import type { OriginLine } from './settings.ts';
+
+export interface PriceScope {
+  readonly known: KnownProviders;
+  report(issue: ConfigIssue): void;
+}
+
+type PriceForm = NonNullable<ConfigFile['prices']>[string];
+type TierForm = NonNullable<PriceForm['tiers']>[number];
+
+/** The name that stands for models without a price. */
+const otherwise = 'default';
+
+/** The prices; a provider that does not exist and tiers that leave something open are reported. */
+export function readPrices(file: CheckedFile | undefined, scope: PriceScope): PriceSettings {
+  if (file === undefined) return { models: [] };
+  const forms = Object.entries(file.content.prices ?? {});
+  for (const [pattern, form] of forms) {
+    checkProvider(pattern, file, scope);
+    checkTiers([pattern, form], file, scope);
+  }
+  const models = forms
+    .filter(([pattern]) => pattern !== otherwise)
+    .map(([pattern, form]) => ({ pattern, price: readPrice(form, whereOf(file, pattern)) }));
+  const form = file.content.prices?.[otherwise];
+  return {
+    models,
+    ...(form === undefined
+      ? {}
+      : { otherwise: readPrice(form, `${whereOf(file, otherwise)} (default)`) }),
+  };
+}
+
+function whereOf(file: CheckedFile, pattern: string): string {
+  return file.where(['prices', pattern]);
+}
+
+function checkProvider(pattern: string, file: CheckedFile, { known, report }: PriceScope): void {
+  const provider = pattern.slice(0, Math.max(0, pattern.indexOf('/')));
+  if (provider === '' || provider.includes('*')) return;
+  if (file.declared.has(provider) || known.has(provider)) return;
+  const hint = suggestion(provider, [...file.declared, ...known.keys()]);
+  report(file.issue(['prices', pattern], `there is no provider "${provider}"${hint}`));
+}
+
+const optionalRates = ['cache_read', 'cache_write', 'cache_write_1h', 'reasoning'] as const;
+
+/** A rate that a tier leaves out would fall back to its dearer input: nobody means that. */
+function checkTiers(
+  [pattern, form]: readonly [string, PriceForm],
+  file: CheckedFile,
+  { report }: PriceScope,
+): void {
+  let last = -1;
+  form.tiers?.forEach((tier, i) => {
+    const complain = (message: string): void =>
+      report(file.issue(['prices', pattern, 'tiers', i], message));
+    if (tier.above <= last) complain(`above must rise from tier to tier, ${last} stands before it`);
+    last = tier.above;
+    for (const name of optionalRates) {
+      if (form[name] !== undefined && tier[name] === undefined) complain(`${name} is missing`);
+    }
+  });
+}
+
+function readPrice(form: PriceForm, source: string): Price {
+  return {
+    rates: readRates(form),
+    tiers: (form.tiers ?? []).map((tier) => ({ above: tier.above, rates: readRates(tier) })),
+    ...(form.call === undefined ? {} : { call: form.call }),
+    source,
+  };
+}
+
+function readRates(form: PriceForm | TierForm): Rates {
+  const { cache_read: cacheRead, cache_write: cacheWrite, reasoning } = form;
+  const { cache_write_1h: cacheWriteLong } = form;
+  return {
+    input: form.input,
+    output: form.output,
+    ...(cacheRead === undefined ? {} : { cacheRead }),
+    ...(cacheWrite === undefined ? {} : { cacheWrite }),
+    ...(cacheWriteLong === undefined ? {} : { cacheWriteLong }),
+    ...(reasoning === undefined ? {} : { reasoning }),
+  };
+}
+
+/** One line a price (N1). */
+export function priceOrigins(
+  { models, otherwise: fallback }: PriceSettings,
+  file: CheckedFile | undefined,
+): readonly OriginLine[] {
+  if (file === undefined) return [];
+  const line = (pattern: string, price: Price): OriginLine => ({
+    path: pathText(['prices', pattern]),
+    value: priceText(price),
+    origin: whereOf(file, pattern),
+  });
+  return [
+    ...models.map(({ pattern, price }) => line(pattern, price)),
+    ...(fallback === undefined ? [] : [line(otherwise, fallback)]),
+  ];
+}
+
+/** `input 0.25, output 2, above 200000: input 0.5, output 3`, in dollars per million tokens. */
+function priceText({ rates, tiers, call }: Price): string {
+  return [
+    ratesText(rates),
+    ...tiers.map((tier) => `above ${tier.above}: ${ratesText(tier.rates)}`),
+    ...(call === undefined ? [] : [`call ${decimalText(call, 12)}`]),
+  ].join(', ');
+}
+
+function ratesText(rates: Rates): string {
+  const named: readonly (readonly [string, number | undefined])[] = [
+    ['input', rates.input],
+    ['cache_read', rates.cacheRead],
+    ['cache_write', rates.cacheWrite],
+    ['cache_write_1h', rates.cacheWriteLong],
+    ['output', rates.output],
+    ['reasoning', rates.reasoning],
+  ];
+  return named
+    .flatMap(([name, value]) => (value === undefined ? [] : [`${name} ${ratePerMillion(value)}`]))
+    .join(', ');
+}

@@ -1,0 +1,304 @@
+import assert from 'node:assert/strict';
+import { describe, it, test } from 'node:test';
+import * as fc from 'fast-check';
+import { costOf, mostCost, noCost, type BilledTokens } from '../../../src/access/cost.ts';
+import type { Price, Rates } from '../../../src/core/price.ts';
+import { check } from '../../property/checking.ts';
+
+/** $3 in, $15 out, reads at a tenth, writes at 1.25 and 2 times. */
+const sonnet: Price = {
+  rates: {
+    input: 3_000_000,
+    output: 15_000_000,
+    cacheRead: 300_000,
+    cacheWrite: 3_750_000,
+    cacheWriteLong: 6_000_000,
+  },
+  tiers: [],
+  source: 'test',
+};
+
+function priced(rates: Partial<Rates>, rest: Partial<Price> = {}): Price {
+  return { rates: { input: 0, output: 0, ...rates }, tiers: [], source: 'test', ...rest };
+}
+
+describe('F6 what a call costs', () => {
+  it('F2 is the sum of four rates', () => {
+    const usage = {
+      freshInputTokens: 3,
+      cacheReadTokens: 0,
+      cacheWriteTokens: 12_304,
+      outputTokens: 550,
+    };
+    assert.deepEqual(costOf(sonnet, usage), {
+      total: 54_399_000, // 3 × $3 + 12,304 × $3.75 + 550 × $15, a million: $0.054399
+      input: 9_000,
+      cacheRead: 0,
+      cacheWrite: 46_140_000,
+      output: 8_250_000,
+      reasoning: 0,
+      call: 0,
+    });
+  });
+
+  it('charges what is written for an hour apart from the rest of what is written', () => {
+    const usage = {
+      freshInputTokens: 0,
+      cacheReadTokens: 100_000,
+      cacheWriteTokens: 1000,
+      cacheWriteLongTokens: 400,
+      outputTokens: 0,
+    };
+    const cost = costOf(sonnet, usage);
+    assert.equal(cost?.cacheRead, 30_000_000);
+    assert.equal(cost?.cacheWrite, 600 * 3750 + 400 * 6000);
+    assert.equal(cost?.total, 30_000_000 + 2_250_000 + 2_400_000);
+  });
+
+  it('takes dearer rates where one is absent: a read and a write as input, a long write as a write', () => {
+    const usage = {
+      freshInputTokens: 1000,
+      cacheReadTokens: 1000,
+      cacheWriteTokens: 2000,
+      cacheWriteLongTokens: 1000,
+      outputTokens: 0,
+    };
+    assert.equal(costOf(priced({ input: 2_000_000 }), usage)?.total, 8_000_000);
+    const cost = costOf(priced({ input: 2_000_000, cacheWrite: 3_000_000 }), usage);
+    assert.equal(cost?.cacheWrite, 6_000_000);
+  });
+
+  it('charges reasoning as output unless the price says otherwise; it is a part of the output', () => {
+    const usage = { freshInputTokens: 0, outputTokens: 1000, reasoningTokens: 400 };
+    const same = costOf(priced({ output: 8_000_000 }), usage);
+    assert.deepEqual(
+      [same?.output, same?.reasoning, same?.total],
+      [4_800_000, 3_200_000, 8_000_000],
+    );
+    const other = costOf(priced({ output: 8_000_000, reasoning: 3_000_000 }), usage);
+    assert.deepEqual(
+      [other?.output, other?.reasoning, other?.total],
+      [4_800_000, 1_200_000, 6_000_000],
+    );
+  });
+
+  it('adds what each call costs', () => {
+    const cost = costOf(priced({ input: 1_000_000 }, { call: 12_000_000_000 }), {
+      freshInputTokens: 1,
+      outputTokens: 1,
+    });
+    assert.deepEqual([cost?.call, cost?.total], [12_000_000, 12_001_000]);
+  });
+
+  it('goes by the tier of the whole prompt, cached tokens included', () => {
+    const price = priced(
+      { input: 1_250_000, output: 10_000_000, cacheRead: 125_000 },
+      {
+        tiers: [
+          {
+            above: 200_000,
+            rates: { input: 2_500_000, output: 15_000_000, cacheRead: 250_000 },
+          },
+        ],
+      },
+    );
+    const below = { freshInputTokens: 100_000, cacheReadTokens: 100_000, outputTokens: 1000 };
+    assert.equal(costOf(price, below)?.total, 125_000_000 + 12_500_000 + 10_000_000);
+    const above = { ...below, cacheReadTokens: 100_001 };
+    assert.equal(costOf(price, above)?.total, 250_000_000 + 25_000_250 + 15_000_000);
+  });
+
+  it('rounds the sum once, half up', () => {
+    const price = priced({ input: 1, output: 1, cacheRead: 1 });
+    const each = (tokens: number): BilledTokens => ({
+      freshInputTokens: tokens,
+      cacheReadTokens: tokens,
+      outputTokens: tokens,
+    });
+    assert.equal(costOf(price, each(166))?.total, 0); // 498 picodollars
+    assert.deepEqual(costOf(price, each(167)), { ...noCost, total: 1 }); // 501
+    assert.equal(costOf(price, { freshInputTokens: 500, outputTokens: 0 })?.total, 1);
+    assert.equal(costOf(price, { freshInputTokens: 499, outputTokens: 0 })?.total, 0);
+  });
+
+  it('is exact beyond 2^53 picodollars', () => {
+    const price = priced({ input: 5_000_000_001 });
+    const usage = { freshInputTokens: 999_999_999, outputTokens: 0 };
+    assert.equal(costOf(price, usage)?.total, 4_999_999_996_000_000);
+    assert.equal(
+      mostCost(price, { promptTokens: 999_999_999, outputTokens: 0 }),
+      4_999_999_996_000_000,
+    );
+  });
+
+  it('does not trust parts that are more than their whole', () => {
+    const usage = {
+      cacheWriteTokens: 10,
+      cacheWriteLongTokens: 99,
+      outputTokens: 10,
+      reasoningTokens: 99,
+    };
+    const cost = costOf(sonnet, usage);
+    assert.equal(cost?.total, 10 * 6000 + 10 * 15_000);
+  });
+});
+
+describe('F6 absent is not zero', () => {
+  it('a cost without known input or output is not known', () => {
+    assert.equal(costOf(sonnet, {}), undefined);
+    assert.equal(costOf(sonnet, { freshInputTokens: 5 }), undefined);
+    assert.equal(costOf(sonnet, { outputTokens: 5 }), undefined);
+    assert.equal(costOf(priced({ input: 1 }), { outputTokens: 5 }), undefined);
+    assert.equal(costOf(priced({ cacheRead: 1 }), { outputTokens: 5 }), undefined);
+    assert.equal(costOf(priced({ reasoning: 1 }), { freshInputTokens: 5 }), undefined);
+  });
+
+  it('what is free costs nothing, however much it was', () => {
+    assert.deepEqual(costOf(priced({}), {}), noCost);
+    assert.equal(costOf(priced({ output: 1_000_000 }), { outputTokens: 5 })?.total, 5000);
+    const laterDear = { above: 9, rates: { input: 1, output: 0 } };
+    assert.equal(costOf(priced({}, { tiers: [laterDear] }), { outputTokens: 5 }), undefined);
+  });
+
+  it('one known input class is enough: the upstream does not tell them apart', () => {
+    assert.equal(costOf(sonnet, { cacheReadTokens: 10, outputTokens: 0 })?.total, 3000);
+  });
+});
+
+describe('F6 what a call may cost at most', () => {
+  it('assumes no discount, and the dearest write unless told which writes there can be', () => {
+    const most = { promptTokens: 1000, outputTokens: 100 };
+    const output = 100 * 15_000;
+    assert.equal(mostCost(sonnet, most), 1000 * 6000 + output);
+    assert.equal(mostCost(sonnet, { ...most, cacheWrites: 'long' }), 1000 * 6000 + output);
+    assert.equal(mostCost(sonnet, { ...most, cacheWrites: 'usual' }), 1000 * 3750 + output);
+    assert.equal(mostCost(sonnet, { ...most, cacheWrites: 'none' }), 1000 * 3000 + output);
+  });
+
+  it('litellm#40002: assumes the tier that the prompt can reach', () => {
+    const price = priced(
+      { input: 1_000_000, output: 4_000_000 },
+      { tiers: [{ above: 200_000, rates: { input: 2_000_000, output: 6_000_000 } }] },
+    );
+    assert.equal(mostCost(price, { promptTokens: 200_000, outputTokens: 0 }), 200_000_000);
+    assert.equal(mostCost(price, { promptTokens: 200_001, outputTokens: 0 }), 400_002_000);
+  });
+
+  it('a cheaper tier does not lower the bound: the prompt may turn out shorter', () => {
+    const price = priced(
+      { input: 5_000_000, output: 0 },
+      { tiers: [{ above: 1000, rates: { input: 1_000_000, output: 0 } }] },
+    );
+    assert.equal(mostCost(price, { promptTokens: 1001, outputTokens: 0 }), 5_000_000);
+  });
+
+  it('rounds up, and takes guesses that are no whole numbers', () => {
+    const price = priced({ input: 1, output: 1 });
+    assert.equal(mostCost(price, { promptTokens: 0, outputTokens: 0 }), 0);
+    assert.equal(mostCost(price, { promptTokens: 1, outputTokens: 0 }), 1);
+    assert.equal(mostCost(price, { promptTokens: 999.5, outputTokens: 0.5 }), 2);
+  });
+});
+
+const rate = fc.oneof(fc.nat(20_000_000), fc.nat(1_000_000_000));
+const rates: fc.Arbitrary<Rates> = fc
+  .record(
+    {
+      input: rate,
+      output: rate,
+      cacheRead: rate,
+      cacheWrite: rate,
+      cacheWriteLong: rate,
+      reasoning: rate,
+    },
+    { requiredKeys: ['input', 'output'] },
+  )
+  .map((each) => ({ ...each }));
+const prices: fc.Arbitrary<Price> = fc
+  .record({
+    rates,
+    tiers: fc.uniqueArray(fc.record({ above: fc.nat(2_000_000), rates }), {
+      maxLength: 3,
+      selector: ({ above }) => above,
+    }),
+    call: rate,
+  })
+  .map(({ tiers, ...rest }) => ({
+    ...rest,
+    tiers: tiers.toSorted((a, b) => a.above - b.above),
+    source: 'test',
+  }));
+const tokens = fc.oneof(fc.nat(2_000_000), fc.nat(1_000_000_000));
+const usages = fc.record({
+  freshInputTokens: tokens,
+  cacheReadTokens: tokens,
+  cacheWriteTokens: tokens,
+  cacheWriteLongTokens: tokens,
+  outputTokens: tokens,
+  reasoningTokens: tokens,
+});
+
+function known(price: Price, usage: BilledTokens): NonNullable<ReturnType<typeof costOf>> {
+  const cost = costOf(price, usage);
+  assert.ok(cost);
+  return cost;
+}
+
+/** The same sum in the plainest way: picodollars, in big integers. */
+function slowly({ rates: base, tiers, call = 0 }: Price, usage: Required<BilledTokens>): bigint {
+  const prompt = usage.freshInputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
+  const r = tiers.findLast(({ above }) => prompt > above)?.rates ?? base;
+  const long = Math.min(usage.cacheWriteLongTokens, usage.cacheWriteTokens);
+  const reasoning = Math.min(usage.reasoningTokens, usage.outputTokens);
+  const write = r.cacheWrite ?? r.input;
+  const products: readonly (readonly [number, number])[] = [
+    [usage.freshInputTokens, r.input],
+    [usage.cacheReadTokens, r.cacheRead ?? r.input],
+    [usage.cacheWriteTokens - long, write],
+    [long, r.cacheWriteLong ?? write],
+    [usage.outputTokens - reasoning, r.output],
+    [reasoning, r.reasoning ?? r.output],
+    [1, call],
+  ];
+  return products.reduce((sum, [count, each]) => sum + BigInt(count) * BigInt(each), 0n);
+}
+
+const someAmounts = fc.record({ price: prices, usage: usages });
+
+test('F6 the total is the exact sum, rounded half up to a nanodollar', (t) => {
+  check(t, someAmounts, ({ price, usage }) => {
+    const exact = (slowly(price, usage) + 500n) / 1000n;
+    assert.equal(known(price, usage).total, Number(exact));
+  });
+});
+
+test('F6 the parts add up to the total but for their own rounding', (t) => {
+  check(t, someAmounts, ({ price, usage }) => {
+    const { total, ...parts } = known(price, usage);
+    const sum = Object.values(parts).reduce((all, part) => all + BigInt(part), 0n);
+    const drift = sum - BigInt(total);
+    assert.ok(drift >= -4n && drift <= 4n, `${drift}`);
+  });
+});
+
+test('F6 more of anything within a tier never costs less', (t) => {
+  const cases = fc.record({
+    price: prices.map((price): Price => ({ ...price, tiers: [] })),
+    usage: usages,
+    more: fc.constantFrom('freshInputTokens', 'cacheReadTokens', 'outputTokens'),
+    by: tokens,
+  });
+  check(t, cases, ({ price, usage, more, by }) => {
+    const grown = { ...usage, [more]: usage[more] + by };
+    assert.ok(known(price, grown).total >= known(price, usage).total);
+  });
+});
+
+test('Q1 no usage within what was reserved costs more than was reserved', (t) => {
+  const cases = fc.record({ price: prices, usage: usages, spare: fc.nat(1000) });
+  check(t, cases, ({ price, usage, spare }) => {
+    const prompt = usage.freshInputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
+    const most = { promptTokens: prompt + spare, outputTokens: usage.outputTokens + spare };
+    assert.ok(mostCost(price, most) >= known(price, usage).total);
+  });
+});
