@@ -40,7 +40,10 @@ export interface BudgetDraw {
   readonly amount: number;
 }
 
-/** Everything one call takes. Checked in this order: concurrency, requests, tokens, budgets. */
+/**
+ * Everything one call takes. Checked in this order: concurrency, requests, tokens, budgets. A counter
+ * is named at most once in a list.
+ */
 export interface Draw {
   /** Unique; a draw that is sent again after a lost answer takes nothing twice. */
   readonly callId: string;
@@ -60,12 +63,17 @@ export interface CounterState {
   readonly resetMs: number;
 }
 
+export interface BudgetState extends CounterState {
+  /** The window that the call counts for, by which its cost is to be booked. */
+  readonly window: string;
+}
+
 export interface Granted {
   readonly granted: true;
   /** Of requests, tokens, budgets, in the order of the draw. */
   readonly requests: readonly CounterState[];
   readonly tokens: readonly CounterState[];
-  readonly budgets: readonly CounterState[];
+  readonly budgets: readonly BudgetState[];
 }
 
 export interface Refused {
@@ -74,7 +82,10 @@ export interface Refused {
   /** Place in the draw's list of that kind. */
   readonly index: number;
   readonly state: CounterState;
-  /** Ms after which the same draw could succeed if nobody else calls; undefined = unknown or never. */
+  /**
+   * Ms after which the same draw succeeds if nobody else calls and no running call ends; undefined =
+   * not by waiting alone: a place must become free, reservations must end, or it never fits.
+   */
   readonly waitMs: number | undefined;
 }
 
@@ -87,7 +98,23 @@ export interface Used {
   readonly nanodollars: number | undefined;
 }
 
+/** A budget's window as it was booked; what counters are restored from. */
+export interface Spent {
+  readonly counter: string;
+  readonly window: string;
+  readonly nanodollars: number;
+}
+
+/** Where a budget's window stands. */
+export interface Balance {
+  readonly settled: number;
+  /** Reserved by running calls. */
+  readonly open: number;
+}
+
 export interface Counters {
+  /** Ms since the epoch by the clock that these counters go by: calendar windows are named by it. */
+  wall(): number;
   /**
    * Takes all or nothing; a plain value where no other process is asked, so that a call on one machine
    * waits for no promise.
@@ -96,6 +123,8 @@ export interface Counters {
   draw(draw: Draw): DrawResult | Promise<DrawResult>;
   /** Ends the call's reservation. A second time, or for an unknown call, changes nothing. Never throws. */
   settle(callId: string, used: Used): void;
+  /** @throws StoreError as `draw`. */
+  balance(counter: string, window: string): Balance | Promise<Balance>;
   /** Whether draws can be answered now; false is E18 for calls with limits, and not ready. */
   healthy(): boolean;
   close(): Promise<void>;

@@ -181,7 +181,7 @@ function isWanted(query: CallQuery, row: CallRow): boolean {
     (outcome === undefined || row.outcome === outcome) &&
     (endpoint === undefined || row.endpoint === endpoint) &&
     (user === undefined || row.user === user) &&
-    isInGroup(query, groupOf(row)) &&
+    isInGroup(query, { ...groupOf(row), model: row.model }) &&
     isAfter(query.before, row)
   );
 }

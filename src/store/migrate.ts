@@ -2,6 +2,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { keysAndCalls } from './migrations/0001-keys-and-calls.ts';
 import { strictKeys } from './migrations/0002-strict-keys.ts';
+import { policiesAndAudit } from './migrations/0003-policies-and-audit.ts';
+import { ledger } from './migrations/0004-ledger.ts';
 import { corrupt } from './sqlite-failure.ts';
 import { StoreError } from './store-error.ts';
 
@@ -20,6 +22,8 @@ const migrations: readonly Migration[] = [
     sql: `${keysAndCalls} PRAGMA application_id = 0x4d475759; PRAGMA user_version = 1;`,
   },
   { version: 2, sql: `${strictKeys} PRAGMA user_version = 2;` },
+  { version: 3, sql: `${policiesAndAudit} PRAGMA user_version = 3;` },
+  { version: 4, sql: `${ledger} PRAGMA user_version = 4;` },
 ];
 
 export const newestSchema = migrations.length;

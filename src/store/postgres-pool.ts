@@ -6,6 +6,7 @@ import { checkServerIdentity } from 'node:tls';
 import type { ClientBase, ClientConfig, Pool, PoolClient, QueryResult } from 'pg';
 import type { ServerAddress, ServerTls } from '../core/server-address.ts';
 import { asPostgresError, isConflict } from './postgres-failure.ts';
+import type { Columns } from './sqlite-columns.ts';
 import { StoreError } from './store-error.ts';
 
 export interface PoolOptions {
@@ -26,7 +27,8 @@ export interface Statement {
   readonly text: string;
 }
 
-export type Row = Readonly<Record<string, unknown>>;
+/** Columns are texts, numbers or NULL; `bigint` is a number too. */
+export type Row = Columns;
 
 export interface Rows {
   readonly rows: readonly Row[];
@@ -145,8 +147,17 @@ export class PostgresPool implements Sql {
    * then the end of the transaction may have been lost on the way.
    */
   transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    return this.#transaction('BEGIN', work);
+  }
+
+  /** Reads in one transaction that sees no change of others. @throws StoreError */
+  snapshot<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    return this.#transaction('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', work);
+  }
+
+  #transaction<T>(begin: string, work: (sql: Sql) => Promise<T>): Promise<T> {
     return this.#withClient(async (client) => {
-      await client.query('BEGIN');
+      await client.query(begin);
       try {
         const sql: Sql = { run: (statement, values) => query(client, statement, values ?? []) };
         const result = await work(sql);
@@ -224,9 +235,24 @@ async function query(
   { name, text }: Statement,
   values: readonly SqlValue[],
 ): Promise<Rows> {
-  const result: QueryResult<Row> = await client.query({ name, text, values: [...values] });
+  const result: QueryResult<Row> = await client.query({ name, text, values: values.map(clean) });
   return { rows: result.rows, count: result.rowCount ?? 0 };
 }
+
+/** PostgreSQL knows no text with a NUL: an odd name must not hold up the rows beside it. */
+function clean(value: SqlValue): SqlValue {
+  return typeof value === 'string' && value.includes('\0')
+    ? value.replaceAll('\0', '\ufffd')
+    : value;
+}
+
+/** Rows for `jsonb_array_elements`, which refuses NUL and half a surrogate pair even escaped. */
+export function rowsText(rows: readonly (readonly unknown[])[]): string {
+  const text = JSON.stringify(rows);
+  return text.includes('\\u') ? text.replace(unfitEscapes, '\\ufffd') : text;
+}
+
+const unfitEscapes = /\\u(?:0000|d[89a-f][0-9a-f]{2})/g;
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => {

@@ -12,6 +12,7 @@ export interface UsageGroup {
   readonly key: string;
   /** '' = has none. */
   readonly team: string;
+  /** '' = one that is not known. */
   readonly model: string;
   readonly provider: string;
   /** Without repetition, sorted. */
@@ -20,11 +21,14 @@ export interface UsageGroup {
 
 export type Sums = { -readonly [K in Exclude<keyof UsageRow, 'group'>]: UsageRow[K] };
 
+/** Names that no model has are summed together: a client can make up any number of them. */
+export const unknownModelError = 'model_not_found';
+
 export function groupOf(row: CallRow): UsageGroup {
   return {
     key: row.keyId,
     team: row.team ?? '',
-    model: row.model,
+    model: row.error === unknownModelError ? '' : row.model,
     provider: row.provider ?? '',
     tags: row.tags.length < 2 ? row.tags : [...new Set(row.tags)].sort(),
   };

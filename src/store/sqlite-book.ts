@@ -1,54 +1,37 @@
 /**
  * The store's operations on SQLite, synchronous: runs in a worker thread, where waiting for the disk
- * holds up no call. SQL stands here as constants with parameters only (S21).
+ * holds up no call.
  */
 import { statSync } from 'node:fs';
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
+import type { SharedPolicy } from '../core/policy.ts';
+import type {
+  CallPage,
+  CallQuery,
+  CallRow,
+  Retention,
+  Spent,
+  UsageQuery,
+  UsageRow,
+} from './calls.ts';
+import type {
+  AuditEntry,
+  AuditQuery,
+  AuditRecord,
+  KeyChanges,
+  KeyRecord,
+  KeyUse,
+} from './records.ts';
+import { writeCopy } from './sqlite-backup.ts';
+import type { CallValues } from './sqlite-call-rows.ts';
 import { asStoreError } from './sqlite-failure.ts';
-import {
-  keyValues,
-  readCallRow,
-  readKeyRow,
-  readUsageRow,
-  text,
-  type CallValues,
-} from './sqlite-rows.ts';
+import { requireSound } from './sqlite-file.ts';
+import { SqliteKeys } from './sqlite-keys.ts';
+import { SqliteLedger } from './sqlite-ledger.ts';
+import type { BookOperations, OpenValues } from './sqlite-protocol.ts';
+import { SqliteQueries } from './sqlite-queries.ts';
+import { Statements } from './sqlite-statements.ts';
 import { StoreError } from './store-error.ts';
-import type { CallRow, KeyRecord, UsageGrouping, UsageQuery, UsageRow } from './store.ts';
-
-const insertKey = `INSERT INTO keys (id, name, digest, models, endpoints, team, created_at, expires_at,
-  revoked_at, strict) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
-
-// A retried batch may hold rows that are already there: the id makes it count once (K5), and an
-// existing row is never overwritten (F8).
-const insertCall = `INSERT INTO calls (id, started_at, key_id, team, endpoint, model, provider,
-  upstream_model, mode, stream, outcome, status, error, attempts, reported_fresh_input_tokens,
-  reported_cache_read_tokens, reported_cache_write_tokens, reported_output_tokens,
-  reported_reasoning_tokens, charged_fresh_input_tokens, charged_cache_read_tokens,
-  charged_cache_write_tokens, charged_output_tokens, charged_reasoning_tokens, usage_source,
-  first_event_ms, total_ms, notes)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-  ON CONFLICT (id) DO NOTHING`;
-
-const usageSums = `count(*) AS calls,
-  total(outcome = 'failed') AS failed,
-  total(coalesce(charged_fresh_input_tokens, 0) + coalesce(charged_cache_read_tokens, 0)
-    + coalesce(charged_cache_write_tokens, 0)) AS input_tokens,
-  total(charged_cache_read_tokens) AS cache_read_tokens,
-  total(charged_cache_write_tokens) AS cache_write_tokens,
-  total(charged_output_tokens) AS output_tokens
-  FROM calls WHERE started_at >= ? GROUP BY grouped ORDER BY grouped`;
-
-/** A group that a call does not have is ''. Days are UTC. */
-const usageBy: { readonly [G in UsageGrouping]: string } = {
-  key: `SELECT key_id AS grouped, ${usageSums}`,
-  model: `SELECT model AS grouped, ${usageSums}`,
-  provider: `SELECT coalesce(provider, '') AS grouped, ${usageSums}`,
-  team: `SELECT coalesce(team, '') AS grouped, ${usageSums}`,
-  tag: `SELECT '' AS grouped, ${usageSums}`,
-  hour: `SELECT strftime('%Y-%m-%dT%H:00Z', started_at / 1000, 'unixepoch') AS grouped, ${usageSums}`,
-  day: `SELECT strftime('%Y-%m-%d', started_at / 1000, 'unixepoch') AS grouped, ${usageSums}`,
-};
 
 /** How often the file is looked for while rows are written to it (F87). */
 const fileCheckMs = 10_000;
@@ -60,12 +43,14 @@ export interface BookParts {
   now(): number;
 }
 
-export class SqliteBook {
+export class SqliteBook implements BookOperations {
   readonly #db: DatabaseSync;
   readonly #path: string;
   readonly #now: () => number;
   readonly #inode: number;
-  readonly #statements = new Map<string, StatementSync>();
+  readonly #keys: SqliteKeys;
+  readonly #ledger: SqliteLedger;
+  readonly #queries: SqliteQueries;
   #checkedAt: number;
 
   constructor(parts: BookParts) {
@@ -74,56 +59,117 @@ export class SqliteBook {
     this.#now = () => parts.now();
     this.#inode = statSync(parts.path).ino;
     this.#checkedAt = this.#now();
+    const sql = new Statements(parts.db);
+    this.#keys = new SqliteKeys(sql);
+    this.#ledger = new SqliteLedger(sql);
+    this.#queries = new SqliteQueries(sql);
   }
 
   listKeys(): readonly KeyRecord[] {
-    return this.#all('SELECT * FROM keys ORDER BY created_at, id').map(readKeyRow);
+    return this.#keys.list();
   }
 
   addKey(record: KeyRecord): void {
     this.#requireFile();
-    this.#statement(insertKey).run(...keyValues(record));
+    this.#keys.add(record);
+  }
+
+  replaceKey(record: KeyRecord): boolean {
+    this.#requireFile();
+    return this.#keys.replace(record);
   }
 
   revokeKey(id: string, at: number): boolean {
     this.#requireFile();
-    const update = 'UPDATE keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?';
-    return Number(this.#statement(update).run(at, id).changes) > 0;
+    return this.#keys.revoke(id, at);
+  }
+
+  touchKeys(uses: readonly KeyUse[]): void {
+    this.#requireFile();
+    this.#keys.touch(uses);
+  }
+
+  keysSince(stamp: number): KeyChanges {
+    return this.#keys.since(stamp);
+  }
+
+  listPolicies(): readonly SharedPolicy[] {
+    return this.#keys.listPolicies();
+  }
+
+  putPolicy(policy: SharedPolicy): void {
+    this.#requireFile();
+    this.#keys.putPolicy(policy);
+  }
+
+  deletePolicy(kind: SharedPolicy['kind'], name: string): boolean {
+    this.#requireFile();
+    return this.#keys.deletePolicy(kind, name);
+  }
+
+  appendAudit(entry: AuditEntry): AuditRecord {
+    this.#requireFile();
+    return this.#keys.appendAudit(entry);
+  }
+
+  listAudit(query: AuditQuery): readonly AuditRecord[] {
+    return this.#keys.listAudit(query);
   }
 
   readSetting(name: string): string | undefined {
-    const row = this.#statement('SELECT value FROM settings WHERE name = ?').get(name);
-    return row === undefined ? undefined : text(row, 'value');
+    return this.#keys.readSetting(name);
   }
 
   writeSetting(name: string, value: string): void {
     this.#requireFile();
-    const upsert = `INSERT INTO settings (name, value) VALUES (?, ?)
-      ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
-    this.#statement(upsert).run(name, value);
+    this.#keys.writeSetting(name, value);
   }
 
-  /** One transaction for the batch: one sync of the log for all its rows. */
   recordCalls(rows: readonly CallValues[]): void {
     this.#requireFile();
-    const insert = this.#statement(insertCall);
-    this.#db.exec('BEGIN IMMEDIATE');
-    try {
-      for (const values of rows) insert.run(...values);
-      this.#db.exec('COMMIT');
-    } catch (error) {
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
-      throw error;
-    }
+    this.#ledger.record(rows);
+  }
+
+  openCalls(calls: readonly OpenValues[]): void {
+    this.#requireFile();
+    this.#ledger.open(calls);
+  }
+
+  settleOrphans(seenBefore: number): readonly CallRow[] {
+    this.#requireFile();
+    return this.#ledger
+      .settleOrphans(seenBefore)
+      .map((id) => this.#queries.find(id))
+      .filter((row) => row !== undefined);
+  }
+
+  spent(endingAfter: number): readonly Spent[] {
+    return this.#ledger.spent(endingAfter);
   }
 
   usage(query: UsageQuery): readonly UsageRow[] {
-    return this.#all(usageBy[query.by], query.since).map(readUsageRow);
+    return this.#queries.usage(query);
   }
 
-  listCalls(limit: number): readonly CallRow[] {
-    const newest = 'SELECT * FROM calls ORDER BY started_at DESC, id DESC LIMIT ?';
-    return this.#all(newest, limit).map(readCallRow);
+  listCalls(query: CallQuery): CallPage {
+    return this.#queries.list(query);
+  }
+
+  findCall(id: string): CallRow | undefined {
+    return this.#queries.find(id);
+  }
+
+  prune(retention: Retention, most: number): number {
+    this.#requireFile();
+    return this.#ledger.prune(retention, most);
+  }
+
+  backup(path: string): void {
+    writeCopy(this.#db, path);
+  }
+
+  check(): void {
+    requireSound(this.#db, this.#path);
   }
 
   /** Folds the write-ahead log into the database; safe to skip. */
@@ -134,19 +180,6 @@ export class SqliteBook {
   /** The thrown value as the StoreError that the other thread is told. */
   failure(thrown: unknown): StoreError {
     return asStoreError(thrown, this.#path);
-  }
-
-  #all(sql: string, ...values: readonly number[]): ReturnType<StatementSync['all']> {
-    return this.#statement(sql).all(...values);
-  }
-
-  #statement(sql: string): StatementSync {
-    let statement = this.#statements.get(sql);
-    if (statement === undefined) {
-      statement = this.#db.prepare(sql);
-      this.#statements.set(sql, statement);
-    }
-    return statement;
   }
 
   /** A deleted file can be written to for ever without an error; nobody would find the rows. */

@@ -4,10 +4,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { migrate } from './migrate.ts';
 import { closeToOthers, createPrivateFile } from './private-file.ts';
 import { asStoreError, corrupt } from './sqlite-failure.ts';
+import type { Durability } from './sqlite-protocol.ts';
 import { StoreError } from './store-error.ts';
 
 export interface OpenOptions {
   readonly path: string;
+  readonly durability: Durability;
   /** Whether a missing file is a first start. */
   readonly mayCreate: boolean;
 }
@@ -15,15 +17,15 @@ export interface OpenOptions {
 /** A writer waits this long for another process (a backup) before it fails (F84). */
 export const busyTimeoutMs = 5000;
 
-/** Reading every page is worth its time up to here (about 0.1 s); beyond, start-up would suffer. */
-const fullCheckBytes = 64 * 1024 * 1024;
+/** Reading every page is worth its time up to here (about 0.1 s); larger files are read after the start. */
+export const checkedAtStartBytes = 64 * 1024 * 1024;
 
 /**
- * Opens the database for writing: WAL, `synchronous = NORMAL` (F83: a power loss may take the last
- * second, a crash of the process nothing).
+ * Opens the database for writing: WAL, by default `synchronous = NORMAL` (F83: a power loss may take
+ * the last second, a crash of the process nothing).
  * @throws StoreError `corrupt`, `newer_schema`, `busy`, `full`, `gone`.
  */
-export function openForWriting({ path, mayCreate }: OpenOptions): DatabaseSync {
+export function openForWriting({ path, mayCreate, durability }: OpenOptions): DatabaseSync {
   try {
     if (!existsSync(path)) {
       if (!mayCreate) throw new StoreError('gone', `${path} was removed while the gateway runs.`);
@@ -33,9 +35,10 @@ export function openForWriting({ path, mayCreate }: OpenOptions): DatabaseSync {
     if (statSync(path).size === 0) throw corrupt(path);
     closeToOthers(path);
     return usable(path, (db) => {
-      check(db, path);
+      if (statSync(path).size <= checkedAtStartBytes) requireSound(db, path);
       migrate(db, path);
       db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;');
+      if (durability === 'full') db.exec('PRAGMA synchronous = FULL;');
     });
   } catch (error) {
     throw asStoreError(error, path);
@@ -74,8 +77,8 @@ function usable(path: string, begin: (db: DatabaseSync) => void): DatabaseSync {
   }
 }
 
-function check(db: DatabaseSync, path: string): void {
-  if (statSync(path).size > fullCheckBytes) return;
+/** Reads all pages. @throws StoreError `corrupt` */
+export function requireSound(db: DatabaseSync, path: string): void {
   const row = db.prepare('PRAGMA quick_check(1)').get();
   if (row?.['quick_check'] !== 'ok') throw corrupt(path);
 }

@@ -1,7 +1,27 @@
-/** What the store's two threads say to each other; values travel by structured clone. */
+/** What the store's threads say to each other; values travel by structured clone. */
+import type { SharedPolicy } from '../core/policy.ts';
+import type {
+  CallPage,
+  CallQuery,
+  CallRow,
+  Retention,
+  Spent,
+  UsageQuery,
+  UsageRow,
+} from './calls.ts';
+import type {
+  AuditEntry,
+  AuditQuery,
+  AuditRecord,
+  KeyChanges,
+  KeyRecord,
+  KeyUse,
+} from './records.ts';
+import type { CallValues } from './sqlite-call-rows.ts';
 import type { StoreFailure } from './store-error.ts';
-import type { CallValues } from './sqlite-rows.ts';
-import type { KeyRecord, UsageQuery } from './store.ts';
+
+/** `full` loses no call even when the power fails, at the price of a sync of the disk per commit (F83). */
+export type Durability = 'normal' | 'full';
 
 export interface WorkerOptions {
   readonly path: string;
@@ -9,22 +29,62 @@ export interface WorkerOptions {
   readonly readOnly: boolean;
   /** False once the file was open: a thread that replaces a dead one must find it (F87). */
   readonly mayCreate: boolean;
+  readonly durability: Durability;
 }
 
-export type StoreRequest =
-  | { readonly op: 'listKeys' }
-  | { readonly op: 'addKey'; readonly record: KeyRecord }
-  | { readonly op: 'revokeKey'; readonly id: string; readonly at: number }
-  | { readonly op: 'readSetting'; readonly name: string }
-  | { readonly op: 'writeSetting'; readonly name: string; readonly value: string }
-  | { readonly op: 'recordCalls'; readonly rows: readonly CallValues[] }
-  | { readonly op: 'usage'; readonly query: UsageQuery }
-  | { readonly op: 'listCalls'; readonly limit: number }
-  | { readonly op: 'close' };
+export interface OpenValues {
+  readonly values: CallValues;
+  readonly seenAt: number;
+}
+
+/** What the book does, each in one transaction. A reading thread is asked for queries only. */
+export interface BookOperations {
+  listKeys(): readonly KeyRecord[];
+  addKey(record: KeyRecord): void;
+  replaceKey(record: KeyRecord): boolean;
+  revokeKey(id: string, at: number): boolean;
+  touchKeys(uses: readonly KeyUse[]): void;
+  keysSince(stamp: number): KeyChanges;
+  listPolicies(): readonly SharedPolicy[];
+  putPolicy(policy: SharedPolicy): void;
+  deletePolicy(kind: SharedPolicy['kind'], name: string): boolean;
+  appendAudit(entry: AuditEntry): AuditRecord;
+  listAudit(query: AuditQuery): readonly AuditRecord[];
+  readSetting(name: string): string | undefined;
+  writeSetting(name: string, value: string): void;
+  recordCalls(rows: readonly CallValues[]): void;
+  openCalls(calls: readonly OpenValues[]): void;
+  settleOrphans(seenBefore: number): readonly CallRow[];
+  spent(endingAfter: number): readonly Spent[];
+  usage(query: UsageQuery): readonly UsageRow[];
+  listCalls(query: CallQuery): CallPage;
+  findCall(id: string): CallRow | undefined;
+  prune(retention: Retention, most: number): number;
+  backup(path: string): void;
+  /** @throws StoreError `corrupt` */
+  check(): void;
+  close(): void;
+}
+
+export type BookOperation = keyof BookOperations;
+
+type Operands = { readonly [K in BookOperation]: Parameters<BookOperations[K]> };
+type Answers = { readonly [K in BookOperation]: ReturnType<BookOperations[K]> };
+
+export type BookArguments<K extends BookOperation> = Operands[K];
+export type BookAnswer<K extends BookOperation> = Answers[K];
+
+/** One request; the mapped form lets the compiler see which arguments belong to which operation. */
+export type BookRequest<K extends BookOperation = BookOperation> = {
+  [P in K]: { readonly op: P; readonly args: Operands[P] };
+}[K];
+
+/** The operations in the form that a request can be dispatched on. */
+export type Dispatch = { readonly [K in BookOperation]: (...args: Operands[K]) => Answers[K] };
 
 export interface RequestMessage {
   readonly seq: number;
-  readonly request: StoreRequest;
+  readonly request: BookRequest;
 }
 
 export interface FailureMessage {

@@ -1,6 +1,12 @@
 /** A worker thread with one database connection. A thread that dies is replaced by the next request. */
 import { Worker } from 'node:worker_threads';
-import type { ReplyMessage, StoreRequest, WorkerOptions } from './sqlite-protocol.ts';
+import type {
+  BookAnswer,
+  BookArguments,
+  BookOperation,
+  ReplyMessage,
+  WorkerOptions,
+} from './sqlite-protocol.ts';
 import { StoreError } from './store-error.ts';
 
 // The published program is JavaScript; in development Node runs the TypeScript file itself.
@@ -36,10 +42,10 @@ export class SqliteThread {
     return this.#opened;
   }
 
-  /** Asks for an operation; `T` is what the worker answers to it. @throws StoreError */
-  async ask<T>(request: StoreRequest): Promise<T> {
+  /** Asks for an operation. @throws StoreError */
+  async ask<K extends BookOperation>(op: K, ...args: BookArguments<K>): Promise<BookAnswer<K>> {
     await this.open();
-    return this.#post<T>(request);
+    return this.#post(op, args);
   }
 
   /** Finishes what was asked before, then ends the thread. */
@@ -52,7 +58,13 @@ export class SqliteThread {
       () => true,
       () => false,
     );
-    if (isOpen && this.#worker !== undefined) await this.#post({ op: 'close' });
+    if (isOpen && this.#worker !== undefined) await this.#post('close', []);
+    await this.#worker?.terminate();
+  }
+
+  /** Ends the thread with what it has begun; what it has not answered fails. */
+  async stop(): Promise<void> {
+    this.#closed = true;
     await this.#worker?.terminate();
   }
 
@@ -74,21 +86,21 @@ export class SqliteThread {
     });
   }
 
-  #post<T>(request: StoreRequest): Promise<T> {
+  #post<K extends BookOperation>(op: K, args: BookArguments<K>): Promise<BookAnswer<K>> {
     const worker = this.#worker;
     if (worker === undefined) return Promise.reject(threadEnded(this.#options.path, undefined));
     this.#sequence += 1;
     const seq = this.#sequence;
-    return new Promise<T>((resolve, reject) => {
+    return new Promise<BookAnswer<K>>((resolve, reject) => {
       const waiting = {
-        resolve(value: T): void {
+        resolve(value: BookAnswer<K>): void {
           resolve(value);
         },
         reject,
       };
       this.#waiting.set(seq, waiting);
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
-      worker.postMessage({ seq, request });
+      worker.postMessage({ seq, request: { op, args } });
     });
   }
 

@@ -5,9 +5,12 @@ import { asStoreError } from './sqlite-failure.ts';
 import { openForReading, openForWriting } from './sqlite-file.ts';
 import type { StoreError } from './store-error.ts';
 import type {
+  BookAnswer,
+  BookOperation,
+  BookRequest,
+  Dispatch,
   ReplyMessage,
   RequestMessage,
-  StoreRequest,
   WorkerOptions,
 } from './sqlite-protocol.ts';
 
@@ -25,29 +28,8 @@ function open(): SqliteBook | undefined {
   }
 }
 
-function answer(book: SqliteBook, request: StoreRequest): unknown {
-  switch (request.op) {
-    case 'listKeys':
-      return book.listKeys();
-    case 'addKey':
-      return book.addKey(request.record);
-    case 'revokeKey':
-      return book.revokeKey(request.id, request.at);
-    case 'readSetting':
-      return book.readSetting(request.name);
-    case 'writeSetting':
-      return book.writeSetting(request.name, request.value);
-    case 'recordCalls':
-      return book.recordCalls(request.rows);
-    case 'usage':
-      return book.usage(request.query);
-    case 'listCalls':
-      return book.listCalls(request.limit);
-    case 'close':
-      return book.close();
-    default:
-      return request satisfies never;
-  }
+function answer<K extends BookOperation>(book: Dispatch, request: BookRequest<K>): BookAnswer<K> {
+  return book[request.op](...request.args);
 }
 
 function failed(seq: number, error: StoreError): ReplyMessage {

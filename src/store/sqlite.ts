@@ -1,42 +1,82 @@
 /**
  * The store on one SQLite file. A sync of the disk takes up to 389 ms (F83), so the database lives in
  * a worker thread and this is only its front: writes and key look-ups go to one thread, the queries
- * of the admin pages to another that starts when the first one comes.
+ * of the admin pages to another that starts when the first one comes, backups and checks to one of
+ * their own.
  */
+import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import type { SharedPolicy } from '../core/policy.ts';
 import type { Log } from '../core/runtime.ts';
 import { prepareDataDir } from './data-dir.ts';
-import { callValues } from './sqlite-rows.ts';
+import { callValues } from './sqlite-call-rows.ts';
+import { checkedAtStartBytes } from './sqlite-file.ts';
+import type { Durability } from './sqlite-protocol.ts';
 import { SqliteThread } from './sqlite-thread.ts';
 import { StoreError } from './store-error.ts';
-import type { CallPage, CallRow, KeyRecord, Store, UsageQuery, UsageRow } from './store.ts';
+import type {
+  AuditEntry,
+  AuditQuery,
+  AuditRecord,
+  CallPage,
+  CallQuery,
+  CallRow,
+  KeyChanges,
+  KeyRecord,
+  KeyUse,
+  OpenCall,
+  Retention,
+  Spent,
+  Store,
+  UsageQuery,
+  UsageRow,
+} from './store.ts';
 
 export interface SqliteOptions {
   /** The database file; its directory is made where there is none. */
   readonly path: string;
   readonly log: Log;
+  readonly durability?: Durability;
 }
 
 /**
- * Opens or makes the database, files 0600 in a 0700 directory (S25).
+ * Opens or makes the database, files 0600 in a 0700 directory (S25). A large file is read through
+ * after that, beside the calls; damage is told in the log.
  * @throws StoreError `corrupt` (F86), `newer_schema` (N2), `busy`, `full`, `failed`; the file is left
  * as it is.
  */
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
-  prepareDataDir(dirname(options.path));
-  const store = new SqliteStore(options.path);
+  const { path, log, durability = 'normal' } = options;
+  prepareDataDir(dirname(path));
+  const store = new SqliteStore(path, durability);
   await store.open();
-  options.log.debug('store_opened', { path: options.path });
+  log.debug('store_opened', { path, durability });
+  if (statSync(path).size > checkedAtStartBytes) checkBeside(store, log);
   return store;
 }
 
+function checkBeside(store: SqliteStore, log: Log): void {
+  const began = performance.now();
+  store.check().then(
+    () => log.info('store_checked', { ms: Math.round(performance.now() - began) }),
+    (error: unknown) => {
+      if (error instanceof StoreError && error.kind !== 'corrupt') return;
+      log.error('store_damaged', { reason: error instanceof Error ? error.message : 'unknown' });
+    },
+  );
+}
+
 class SqliteStore implements Store {
+  readonly #path: string;
   readonly #writer: SqliteThread;
   readonly #reader: SqliteThread;
+  /** Threads that do one long thing. */
+  readonly #beside = new Set<SqliteThread>();
 
-  constructor(path: string) {
-    this.#writer = new SqliteThread({ path, readOnly: false, mayCreate: true });
-    this.#reader = new SqliteThread({ path, readOnly: true, mayCreate: false });
+  constructor(path: string, durability: Durability) {
+    this.#path = path;
+    this.#writer = new SqliteThread({ path, durability, readOnly: false, mayCreate: true });
+    this.#reader = this.#newReader();
   }
 
   open(): Promise<void> {
@@ -44,59 +84,118 @@ class SqliteStore implements Store {
   }
 
   listKeys(): Promise<readonly KeyRecord[]> {
-    return this.#writer.ask({ op: 'listKeys' });
+    return this.#writer.ask('listKeys');
   }
 
   addKey(record: KeyRecord): Promise<void> {
-    return this.#writer.ask({ op: 'addKey', record });
+    return this.#writer.ask('addKey', record);
+  }
+
+  replaceKey(record: KeyRecord): Promise<boolean> {
+    return this.#writer.ask('replaceKey', record);
   }
 
   revokeKey(id: string, at: number): Promise<boolean> {
-    return this.#writer.ask({ op: 'revokeKey', id, at });
+    return this.#writer.ask('revokeKey', id, at);
+  }
+
+  touchKeys(uses: readonly KeyUse[]): Promise<void> {
+    return this.#writer.ask('touchKeys', uses);
+  }
+
+  keysSince(stamp: number): Promise<KeyChanges> {
+    return this.#writer.ask('keysSince', stamp);
+  }
+
+  listPolicies(): Promise<readonly SharedPolicy[]> {
+    return this.#writer.ask('listPolicies');
+  }
+
+  putPolicy(policy: SharedPolicy): Promise<void> {
+    return this.#writer.ask('putPolicy', policy);
+  }
+
+  deletePolicy(kind: SharedPolicy['kind'], name: string): Promise<boolean> {
+    return this.#writer.ask('deletePolicy', kind, name);
+  }
+
+  appendAudit(entry: AuditEntry): Promise<AuditRecord> {
+    return this.#writer.ask('appendAudit', entry);
+  }
+
+  listAudit(query: AuditQuery): Promise<readonly AuditRecord[]> {
+    return this.#reader.ask('listAudit', query);
   }
 
   readSetting(name: string): Promise<string | undefined> {
-    return this.#writer.ask({ op: 'readSetting', name });
+    return this.#writer.ask('readSetting', name);
   }
 
   writeSetting(name: string, value: string): Promise<void> {
-    return this.#writer.ask({ op: 'writeSetting', name, value });
+    return this.#writer.ask('writeSetting', name, value);
   }
 
   recordCalls(rows: readonly CallRow[]): Promise<void> {
-    return this.#writer.ask({ op: 'recordCalls', rows: rows.map(callValues) });
+    return this.#writer.ask('recordCalls', rows.map(callValues));
+  }
+
+  openCalls(calls: readonly OpenCall[]): Promise<void> {
+    const values = calls.map(({ row, seenAt }) => ({ values: callValues(row), seenAt }));
+    return this.#writer.ask('openCalls', values);
+  }
+
+  settleOrphans(seenBefore: number): Promise<readonly CallRow[]> {
+    return this.#writer.ask('settleOrphans', seenBefore);
+  }
+
+  spent(endingAfter: number): Promise<readonly Spent[]> {
+    return this.#writer.ask('spent', endingAfter);
   }
 
   usage(query: UsageQuery): Promise<readonly UsageRow[]> {
-    return this.#reader.ask({ op: 'usage', query });
+    return this.#reader.ask('usage', query);
   }
 
-  async listCalls({ limit }: { readonly limit: number }): Promise<CallPage> {
-    return { calls: await this.#reader.ask({ op: 'listCalls', limit }) };
+  listCalls(query: CallQuery): Promise<CallPage> {
+    return this.#reader.ask('listCalls', query);
   }
 
-  replaceKey = notYet;
-  touchKeys = notYet;
-  keysSince = notYet;
-  listPolicies = notYet;
-  putPolicy = notYet;
-  deletePolicy = notYet;
-  appendAudit = notYet;
-  listAudit = notYet;
-  openCalls = notYet;
-  settleOrphans = notYet;
-  spent = notYet;
-  findCall = notYet;
-  prune = notYet;
-  backup = notYet;
+  findCall(id: string): Promise<CallRow | undefined> {
+    return this.#reader.ask('findCall', id);
+  }
+
+  prune(retention: Retention, most: number): Promise<number> {
+    return this.#writer.ask('prune', retention, most);
+  }
+
+  backup(path: string): Promise<void> {
+    return this.#aside((thread) => thread.ask('backup', path));
+  }
+
+  /** Reads all pages. @throws StoreError `corrupt` */
+  check(): Promise<void> {
+    return this.#aside((thread) => thread.ask('check'));
+  }
 
   async close(): Promise<void> {
+    await Promise.all([...this.#beside].map((thread) => thread.stop()));
     await this.#reader.close();
     await this.#writer.close();
   }
-}
 
-/** TODO: the next migration. */
-function notYet(): Promise<never> {
-  return Promise.reject(new StoreError('failed', 'The SQLite store cannot do this yet.'));
+  async #aside(work: (thread: SqliteThread) => Promise<void>): Promise<void> {
+    const thread = this.#newReader();
+    this.#beside.add(thread);
+    try {
+      await work(thread);
+    } finally {
+      this.#beside.delete(thread);
+      await thread.close();
+    }
+  }
+
+  #newReader(): SqliteThread {
+    const options = { durability: 'normal', readOnly: true, mayCreate: false } as const;
+    return new SqliteThread({ path: this.#path, ...options });
+  }
 }

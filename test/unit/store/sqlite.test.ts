@@ -19,7 +19,7 @@ import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { after, it } from 'node:test';
 import { keysAndCalls } from '../../../src/store/migrations/0001-keys-and-calls.ts';
-import { callValues } from '../../../src/store/sqlite-rows.ts';
+import { callValues } from '../../../src/store/sqlite-call-rows.ts';
 import { SqliteBook } from '../../../src/store/sqlite-book.ts';
 import { openForWriting } from '../../../src/store/sqlite-file.ts';
 import { openSqliteStore } from '../../../src/store/sqlite.ts';
@@ -175,7 +175,7 @@ it('F87 stops writing into a file that was removed', async () => {
   await filled(path);
   let now = 0;
   const book = new SqliteBook({
-    db: openForWriting({ path, mayCreate: false }),
+    db: openForWriting({ path, mayCreate: false, durability: 'normal' }),
     path,
     now: () => now,
   });
@@ -185,7 +185,9 @@ it('F87 stops writing into a file that was removed', async () => {
   assert.throws(() => book.recordCalls([callValues(callRow('after'))]), { kind: 'gone' });
   assert.throws(() => book.addKey(keyRecord('x')), { kind: 'gone' });
   book.close();
-  assert.throws(() => openForWriting({ path, mayCreate: false }), { name: 'StoreError' });
+  assert.throws(() => openForWriting({ path, mayCreate: false, durability: 'normal' }), {
+    name: 'StoreError',
+  });
 });
 
 const writer = `
@@ -196,7 +198,7 @@ const usage = { freshInputTokens: 1, outputTokens: 1 };
 for (let batch = 0; ; batch++) {
   const rows = Array.from({ length: 20 }, (_, i) => ({
     id: process.argv[3] + '-' + batch + '-' + i, startedAt: 1, keyId: 'k', endpoint: 'e', model: 'm',
-    stream: false, outcome: 'ok', attempts: 1, charged: usage, usageSource: 'reported', totalMs: 1,
+    stream: false, outcome: 'ok', attempts: 1, attemptRows: [], tags: [], budgets: [], charged: usage, usageSource: 'reported', totalMs: 1,
   }));
   await store.recordCalls(rows);
   process.stdout.write(batch + '\\n');

@@ -1,0 +1,151 @@
+/**
+ * The counters of one process: exact, synchronous, rebuilt from the ledger at start. Reservations need
+ * no lease here: whoever would renew it dies together with the counter, and the next start settles what
+ * the ledger knows of such calls (F81).
+ */
+import type { Clock } from '../core/runtime.ts';
+import type { Balance, Counters, Draw, DrawResult, Spent, Used } from './counters.ts';
+import { Purses } from './purses.ts';
+import { Rates } from './rates.ts';
+import { grant, refusal, type BudgetReading, type Reading } from './verdict.ts';
+
+const noPurse: Balance = { settled: 0, open: 0 };
+
+export class MemoryCounters implements Counters {
+  readonly #clock: Clock;
+  readonly #live = new Map<string, Draw>();
+  /** Places taken; kept while there are any. */
+  readonly #places = new Map<string, number>();
+  readonly #requests: Rates;
+  readonly #tokens: Rates;
+  readonly #purses: Purses;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    const now = (): number => this.#now();
+    this.#requests = new Rates(now);
+    this.#tokens = new Rates(now);
+    this.#purses = new Purses(clock);
+  }
+
+  /** How many counters and running calls are remembered. */
+  get size(): number {
+    return (
+      this.#live.size +
+      this.#places.size +
+      this.#requests.size +
+      this.#tokens.size +
+      this.#purses.size
+    );
+  }
+
+  /** Takes over what the ledger has booked, before the first draw. */
+  restore(spent: Iterable<Spent>): void {
+    for (const { counter, window, nanodollars } of spent) {
+      this.#purses.open(counter, window, undefined).settled += nanodollars;
+    }
+  }
+
+  wall(): number {
+    return this.#clock.wall();
+  }
+
+  draw(draw: Draw): DrawResult {
+    const now = this.#now();
+    const wall = this.#clock.wall();
+    const reading = this.#read(draw, now);
+    if (this.#live.has(draw.callId)) return grant(draw, reading, { wall, taken: true });
+    const refused = refusal(draw, reading, wall);
+    if (refused !== undefined) return refused;
+    this.take(draw);
+    return grant(draw, reading, { wall, taken: false });
+  }
+
+  /** Takes without asking whether it fits: a call that other counters have admitted. */
+  take(draw: Draw): void {
+    if (this.#live.has(draw.callId)) return;
+    const now = this.#now();
+    this.#live.set(draw.callId, draw);
+    for (const { counter } of draw.concurrent) {
+      this.#places.set(counter, (this.#places.get(counter) ?? 0) + 1);
+    }
+    for (const { counter, perMinute } of draw.requests) {
+      this.#requests.take({ counter, perMinute, amount: 1 }, now);
+    }
+    for (const wanted of draw.tokens) this.#tokens.take(wanted, now);
+    for (const { counter, window, endsAt, amount } of draw.budgets) {
+      this.#purses.open(counter, window, endsAt).open += amount;
+    }
+  }
+
+  settle(callId: string, used: Used): void {
+    const draw = this.#end(callId);
+    if (draw === undefined) return;
+    const now = this.#now();
+    const tokens = Math.max(0, used.tokens);
+    for (const { counter, perMinute, amount } of draw.tokens) {
+      this.#tokens.settle({ counter, perMinute, amount: tokens - amount }, now);
+    }
+    const spent = Math.max(0, used.nanodollars ?? 0);
+    for (const { counter, window, endsAt } of draw.budgets) {
+      this.#purses.open(counter, window, endsAt).settled += spent;
+    }
+  }
+
+  /** Gives everything back, as if the call had not been admitted (K6). */
+  undo(callId: string): void {
+    const draw = this.#end(callId);
+    if (draw === undefined) return;
+    const now = this.#now();
+    for (const { counter, perMinute } of draw.requests) {
+      this.#requests.settle({ counter, perMinute, amount: -1 }, now);
+    }
+    for (const { counter, perMinute, amount } of draw.tokens) {
+      this.#tokens.settle({ counter, perMinute, amount: -amount }, now);
+    }
+  }
+
+  balance(counter: string, window: string): Balance {
+    const { settled, open } = this.#purses.find(counter, window) ?? noPurse;
+    return { settled, open };
+  }
+
+  healthy(): boolean {
+    return true;
+  }
+
+  async close(): Promise<void> {}
+
+  /** Whole ms, so that what flows back is whole as well. */
+  #now(): number {
+    return Math.floor(this.#clock.now());
+  }
+
+  #read(draw: Draw, now: number): Reading {
+    return {
+      concurrent: draw.concurrent.map(({ counter }) => this.#places.get(counter) ?? 0),
+      requests: draw.requests.map(({ counter }) => this.#requests.missing(counter, now)),
+      tokens: draw.tokens.map(({ counter }) => this.#tokens.missing(counter, now)),
+      budgets: draw.budgets.map(({ counter, window }): BudgetReading => {
+        const { settled, open } = this.#purses.find(counter, window) ?? noPurse;
+        return { window, settled, open };
+      }),
+    };
+  }
+
+  /** Gives back places and reserved money. */
+  #end(callId: string): Draw | undefined {
+    const draw = this.#live.get(callId);
+    if (draw === undefined) return undefined;
+    this.#live.delete(callId);
+    for (const { counter } of draw.concurrent) {
+      const places = (this.#places.get(counter) ?? 0) - 1;
+      if (places > 0) this.#places.set(counter, places);
+      else this.#places.delete(counter);
+    }
+    for (const { counter, window, endsAt, amount } of draw.budgets) {
+      this.#purses.open(counter, window, endsAt).open -= amount;
+    }
+    return draw;
+  }
+}

@@ -1,0 +1,169 @@
+/**
+ * Whether the PostgreSQL server is there. What fails for want of it is refused at once until it answers
+ * again; somebody asks it all the time, with pauses that differ from instance to instance (F88).
+ */
+import type { Log } from '../core/runtime.ts';
+import type { ServerAddress } from '../core/server-address.ts';
+import { migratePostgres } from './postgres-migrate.ts';
+import { openPool, type PostgresPool } from './postgres-pool.ts';
+import { StoreError } from './store-error.ts';
+
+export interface PostgresServerOptions {
+  readonly address: ServerAddress;
+  readonly log: Log;
+  /** From 0, below 1. */
+  random(): number;
+}
+
+const firstPauseMs = 100;
+const lastPauseMs = 2000;
+
+/** Writes and what calls wait for; the admin pages have their own, so that they hold nothing up (L5). */
+const dataConnections = 6;
+const adminConnections = 3;
+const dataStatementMs = 5000;
+const adminStatementMs = 20_000;
+
+export class PostgresServer {
+  readonly data: PostgresPool;
+  readonly admin: PostgresPool;
+  readonly #options: PostgresServerOptions;
+  readonly #listeners: (() => void)[] = [];
+  #failure: StoreError | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #tries = 0;
+  #migrated = false;
+  #closed = false;
+
+  constructor(options: PostgresServerOptions, pools: { data: PostgresPool; admin: PostgresPool }) {
+    this.#options = options;
+    this.data = pools.data;
+    this.admin = pools.admin;
+    this.#failure = new StoreError('unavailable', `${options.address.shown}: not asked yet.`);
+  }
+
+  /** Whether it answered the last time. */
+  get up(): boolean {
+    return this.#failure === undefined;
+  }
+
+  /** Why it is not up; undefined when it is. */
+  get failure(): string | undefined {
+    return this.#failure?.message;
+  }
+
+  /** Calls `listener` each time it is there again, the first time included. */
+  onUp(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /**
+   * Asks it for the first time and makes the schema.
+   * @throws StoreError unless it is only `unavailable`: then it is asked again, and `up` tells when.
+   */
+  async begin(): Promise<void> {
+    try {
+      await this.#bringUp();
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+      this.#goDown(error);
+    }
+  }
+
+  /**
+   * Runs `work`, and once more where only its connection broke: it must do no harm when it is done twice.
+   * @throws StoreError `unavailable` at once while it is down, or what `work` throws.
+   */
+  async use<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#failure !== undefined) throw this.#failure;
+    try {
+      return await work();
+    } catch (error) {
+      if (!isUnavailable(error) || this.#failure !== undefined) throw error;
+    }
+    try {
+      return await work();
+    } catch (error) {
+      if (isUnavailable(error)) this.#goDown(error);
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    this.#failure = new StoreError('closed', 'The store is closed.');
+    await Promise.all([this.data.close(), this.admin.close()]);
+  }
+
+  async #bringUp(): Promise<void> {
+    // Once: a newer version may upgrade the book while this one runs on (N2).
+    if (!this.#migrated) await migratePostgres(this.#options.address);
+    this.#migrated = true;
+    await this.data.run({ name: 'probe', text: 'SELECT 1' });
+    if (this.#closed) return;
+    this.#failure = undefined;
+    this.#tries = 0;
+    for (const listener of this.#listeners) listener();
+  }
+
+  #goDown(failure: StoreError): void {
+    if (this.#closed || this.#timer !== undefined) return;
+    if (this.#failure?.message !== failure.message) {
+      this.#options.log.error('store_unavailable', { reason: failure.message });
+    }
+    this.#failure = failure;
+    this.data.reset();
+    this.admin.reset();
+    this.#askLater();
+  }
+
+  #askLater(): void {
+    const longest = Math.min(lastPauseMs, firstPauseMs * 2 ** this.#tries);
+    this.#tries += 1;
+    const pauseMs = longest / 2 + (longest / 2) * this.#options.random();
+    this.#timer = setTimeout(() => void this.#askAgain(), pauseMs);
+  }
+
+  async #askAgain(): Promise<void> {
+    try {
+      await this.#bringUp();
+      this.#timer = undefined;
+      if (!this.#closed) this.#options.log.warn('store_available', {});
+    } catch (error) {
+      if (this.#closed) return;
+      // A server that comes back may say anything first, and the person who mends it reads the log.
+      this.#failure =
+        error instanceof StoreError
+          ? error
+          : new StoreError('failed', 'It cannot be asked.', error);
+      this.#options.log.warn('store_unavailable', { reason: this.#failure.message });
+      this.#askLater();
+    }
+  }
+}
+
+function isUnavailable(error: unknown): error is StoreError {
+  return error instanceof StoreError && error.kind === 'unavailable';
+}
+
+/** Loads the driver; nothing is connected yet. */
+export async function makePostgresServer(options: PostgresServerOptions): Promise<PostgresServer> {
+  const { address } = options;
+  const random = (): number => options.random();
+  const data = await openPool({
+    address,
+    random,
+    name: 'model-gateway data',
+    connections: dataConnections,
+    statementMs: dataStatementMs,
+  });
+  const admin = await openPool({
+    address,
+    random,
+    name: 'model-gateway admin',
+    connections: adminConnections,
+    statementMs: adminStatementMs,
+  });
+  return new PostgresServer(options, { data, admin });
+}

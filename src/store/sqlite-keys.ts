@@ -1,0 +1,136 @@
+/** Keys, policies, settings and the audit log on SQLite. SQL stands here as constants (S21). */
+import type { SharedPolicy } from '../core/policy.ts';
+import { chained } from './audit-chain.ts';
+import type {
+  AuditEntry,
+  AuditQuery,
+  AuditRecord,
+  KeyChanges,
+  KeyRecord,
+  KeyUse,
+} from './records.ts';
+import { insertInto, number, text } from './sqlite-columns.ts';
+import {
+  auditColumns,
+  auditValues,
+  keyColumns,
+  keyValues,
+  readAuditRow,
+  readKeyRow,
+  readPolicyRow,
+} from './sqlite-key-rows.ts';
+import type { Statements } from './sqlite-statements.ts';
+
+const insertKey = insertInto('keys', ['stamp', 'id', ...keyColumns]);
+const updateKey = `UPDATE keys SET stamp = ?, ${keyColumns.map((name) => `${name} = ?`).join(', ')}
+  WHERE id = ? AND version = ?`;
+const nextStamp = 'SELECT coalesce(max(stamp), 0) + 1 AS stamp FROM keys';
+const revokeKey = `UPDATE keys SET stamp = ?, revoked_at = ?, version = version + 1
+  WHERE id = ? AND revoked_at IS NULL`;
+const touchKey = `UPDATE keys SET last_used_at = max(coalesce(last_used_at, 0), ?) WHERE id = ?`;
+const touchPrevious = `UPDATE keys
+  SET previous_used_at = max(coalesce(previous_used_at, 0), ?) WHERE id = ?`;
+const putPolicy = `INSERT INTO policies (kind, name, policy) VALUES (?, ?, ?)
+  ON CONFLICT (kind, name) DO UPDATE SET policy = excluded.policy`;
+const writeSetting = `INSERT INTO settings (name, value) VALUES (?, ?)
+  ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
+const listAudit = `SELECT * FROM audit WHERE seq < $before ORDER BY seq DESC LIMIT $limit`;
+const listAuditOf = `SELECT * FROM audit WHERE subject = $subject AND seq < $before
+  ORDER BY seq DESC LIMIT $limit`;
+
+export class SqliteKeys {
+  readonly #sql: Statements;
+
+  constructor(sql: Statements) {
+    this.#sql = sql;
+  }
+
+  list(): readonly KeyRecord[] {
+    return this.#sql.of('SELECT * FROM keys ORDER BY created_at, id').all().map(readKeyRow);
+  }
+
+  add(record: KeyRecord): void {
+    this.#sql.write(() => {
+      this.#sql.of(insertKey).run(this.#nextStamp(), record.id, ...keyValues(record));
+    });
+  }
+
+  replace(record: KeyRecord): boolean {
+    return this.#sql.write(() => {
+      const update = this.#sql.of(updateKey);
+      const values = keyValues(record);
+      const done = update.run(this.#nextStamp(), ...values, record.id, record.version - 1);
+      return Number(done.changes) > 0;
+    });
+  }
+
+  revoke(id: string, at: number): boolean {
+    return this.#sql.write(() => {
+      const done = this.#sql.of(revokeKey).run(this.#nextStamp(), at, id);
+      if (Number(done.changes) > 0) return true;
+      return this.#sql.of('SELECT 1 FROM keys WHERE id = ?').get(id) !== undefined;
+    });
+  }
+
+  touch(uses: readonly KeyUse[]): void {
+    this.#sql.write(() => {
+      for (const { id, at, previous } of uses) {
+        this.#sql.of(previous ? touchPrevious : touchKey).run(at, id);
+      }
+    });
+  }
+
+  since(stamp: number): KeyChanges {
+    const rows = this.#sql.of('SELECT * FROM keys WHERE stamp > ? ORDER BY stamp').all(stamp);
+    const last = rows.at(-1);
+    return {
+      records: rows.map(readKeyRow),
+      stamp: last === undefined ? stamp : number(last, 'stamp'),
+    };
+  }
+
+  listPolicies(): readonly SharedPolicy[] {
+    return this.#sql.of('SELECT * FROM policies ORDER BY kind, name').all().map(readPolicyRow);
+  }
+
+  putPolicy({ kind, name, limits, budgets }: SharedPolicy): void {
+    this.#sql.of(putPolicy).run(kind, name, JSON.stringify({ limits, budgets }));
+  }
+
+  deletePolicy(kind: SharedPolicy['kind'], name: string): boolean {
+    const remove = 'DELETE FROM policies WHERE kind = ? AND name = ?';
+    return Number(this.#sql.of(remove).run(kind, name).changes) > 0;
+  }
+
+  appendAudit(entry: AuditEntry): AuditRecord {
+    return this.#sql.write(() => {
+      const last = this.#sql.of('SELECT * FROM audit ORDER BY seq DESC LIMIT 1').get();
+      const record = chained(entry, last === undefined ? undefined : readAuditRow(last));
+      this.#sql.of(insertInto('audit', auditColumns)).run(...auditValues(record));
+      return record;
+    });
+  }
+
+  listAudit(query: AuditQuery): readonly AuditRecord[] {
+    const { limit, subject, before = Number.MAX_SAFE_INTEGER } = query;
+    const rows =
+      subject === undefined
+        ? this.#sql.of(listAudit).all({ limit, before })
+        : this.#sql.of(listAuditOf).all({ limit, before, subject });
+    return rows.map(readAuditRow);
+  }
+
+  readSetting(name: string): string | undefined {
+    const row = this.#sql.of('SELECT value FROM settings WHERE name = ?').get(name);
+    return row === undefined ? undefined : text(row, 'value');
+  }
+
+  writeSetting(name: string, value: string): void {
+    this.#sql.of(writeSetting).run(name, value);
+  }
+
+  #nextStamp(): number {
+    const row = this.#sql.of(nextStamp).get();
+    return row === undefined ? 1 : number(row, 'stamp');
+  }
+}

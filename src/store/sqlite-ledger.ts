@@ -1,0 +1,184 @@
+/** The writing half of the ledger on SQLite. SQL stands here as constants with parameters (S21). */
+import type { Retention, Spent } from './calls.ts';
+import { dayMs, hourMs } from './roll-up.ts';
+import { attemptColumns, callColumns, type CallValues } from './sqlite-call-rows.ts';
+import { insertInto, number, text, type Value } from './sqlite-columns.ts';
+import type { OpenValues } from './sqlite-protocol.ts';
+import type { Statements } from './sqlite-statements.ts';
+import { SqliteSums } from './sqlite-sums.ts';
+import { StoreError } from './store-error.ts';
+import { tryParse } from '../core/json.ts';
+
+// A retried batch may hold rows that are already there: the id makes it count once (K5), and an
+// existing row is never overwritten (F8).
+const insertCall = `${insertInto('calls', callColumns)} ON CONFLICT (id) DO NOTHING`;
+const insertAttempt = insertInto('attempts', ['call_n', 'place', ...attemptColumns]);
+const insertPrice = 'INSERT INTO prices (price) VALUES (?) ON CONFLICT DO NOTHING';
+const findPrice = 'SELECT id FROM prices WHERE price = ?';
+// A checkpoint that comes behind the end of its call must not open it again.
+const openCall = `INSERT INTO open_calls (id, seen_at, call)
+  SELECT $id, $seenAt, $call WHERE NOT EXISTS (SELECT 1 FROM calls WHERE id = $id)
+  ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, call = excluded.call`;
+const closeCall = 'DELETE FROM open_calls WHERE id = ?';
+const findOrphans = 'SELECT call FROM open_calls WHERE seen_at < ? ORDER BY id';
+// As a float: an integer beyond 2^53 could not be read, and no budget is so large.
+const spent = `SELECT counter, window, nanodollars * 1.0 AS nanodollars FROM spending
+  WHERE ends_at IS NULL OR ends_at > ?`;
+const findOld = 'SELECT n FROM calls WHERE started_at < ? ORDER BY started_at LIMIT ?';
+const deleteHours = `DELETE FROM usage_hours WHERE (at, group_id) IN
+  (SELECT at, group_id FROM usage_hours WHERE at < ? LIMIT ?)`;
+const deleteSpending = `DELETE FROM spending WHERE (counter, window) IN
+  (SELECT counter, window FROM spending WHERE ends_at <= ? LIMIT ?)`;
+const raiseSetting = `INSERT INTO settings (name, value) VALUES ($name, $value)
+  ON CONFLICT (name) DO UPDATE SET value = excluded.value
+  WHERE CAST(excluded.value AS INTEGER) > CAST(value AS INTEGER)`;
+
+/** Names of settings: rows and hours before these times may be gone. */
+export const callsKeptSince = 'calls_kept_since';
+export const hoursKeptSince = 'hours_kept_since';
+
+const idAt = callColumns.indexOf('id');
+const priceAt = callColumns.indexOf('price_id');
+
+export class SqliteLedger {
+  readonly #sql: Statements;
+  readonly #sums: SqliteSums;
+  readonly #prices = new Map<string, number>();
+  /** Ids in `open_calls`: most calls end before they get there, and need no look. */
+  #open: Set<string> | undefined;
+
+  constructor(sql: Statements) {
+    this.#sql = sql;
+    this.#sums = new SqliteSums(sql);
+  }
+
+  /** One transaction for the batch: one sync of the log for all its rows. */
+  record(rows: readonly CallValues[]): void {
+    this.#write(() => {
+      for (const row of rows) this.#recordOne(row);
+      this.#sums.write();
+    });
+  }
+
+  open(calls: readonly OpenValues[]): void {
+    this.#write(() => {
+      const open = this.#openIds();
+      const insert = this.#sql.of(openCall);
+      for (const { values, seenAt } of calls) {
+        const id = String(values[idAt]);
+        insert.run({ id, seenAt, call: JSON.stringify(values) });
+        open.add(id);
+      }
+    });
+  }
+
+  /** @returns the ids of the calls that were recorded as they stood. */
+  settleOrphans(seenBefore: number): readonly string[] {
+    return this.#write(() => {
+      const limit = Math.min(seenBefore, Number.MAX_SAFE_INTEGER);
+      const orphans = this.#sql.of(findOrphans).all(limit).map(readOpenCall);
+      for (const row of orphans) this.#recordOne(row);
+      this.#sums.write();
+      return orphans.map((row) => String(row[idAt]));
+    });
+  }
+
+  spent(endingAfter: number): readonly Spent[] {
+    const rows = this.#sql.of(spent).all(endingAfter);
+    return rows.map((row) => ({
+      counter: text(row, 'counter'),
+      window: text(row, 'window'),
+      nanodollars: number(row, 'nanodollars'),
+    }));
+  }
+
+  /** What may be gone is said before it goes: no query counts on half of an hour. */
+  prune({ callsBefore, hoursBefore }: Retention, most: number): number {
+    const calls = Math.floor(callsBefore / hourMs) * hourMs;
+    const hours = Math.floor(hoursBefore / dayMs) * dayMs;
+    return this.#write(() => {
+      const raise = this.#sql.of(raiseSetting);
+      raise.run({ name: callsKeptSince, value: String(calls) });
+      raise.run({ name: hoursKeptSince, value: String(hours) });
+      let pruned = this.#pruneCalls(calls, most);
+      for (const sql of [deleteHours, deleteSpending]) {
+        if (pruned < most) pruned += Number(this.#sql.of(sql).run(hours, most - pruned).changes);
+      }
+      return pruned;
+    });
+  }
+
+  #pruneCalls(before: number, most: number): number {
+    const old = this.#sql.of(findOld).all(before, most);
+    for (const row of old) {
+      const n = number(row, 'n');
+      this.#sql.of('DELETE FROM attempts WHERE call_n = ?').run(n);
+      this.#sql.of('DELETE FROM calls WHERE n = ?').run(n);
+    }
+    return old.length;
+  }
+
+  #recordOne(row: CallValues): void {
+    const values = row.slice(0, callColumns.length);
+    const price = values[priceAt];
+    if (typeof price === 'string') values[priceAt] = this.#priceId(price);
+    const { changes, lastInsertRowid } = this.#sql.of(insertCall).run(...values);
+    this.#close(String(row[idAt]));
+    if (changes === 0) return;
+    for (let from = callColumns.length; from < row.length; from += attemptColumns.length) {
+      const place = (from - callColumns.length) / attemptColumns.length;
+      const attempt = row.slice(from, from + attemptColumns.length);
+      this.#sql.of(insertAttempt).run(lastInsertRowid, place, ...attempt);
+    }
+    this.#sums.add(values);
+  }
+
+  #priceId(price: string): number {
+    let id = this.#prices.get(price);
+    if (id === undefined) {
+      this.#sql.of(insertPrice).run(price);
+      id = number(this.#sql.of(findPrice).get(price) ?? {}, 'id');
+      this.#prices.set(price, id);
+    }
+    return id;
+  }
+
+  #close(id: string): void {
+    if (this.#openIds().delete(id)) this.#sql.of(closeCall).run(id);
+  }
+
+  #openIds(): Set<string> {
+    this.#open ??= new Set(
+      this.#sql
+        .of('SELECT id FROM open_calls')
+        .all()
+        .map((row) => text(row, 'id')),
+    );
+    return this.#open;
+  }
+
+  /** What is remembered of the database is wrong once a transaction is rolled back. */
+  #write<T>(work: () => T): T {
+    try {
+      return this.#sql.write(work);
+    } catch (error) {
+      this.#open = undefined;
+      this.#prices.clear();
+      this.#sums.drop();
+      throw error;
+    }
+  }
+}
+
+function readOpenCall(row: Parameters<typeof text>[0]): CallValues {
+  const values = tryParse(text(row, 'call'));
+  if (!Array.isArray(values)) throw unreadable();
+  return values.map((value): Value => {
+    if (value === null || typeof value === 'string' || typeof value === 'number') return value;
+    throw unreadable();
+  });
+}
+
+function unreadable(): StoreError {
+  return new StoreError('corrupt', 'A running call in the store cannot be read.');
+}

@@ -1,0 +1,225 @@
+/** The reading half of the ledger on SQLite. SQL stands here as constants with parameters (S21). */
+import type {
+  CallCursor,
+  CallPage,
+  CallQuery,
+  CallRow,
+  UsageGrouping,
+  UsageQuery,
+  UsageRow,
+} from './calls.ts';
+import { readTexts } from './kept-json.ts';
+import {
+  addSums,
+  labelsOf,
+  noSums,
+  planUsage,
+  unknownModelError,
+  type Period,
+  type Sums,
+} from './roll-up.ts';
+import { readCallRow, readSums } from './sqlite-call-rows.ts';
+import { number, text, type Columns, type Value } from './sqlite-columns.ts';
+import { callsKeptSince, hoursKeptSince } from './sqlite-ledger.ts';
+import type { Statements } from './sqlite-statements.ts';
+import { sumColumns } from './sqlite-sums.ts';
+import { compareText } from './text-order.ts';
+
+/** With columns as in the roll-ups. */
+const callSums = `(SELECT started_at AS at, key_id, coalesce(team, '') AS team,
+    CASE WHEN error = '${unknownModelError}' THEN '' ELSE model END AS model,
+    coalesce(provider, '') AS provider, coalesce(tags, '[]') AS tags,
+    1 AS calls, outcome = 'failed' AS failed,
+    coalesce(charged_fresh_input_tokens, 0) + coalesce(charged_cache_read_tokens, 0)
+      + coalesce(charged_cache_write_tokens, 0) AS input_tokens,
+    charged_cache_read_tokens AS cache_read_tokens,
+    charged_cache_write_tokens AS cache_write_tokens,
+    charged_output_tokens AS output_tokens,
+    cost IS NOT NULL AS priced_calls,
+    cost IS NULL AND coalesce(charged_fresh_input_tokens, 0) + coalesce(charged_cache_read_tokens, 0)
+      + coalesce(charged_cache_write_tokens, 0) + coalesce(charged_output_tokens, 0) > 0
+      AS unpriced_calls,
+    cost AS nanodollars
+  FROM calls)`;
+
+const sources = {
+  days: 'usage_days JOIN usage_groups ON usage_groups.id = group_id',
+  hours: 'usage_hours JOIN usage_groups ON usage_groups.id = group_id',
+  calls: callSums,
+} as const;
+
+/** What a group is made of; times and sets of tags become groups in `labelsOf`. */
+const labels: { readonly [G in UsageGrouping]: string } = {
+  key: 'key_id',
+  team: 'team',
+  model: 'model',
+  provider: 'provider',
+  tag: 'tags',
+  day: 'at / 86400000 * 86400000',
+  hour: 'at / 3600000 * 3600000',
+};
+
+// total(), not sum(): it is exact up to 2^53 and never fails beyond.
+const totals = sumColumns.map((name) => `total(${name}) AS ${name}`).join(', ');
+
+const inGroup = `($key IS NULL OR key_id = $key) AND ($team IS NULL OR team = $team)
+  AND ($model IS NULL OR model = $model) AND ($provider IS NULL OR provider = $provider)
+  AND ($tag IS NULL OR CASE $tag WHEN '' THEN tags = '[]'
+    ELSE EXISTS (SELECT 1 FROM json_each(tags) WHERE value = $tag) END)`;
+
+function usageSql(source: keyof typeof sources, by: UsageGrouping): string {
+  return `SELECT ${labels[by]} AS label, ${totals} FROM ${sources[source]}
+    WHERE at >= $from AND at < $to AND ${inGroup} GROUP BY label`;
+}
+
+/** So many rows are looked at for a page at most: a rare filter makes pages short, not slow (L5). */
+const mostScanned = 20_000;
+
+const inPage = `started_at >= $since AND started_at <= $top
+  AND (started_at < $top OR calls.id < $belowId)`;
+const wanted = `($team IS NULL OR coalesce(team, '') = $team) AND ($model IS NULL OR model = $model)
+  AND ($provider IS NULL OR coalesce(provider, '') = $provider)
+  AND ($outcome IS NULL OR outcome = $outcome) AND ($endpoint IS NULL OR endpoint = $endpoint)
+  AND ($user IS NULL OR user_name = $user)
+  AND ($tag IS NULL OR CASE $tag WHEN '' THEN tags IS NULL
+    ELSE EXISTS (SELECT 1 FROM json_each(tags) WHERE value = $tag) END)`;
+const newestFirst = 'ORDER BY started_at DESC, calls.id DESC LIMIT $limit';
+const withPrice = `SELECT calls.*, prices.price FROM calls
+  LEFT JOIN prices ON prices.id = calls.price_id`;
+
+const pageOfAll = `${withPrice} WHERE ${inPage} AND ${wanted} ${newestFirst}`;
+const pageOfKey = `${withPrice} WHERE key_id = $key AND ${inPage} AND ${wanted} ${newestFirst}`;
+const lastScanned = `SELECT started_at FROM calls WHERE started_at <= $top
+  ORDER BY started_at DESC LIMIT 1 OFFSET ${mostScanned}`;
+const lastScannedOfKey = `SELECT started_at FROM calls WHERE key_id = $key AND started_at <= $top
+  ORDER BY started_at DESC LIMIT 1 OFFSET ${mostScanned}`;
+const attemptsOf = 'SELECT * FROM attempts WHERE call_n = ? ORDER BY place';
+
+/** Above every id in the order of bytes. */
+const aboveIds = '\u{10FFFF}';
+
+export class SqliteQueries {
+  readonly #sql: Statements;
+
+  constructor(sql: Statements) {
+    this.#sql = sql;
+  }
+
+  usage(query: UsageQuery): readonly UsageRow[] {
+    const groups = this.#sql.read(() => this.#sums(query));
+    return [...groups]
+      .map(([group, sums]) => ({ group, ...sums }))
+      .toSorted((a, b) => compareText(a.group, b.group));
+  }
+
+  list(query: CallQuery): CallPage {
+    return this.#sql.read(() => this.#page(query));
+  }
+
+  find(id: string): CallRow | undefined {
+    const row = this.#sql.of(`${withPrice} WHERE calls.id = ?`).get(id);
+    if (row === undefined) return undefined;
+    return readCallRow(row, this.#sql.of(attemptsOf).all(number(row, 'n')));
+  }
+
+  #sums(query: UsageQuery): ReadonlyMap<string, Sums> {
+    const plan = planUsage(query, {
+      calls: this.#keptSince(callsKeptSince),
+      hours: this.#keptSince(hoursKeptSince),
+    });
+    const groups = new Map<string, Sums>();
+    for (const source of ['days', 'hours', 'calls'] as const) {
+      for (const period of plan[source]) {
+        for (const row of this.#sumsOf(source, query, period)) {
+          for (const group of groupsOf(query.by, row, source === 'days')) {
+            const sums = groups.get(group) ?? noSums();
+            groups.set(group, sums);
+            addSums(sums, readSums(row));
+          }
+        }
+      }
+    }
+    return groups;
+  }
+
+  #sumsOf(source: keyof typeof sources, query: UsageQuery, period: Period): Columns[] {
+    const { key, team, model, provider, tag } = query.filter ?? {};
+    return this.#sql.of(usageSql(source, query.by)).all({
+      from: period.from,
+      to: period.to,
+      key: key ?? null,
+      team: team ?? null,
+      model: model ?? null,
+      provider: provider ?? null,
+      tag: tag ?? null,
+    });
+  }
+
+  #keptSince(name: string): number {
+    const row = this.#sql.of('SELECT value FROM settings WHERE name = ?').get(name);
+    return row === undefined ? 0 : Number(text(row, 'value'));
+  }
+
+  #page(query: CallQuery): CallPage {
+    const { key, limit, before } = query;
+    const latest = (query.until ?? Number.MAX_SAFE_INTEGER) - 1;
+    const start =
+      before !== undefined && before.startedAt <= latest
+        ? before
+        : { startedAt: latest, id: aboveIds };
+    const end = this.#lastScanned(key, start.startedAt);
+    const since = Math.max(query.since ?? 0, end ?? 0);
+    const rows = this.#sql.of(key === undefined ? pageOfAll : pageOfKey).all({
+      ...filters(query),
+      ...(key === undefined ? {} : { key }),
+      since,
+      top: start.startedAt,
+      belowId: start.id,
+      limit: limit + 1,
+    });
+    const calls = rows.slice(0, limit).map((row) => readCallRow(row, []));
+    const next = rows.length > limit ? cursorOf(calls.at(-1)) : scanEnd(query, end);
+    return { calls, ...(next === undefined ? {} : { next }) };
+  }
+
+  /** Where the look for a page ends; undefined = at the oldest call. */
+  #lastScanned(key: string | undefined, top: number): number | undefined {
+    const row =
+      key === undefined
+        ? this.#sql.of(lastScanned).get({ top })
+        : this.#sql.of(lastScannedOfKey).get({ top, key });
+    return row === undefined ? undefined : number(row, 'started_at');
+  }
+}
+
+function filters(query: CallQuery): Record<string, Value> {
+  return {
+    team: query.team ?? null,
+    model: query.model ?? null,
+    provider: query.provider ?? null,
+    tag: query.tag ?? null,
+    outcome: query.outcome ?? null,
+    endpoint: query.endpoint ?? null,
+    user: query.user ?? null,
+  };
+}
+
+function cursorOf(call: CallRow | undefined): CallCursor | undefined {
+  return call === undefined ? undefined : { startedAt: call.startedAt, id: call.id };
+}
+
+/** All calls of that very millisecond were looked at: the next page begins below it. */
+function scanEnd({ since = 0 }: CallQuery, end: number | undefined): CallCursor | undefined {
+  return end === undefined || end <= since ? undefined : { startedAt: end, id: '' };
+}
+
+function groupsOf(by: UsageGrouping, row: Columns, day: boolean): readonly string[] {
+  const label = row['label'];
+  if (typeof label === 'number') return labelsOf(by, noGroup, { at: label, day });
+  const value = text(row, 'label');
+  if (by !== 'tag') return [value];
+  const tags = [...new Set(readTexts(value))];
+  return tags.length === 0 ? [''] : tags;
+}
+
+const noGroup = { key: '', team: '', model: '', provider: '', tags: [] };

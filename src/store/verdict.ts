@@ -1,0 +1,151 @@
+/** What counters' readings mean for a draw: the same for all kinds of counters. */
+import { remaining, unitsEach, untilFull, waitFor } from './bucket.ts';
+import type {
+  Balance,
+  BudgetDraw,
+  BudgetState,
+  CounterState,
+  Draw,
+  Granted,
+  Refused,
+} from './counters.ts';
+
+export interface BudgetReading extends Balance {
+  /** The window that is counted: the draw's, or a later one that was drawn from already. */
+  readonly window: string;
+}
+
+/** Where the counters of a draw stand, each list in the draw's order. */
+export interface Reading {
+  /** Places taken. */
+  readonly concurrent: readonly number[];
+  /** Missing units (bucket.ts). */
+  readonly requests: readonly number[];
+  readonly tokens: readonly number[];
+  readonly budgets: readonly BudgetReading[];
+}
+
+/** Undefined when everything fits. `wall` is the counters' own clock. */
+export function refusal(draw: Draw, reading: Reading, wall: number): Refused | undefined {
+  return (
+    refusedPlace(draw, reading) ??
+    refusedRate(draw, reading, wall) ??
+    refusedBudget(draw, reading, wall)
+  );
+}
+
+/**
+ * The states after a grant.
+ * @param reading from before the draw, or (`taken`) from after it.
+ */
+export function grant(draw: Draw, reading: Reading, at: { wall: number; taken: boolean }): Granted {
+  const share = at.taken ? 0 : 1;
+  return {
+    granted: true,
+    requests: draw.requests.map(({ counter, perMinute }, i) =>
+      rateState(counter, perMinute, (reading.requests[i] ?? 0) + share * unitsEach),
+    ),
+    tokens: draw.tokens.map(({ counter, perMinute, amount }, i) =>
+      rateState(counter, perMinute, (reading.tokens[i] ?? 0) + share * amount * unitsEach),
+    ),
+    budgets: draw.budgets.map((wanted, i) =>
+      budgetState(wanted, reading.budgets[i], {
+        wall: at.wall,
+        amount: share * wanted.amount,
+      }),
+    ),
+  };
+}
+
+function refusedPlace(draw: Draw, reading: Reading): Refused | undefined {
+  for (let index = 0; index < draw.concurrent.length; index++) {
+    const wanted = draw.concurrent[index];
+    if (wanted === undefined || (reading.concurrent[index] ?? 0) < wanted.most) continue;
+    const state = { counter: wanted.counter, limit: wanted.most, remaining: 0, resetMs: 0 };
+    return { granted: false, kind: 'concurrent', index, state, waitMs: undefined };
+  }
+  return undefined;
+}
+
+function refusedRate(draw: Draw, reading: Reading, wall: number): Refused | undefined {
+  for (const kind of ['requests', 'tokens'] as const) {
+    const list = draw[kind];
+    for (let index = 0; index < list.length; index++) {
+      const wanted = list[index];
+      if (wanted === undefined) continue;
+      const missing = reading[kind][index] ?? 0;
+      const amount = 'amount' in wanted ? wanted.amount : 1;
+      if (waitFor(missing, wanted.perMinute, amount) === 0) continue;
+      const state = rateState(wanted.counter, wanted.perMinute, missing);
+      return { granted: false, kind, index, state, waitMs: waitForAll(draw, reading, wall) };
+    }
+  }
+  return undefined;
+}
+
+function refusedBudget(draw: Draw, reading: Reading, wall: number): Refused | undefined {
+  for (let index = 0; index < draw.budgets.length; index++) {
+    const wanted = draw.budgets[index];
+    if (wanted === undefined) continue;
+    const { settled = 0, open = 0 } = reading.budgets[index] ?? {};
+    if (settled + open + wanted.amount <= wanted.nanodollars) continue;
+    const state = budgetState(wanted, reading.budgets[index], { wall, amount: 0 });
+    const waitMs =
+      settled + wanted.amount > wanted.nanodollars ? waitForAll(draw, reading, wall) : undefined;
+    return { granted: false, kind: 'budget', index, state, waitMs };
+  }
+  return undefined;
+}
+
+/** The longest of all waits: a later counter may refuse what an earlier one would let through by then. */
+function waitForAll(draw: Draw, reading: Reading, wall: number): number | undefined {
+  let longest = 0;
+  const waits = [
+    ...draw.requests.map(({ perMinute }, i) => waitFor(reading.requests[i] ?? 0, perMinute, 1)),
+    ...draw.tokens.map(({ perMinute, amount }, i) =>
+      waitFor(reading.tokens[i] ?? 0, perMinute, amount),
+    ),
+    ...draw.budgets.map((wanted, i) => waitForWindow(wanted, reading.budgets[i], wall)),
+  ];
+  for (const wait of waits) {
+    if (wait === undefined) return undefined;
+    longest = Math.max(longest, wait);
+  }
+  return longest;
+}
+
+/** What only running calls hold back may come free at any time: that is not waited for. */
+function waitForWindow(
+  wanted: BudgetDraw,
+  reading: BudgetReading | undefined,
+  wall: number,
+): number | undefined {
+  if ((reading?.settled ?? 0) + wanted.amount <= wanted.nanodollars) return 0;
+  if (wanted.endsAt === undefined || wanted.amount > wanted.nanodollars) return undefined;
+  return Math.max(0, wanted.endsAt - wall);
+}
+
+function rateState(counter: string, perMinute: number, missing: number): CounterState {
+  return {
+    counter,
+    limit: perMinute,
+    remaining: remaining(missing, perMinute),
+    resetMs: untilFull(missing, perMinute),
+  };
+}
+
+function budgetState(
+  wanted: BudgetDraw,
+  reading: BudgetReading | undefined,
+  at: { wall: number; amount: number },
+): BudgetState {
+  const { counter, nanodollars, endsAt } = wanted;
+  const { settled = 0, open = 0, window = wanted.window } = reading ?? {};
+  return {
+    counter,
+    window,
+    limit: nanodollars,
+    remaining: Math.max(0, nanodollars - settled - open - at.amount),
+    resetMs: endsAt === undefined ? 0 : Math.max(0, endsAt - at.wall),
+  };
+}
