@@ -132,9 +132,6 @@ export class PostgresKeys {
       await this.#change('keys', (sql) => sql.run(addKey, [record.id, ...keyValues(record)]));
     } catch (error) {
       if (!isDuplicate(error)) throw error;
-      // Its first try may have been done though its answer was lost.
-      const found = (await this.list()).find(({ id }) => id === record.id);
-      if (found?.digest === record.digest) return;
       throw new StoreError('failed', `There is a key with the id ${record.id}.`, error);
     }
   }

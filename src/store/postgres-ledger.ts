@@ -4,22 +4,15 @@
  * calls that were not there before (K5, F8).
  */
 import { hash } from 'node:crypto';
-import { tryParse } from '../core/json.ts';
 import type { CallRow, OpenCall, Retention, Spent } from './calls.ts';
-import { rowsText, type Row, type Sql, type Statement } from './postgres-pool.ts';
+import { keptCall, readKeptCall } from './kept-call.ts';
+import { rowsText, type Sql, type Statement } from './postgres-pool.ts';
 import type { PostgresServer } from './postgres-server.ts';
 import { dayMs, groupOf, hourMs, sumsOf } from './roll-up.ts';
-import {
-  attemptColumns,
-  callColumns,
-  callValues,
-  readCallRow,
-  type CallValues,
-} from './sqlite-call-rows.ts';
+import { attemptColumns, callColumns, callValues, type CallValues } from './sqlite-call-rows.ts';
 import { number, text, type Value } from './sqlite-columns.ts';
 import { callsKeptSince, hoursKeptSince } from './sqlite-ledger.ts';
 import { sumColumns } from './sqlite-sums.ts';
-import { StoreError } from './store-error.ts';
 
 const integers = new Set(['stream', 'status', 'attempts', 'overrun', 'place', 'maybe_billed']);
 const bigints = new Set([
@@ -151,11 +144,7 @@ export class PostgresLedger {
 
   async open(calls: readonly OpenCall[]): Promise<void> {
     if (calls.length === 0) return;
-    const rows = calls.map((call) => [
-      call.row.id,
-      Math.round(call.seenAt),
-      JSON.stringify(callValues(call.row)),
-    ]);
+    const rows = calls.map((call) => [call.row.id, Math.round(call.seenAt), keptCall(call.row)]);
     await this.#server.use(() => this.#server.data.run(open, [rowsText(rows)]));
   }
 
@@ -166,7 +155,7 @@ export class PostgresLedger {
       const rows = await this.#server.use(() =>
         this.#server.data.transaction(async (sql) => {
           const found = await sql.run(findOrphans, [limit, orphansAtOnce]);
-          const orphans = found.rows.map(readOpenCall);
+          const orphans = found.rows.map((row) => readKeptCall(text(row, 'call')));
           if (orphans.length > 0) await this.#recordIn(sql, orphans);
           return orphans;
         }),
@@ -297,27 +286,4 @@ class Batch {
 /** The same id for the same text in every instance; 128 bits, so that no two texts share one. */
 function idOf(value: string): string {
   return hash('sha256', value).slice(0, 32);
-}
-
-/** As `open` wrote it. */
-function readOpenCall(row: Row): CallRow {
-  const values = tryParse(text(row, 'call'));
-  if (!Array.isArray(values)) throw unreadable();
-  const flat = values.map((value): Value => {
-    if (value === null || typeof value === 'string' || typeof value === 'number') return value;
-    throw unreadable();
-  });
-  const attempts: Row[] = [];
-  for (let from = callColumns.length; from < flat.length; from += attemptColumns.length) {
-    attempts.push(columnsOf(attemptColumns, flat.slice(from)));
-  }
-  return readCallRow({ ...columnsOf(callColumns, flat), price: flat[priceAt] ?? null }, attempts);
-}
-
-function columnsOf(names: readonly string[], values: readonly Value[]): Row {
-  return Object.fromEntries(names.map((name, i) => [name, values[i] ?? null]));
-}
-
-function unreadable(): StoreError {
-  return new StoreError('corrupt', 'A running call in the store cannot be read.');
 }

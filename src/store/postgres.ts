@@ -29,36 +29,74 @@ import type {
   KeyRecord,
   KeyUse,
 } from './records.ts';
-import { StoreError } from './store-error.ts';
+import { PostgresChanges } from './postgres-changes.ts';
+import { Spool } from './spool.ts';
+import { StoreError, type StoreFailure } from './store-error.ts';
 import type { Store } from './store.ts';
+
+export interface PostgresStoreOptions extends PostgresServerOptions {
+  /** Where finished calls wait while the book is away; a folder of this instance alone. */
+  readonly spoolDirectory: string;
+}
 
 /**
  * Opens the book, and makes its tables at the first time. A server that is away now is no failure.
  * @throws StoreError `newer_schema`, `failed` (wrong password, no right to make tables, …).
  */
-export async function openPostgresStore(options: PostgresServerOptions): Promise<PostgresStore> {
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
+  const { spoolDirectory: directory, log } = options;
+  const spool = new Spool({ directory, log });
   const server = await makePostgresServer(options);
+  const store = new PostgresStore({ server, spool, options });
   try {
     await server.begin();
-    return new PostgresStore(server);
+    return store;
   } catch (error) {
-    await server.close();
+    await store.close();
     throw error;
   }
+}
+
+/** What passes: finished calls need not wait for it in memory. */
+const passing: ReadonlySet<StoreFailure> = new Set(['unavailable', 'busy', 'full']);
+const drainAgainMs = 5000;
+
+interface PostgresParts {
+  readonly server: PostgresServer;
+  readonly spool: Spool;
+  readonly options: PostgresStoreOptions;
 }
 
 export class PostgresStore implements Store {
   /** Whether it is there; connections for others that keep something in the same database. */
   readonly server: PostgresServer;
+  readonly #options: PostgresStoreOptions;
+  readonly #spool: Spool;
   readonly #keys: PostgresKeys;
   readonly #ledger: PostgresLedger;
   readonly #queries: PostgresQueries;
+  #changes: PostgresChanges | undefined;
+  #draining: NodeJS.Timeout | undefined;
 
-  constructor(server: PostgresServer) {
+  constructor({ server, spool, options }: PostgresParts) {
     this.server = server;
+    this.#options = options;
+    this.#spool = spool;
     this.#keys = new PostgresKeys(server);
     this.#ledger = new PostgresLedger(server);
     this.#queries = new PostgresQueries(server);
+    server.onUp(() => void this.#drain());
+  }
+
+  /** Finished calls that wait on the disk of this instance. */
+  get spooled(): number {
+    return this.#spool.rows;
+  }
+
+  /** Calls `onChange` when keys or policies may have changed; it must not throw. */
+  watch(onChange: () => void): void {
+    const { address, log, random } = this.#options;
+    this.#changes ??= new PostgresChanges({ address, log, random, onChange });
   }
 
   listKeys(): Promise<readonly KeyRecord[]> {
@@ -113,8 +151,15 @@ export class PostgresStore implements Store {
     return this.#keys.writeSetting(name, value);
   }
 
-  recordCalls(rows: readonly CallRow[]): Promise<void> {
-    return this.#ledger.record(rows);
+  /** On the disk of this instance while the book is away (F88). @throws StoreError */
+  async recordCalls(rows: readonly CallRow[]): Promise<void> {
+    try {
+      await this.#ledger.record(rows);
+    } catch (error) {
+      if (!(error instanceof StoreError) || !passing.has(error.kind)) throw error;
+      await this.#spool.append(rows);
+      this.#drainLater();
+    }
   }
 
   openCalls(calls: readonly OpenCall[]): Promise<void> {
@@ -152,7 +197,29 @@ export class PostgresStore implements Store {
     );
   }
 
-  close(): Promise<void> {
-    return this.server.close();
+  async close(): Promise<void> {
+    clearTimeout(this.#draining);
+    await this.#changes?.close();
+    await this.server.close();
+    await this.#spool.close();
+  }
+
+  async #drain(): Promise<void> {
+    try {
+      await this.#spool.drain((rows) => this.#ledger.record(rows));
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : 'unknown';
+      if (this.server.up) this.#options.log.error('spool_not_written', { reason });
+      if (!(error instanceof StoreError) || error.kind !== 'closed') this.#drainLater();
+    }
+  }
+
+  /** Besides at each return of the server: a book may be slow, or full, and never be away. */
+  #drainLater(): void {
+    if (this.#draining !== undefined) return;
+    this.#draining = setTimeout(() => {
+      this.#draining = undefined;
+      if (this.#spool.rows > 0) void this.#drain();
+    }, drainAgainMs);
   }
 }

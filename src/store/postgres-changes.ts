@@ -1,0 +1,81 @@
+/**
+ * Tells when another instance changed keys or policies (S6): by LISTEN on a connection of its own, at
+ * once; and by asking from time to time, for what was said while nobody could hear it.
+ */
+import type { Client } from 'pg';
+import type { Log } from '../core/runtime.ts';
+import type { ServerAddress } from '../core/server-address.ts';
+import { asPostgresError } from './postgres-failure.ts';
+import { changesChannel } from './postgres-keys.ts';
+import { connectionConfig } from './postgres-pool.ts';
+
+export interface ChangesOptions {
+  readonly address: ServerAddress;
+  readonly log: Log;
+  /** From 0, below 1. */
+  random(): number;
+  /** Reads again what may have changed; must not throw. */
+  onChange(): void;
+}
+
+/** S6 allows 30 s without notifications. */
+const askEveryMs = 10_000;
+const firstPauseMs = 200;
+const lastPauseMs = 5000;
+
+export class PostgresChanges {
+  readonly #options: ChangesOptions;
+  readonly #asking: NodeJS.Timeout;
+  #client: Client | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #tries = 0;
+  #closed = false;
+
+  /** Begins to listen. */
+  constructor(options: ChangesOptions) {
+    this.#options = options;
+    this.#asking = setInterval(() => options.onChange(), askEveryMs);
+    void this.#listen();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#asking);
+    clearTimeout(this.#timer);
+    await this.#client?.end().catch(() => undefined);
+  }
+
+  async #listen(): Promise<void> {
+    const { address, onChange } = this.#options;
+    const pg = await import('pg');
+    const client = new pg.Client(connectionConfig(address, 'model-gateway changes'));
+    this.#client = client;
+    // An end that was not asked for is an error first; one of both is enough.
+    client.once('error', (error) => this.#again(client, error));
+    client.once('end', () => this.#again(client, undefined));
+    client.on('notification', () => onChange());
+    try {
+      await client.connect();
+      await client.query(`LISTEN ${changesChannel}`);
+      this.#tries = 0;
+      // What was said before nobody heard.
+      onChange();
+    } catch (error) {
+      this.#again(client, error);
+    }
+  }
+
+  #again(client: Client, error: unknown): void {
+    if (this.#closed || this.#client !== client) return;
+    this.#client = undefined;
+    client.on('error', () => undefined);
+    client.end().catch(() => undefined);
+    const { address, log, random } = this.#options;
+    if (this.#tries === 0 && error !== undefined) {
+      log.warn('changes_unheard', { reason: asPostgresError(error, address.shown).message });
+    }
+    const longest = Math.min(lastPauseMs, firstPauseMs * 2 ** this.#tries);
+    this.#tries += 1;
+    this.#timer = setTimeout(() => void this.#listen(), longest / 2 + (longest / 2) * random());
+  }
+}
