@@ -114,8 +114,10 @@ export class Meter {
 
   /** A relayed call needs no guess; a few of them make one all the same. */
   #learnPrompt(tokens: number): void {
-    if (this.#promptGuess === undefined && !this.#estimator.wantsLesson(this.#model)) return;
-    this.#promptGuess ??= this.#guess();
+    if (this.#promptGuess === undefined) {
+      if (!this.#estimator.wantsLesson(this.#model, tokens)) return;
+      this.#promptGuess = this.#guess();
+    }
     this.#estimator.learnPrompt(this.#model, { guess: this.#promptGuess, tokens });
   }
 }

@@ -17,6 +17,8 @@ const learningRate = 0.2;
 const forgettingRate = 0.02;
 /** So many calls of a model teach in any case; later only those whose guess was needed. */
 const lessons = 8;
+/** Fewer tokens or bytes say nothing about a ratio. */
+const tiniestSample = 16;
 const maxModels = 1000;
 
 interface Learned {
@@ -53,14 +55,14 @@ export class TokenEstimator {
     return Math.ceil(bytes / this.#of(model).output);
   }
 
-  /** Whether a call of the model should teach even if that costs a guess of its own. */
-  wantsLesson(model: string): boolean {
-    return this.#of(model).lessons < lessons;
+  /** Whether a call with so many reported tokens should teach even if that costs a guess of its own. */
+  wantsLesson(model: string, tokens: number): boolean {
+    return tokens >= tiniestSample && this.#of(model).lessons < lessons;
   }
 
-  /** Learns from a finished call. Tiny samples say nothing about a ratio and are left out. */
+  /** Learns from a finished call. Tiny samples are left out. */
   learnPrompt(model: string, sample: { readonly guess: number; readonly tokens: number }): void {
-    if (sample.tokens < 16 || sample.guess < 16) return;
+    if (sample.tokens < tiniestSample || sample.guess < tiniestSample) return;
     const observed = Math.min(4, Math.max(0.25, sample.tokens / sample.guess));
     const learned = this.#toLearn(model);
     learned.usual += (observed - learned.usual) * learningRate;
@@ -71,7 +73,7 @@ export class TokenEstimator {
 
   /** The same of generated text. */
   learnOutput(model: string, sample: { readonly bytes: number; readonly tokens: number }): void {
-    if (sample.tokens < 16 || sample.bytes < 16) return;
+    if (sample.tokens < tiniestSample || sample.bytes < tiniestSample) return;
     const observed = Math.min(16, Math.max(0.5, sample.bytes / sample.tokens));
     const learned = this.#toLearn(model);
     learned.output += (observed - learned.output) * learningRate;

@@ -81,3 +81,12 @@ test('the guess of a prompt is made when it is needed, and for the first lessons
   gap.begin('p/m');
   assert.ok(gap.promptEstimate >= 100);
 });
+
+test('no guess is made for a report that is too small to teach', () => {
+  const estimator = new TokenEstimator();
+  const counted = new Meter(estimator, () => assert.fail('guessed'));
+  counted.begin('p/m');
+  counted.see({ type: 'usage', usage: { freshInputTokens: 15, outputTokens: 20 } });
+  counted.see(finish);
+  counted.learn();
+});
