@@ -31,6 +31,7 @@ import type { AdminModel, ModelProblem, ReloadOutcome } from './server/admin.ts'
 import { callLogFields, callRow } from './server/call-record.ts';
 import { DataPlane } from './server/data-plane.ts';
 import { closeWaiting } from './server/connections.ts';
+import { ClientAddresses } from './server/client-address.ts';
 import { createDataServer, listen } from './server/listen.ts';
 import { localModelJson } from './server/models.ts';
 import type { CallRow } from './store/store.ts';
@@ -145,6 +146,7 @@ class Runtime implements RunningGateway {
   readonly #data: Server;
   readonly #admin: Server;
   #settings: Settings;
+  #addresses: ClientAddresses;
   #registry: Registry;
   #watch: { close(): void } | undefined;
   #reloading: Promise<ReloadOutcome> = Promise.resolve({ applied: true, problems: [] });
@@ -155,6 +157,7 @@ class Runtime implements RunningGateway {
     const { settings, log, access } = options;
     this.#options = options;
     this.#settings = settings;
+    this.#addresses = new ClientAddresses(settings.trustedProxies);
     if (access.newKey !== undefined) this.newKey = access.newKey;
     if (access.newAdminToken !== undefined) this.newAdminToken = access.newAdminToken;
     const clock = systemClock;
@@ -207,6 +210,7 @@ class Runtime implements RunningGateway {
     this.#settings = settings;
     log.setLevel(settings.logLevel);
     log.info('config applied', { providers: this.providers.join(',') });
+    this.#addresses = new ClientAddresses(settings.trustedProxies);
   }
 
   stop(): Promise<void> {
@@ -309,6 +313,7 @@ class Runtime implements RunningGateway {
       record,
       version,
     });
+      clientAddress: (request) => this.#addresses.of(request),
   }
 
   #notReady(): string | undefined {

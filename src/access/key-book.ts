@@ -164,9 +164,7 @@ export class KeyBook {
 
   async #load(): Promise<void> {
     const { store } = this.#parts;
-    const { records, stamp } = this.#loaded
-      ? await store.keysSince(this.#stamp)
-      : { records: await store.listKeys(), stamp: 0 };
+    const { records, stamp } = await store.keysSince(this.#stamp);
     const sorted = [...records].sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
     for (const record of sorted) this.put(record);
     if (!this.#loaded) await this.#checkPepper();

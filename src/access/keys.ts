@@ -364,7 +364,7 @@ function fixedRecord({ id, digests, ...wish }: DeclaredKey, now: number): KeyRec
     // One that has passed already is no mistake: the key is listed as expired.
     ...(expiresAt === undefined ? {} : { expiresAt }),
     digest,
-    previous: others.map((other) => ({ digest: other, replacedAt: now, validUntil: Infinity })),
+    previous: others.map((other) => ({ digest: other, replacedAt: 0, validUntil: Infinity })),
     declared: true,
     createdAt: now,
     version: 1,

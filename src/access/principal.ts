@@ -26,6 +26,8 @@ export interface Principal {
   allowsModel(name: string): boolean;
   /** Whether the client may use this endpoint, by its scope name (`chat`, …). */
   allowsEndpoint(scope: string): boolean;
+  /** Whether addresses need not be looked at. */
+  readonly anywhere: boolean;
   /** Whether the client may call from this address; undefined when the socket has none any more. */
   allowsAddress(address: string | undefined): boolean;
   /**
@@ -49,6 +51,7 @@ export class KeyPrincipal implements Principal {
   readonly tags: readonly string[];
   readonly strict: boolean;
   readonly shrink: boolean;
+  readonly anywhere: boolean;
   readonly #policy: Policy;
   readonly #models: readonly Glob[];
   readonly #endpoints: ReadonlySet<string>;
@@ -71,6 +74,7 @@ export class KeyPrincipal implements Principal {
     this.#models = record.models.map((pattern) => new Glob(pattern));
     this.#endpoints = new Set(record.endpoints);
     this.#ranges = record.cidrs.map((range) => new AddressRange(range));
+    this.anywhere = record.cidrs.length === 0;
     this.#standing = standing;
   }
 
@@ -93,7 +97,7 @@ export class KeyPrincipal implements Principal {
   }
 
   allowsAddress(address: string | undefined): boolean {
-    if (this.#ranges.length === 0) return true;
+    if (this.anywhere) return true;
     return address !== undefined && this.#ranges.some((range) => range.holds(address));
   }
 

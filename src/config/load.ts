@@ -3,6 +3,7 @@
  * Everything that is wrong is reported together, with file and line (N3).
  */
 import type { Timeouts } from '../core/provider.ts';
+import { accessOrigins, readAccess } from './access-section.ts';
 import { isLoopback } from './address.ts';
 import { outerChoice, readBaseSettings, type BaseSettings } from './base-settings.ts';
 import { findConfig, misnamedConfig, readConfig, type CheckedFile } from './config-file.ts';
@@ -43,11 +44,13 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
   const local = readLocal(file, { dataDir: base.dataDir, report });
   const stored = readStorage({ flags, env, cwd, file, report });
   const prices = readPrices(file, { known, report });
+  const access = await readAccess(file, { report });
   if (issues.length > 0) throw new ConfigError(inOrder(issues));
   const ofFile = { ...bounds(file), providers, routes };
   return {
     ...base,
     ...ofFile,
+    ...access,
     local,
     prices,
     storage: stored.storage,
@@ -59,6 +62,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
       ...localOrigins(local, file),
       ...fileOrigins(ofFile, file),
       ...priceOrigins(prices, file),
+      ...accessOrigins(access, file),
     ],
     warnings: [
       ...(file === undefined ? misnamedConfig(cwd) : file.warnings),

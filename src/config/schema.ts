@@ -3,6 +3,7 @@
  * Loaded only when there is a file to check: the schema library costs start time.
  */
 import { z } from 'zod';
+import { keysForm, tagsForm, teamsForm, trustedProxiesForm } from './access-form.ts';
 import { pricesForm } from './prices-form.ts';
 import { logLevels } from './settings.ts';
 import { durationPattern, readDuration, readSize, sizePattern } from './quantity.ts';
@@ -326,6 +327,10 @@ export const configForm = z
       .describe('Names that clients can ask for, besides provider/model itself.'),
     local: local.describe('Models that the embedded engine runs, called local/NAME.'),
     prices: pricesForm,
+    keys: keysForm,
+    teams: teamsForm,
+    tags: tagsForm,
+    trusted_proxies: trustedProxiesForm,
     limits: limits.describe('Bounds of the whole gateway.'),
     timeouts: timeouts.describe('Time limits of all calls, where nothing nearer says otherwise.'),
     storage: storage.describe(

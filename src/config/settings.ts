@@ -1,5 +1,6 @@
 /** What the gateway runs with: flags, environment and `gateway.yaml` made into one typed value. */
 import { inspect } from 'node:util';
+import type { Policy, SharedPolicy } from '../core/policy.ts';
 import type { PriceSettings } from '../core/price.ts';
 import type { Timeouts } from '../core/provider.ts';
 import type { Secret } from '../core/secret.ts';
@@ -26,6 +27,12 @@ export interface Settings {
   readonly local: LocalSettings;
   /** `prices:` of the file. */
   readonly prices: PriceSettings;
+  /** `keys:` of the file. */
+  readonly keys: readonly KeySettings[];
+  /** `teams:` and `tags:` of the file. */
+  readonly policies: readonly SharedPolicy[];
+  /** Ranges of addresses whose x-forwarded-for is believed. */
+  readonly trustedProxies: readonly string[];
   readonly limits: { readonly bodyBytes: number; readonly streams: number };
   readonly storage: StorageSettings;
   readonly timeouts: Timeouts;
@@ -33,6 +40,26 @@ export interface Settings {
   readonly origins: readonly OriginLine[];
   /** What is allowed but probably not meant; one sentence each. */
   readonly warnings: readonly string[];
+}
+
+/** A key that the file declares; default-deny holds for it as for any other (S7). */
+export interface KeySettings {
+  readonly id: string;
+  readonly name: string;
+  /** SHA-256, lower-case hex; the first is the current one. */
+  readonly digests: readonly string[];
+  readonly models: readonly string[];
+  readonly endpoints?: readonly string[];
+  readonly team?: string;
+  readonly owner?: string;
+  readonly tags?: readonly string[];
+  readonly cidrs?: readonly string[];
+  readonly strict?: boolean;
+  readonly shrink?: boolean;
+  /** Ms since the epoch. */
+  readonly expiresAt?: number;
+  readonly policy: Policy;
+  readonly where: string;
 }
 
 /** Where keys, ledger and counters are kept. */

@@ -16,6 +16,17 @@ export interface Caller {
   readonly keyId: string;
   readonly team?: string;
 }
+  /** Whether the key was revoked since the call began: then it is cut (S6). */
+  revoked(): boolean;
+}
+
+/** What the cost of a call is told apart by. */
+export interface Labels {
+  readonly tags: readonly string[];
+  /** The client's own name for its user. */
+  readonly user?: string;
+  /** JSON text. */
+  readonly metadata?: string;
 
 export interface Call {
   /** The gateway's request id; also the id of the ledger row. */

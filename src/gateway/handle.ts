@@ -180,6 +180,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     const { attempt } = this.#tries;
     if (this.#fullSince !== undefined) {
       attempt?.touch();
+    if (this.#call.caller.revoked()) return this.#endWith(revokedKey());
       if (now - this.#fullSince > stalledClientMs) this.#cutStalledClient();
       return;
     }
@@ -256,4 +257,8 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     this.#gateway.sweeper.delete(this);
     this.#tries.stop();
   }
+}
+
+function revokedKey(): GatewayError {
+  return new GatewayError('unauthenticated', 'The API key of this call was revoked.');
 }

@@ -33,6 +33,8 @@ export interface DataPlaneOptions {
   readonly bodyLimitBytes: () => number;
   /** Why no traffic should come now, or undefined when ready. */
   readonly notReady: () => string | undefined;
+  /** Where a request comes from; undefined when nobody can say. */
+  readonly clientAddress: (request: IncomingMessage) => string | undefined;
   /** Whether the ledger takes rows; what it could not record is not served (E18). */
   readonly mayAdmit: () => boolean;
   /** Whether fewer calls run than `limits.streams` allows (G2). */
@@ -148,10 +150,6 @@ export class DataPlane {
       const route =
         this.#knownRoute(principal, head.model) ?? (await this.#searchRoute(head.model));
       const { request, response, requestId, startedAt, startedWall } = visit;
-      const caller = {
-        keyId: principal.keyId,
-        ...(principal.team === undefined ? {} : { team: principal.team }),
-      };
       const header = (name: string): string | undefined => headerValue(request, name);
       const call = {
         id: requestId,
@@ -160,7 +158,9 @@ export class DataPlane {
         head,
         route,
         strict: principal.strict || route.strict === true,
-        caller,
+        caller: principal,
+        labels,
+        grant,
         startedAt,
         startedWall,
         header,
@@ -268,7 +268,8 @@ export class DataPlane {
   }
 
   #authenticate({ request }: Visit): Principal {
-    return this.#options.authenticate(
+    const { authenticate, clientAddress } = this.#options;
+    const principal = authenticate(
       request.headers.authorization,
       headerValue(request, 'x-api-key'),
     );
@@ -314,6 +315,10 @@ function headerValue(request: IncomingMessage, name: string): string | undefined
 }
 
 function idHeaders(requestId: string): readonly string[] {
+    if (!principal.anywhere && !principal.allowsAddress(clientAddress(request))) {
+      throw new GatewayError('forbidden', 'This key may not be used from this address.');
+    }
+    return principal;
   return ['x-request-id', requestId, 'request-id', requestId];
 }
 

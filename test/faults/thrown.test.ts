@@ -124,7 +124,7 @@ async function serve(name: Dialect, spoil: Spoiled, model: string): Promise<Serv
     head: dialect.readHead(source.value),
     route: { name: model, targets: [target], order: 'listed' },
     strict: false,
-    caller: { keyId: 'k' },
+    caller: { keyId: 'k', revoked: () => false },
     startedAt: systemClock.now(),
     startedWall: systemClock.wall(),
     header: () => undefined,

@@ -1,0 +1,155 @@
+/** `keys:`, `teams:`, `tags:` and `trusted_proxies:` of the file: who may come in, and how much they may use. */
+import { dollarsText } from '../core/money.ts';
+import { noPolicy, type Policy, type SharedPolicy } from '../core/policy.ts';
+import type { CheckedFile } from './config-file.ts';
+import { pathText, type ConfigIssue } from './config-error.ts';
+import type { ConfigFile } from './schema.ts';
+import type { KeySettings, OriginLine, Settings } from './settings.ts';
+
+export interface AccessScope {
+  report(issue: ConfigIssue): void;
+}
+
+export type AccessSettings = Pick<Settings, 'keys' | 'policies' | 'trustedProxies'>;
+
+type KeyForm = NonNullable<ConfigFile['keys']>[string];
+type TeamForm = NonNullable<ConfigFile['teams']>[string];
+
+/** Loads the schema library when there is something to read. */
+export async function readAccess(
+  file: CheckedFile | undefined,
+  scope: AccessScope,
+): Promise<AccessSettings> {
+  const { keys, teams, tags, trusted_proxies: proxies } = file?.content ?? {};
+  if (file === undefined || (keys ?? teams ?? tags ?? proxies ?? undefined) === undefined) {
+    return { keys: [], policies: [], trustedProxies: [] };
+  }
+  const { readPolicy } = await import('./policy-form.ts');
+  const policyOf = (form: TeamForm, path: readonly string[]): Policy => {
+    const read = readPolicy(form, noPolicy);
+    if (!('path' in read)) return read;
+    scope.report(file.issue([...path, read.path], read.message));
+    return noPolicy;
+  };
+  const shared = (
+    kind: SharedPolicy['kind'],
+    forms: ConfigFile['teams'],
+  ): readonly SharedPolicy[] =>
+    Object.entries(forms ?? {}).map(([name, form]) => ({
+      kind,
+      name,
+      ...policyOf(form, [`${kind}s`, name]),
+    }));
+  const read = Object.entries(keys ?? {}).map(([id, form]) => {
+    const policy = policyOf(form, ['keys', id]);
+    return readKey([id, form], policy, { file, scope });
+  });
+  checkTwins(read, { file, scope });
+  return {
+    keys: read,
+    policies: [...shared('team', teams), ...shared('tag', tags)],
+    trustedProxies: proxies ?? [],
+  };
+}
+
+interface Place {
+  readonly file: CheckedFile;
+  readonly scope: AccessScope;
+}
+
+type ScopeMember =
+  'models' | 'endpoints' | 'team' | 'owner' | 'tags' | 'cidrs' | 'strict' | 'shrink';
+
+/** What anybody knows the hash of. */
+const emptyDigest = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
+
+function readKey(
+  [id, form]: readonly [string, KeyForm],
+  policy: Policy,
+  { file, scope }: Place,
+): KeySettings {
+  const complain = (name: string, message: string): void =>
+    scope.report(file.issue(['keys', id, name], message));
+  const written = typeof form.digest === 'string' ? [form.digest] : form.digest;
+  const digests = written.map((text) => text.slice('sha256:'.length).toLowerCase());
+  if (digests.includes(emptyDigest)) complain('digest', 'is the hash of an empty text');
+  const expiresAt = form.expires === undefined ? undefined : Date.parse(form.expires);
+  if (Number.isNaN(expiresAt)) complain('expires', 'is no day of the calendar');
+  return {
+    id,
+    name: id,
+    digests,
+    ...scopeOf(form),
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+    policy,
+    where: file.where(['keys', id]),
+  };
+}
+
+function scopeOf(form: KeyForm): Pick<KeySettings, ScopeMember> {
+  const { models, endpoints, team, owner, tags, cidrs, strict, shrink } = form;
+  return {
+    models,
+    ...(endpoints === undefined ? {} : { endpoints }),
+    ...(team === undefined ? {} : { team }),
+    ...(owner === undefined ? {} : { owner }),
+    ...(tags === undefined ? {} : { tags }),
+    ...(cidrs === undefined ? {} : { cidrs }),
+    ...(strict === undefined ? {} : { strict }),
+    ...(shrink === undefined ? {} : { shrink }),
+  };
+}
+
+/** One secret cannot be two keys. */
+function checkTwins(keys: readonly KeySettings[], { file, scope }: Place): void {
+  const first = new Map<string, string>();
+  for (const { id, digests } of keys) {
+    for (const digest of digests) {
+      const other = first.get(digest);
+      if (other !== undefined) {
+        const message = other === id ? 'stands twice' : `is the digest of ${other}, too`;
+        scope.report(file.issue(['keys', id, 'digest'], message));
+      }
+      first.set(digest, id);
+    }
+  }
+}
+
+/** Each effective value with its origin (N1); of a key never its digest. */
+export function accessOrigins(
+  { keys, policies, trustedProxies }: AccessSettings,
+  file: CheckedFile | undefined,
+): readonly OriginLine[] {
+  if (file === undefined) return [];
+  const line = (path: readonly string[], value: string): OriginLine => ({
+    path: pathText(path),
+    value,
+    origin: file.where(path),
+  });
+  return [
+    ...keys.map((key) =>
+      line(
+        ['keys', key.id],
+        [`models ${key.models.join(', ')}`, ...textsOf(key.policy)].join('; '),
+      ),
+    ),
+    ...policies.map((policy) =>
+      line([`${policy.kind}s`, policy.name], textsOf(policy).join('; ') || 'no limits'),
+    ),
+    ...(trustedProxies.length === 0 ? [] : [line(['trusted_proxies'], trustedProxies.join(', '))]),
+  ];
+}
+
+function textsOf({ limits, budgets }: Policy): readonly string[] {
+  return [
+    ...limits.map(({ kind, amount, model }) => {
+      const unit = kind === 'concurrent' ? 'calls at a time' : `${kind} a minute`;
+      return `${amount} ${unit}${model === undefined ? '' : ` of ${model}`}`;
+    }),
+    ...budgets.map(({ nanodollars, per, timeZone }) =>
+      per === 'ever'
+        ? `$${dollarsText(nanodollars)} in all`
+        : `$${dollarsText(nanodollars)} a ${per} (${timeZone})`,
+    ),
+  ];
+}

@@ -1,0 +1,36 @@
+/**
+ * Where a request comes from: the socket's other end, or, where that is a proxy of ours, who the proxy
+ * says it was. Anybody can write `x-forwarded-for`; it counts only as far as trusted proxies wrote it.
+ */
+import type { IncomingMessage } from 'node:http';
+import { AddressRange } from '../core/address-range.ts';
+
+const maxHops = 20;
+
+export class ClientAddresses {
+  readonly #proxies: readonly AddressRange[];
+
+  /** @param proxies ranges of addresses that the config trusts (`trusted_proxies`). */
+  constructor(proxies: readonly string[]) {
+    this.#proxies = proxies.map((range) => new AddressRange(range));
+  }
+
+  /** Undefined when the socket is gone, or a trusted proxy wrote no address. */
+  of(request: IncomingMessage): string | undefined {
+    const { remoteAddress } = request.socket;
+    if (remoteAddress === undefined || !this.#isProxy(remoteAddress)) return remoteAddress;
+    const header = request.headers['x-forwarded-for'];
+    if (header === undefined) return remoteAddress;
+    const hops = (Array.isArray(header) ? header.join(',') : header).split(',').slice(-maxHops);
+    // Each proxy adds whom it saw at the end: the last one that is no proxy of ours is the client.
+    for (const hop of hops.toReversed()) {
+      const address = hop.trim();
+      if (!this.#isProxy(address)) return address;
+    }
+    return hops[0]?.trim();
+  }
+
+  #isProxy(address: string): boolean {
+    return this.#proxies.some((range) => range.holds(address));
+  }
+}
