@@ -208,9 +208,9 @@ class Runtime implements RunningGateway {
       log.warn('config: this change takes effect at the next start', { name });
     }
     this.#settings = settings;
+    this.#addresses = new ClientAddresses(settings.trustedProxies);
     log.setLevel(settings.logLevel);
     log.info('config applied', { providers: this.providers.join(',') });
-    this.#addresses = new ClientAddresses(settings.trustedProxies);
   }
 
   stop(): Promise<void> {
@@ -305,6 +305,7 @@ class Runtime implements RunningGateway {
       gateway,
       dialects: { chat: openaiChatClient, messages: anthropicMessagesClient },
       authenticate: (authorization, apiKey) => access.keys.authenticate(authorization, apiKey),
+      clientAddress: (request) => this.#addresses.of(request),
       registry: () => this.#registry,
       bodyLimitBytes: () => this.#settings.limits.bodyBytes,
       notReady: () => this.#notReady(),
@@ -313,7 +314,6 @@ class Runtime implements RunningGateway {
       record,
       version,
     });
-      clientAddress: (request) => this.#addresses.of(request),
   }
 
   #notReady(): string | undefined {

@@ -15,7 +15,6 @@ import type { Sweeper } from './sweeper.ts';
 export interface Caller {
   readonly keyId: string;
   readonly team?: string;
-}
   /** Whether the key was revoked since the call began: then it is cut (S6). */
   revoked(): boolean;
 }
@@ -27,6 +26,7 @@ export interface Labels {
   readonly user?: string;
   /** JSON text. */
   readonly metadata?: string;
+}
 
 export interface Call {
   /** The gateway's request id; also the id of the ledger row. */

@@ -172,6 +172,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
 
   check(now: number): void {
     if (this.#closedAt !== undefined) return this.#letGo(now, this.#closedAt);
+    if (this.#call.caller.revoked()) return this.#endWith(revokedKey());
     const total = (this.#tries.target ?? this.#call.route.targets[0])?.timeouts.totalMs;
     if (total !== undefined && now - this.#call.startedAt > total) {
       const why = `The call took longer than ${total} ms.`;
@@ -180,7 +181,6 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     const { attempt } = this.#tries;
     if (this.#fullSince !== undefined) {
       attempt?.touch();
-    if (this.#call.caller.revoked()) return this.#endWith(revokedKey());
       if (now - this.#fullSince > stalledClientMs) this.#cutStalledClient();
       return;
     }

@@ -28,13 +28,13 @@ export interface DataPlaneOptions {
     authorization: string | undefined,
     apiKey: string | undefined,
   ) => Principal;
+  /** Where a request comes from; undefined when nobody can say. */
+  readonly clientAddress: (request: IncomingMessage) => string | undefined;
   /** The current one: a reload replaces it. */
   readonly registry: () => Registry;
   readonly bodyLimitBytes: () => number;
   /** Why no traffic should come now, or undefined when ready. */
   readonly notReady: () => string | undefined;
-  /** Where a request comes from; undefined when nobody can say. */
-  readonly clientAddress: (request: IncomingMessage) => string | undefined;
   /** Whether the ledger takes rows; what it could not record is not served (E18). */
   readonly mayAdmit: () => boolean;
   /** Whether fewer calls run than `limits.streams` allows (G2). */
@@ -159,8 +159,6 @@ export class DataPlane {
         route,
         strict: principal.strict || route.strict === true,
         caller: principal,
-        labels,
-        grant,
         startedAt,
         startedWall,
         header,
@@ -273,6 +271,10 @@ export class DataPlane {
       request.headers.authorization,
       headerValue(request, 'x-api-key'),
     );
+    if (!principal.anywhere && !principal.allowsAddress(clientAddress(request))) {
+      throw new GatewayError('forbidden', 'This key may not be used from this address.');
+    }
+    return principal;
   }
 
   #errorDialect(request: IncomingMessage, path: string, query: string): ClientDialect {
@@ -315,10 +317,6 @@ function headerValue(request: IncomingMessage, name: string): string | undefined
 }
 
 function idHeaders(requestId: string): readonly string[] {
-    if (!principal.anywhere && !principal.allowsAddress(clientAddress(request))) {
-      throw new GatewayError('forbidden', 'This key may not be used from this address.');
-    }
-    return principal;
   return ['x-request-id', requestId, 'request-id', requestId];
 }
 
