@@ -41,7 +41,7 @@ export async function adminOfDirectory(env: Environment, cwd: string): Promise<A
   return {
     request: async (method, path, body) => {
       const { openAdminHandler } = await import('./start-access.ts');
-      const { modelsWithoutGateway } = await import('./start.ts');
+      const { modelsWithoutGateway, pricesWithoutGateway } = await import('./without-gateway.ts');
       let problems: readonly ModelProblem[] = [];
       const gateway = {
         models: async () => {
@@ -50,6 +50,8 @@ export async function adminOfDirectory(env: Environment, cwd: string): Promise<A
           return found.models;
         },
         modelProblems: () => problems,
+        prices: (model: string | undefined) => pricesWithoutGateway(settings, env, model),
+        defaultPrice: () => settings.prices.otherwise,
         status: () => ({ ready: false, why: 'no gateway runs on this data directory' }),
         reload: () =>
           Promise.resolve({ applied: false, problems: ['no gateway runs on this data directory'] }),

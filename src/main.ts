@@ -19,6 +19,7 @@ const loaders: { readonly [name: string]: () => Promise<Command> } = {
   check: async () => (await import('./start-command.ts')).checkCommand,
   keys: async () => (await import('./cli/keys.ts')).keysCommand,
   models: async () => (await import('./model-commands.ts')).modelsCommand,
+  prices: async () => (await import('./cli/prices.ts')).pricesCommand,
   pull: async () => (await import('./model-commands.ts')).pullCommand,
   usage: async () => (await import('./cli/usage.ts')).usageCommand,
   connect: async () => (await import('./cli/connect.ts')).connectCommand,

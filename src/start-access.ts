@@ -28,7 +28,10 @@ export interface AccessOptions {
 }
 
 /** What the running gateway adds to the admin API. */
-export type GatewayAdmin = Pick<AdminParts, 'models' | 'modelProblems' | 'status' | 'reload'>;
+export type GatewayAdmin = Pick<
+  AdminParts,
+  'models' | 'modelProblems' | 'prices' | 'defaultPrice' | 'status' | 'reload'
+>;
 
 /** The opened data directory. */
 export interface Access {

@@ -6,6 +6,8 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { openAccess, type Access } from './start-access.ts';
 import { createLocalModels, type LocalModels } from './start-local.ts';
+import { priceBook, pricedTargets } from './start-prices.ts';
+import type { PriceBook } from './access/prices.ts';
 import type { Flags } from './config/flags.ts';
 import type { KnownProvider, KnownProviders } from './config/known-provider.ts';
 import { loadSettings } from './config/load.ts';
@@ -27,7 +29,7 @@ import { providerRows } from './providers/compatible.ts';
 import type { LocalEngines, LocalModelStatus } from './providers/local.ts';
 import { ModelLists } from './providers/model-list.ts';
 import { Registry, type ModelListing } from './providers/registry.ts';
-import type { AdminModel, ModelProblem, ReloadOutcome } from './server/admin.ts';
+import type { AdminModel, ReloadOutcome } from './server/admin.ts';
 import { callLogFields, callRow } from './server/call-record.ts';
 import { DataPlane } from './server/data-plane.ts';
 import { closeWaiting } from './server/connections.ts';
@@ -75,6 +77,9 @@ export const knownProviders: KnownProviders = new Map<string, KnownProvider>([
 /** How long running calls may go on after a stop was asked for (G14). */
 const drainMs = 120_000;
 
+/** The price package takes some ten milliseconds to load: not while the first calls are awaited. */
+const pricesAfterMs = 1000;
+
 /** Starts everything; throws ConfigError, StoreError or the system's error of listening. */
 export async function start(options: StartOptions): Promise<RunningGateway> {
   const env = options.env ?? process.env;
@@ -97,31 +102,6 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
     throw error;
   }
   return running;
-}
-
-/** What could be called, for `models` while no gateway runs on the data directory. */
-export async function modelsWithoutGateway(
-  settings: Settings,
-  env: Environment,
-): Promise<{ readonly models: readonly AdminModel[]; readonly problems: readonly ModelProblem[] }> {
-  const client = new HttpClient();
-  const log = new LineLog({ fd: 2, level: 'silent', clock: systemClock });
-  const local = createLocalModels(settings, log);
-  const { connectMs } = settings.timeouts;
-  const lists = new ModelLists({ client, clock: systemClock, log, connectMs });
-  const registry = new Registry({
-    declared: settings.providers,
-    routes: settings.routes,
-    timeouts: settings.timeouts,
-    env,
-    lists,
-    local: local.engines,
-  });
-  await local.refresh(settings.local);
-  const listings = await registry.list();
-  await client.close();
-  await local.engines.stop();
-  return { models: listings.map((listing) => adminModel(listing, [])), problems: local.problems() };
 }
 
 interface RuntimeOptions {
@@ -148,6 +128,7 @@ class Runtime implements RunningGateway {
   #settings: Settings;
   #addresses: ClientAddresses;
   #registry: Registry;
+  #prices: PriceBook;
   #watch: { close(): void } | undefined;
   #reloading: Promise<ReloadOutcome> = Promise.resolve({ applied: true, problems: [] });
   #draining = false;
@@ -169,11 +150,14 @@ class Runtime implements RunningGateway {
       connectMs: settings.timeouts.connectMs,
     });
     this.#registry = this.#buildRegistry(settings);
+    this.#prices = priceBook(settings, log);
     const plane = this.#dataPlane();
     this.#data = createDataServer((request, response) => void plane.handle(request, response));
     this.#admin = access.adminServer({
       models: () => this.#models(),
       modelProblems: () => this.#localModels.problems(),
+      prices: (model) => this.#pricedTargets(model),
+      defaultPrice: () => this.#prices.otherwise,
       status: () => this.#status(),
       reload: () => this.reload(),
     });
@@ -197,6 +181,7 @@ class Runtime implements RunningGateway {
     // The engine costs a second of CPU: it starts ahead only where nothing else would answer.
     if (this.providers.length === 1) this.#local.prewarm(tinyModel.name);
     void this.#registry.probe();
+    setTimeout(() => this.#prices.warm(), pricesAfterMs).unref();
   }
 
   async #apply(): Promise<void> {
@@ -204,6 +189,7 @@ class Runtime implements RunningGateway {
     await this.#localModels.refresh(settings.local);
     this.#registry = this.#buildRegistry(settings);
     const { log } = this.#options;
+    this.#prices = priceBook(settings, log);
     for (const name of needRestart(this.#settings, settings)) {
       log.warn('config: this change takes effect at the next start', { name });
     }
@@ -265,6 +251,11 @@ class Runtime implements RunningGateway {
     const listings = await this.#registry.list();
     const engines = this.#local.status();
     return listings.map((listing) => adminModel(listing, engines));
+  }
+
+  #pricedTargets(model: string | undefined): ReturnType<typeof pricedTargets> {
+    const parts = { registry: this.#registry, book: this.#prices, clock: systemClock };
+    return pricedTargets(parts, model);
   }
 
   get #local(): LocalEngines {
@@ -337,7 +328,8 @@ class Runtime implements RunningGateway {
   }
 }
 
-function adminModel(
+/** A model as the admin API shows it. */
+export function adminModel(
   { id, targets, local }: ModelListing,
   engines: readonly LocalModelStatus[],
 ): AdminModel {

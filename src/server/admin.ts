@@ -9,6 +9,7 @@ import type { Log } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
 import { createAdminHttpServer } from './admin-http.ts';
 import { keyRoutes, type KeyRouteParts } from './admin-keys.ts';
+import { priceRoutes, type PriceRouteParts } from './admin-prices.ts';
 import {
   errorAnswer,
   findRoute,
@@ -45,7 +46,7 @@ export interface ReloadOutcome {
   readonly problems: readonly string[];
 }
 
-export interface AdminParts extends KeyRouteParts, UsageRouteParts {
+export interface AdminParts extends KeyRouteParts, UsageRouteParts, PriceRouteParts {
   /** Looks at the folder of model files again. */
   models(): Promise<readonly AdminModel[]>;
   modelProblems(): readonly ModelProblem[];
@@ -61,7 +62,12 @@ export interface AdminServerParts extends AdminParts {
 
 /** The admin API without HTTP and without a token: for whoever holds the store anyway. */
 export function createAdminHandler(parts: AdminParts): AdminHandler {
-  const routes = [...keyRoutes(parts), ...usageRoutes(parts), ...gatewayRoutes(parts)];
+  const routes = [
+    ...keyRoutes(parts),
+    ...usageRoutes(parts),
+    ...priceRoutes(parts),
+    ...gatewayRoutes(parts),
+  ];
   return async (method, path, body) => {
     try {
       return await answer(routes, { method, path, body });

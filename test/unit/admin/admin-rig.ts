@@ -64,6 +64,8 @@ export async function adminRig(t: TestContext, change: Partial<AdminParts> = {})
     flushLedger: () => ledger.flush(),
     models: async () => [{ id: 'local/tiny', targets: [{ target: 'local/tiny', health: 'ok' }] }],
     modelProblems: () => [],
+    prices: async () => [],
+    defaultPrice: () => undefined,
     status: () => ({ version: '1.2.3' }),
     reload: async () => ({ applied: true, problems: [] }),
     ...change,

@@ -1,0 +1,88 @@
+/** `prices`: what a model costs, and who says so. */
+import type { Json, JsonObject } from '../core/conversation.ts';
+import { isObject } from '../core/json.ts';
+import { readArguments, withUsage } from './arguments.ts';
+import type { Command, CommandContext } from './command.ts';
+import { cell, jsonText, objectsOf, requireOk } from './reply.ts';
+import { columns } from './table.ts';
+
+const help = `Usage: model-gateway prices [MODEL] [--json]
+
+Shows what models cost in dollars per million tokens, and where that comes from: the config (gateway.yaml
+with its line), the price package with its version, or local for models that run here. Without MODEL: all
+that can be called. A model that nobody knows a price of costs "unknown", not 0: its calls have no cost in
+the ledger, and keys with a budget cannot call it unless prices: of the config has a default.
+
+  --json    an array: model, target, price (null: unknown) with source, input, cache_read, cache_write,
+            cache_write_1h, output, reasoning (null: as input, input, cache_write, -, -, output), tiers
+            (rates of the whole call above so many tokens of prompt) and call (dollars a call)
+`;
+
+export const pricesCommand: Command = {
+  name: 'prices',
+  summary: 'show what models cost, and where that comes from',
+  help,
+  run: (args, context) => withUsage(context, 'prices', () => run(args, context)),
+};
+
+async function run(args: readonly string[], context: CommandContext): Promise<number> {
+  const isOne = args.some((arg) => !arg.startsWith('-'));
+  const given = readArguments(args, { switches: ['json'], positionals: isOne ? ['MODEL'] : [] });
+  if (given.has('help')) {
+    context.stdout(help);
+    return 0;
+  }
+  const [model] = given.positionals;
+  const query = model === undefined ? '' : `?${new URLSearchParams({ model }).toString()}`;
+  const admin = await context.admin();
+  const reply = await admin.request('GET', `/api/prices${query}`);
+  const answer = requireOk(reply);
+  const prices = objectsOf(answer, 'prices');
+  context.stdout(given.has('json') ? jsonText(prices) : table(prices, answer['default']));
+  return 0;
+}
+
+const head = ['MODEL', 'TARGET', 'PROMPT', 'INPUT', 'CACHED', 'WRITTEN', 'WRITTEN 1H', 'OUTPUT'];
+
+function table(prices: readonly JsonObject[], otherwise: Json | undefined): string {
+  if (prices.length === 0) return 'No model can be called.\n';
+  const rows = [
+    ...prices.flatMap(({ model, target, price }) =>
+      priceRows([cell(model), model === target ? '' : cell(target)], price),
+    ),
+    ...(isObject(otherwise) ? priceRows(['default', ''], otherwise) : []),
+  ];
+  const text = columns([[...head, 'FROM'], ...rows]).replace(/ +$/gm, '');
+  return `Dollars per million tokens\n\n${text}`;
+}
+
+/** One row, and one for each tier of longer prompts. */
+function priceRows(names: readonly string[], price: Json | undefined): readonly string[][] {
+  if (!isObject(price)) return [[...names, '', 'unknown', '', '', '', 'unknown', '-']];
+  const tiers = objectsOf(price, 'tiers').map((tier) => [
+    '',
+    '',
+    `> ${cell(tier['above'])}`,
+    ...rateCells(tier),
+    '',
+  ]);
+  return [[...names, '', ...rateCells(price), remarks(price)], ...tiers];
+}
+
+/** What is charged in effect: an absent rate is the one that it falls back to. */
+function rateCells(rates: JsonObject): readonly string[] {
+  const { input = null, output = null } = rates;
+  const read = rates['cache_read'] ?? input;
+  const write = rates['cache_write'] ?? input;
+  const long = rates['cache_write_1h'] ?? write;
+  return [input, read, write, long, output].map(cell);
+}
+
+function remarks(price: JsonObject): string {
+  const { source, call, reasoning } = price;
+  return [
+    cell(source),
+    ...(typeof reasoning === 'number' ? [`reasoning ${reasoning}`] : []),
+    ...(typeof call === 'number' ? [`and ${call} a call`] : []),
+  ].join(', ');
+}
