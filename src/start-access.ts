@@ -7,6 +7,7 @@ import { KeyRing } from './access/keys.ts';
 import { Ledger } from './access/ledger.ts';
 import { endpointScopes } from './core/policy.ts';
 import { loadSealKey } from './access/seal-key.ts';
+import { noPolicies, type PolicySource } from './access/policies.ts';
 import type { Settings } from './config/settings.ts';
 import type { Log } from './core/runtime.ts';
 import { Secret } from './core/secret.ts';
@@ -15,6 +16,7 @@ import { systemClock } from './observe/clock.ts';
 import { createAdminHandler, createAdminServer, type AdminParts } from './server/admin.ts';
 import type { AdminHandler } from './server/admin-route.ts';
 import { removeRunFile, writeRunFile } from './server/run-file.ts';
+import { openCounters, type OpenedCounters } from './start-limits.ts';
 import { lockDataDir, type DataDirLock } from './store/lock.ts';
 import { MemoryStore } from './store/memory.ts';
 import { openSqliteStore } from './store/sqlite.ts';
@@ -37,6 +39,10 @@ export type GatewayAdmin = Pick<
 export interface Access {
   readonly keys: KeyRing;
   readonly ledger: Ledger;
+  /** What counts limits and budgets. */
+  readonly counting: OpenedCounters;
+  /** Teams' and tags'. */
+  readonly policies: PolicySource;
   /** Seals what clients carry for upstreams; the same over restarts. */
   readonly sealer: Sealer;
   /** Present when this start made them; shown once. */
@@ -70,7 +76,17 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
       ...(literal === undefined || literal === '' ? {} : { literal: new Secret(literal) }),
     });
     const sealer = createSealer(await loadSealKey(store, random));
-    const parts = { store, keys, admin, sealer, lock, dataDir: settings.dataDir, log };
+    const counting = await openCounters({ store, clock: systemClock, log });
+    const parts = {
+      store,
+      counting,
+      keys,
+      admin,
+      sealer,
+      lock,
+      dataDir: settings.dataDir,
+      log,
+    };
     return new OpenAccess(parts, first?.key.reveal());
   } catch (error) {
     // An open store is a living thread: the process would not end.
@@ -129,6 +145,7 @@ async function openKeys(store: Store, env: AccessOptions['env']): Promise<KeyRin
 
 interface OpenParts {
   readonly store: Store;
+  readonly counting: OpenedCounters;
   readonly keys: KeyRing;
   readonly admin: AdminToken;
   readonly sealer: Sealer;
@@ -140,6 +157,8 @@ interface OpenParts {
 class OpenAccess implements Access {
   readonly keys: KeyRing;
   readonly ledger: Ledger;
+  readonly counting: OpenedCounters;
+  readonly policies: PolicySource;
   readonly sealer: Sealer;
   readonly newKey?: string;
   readonly newAdminToken?: string;
@@ -150,6 +169,8 @@ class OpenAccess implements Access {
     this.#parts = parts;
     this.keys = parts.keys;
     this.sealer = parts.sealer;
+    this.counting = parts.counting;
+    this.policies = noPolicies;
     this.ledger = new Ledger({ store: parts.store, clock: systemClock, log: parts.log });
     if (newKey !== undefined) this.newKey = newKey;
     if (parts.admin.made !== undefined) this.newAdminToken = parts.admin.made.reveal();
@@ -180,6 +201,7 @@ class OpenAccess implements Access {
   async close(): Promise<void> {
     removeRunFile(this.#parts.dataDir, process.pid);
     await this.ledger.close();
+    await this.#parts.counting.counters.close();
     await this.#parts.store.close();
     this.#parts.lock.release();
   }

@@ -5,6 +5,7 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { openAccess, type Access } from './start-access.ts';
+import { createLimits } from './start-limits.ts';
 import { createLocalModels, type LocalModels } from './start-local.ts';
 import { priceBook, pricedTargets } from './start-prices.ts';
 import type { PriceBook } from './access/prices.ts';
@@ -30,7 +31,7 @@ import type { LocalEngines, LocalModelStatus } from './providers/local.ts';
 import { ModelLists } from './providers/model-list.ts';
 import { Registry, type ModelListing } from './providers/registry.ts';
 import type { AdminModel, ReloadOutcome } from './server/admin.ts';
-import { callLogFields, callRow } from './server/call-record.ts';
+import { callLogFields } from './server/call-log.ts';
 import { DataPlane } from './server/data-plane.ts';
 import { closeWaiting } from './server/connections.ts';
 import { ClientAddresses } from './server/client-address.ts';
@@ -279,6 +280,14 @@ class Runtime implements RunningGateway {
       access.ledger.record(row);
       log.info('call', callLogFields(row));
     };
+    const limits = createLimits({
+      ...access.counting,
+      policies: access.policies,
+      prices: () => this.#prices,
+      random: Math.random,
+      log,
+      tell: () => undefined,
+    });
     const gateway: Gateway = {
       client: this.#client,
       clock: systemClock,
@@ -290,7 +299,8 @@ class Runtime implements RunningGateway {
       learned: new LearnedParameters(),
       memory: new ReasoningMemory(access.sealer, new ReasoningStore({ clock: systemClock })),
       sweeper: this.#sweeper,
-      settle: (call, receipt) => record(callRow(call, receipt)),
+      running: (call, soFar) => access.ledger.running(limits.running(call, soFar)),
+      settle: (call, receipt) => record(limits.settle(call, receipt)),
     };
     return new DataPlane({
       gateway,
@@ -302,6 +312,7 @@ class Runtime implements RunningGateway {
       notReady: () => this.#notReady(),
       mayAdmit: () => access.ledger.healthy(),
       hasRoom: () => this.#sweeper.size < this.#settings.limits.streams,
+      admission: limits.admission,
       record,
       version,
     });

@@ -1,7 +1,8 @@
 /**
- * The way of a finished call into the store. `record` only queues; a background writer takes what is
- * there every 20 ms in one transaction. A row leaves the queue when the store has it: rows are never
- * dropped while the process lives, instead the gateway stops to admit calls (F84, F85).
+ * The way of calls into the store. `record` only queues; a background writer takes what is there every
+ * 20 ms in one transaction. A row leaves the queue when the store has it: rows are never dropped while
+ * the process lives, instead the gateway stops to admit calls (F84, F85). Calls that take longer are
+ * noted while they run, so that a crash does not lose them (F81).
  */
 import type { Clock, Log } from '../core/runtime.ts';
 import type { CallRow, Store } from '../store/store.ts';
@@ -31,6 +32,8 @@ export class Ledger {
   readonly #clock: Clock;
   readonly #log: Log;
   #queue: CallRow[] = [];
+  /** Running calls as they are to be noted, the latest word of each. */
+  readonly #running = new Map<string, CallRow>();
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
   /** Monotonic ms at which the oldest unfinished write began. */
@@ -53,7 +56,15 @@ export class Ledger {
       return;
     }
     this.#queue.push(cut(row));
+    this.#running.delete(row.id);
     this.#schedule(this.#queue.length >= batchRows ? 0 : writeEveryMs);
+  }
+
+  /** Notes a call that still runs, as the row that it shall have if nothing more is heard of it. */
+  running(row: CallRow): void {
+    if (this.#closed) return;
+    this.#running.set(row.id, cut(row));
+    this.#schedule(writeEveryMs);
   }
 
   /** Rows that the store does not have yet. */
@@ -106,25 +117,42 @@ export class Ledger {
   #write(): Promise<void> {
     this.#writing ??= this.#writeBatch().finally(() => {
       this.#writing = undefined;
-      if (this.#queue.length > 0) this.#schedule(this.#nextDelay());
+      if (this.#queue.length + this.#running.size > 0) this.#schedule(this.#nextDelay());
     });
     return this.#writing;
   }
 
   async #writeBatch(): Promise<void> {
-    const batch = this.#queue.slice(0, batchRows);
     this.#busySince ??= this.#clock.now();
     try {
-      await this.#store.recordCalls(batch);
+      await this.#writeFinished();
+      await this.#writeRunning();
     } catch (error) {
       this.#retryMs = Math.min(this.#retryMs * 2, lastRetryMs);
       this.#log.error('ledger_write_failed', { rows: this.#queue.length, reason: textOf(error) });
       throw error;
     }
-    this.#queue = this.#queue.slice(batch.length);
-    this.#saved += batch.length;
     this.#busySince = undefined;
     this.#retryMs = firstRetryMs;
+  }
+
+  async #writeFinished(): Promise<void> {
+    const batch = this.#queue.slice(0, batchRows);
+    if (batch.length === 0) return;
+    await this.#store.recordCalls(batch);
+    this.#queue = this.#queue.slice(batch.length);
+    this.#saved += batch.length;
+  }
+
+  /** Behind the finished ones: a call that is over by now is among them, or will be. */
+  async #writeRunning(): Promise<void> {
+    if (this.#running.size === 0) return;
+    const rows = [...this.#running.values()];
+    const seenAt = this.#clock.wall();
+    await this.#store.openCalls(rows.map((row) => ({ row, seenAt })));
+    for (const row of rows) {
+      if (this.#running.get(row.id) === row) this.#running.delete(row.id);
+    }
   }
 
   #nextDelay(): number {

@@ -148,7 +148,7 @@ export interface Ask {
   readonly traits: UpstreamTraits;
   readonly newId: NewId;
   /** A cap on the output that holds instead of the client's own (budgets). */
-  readonly maxOutputTokens?: number;
+  readonly maxOutputTokens?: number | undefined;
   /** Who is asked: what another provider sealed is not sent. */
   readonly provider?: string;
   /** What earlier answers left for this key; for relayed requests of upstreams that want it back. */

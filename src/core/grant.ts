@@ -1,4 +1,5 @@
 /** What one admitted call may use, as its path sees it; access/admission.ts makes it. */
+import { GatewayError, type GatewayErrorOptions } from './errors.ts';
 import type { Usage } from './generation.ts';
 
 /** Where a rate limit of the caller stood when the call was admitted. */
@@ -22,11 +23,21 @@ export interface Grant {
   readonly outputCap?: number;
   /** The upstream must be told the cap: the client said none, or more. */
   readonly tellsCap: boolean;
-  /** What the client asked for, where the cap is lower because a budget has no room for more. */
-  readonly askedOutput?: number;
+  /** What the client is told of a cap that is not its own. */
+  readonly capNote?: string;
   /**
    * How many output tokens of all choices the budget pays for, now that the upstream has reported its
    * count of the prompt; undefined = as many as were reserved (F64). Never throws.
    */
   outputAfter(usage: Usage): number | undefined | Promise<number | undefined>;
+}
+
+/** A rate limit refused the call; the answer tells where that limit stands. */
+export class LimitError extends GatewayError {
+  readonly standings: Standings;
+
+  constructor(message: string, standings: Standings, options: GatewayErrorOptions = {}) {
+    super('rate_limited', message, options);
+    this.standings = standings;
+  }
 }

@@ -143,6 +143,11 @@ export class Attempt implements UpstreamHandler {
     }
   }
 
+  /** HTTP status of the answer; 0 while none came. */
+  get status(): number {
+    return this.#status;
+  }
+
   /** Nothing more will come of it. */
   get over(): boolean {
     return this.#phase === 'over';

@@ -1,5 +1,6 @@
 /** One client request on its way, and what the path needs to serve it. */
 import type { ClientDialect, RequestHead } from '../core/dialect.ts';
+import type { Grant } from '../core/grant.ts';
 import type { JsonSource } from '../core/json.ts';
 import type { Route } from '../core/provider.ts';
 import type { Clock, Log, NewId } from '../core/runtime.ts';
@@ -8,7 +9,7 @@ import type { LearnedParameters } from './learned-parameters.ts';
 import type { ReasoningMemory } from './reasoning-memory.ts';
 import type { TextCounter } from '../tokens/tokenizer.ts';
 import type { TokenEstimator } from './token-estimator.ts';
-import type { Receipt } from './receipt.ts';
+import type { Receipt, RunningCall } from './receipt.ts';
 import type { Sweeper } from './sweeper.ts';
 
 /** The key behind a call. */
@@ -39,6 +40,10 @@ export interface Call {
   readonly strict: boolean;
   /** Whose call it is. */
   readonly caller: Caller;
+  /** What its cost is told apart by. */
+  readonly labels: Labels;
+  /** What it may use; undefined = nothing limits it. */
+  readonly grant: Grant | undefined;
   /** Monotonic ms at which the request arrived. */
   readonly startedAt: number;
   /** Wall-clock ms of the same moment. */
@@ -61,6 +66,8 @@ export interface Gateway {
   readonly memory: ReasoningMemory;
   readonly learned: LearnedParameters;
   readonly sweeper: Sweeper;
+  /** Called again and again while a call runs, so that a crash does not lose it (F81). */
+  running(call: Call, soFar: RunningCall): void;
   /** Called exactly once a call, whatever became of it. */
   settle(call: Call, receipt: Receipt): void;
 }

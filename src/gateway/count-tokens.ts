@@ -60,10 +60,33 @@ export async function countTokens(gateway: Gateway, request: CountRequest): Prom
   );
 }
 
+/**
+ * Tokens of the prompt by the target's public tokenizer, off the event loop; undefined where there is
+ * none, or it does not answer in time. No provider is asked.
+ */
+export async function tokenizedPrompt(
+  gateway: Gateway,
+  request: Omit<CountRequest, 'header' | 'signal'>,
+): Promise<number | undefined> {
+  const { provider, model } = request.target;
+  const tokenizer = provider.tokenizer?.(model);
+  if (tokenizer === undefined || provider.dialect.id !== 'openai-chat') return undefined;
+  const ask: Ask = { model, stream: false, traits: provider.traits(model), newId: gateway.newId };
+  const native = provider.dialect.id === request.dialect;
+  const body = native ? request.source.value : render(request, ask);
+  if (body === undefined) return undefined;
+  const { texts, constant } = chatCountable(body, tokenizer);
+  const tokens = await gateway.textCounter.count(tokenizer.encoding, texts);
+  return tokens === undefined ? undefined : tokens + constant;
+}
+
 const maxLeftOut = 50;
 
 /** The upstream's body of the prompt without what it refuses; undefined when that cannot be told. */
-function render(request: CountRequest, ask: Ask): JsonObject | undefined {
+function render(
+  request: Pick<CountRequest, 'source' | 'read' | 'target'>,
+  ask: Ask,
+): JsonObject | undefined {
   let body = request.source.value;
   for (let tries = 0; tries < maxLeftOut; tries++) {
     try {

@@ -25,6 +25,8 @@ export const holdMs = 15_000;
 export const keepAliveMs = 15_000;
 /** A client that takes no bytes for so long is cut (G9). */
 const stalledClientMs = 60_000;
+/** How old the ledger's knowledge of a running call may be (F81). */
+const checkpointMs = 5000;
 /** How long a finished upstream may take to close before its connection is given up. */
 const drainUpstreamMs = 2000;
 
@@ -42,6 +44,8 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   readonly #out: ClientAnswer;
   readonly #done = Promise.withResolvers<void>();
   #lastSentAt: number;
+  /** When the ledger is told next that the call runs. */
+  #checkpointAt = 0;
   #fullSince: number | undefined;
   #responder: StreamResponder | undefined;
   #closedAt: number | undefined;
@@ -86,6 +90,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
       owner: this,
       output,
       usageGap: () => this.#usageGap(),
+      choices: this.#call.head.choices ?? 1,
     });
     this.#responder = responder;
     this.#tries.deliver(answer, responder, () => this.#fullSince === undefined);
@@ -107,14 +112,17 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
 
   #answerHeaders(): string[] {
     const { target, mode, count, meter, notes } = this.#tries;
-    return answerHeaders({
-      requestId: this.#call.id,
+    const { id, grant, dialect } = this.#call;
+    const headers = answerHeaders({
+      requestId: id,
       target,
       mode,
       attempts: count,
       usage: meter.source,
       notes,
     });
+    if (grant === undefined) return headers;
+    return [...headers, ...dialect.limitHeaders(grant.standings, this.#gateway.clock.wall())];
   }
 
   #context(): AnswerContext {
@@ -172,12 +180,9 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
 
   check(now: number): void {
     if (this.#closedAt !== undefined) return this.#letGo(now, this.#closedAt);
-    if (this.#call.caller.revoked()) return this.#endWith(revokedKey());
-    const total = (this.#tries.target ?? this.#call.route.targets[0])?.timeouts.totalMs;
-    if (total !== undefined && now - this.#call.startedAt > total) {
-      const why = `The call took longer than ${total} ms.`;
-      return this.#endWith(new GatewayError('timeout', why, { retryable: false }));
-    }
+    const ending = this.#mustEnd(now);
+    if (ending !== undefined) return this.#endWith(ending);
+    if (now >= this.#checkpointAt) this.#checkpoint(now);
     const { attempt } = this.#tries;
     if (this.#fullSince !== undefined) {
       attempt?.touch();
@@ -186,6 +191,28 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     }
     if (this.#call.head.stream) this.#keepAlive(now);
     attempt?.check(now);
+  }
+
+  #mustEnd(now: number): GatewayError | undefined {
+    if (this.#call.caller.revoked()) return revokedKey();
+    const total = (this.#tries.target ?? this.#call.route.targets[0])?.timeouts.totalMs;
+    if (total === undefined || now - this.#call.startedAt <= total) return undefined;
+    const why = `The call took longer than ${total} ms.`;
+    return new GatewayError('timeout', why, { retryable: false });
+  }
+
+  /** Calls that are over before the first sweep are never told: their row comes as soon (F81). */
+  #checkpoint(now: number): void {
+    this.#checkpointAt = now + checkpointMs;
+    const { attempt, meter, count, target, mode } = this.#tries;
+    this.#gateway.running(this.#call, {
+      target,
+      mode,
+      attempts: count,
+      reported: meter.reported,
+      charged: attempt === undefined ? {} : meter.complete(),
+      totalMs: now - this.#call.startedAt,
+    });
   }
 
   /** The answer is out: the upstream's connection is kept if it ends its answer soon. */
@@ -232,14 +259,14 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     this.#settled = true;
     const now = this.#gateway.clock.now();
     const error = failure === 'canceled' ? 'canceled' : failure?.code;
-    const { attempt, firstEventAt, meter, count, target, mode, notes } = this.#tries;
+    const { attempt, firstEventAt, meter, target, mode, notes } = this.#tries;
     // A call that no upstream began to answer costs nothing (L0); one that was left may cost (LC).
     const billed = outcome === 'canceled' ? attempt !== undefined : firstEventAt !== undefined;
     this.#gateway.settle(this.#call, {
       outcome,
       status: this.#out.status,
       error,
-      attempts: count,
+      attempts: this.#tries.ended({ outcome, error: failure }),
       target,
       mode,
       reported: meter.reported,

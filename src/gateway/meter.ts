@@ -19,6 +19,8 @@ export class Meter {
   #reported: Usage | undefined;
   #outputBytes = 0;
   #finished = false;
+  /** Output tokens that can be at most, where somebody sees to it. */
+  #most = Number.POSITIVE_INFINITY;
   #witness: { see(event: GenerationEvent): void } | undefined;
 
   /** @param guess tokens of the prompt by its characters; asked for only when somebody needs it. */
@@ -33,6 +35,16 @@ export class Meter {
     this.#reported = undefined;
     this.#outputBytes = 0;
     this.#finished = false;
+  }
+
+  /** The output ends at so many tokens: a guess of more is wrong. */
+  atMost(outputTokens: number): void {
+    this.#most = outputTokens;
+  }
+
+  /** Tokens of so many characters of this model's output. */
+  outputOf(length: number): number {
+    return this.#estimator.output(this.#model, length);
   }
 
   /** Somebody else who is told every event of this attempt. */
@@ -88,7 +100,7 @@ export class Meter {
   complete(): Usage {
     if (this.#reported !== undefined && this.source === 'reported') return this.#reported;
     const reported = this.#reported ?? {};
-    const counted = this.#estimator.output(this.#model, this.#outputBytes);
+    const counted = Math.min(this.outputOf(this.#outputBytes), this.#most);
     const output = reported.outputTokens ?? counted;
     return {
       ...reported,

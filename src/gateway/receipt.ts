@@ -9,12 +9,26 @@ export type Mode = 'relay' | 'translate';
 /** `reported`: all numbers are the upstream's; `estimated`: at least one had to be guessed. */
 export type UsageSource = 'reported' | 'counted' | 'estimated';
 
+/** One upstream try of a call. */
+export interface AttemptReceipt {
+  readonly target: Target;
+  /** Monotonic ms, as the call's own beginning. */
+  readonly startedAt: number;
+  readonly ms: number;
+  /** HTTP status of the upstream. */
+  readonly status: number | undefined;
+  readonly outcome: Receipt['outcome'];
+  readonly error: ErrorCode | undefined;
+  readonly reported: Usage | undefined;
+  readonly maybeBilled: boolean;
+}
+
 export interface Receipt {
   readonly outcome: 'ok' | 'failed' | 'canceled';
   /** Status that the client saw; undefined when it left before one was sent. */
   readonly status: number | undefined;
   readonly error: ErrorCode | undefined;
-  readonly attempts: number;
+  readonly attempts: readonly AttemptReceipt[];
   readonly target: Target | undefined;
   readonly mode: Mode | undefined;
   readonly reported: Usage | undefined;
@@ -23,4 +37,13 @@ export interface Receipt {
   readonly firstEventMs: number | undefined;
   readonly totalMs: number;
   readonly notes: readonly Note[];
+}
+
+/** What is known of a call that still runs. */
+export interface RunningCall extends Pick<
+  Receipt,
+  'target' | 'mode' | 'reported' | 'charged' | 'totalMs'
+> {
+  /** Tries so far. */
+  readonly attempts: number;
 }

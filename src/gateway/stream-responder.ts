@@ -7,7 +7,7 @@ import type { AnswerRelay, ClientDialect, StreamWriter } from '../core/dialect.t
 import type { GatewayError } from '../core/errors.ts';
 import type { GenerationEvent, Usage } from '../core/generation.ts';
 import type { ClientSink } from './client-sink.ts';
-import type { ReadFrame, StreamConsumer } from './upstream-answer.ts';
+import { eventsFrame, type ReadFrame, type StreamConsumer } from './upstream-answer.ts';
 
 /** What becomes of the stream; the owner settles the call and feels the back-pressure. */
 export interface StreamOwner {
@@ -28,6 +28,8 @@ export interface StreamResponderOptions {
   readonly output: { readonly relay: AnswerRelay } | { readonly writer: StreamWriter };
   /** The usage to tell with the finish where the upstream did not report all of it (F55). */
   readonly usageGap: () => Usage | undefined;
+  /** How many answers were asked for. */
+  readonly choices: number;
 }
 
 export class StreamResponder implements StreamConsumer {
@@ -64,6 +66,14 @@ export class StreamResponder implements StreamConsumer {
     const { sink, dialect, requestId, owner } = this.#options;
     sink.end(dialect.writeStreamError(error, requestId));
     owner.broken(error);
+  }
+
+  cutShort(events: readonly GenerationEvent[]): void {
+    if (this.#over) return;
+    const { output, choices } = this.#options;
+    if ('writer' in output) return this.#translate([eventsFrame(events)], output.writer);
+    const counted = events.find((event) => event.type === 'usage');
+    this.#complete(output.relay.cutShort(counted?.usage ?? {}, choices));
   }
 
   #relay(batch: readonly ReadFrame[], relay: AnswerRelay): void {

@@ -12,12 +12,14 @@ import type { UpstreamTraits } from '../core/traits.ts';
 import { promptOf, samplePrompt } from '../tokens/prompt.ts';
 import type { UpstreamRequest } from '../wire/http-client.ts';
 import { Attempt } from './attempt.ts';
+import { AttemptLog, type AttemptEnd } from './attempt-log.ts';
 import type { Call, Gateway } from './call.ts';
 import type { Correction } from './corrections.ts';
 import { correctionFor, type Refused } from './learned-parameters.ts';
 import { Meter } from './meter.ts';
+import { OutputGuard } from './output-guard.ts';
 import { maxAttempts, plan } from './plan.ts';
-import type { Mode } from './receipt.ts';
+import type { AttemptReceipt, Mode } from './receipt.ts';
 import { StreamCollector } from './stream-collector.ts';
 import { TranslatedTurn } from './translated-turn.ts';
 import { TurnRounds } from './turn-rounds.ts';
@@ -37,6 +39,7 @@ export class Tries {
   readonly meter: Meter;
   readonly #gateway: Gateway;
   readonly #call: Call;
+  readonly #log = new AttemptLog();
   #attempt: Attempt | undefined;
   #count = 0;
   /** Requests that may still go upstream before an answer commits (G12). */
@@ -86,6 +89,22 @@ export class Tries {
   /** When the upstream that counts began to answer; undefined when none did. */
   get firstEventAt(): number | undefined {
     return this.#firstEventAt;
+  }
+
+  /** All tries, now that the last one ended like this. */
+  ended(how: Pick<AttemptEnd, 'outcome' | 'error'>): readonly AttemptReceipt[] {
+    this.#endTry(how);
+    return this.#log.all;
+  }
+
+  #endTry(how: Pick<AttemptEnd, 'outcome' | 'error'>): void {
+    this.#log.end({
+      ...how,
+      now: this.#gateway.clock.now(),
+      status: this.#attempt?.status ?? 0,
+      answered: this.#attempt?.firstEventAt !== undefined,
+      reported: this.meter.reported,
+    });
   }
 
   /** Nothing will be made of the call any more: its upstream is let go. */
@@ -142,6 +161,8 @@ export class Tries {
   async #try(target: Target, traits: UpstreamTraits, again?: Again): Promise<Answer> {
     this.#target = target;
     this.#count += 1;
+    this.#attempt = undefined;
+    this.#log.begin(target, this.#gateway.clock.now());
     this.#firstEventAt = undefined;
     this.#rounds = undefined;
     this.meter.begin(`${target.provider.id}/${target.model}`);
@@ -161,12 +182,15 @@ export class Tries {
 
   #prepare(target: Target, traits: UpstreamTraits, answered?: readonly Part[]): PreparedRequest {
     const { newId, memory } = this.#gateway;
-    const ask = { model: target.model, stream: this.#call.head.stream, traits, newId };
+    const { grant, head } = this.#call;
+    const cap = grant?.tellsCap === true ? grant.outputCap : undefined;
+    const ask = { model: target.model, stream: head.stream, traits, newId, maxOutputTokens: cap };
     // What a later round's request loses was told with the first.
     const own = answered === undefined ? this.notes : new NoteList();
     const translated = target.provider.dialect.id !== this.#call.dialect.id;
     const strict = this.#call.strict && translated && answered === undefined;
     const notes = strict ? strictNotes : own;
+    if (grant?.capNote !== undefined) own.changed(['max_tokens'], grant.capNote);
     return prepareRequest(this.#call, target, { ask, memory, notes, answered });
   }
 
@@ -188,6 +212,7 @@ export class Tries {
   /** `max_tokens: 0` asks to warm a cache that only the client's own dialect has (§2.1). */
   #answerNothing(): Answer {
     this.#count -= 1;
+    this.#log.drop();
     const notes = this.#call.strict ? strictNotes : this.notes;
     notes.lost(['max_tokens'], 'there is no cache to warm; the model was not asked');
     const usage = { outputTokens: 0 };
@@ -235,9 +260,9 @@ export class Tries {
     const rounds = this.#rounds;
     const scanned = this.#prepared?.scanned ?? [];
     if (answer.kind === 'collected' || (scanned.length === 0 && rounds === undefined)) {
-      return this.#feed(answer, consumer, mayFlow);
+      return this.#feed(answer, this.#guarded(answer, consumer), mayFlow);
     }
-    const turn: TranslatedTurn = new TranslatedTurn({
+    const turn: StreamConsumer = new TranslatedTurn({
       consumer,
       scanned,
       rounds,
@@ -245,11 +270,29 @@ export class Tries {
         cut: () => this.#attempt?.abort(),
         goOn: async () => {
           const rest = await this.#nextRound();
-          if (rest !== undefined) this.#feed(rest, turn, mayFlow);
+          if (rest !== undefined) this.#feed(rest, guarded, mayFlow);
         },
       },
     });
-    this.#feed(answer, turn, mayFlow);
+    const guarded = this.#guarded(answer, turn);
+    this.#feed(answer, guarded, mayFlow);
+  }
+
+  /** Only a stream can be cut at what was reserved for it. */
+  #guarded(answer: Answer, consumer: StreamConsumer): StreamConsumer {
+    const { grant, head } = this.#call;
+    if (grant?.outputCap === undefined || answer.kind !== 'stream') return consumer;
+    return new OutputGuard({
+      consumer,
+      grant,
+      cap: grant.outputCap,
+      choices: head.choices ?? 1,
+      meter: this.meter,
+      source: {
+        cut: () => this.#attempt?.abort(),
+        fail: (error) => this.#attempt?.fail(error),
+      },
+    });
   }
 
   #feed(answer: Answer, consumer: StreamConsumer, mayFlow: () => boolean): void {
@@ -268,9 +311,11 @@ export class Tries {
     const { provider } = target;
     const origin = { provider: provider.id, dialect: provider.dialect.id };
     const answered = rounds.goOn().map((part) => madeBy(part, origin));
+    this.#endTry({ outcome: 'ok' });
     this.#attempt?.abort();
     try {
       this.#count += 1;
+      this.#log.begin(target, this.#gateway.clock.now());
       const { request } = this.#prepare(target, traits, answered);
       const rest = await this.#send(target, request);
       return this.#stopped ? undefined : rest;
@@ -281,6 +326,7 @@ export class Tries {
   }
 
   #giveUp(target: Target, error: GatewayError): void {
+    this.#endTry({ outcome: 'failed', error });
     this.#attempt?.abort();
     this.#gateway.log.warn('attempt failed', {
       call: this.#call.id,

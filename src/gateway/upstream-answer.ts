@@ -48,4 +48,9 @@ export interface StreamConsumer {
   /** The upstream closed; `events` is what its reader still had. */
   ended(events: readonly GenerationEvent[]): void;
   failed(error: GatewayError): void;
+  /**
+   * Instead of either: the answer was cut at its cap. The events are its end, for whoever writes events.
+   * Absent = they are handed over as a frame.
+   */
+  cutShort?(events: readonly GenerationEvent[]): void;
 }

@@ -53,7 +53,8 @@ export function prepareRequest(call: Call, target: Target, means: RequestMeans):
     const own = stream === ask.stream ? ask : { ...ask, stream };
     body = provider.dialect.relayRequest(call.source, own, notes);
   } else {
-    conversation = call.dialect.readRequest(call.source.value, notes, memory.sealer);
+    const read = call.dialect.readRequest(call.source.value, notes, memory.sealer);
+    conversation = capped(read, ask.maxOutputTokens);
     const upstream = { provider: provider.id, dialect: provider.dialect.id };
     const restored =
       ask.traits.historyReasoning === false
@@ -87,6 +88,12 @@ export function prepareRequest(call: Call, target: Target, means: RequestMeans):
 function goesAsStream({ stream, traits }: Ask, scanned: readonly string[]): boolean {
   if (traits.streams === 'never') return false;
   return stream || traits.streams !== undefined || scanned.length > 0;
+}
+
+/** The conversation under a cap that holds instead of the client's own. */
+function capped(conversation: Conversation, maxOutputTokens: number | undefined): Conversation {
+  if (maxOutputTokens === undefined) return conversation;
+  return { ...conversation, sampling: { ...conversation.sampling, maxOutputTokens } };
 }
 
 function withAnswer(

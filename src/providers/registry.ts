@@ -141,6 +141,11 @@ export class Registry {
     return listings;
   }
 
+  /** Tokens of an answer at most, where the provider's list says so. */
+  outputLimit({ provider, model }: Target): number | undefined {
+    return this.#options.lists.known(provider)?.get(model)?.maxOutputTokens;
+  }
+
   /** A name that is in no list and can be called all the same: a bare model name, `default`. */
   describe(name: string): ModelListing | undefined {
     const route = this.find(name);

@@ -3,18 +3,23 @@
  * under /v1 needs a key; nothing else tells more than that a gateway is here.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ClientDialect } from '../core/dialect.ts';
+import type { ClientDialect, RequestHead } from '../core/dialect.ts';
 import { asGatewayError, GatewayError } from '../core/errors.ts';
+import { LimitError } from '../core/grant.ts';
 import { parseBody, type JsonSource } from '../core/json.ts';
 import type { Route } from '../core/provider.ts';
 import { readCountRequest } from '../dialects/anthropic-messages/count.ts';
+import { leastOutputTokens, type Admission } from '../access/admission.ts';
 import type { Gateway } from '../gateway/call.ts';
+import { CallSize, type SizedCall } from '../gateway/call-size.ts';
 import { countTokens } from '../gateway/count-tokens.ts';
 import { handleCall } from '../gateway/handle.ts';
 import type { ModelListing, Registry } from '../providers/registry.ts';
 import type { CallRow } from '../store/store.ts';
 import type { Principal } from '../access/principal.ts';
 import { checkBodyHeaders, readBody } from './body.ts';
+import { callLabels, clientTags } from './call-labels.ts';
+import { refusedRow } from './call-row.ts';
 import { checkRequestHead } from './hygiene.ts';
 import { modelEntry, modelPage } from './models.ts';
 import { readPath, speaksMessages, type RequestPath } from './paths.ts';
@@ -39,6 +44,7 @@ export interface DataPlaneOptions {
   readonly mayAdmit: () => boolean;
   /** Whether fewer calls run than `limits.streams` allows (G2). */
   readonly hasRoom: () => boolean;
+  readonly admission: Pick<Admission, 'admit'>;
   /** Records a call that was refused before it reached the gateway's path (F8). */
   readonly record: (row: CallRow) => void;
   readonly version: string;
@@ -135,8 +141,8 @@ export class DataPlane {
     if (!this.#options.mayAdmit()) {
       throw new GatewayError('store_unavailable', 'The gateway cannot record calls; retry later.');
     }
-    let model = '';
-    let stream = false;
+    let head: RequestHead | undefined;
+    let tags: readonly string[] = [];
     try {
       if (!this.#options.hasRoom()) {
         throw new GatewayError(
@@ -145,12 +151,16 @@ export class DataPlane {
         );
       }
       const source = await this.#readBody(visit, { principal, dialect, scope: dialect.scope });
-      const head = dialect.readHead(source.value);
-      ({ model, stream } = head);
-      const route =
-        this.#knownRoute(principal, head.model) ?? (await this.#searchRoute(head.model));
+      head = dialect.readHead(source.value);
       const { request, response, requestId, startedAt, startedWall } = visit;
       const header = (name: string): string | undefined => headerValue(request, name);
+      tags = clientTags(header, principal.tags);
+      const labels = callLabels(source.value, header, { ofKey: principal.tags, ofClient: tags });
+      const route =
+        this.#knownRoute(principal, head.model) ?? (await this.#searchRoute(head.model));
+      const asked = { principal, tags, id: requestId, dialect, source, head, route };
+      const admitted = this.#admit(asked);
+      const grant = admitted instanceof Promise ? await admitted : admitted;
       const call = {
         id: requestId,
         dialect,
@@ -159,6 +169,8 @@ export class DataPlane {
         route,
         strict: principal.strict || route.strict === true,
         caller: principal,
+        labels,
+        grant,
         startedAt,
         startedWall,
         header,
@@ -167,25 +179,41 @@ export class DataPlane {
     } catch (error) {
       const refusal = asGatewayError(error);
       const status = this.#refuse(visit, refusal);
-      this.#options.record({
-        id: visit.requestId,
-        startedAt: visit.startedWall,
-        keyId: principal.keyId,
-        endpoint: dialect.id,
-        model: model.slice(0, maxNameLength),
-        stream,
-        outcome: refusal.code === 'canceled' ? 'canceled' : 'failed',
-        ...(status === undefined ? {} : { status }),
-        error: refusal.code,
-        attempts: 0,
-        attemptRows: [],
-        tags: [],
-        budgets: [],
-        charged: {},
-        usageSource: 'reported',
-        totalMs: gateway.clock.now() - visit.startedAt,
-      });
+      this.#options.record(
+        refusedRow({
+          id: visit.requestId,
+          startedWall: visit.startedWall,
+          principal,
+          tags,
+          endpoint: dialect.id,
+          model: head?.model ?? '',
+          stream: head?.stream ?? false,
+          error: refusal,
+          status,
+          totalMs: gateway.clock.now() - visit.startedAt,
+        }),
+      );
     }
+  }
+
+  /** What the call may use; without limits nothing is looked at. */
+  #admit(
+    call: SizedCall & {
+      readonly principal: Principal;
+      readonly tags: readonly string[];
+      readonly id: string;
+    },
+  ): ReturnType<Admission['admit']> {
+    const { gateway, admission, registry } = this.#options;
+    const { id, principal, tags, head } = call;
+    return admission.admit({
+      id,
+      principal,
+      tags,
+      model: head.model,
+      size: new CallSize(gateway, call, (target) => registry().outputLimit(target)),
+      leastOutput: (head.reasoningBudget ?? 0) + leastOutputTokens,
+    });
   }
 
   async #count(visit: Visit, principal: Principal): Promise<void> {
@@ -198,21 +226,37 @@ export class DataPlane {
     const route = this.#knownRoute(principal, model) ?? (await this.#searchRoute(model));
     const target = route.targets[0];
     if (target === undefined) throw unknownModel(model);
-    const left = new AbortController();
-    visit.response.once('close', () => left.abort());
-    const count = await countTokens(gateway, {
-      target,
-      source,
-      dialect: dialect.id,
-      read: (body, notes) => readCountRequest(body, notes, gateway.memory.sealer),
-      header: (name) => headerValue(visit.request, name),
-      signal: left.signal,
-    });
-    sendJson(visit.response, {
-      status: 200,
-      body: { input_tokens: count.tokens },
-      headers: [...idHeaders(visit.requestId), 'x-gateway-usage', count.source],
-    });
+    const header = (name: string): string | undefined => headerValue(visit.request, name);
+    const tags = clientTags(header, principal.tags);
+    // It counts as a request, and takes neither tokens nor money.
+    const asked = { id: visit.requestId, principal, tags, model, leastOutput: 0 };
+    const grant = await this.#options.admission.admit(asked);
+    try {
+      const left = new AbortController();
+      visit.response.once('close', () => left.abort());
+      const count = await countTokens(gateway, {
+        target,
+        source,
+        dialect: dialect.id,
+        read: (body, notes) => readCountRequest(body, notes, gateway.memory.sealer),
+        header,
+        signal: left.signal,
+      });
+      sendJson(visit.response, {
+        status: 200,
+        body: { input_tokens: count.tokens },
+        headers: [
+          ...idHeaders(visit.requestId),
+          'x-gateway-usage',
+          count.source,
+          ...(grant === undefined
+            ? []
+            : dialect.limitHeaders(grant.standings, gateway.clock.wall())),
+        ],
+      });
+    } finally {
+      grant?.settle({ tokens: 0, nanodollars: 0 });
+    }
   }
 
   async #models(visit: Visit, principal: Principal): Promise<void> {
@@ -289,7 +333,7 @@ export class DataPlane {
   /** Sends the error unless the answer has begun; the status, if one was sent. */
   #refuse(visit: Visit, error: GatewayError): number | undefined {
     const { request, response, requestId, dialect } = visit;
-    const { random, log } = this.#options.gateway;
+    const { random, log, clock } = this.#options.gateway;
     if (error.code === 'internal') {
       const cause =
         error.cause instanceof Error
@@ -301,7 +345,12 @@ export class DataPlane {
       response.destroy();
       return undefined;
     }
-    const headers = error instanceof MethodNotAllowed ? ['allow', error.allow] : [];
+    const headers =
+      error instanceof MethodNotAllowed
+        ? ['allow', error.allow]
+        : error instanceof LimitError
+          ? dialect.limitHeaders(error.standings, clock.wall())
+          : [];
     return refuse(request, response, { error, dialect, requestId, random, headers });
   }
 }

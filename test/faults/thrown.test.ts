@@ -110,6 +110,7 @@ async function serve(name: Dialect, spoil: Spoiled, model: string): Promise<Serv
     learned,
     memory,
     sweeper,
+    running: () => undefined,
     settle: (_call, receipt) => receipts.push(receipt),
   };
   const body = Buffer.from(
@@ -125,6 +126,8 @@ async function serve(name: Dialect, spoil: Spoiled, model: string): Promise<Serv
     route: { name: model, targets: [target], order: 'listed' },
     strict: false,
     caller: { keyId: 'k', revoked: () => false },
+    labels: { tags: [] },
+    grant: undefined,
     startedAt: systemClock.now(),
     startedWall: systemClock.wall(),
     header: () => undefined,

@@ -1,0 +1,239 @@
+/**
+ * Step 3b of a call: what it may use at most is taken from the limits and budgets of its key, the key's
+ * team and its tags, all or nothing, in one draw (reliability.md §6). A key without any takes nothing and
+ * pays nothing for it.
+ */
+import { GatewayError } from '../core/errors.ts';
+import type { Counters, Draw, DrawResult, Granted, Refused } from '../store/counters.ts';
+import type { BudgetWatch } from './budget-watch.ts';
+import { CallGrant } from './call-grant.ts';
+import { HeldLimits } from './held-limits.ts';
+import type { HeldPolicy, PolicySource } from './policies.ts';
+import type { PriceBook } from './prices.ts';
+import type { Principal } from './principal.ts';
+import { budgetRefusal, neverFits, rateRefusal } from './refusals.ts';
+import { pricesOf, Reservation, type AskedSize } from './reservation.ts';
+
+export interface AdmissionParts {
+  readonly counters: Counters;
+  /** Where the policies of tags are that the client names. */
+  readonly policies: PolicySource;
+  /** The current one: a reload replaces it. */
+  readonly prices: () => Pick<PriceBook, 'find' | 'otherwise'>;
+  /** A number in [0, 1), for jitter. */
+  readonly random: () => number;
+  /** Told of budgets that refuse. */
+  readonly watch?: Pick<BudgetWatch, 'refused'>;
+}
+
+/** A call that wants to begin. */
+export interface AskedCall {
+  readonly id: string;
+  readonly principal: Principal;
+  /** What the client says that it counts for, besides the key's own tags. */
+  readonly tags: readonly string[];
+  /** As the client wrote it. */
+  readonly model: string;
+  /** Absent = it costs nothing and takes no tokens (a count of tokens). */
+  readonly size?: AskedSize;
+  /** An answer is not lowered below so many tokens. */
+  readonly leastOutput: number;
+}
+
+/** A smaller answer than so much helps nobody (reliability.md §6). */
+export const leastOutputTokens = 256;
+
+export class Admission {
+  readonly #parts: AdmissionParts;
+  readonly #held = new WeakMap<readonly HeldPolicy[], HeldLimits>();
+
+  constructor(parts: AdmissionParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * The call's grant, or undefined for a call that nothing limits. A plain value wherever no other
+   * process has to be asked.
+   * @throws GatewayError (also as a rejection) `rate_limited`, `budget_exhausted`, `store_unavailable`,
+   * or `invalid_request` for a model without a price where a budget counts.
+   */
+  admit(call: AskedCall): CallGrant | undefined | Promise<CallGrant> {
+    const held = this.#limitsOf(call);
+    if (call.size === undefined ? held.countless : held.none) return undefined;
+    return new Admitting(this.#parts, call, held).run();
+  }
+
+  #limitsOf({ principal, tags, model }: AskedCall): HeldLimits {
+    const own = principal.policies();
+    const more = tags.length === 0 ? [] : this.#ofTags(tags, principal.tags);
+    if (more.length > 0) return HeldLimits.of([...own, ...more]).of(model);
+    let held = this.#held.get(own);
+    if (held === undefined) {
+      held = HeldLimits.of(own);
+      this.#held.set(own, held);
+    }
+    return held.of(model);
+  }
+
+  #ofTags(tags: readonly string[], known: readonly string[]): readonly HeldPolicy[] {
+    return tags.flatMap((name) => {
+      const policy = known.includes(name) ? undefined : this.#parts.policies.find('tag', name);
+      return policy === undefined ? [] : [{ holder: { kind: 'tag' as const, name }, policy }];
+    });
+  }
+}
+
+const unsized: AskedSize = {
+  targets: [],
+  maxOutputTokens: 0,
+  choices: 1,
+  promptAtMost: () => 0,
+  promptExactly: async () => undefined,
+  cacheWrites: () => 'none',
+};
+
+/** One call at the counters: asked again with less where a budget refuses. */
+class Admitting {
+  readonly #parts: AdmissionParts;
+  readonly #call: AskedCall;
+  readonly #held: HeldLimits;
+  readonly #now: number;
+  readonly #reservation: Reservation;
+  #counted = false;
+  /** Each budget may make the answer smaller once. */
+  #shrinks: number;
+
+  constructor(parts: AdmissionParts, call: AskedCall, held: HeldLimits) {
+    this.#parts = parts;
+    this.#call = call;
+    this.#held = held;
+    this.#now = parts.counters.wall();
+    const { size } = call;
+    const paid = size !== undefined && held.budgets.length > 0;
+    const prices = paid ? pricesOf(parts.prices(), size.targets, this.#now) : [];
+    this.#reservation = new Reservation(size ?? unsized, prices);
+    const { principal } = call;
+    this.#shrinks = principal.shrink && !principal.strict ? held.budgets.length + 1 : 0;
+  }
+
+  run(): CallGrant | Promise<CallGrant> {
+    const draw = this.#draw();
+    let result: DrawResult | Promise<DrawResult>;
+    try {
+      result = this.#parts.counters.draw(draw);
+    } catch (error) {
+      throw unavailable(error);
+    }
+    if (!(result instanceof Promise)) return this.#take(draw, result);
+    return result.then(
+      (answered) => this.#take(draw, answered),
+      (error: unknown) => {
+        throw unavailable(error);
+      },
+    );
+  }
+
+  #draw(): Draw {
+    const { concurrent, requests, tokens, budgets } = this.#held;
+    const reservation = this.#reservation;
+    const sized = this.#call.size !== undefined;
+    return {
+      callId: this.#call.id,
+      concurrent: concurrent.map(({ counter, limit }) => ({ counter, most: limit.amount })),
+      requests: requests.map(({ counter, limit }) => ({ counter, perMinute: limit.amount })),
+      tokens: !sized
+        ? []
+        : tokens.map((held) => {
+            const amount = reservation.tokensFrom(held.limit.amount);
+            if (amount === undefined) throw neverFits(held, reservation);
+            return { counter: held.counter, perMinute: held.limit.amount, amount };
+          }),
+      budgets: !sized
+        ? []
+        : budgets.map((held) => {
+            const { counter, window, endsAt } = held.window(this.#now);
+            const { nanodollars } = held.budget;
+            return { counter, window, endsAt, nanodollars, amount: reservation.cost() };
+          }),
+    };
+  }
+
+  #take(draw: Draw, result: DrawResult): CallGrant | Promise<CallGrant> {
+    if (result.granted) return this.#grant(draw, result);
+    return result.kind === 'budget' ? this.#retry(result) : this.#refuse(result);
+  }
+
+  #grant(draw: Draw, granted: Granted): CallGrant {
+    const { counters } = this.#parts;
+    const paid = draw.budgets.length > 0;
+    const parts = {
+      counters,
+      draw,
+      granted,
+      reservation: this.#reservation,
+      now: this.#now,
+      held: paid ? this.#held.budgets : [],
+    };
+    return new CallGrant(parts, paid ? this.#capNote() : undefined);
+  }
+
+  /** A budget refused: an exact count of the prompt may help, and then a smaller answer. */
+  #retry(refused: Refused): CallGrant | Promise<CallGrant> {
+    if (!this.#counted && this.#mayFit(refused)) {
+      this.#counted = true;
+      return this.#retryExactly(refused);
+    }
+    return this.#retrySmaller(refused);
+  }
+
+  async #retryExactly(refused: Refused): Promise<CallGrant> {
+    const helped = await this.#reservation.countExactly();
+    return helped ? this.run() : this.#retrySmaller(refused);
+  }
+
+  #retrySmaller(refused: Refused): CallGrant | Promise<CallGrant> {
+    const least = this.#call.leastOutput;
+    if (this.#shrinks > 0 && this.#reservation.shrink(refused.state.remaining, least)) {
+      this.#shrinks -= 1;
+      return this.run();
+    }
+    return this.#refuse(refused);
+  }
+
+  /** Whether it is worth to tokenise: a guess is rarely twice the count, and nothing fits into nothing. */
+  #mayFit({ state }: Refused): boolean {
+    const shrunk = this.#shrinks > 0 ? this.#call.leastOutput : this.#reservation.output;
+    const least = Math.min(shrunk, this.#reservation.output);
+    return state.remaining > 0 && this.#reservation.cost(least) <= 2 * state.remaining;
+  }
+
+  #refuse(refused: Refused): never {
+    const { kind, index } = refused;
+    const { random } = this.#parts;
+    const facts = { refused, reservation: this.#reservation, random, now: this.#now };
+    if (kind === 'budget') {
+      const budget = this.#held.budgets[index];
+      if (budget !== undefined) {
+        this.#parts.watch?.refused(budget, this.#now);
+        throw budgetRefusal(budget, facts);
+      }
+    } else {
+      const limit = this.#held[kind][index];
+      if (limit !== undefined) throw rateRefusal(limit, facts);
+    }
+    throw new GatewayError('rate_limited', 'A limit of this key is reached; try again later.');
+  }
+
+  #capNote(): string | undefined {
+    const { output, lowered, origin } = this.#reservation;
+    if (lowered) return `lowered to ${output}: the budget has no room for more`;
+    if (origin !== 'default') return undefined;
+    return `set to ${output}: a budget counts, and the model's own limit is not known`;
+  }
+}
+
+function unavailable(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error;
+  const why = 'The counters behind the limits of this key do not answer; try again soon.';
+  return new GatewayError('store_unavailable', why, { cause: error });
+}

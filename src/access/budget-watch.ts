@@ -1,0 +1,104 @@
+/**
+ * Watches what budgets have spent and tells once a window when half, four fifths and all of it is gone.
+ * A hard budget refuses before its last cent is spent, so that the first refusal counts as all of it.
+ */
+import type { BudgetPeriod } from '../core/policy.ts';
+import type { Spent } from '../store/calls.ts';
+import type { HeldBudget } from './held-limits.ts';
+import type { Holder } from './policies.ts';
+
+/** Percent of a budget. */
+export const thresholds = [50, 80, 100] as const;
+export type Threshold = (typeof thresholds)[number];
+
+export interface BudgetEvent {
+  readonly threshold: Threshold;
+  readonly holder: Holder;
+  readonly per: BudgetPeriod;
+  /** The window's own name, e.g. `2026-11`. */
+  readonly window: string;
+  /** Ms since the epoch; absent = never. */
+  readonly endsAt?: number;
+  readonly budgetNanodollars: number;
+  /** Settled calls only. */
+  readonly spentNanodollars: number;
+  /** A call was refused for want of money. */
+  readonly refused: boolean;
+}
+
+interface Watched {
+  window: string;
+  spent: number;
+  /** The highest threshold that was told, 0 before. */
+  told: number;
+}
+
+export class BudgetWatch {
+  readonly #tell: (event: BudgetEvent) => void;
+  readonly #watched = new Map<string, Watched>();
+
+  constructor(tell: (event: BudgetEvent) => void) {
+    this.#tell = tell;
+  }
+
+  /** What the ledger says: at the start, and again and again where others spend too. */
+  restore(spent: readonly Spent[]): void {
+    for (const { counter, window, nanodollars } of spent) {
+      const known = this.#watched.get(counter);
+      if (known?.window === window) known.spent = Math.max(known.spent, nanodollars);
+      // Told by whoever ran before: a restart is no news.
+      else this.#watched.set(counter, { window, spent: nanodollars, told: -1 });
+    }
+  }
+
+  /** A call was settled. @param now the ms since the epoch at which it was admitted. */
+  spent(held: HeldBudget, nanodollars: number, now: number): void {
+    const watched = this.#of(held, now);
+    watched.spent += nanodollars;
+    this.#look(held, watched, { now, refused: false });
+  }
+
+  /** A call was refused for want of money. */
+  refused(held: HeldBudget, now: number): void {
+    this.#look(held, this.#of(held, now), { now, refused: true });
+  }
+
+  #of(held: HeldBudget, now: number): Watched {
+    const { window } = held.window(now);
+    let watched = this.#watched.get(held.counter);
+    if (watched === undefined || watched.window < window) {
+      watched = { window, spent: 0, told: 0 };
+      this.#watched.set(held.counter, watched);
+    }
+    if (watched.told === -1) watched.told = reached(held, watched.spent);
+    return watched;
+  }
+
+  #look(
+    held: HeldBudget,
+    watched: Watched,
+    { now, refused }: { readonly now: number; readonly refused: boolean },
+  ): void {
+    const threshold = refused ? 100 : reached(held, watched.spent);
+    if (threshold === 0 || threshold <= watched.told) return;
+    watched.told = threshold;
+    const { window, endsAt } = held.window(now);
+    this.#tell({
+      threshold,
+      holder: held.holder,
+      per: held.budget.per,
+      window,
+      ...(endsAt === undefined ? {} : { endsAt }),
+      budgetNanodollars: held.budget.nanodollars,
+      spentNanodollars: watched.spent,
+      refused,
+    });
+  }
+}
+
+function reached({ budget }: HeldBudget, spent: number): Threshold | 0 {
+  // A budget of nothing is no budget to watch; its refusals tell.
+  if (budget.nanodollars === 0) return 0;
+  const share = (spent / budget.nanodollars) * 100;
+  return thresholds.findLast((threshold) => share >= threshold) ?? 0;
+}

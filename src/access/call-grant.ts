@@ -1,0 +1,165 @@
+/** An admitted call's share of limits and budgets, until it is settled. */
+import { totalInputTokens, type Usage } from '../core/generation.ts';
+import type { Grant, Standing, Standings } from '../core/grant.ts';
+import type { BudgetWindow } from '../store/calls.ts';
+import type { BudgetDraw, Counters, CounterState, Draw, Granted } from '../store/counters.ts';
+import { costOf } from './cost.ts';
+import type { HeldBudget } from './held-limits.ts';
+import type { Reservation } from './reservation.ts';
+
+export interface GrantParts {
+  readonly counters: Counters;
+  readonly draw: Draw;
+  readonly granted: Granted;
+  readonly reservation: Reservation;
+  /** Ms since the epoch. */
+  readonly now: number;
+  /** The budgets that pay for the call. */
+  readonly held: readonly HeldBudget[];
+}
+
+/** A call that asks for more behind its first draw does it under this name. */
+function moreOf(callId: string): string {
+  return `${callId}+`;
+}
+
+export class CallGrant implements Grant {
+  readonly standings: Standings;
+  readonly outputCap?: number;
+  readonly tellsCap: boolean;
+  readonly capNote?: string;
+  /** The budgets that pay for the call. */
+  readonly held: readonly HeldBudget[];
+  readonly #parts: GrantParts;
+  /** The prompt that the reservation pays for. */
+  #prompt: number;
+  #reserved: number | undefined;
+  #askedMore = false;
+
+  constructor(parts: GrantParts, capNote: string | undefined) {
+    const { granted, reservation, now, held, draw } = parts;
+    this.#parts = parts;
+    this.standings = standingsOf(granted, now);
+    this.held = held;
+    const paid = held.length > 0;
+    this.#prompt = paid ? reservation.prompt : 0;
+    this.#reserved = paid ? reservation.cost() : undefined;
+    const counted = paid || (draw.tokens.length > 0 && reservation.origin === 'client');
+    if (counted) this.outputCap = reservation.output;
+    this.tellsCap = paid && (reservation.lowered || reservation.origin === 'default');
+    if (capNote !== undefined) this.capNote = capNote;
+  }
+
+  /** The windows that its cost is added to. */
+  get budgets(): readonly BudgetWindow[] {
+    const { granted, now } = this.#parts;
+    return this.held.map((budget, i) => {
+      const drawn = budget.window(now);
+      // Counters never go back to a window that is over, whatever the clock says (G17).
+      return { ...drawn, window: granted.budgets[i]?.window ?? drawn.window };
+    });
+  }
+
+  /** Nanodollars; undefined without a budget. */
+  get reserved(): number | undefined {
+    return this.#reserved;
+  }
+
+  /**
+   * A prompt that turns out larger than reserved is paid for out of what the budget still has; where it
+   * has nothing, out of what was meant for the answer.
+   */
+  outputAfter(usage: Usage): number | undefined | Promise<number | undefined> {
+    const reserved = this.#reserved;
+    const prompt = totalInputTokens(usage);
+    if (reserved === undefined || prompt === undefined || prompt <= this.#prompt) return undefined;
+    this.#prompt = prompt;
+    const missing = this.#needs(usage, this.#most) - reserved;
+    if (missing <= 0) return undefined;
+    if (this.#askedMore) return this.#affordable(usage);
+    this.#askedMore = true;
+    return this.#askMore(usage, missing);
+  }
+
+  /** Ends what the call holds. A second time changes nothing: the counters see to it. */
+  settle(used: { readonly tokens: number; readonly nanodollars: number | undefined }): void {
+    const { counters, draw } = this.#parts;
+    counters.settle(draw.callId, used);
+    if (this.#askedMore) counters.settle(moreOf(draw.callId), { tokens: 0, nanodollars: 0 });
+  }
+
+  get #most(): number {
+    const { reservation } = this.#parts;
+    return reservation.output * reservation.choices;
+  }
+
+  #askMore(usage: Usage, missing: number): number | undefined | Promise<number | undefined> {
+    const { counters, draw } = this.#parts;
+    const more: Draw = {
+      callId: moreOf(draw.callId),
+      concurrent: [],
+      requests: [],
+      tokens: [],
+      budgets: draw.budgets.map((each): BudgetDraw => ({ ...each, amount: missing })),
+    };
+    const taken = (granted: boolean): number | undefined => {
+      if (!granted) return this.#affordable(usage);
+      this.#reserved = (this.#reserved ?? 0) + missing;
+      return undefined;
+    };
+    try {
+      const result = counters.draw(more);
+      if (!(result instanceof Promise)) return taken(result.granted);
+      return result.then(
+        ({ granted }) => taken(granted),
+        () => taken(false),
+      );
+    } catch {
+      return taken(false);
+    }
+  }
+
+  /** How much answer what is reserved pays for behind this prompt. */
+  #affordable(usage: Usage): number {
+    const reserved = this.#reserved ?? 0;
+    let fits = 0;
+    let tooMuch = this.#most + 1;
+    while (tooMuch - fits > 1) {
+      const middle = Math.floor((fits + tooMuch) / 2);
+      if (this.#needs(usage, middle) <= reserved) fits = middle;
+      else tooMuch = middle;
+    }
+    return fits;
+  }
+
+  /** What the call costs at most with this prompt and so much output. */
+  #needs(usage: Usage, outputTokens: number): number {
+    let dearest = 0;
+    for (const price of this.#parts.reservation.prices) {
+      for (const reasoningTokens of [0, outputTokens]) {
+        const cost = costOf(price, { ...usage, outputTokens, reasoningTokens });
+        dearest = Math.max(dearest, cost?.total ?? 0);
+      }
+    }
+    return dearest;
+  }
+}
+
+function standingsOf({ requests, tokens }: Granted, now: number): Standings {
+  const ofRequests = tightest(requests, now);
+  const ofTokens = tightest(tokens, now);
+  return {
+    ...(ofRequests === undefined ? {} : { requests: ofRequests }),
+    ...(ofTokens === undefined ? {} : { tokens: ofTokens }),
+  };
+}
+
+/** The counter that will refuse first. */
+export function tightest(states: readonly CounterState[], now: number): Standing | undefined {
+  let least: CounterState | undefined;
+  for (const state of states) {
+    if (least === undefined || state.remaining < least.remaining) least = state;
+  }
+  if (least === undefined) return undefined;
+  return { limit: least.limit, remaining: least.remaining, fullAt: now + least.resetMs };
+}

@@ -1,0 +1,122 @@
+/** The policies that a call counts for, made ready for draws: counters named, globs and windows kept. */
+import type { Budget, RateLimit } from '../core/policy.ts';
+import type { BudgetWindow } from '../store/calls.ts';
+import { Glob } from './glob.ts';
+import type { HeldPolicy, Holder } from './policies.ts';
+import { windowAt } from './windows.ts';
+
+/** A rate limit, whose it is, and what counts it. */
+export class HeldLimit {
+  readonly holder: Holder;
+  readonly limit: RateLimit;
+  readonly counter: string;
+  readonly #glob: Glob | undefined;
+
+  constructor(holder: Holder, limit: RateLimit) {
+    this.holder = holder;
+    this.limit = limit;
+    const { kind, model } = limit;
+    const own = `${holder.kind}:${holder.name}:${kind}`;
+    this.counter = model === undefined ? own : `${own}:${model}`;
+    this.#glob = model === undefined ? undefined : new Glob(model);
+  }
+
+  get everyModel(): boolean {
+    return this.#glob === undefined;
+  }
+
+  covers(model: string): boolean {
+    return this.#glob === undefined || this.#glob.matches(model);
+  }
+}
+
+/** A budget, whose it is, and the window that it is in. */
+export class HeldBudget {
+  readonly holder: Holder;
+  readonly budget: Budget;
+  readonly counter: string;
+  #window: BudgetWindow | undefined;
+
+  constructor(holder: Holder, budget: Budget) {
+    this.holder = holder;
+    this.budget = budget;
+    this.counter = `${holder.kind}:${holder.name}:${budget.per}`;
+  }
+
+  /** Computed once a window; a clock that goes back stays in the window that has begun (G17). */
+  window(now: number): BudgetWindow {
+    const known = this.#window;
+    if (known !== undefined && (known.endsAt === undefined || now < known.endsAt)) return known;
+    const { name, endsAt } = windowAt(this.budget.per, this.budget.timeZone, now);
+    this.#window = {
+      counter: this.counter,
+      window: name,
+      ...(endsAt === undefined ? {} : { endsAt }),
+    };
+    return this.#window;
+  }
+}
+
+/** By kind, in the order of the policies: the order in which counters are drawn from. */
+export class HeldLimits {
+  readonly concurrent: readonly HeldLimit[];
+  readonly requests: readonly HeldLimit[];
+  readonly tokens: readonly HeldLimit[];
+  readonly budgets: readonly HeldBudget[];
+  readonly #sameForAll: boolean;
+
+  private constructor(limits: readonly HeldLimit[], budgets: readonly HeldBudget[]) {
+    const ofKind = (kind: RateLimit['kind']): readonly HeldLimit[] =>
+      limits.filter(({ limit }) => limit.kind === kind);
+    this.concurrent = ofKind('concurrent');
+    this.requests = ofKind('requests');
+    this.tokens = ofKind('tokens');
+    this.budgets = budgets;
+    this.#sameForAll = limits.every((limit) => limit.everyModel);
+  }
+
+  static of(policies: readonly HeldPolicy[]): HeldLimits {
+    const limits = policies.flatMap(({ holder, policy }) =>
+      policy.limits.map((limit) => new HeldLimit(holder, limit)),
+    );
+    const budgets = policies.flatMap(({ holder, policy }) =>
+      policy.budgets.map((budget) => new HeldBudget(holder, budget)),
+    );
+    return new HeldLimits(
+      strictest(limits, ({ limit }) => limit.amount),
+      strictest(budgets, ({ budget }) => budget.nanodollars),
+    );
+  }
+
+  get none(): boolean {
+    return this.budgets.length === 0 && this.tokens.length === 0 && this.countless;
+  }
+
+  /** Nothing counts a call that takes no tokens and costs nothing. */
+  get countless(): boolean {
+    return this.concurrent.length === 0 && this.requests.length === 0;
+  }
+
+  /** What counts for calls of one model; the same object where that is everything. */
+  of(model: string): HeldLimits {
+    if (this.#sameForAll) return this;
+    const limits = [...this.concurrent, ...this.requests, ...this.tokens];
+    return new HeldLimits(
+      limits.filter((limit) => limit.covers(model)),
+      this.budgets,
+    );
+  }
+}
+
+/** A counter is drawn from once: of two that would share it the smaller one holds. */
+function strictest<T extends { readonly counter: string }>(
+  held: readonly T[],
+  amountOf: (each: T) => number,
+): readonly T[] {
+  const byCounter = new Map<string, T>();
+  for (const each of held) {
+    const known = byCounter.get(each.counter);
+    if (known === undefined || amountOf(each) < amountOf(known)) byCounter.set(each.counter, each);
+  }
+  return [...byCounter.values()];
+}

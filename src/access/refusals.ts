@@ -1,0 +1,118 @@
+/**
+ * What a caller is told when a limit or a budget refuses its call: which one, whose, how much, and when
+ * it is free again (H5, E8, E9).
+ */
+import { GatewayError } from '../core/errors.ts';
+import { LimitError, type Standings } from '../core/grant.ts';
+import { dollarsText } from '../core/money.ts';
+import type { Refused } from '../store/counters.ts';
+import type { HeldBudget, HeldLimit } from './held-limits.ts';
+import type { Holder } from './policies.ts';
+import type { Reservation } from './reservation.ts';
+
+/** How much later than needed a refused caller may come again, so that not all come at once. */
+const jitterMs = 500;
+
+export interface RefusalFacts {
+  readonly refused: Pick<Refused, 'state' | 'waitMs'>;
+  readonly reservation: Reservation;
+  /** Ms since the epoch. */
+  readonly now: number;
+  /** In [0, 1). */
+  random(): number;
+}
+
+/** A rate limit is used up. */
+export function rateRefusal(held: HeldLimit, facts: RefusalFacts): GatewayError {
+  const { waitMs } = facts.refused;
+  const retryAfterMs =
+    waitMs === undefined ? undefined : Math.ceil(waitMs + facts.random() * jitterMs);
+  return new LimitError(
+    rateText(held, facts),
+    standingsOf(held, facts),
+    retryAfterMs === undefined ? {} : { retryAfterMs },
+  );
+}
+
+function standingsOf(held: HeldLimit, { refused, now }: RefusalFacts): Standings {
+  const { limit, remaining, resetMs } = refused.state;
+  const standing = { limit, remaining, fullAt: now + resetMs };
+  if (held.limit.kind === 'concurrent') return {};
+  return held.limit.kind === 'requests' ? { requests: standing } : { tokens: standing };
+}
+
+function rateText(held: HeldLimit, { refused, reservation }: RefusalFacts): string {
+  const { amount, kind } = held.limit;
+  const { remaining } = refused.state;
+  const whose = `${scopeText(held)}:`;
+  const when = refused.waitMs === undefined ? '' : ` Try again in ${waitText(refused.waitMs)}.`;
+  switch (kind) {
+    case 'requests':
+      return `Rate limit of ${whose} ${amount} requests a minute, ${remaining} left.${when}`;
+    case 'tokens':
+      return `Rate limit of ${whose} ${amount} tokens a minute, ${remaining} left; ${sizeText(reservation)}.${when}`;
+    case 'concurrent':
+      return `Limit of ${whose} ${amount} calls at a time, all of them running. Try again when one is over.`;
+    default:
+      return kind satisfies never;
+  }
+}
+
+/** A prompt that is larger than the whole bucket: waiting does not help, and the SDKs are told so. */
+export function neverFits(held: HeldLimit, reservation: Reservation): GatewayError {
+  const why =
+    `Rate limit of ${scopeText(held)}: ${held.limit.amount} tokens a minute; the prompt alone has about ` +
+    `${reservation.prompt}, so that this call never fits. Send less.`;
+  return new GatewayError('rate_limited', why, { retryAfterMs: Number.POSITIVE_INFINITY });
+}
+
+/** A budget has no room for the call. */
+export function budgetRefusal(held: HeldBudget, facts: RefusalFacts): GatewayError {
+  const { budget, holder } = held;
+  const { refused, reservation, now } = facts;
+  const { remaining } = refused.state;
+  const left = remaining <= 0 ? 'nothing' : `$${dollarsText(remaining)}`;
+  const why =
+    `The budget of ${holderText(holder)} has no room for this call: $${dollarsText(budget.nanodollars)} ` +
+    `${periodText[budget.per]}, ${left} left; the call may cost up to $${dollarsText(reservation.cost())} ` +
+    `(${sizeText(reservation)}).${renewalText(held, now)}`;
+  return new GatewayError('budget_exhausted', why);
+}
+
+const periodText = { day: 'a day', week: 'a week', month: 'a month', ever: 'in all' } as const;
+
+function renewalText(held: HeldBudget, now: number): string {
+  const { endsAt } = held.window(now);
+  if (endsAt === undefined) return ' It is not renewed.';
+  const at = new Date(endsAt).toISOString().slice(0, 16);
+  return ` It is renewed at ${at}Z, in ${waitText(endsAt - now)}.`;
+}
+
+function scopeText({ holder, limit }: HeldLimit): string {
+  const models = limit.model === undefined ? '' : ` for models ${limit.model}`;
+  return `${holderText(holder)}${models}`;
+}
+
+function holderText({ kind, name }: Holder): string {
+  return `${kind} ${name}`;
+}
+
+function sizeText({ prompt, output, choices }: Reservation): string {
+  const times = choices === 1 ? '' : ` times ${choices}`;
+  return `about ${prompt} tokens of prompt and up to ${output}${times} of answer`;
+}
+
+/** Long waits in the two largest units: `2 d 3 h`, `4 min 5 s`, `0.3 s`. */
+function waitText(ms: number): string {
+  if (ms < 10_000) return `${Math.ceil(ms / 100) / 10} s`;
+  const seconds = Math.ceil(ms / 1000);
+  const parts = [
+    [Math.floor(seconds / 86_400), 'd'],
+    [Math.floor(seconds / 3600) % 24, 'h'],
+    [Math.floor(seconds / 60) % 60, 'min'],
+    [seconds % 60, 's'],
+  ] as const;
+  const first = parts.findIndex(([count]) => count > 0);
+  const shown = parts.slice(first, first + 2).filter(([count]) => count > 0);
+  return shown.map(([count, unit]) => `${count} ${unit}`).join(' ');
+}

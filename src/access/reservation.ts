@@ -1,0 +1,142 @@
+/**
+ * What a call may use at most, before it is served (reliability.md §6): the prompt by a cautious guess or
+ * an exact count, the output by the client's cap, the model's own limit, or a default.
+ */
+import { invalidRequest } from '../core/errors.ts';
+import type { Price } from '../core/price.ts';
+import { mostCost } from './cost.ts';
+import type { PriceBook } from './prices.ts';
+
+/** Who may answer the call. */
+export interface AskedTarget {
+  readonly provider: string;
+  /** The provider's own name of the model. */
+  readonly model: string;
+  /** Tokens of an answer at most, where the provider says so. */
+  readonly maxOutputTokens?: number;
+}
+
+/** How large a call is asked to be. */
+export interface AskedSize {
+  readonly targets: readonly AskedTarget[];
+  /** The client's own cap on each answer. */
+  readonly maxOutputTokens: number | undefined;
+  /** How many answers. */
+  readonly choices: number;
+  /** Tokens of the prompt at most, by a guess. */
+  promptAtMost(): number;
+  /** Tokens of the prompt by the model's own tokenizer; undefined where there is none. */
+  promptExactly(): Promise<number | undefined>;
+  /** What the prompt may make the vendor write to its cache. */
+  cacheWrites(): 'none' | 'usual' | 'long';
+}
+
+/** For an answer that neither the client nor the model limits (K6, reliability.md §6). */
+export const defaultOutputTokens = 4096;
+
+/** The prices that the call may have; `prices.otherwise` where one is not known (F6). */
+export function pricesOf(
+  book: Pick<PriceBook, 'find' | 'otherwise'>,
+  targets: readonly AskedTarget[],
+  at: number,
+): readonly Price[] {
+  return targets.map(({ provider, model }) => {
+    const price = book.find(provider, model, at) ?? book.otherwise;
+    if (price === undefined) throw priceUnknown(provider, model);
+    return price;
+  });
+}
+
+function priceUnknown(provider: string, model: string): Error {
+  const why =
+    `The price of ${provider}/${model} is not known, and calls of this key count for a budget. ` +
+    'Ask for another model, or have its price set in the configuration (prices).';
+  return invalidRequest(why, ['model'], 'price_unknown');
+}
+
+export class Reservation {
+  readonly choices: number;
+  /** Whose cap it is: told to the upstream only where it is a default, or was lowered. */
+  readonly origin: 'client' | 'model' | 'default';
+  readonly prices: readonly Price[];
+  readonly #size: AskedSize;
+  #prompt: number | undefined;
+  #cacheWrites: ReturnType<AskedSize['cacheWrites']> | undefined;
+  #output: number;
+  #lowered = false;
+
+  /** @param prices none where no budget counts the call. */
+  constructor(size: AskedSize, prices: readonly Price[]) {
+    const { maxOutputTokens: own, choices, targets } = size;
+    const limits = targets.map((target) => target.maxOutputTokens);
+    const ofModel = limits.every((limit) => limit !== undefined) ? Math.max(...limits) : undefined;
+    this.#size = size;
+    this.choices = choices;
+    this.prices = prices;
+    this.origin = own !== undefined ? 'client' : ofModel === undefined ? 'default' : 'model';
+    this.#output = own ?? ofModel ?? defaultOutputTokens;
+  }
+
+  /** Tokens of the prompt at most. */
+  get prompt(): number {
+    this.#prompt ??= this.#size.promptAtMost();
+    return this.#prompt;
+  }
+
+  /** Output tokens of each answer at most. */
+  get output(): number {
+    return this.#output;
+  }
+
+  /** The output was lowered below what was asked for. */
+  get lowered(): boolean {
+    return this.#lowered;
+  }
+
+  /** What it may cost with so much output an answer, by the dearest target. */
+  cost(output = this.#output): number {
+    this.#cacheWrites ??= this.#size.cacheWrites();
+    const most = {
+      promptTokens: this.prompt,
+      outputTokens: output * this.choices,
+      cacheWrites: this.#cacheWrites,
+    };
+    let dearest = 0;
+    for (const price of this.prices) dearest = Math.max(dearest, mostCost(price, most));
+    return dearest;
+  }
+
+  /** What is taken from a bucket of so many tokens; undefined when the prompt never fits into it. */
+  tokensFrom(bucket: number): number | undefined {
+    const own =
+      this.origin === 'client' ? this.#output : Math.min(this.#output, defaultOutputTokens);
+    return this.prompt > bucket ? undefined : Math.min(this.prompt + own * this.choices, bucket);
+  }
+
+  /** Takes the exact count of the prompt in the place of the guess; false when there is none. */
+  async countExactly(): Promise<boolean> {
+    const tokens = await this.#size.promptExactly();
+    if (tokens === undefined || tokens >= this.prompt) return false;
+    this.#prompt = tokens;
+    return true;
+  }
+
+  /**
+   * Lowers the output to what so much money pays for. False when that is less than `least` an answer:
+   * then nothing changed.
+   */
+  shrink(nanodollars: number, least: number): boolean {
+    if (this.#output < least || this.cost(least) > nanodollars) return false;
+    let fits = least;
+    let tooMuch = this.#output;
+    // Costs rise with the output, in steps that tiers and rounding make: searched, not divided.
+    while (tooMuch - fits > 1) {
+      const middle = Math.floor((fits + tooMuch) / 2);
+      if (this.cost(middle) <= nanodollars) fits = middle;
+      else tooMuch = middle;
+    }
+    this.#output = fits;
+    this.#lowered = true;
+    return true;
+  }
+}

@@ -1,0 +1,158 @@
+/**
+ * Calendar windows of budgets: days, ISO weeks (from Monday) and months, as they begin in a time zone.
+ * A window is remembered for as long as it lasts, so that a call compares two numbers and asks `Intl`
+ * nothing.
+ */
+import type { BudgetPeriod } from '../core/policy.ts';
+
+export interface Window {
+  /** `2026-11-21`, `2026-W47`, `2026-11`, `ever`; of one period, later windows have greater names. */
+  readonly name: string;
+  /** Ms since the epoch; undefined for `ever`. */
+  readonly startsAt: number | undefined;
+  /** Ms since the epoch, the first one that is not in the window; undefined for `ever`. */
+  readonly endsAt: number | undefined;
+}
+
+type Calendar = Exclude<BudgetPeriod, 'ever'>;
+
+interface CalendarWindow extends Window {
+  readonly startsAt: number;
+  readonly endsAt: number;
+}
+
+interface Zone {
+  readonly format: Intl.DateTimeFormat;
+  readonly current: { [P in Calendar]?: CalendarWindow };
+}
+
+const dayMs = 86_400_000;
+const ever: Window = { name: 'ever', startsAt: undefined, endsAt: undefined };
+/** As many as there are zones that somebody named; settings allow real zones only. */
+const zones = new Map<string, Zone>();
+
+/** Whether `Intl` knows the zone. */
+export function isTimeZone(name: string): boolean {
+  try {
+    zoneOf(name);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The window of that period in which the moment lies. Windows follow each other without a gap also
+ * where clocks are put forward or back at midnight, and where a zone leaves out a day.
+ * @throws RangeError when there is no such zone.
+ */
+export function windowAt(per: BudgetPeriod, timeZone: string, wall: number): Window {
+  if (per === 'ever') return ever;
+  const zone = zones.get(timeZone) ?? zoneOf(timeZone);
+  const current = zone.current[per];
+  if (current !== undefined && current.startsAt <= wall && wall < current.endsAt) return current;
+  const found = findWindow(per, zone.format, wall);
+  zone.current[per] = found;
+  return found;
+}
+
+function zoneOf(timeZone: string): Zone {
+  const format = new Intl.DateTimeFormat('en-US', {
+    timeZone,
+    calendar: 'gregory',
+    numberingSystem: 'latn',
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
+  });
+  const zone: Zone = { format, current: {} };
+  zones.set(timeZone, zone);
+  return zone;
+}
+
+/** Dates are counted in days since 1970-01-01, without a zone. */
+function findWindow(per: Calendar, format: Intl.DateTimeFormat, wall: number): CalendarWindow {
+  let first = firstDay(per, dayOf(format, wall));
+  // A clock that is put back behind midnight shows the last day again; its window is over all the same.
+  for (;;) {
+    const next = nextFirstDay(per, first);
+    const endsAt = startOfDay(format, next);
+    if (wall < endsAt) {
+      return { name: nameOf(per, first), startsAt: startOfDay(format, first), endsAt };
+    }
+    first = next;
+  }
+}
+
+function firstDay(per: Calendar, day: number): number {
+  if (per === 'day') return day;
+  if (per === 'week') return day - weekday(day);
+  const date = new Date(day * dayMs);
+  return day - date.getUTCDate() + 1;
+}
+
+function nextFirstDay(per: Calendar, first: number): number {
+  if (per === 'day') return first + 1;
+  if (per === 'week') return first + 7;
+  return firstDay('month', first + 31);
+}
+
+/** 0 is Monday; 1970-01-01 was a Thursday. */
+function weekday(day: number): number {
+  return (((day + 3) % 7) + 7) % 7;
+}
+
+function nameOf(per: Calendar, first: number): string {
+  if (per === 'week') return weekName(first);
+  const text = new Date(first * dayMs).toISOString();
+  return text.slice(0, per === 'day' ? 10 : 7);
+}
+
+/** ISO 8601: a week belongs to the year in which its Thursday lies. */
+function weekName(monday: number): string {
+  const year = new Date((monday + 3) * dayMs).getUTCFullYear();
+  const newYear = Math.floor(Date.UTC(year, 0, 1) / dayMs);
+  const week = Math.floor((monday + 3 - newYear) / 7) + 1;
+  return `${String(year).padStart(4, '0')}-W${String(week).padStart(2, '0')}`;
+}
+
+/** The first moment at which the zone's clocks show that day or a later one. */
+function startOfDay(format: Intl.DateTimeFormat, day: number): number {
+  const midnight = day * dayMs;
+  const reached = (at: number): boolean => dayOf(format, at) >= day;
+  const before = midnight - offset(format, midnight - dayMs);
+  const after = midnight - offset(format, midnight + dayMs);
+  for (const at of [Math.min(before, after), Math.max(before, after)]) {
+    if (reached(at) && !reached(at - 1)) return at;
+  }
+  // Midnight was skipped by a change that began before it.
+  let low = Math.min(before, after) - dayMs;
+  let high = Math.max(before, after) + dayMs;
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (reached(middle)) high = middle;
+    else low = middle;
+  }
+  return high;
+}
+
+function dayOf(format: Intl.DateTimeFormat, at: number): number {
+  return Math.floor(localTime(format, at) / dayMs);
+}
+
+/** Ms by which the zone's clocks are ahead of UTC. */
+function offset(format: Intl.DateTimeFormat, at: number): number {
+  return localTime(format, at) - Math.floor(at / 1000) * 1000;
+}
+
+/** What the zone's clocks show, to the second, as if it were UTC. */
+function localTime(format: Intl.DateTimeFormat, at: number): number {
+  const shown: { [type: string]: number } = {};
+  for (const part of format.formatToParts(at)) shown[part.type] = Number(part.value);
+  const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = shown;
+  return Date.UTC(year, month - 1, day, hour, minute, second);
+}

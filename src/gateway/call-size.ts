@@ -1,0 +1,99 @@
+/** How large a call is asked to be, for whoever reserves what it may use. */
+import type { ClientDialect, RequestHead } from '../core/dialect.ts';
+import type { JsonSource } from '../core/json.ts';
+import type { Route, Target } from '../core/provider.ts';
+import { countPrompt, promptOf } from '../tokens/prompt.ts';
+import type { Gateway } from './call.ts';
+import { tokenizedPrompt } from './count-tokens.ts';
+
+export interface SizedCall {
+  readonly dialect: ClientDialect;
+  readonly source: JsonSource;
+  readonly head: RequestHead;
+  readonly route: Route;
+}
+
+export interface SizedTarget {
+  readonly provider: string;
+  readonly model: string;
+  readonly maxOutputTokens?: number;
+}
+
+/** Asked for only as far as limits need it: most calls have none. */
+export class CallSize {
+  readonly #gateway: Gateway;
+  readonly #call: SizedCall;
+  readonly #limitOf: (target: Target) => number | undefined;
+
+  /** @param limitOf the model's own cap on an answer, where its provider tells. */
+  constructor(gateway: Gateway, call: SizedCall, limitOf: (target: Target) => number | undefined) {
+    this.#gateway = gateway;
+    this.#call = call;
+    this.#limitOf = limitOf;
+  }
+
+  get targets(): readonly SizedTarget[] {
+    return this.#call.route.targets.map((target) => {
+      const cap = this.#capOf(target);
+      return {
+        provider: target.provider.id,
+        model: target.model,
+        ...(cap === undefined ? {} : { maxOutputTokens: cap }),
+      };
+    });
+  }
+
+  get maxOutputTokens(): number | undefined {
+    return this.#call.head.maxOutputTokens;
+  }
+
+  get choices(): number {
+    return this.#call.head.choices ?? 1;
+  }
+
+  /** Tokens of the prompt at most, by a guess of all its text. */
+  promptAtMost(): number {
+    const guess = countPrompt(promptOf(this.#call.source.value));
+    const { estimator } = this.#gateway;
+    const counts = this.#call.route.targets.map(({ provider, model }) =>
+      estimator.promptAtMost(`${provider.id}/${model}`, guess),
+    );
+    return Math.max(0, ...counts);
+  }
+
+  /** Tokens of the prompt by the models' own tokenizers; undefined when one of them has none. */
+  async promptExactly(): Promise<number | undefined> {
+    const { dialect, source, route } = this.#call;
+    const { sealer } = this.#gateway.memory;
+    let most = 0;
+    for (const target of route.targets) {
+      const tokens = await tokenizedPrompt(this.#gateway, {
+        target,
+        source,
+        dialect: dialect.id,
+        read: (body, notes) => dialect.readRequest(body, notes, sealer),
+      });
+      if (tokens === undefined) return undefined;
+      most = Math.max(most, tokens);
+    }
+    return most;
+  }
+
+  /** Vendors that know marks write what is marked; others write as they like, for the usual time. */
+  cacheWrites(): 'none' | 'usual' | 'long' {
+    const { bytes } = this.#call.source;
+    if (bytes.includes('"cache_control"')) return bytes.includes('"1h"') ? 'long' : 'usual';
+    const marked = this.#call.route.targets.every(
+      ({ provider, model }) => provider.traits(model).cacheMarks,
+    );
+    return marked ? 'none' : 'usual';
+  }
+
+  /** A dialect that demands a cap is sent one where the client's does not. */
+  #capOf(target: Target): number | undefined {
+    const { provider, model } = target;
+    const demanded = provider.dialect.id !== this.#call.dialect.id;
+    const sent = demanded ? provider.traits(model).defaultMaxOutputTokens : undefined;
+    return sent ?? this.#limitOf(target);
+  }
+}

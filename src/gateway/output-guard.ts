@@ -1,0 +1,137 @@
+/**
+ * Counts a streamed answer against what was reserved for it. An upstream that goes on behind the cap it
+ * was told is cut there, and the answer ends as one that reached its limit (F63); an answer that the
+ * budget has no money for any more ends in failure (F64). Stands in the way of limited calls only.
+ */
+import { asGatewayError, GatewayError } from '../core/errors.ts';
+import type { GenerationEvent, Usage } from '../core/generation.ts';
+import type { Grant } from '../core/grant.ts';
+import { estimateText } from '../tokens/text-estimate.ts';
+import type { Meter } from './meter.ts';
+import { eventsFrame, type ReadFrame, type StreamConsumer } from './upstream-answer.ts';
+
+/** The upstream's side of the answer. */
+export interface GuardedSource {
+  /** The answer is over here, whatever the upstream would still say. */
+  cut(): void;
+  /** Ends the answer in failure. */
+  fail(error: GatewayError): void;
+}
+
+export interface OutputGuardOptions {
+  readonly consumer: StreamConsumer;
+  readonly source: GuardedSource;
+  readonly grant: Grant;
+  /** Tokens of each answer at most. */
+  readonly cap: number;
+  /** How many answers are asked for; the events are those of the first. */
+  readonly choices: number;
+  readonly meter: Pick<Meter, 'atMost' | 'complete' | 'outputOf'>;
+}
+
+/**
+ * An upstream that honours its cap must never be cut: both estimates must be beyond it by so much, which
+ * is what the better one of them errs by at most.
+ */
+const slack = 1.1;
+const slackTokens = 16;
+
+export class OutputGuard implements StreamConsumer {
+  readonly #options: OutputGuardOptions;
+  readonly #open = new Set<number>();
+  #length = 0;
+  #tokens = 0;
+  /** Tokens of this answer that there is money for. */
+  #paid = Number.POSITIVE_INFINITY;
+  #over = false;
+
+  constructor(options: OutputGuardOptions) {
+    this.#options = options;
+    options.meter.atMost(options.cap * options.choices);
+  }
+
+  frames(batch: readonly ReadFrame[]): void {
+    if (this.#over) return;
+    const finished = batch.some(({ events }) => events.some(({ type }) => type === 'finish'));
+    for (const { events } of batch) for (const event of events) this.#see(event);
+    this.#options.consumer.frames(batch);
+    // An answer that ends by itself is none to cut.
+    if (!finished) this.#compare();
+  }
+
+  ended(events: readonly GenerationEvent[]): void {
+    if (!this.#over) this.#options.consumer.ended(events);
+  }
+
+  failed(error: GatewayError): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#options.consumer.failed(error);
+  }
+
+  #see(event: GenerationEvent): void {
+    if (event.type === 'part-delta' && event.field !== 'signature') {
+      this.#length += event.delta.length;
+      this.#tokens += estimateText(event.delta);
+    } else if (event.type === 'part-start') {
+      this.#open.add(event.index);
+    } else if (event.type === 'part-end') {
+      this.#open.delete(event.index);
+    } else if (event.type === 'usage') {
+      this.#pay(event.usage);
+    }
+  }
+
+  /** The upstream tells how large the prompt was: there may be less money for the answer. */
+  #pay(usage: Usage): void {
+    const after = this.#options.grant.outputAfter(usage);
+    if (after instanceof Promise) void this.#payLater(after);
+    else this.#lower(after);
+  }
+
+  async #payLater(after: Promise<number | undefined>): Promise<void> {
+    this.#lower(await after);
+    if (!this.#over) this.#compare();
+  }
+
+  #lower(tokens: number | undefined): void {
+    if (tokens === undefined) return;
+    const { choices, meter } = this.#options;
+    this.#paid = Math.floor(tokens / choices);
+    meter.atMost(tokens);
+  }
+
+  #compare(): void {
+    if (this.#over) return;
+    const { cap, source, meter } = this.#options;
+    const paid = this.#paid < cap;
+    if (this.#paid > 0 && this.#tokens <= Math.min(cap, this.#paid) * slack + slackTokens) return;
+    const counted = Math.min(this.#tokens, meter.outputOf(this.#length));
+    if (paid && counted >= this.#paid) return source.fail(spent());
+    if (counted > cap * slack + slackTokens) this.#cut();
+  }
+
+  #cut(): void {
+    this.#over = true;
+    const { consumer, source, meter } = this.#options;
+    source.cut();
+    const events: readonly GenerationEvent[] = [
+      ...[...this.#open].map((index) => ({ type: 'part-end', index }) as const),
+      { type: 'usage', usage: meter.complete() },
+      { type: 'finish', reason: { kind: 'length' } },
+    ];
+    try {
+      if (consumer.cutShort === undefined) consumer.frames([eventsFrame(events)]);
+      else consumer.cutShort(events);
+    } catch (error) {
+      // The upstream is gone: nobody else would tell the consumer.
+      consumer.failed(asGatewayError(error));
+    }
+  }
+}
+
+function spent(): GatewayError {
+  const why =
+    'The budget is used up: the prompt was larger than estimated, and there is no money for more of the answer.';
+  return new GatewayError('budget_exhausted', why, { retryable: false });
+}

@@ -1,0 +1,37 @@
+/** The log line of a ledger row: no prompt, no answer, no secret. */
+import { dollarsNumber } from '../core/money.ts';
+import type { LogFields } from '../core/runtime.ts';
+import type { CallRow, CountedUsage } from '../store/calls.ts';
+
+export function callLogFields(row: CallRow): LogFields {
+  return {
+    id: row.id,
+    key: row.keyId,
+    endpoint: row.endpoint,
+    model: row.model,
+    target: row.provider === undefined ? undefined : `${row.provider}/${row.upstreamModel ?? ''}`,
+    mode: row.mode,
+    stream: row.stream,
+    outcome: row.outcome,
+    status: row.status,
+    error: row.error,
+    attempts: row.attempts,
+    input_tokens: inputTokens(row.charged),
+    output_tokens: row.charged.outputTokens,
+    usage: row.usageSource,
+    // Null and not 0: the price is not known (F6).
+    cost_usd: row.cost === undefined ? null : dollarsNumber(row.cost.total),
+    overrun: row.overrun,
+    first_event_ms: row.firstEventMs,
+    total_ms: row.totalMs,
+    notes: row.notes,
+  };
+}
+
+function inputTokens(usage: CountedUsage): number | undefined {
+  const { freshInputTokens, cacheReadTokens, cacheWriteTokens } = usage;
+  const known = [freshInputTokens, cacheReadTokens, cacheWriteTokens].filter(
+    (n) => n !== undefined,
+  );
+  return known.length === 0 ? undefined : known.reduce((sum, n) => sum + n, 0);
+}

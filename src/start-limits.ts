@@ -1,0 +1,105 @@
+/** Part of the composition root: what calls may use, what they cost, and who is told. */
+import { Admission } from './access/admission.ts';
+import { Billing, type BilledCall } from './access/billing.ts';
+import { BudgetWatch, type BudgetEvent } from './access/budget-watch.ts';
+import { CallGrant } from './access/call-grant.ts';
+import type { PolicySource } from './access/policies.ts';
+import type { PriceBook } from './access/prices.ts';
+import { dollarsNumber } from './core/money.ts';
+import type { Clock, Log } from './core/runtime.ts';
+import type { Call } from './gateway/call.ts';
+import type { Receipt, RunningCall } from './gateway/receipt.ts';
+import { callRow, runningRow } from './server/call-row.ts';
+import type { CallRow, Spent } from './store/calls.ts';
+import type { Counters } from './store/counters.ts';
+import { MemoryCounters } from './store/memory-counters.ts';
+import type { CallStore } from './store/store.ts';
+
+export interface OpenedCounters {
+  readonly counters: Counters;
+  /** What budgets had spent when they were opened. */
+  readonly spent: readonly Spent[];
+}
+
+export interface CountersOptions {
+  readonly store: Pick<CallStore, 'settleOrphans' | 'spent'>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * The counters of one process. What a crash left running is settled first, as it was last known (F81),
+ * so that budgets begin with all that was spent.
+ * @throws StoreError
+ */
+export async function openCounters(options: CountersOptions): Promise<OpenedCounters> {
+  const { store, clock, log } = options;
+  const orphans = await store.settleOrphans(Number.POSITIVE_INFINITY);
+  if (orphans.length > 0) log.warn('calls_recovered', { calls: orphans.length });
+  const spent = await store.spent(clock.wall());
+  const counters = new MemoryCounters(clock);
+  counters.restore(spent);
+  return { counters, spent };
+}
+
+export interface LimitsOptions extends OpenedCounters {
+  readonly policies: PolicySource;
+  /** The current one: a reload replaces it. */
+  readonly prices: () => Pick<PriceBook, 'find' | 'otherwise'>;
+  readonly random: () => number;
+  readonly log: Log;
+  /** Told when a budget passes a threshold, besides the log. */
+  readonly tell: (event: BudgetEvent) => void;
+}
+
+/** What the path of calls needs of limits, budgets and prices. */
+export interface Limits {
+  readonly admission: Admission;
+  /** The ledger row of a call that is over; ends what it held. */
+  settle(call: Call, receipt: Receipt): CallRow;
+  /** The row of a call that still runs. */
+  running(call: Call, soFar: RunningCall): CallRow;
+}
+
+export function createLimits(options: LimitsOptions): Limits {
+  const { counters, spent, policies, prices, random, log } = options;
+  const watch = new BudgetWatch((event) => {
+    log.warn('budget', eventFields(event));
+    options.tell(event);
+  });
+  watch.restore(spent);
+  const admission = new Admission({ counters, policies, prices, random, watch });
+  const billing = new Billing({ prices, watch });
+  return {
+    admission,
+    settle: (call, receipt) => callRow(call, receipt, billing.settle(billed(call, receipt))),
+    running: (call, soFar) => runningRow(call, soFar, billing.bill(billed(call, soFar))),
+  };
+}
+
+function billed(
+  { grant, startedWall }: Call,
+  { target, charged }: Pick<Receipt, 'target' | 'charged'>,
+): BilledCall {
+  return {
+    ...(grant instanceof CallGrant ? { grant } : {}),
+    ...(target === undefined
+      ? {}
+      : { target: { provider: target.provider.id, model: target.model } }),
+    startedAt: startedWall,
+    charged,
+  };
+}
+
+function eventFields(event: BudgetEvent): { [name: string]: string | number | boolean } {
+  const { holder, threshold, per, window, refused } = event;
+  return {
+    threshold,
+    of: `${holder.kind}:${holder.name}`,
+    per,
+    window,
+    budget_usd: dollarsNumber(event.budgetNanodollars),
+    spent_usd: dollarsNumber(event.spentNanodollars),
+    refused,
+  };
+}
