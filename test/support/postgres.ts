@@ -5,6 +5,8 @@
 import { globSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, type QueryResult } from 'pg';
+import { readPostgres } from '../../src/config/server-address.ts';
+import type { ServerAddress } from '../../src/core/server-address.ts';
 import {
   findProgram,
   freePort,
@@ -37,6 +39,18 @@ export async function startPostgres(): Promise<TestPostgres | undefined> {
   const server = new TestPostgres({ program: postgres, data, folder, port: await freePort() });
   await server.start();
   return server;
+}
+
+/** As the config reads it. */
+export function postgresAddress(url: string): ServerAddress {
+  const address = readPostgres(url, {
+    directory: '/',
+    complain: (message) => {
+      throw new Error(message);
+    },
+  });
+  if (address === undefined) throw new Error('no address');
+  return address;
 }
 
 interface Parts {

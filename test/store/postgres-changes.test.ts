@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, describe, it, test } from 'node:test';
+import { keyRecord, march } from '../unit/store/call-rows.ts';
+import { openTestStore, until, type TestStore } from '../support/postgres-store.ts';
+import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts';
+
+const server = await startPostgres();
+if (server === undefined) test(noPostgres, () => {});
+else changes(server);
+
+function changes(postgres: TestPostgres): void {
+  const stores: TestStore[] = [];
+  const open = async (url: string): Promise<TestStore> => {
+    const opened = await openTestStore(url);
+    stores.push(opened);
+    return opened;
+  };
+  /** Keys as an instance would follow them. */
+  const follow = async (url: string): Promise<ReadonlyMap<string, number | undefined>> => {
+    const { store } = await open(url);
+    const known = new Map<string, number | undefined>();
+    let stamp = 0;
+    let loading = Promise.resolve();
+    const load = async (): Promise<void> => {
+      const found = await store.keysSince(stamp).catch(() => undefined);
+      for (const { id, revokedAt } of found?.records ?? []) known.set(id, revokedAt);
+      stamp = found?.stamp ?? stamp;
+    };
+    store.watch(() => {
+      loading = loading.then(load);
+    });
+    return known;
+  };
+
+  after(() => postgres.close());
+  afterEach(async () => {
+    await Promise.all(stores.splice(0).map((each) => each.close()));
+  });
+
+  describe('changes that other instances made', () => {
+    it('S6: a new key and its end are known everywhere at once, and again after a restart of the server', async () => {
+      const url = await postgres.makeDatabase();
+      const known = await Promise.all([follow(url), follow(url)]);
+      const { store } = await open(url);
+      await store.addKey(keyRecord('a'));
+      await until(() => known.every((keys) => keys.has('a')), 'the key is known');
+      await store.revokeKey('a', march);
+      await until(() => known.every((keys) => keys.get('a') === march), 'it is revoked');
+      await postgres.stop('immediate');
+      await postgres.start();
+      await until(() => store.server.up, 'the server is back');
+      await store.addKey(keyRecord('b'));
+      await until(() => known.every((keys) => keys.has('b')), 'the next key is known');
+    });
+
+    it('S6: stamps rise in the order of commits: a change is never passed over', async () => {
+      const url = await postgres.makeDatabase();
+      const [{ store }, { store: other }, { store: reader }] = await Promise.all([
+        open(url),
+        open(url),
+        open(url),
+      ]);
+      let stamp = 0;
+      const seen = new Set<string>();
+      const writers = { done: false };
+      const reading = (async () => {
+        do {
+          const found = await reader.keysSince(stamp);
+          for (const { id } of found.records) seen.add(id);
+          stamp = found.stamp;
+        } while (!writers.done);
+      })();
+      const write = (into: typeof store, name: string): Promise<unknown> =>
+        Promise.all(Array.from({ length: 50 }, (_, i) => into.addKey(keyRecord(`${name}${i}`))));
+      await Promise.all([write(store, 'a'), write(other, 'b')]);
+      writers.done = true;
+      await reading;
+      for (const { id } of (await reader.keysSince(stamp)).records) seen.add(id);
+      assert.equal(seen.size, 100);
+    });
+
+    it('K8: of two instances that change a key at once, one is told to look again', async () => {
+      const url = await postgres.makeDatabase();
+      const [{ store }, { store: other }] = await Promise.all([open(url), open(url)]);
+      await store.addKey(keyRecord('a'));
+      const changed = (name: string) => keyRecord('a', { name, version: 2 });
+      const won = await Promise.all([
+        store.replaceKey(changed('one')),
+        other.replaceKey(changed('two')),
+      ]);
+      assert.deepEqual(won.toSorted(), [false, true]);
+      const [key] = await store.listKeys();
+      assert.equal(key?.name, won[0] ? 'one' : 'two');
+      assert.equal(key?.version, 2);
+    });
+
+    it('S24: entries of several instances make one chain without a gap', async () => {
+      const url = await postgres.makeDatabase();
+      const opened = await Promise.all([open(url), open(url)]);
+      const entry = { at: march, actor: 'admin', action: 'key.create', subject: 'key:a' };
+      await Promise.all(
+        opened.flatMap(({ store }) => Array.from({ length: 20 }, () => store.appendAudit(entry))),
+      );
+      const [{ store }] = opened;
+      const found = await store.listAudit({ limit: 100 });
+      assert.deepEqual(
+        found.map(({ seq }) => seq),
+        Array.from({ length: 40 }, (_, i) => 40 - i),
+      );
+      const { brokenAt } = await import('../../src/store/audit-chain.ts');
+      assert.equal(brokenAt(found.toReversed()), undefined);
+    });
+  });
+}

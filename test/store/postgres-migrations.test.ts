@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { after, describe, it, test } from 'node:test';
+import { migratePostgres, newestPostgresSchema } from '../../src/store/postgres-migrate.ts';
+import {
+  noPostgres,
+  postgresAddress,
+  startPostgres,
+  type TestPostgres,
+} from '../support/postgres.ts';
+
+const server = await startPostgres();
+if (server === undefined) test(noPostgres, () => {});
+else migrations(server);
+
+function migrations(postgres: TestPostgres): void {
+  after(() => postgres.close());
+
+  async function versions(url: string): Promise<readonly number[]> {
+    const rows = await postgres.query('SELECT version FROM gateway_schema ORDER BY version', url);
+    return rows.map(({ version }) => Number(version));
+  }
+
+  const all = Array.from({ length: newestPostgresSchema }, (_, i) => i + 1);
+
+  describe('migrations of the shared book', () => {
+    it('N2: eight instances that start at once make it once, and none fails', async () => {
+      const url = await postgres.makeDatabase();
+      const script = join(import.meta.dirname, 'migrate-once.ts');
+      const ends = await Promise.all(
+        Array.from({ length: 8 }, async () => {
+          const child = spawn(process.execPath, [script, url], {
+            stdio: ['ignore', 'ignore', 'pipe'],
+          });
+          let said = '';
+          child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
+          const [code]: unknown[] = await once(child, 'close');
+          return `${String(code)} ${said}`;
+        }),
+      );
+      assert.deepEqual(
+        ends,
+        Array.from({ length: 8 }, () => '0 '),
+      );
+      assert.deepEqual(await versions(url), all);
+    });
+
+    it('N2: a step that fails leaves nothing and is not recorded; mended, it is done', async () => {
+      const url = await postgres.makeDatabase();
+      const address = postgresAddress(url);
+      const first = 'CREATE TABLE one (a integer);';
+      const broken = 'CREATE TABLE two (a integer); INSERT INTO two VALUES (1 / 0);';
+      await assert.rejects(migratePostgres(address, [first, broken]), {
+        name: 'StoreError',
+        kind: 'failed',
+        message: `${address.shown}: division by zero`,
+      });
+      assert.deepEqual(await versions(url), [1]);
+      assert.deepEqual(await postgres.query("SELECT to_regclass('two') AS two", url), [
+        { two: null },
+      ]);
+      await migratePostgres(address, [first, 'CREATE TABLE two (a integer);']);
+      assert.deepEqual(await versions(url), [1, 2]);
+    });
+
+    it('N2: a book of a newer version is refused and left as it is', async () => {
+      const url = await postgres.makeDatabase();
+      await migratePostgres(postgresAddress(url));
+      await postgres.query('INSERT INTO gateway_schema (version) VALUES (900)', url);
+      await assert.rejects(migratePostgres(postgresAddress(url)), { kind: 'newer_schema' });
+      assert.deepEqual(await versions(url), [...all, 900]);
+    });
+
+    it('N2: a user who may not make tables is told what to do, and may use tables that are there', async () => {
+      const url = await postgres.makeDatabase();
+      await postgres.query("CREATE ROLE guest LOGIN PASSWORD 'guest'", url);
+      const guest = new URL(url);
+      guest.username = 'guest';
+      guest.password = 'guest';
+      const address = postgresAddress(guest.href);
+      await assert.rejects(migratePostgres(address), /permission denied.*GRANT CREATE ON SCHEMA/s);
+      await migratePostgres(postgresAddress(url));
+      await postgres.query('GRANT SELECT ON ALL TABLES IN SCHEMA public TO guest', url);
+      await migratePostgres(address);
+    });
+
+    it("another program's tables are not touched", async () => {
+      const url = await postgres.makeDatabase();
+      await postgres.query('CREATE TABLE calls (a integer)', url);
+      await assert.rejects(migratePostgres(postgresAddress(url)), /give the gateway a database of/);
+      const tables = "SELECT count(*)::integer AS n FROM pg_tables WHERE schemaname = 'public'";
+      assert.deepEqual(await postgres.query(tables, url), [{ n: 1 }]);
+    });
+
+    it('S24: the audit log takes no change and no removal', async () => {
+      const url = await postgres.makeDatabase();
+      await migratePostgres(postgresAddress(url));
+      const entry = "INSERT INTO audit VALUES (1, 0, 'a', NULL, 'b', 'c', NULL, NULL, 'd')";
+      await postgres.query(entry, url);
+      for (const sql of ["UPDATE audit SET actor = 'x'", 'DELETE FROM audit', 'TRUNCATE audit']) {
+        await assert.rejects(postgres.query(sql, url), /append-only/, sql);
+      }
+    });
+  });
+}
