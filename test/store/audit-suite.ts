@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { brokenAt } from '../../src/store/audit-chain.ts';
+import type { AuditEntry, AuditRecord } from '../../src/store/store.ts';
+import { march } from '../unit/store/call-rows.ts';
+import { eachWith, type OpenStore } from './opened.ts';
+
+function entry(n: number, change: Partial<AuditEntry> = {}): AuditEntry {
+  return {
+    at: march + n,
+    actor: 'admin',
+    action: 'key.update',
+    subject: `key:${n % 2}`,
+    ...change,
+  };
+}
+
+export function auditSuite(open: OpenStore): void {
+  describe('audit log', () => {
+    const opened = eachWith(open);
+
+    async function filled(): Promise<readonly AuditRecord[]> {
+      const written: AuditRecord[] = [];
+      for (let n = 1; n <= 5; n++) written.push(await opened.store.appendAudit(entry(n)));
+      return written;
+    }
+
+    it('S24 keeps entries as they were given, newest first, in pages', async () => {
+      const change = { ip: '10.0.0.1', before: '{"a":1}', after: '{"a":"ü\'"}' };
+      const bare = await opened.store.appendAudit(entry(1));
+      const whole = await opened.store.appendAudit(entry(2, change));
+      assert.deepEqual(await opened.store.listAudit({ limit: 10 }), [whole, bare]);
+      const { seq, hash, ...kept } = whole;
+      assert.deepEqual(kept, entry(2, change));
+      assert.equal(seq, 2);
+      assert.match(hash, /^[0-9a-f]{64}$/);
+      assert.deepEqual(await opened.store.listAudit({ limit: 1 }), [whole]);
+      assert.deepEqual(await opened.store.listAudit({ limit: 5, before: 2 }), [bare]);
+      assert.deepEqual(await opened.store.listAudit({ limit: 5, subject: 'key:1' }), [bare]);
+      assert.deepEqual(await opened.store.listAudit({ limit: 5, subject: 'key:1', before: 1 }), []);
+    });
+
+    it('S24 chains what is appended at once without a gap', async () => {
+      await Promise.all(Array.from({ length: 20 }, (_, n) => opened.store.appendAudit(entry(n))));
+      const records = (await opened.store.listAudit({ limit: 100 })).toReversed();
+      assert.deepEqual(
+        records.map(({ seq }) => seq),
+        Array.from({ length: 20 }, (_, i) => i + 1),
+      );
+      assert.equal(brokenAt(records), undefined);
+    });
+
+    it('S24 a changed, a missing and a moved entry show', async () => {
+      await filled();
+      const records = (await opened.store.listAudit({ limit: 10 })).toReversed();
+      assert.equal(brokenAt(records), undefined);
+      assert.equal(brokenAt(records.slice(2), records[1]), undefined);
+      const changed = records.map((record) =>
+        record.seq === 3 ? { ...record, actor: 'nobody' } : record,
+      );
+      assert.equal(brokenAt(changed), 3);
+      assert.equal(brokenAt(records.filter(({ seq }) => seq !== 2)), 2);
+      assert.equal(brokenAt(records.slice(1)), 1);
+    });
+  });
+}

@@ -1,0 +1,4 @@
+import { MemoryStore } from '../../src/store/memory.ts';
+import { storeSuite } from './store-suite.ts';
+
+storeSuite('memory', async () => new MemoryStore());

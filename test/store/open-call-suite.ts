@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { CallRow, OpenCall } from '../../src/store/store.ts';
+import { callRow, march } from '../unit/store/call-rows.ts';
+import { eachWith, type OpenStore } from './opened.ts';
+import { costing, fullCall } from './rows.ts';
+
+/** A running call as it shall stand when its process dies. */
+function running(id: string, seenAt: number, change: Partial<CallRow> = {}): OpenCall {
+  const cut = { outcome: 'failed', error: 'interrupted', usageSource: 'estimated' } as const;
+  return { row: callRow(id, { ...cut, ...change }), seenAt };
+}
+
+export function openCallSuite(open: OpenStore): void {
+  describe('running calls', () => {
+    const opened = eachWith(open);
+
+    it('F81 a call that nobody ended is recorded as last seen, once, with its cost', async () => {
+      const { store } = opened;
+      const budgets = [{ counter: 'key:k1:ever', window: 'ever' }];
+      const first = running('c1', march, { ...costing(10), budgets });
+      const later = running('c1', march + 5000, { ...costing(30), budgets, totalMs: 5000 });
+      await store.openCalls([first]);
+      await store.openCalls([later, { row: fullCall, seenAt: march }]);
+      const { calls } = await store.listCalls({ limit: 10 });
+      assert.deepEqual(calls, []);
+      assert.deepEqual(await store.spent(march), []);
+      assert.deepEqual(await store.settleOrphans(Infinity), [later.row, fullCall]);
+      assert.deepEqual(await store.findCall('c1'), later.row);
+      assert.deepEqual(await store.findCall('c2'), fullCall);
+      assert.deepEqual(await store.settleOrphans(Infinity), []);
+      const spent = new Map((await store.spent(march)).map((row) => [row.counter, row]));
+      assert.equal(spent.get('key:k1:ever')?.nanodollars, 30);
+      assert.equal((await store.usage({ by: 'model', since: 0 }))[0]?.calls, 2);
+    });
+
+    it('F81 a call that ended is no orphan, and a late sign of life does not open it again', async () => {
+      const { store } = opened;
+      await store.openCalls([running('c1', march), running('c2', march)]);
+      await store.recordCalls([callRow('c1', { totalMs: 99 })]);
+      await store.openCalls([running('c1', march + 1)]);
+      const [orphan, ...others] = await store.settleOrphans(Infinity);
+      assert.equal(orphan?.id, 'c2');
+      assert.deepEqual(others, []);
+      assert.equal((await store.findCall('c1'))?.totalMs, 99);
+    });
+
+    it('F81 only calls that were not seen for long are orphans', async () => {
+      const { store } = opened;
+      await store.openCalls([running('c1', march), running('c2', march + 10)]);
+      await store.openCalls([]);
+      const [orphan, ...others] = await store.settleOrphans(march + 10);
+      assert.equal(orphan?.id, 'c1');
+      assert.deepEqual(others, []);
+      await store.openCalls([running('c2', march + 20)]);
+      assert.deepEqual(await store.settleOrphans(march + 20), []);
+    });
+
+    it('Q3 an end that comes after the call was given up changes nothing', async () => {
+      const { store } = opened;
+      await store.openCalls([running('c1', march, costing(10))]);
+      await store.settleOrphans(Infinity);
+      await store.recordCalls([callRow('c1', costing(99))]);
+      assert.equal((await store.findCall('c1'))?.cost?.total, 10);
+      assert.equal((await store.usage({ by: 'key', since: 0 }))[0]?.nanodollars, 10);
+    });
+  });
+}
