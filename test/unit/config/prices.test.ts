@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { scene } from './scene.ts';
 
@@ -80,6 +82,22 @@ prices:
 test('F6 without prices: nothing is set', async (t) => {
   assert.deepEqual((await scene(t).load()).prices, { models: [] });
   assert.deepEqual((await scene(t, 'prices:\n').load()).prices, { models: [] });
+});
+
+test('F6 the example of docs/prices.md is valid', async (t) => {
+  const page = readFileSync(join(import.meta.dirname, '../../../docs/prices.md'), 'utf8');
+  const example = /```yaml\n([\s\S]*?)```/.exec(page)?.[1] ?? '';
+  const { load } = scene(
+    t,
+    `providers:
+  team-vllm: { dialect: openai-chat, base_url: 'http://127.0.0.1:9/v1' }
+  openrouter: { dialect: openai-chat, base_url: 'http://127.0.0.1:9/v1' }
+  gemini: { dialect: openai-chat, base_url: 'http://127.0.0.1:9/v1' }
+${example}`,
+  );
+  const { prices } = await load();
+  assert.equal(prices.models.length, 4);
+  assert.equal(prices.otherwise?.rates.input, 20_000_000);
 });
 
 test('N3 mistakes in prices: name their line and what is wrong', async (t) => {
