@@ -1,0 +1,14 @@
+import { after, test } from 'node:test';
+import { noPostgres, startPostgres } from '../support/postgres.ts';
+import { openTestStore } from '../support/postgres-store.ts';
+import { storeSuite } from './store-suite.ts';
+
+const server = await startPostgres();
+if (server === undefined) test(noPostgres, () => {});
+else {
+  after(() => server.close());
+  storeSuite('postgres', async () => {
+    const { store } = await openTestStore(await server.makeDatabase());
+    return store;
+  });
+}
