@@ -58,7 +58,7 @@ export async function adminOfDirectory(env: Environment, cwd: string): Promise<A
       };
       const { handle, close } = await openAdminHandler({ settings, env, log: silent, gateway });
       try {
-        return await handle(method, path, body);
+        return await handle(method, path, { body });
       } finally {
         await close();
       }

@@ -18,10 +18,13 @@ const loaders: { readonly [name: string]: () => Promise<Command> } = {
   start: async () => (await import('./start-command.ts')).startCommand,
   check: async () => (await import('./start-command.ts')).checkCommand,
   keys: async () => (await import('./cli/keys.ts')).keysCommand,
+  teams: async () => (await import('./cli/policies.ts')).teamsCommand,
+  tags: async () => (await import('./cli/policies.ts')).tagsCommand,
   models: async () => (await import('./model-commands.ts')).modelsCommand,
   prices: async () => (await import('./cli/prices.ts')).pricesCommand,
   pull: async () => (await import('./model-commands.ts')).pullCommand,
   usage: async () => (await import('./cli/usage.ts')).usageCommand,
+  audit: async () => (await import('./cli/audit.ts')).auditCommand,
   connect: async () => (await import('./cli/connect.ts')).connectCommand,
   version: async () => {
     const [{ versionCommand }, { version }] = await Promise.all([

@@ -3,11 +3,10 @@ import { randomBytes } from 'node:crypto';
 import type { Server } from 'node:http';
 import { join } from 'node:path';
 import { loadAdminToken, makeRunToken, type AdminToken } from './access/admin-token.ts';
-import { KeyRing } from './access/keys.ts';
+import type { KeyRing } from './access/keys.ts';
 import { Ledger } from './access/ledger.ts';
-import { endpointScopes } from './core/policy.ts';
 import { loadSealKey } from './access/seal-key.ts';
-import { noPolicies, type PolicySource } from './access/policies.ts';
+import type { PolicySource } from './access/policies.ts';
 import type { Settings } from './config/settings.ts';
 import type { Log } from './core/runtime.ts';
 import { Secret } from './core/secret.ts';
@@ -19,9 +18,11 @@ import { removeRunFile, writeRunFile } from './server/run-file.ts';
 import { openCounters, type OpenedCounters } from './start-limits.ts';
 import { lockDataDir, type DataDirLock } from './store/lock.ts';
 import { MemoryStore } from './store/memory.ts';
+import { noteMade, openDoor, type Door } from './start-keys.ts';
 import { openSqliteStore } from './store/sqlite.ts';
 import { StoreError } from './store/store-error.ts';
 import type { Store } from './store/store.ts';
+import { version } from './version.ts';
 
 export interface AccessOptions {
   readonly settings: Settings;
@@ -38,6 +39,7 @@ export type GatewayAdmin = Pick<
 /** The opened data directory. */
 export interface Access {
   readonly keys: KeyRing;
+  readonly door: Door;
   readonly ledger: Ledger;
   /** What counts limits and budgets. */
   readonly counting: OpenedCounters;
@@ -66,7 +68,9 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
   let store: Store | undefined;
   try {
     store = await openStore(settings, log);
-    const keys = await openKeys(store, env);
+    const door = await openDoor({ store, settings, env, log });
+    const { keys } = door;
+    if (keys.pepperProblem !== undefined) throw new Error(keys.pepperProblem);
     const first = await keys.ensureFirstKey();
     const literal = env['MODEL_GATEWAY_ADMIN_TOKEN'];
     const admin = await loadAdminToken({
@@ -75,18 +79,10 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
       random,
       ...(literal === undefined || literal === '' ? {} : { literal: new Secret(literal) }),
     });
+    await noteMade(door, { keyId: first?.id, adminToken: admin.made !== undefined });
     const sealer = createSealer(await loadSealKey(store, random));
     const counting = await openCounters({ store, clock: systemClock, log });
-    const parts = {
-      store,
-      counting,
-      keys,
-      admin,
-      sealer,
-      lock,
-      dataDir: settings.dataDir,
-      log,
-    };
+    const parts = { store, counting, door, admin, sealer, lock, dataDir: settings.dataDir, log };
     return new OpenAccess(parts, first?.key.reveal());
   } catch (error) {
     // An open store is a living thread: the process would not end.
@@ -106,8 +102,17 @@ export async function openAdminHandler(
   try {
     store = await openStore(settings, log);
     const opened = store;
-    const keys = await openKeys(opened, env);
-    const handle = createAdminHandler({ keys, store: opened, clock: systemClock, log, ...gateway });
+    const { keys, policies, audit } = await openDoor({ store, settings, env, log });
+    const handle = createAdminHandler({
+      ...gateway,
+      keys,
+      policies,
+      audit,
+      store: opened,
+      clock: systemClock,
+      log,
+      version,
+    });
     const close = async (): Promise<void> => {
       await opened.close();
       lock.release();
@@ -128,25 +133,10 @@ async function openStore(settings: Settings, log: Log): Promise<Store> {
   return openSqliteStore({ path: join(settings.dataDir, 'gateway.db'), log });
 }
 
-async function openKeys(store: Store, env: AccessOptions['env']): Promise<KeyRing> {
-  const keys = new KeyRing({ store, clock: systemClock, random });
-  await keys.load();
-  const literal = env['MODEL_GATEWAY_KEY'];
-  if (literal !== undefined && literal !== '') {
-    keys.addLiteralKey(new Secret(literal), {
-      id: 'env',
-      name: 'MODEL_GATEWAY_KEY',
-      models: ['*'],
-      endpoints: endpointScopes,
-    });
-  }
-  return keys;
-}
-
 interface OpenParts {
   readonly store: Store;
   readonly counting: OpenedCounters;
-  readonly keys: KeyRing;
+  readonly door: Door;
   readonly admin: AdminToken;
   readonly sealer: Sealer;
   readonly lock: DataDirLock;
@@ -156,6 +146,7 @@ interface OpenParts {
 
 class OpenAccess implements Access {
   readonly keys: KeyRing;
+  readonly door: Door;
   readonly ledger: Ledger;
   readonly counting: OpenedCounters;
   readonly policies: PolicySource;
@@ -167,20 +158,25 @@ class OpenAccess implements Access {
 
   constructor(parts: OpenParts, newKey: string | undefined) {
     this.#parts = parts;
-    this.keys = parts.keys;
+    this.door = parts.door;
+    this.keys = parts.door.keys;
     this.sealer = parts.sealer;
     this.counting = parts.counting;
-    this.policies = noPolicies;
+    this.policies = parts.door.policies;
     this.ledger = new Ledger({ store: parts.store, clock: systemClock, log: parts.log });
     if (newKey !== undefined) this.newKey = newKey;
     if (parts.admin.made !== undefined) this.newAdminToken = parts.admin.made.reveal();
   }
 
   adminServer(gateway: GatewayAdmin): Server {
-    const { store, keys, admin, log } = this.#parts;
+    const { store, door, admin, log } = this.#parts;
+    const { keys, policies, audit } = door;
     return createAdminServer({
       ...gateway,
       keys,
+      policies,
+      audit,
+      version,
       store,
       flushLedger: () => this.ledger.flush(),
       clock: systemClock,
@@ -202,6 +198,7 @@ class OpenAccess implements Access {
     removeRunFile(this.#parts.dataDir, process.pid);
     await this.ledger.close();
     await this.#parts.counting.counters.close();
+    await this.keys.flushUses();
     await this.#parts.store.close();
     this.#parts.lock.release();
   }

@@ -160,7 +160,7 @@ class Runtime implements RunningGateway {
       prices: (model) => this.#pricedTargets(model),
       defaultPrice: () => this.#prices.otherwise,
       status: () => this.#status(),
-      reload: () => this.reload(),
+      reload: () => this.#reloadNext(),
     });
   }
 
@@ -187,9 +187,11 @@ class Runtime implements RunningGateway {
 
   async #apply(): Promise<void> {
     const settings = await this.#options.load();
+    const { log, access } = this.#options;
+    // First of all: it is the one that may still refuse.
+    access.door.declare(settings);
     await this.#localModels.refresh(settings.local);
     this.#registry = this.#buildRegistry(settings);
-    const { log } = this.#options;
     this.#prices = priceBook(settings, log);
     for (const name of needRestart(this.#settings, settings)) {
       log.warn('config: this change takes effect at the next start', { name });
@@ -230,8 +232,14 @@ class Runtime implements RunningGateway {
     clearTimeout(timer);
   }
 
+  async reload(): Promise<ReloadOutcome> {
+    const outcome = await this.#reloadNext();
+    await this.#options.access.door.noteReload(outcome);
+    return outcome;
+  }
+
   /** One at a time: the last edit must be the one that holds. */
-  reload(): Promise<ReloadOutcome> {
+  #reloadNext(): Promise<ReloadOutcome> {
     this.#reloading = this.#reloading.then(() => this.#tryReload());
     return this.#reloading;
   }

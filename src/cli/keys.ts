@@ -1,25 +1,33 @@
-/** `keys`: makes, lists, shows and revokes keys. */
+/** `keys`: makes, lists, shows, changes, rotates and revokes keys. */
 import type { Json, JsonObject } from '../core/conversation.ts';
-import {
-  readArguments,
-  UsageError,
-  withUsage,
-  type ArgumentForm,
-  type Arguments,
-} from './arguments.ts';
+import { isObject } from '../core/json.ts';
+import { commandOf, type Action } from './actions.ts';
+import { UsageError, type Arguments } from './arguments.ts';
 import type { AdminClient, Command, CommandContext } from './command.ts';
+import {
+  policyFlags,
+  policyHelp,
+  policyMembers,
+  scopeFlags,
+  scopeHelp,
+  scopeMembers,
+  scopeSwitches,
+  splitList,
+} from './key-options.ts';
+import { policyText } from './policy-text.ts';
 import { cell, jsonText, objectsOf, requireOk } from './reply.ts';
 import { columns } from './table.ts';
 
-const help = `Usage: model-gateway keys create|list|show|revoke [options]
+const help = `Usage: model-gateway keys create|list|show|update|rotate|revoke [options]
 
   keys create   make a key; its secret is printed once
   keys list     list the keys, without their secrets
-  keys show     show one key
+  keys show     show one key: what it may do, its limits, what it has spent
+  keys update   change what a key may do
+  keys rotate   give a key a new secret; the old one works for a day more
   keys revoke   make a key useless, at once and for ever
 
 Each has --help. They act on the running gateway, or on its data directory when none runs.
-keys rotate and keys update are not available yet.
 `;
 
 const createHelp = `Usage: model-gateway keys create --name NAME --models GLOB[,GLOB...] [options]
@@ -28,89 +36,61 @@ Makes a key and prints its secret, which is shown only here.
 
   --name NAME         what the key is for
   --models GLOBS      the models it may use, separated by commas; * stands for any text
-  --endpoints LIST    chat, messages, count_tokens, models; default: all
-  --expires WHEN      30d, 24h, 2w, or a date such as 2026-12-31; default: never
-  --team NAME         the team that its usage counts for
-  --strict            refuse a request of which a translation would drop or change anything
-  --json              one object: id, key, and what the key may do
+${scopeHelp}${policyHelp}  --json              one object: id, key, and what the key may do
+`;
 
-Not available yet: --rpm, --tpm, --concurrent, --budget, --per.
+const updateHelp = `Usage: model-gateway keys update ID [options]
+
+Changes a key; what is not mentioned stays. Calls that run keep what they began with.
+
+  --name NAME         what the key is for
+  --models GLOBS      the models it may use, separated by commas; * stands for any text
+${scopeHelp}${policyHelp}  --json              the key as it is then
+
+"none" takes a value away: --team none, --rpm none, --limits none, --budget none (with --per of that
+period only), --expires never. --no-strict and --shrink undo --strict and --no-shrink.
+`;
+
+const rotateHelp = `Usage: model-gateway keys rotate ID [--overlap 24h] [--json]
+
+Gives the key a new secret and prints it, which is shown only here. Id, limits and usage stay.
+
+  --overlap SPAN      how long the old secret works: 0 to 7d; default: 24h
 `;
 
 const listHelp = `Usage: model-gateway keys list [--json]
 
-Lists all keys in the order of their creation. --json gives an array.
+Lists all keys: those of environment and config, then in the order of creation. --json gives an array.
 `;
 
 const showHelp = `Usage: model-gateway keys show ID [--json]
 
-Shows one key. The secret is not kept and cannot be shown.
+Shows one key with its limits, what its budgets have spent and when it was last used. The secret is not
+kept and cannot be shown.
 `;
 
 const revokeHelp = `Usage: model-gateway keys revoke ID [--json]
 
-Revokes a key: new calls with it are refused at once. This cannot be undone.
+Revokes a key: new calls with it are refused at once, running ones are cut. This cannot be undone.
 `;
 
-interface Action {
-  readonly help: string;
-  readonly form: ArgumentForm;
-  run(given: Arguments, context: CommandContext): Promise<void>;
-}
+const idOnly = { switches: ['json'], positionals: ['ID'] } as const;
+const keyFlags = {
+  values: ['name', 'models', ...scopeFlags, ...policyFlags],
+  switches: ['json', ...scopeSwitches],
+} as const;
 
-const limitFlags = ['rpm', 'tpm', 'concurrent', 'budget', 'per'] as const;
-
-const actions: ReadonlyMap<string, Action> = new Map<string, Action>([
-  [
-    'create',
-    {
-      help: createHelp,
-      form: {
-        values: ['name', 'models', 'endpoints', 'expires', 'team'],
-        switches: ['json', 'strict'],
-        notYet: limitFlags,
-      },
-      run: create,
-    },
-  ],
-  ['list', { help: listHelp, form: { switches: ['json'] }, run: list }],
-  ['show', { help: showHelp, form: { switches: ['json'], positionals: ['ID'] }, run: show }],
-  ['revoke', { help: revokeHelp, form: { switches: ['json'], positionals: ['ID'] }, run: revoke }],
-]);
-
-const laterActions: ReadonlySet<string> = new Set(['rotate', 'update']);
-
-export const keysCommand: Command = {
-  name: 'keys',
-  summary: 'create, list, show and revoke keys',
-  help,
-  run: ([name, ...rest], context) => {
-    const action = name === undefined ? undefined : actions.get(name);
-    if (action !== undefined) {
-      return withUsage(context, `keys ${name}`, () => runAction(action, rest, context));
-    }
-    return withUsage(context, 'keys', async () => {
-      if (name === '--help' || name === '-h') {
-        context.stdout(help);
-        return 0;
-      }
-      if (name === undefined) throw new UsageError('Say what to do: create, list, show or revoke.');
-      if (laterActions.has(name)) throw new UsageError(`keys ${name} is not available yet.`);
-      throw new UsageError(`${name}: there is no such keys command.`);
-    });
-  },
-};
-
-async function runAction(
-  action: Action,
-  args: readonly string[],
-  context: CommandContext,
-): Promise<number> {
-  const given = readArguments(args, action.form);
-  if (given.has('help')) context.stdout(action.help);
-  else await action.run(given, context);
-  return 0;
-}
+export const keysCommand: Command = commandOf(
+  { name: 'keys', summary: 'create, list, show, update, rotate and revoke keys', help },
+  new Map<string, Action>([
+    ['create', { help: createHelp, form: keyFlags, run: create }],
+    ['list', { help: listHelp, form: { switches: ['json'] }, run: list }],
+    ['show', { help: showHelp, form: idOnly, run: show }],
+    ['update', { help: updateHelp, form: { ...keyFlags, positionals: ['ID'] }, run: update }],
+    ['rotate', { help: rotateHelp, form: { ...idOnly, values: ['overlap'] }, run: rotate }],
+    ['revoke', { help: revokeHelp, form: idOnly, run: revoke }],
+  ]),
+);
 
 async function create(given: Arguments, context: CommandContext): Promise<void> {
   const name = given.value('name');
@@ -119,18 +99,41 @@ async function create(given: Arguments, context: CommandContext): Promise<void> 
   if (models === undefined) {
     throw new UsageError("--models is missing: say which models the key may use; '*' means all.");
   }
-  const endpoints = given.value('endpoints');
-  const team = given.value('team');
   const body = {
     name,
     models: splitList(models),
-    ...(endpoints === undefined ? {} : { endpoints: splitList(endpoints) }),
-    ...(team === undefined ? {} : { team }),
-    ...(given.has('strict') ? { strict: true } : {}),
-    ...expiry(given.value('expires')),
+    ...scopeMembers(given),
+    ...policyMembers(given),
   };
   const admin = await context.admin();
-  const made = requireOk(await admin.request('POST', '/api/keys', body));
+  printSecret(requireOk(await admin.request('POST', '/api/keys', body)), given, context);
+}
+
+async function update(given: Arguments, context: CommandContext): Promise<void> {
+  const name = given.value('name');
+  const models = given.value('models');
+  const body = {
+    ...(name === undefined ? {} : { name }),
+    ...(models === undefined ? {} : { models: splitList(models) }),
+    ...scopeMembers(given),
+    ...policyMembers(given),
+  };
+  if (Object.keys(body).length === 0) throw new UsageError('Say what to change.');
+  const path = `/api/keys/${idOf(given)}`;
+  const admin = await context.admin();
+  const key = requireOk(await admin.request('PATCH', path, body));
+  context.stdout(given.has('json') ? jsonText(key) : details(key));
+}
+
+async function rotate(given: Arguments, context: CommandContext): Promise<void> {
+  const overlap = given.value('overlap');
+  const path = `/api/keys/${idOf(given)}/rotate`;
+  const admin = await context.admin();
+  const made = await admin.request('POST', path, overlap === undefined ? {} : { overlap });
+  printSecret(requireOk(made), given, context);
+}
+
+function printSecret(made: JsonObject, given: Arguments, context: CommandContext): void {
   if (given.has('json')) {
     context.stdout(jsonText(made));
     return;
@@ -139,28 +142,25 @@ async function create(given: Arguments, context: CommandContext): Promise<void> 
   context.stderr('The key is shown this once: keep it now.\n');
 }
 
-/** `30d` is a span, `2026-12-31` a date; which of them is wrong is for the API to say. */
-function expiry(text: string | undefined): { expires_in?: string; expires_at?: string } {
-  if (text === undefined) return {};
-  return /^\d{4}-/.test(text) ? { expires_at: text } : { expires_in: text };
-}
-
-function splitList(text: string): readonly string[] {
-  return text.split(',').map((item) => item.trim());
-}
-
 async function list(given: Arguments, context: CommandContext): Promise<void> {
   const keys = await allKeys(await context.admin());
   if (given.has('json')) {
     context.stdout(jsonText(keys));
     return;
   }
-  const rows = keys.map((key) =>
-    ['id', 'name', 'state', 'team', 'strict', 'expires_at', 'endpoints', 'models'].map((name) =>
-      cell(key[name]),
-    ),
-  );
-  const head = ['ID', 'NAME', 'STATE', 'TEAM', 'STRICT', 'EXPIRES', 'ENDPOINTS', 'MODELS'];
+  const names = ['id', 'name', 'state', 'team', 'strict', 'expires_at', 'endpoints', 'models'];
+  const rows = keys.map((key) => [...names.map((name) => cell(key[name])), policyText(key)]);
+  const head = [
+    'ID',
+    'NAME',
+    'STATE',
+    'TEAM',
+    'STRICT',
+    'EXPIRES',
+    'ENDPOINTS',
+    'MODELS',
+    'LIMITS',
+  ];
   context.stdout(rows.length === 0 ? 'There are no keys.\n' : columns([head, ...rows]));
 }
 
@@ -197,7 +197,15 @@ function idOf(given: Arguments): string {
   return id;
 }
 
+/** Told in one line, or not a value of the key. */
+const notShown = new Set(['key', 'rpm', 'tpm', 'concurrent', 'limits', 'budgets', 'previous']);
+
 function details(key: JsonObject): string {
-  const names = Object.keys(key).filter((name) => name !== 'key');
-  return columns(names.map((name) => [name.replaceAll('_', ' '), cell(key[name])]));
+  const names = Object.keys(key).filter((name) => !notShown.has(name));
+  const rows = names.map((name) => [name.replaceAll('_', ' '), cell(key[name])]);
+  const old = objectsOf(key, 'previous').map((secret) => [
+    'old secret until',
+    cell(isObject(secret) ? secret['valid_until'] : null),
+  ]);
+  return columns([...rows, ...old, ['limits', policyText(key)]]);
 }

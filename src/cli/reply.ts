@@ -8,6 +8,8 @@ import type { AdminReply } from './command.ts';
 const flagOf: ReadonlyMap<string, string> = new Map([
   ['expires_in', 'expires'],
   ['expires_at', 'expires'],
+  ['cidrs', 'cidr'],
+  ['time_zone', 'zone'],
 ]);
 
 /**

@@ -78,7 +78,7 @@ const keyForm = z
     digest: z
       .union([digest, z.array(digest).min(1, 'needs at least one').max(5, 'has more than 5')])
       .describe(
-        'The SHA-256 of the key; of the new one and the old ones while they change. `keys declare` prints one.',
+        'The SHA-256 of the key (printf %s KEY | sha256sum); of the new one and the old ones while they change.',
       ),
     ...scopeMembers,
     expires: z

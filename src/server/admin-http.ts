@@ -1,6 +1,7 @@
 /** HTTP around the admin API: who may enter, the body under its limit, and JSON whatever happens. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { Actor } from '../access/audit.ts';
 import { presentedKey } from '../access/presented-key.ts';
 import type { Json } from '../core/conversation.ts';
 import { GatewayError } from '../core/errors.ts';
@@ -15,8 +16,8 @@ const bodyLimitBytes = 1024 * 1024;
 
 export interface AdminHttpParts {
   readonly handle: AdminHandler;
-  /** Whether this bearer token opens the admin plane. */
-  mayEnter(token: string): boolean;
+  /** Whose this bearer token is; undefined when it opens nothing. */
+  actorOf(token: string): Actor['name'] | undefined;
   readonly log: Log;
 }
 
@@ -69,8 +70,11 @@ async function answer(parts: AdminHttpParts, request: IncomingMessage): Promise<
     return { ...errorAnswer(405, 'This address takes GET only.'), allow: 'GET, HEAD' };
   }
   // Before anything else is looked at: a stranger learns not even which addresses there are.
-  if (!parts.mayEnter(presentedKey(request.headers.authorization, undefined))) return refused;
-  return parts.handle(method, url, await readJson(request));
+  const name = parts.actorOf(presentedKey(request.headers.authorization, undefined));
+  if (name === undefined) return refused;
+  const { remoteAddress: ip } = request.socket;
+  const actor = { name, ...(ip === undefined ? {} : { ip }) };
+  return parts.handle(method, url, { body: await readJson(request), actor });
 }
 
 async function readJson(request: IncomingMessage): Promise<Json | undefined> {

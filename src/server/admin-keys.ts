@@ -1,152 +1,284 @@
-/** `/api/keys`: keys are made, listed and revoked here. A secret is in the answer that made it only. */
+/**
+ * `/api/keys`: keys are made, changed, rotated and revoked here. A secret is in the answer that made
+ * it only.
+ */
 import { z } from 'zod';
-import type { KeyRing, ListedKey } from '../access/keys.ts';
-import { endpointScopes } from '../core/policy.ts';
+import type { AuditLog } from '../access/audit.ts';
+import type { KeyChange } from '../access/key-wish.ts';
+import type { ChangedKey, KeyRing, ListedKey } from '../access/keys.ts';
+import { label, scopeMembers } from '../config/access-form.ts';
+import { policyMembers } from '../config/policy-form.ts';
 import type { JsonObject } from '../core/conversation.ts';
+import { noPolicy } from '../core/policy.ts';
 import type { Clock, Log } from '../core/runtime.ts';
-import { AdminError, readInput, type AdminAnswer, type AdminRoute } from './admin-route.ts';
-import { dateHint, dateText, readDate, readSpan, spanHint } from './period.ts';
+import type { KeyRecord } from '../store/records.ts';
+import type { Store } from '../store/store.ts';
+import { next, noBody, page } from './admin-pages.ts';
+import {
+  AdminError,
+  readInput,
+  type AdminAnswer,
+  type AdminRequest,
+  type AdminRoute,
+} from './admin-route.ts';
+import { keyAnswer, keyJson, newKeyAnswer } from './key-json.ts';
+import { dateHint, readDate, readSpan, spanHint } from './period.ts';
+import { policyFormOf, policyOf, spentPolicyJson } from './policy-json.ts';
 
 export interface KeyRouteParts {
   readonly keys: KeyRing;
+  readonly store: Store;
+  readonly audit: AuditLog;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** One line without control characters: it will stand in logs, tables and pages. */
-const label = z
-  .string('must be a text')
-  .min(1, 'must not be empty')
-  .max(200, 'has more than 200 characters')
-  .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'must be one line of visible text');
-
-const modelGlob = z
-  .string('must be a list of model names')
-  .regex(
-    /^[^\s,\p{Cc}]{1,200}$/u,
-    'is no model name: 1 to 200 characters, no spaces or commas; * stands for any text',
-  );
-
 const span = z
   .string('must be a text')
   .transform((text) => readSpan(text))
-  .refine((ms) => ms !== undefined, spanHint);
+  .refine((ms) => ms !== undefined, spanHint)
+  .meta({ examples: ['90m', '24h', '30d', '2w'] });
 
 const date = z
   .string('must be a text')
   .transform((text) => readDate(text))
-  .refine((ms) => ms !== undefined, `give ${dateHint}`);
+  .refine((ms) => ms !== undefined, `give ${dateHint}`)
+  .meta({ examples: ['2026-12-31', '2026-12-31T12:00:00Z'] });
 
-/** Limits, budgets, tags and CIDR will be fields here. */
-const newKey = z.strictObject({
-  name: label,
-  models: z
-    .array(modelGlob, 'say which models the key may use, as a list; ["*"] means all')
-    .min(1, 'say which models the key may use; ["*"] means all')
-    .max(200, 'has more than 200 entries'),
-  endpoints: z
-    .array(
-      z.enum(endpointScopes, `must be of ${endpointScopes.join(', ')}`),
-      'must be a list of endpoints',
-    )
-    .min(1, 'must name at least one endpoint')
-    .max(20, 'has more than 20 entries')
-    .optional(),
-  team: label.optional(),
-  strict: z.boolean('must be true or false').optional(),
-  expires_in: span.optional(),
-  expires_at: date.optional(),
+const expiry = {
+  expires_in: span.optional().describe('From now on.'),
+  expires_at: date.optional().describe('From when on it is refused.'),
+};
+
+const newKey = z.strictObject({ name: label, ...scopeMembers, ...expiry, ...policyMembers });
+
+const { models, endpoints, team, owner, tags, cidrs, strict, shrink } = scopeMembers;
+
+/** Null takes away: no team, no expiry, all endpoints, from anywhere. */
+const changedKey = z.strictObject({
+  name: label.optional(),
+  models: models.optional(),
+  endpoints: endpoints.nullable(),
+  team: team.nullable(),
+  owner: owner.nullable(),
+  tags: tags.nullable(),
+  cidrs: cidrs.nullable(),
+  strict: strict.nullable(),
+  shrink: shrink.nullable(),
+  expires_in: expiry.expires_in,
+  expires_at: date.nullable().optional().describe('From when on it is refused; null = never.'),
+  ...policyMembers,
 });
 
-const noBody = z.strictObject({}).optional();
+const maxOverlapMs = 7 * 86_400_000;
+const defaultOverlapMs = 86_400_000;
 
-const page = z.strictObject({
-  limit: z.coerce
-    .number('must be a number')
-    .int('must be a whole number')
-    .min(1, 'must be at least 1')
-    .max(1000, 'must be at most 1000')
-    .default(100),
-  after: z.string().max(64).optional(),
-});
+const rotation = z
+  .strictObject({
+    overlap: z
+      .union([z.literal('0').transform(() => 0), span], `${spanHint}, or 0`)
+      .refine((ms) => (ms ?? 0) <= maxOverlapMs, 'must be at most 7d')
+      .optional()
+      .describe('How long the old secret still opens: 0 to 7d. Default 24h.'),
+  })
+  .optional();
 
 export function keyRoutes(parts: KeyRouteParts): readonly AdminRoute[] {
-  const { keys } = parts;
   return [
     {
       method: 'POST',
       path: '/api/keys',
-      run: ({ body }) => createKey(parts, readInput(newKey, body)),
+      about: { summary: 'Make a key.', body: newKey, answer: newKeyAnswer, status: 201 },
+      run: (request) => createKey(parts, request),
     },
     {
       method: 'GET',
       path: '/api/keys',
-      run: ({ query }) => listKeys(keys, readInput(page, query)),
+      about: {
+        summary: 'List the keys: those of environment and config, then in the order of creation.',
+        query: page,
+        answer: z.strictObject({ keys: z.array(keyAnswer), next }),
+      },
+      run: ({ query }) => listKeys(parts, readInput(page, query)),
     },
     {
       method: 'GET',
       path: '/api/keys/:id',
-      run: ({ id }) => ({ status: 200, body: keyJson(keys.find(id) ?? unknownKey(id)) }),
+      about: { summary: 'Show a key, and what its budgets have spent.', answer: keyAnswer },
+      run: ({ id }) => showKey(parts, id),
+    },
+    {
+      method: 'PATCH',
+      path: '/api/keys/:id',
+      about: {
+        summary: 'Change a key: what is absent stays, null takes away.',
+        body: changedKey,
+        answer: keyAnswer,
+      },
+      run: (request) => updateKey(parts, request),
+    },
+    {
+      method: 'POST',
+      path: '/api/keys/:id/rotate',
+      about: {
+        summary: 'Give a key a new secret under the same id; the old one opens for a while.',
+        body: rotation,
+        answer: newKeyAnswer,
+      },
+      run: (request) => rotateKey(parts, request),
     },
     {
       method: 'POST',
       path: '/api/keys/:id/revoke',
-      run: async ({ id, body }) => {
-        readInput(noBody, body);
-        const revoked = (await keys.revoke(id)) ?? unknownKey(id);
-        parts.log.info('key_revoked', { id });
-        return { status: 200, body: keyJson(revoked.after) };
+      about: {
+        summary: 'Make a key useless, at once and for ever; its running calls are cut.',
+        body: noBody,
+        answer: keyAnswer,
       },
+      run: (request) => revokeKey(parts, request),
     },
   ];
 }
 
 async function createKey(
-  { keys, clock, log }: KeyRouteParts,
-  wish: z.output<typeof newKey>,
+  parts: KeyRouteParts,
+  { body, actor }: AdminRequest,
 ): Promise<AdminAnswer> {
-  if (wish.expires_in !== undefined && wish.expires_at !== undefined) {
-    throw new AdminError(400, 'give this or expires_in, not both', 'expires_at');
-  }
-  const expiresAt =
-    wish.expires_in === undefined ? wish.expires_at : clock.wall() + wish.expires_in;
+  const { keys, clock } = parts;
+  const wish = readInput(newKey, body);
   const { id, key } = await keys.create({
     name: wish.name,
     models: wish.models,
-    ...(wish.endpoints === undefined ? {} : { endpoints: wish.endpoints }),
-    ...(wish.team === undefined ? {} : { team: wish.team }),
-    ...(wish.strict === undefined ? {} : { strict: wish.strict }),
-    ...(expiresAt === undefined ? {} : { expiresAt }),
+    ...scopeOf<never>(wish),
+    ...optional('expiresAt', expiryOf<never>(wish, clock.wall())),
+    policy: policyOf(policyFormOf(wish), noPolicy),
   });
-  log.info('key_created', { id, name: wish.name });
   const made = keys.find(id) ?? unknownKey(id);
-  return { status: 201, body: { id, key: key.reveal(), ...keyJson(made) } };
+  const shown = keyJson(made, clock.wall());
+  await parts.audit.note({ actor, action: 'key.create', subject: `key:${id}`, after: shown });
+  return { status: 201, body: { id, key: key.reveal(), ...shown } };
 }
 
-function listKeys(keys: KeyRing, wanted: z.output<typeof page>): AdminAnswer {
-  const { limit, after } = wanted;
-  const found = keys.list({ limit, ...(after === undefined ? {} : { after }) });
+async function updateKey(
+  parts: KeyRouteParts,
+  { id, body, actor }: AdminRequest,
+): Promise<AdminAnswer> {
+  const { keys, clock } = parts;
+  const wanted = readInput(changedKey, body);
+  const change = (record: KeyRecord): KeyChange => ({
+    ...optional('name', wanted.name),
+    ...optional('models', wanted.models),
+    ...scopeOf<null>(wanted),
+    ...optional('expiresAt', expiryOf<null>(wanted, clock.wall())),
+    policy: policyOf(policyFormOf(wanted), record.policy),
+  });
+  const changed = (await keys.update(id, change)) ?? unknownKey(id);
+  await noteKey(parts, { actor, action: 'key.update' }, changed);
+  return { status: 200, body: keyJson(changed.after, clock.wall()) };
+}
+
+async function rotateKey(
+  parts: KeyRouteParts,
+  { id, body, actor }: AdminRequest,
+): Promise<AdminAnswer> {
+  const { overlap = defaultOverlapMs } = readInput(rotation, body) ?? {};
+  const rotated = (await parts.keys.rotate(id, overlap)) ?? unknownKey(id);
+  await noteKey(parts, { actor, action: 'key.rotate' }, rotated);
+  const shown = keyJson(rotated.after, parts.clock.wall());
+  return { status: 200, body: { id, key: rotated.key.reveal(), ...shown } };
+}
+
+async function revokeKey(
+  parts: KeyRouteParts,
+  { id, body, actor }: AdminRequest,
+): Promise<AdminAnswer> {
+  readInput(noBody, body);
+  const changed = (await parts.keys.revoke(id)) ?? unknownKey(id);
+  await noteKey(parts, { actor, action: 'key.revoke' }, changed);
+  return { status: 200, body: keyJson(changed.after, parts.clock.wall()) };
+}
+
+async function showKey({ keys, store, clock }: KeyRouteParts, id: string): Promise<AdminAnswer> {
+  const found = keys.find(id) ?? unknownKey(id);
+  const now = clock.wall();
+  const spent = await spentPolicyJson(
+    { store, now },
+    { kind: 'key', name: id },
+    found.record.policy,
+  );
+  return { status: 200, body: { ...keyJson(found, now), ...spent } };
+}
+
+function listKeys(
+  { keys, clock }: KeyRouteParts,
+  { limit, after }: z.output<typeof page>,
+): AdminAnswer {
+  const found = keys.list({ limit, ...optional('after', after) });
   if (found === undefined) throw new AdminError(400, 'there is no key with this id', 'after');
-  return { status: 200, body: { keys: found.keys.map(keyJson), next: found.next ?? null } };
+  const now = clock.wall();
+  const shown = found.keys.map((key) => keyJson(key, now));
+  return { status: 200, body: { keys: shown, next: found.next ?? null } };
 }
 
 function unknownKey(id: string): never {
   throw new AdminError(404, `There is no key with the id ${id}.`);
 }
 
-/** A key as the API shows it: neither secret nor digest. */
-function keyJson({ record, state, source }: ListedKey): JsonObject {
+async function noteKey(
+  { audit, clock }: KeyRouteParts,
+  done: Pick<AdminRequest, 'actor'> & { readonly action: string },
+  { before, after }: ChangedKey,
+): Promise<void> {
+  const shown = (key: ListedKey): JsonObject => keyJson(key, clock.wall());
+  const subject = `key:${after.record.id}`;
+  await audit.note({ ...done, subject, before: shown(before), after: shown(after) });
+}
+
+interface ScopeForm<Null> {
+  readonly endpoints?: readonly string[] | Null | undefined;
+  readonly team?: string | Null | undefined;
+  readonly owner?: string | Null | undefined;
+  readonly tags?: readonly string[] | Null | undefined;
+  readonly cidrs?: readonly string[] | Null | undefined;
+  readonly strict?: boolean | Null | undefined;
+  readonly shrink?: boolean | Null | undefined;
+}
+
+type Scope<Null> = {
+  readonly [N in keyof ScopeForm<Null>]?: Exclude<ScopeForm<Null>[N], undefined>;
+};
+
+/** What a body says of the scope; `Null` is `never` where nothing can be taken away. */
+function scopeOf<Null extends null>(form: ScopeForm<Null>): Scope<Null> {
   return {
-    id: record.id,
-    name: record.name,
-    state,
-    source,
-    models: record.models,
-    endpoints: record.endpoints,
-    team: record.team ?? null,
-    strict: record.strict === true,
-    created_at: dateText(record.createdAt),
-    expires_at: record.expiresAt === undefined ? null : dateText(record.expiresAt),
-    revoked_at: record.revokedAt === undefined ? null : dateText(record.revokedAt),
+    ...optional('endpoints', form.endpoints),
+    ...optional('team', form.team),
+    ...optional('owner', form.owner),
+    ...optional('tags', form.tags),
+    ...optional('cidrs', form.cidrs),
+    ...optional('strict', form.strict),
+    ...optional('shrink', form.shrink),
   };
+}
+
+/** Ms since the epoch; null = never, undefined = nothing is said about it. */
+function expiryOf<Null extends null>(
+  form: {
+    readonly expires_in?: number | undefined;
+    readonly expires_at?: number | Null | undefined;
+  },
+  now: number,
+): number | Null | undefined {
+  if (form.expires_in === undefined) return form.expires_at;
+  if (form.expires_at !== undefined) {
+    throw new AdminError(400, 'give this or expires_in, not both', 'expires_at');
+  }
+  return now + form.expires_in;
+}
+
+/** A member only when there is a value: absent is not null. */
+function optional<N extends string, V>(name: N, value: V | undefined): { [K in N]?: V } {
+  const member: { [K in N]?: V } = {};
+  if (value !== undefined) member[name] = value;
+  return member;
 }

@@ -1,5 +1,6 @@
 /** Routes of the admin API: what they take and answer, and how a path finds its route. */
 import type { z } from 'zod';
+import type { Actor } from '../access/audit.ts';
 import type { Json, JsonObject } from '../core/conversation.ts';
 import { GatewayError } from '../core/errors.ts';
 import { StoreError } from '../store/store-error.ts';
@@ -11,24 +12,42 @@ export interface AdminAnswer {
   readonly allow?: string;
 }
 
+/** What comes with a request besides its path. */
+export interface AdminSent {
+  readonly body?: Json | undefined;
+  /** Default: the command line. */
+  readonly actor?: Actor;
+}
+
 /** The admin API without HTTP: the path includes the query string. Never throws. */
-export type AdminHandler = (
-  method: string,
-  path: string,
-  body?: Json | undefined,
-) => Promise<AdminAnswer>;
+export type AdminHandler = (method: string, path: string, sent?: AdminSent) => Promise<AdminAnswer>;
 
 export interface AdminRequest {
-  /** What stands for `:id` in the route's path; '' where it has none. */
+  /** What stands for `:id` or `:name` in the route's path; '' where it has none. */
   readonly id: string;
   readonly query: { readonly [name: string]: string };
   readonly body: Json | undefined;
+  /** Who asks, for the audit log. */
+  readonly actor: Actor;
+}
+
+/** What `/api/openapi.json` tells of a route; a test fails on a route without it. */
+export interface RouteAbout {
+  /** One line. */
+  readonly summary: string;
+  readonly query?: z.ZodObject;
+  readonly body?: z.ZodType;
+  /** The body of a successful answer. */
+  readonly answer: z.ZodType;
+  /** Default 200. */
+  readonly status?: number;
 }
 
 export interface AdminRoute {
-  readonly method: 'GET' | 'POST';
-  /** `/api/keys/:id/revoke`. */
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** `/api/keys/:id/revoke`; `:id` is an id, `:name` any text, percent-encoded. */
   readonly path: string;
+  readonly about?: RouteAbout;
   run(request: AdminRequest): AdminAnswer | Promise<AdminAnswer>;
 }
 
@@ -79,7 +98,7 @@ export function findRoute(
   return { ...errorAnswer(405, `This address takes ${allow} only.`), allow };
 }
 
-/** What stands for `:id`, '' when the pattern has none, undefined when the path does not fit. */
+/** What stands for `:id` or `:name`, '' when the pattern has none, undefined when the path does not fit. */
 function matchPath(pattern: string, path: string): string | undefined {
   const wanted = pattern.split('/');
   const given = path.split('/');
@@ -87,10 +106,23 @@ function matchPath(pattern: string, path: string): string | undefined {
   let id = '';
   for (const [i, part] of wanted.entries()) {
     const segment = given[i] ?? '';
-    if (part === ':id' && /^[0-9A-Za-z_-]{1,64}$/.test(segment)) id = segment;
-    else if (part !== segment) return undefined;
+    const filled = fill(part, segment);
+    if (filled === undefined) return undefined;
+    id = filled === '' ? id : filled;
   }
   return id;
+}
+
+/** The value of a placeholder, '' for a segment that is the same, undefined where it does not fit. */
+function fill(part: string, segment: string): string | undefined {
+  if (part === ':id') return /^[0-9A-Za-z_-]{1,64}$/.test(segment) ? segment : undefined;
+  if (part !== ':name') return part === segment ? '' : undefined;
+  try {
+    const name = decodeURIComponent(segment);
+    return name === '' || name.length > 200 ? undefined : name;
+  } catch {
+    return undefined;
+  }
 }
 
 export function errorAnswer(status: number, message: string, field?: string): AdminAnswer {

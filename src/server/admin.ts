@@ -3,12 +3,17 @@
  * handler knows no HTTP, so that a command can run it on the store while no gateway runs.
  */
 import type { Server } from 'node:http';
+import { z } from 'zod';
 import { TokenCheck } from '../access/admin-token.ts';
-import type { Json, JsonObject } from '../core/conversation.ts';
+import type { Actor } from '../access/audit.ts';
+import type { JsonObject } from '../core/conversation.ts';
 import type { Log } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
+import { auditRoutes } from './admin-audit.ts';
 import { createAdminHttpServer } from './admin-http.ts';
 import { keyRoutes, type KeyRouteParts } from './admin-keys.ts';
+import { noBody } from './admin-pages.ts';
+import { policyRoutes, type PolicyRouteParts } from './admin-policies.ts';
 import { priceRoutes, type PriceRouteParts } from './admin-prices.ts';
 import {
   errorAnswer,
@@ -16,8 +21,10 @@ import {
   refusalAnswer,
   type AdminAnswer,
   type AdminHandler,
+  type AdminRequest,
   type AdminRoute,
 } from './admin-route.ts';
+import { openApiRoute } from './openapi.ts';
 import { usageRoutes, type UsageRouteParts } from './admin-usage.ts';
 
 /** What can be called, as `models` shows it. */
@@ -46,7 +53,10 @@ export interface ReloadOutcome {
   readonly problems: readonly string[];
 }
 
-export interface AdminParts extends KeyRouteParts, UsageRouteParts, PriceRouteParts {
+export interface AdminParts
+  extends KeyRouteParts, PolicyRouteParts, UsageRouteParts, PriceRouteParts {
+  /** Of the program. */
+  readonly version: string;
   /** Looks at the folder of model files again. */
   models(): Promise<readonly AdminModel[]>;
   modelProblems(): readonly ModelProblem[];
@@ -60,17 +70,27 @@ export interface AdminServerParts extends AdminParts {
   readonly controlToken: Secret;
 }
 
-/** The admin API without HTTP and without a token: for whoever holds the store anyway. */
-export function createAdminHandler(parts: AdminParts): AdminHandler {
+/** All routes, in the order in which they are described. */
+export function adminRoutes(parts: AdminParts): readonly AdminRoute[] {
   const routes = [
     ...keyRoutes(parts),
+    ...policyRoutes(parts),
     ...usageRoutes(parts),
     ...priceRoutes(parts),
+    ...auditRoutes(parts),
     ...gatewayRoutes(parts),
   ];
-  return async (method, path, body) => {
+  return [...routes, openApiRoute(routes, parts.version)];
+}
+
+const commandLine: Actor = { name: 'command' };
+
+/** The admin API without HTTP and without a token: for whoever holds the store anyway. */
+export function createAdminHandler(parts: AdminParts): AdminHandler {
+  const routes = adminRoutes(parts);
+  return async (method, path, { body, actor = commandLine } = {}) => {
     try {
-      return await answer(routes, { method, path, body });
+      return await answer(routes, { method, path, body, actor });
     } catch (error) {
       return refusalAnswer(error) ?? failure(parts.log, error);
     }
@@ -85,10 +105,11 @@ export function createAdminServer(parts: AdminServerParts): Server {
   const control = TokenCheck.of(parts.controlToken);
   return createAdminHttpServer({
     handle: createAdminHandler(parts),
-    mayEnter: (token) => {
+    actorOf: (token) => {
       // Both are always compared, so that the time tells nothing about either.
       const isAdmin = parts.adminToken.verify(token);
-      return control.verify(token) || isAdmin;
+      if (control.verify(token)) return 'command';
+      return isAdmin ? 'admin' : undefined;
     },
     log: parts.log,
   });
@@ -96,14 +117,17 @@ export function createAdminServer(parts: AdminServerParts): Server {
 
 async function answer(
   routes: readonly AdminRoute[],
-  request: { readonly method: string; readonly path: string; readonly body: Json | undefined },
+  request: Pick<AdminRequest, 'body' | 'actor'> & {
+    readonly method: string;
+    readonly path: string;
+  },
 ): Promise<AdminAnswer> {
-  const { method, path, body } = request;
+  const { method, path, body, actor } = request;
   const mark = path.indexOf('?');
   const found = findRoute(routes, method, mark === -1 ? path : path.slice(0, mark));
   if (!('route' in found)) return found;
   const query = Object.fromEntries(new URLSearchParams(mark === -1 ? '' : path.slice(mark + 1)));
-  return found.route.run({ id: found.id, query, body });
+  return found.route.run({ id: found.id, query, body, actor });
 }
 
 function failure(log: Log, error: unknown): AdminAnswer {
@@ -112,11 +136,26 @@ function failure(log: Log, error: unknown): AdminAnswer {
   return errorAnswer(500, 'The gateway failed to handle this request; its log says why.');
 }
 
+const modelsAnswer = z.strictObject({
+  models: z.array(
+    z.strictObject({
+      id: z.string(),
+      targets: z.array(z.strictObject({ target: z.string(), health: z.string() })),
+      local: z.record(z.string(), z.json()).optional(),
+    }),
+  ),
+  problems: z.array(z.strictObject({ subject: z.string(), why: z.string() })),
+});
+
 function gatewayRoutes(parts: AdminParts): readonly AdminRoute[] {
   return [
     {
       method: 'GET',
       path: '/api/models',
+      about: {
+        summary: 'List what can be called, and by whom it is answered.',
+        answer: modelsAnswer,
+      },
       run: async () => {
         const models = await parts.models();
         const listed = models.map(({ id, targets, local }) => ({
@@ -131,17 +170,30 @@ function gatewayRoutes(parts: AdminParts): readonly AdminRoute[] {
     {
       method: 'GET',
       path: '/api/status',
+      about: {
+        summary: 'How the gateway is.',
+        answer: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
+      },
       run: () => ({ status: 200, body: parts.status() }),
     },
     {
       method: 'POST',
       path: '/api/reload',
-      run: async () => {
-        const { applied, problems } = await parts.reload();
-        if (applied) return { status: 200, body: { applied: true } };
-        const message = `The new configuration is not valid, the old one stays: ${problems.join('; ')}`;
-        return { status: 422, body: { error: { message, problems } } };
+      about: {
+        summary: 'Read the configuration again; it is applied as a whole or not at all.',
+        body: noBody,
+        answer: z.strictObject({ applied: z.literal(true) }),
       },
+      run: ({ actor }) => reload(parts, actor),
     },
   ];
+}
+
+async function reload(parts: AdminParts, actor: Actor): Promise<AdminAnswer> {
+  const { applied, problems } = await parts.reload();
+  const after = { applied, problems };
+  await parts.audit.note({ actor, action: 'config.reload', subject: 'config', after });
+  if (applied) return { status: 200, body: { applied: true } };
+  const message = `The new configuration is not valid, the old one stays: ${problems.join('; ')}`;
+  return { status: 422, body: { error: { message, problems } } };
 }

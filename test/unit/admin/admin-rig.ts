@@ -6,8 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { loadAdminToken, makeRunToken } from '../../../src/access/admin-token.ts';
+import { AuditLog } from '../../../src/access/audit.ts';
 import { KeyRing } from '../../../src/access/keys.ts';
 import { Ledger } from '../../../src/access/ledger.ts';
+import { Policies } from '../../../src/access/policies.ts';
 import type { Json, JsonObject } from '../../../src/core/conversation.ts';
 import { isObject, tryParse } from '../../../src/core/json.ts';
 import { Secret } from '../../../src/core/secret.ts';
@@ -50,7 +52,8 @@ export async function adminRig(t: TestContext, change: Partial<AdminParts> = {})
   const store = await openSqliteStore({ path: join(folder, 'gateway.db'), log: silentLog });
   const clock = new HeldClock();
   const random = countingBytes();
-  const keys = new KeyRing({ store, clock, random });
+  const policies = new Policies(store);
+  const keys = new KeyRing({ store, clock, random, policies });
   await keys.load();
   const ledger = new Ledger({ store, clock, log: silentLog });
   const literal = new Secret(adminToken);
@@ -58,6 +61,9 @@ export async function adminRig(t: TestContext, change: Partial<AdminParts> = {})
   const control = makeRunToken(random);
   const parts: AdminParts = {
     keys,
+    policies,
+    audit: new AuditLog({ store, clock, log: silentLog }),
+    version: '1.2.3',
     store,
     clock,
     log: silentLog,

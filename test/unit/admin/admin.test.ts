@@ -79,12 +79,24 @@ it('S4 S7 a key is made, shown once, listed without its secret, and revoked', as
     models: ['openai/*', 'local/tiny'],
     endpoints: ['chat'],
     team: 'red',
+    owner: null,
+    tags: [],
+    cidrs: [],
     strict: false,
+    shrink: true,
+    rpm: null,
+    tpm: null,
+    concurrent: null,
+    limits: [],
+    budgets: [],
     created_at: new Date(rig.clock.wall()).toISOString(),
     expires_at: new Date(rig.clock.wall() + 30 * day).toISOString(),
     revoked_at: null,
+    last_used_at: new Date(rig.clock.wall()).toISOString(),
+    previous: [],
+    previous_used_at: null,
   };
-  assert.deepEqual(made.body, { ...expected, key });
+  assert.deepEqual(made.body, { ...expected, last_used_at: null, key });
   assert.equal(rig.keys.authenticate(`Bearer ${key}`, undefined).keyId, id);
 
   const one = await rig.ask(`/api/keys/${id}`);
@@ -320,7 +332,7 @@ it('a fault of ours is a 500 without its text; a store that is down is a 503', a
 it('the handler gives the same answers without HTTP', async (t) => {
   const rig = await adminRig(t);
   const handle = createAdminHandler(rig.parts);
-  const made = await handle('POST', '/api/keys', good);
+  const made = await handle('POST', '/api/keys', { body: good });
   assert.equal(made.status, 201);
   const listed = await handle('GET', '/api/keys?limit=5');
   assert.deepEqual(listed, { status: 200, body: (await rig.ask('/api/keys')).body });

@@ -66,7 +66,10 @@ it('keys list: a table in the order of creation, an array as JSON, all pages', a
     ['k0', 'k1'],
   );
   const lines = (await rig.run(keysCommand, ['list'])).out.split('\n');
-  assert.match(lines[0] ?? '', /^ID +NAME +STATE +TEAM +STRICT +EXPIRES +ENDPOINTS +MODELS$/);
+  assert.match(
+    lines[0] ?? '',
+    /^ID +NAME +STATE +TEAM +STRICT +EXPIRES +ENDPOINTS +MODELS +LIMITS$/,
+  );
   assert.equal(lines.length, 1003);
   assert.equal(lines[0]?.indexOf('STATE'), lines[500]?.indexOf('active'));
 });
@@ -86,8 +89,10 @@ it('K8 keys revoke takes effect at once in the running gateway', async (t) => {
 const mistakes: readonly (readonly [readonly string[], RegExp])[] = [
   [[], /Say what to do/],
   [['destroy'], /destroy: there is no such/],
-  [['rotate', 'abcdefgh'], /keys rotate is not available yet/],
-  [['update', 'abcdefgh'], /keys update is not available yet/],
+  [['rotate'], /ID is missing/],
+  [['rotate', 'abcdefgh', '--overlap', '8d'], /^--overlap: must be at most 7d/],
+  [['update', 'abcdefgh'], /Say what to change/],
+  [['update', 'abcdefgh', '--strict', '--no-strict'], /cannot stand together/],
   [['create', '--models', '*'], /--name is missing/],
   [['create', '--name', 'a'], /--models is missing/],
   [[...minimal, '--models', 'b'], /--models stands more than once/],
@@ -97,10 +102,20 @@ const mistakes: readonly (readonly [readonly string[], RegExp])[] = [
   [[...minimal, '--team'], /--team needs a value/],
   [[...minimal, '--team='], /--team has no value/],
   [[...minimal, '--json=yes'], /--json takes no value/],
-  [[...minimal, '--rpm', '5'], /--rpm is not available yet/],
-  [[...minimal, '--tpm=5'], /--tpm is not available yet/],
-  [[...minimal, '--concurrent', '5'], /--concurrent is not available yet/],
-  [[...minimal, '--budget', '5', '--per', 'day'], /--budget is not available yet/],
+  [[...minimal, '--rpm', 'x'], /^--rpm: x is no whole number/],
+  [[...minimal, '--rpm', '0'], /^--rpm: must be at least 1/],
+  [[...minimal, '--tpm=1.5'], /^--tpm: 1\.5 is no whole number/],
+  [[...minimal, '--concurrent', '-1'], /--concurrent/],
+  [[...minimal, '--budget', '5'], /^--per: is missing/],
+  [[...minimal, '--per', 'day'], /^--per: .*no budget/],
+  [[...minimal, '--budget', '5', '--per', 'year'], /^--per: must be one of day, week, month, ever/],
+  [[...minimal, '--budget', '-5', '--per', 'day'], /--budget/],
+  [[...minimal, '--budget', 'much', '--per', 'day'], /^--budget: is no amount in dollars/],
+  [[...minimal, '--budget', '5', '--per', 'day', '--zone', 'Mars'], /^--zone: is no time zone/],
+  [[...minimal, '--limits', 'rpm'], /^--limits: rpm is no limit/],
+  [[...minimal, '--limits', 'rpm=5,rpm=6'], /^--limits: two of them are for the same: requests/],
+  [[...minimal, '--cidr', '10.0.0.1/8'], /^--cidr: has bits behind its prefix/],
+  [[...minimal, '--tags', 'a b'], /^--tags: is no tag/],
   [[...minimal, '--strict=yes'], /--strict takes no value/],
   [[...minimal, '--expires', 'soon'], /^--expires: give a span/],
   [[...minimal, '--expires', '2020-01-01'], /^--expires: .*past/],

@@ -1,0 +1,103 @@
+/**
+ * Who changed what (S24). Entries hold no secret and no digest; the store chains them by hashes, and
+ * each goes to the log with its hash, so that even a log cut at its end shows.
+ */
+import type { JsonObject } from '../core/conversation.ts';
+import type { Clock, Log } from '../core/runtime.ts';
+import { brokenAt } from '../store/audit-chain.ts';
+import type { AuditRecord } from '../store/records.ts';
+import type { Store } from '../store/store.ts';
+
+/** Who acts. */
+export interface Actor {
+  /** `admin`: the admin token; `command`: the command line on this machine; `config`, `start`. */
+  readonly name: 'admin' | 'command' | 'config' | 'start';
+  /** Where a request came from. */
+  readonly ip?: string;
+}
+
+export interface Change {
+  readonly actor: Actor;
+  /** Noun and verb: `key.create`. */
+  readonly action: string;
+  /** `key:a1b2c3d4` */
+  readonly subject: string;
+  readonly before?: JsonObject;
+  readonly after?: JsonObject;
+}
+
+export interface AuditLogParts {
+  readonly store: Pick<Store, 'appendAudit' | 'listAudit'>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Whether the whole log is as it was written. */
+export interface AuditCheck {
+  readonly entries: number;
+  /** The first entry that is not. */
+  readonly brokenAt?: number;
+  /** Hash of the last entry: note it elsewhere to see later that none behind it was taken away. */
+  readonly head?: string;
+}
+
+const checkAtOnce = 1000;
+
+export class AuditLog {
+  readonly #parts: AuditLogParts;
+
+  constructor(parts: AuditLogParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Writes what was changed.
+   * @throws StoreError: the change holds all the same; the log has the entry.
+   */
+  async note({ actor, action, subject, before, after }: Change): Promise<void> {
+    const { store, clock, log } = this.#parts;
+    const entry = {
+      at: clock.wall(),
+      actor: actor.name,
+      ...(actor.ip === undefined ? {} : { ip: actor.ip }),
+      action,
+      subject,
+      ...(before === undefined ? {} : { before: JSON.stringify(before) }),
+      ...(after === undefined ? {} : { after: JSON.stringify(after) }),
+    };
+    try {
+      const { seq, hash } = await store.appendAudit(entry);
+      log.info('audit', { seq, actor: entry.actor, ip: entry.ip, action, subject, hash });
+    } catch (error) {
+      log.error('audit_not_written', { ...entry });
+      throw error;
+    }
+  }
+
+  /** Reads the whole log, newest first, and proves the chain. @throws StoreError */
+  async check(): Promise<AuditCheck> {
+    let entries = 0;
+    let head: string | undefined;
+    let broken: number | undefined;
+    let page = await this.#page(undefined);
+    while (page.length > 0) {
+      head ??= page[0]?.hash;
+      entries += page.length;
+      const oldest = page.at(-1);
+      const next = await this.#page(oldest?.seq);
+      // Each page is proven from the entry before it, which the next page begins with.
+      broken = brokenAt(page.toReversed(), next[0]) ?? broken;
+      page = next;
+    }
+    return {
+      entries,
+      ...(broken === undefined ? {} : { brokenAt: broken }),
+      ...(head === undefined ? {} : { head }),
+    };
+  }
+
+  #page(before: number | undefined): Promise<readonly AuditRecord[]> {
+    const { store } = this.#parts;
+    return store.listAudit({ limit: checkAtOnce, ...(before === undefined ? {} : { before }) });
+  }
+}

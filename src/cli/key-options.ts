@@ -1,0 +1,122 @@
+/** Flags of keys, teams and tags as the admin API takes them. What is wrong with a value the API says. */
+import type { Json } from '../core/conversation.ts';
+import { UsageError, type Arguments } from './arguments.ts';
+
+type Members = { readonly [name: string]: Json };
+
+/** Takes a value away, in `update`. */
+const none = 'none';
+
+export const policyFlags = ['rpm', 'tpm', 'concurrent', 'limits', 'budget', 'per', 'zone'] as const;
+
+export const policyHelp = `  --rpm N             requests a minute
+  --tpm N             tokens a minute, input and output
+  --concurrent N      calls at the same time
+  --limits LIST       more of them, each for models that fit a glob:
+                      rpm=10:openai/*,tpm=50000:anthropic/*
+  --budget USD        dollars that may be spent in each --per
+  --per PERIOD        day, week, month or ever
+  --zone ZONE         where days begin, e.g. Europe/Berlin; default: UTC
+`;
+
+/** Limits and budget of the flags that were given. @throws UsageError */
+export function policyMembers(given: Arguments): Members {
+  return {
+    ...numberOf(given, 'rpm'),
+    ...numberOf(given, 'tpm'),
+    ...numberOf(given, 'concurrent'),
+    ...member(given, 'limits', readLimits),
+    ...member(given, 'budget', (text) => text.replace(/^\$/, '')),
+    ...member(given, 'per', (text) => text),
+    ...named(
+      'time_zone',
+      member(given, 'zone', (text) => text),
+    ),
+  };
+}
+
+export const scopeFlags = ['endpoints', 'expires', 'team', 'owner', 'tags', 'cidr'] as const;
+export const scopeSwitches = ['strict', 'no-strict', 'shrink', 'no-shrink'] as const;
+
+export const scopeHelp = `  --endpoints LIST    chat, messages, count_tokens, models; default: all
+  --expires WHEN      30d, 24h, 2w, or a date such as 2026-12-31; default: never
+  --team NAME         the team that it counts for
+  --owner NAME        who answers for it
+  --tags LIST         what else its calls count for
+  --cidr LIST         addresses that may use it, e.g. 10.0.0.0/8,2001:db8::/32; default: anywhere
+  --strict            refuse a request of which a translation would drop or change anything
+  --no-shrink         refuse a call that does not fit its budget, instead of lowering its output limit
+`;
+
+/** What a key may be used for. @throws UsageError */
+export function scopeMembers(given: Arguments): Members {
+  return {
+    ...member(given, 'endpoints', splitList),
+    ...expiry(given.value('expires')),
+    ...member(given, 'team', (text) => text),
+    ...member(given, 'owner', (text) => text),
+    ...member(given, 'tags', splitList),
+    ...named('cidrs', member(given, 'cidr', splitList)),
+    ...toggled(given, 'strict'),
+    ...toggled(given, 'shrink'),
+  };
+}
+
+export function splitList(text: string): readonly string[] {
+  return text.split(',').map((item) => item.trim());
+}
+
+function member(given: Arguments, name: string, read: (text: string) => Json): Members {
+  const text = given.value(name);
+  if (text === undefined) return {};
+  return { [name]: text === none ? null : read(text) };
+}
+
+function named(name: string, members: Members): Members {
+  return Object.fromEntries(Object.values(members).map((value) => [name, value]));
+}
+
+function numberOf(given: Arguments, name: string): Members {
+  return member(given, name, (text) => readWhole(`--${name}`, text));
+}
+
+function readWhole(flag: string, text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new UsageError(`${flag}: ${text} is no whole number.`);
+  return Number(text);
+}
+
+/** `30d` is a span, `2026-12-31` a date; which of them is wrong is for the API to say. */
+function expiry(text: string | undefined): Members {
+  if (text === undefined) return {};
+  if (text === 'never' || text === none) return { expires_at: null };
+  return /^\d{4}-/.test(text) ? { expires_at: text } : { expires_in: text };
+}
+
+function toggled(given: Arguments, name: 'strict' | 'shrink'): Members {
+  if (given.has(name) && given.has(`no-${name}`)) {
+    throw new UsageError(`--${name} and --no-${name} cannot stand together.`);
+  }
+  if (given.has(name)) return { [name]: true };
+  return given.has(`no-${name}`) ? { [name]: false } : {};
+}
+
+const limitKinds: ReadonlyMap<string, string> = new Map([
+  ['rpm', 'requests'],
+  ['tpm', 'tokens'],
+  ['concurrent', 'concurrent'],
+]);
+
+function readLimits(text: string): readonly Json[] {
+  return splitList(text).map((item) => {
+    const [, name = '', amount = '', model] = /^(\w+)=([^:]*)(?::(.+))?$/.exec(item) ?? [];
+    const kind = limitKinds.get(name);
+    if (kind === undefined) {
+      throw new UsageError(`--limits: ${item} is no limit such as rpm=10:openai/*.`);
+    }
+    return {
+      kind,
+      amount: readWhole('--limits', amount),
+      ...(model === undefined ? {} : { model }),
+    };
+  });
+}

@@ -1,0 +1,134 @@
+/** `teams` and `tags`: what keys may use together. */
+import type { Json, JsonObject } from '../core/conversation.ts';
+import { commandOf, type Action } from './actions.ts';
+import { UsageError, type Arguments } from './arguments.ts';
+import type { AdminClient, Command, CommandContext } from './command.ts';
+import { policyFlags, policyHelp, policyMembers } from './key-options.ts';
+import { policyText } from './policy-text.ts';
+import { cell, jsonText, objectsOf, requireOk } from './reply.ts';
+import { columns } from './table.ts';
+
+export const teamsCommand: Command = commandOfKind('team');
+export const tagsCommand: Command = commandOfKind('tag');
+
+function commandOfKind(kind: 'team' | 'tag'): Command {
+  const name = `${kind}s`;
+  const shared = kind === 'team' ? 'the keys of a team' : 'all calls with a tag';
+  const nameOnly = { switches: ['json'], positionals: ['NAME'] } as const;
+  const actions = new Map<string, Action>([
+    [
+      'list',
+      {
+        help: `Usage: model-gateway ${name} list [--json]\n\nLists the ${name} that have limits or budgets, by name. --json gives an array.\n`,
+        form: { switches: ['json'] },
+        run: (given, context) => list(kind, given, context),
+      },
+    ],
+    [
+      'show',
+      {
+        help: `Usage: model-gateway ${name} show NAME [--json]\n\nShows what ${shared} may use together, and what was spent.\n`,
+        form: nameOnly,
+        run: (given, context) => request(kind, { method: 'GET' }, { given, context }),
+      },
+    ],
+    [
+      'set',
+      {
+        help: `Usage: model-gateway ${name} set NAME [options]
+
+Sets what ${shared} may use together, in the place of what it was.
+
+${policyHelp}  --json              the ${kind} as it is then
+`,
+        form: { values: policyFlags, switches: ['json'], positionals: ['NAME'] },
+        run: (given, context) => {
+          const body = policyMembers(given);
+          return request(kind, { method: 'PUT', body }, { given, context });
+        },
+      },
+    ],
+    [
+      'remove',
+      {
+        help: `Usage: model-gateway ${name} remove NAME [--json]\n\nTakes limits and budgets of the ${kind} away. Its keys and its usage stay.\n`,
+        form: nameOnly,
+        run: (given, context) => remove(kind, given, context),
+      },
+    ],
+  ]);
+  const help = `Usage: model-gateway ${name} list|show|set|remove [options]
+
+  ${name} list     list the ${name} that have limits or budgets
+  ${name} show     show one, and what was spent
+  ${name} set      set what ${shared} may use together
+  ${name} remove   take limits and budgets away
+
+Each has --help. They act on the running gateway, or on its data directory when none runs.
+`;
+  return commandOf({ name, summary: `limits and budgets of ${name}`, help }, actions);
+}
+
+async function list(kind: string, given: Arguments, context: CommandContext): Promise<void> {
+  const found = await allOf(kind, await context.admin());
+  if (given.has('json')) {
+    context.stdout(jsonText(found));
+    return;
+  }
+  const rows = found.map((each) => [cell(each['name']), cell(each['source']), policyText(each)]);
+  const nobody = `There are no ${kind}s with limits or budgets.\n`;
+  context.stdout(rows.length === 0 ? nobody : columns([['NAME', 'SOURCE', 'LIMITS'], ...rows]));
+}
+
+async function allOf(kind: string, admin: AdminClient): Promise<readonly JsonObject[]> {
+  const found: JsonObject[] = [];
+  let after: Json | undefined;
+  do {
+    const start = typeof after === 'string' ? `&after=${encodeURIComponent(after)}` : '';
+    const page = requireOk(await admin.request('GET', `/api/${kind}s?limit=1000${start}`));
+    found.push(...objectsOf(page, `${kind}s`));
+    after = page['next'];
+  } while (typeof after === 'string');
+  return found;
+}
+
+interface Run {
+  readonly given: Arguments;
+  readonly context: CommandContext;
+}
+
+async function request(
+  kind: string,
+  wanted: { readonly method: string; readonly body?: Json },
+  { given, context }: Run,
+): Promise<void> {
+  const path = pathOf(kind, given);
+  const admin = await context.admin();
+  const answer = requireOk(await admin.request(wanted.method, path, wanted.body));
+  if (given.has('json')) {
+    context.stdout(jsonText(answer));
+    return;
+  }
+  const { name, source } = answer;
+  const rows = [
+    ['name', cell(name)],
+    ['source', cell(source)],
+    ['limits', policyText(answer)],
+  ];
+  context.stdout(columns(rows));
+}
+
+async function remove(kind: string, given: Arguments, context: CommandContext): Promise<void> {
+  const path = pathOf(kind, given);
+  const admin = await context.admin();
+  const answer = requireOk(await admin.request('DELETE', path));
+  context.stdout(
+    given.has('json') ? jsonText(answer) : `Removed the limits of ${cell(answer['name'])}.\n`,
+  );
+}
+
+function pathOf(kind: string, given: Arguments): string {
+  const [name = ''] = given.positionals;
+  if (name.trim() === '') throw new UsageError('NAME: give a name.');
+  return `/api/${kind}s/${encodeURIComponent(name)}`;
+}

@@ -1,0 +1,26 @@
+/** Limits and budgets of the admin API's answers, in one line. */
+import type { JsonObject } from '../core/conversation.ts';
+import { cell, objectsOf } from './reply.ts';
+
+const units: ReadonlyMap<string, string> = new Map([
+  ['requests', 'requests a minute'],
+  ['tokens', 'tokens a minute'],
+  ['concurrent', 'at a time'],
+]);
+
+/** `60 requests a minute; $3.20 of $10 a month`; `-` where there are none. */
+export function policyText(holder: JsonObject): string {
+  const limits = objectsOf(holder, 'limits').map(({ kind, amount, model }) => {
+    const what = units.get(cell(kind)) ?? cell(kind);
+    return `${cell(amount)} ${what}${typeof model === 'string' ? ` of ${model}` : ''}`;
+  });
+  const budgets = objectsOf(holder, 'budgets').map(budgetText);
+  return [...limits, ...budgets].join('; ') || '-';
+}
+
+function budgetText({ usd, per, time_zone: zone, spent_usd: spent }: JsonObject): string {
+  const whole = `$${cell(usd)}`;
+  const amount = spent === undefined ? whole : `$${cell(spent)} of ${whole}`;
+  if (per === 'ever') return `${amount} in all`;
+  return `${amount} a ${cell(per)}${zone === 'UTC' ? '' : ` (${cell(zone)})`}`;
+}

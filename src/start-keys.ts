@@ -1,0 +1,87 @@
+/** Part of the composition root: keys, the policies that they share, and the log of who changed them. */
+import { randomBytes } from 'node:crypto';
+import { AuditLog } from './access/audit.ts';
+import { KeyRing } from './access/keys.ts';
+import { Pepper } from './access/pepper.ts';
+import { Policies } from './access/policies.ts';
+import { readPepper } from './config/pepper.ts';
+import type { Settings } from './config/settings.ts';
+import { endpointScopes } from './core/policy.ts';
+import type { Log } from './core/runtime.ts';
+import { Secret } from './core/secret.ts';
+import { systemClock } from './observe/clock.ts';
+import type { Store } from './store/store.ts';
+
+export interface DoorOptions {
+  readonly store: Store;
+  readonly settings: Pick<Settings, 'keys' | 'policies'>;
+  readonly env: { readonly [name: string]: string | undefined };
+  readonly log: Log;
+}
+
+export interface Door {
+  readonly keys: KeyRing;
+  readonly policies: Policies;
+  readonly audit: AuditLog;
+  /** Takes over what the config declares. @throws Error that names a key which cannot be taken. */
+  declare(settings: DoorOptions['settings']): void;
+  /** Notes that the config was read again because the file changed, or by a signal. Never rejects. */
+  noteReload(outcome: {
+    readonly applied: boolean;
+    readonly problems: readonly string[];
+  }): Promise<void>;
+}
+
+/**
+ * Reads keys and policies.
+ * @throws StoreError; Error when MODEL_GATEWAY_KEY, the pepper or a declared key cannot serve.
+ */
+export async function openDoor({ store, settings, env, log }: DoorOptions): Promise<Door> {
+  const secret = readPepper(env);
+  const policies = new Policies(store);
+  const keys = new KeyRing({
+    store,
+    clock: systemClock,
+    random: (count) => randomBytes(count),
+    policies,
+    ...(secret === undefined ? {} : { pepper: new Pepper(secret) }),
+    log,
+  });
+  const declare: Door['declare'] = (wanted) => {
+    keys.declare(wanted.keys);
+    policies.declare(wanted.policies);
+  };
+  await policies.load();
+  await keys.load();
+  const literal = env['MODEL_GATEWAY_KEY'];
+  if (literal !== undefined && literal !== '') {
+    keys.addLiteralKey(new Secret(literal), {
+      id: 'env',
+      name: 'MODEL_GATEWAY_KEY',
+      models: ['*'],
+      endpoints: endpointScopes,
+    });
+  }
+  declare(settings);
+  const audit = new AuditLog({ store, clock: systemClock, log });
+  const noteReload: Door['noteReload'] = async ({ applied, problems }) => {
+    const done = { actor: { name: 'config' }, action: 'config.reload', subject: 'config' } as const;
+    // The store may be down; the entry is in the log then.
+    await audit.note({ ...done, after: { applied, problems } }).catch(() => undefined);
+  };
+  return { keys, policies, audit, declare, noteReload };
+}
+
+/** What the gateway made for itself at this start, for the audit log. @throws StoreError */
+export async function noteMade(
+  { audit }: Door,
+  made: { readonly keyId: string | undefined; readonly adminToken: boolean },
+): Promise<void> {
+  const actor = { name: 'start' } as const;
+  if (made.keyId !== undefined) {
+    await audit.note({ actor, action: 'key.create', subject: `key:${made.keyId}` });
+  }
+  if (made.adminToken) {
+    await audit.note({ actor, action: 'admin_token.create', subject: 'admin_token' });
+  }
+}
