@@ -14,6 +14,7 @@ export type BilledTokens = Pick<
   | 'cacheWriteLongTokens'
   | 'outputTokens'
   | 'reasoningTokens'
+  | 'webSearches'
 >;
 
 /** Of a call for which no upstream worked, whatever the price. */
@@ -45,6 +46,7 @@ export function costOf(price: Price, usage: BilledTokens): Cost | undefined {
     ...inputCharges(rates, usage),
     ...outputCharges(rates, usage),
     [1, price.call ?? 0],
+    [usage.webSearches ?? 0, price.webSearch ?? 0],
   ]);
 }
 
@@ -87,6 +89,7 @@ export interface MostTokens {
 
 /**
  * An upper bound in nanodollars, rounded up: no usage with at most so many tokens costs more by `costOf`.
+ * Web searches are not in it: how many a model makes nobody knows before.
  * Every tier that a prompt up to that length can reach is looked at, the dearest holds; discounts for
  * cached input are never assumed.
  */
@@ -147,11 +150,11 @@ function isFreeOutput({ rates, tiers }: Price): boolean {
 
 type Charge = readonly [tokens: number, rate: number];
 
-/** Of: fresh input, read, write, long write, output, reasoning, the call. */
-type Charges = readonly [Charge, Charge, Charge, Charge, Charge, Charge, Charge];
+/** Of: fresh input, read, write, long write, output, reasoning, the call, its web searches. */
+type Charges = readonly [Charge, Charge, Charge, Charge, Charge, Charge, Charge, Charge];
 
 function summed(charges: Charges): Cost {
-  const [fresh, read, write, long, output, reasoning, call] = charges;
+  const [fresh, read, write, long, output, reasoning, call, searches] = charges;
   return {
     total: nanodollars(charges, 500),
     input: nanodollars([fresh], 500),
@@ -159,7 +162,7 @@ function summed(charges: Charges): Cost {
     cacheWrite: nanodollars([write, long], 500),
     output: nanodollars([output], 500),
     reasoning: nanodollars([reasoning], 500),
-    call: nanodollars([call], 500),
+    call: nanodollars([call, searches], 500),
   };
 }
 

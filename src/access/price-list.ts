@@ -110,10 +110,12 @@ function readPrice(listed: GenaiPrices.ModelPrice, source: string): Price | unde
   const rates = ratesAbove(listed, 0);
   if (rates === undefined) return undefined;
   const call = readNumber(listed['requests_kcount'], 9);
+  const webSearch = readNumber(listed['web_searches_kcount'], 9);
   return {
     rates,
     tiers: tiersOf(listed),
     ...(call === undefined ? {} : { call }),
+    ...(webSearch === undefined ? {} : { webSearch }),
     source,
   };
 }

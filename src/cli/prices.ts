@@ -15,7 +15,7 @@ the ledger, and keys with a budget cannot call it unless prices: of the config h
 
   --json    an array: model, target, price (null: unknown) with source, input, cache_read, cache_write,
             cache_write_1h, output, reasoning (null: as input, input, cache_write, -, -, output), tiers
-            (rates of the whole call above so many tokens of prompt) and call (dollars a call)
+            (rates of the whole call above so many tokens of prompt), call and web_search (dollars each)
 `;
 
 export const pricesCommand: Command = {
@@ -79,10 +79,11 @@ function rateCells(rates: JsonObject): readonly string[] {
 }
 
 function remarks(price: JsonObject): string {
-  const { source, call, reasoning } = price;
+  const { source, call, reasoning, web_search: search } = price;
   return [
     cell(source),
     ...(typeof reasoning === 'number' ? [`reasoning ${reasoning}`] : []),
     ...(typeof call === 'number' ? [`and ${call} a call`] : []),
+    ...(typeof search === 'number' ? [`and ${search} a web search`] : []),
   ].join(', ');
 }

@@ -52,6 +52,7 @@ const price = z.strictObject({
     .optional()
     .describe('Rates that hold for the whole call when its prompt is long; by rising above.'),
   call: dollars(12, 'Dollars for each call, whatever its size.').optional(),
+  web_search: dollars(12, 'Dollars for each web search that the provider runs.').optional(),
 });
 
 /** `default`, or what a target is called. */

@@ -76,6 +76,7 @@ function readPrice(form: PriceForm, source: string): Price {
     rates: readRates(form),
     tiers: (form.tiers ?? []).map((tier) => ({ above: tier.above, rates: readRates(tier) })),
     ...(form.call === undefined ? {} : { call: form.call }),
+    ...(form.web_search === undefined ? {} : { webSearch: form.web_search }),
     source,
   };
 }
@@ -111,11 +112,12 @@ export function priceOrigins(
 }
 
 /** `input 0.25, output 2, above 200000: input 0.5, output 3`, in dollars per million tokens. */
-function priceText({ rates, tiers, call }: Price): string {
+function priceText({ rates, tiers, call, webSearch }: Price): string {
   return [
     ratesText(rates),
     ...tiers.map((tier) => `above ${tier.above}: ${ratesText(tier.rates)}`),
     ...(call === undefined ? [] : [`call ${decimalText(call, 12)}`]),
+    ...(webSearch === undefined ? [] : [`web_search ${decimalText(webSearch, 12)}`]),
   ].join(', ');
 }
 

@@ -36,6 +36,8 @@ export interface Usage {
   readonly outputTokens?: number;
   /** The part of `outputTokens` spent on reasoning. */
   readonly reasoningTokens?: number;
+  /** Web searches that the vendor ran itself, and charges for. */
+  readonly webSearches?: number;
   /** Service tier in the words of the upstream's dialect. */
   readonly serviceTier?: string;
   /** The usage object as the upstream wrote it, for the log. */
@@ -96,6 +98,7 @@ const counts = [
   'cacheWriteLongTokens',
   'outputTokens',
   'reasoningTokens',
+  'webSearches',
 ] as const;
 
 /** What two requests cost together; what only one of them reported counts as it is. */

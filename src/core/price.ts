@@ -30,6 +30,8 @@ export interface Price {
   readonly tiers: readonly PriceTier[];
   /** Picodollars a call, whatever its size. */
   readonly call?: number;
+  /** Picodollars a web search that the vendor runs and reports. */
+  readonly webSearch?: number;
   /** Where it came from: `gateway.yaml:12`, `genai-prices 0.1.8 openai/gpt-5-mini`, `local`. */
   readonly source: string;
 }
@@ -56,7 +58,8 @@ export interface ConfiguredPrice {
 
 /**
  * What a call cost, in integer nanodollars. `total` is rounded once; the parts are rounded each for
- * themselves. `output` is what is left without `reasoning`; `cacheWrite` holds both lifetimes.
+ * themselves. `output` is what is left without `reasoning`; `cacheWrite` holds both lifetimes,
+ * `call` what is not for tokens: the call itself and its web searches.
  */
 export interface Cost {
   readonly total: number;

@@ -21,13 +21,51 @@ export interface PriceRouteParts {
   defaultPrice(): Price | undefined;
 }
 
-const query = z.strictObject({ model: z.string().min(1, 'is empty').max(512).optional() });
+const query = z.strictObject({
+  model: z
+    .string()
+    .min(1, 'is empty')
+    .max(512, 'is too long')
+    .optional()
+    .describe('As clients call it, or provider/model. Default: all that can be called.'),
+});
+
+const rate = z.number().nullable();
+const rates = {
+  input: z.number(),
+  cache_read: rate.describe('Null: as input.'),
+  cache_write: rate.describe('Null: as input.'),
+  cache_write_1h: rate.describe('Null: as cache_write.'),
+  output: z.number(),
+  reasoning: rate.describe('Null: as output.'),
+};
+const price = z.strictObject({
+  source: z.string().describe('A line of the config, the price package and its version, or local.'),
+  ...rates,
+  tiers: z
+    .array(z.strictObject({ above: z.number(), ...rates }))
+    .describe('Rates of the whole call when its prompt has more than `above` tokens.'),
+  call: rate.describe('Dollars a call.'),
+  web_search: rate.describe('Dollars a web search that the provider runs.'),
+});
+const answer = z.strictObject({
+  unit: z.string(),
+  prices: z.array(
+    z.strictObject({
+      model: z.string(),
+      target: z.string(),
+      price: price.nullable().describe('Null: nobody knows it, which is not 0.'),
+    }),
+  ),
+  default: price.nullable().describe('Of models without a price, on keys that have a budget.'),
+});
 
 export function priceRoutes(parts: PriceRouteParts): readonly AdminRoute[] {
   return [
     {
       method: 'GET',
       path: '/api/prices',
+      about: { summary: 'Show what models cost, and who says so.', query, answer },
       run: async (request) => {
         const { model } = readInput(query, request.query);
         const targets = await parts.prices(model);
@@ -50,13 +88,18 @@ function targetJson({ model, target, price }: PricedTarget): JsonObject {
   return { model, target, price: price === undefined ? null : priceJson(price) };
 }
 
-function priceJson({ rates, tiers, call, source }: Price): JsonObject {
+function priceJson({ rates, tiers, call, webSearch, source }: Price): JsonObject {
   return {
     source,
     ...ratesJson(rates),
     tiers: tiers.map((tier) => ({ above: tier.above, ...ratesJson(tier.rates) })),
-    call: call === undefined ? null : Number(decimalText(call, 12)),
+    call: each(call),
+    web_search: each(webSearch),
   };
+}
+
+function each(picodollars: number | undefined): number | null {
+  return picodollars === undefined ? null : Number(decimalText(picodollars, 12));
 }
 
 /** Null: as the rate that it falls back to (input, cache_write, output). */

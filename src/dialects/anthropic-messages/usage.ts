@@ -11,9 +11,8 @@ const maxCount = 1e12;
 export function readUsage(raw: Json | undefined): Usage | undefined {
   if (!isObject(raw)) return undefined;
   const { fresh, read, write, long, output } = readCounts(raw);
-  const reasoning = isObject(raw['output_tokens_details'])
-    ? count(raw['output_tokens_details']['thinking_tokens'])
-    : undefined;
+  const reasoning = countIn(raw['output_tokens_details'], 'thinking_tokens');
+  const searches = countIn(raw['server_tool_use'], 'web_search_requests');
   const tier = raw['service_tier'];
   const known = [fresh, read, write, output].some((value) => value !== undefined);
   if (!known) return undefined;
@@ -24,9 +23,14 @@ export function readUsage(raw: Json | undefined): Usage | undefined {
     ...(long === undefined || long === 0 ? {} : { cacheWriteLongTokens: long }),
     ...(output === undefined ? {} : { outputTokens: output }),
     ...(reasoning === undefined ? {} : { reasoningTokens: reasoning }),
+    ...(searches ? { webSearches: searches } : {}),
     ...(typeof tier === 'string' ? { serviceTier: tier } : {}),
     raw,
   };
+}
+
+function countIn(details: Json | undefined, name: string): number | undefined {
+  return isObject(details) ? count(details[name]) : undefined;
 }
 
 interface Counts {

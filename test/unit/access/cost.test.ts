@@ -90,6 +90,15 @@ describe('F6 what a call costs', () => {
     assert.deepEqual([cost?.call, cost?.total], [12_000_000, 12_001_000]);
   });
 
+  it('adds the web searches that the vendor reports', () => {
+    const cost = costOf(priced({}, { webSearch: 10_000_000_000 }), {
+      freshInputTokens: 1,
+      outputTokens: 1,
+      webSearches: 3,
+    });
+    assert.deepEqual([cost?.call, cost?.total], [30_000_000, 30_000_000]);
+  });
+
   it('goes by the tier of the whole prompt, cached tokens included', () => {
     const price = priced(
       { input: 1_250_000, output: 10_000_000, cacheRead: 125_000 },
@@ -222,6 +231,7 @@ const prices: fc.Arbitrary<Price> = fc
       selector: ({ above }) => above,
     }),
     call: rate,
+    webSearch: rate,
   })
   .map(({ tiers, ...rest }) => ({
     ...rest,
@@ -236,6 +246,7 @@ const usages = fc.record({
   cacheWriteLongTokens: tokens,
   outputTokens: tokens,
   reasoningTokens: tokens,
+  webSearches: fc.nat(100),
 });
 
 function known(price: Price, usage: BilledTokens): NonNullable<ReturnType<typeof costOf>> {
@@ -245,7 +256,10 @@ function known(price: Price, usage: BilledTokens): NonNullable<ReturnType<typeof
 }
 
 /** The same sum in the plainest way: picodollars, in big integers. */
-function slowly({ rates: base, tiers, call = 0 }: Price, usage: Required<BilledTokens>): bigint {
+function slowly(
+  { rates: base, tiers, call = 0, webSearch = 0 }: Price,
+  usage: Required<BilledTokens>,
+): bigint {
   const prompt = usage.freshInputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
   const r = tiers.findLast(({ above }) => prompt > above)?.rates ?? base;
   const long = Math.min(usage.cacheWriteLongTokens, usage.cacheWriteTokens);
@@ -259,6 +273,7 @@ function slowly({ rates: base, tiers, call = 0 }: Price, usage: Required<BilledT
     [usage.outputTokens - reasoning, r.output],
     [reasoning, r.reasoning ?? r.output],
     [1, call],
+    [usage.webSearches, webSearch],
   ];
   return products.reduce((sum, [count, each]) => sum + BigInt(count) * BigInt(each), 0n);
 }
@@ -294,11 +309,11 @@ test('F6 more of anything within a tier never costs less', (t) => {
   });
 });
 
-test('Q1 no usage within what was reserved costs more than was reserved', (t) => {
+test('Q1 no usage within what was reserved costs more than was reserved, searches apart', (t) => {
   const cases = fc.record({ price: prices, usage: usages, spare: fc.nat(1000) });
   check(t, cases, ({ price, usage, spare }) => {
     const prompt = usage.freshInputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
     const most = { promptTokens: prompt + spare, outputTokens: usage.outputTokens + spare };
-    assert.ok(mostCost(price, most) >= known(price, usage).total);
+    assert.ok(mostCost(price, most) >= known(price, { ...usage, webSearches: 0 }).total);
   });
 });

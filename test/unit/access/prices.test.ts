@@ -46,6 +46,7 @@ describe('F6 vendors’ price sheets', () => {
         cacheWriteLong: 10_000_000,
       },
       tiers: [],
+      webSearch: 10_000_000_000,
       source: `genai-prices ${list.version} anthropic/claude-opus-4-5`,
     });
   });

@@ -38,6 +38,7 @@ const native: JsonObject = {
     cache_read_input_tokens: 0,
     output_tokens: 550,
     output_tokens_details: { thinking_tokens: 20 },
+    server_tool_use: { web_search_requests: 2, web_fetch_requests: 0 },
     service_tier: 'standard',
   },
 };
@@ -67,6 +68,7 @@ describe('reading', () => {
         cacheWriteLongTokens: 12_000,
         outputTokens: 550,
         reasoningTokens: 20,
+        webSearches: 2,
         serviceTier: 'standard',
         raw: native['usage'],
       },
