@@ -19,9 +19,10 @@ export class Shelf<T> {
 
   /** Two old entries are looked at for each new one, so that idle ones never pile up. */
   add(name: string, entry: T): void {
+    this.#look();
+    this.#look();
+    // Not looked at itself: it is idle until its owner has put something into it.
     this.#entries.set(name, entry);
-    this.#look();
-    this.#look();
   }
 
   delete(name: string): void {
