@@ -31,6 +31,7 @@ export class PostgresServer {
   readonly #listeners: (() => void)[] = [];
   #failure: StoreError | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #upSince: number | undefined;
   #tries = 0;
   #migrated = false;
   #closed = false;
@@ -45,6 +46,11 @@ export class PostgresServer {
   /** Whether it answered the last time. */
   get up(): boolean {
     return this.#failure === undefined;
+  }
+
+  /** Since when it is up, ms on the monotonic clock; undefined while it is not. */
+  get upSince(): number | undefined {
+    return this.up ? this.#upSince : undefined;
   }
 
   /** Why it is not up; undefined when it is. */
@@ -103,6 +109,7 @@ export class PostgresServer {
     await this.data.run({ name: 'probe', text: 'SELECT 1' });
     if (this.#closed) return;
     this.#failure = undefined;
+    this.#upSince = performance.now();
     this.#tries = 0;
     for (const listener of this.#listeners) listener();
   }

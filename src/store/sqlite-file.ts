@@ -37,7 +37,9 @@ export function openForWriting({ path, mayCreate, durability }: OpenOptions): Da
     return usable(path, (db) => {
       if (statSync(path).size <= checkedAtStartBytes) requireSound(db, path);
       migrate(db, path);
-      db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;');
+      db.exec(
+        'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000;',
+      );
       if (durability === 'full') db.exec('PRAGMA synchronous = FULL;');
     });
   } catch (error) {

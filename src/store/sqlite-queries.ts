@@ -4,6 +4,7 @@ import type {
   CallPage,
   CallQuery,
   CallRow,
+  UsageFilter,
   UsageGrouping,
   UsageQuery,
   UsageRow,
@@ -11,6 +12,8 @@ import type {
 import { readTexts } from './kept-json.ts';
 import {
   addSums,
+  dayMs,
+  hourMs,
   labelsOf,
   noSums,
   planUsage,
@@ -73,26 +76,28 @@ function usageSql(source: keyof typeof sources, by: UsageGrouping): string {
 }
 
 /** So many rows are looked at for a page at most: a rare filter makes pages short, not slow (L5). */
-const mostScanned = 20_000;
+const mostScanned = 50_000;
 
-const inPage = `started_at >= $since AND started_at <= $top
-  AND (started_at < $top OR calls.id < $belowId)`;
-const wanted = `($team IS NULL OR coalesce(team, '') = $team) AND ($model IS NULL OR model = $model)
-  AND ($provider IS NULL OR coalesce(provider, '') = $provider)
-  AND ($outcome IS NULL OR outcome = $outcome) AND ($endpoint IS NULL OR endpoint = $endpoint)
-  AND ($user IS NULL OR user_name = $user)
-  AND ($tag IS NULL OR CASE $tag WHEN '' THEN tags IS NULL
-    ELSE EXISTS (SELECT 1 FROM json_each(tags) WHERE value = $tag) END)`;
-const newestFirst = 'ORDER BY started_at DESC, calls.id DESC LIMIT $limit';
-const withPrice = `SELECT calls.*, prices.price FROM calls
-  LEFT JOIN prices ON prices.id = calls.price_id`;
-
-const pageOfAll = `${withPrice} WHERE ${inPage} AND ${wanted} ${newestFirst}`;
-const pageOfKey = `${withPrice} WHERE key_id = $key AND ${inPage} AND ${wanted} ${newestFirst}`;
+const page = `SELECT calls.*, prices.price FROM calls
+  LEFT JOIN prices ON prices.id = calls.price_id
+  WHERE started_at >= $since AND started_at <= $top AND (started_at < $top OR calls.id < $belowId)
+    AND ($key IS NULL OR key_id = $key) AND ($team IS NULL OR coalesce(team, '') = $team)
+    AND ($model IS NULL OR model = $model)
+    AND ($provider IS NULL OR coalesce(provider, '') = $provider)
+    AND ($outcome IS NULL OR outcome = $outcome) AND ($endpoint IS NULL OR endpoint = $endpoint)
+    AND ($user IS NULL OR user_name = $user)
+    AND ($tag IS NULL OR CASE $tag WHEN '' THEN tags IS NULL
+      ELSE EXISTS (SELECT 1 FROM json_each(tags) WHERE value = $tag) END)
+  ORDER BY started_at DESC, calls.id DESC LIMIT $limit`;
 const lastScanned = `SELECT started_at FROM calls WHERE started_at <= $top
   ORDER BY started_at DESC LIMIT 1 OFFSET ${mostScanned}`;
-const lastScannedOfKey = `SELECT started_at FROM calls WHERE key_id = $key AND started_at <= $top
-  ORDER BY started_at DESC LIMIT 1 OFFSET ${mostScanned}`;
+const oneCall = `SELECT calls.*, prices.price FROM calls
+  LEFT JOIN prices ON prices.id = calls.price_id WHERE calls.id = ?`;
+// An index by key would cost every call a page of its own to write; the sums know where to look.
+const lastDay = `SELECT at FROM ${sources.days} WHERE at <= $to AND ${inGroup}
+  ORDER BY at DESC LIMIT 1`;
+const lastHour = `SELECT at FROM ${sources.hours} WHERE at >= $from AND at <= $to AND ${inGroup}
+  ORDER BY at DESC LIMIT 1`;
 const attemptsOf = 'SELECT * FROM attempts WHERE call_n = ? ORDER BY place';
 
 /** Above every id in the order of bytes. */
@@ -117,7 +122,7 @@ export class SqliteQueries {
   }
 
   find(id: string): CallRow | undefined {
-    const row = this.#sql.of(`${withPrice} WHERE calls.id = ?`).get(id);
+    const row = this.#sql.of(oneCall).get(id);
     if (row === undefined) return undefined;
     return readCallRow(row, this.#sql.of(attemptsOf).all(number(row, 'n')));
   }
@@ -143,15 +148,10 @@ export class SqliteQueries {
   }
 
   #sumsOf(source: keyof typeof sources, query: UsageQuery, period: Period): Columns[] {
-    const { key, team, model, provider, tag } = query.filter ?? {};
     return this.#sql.of(usageSql(source, query.by)).all({
+      ...groupFilter(query.filter ?? {}),
       from: period.from,
       to: period.to,
-      key: key ?? null,
-      team: team ?? null,
-      model: model ?? null,
-      provider: provider ?? null,
-      tag: tag ?? null,
     });
   }
 
@@ -161,46 +161,58 @@ export class SqliteQueries {
   }
 
   #page(query: CallQuery): CallPage {
-    const { key, limit, before } = query;
-    const latest = (query.until ?? Number.MAX_SAFE_INTEGER) - 1;
-    const start =
-      before !== undefined && before.startedAt <= latest
-        ? before
-        : { startedAt: latest, id: aboveIds };
-    const end = this.#lastScanned(key, start.startedAt);
-    const since = Math.max(query.since ?? 0, end ?? 0);
-    const rows = this.#sql.of(key === undefined ? pageOfAll : pageOfKey).all({
-      ...filters(query),
-      ...(key === undefined ? {} : { key }),
-      since,
+    const { limit } = query;
+    const start = this.#start(query);
+    if (start === undefined) return { calls: [] };
+    const end = this.#sql.of(lastScanned).get({ top: start.startedAt });
+    const scannedTo = end === undefined ? undefined : number(end, 'started_at');
+    const rows = this.#sql.of(page).all({
+      ...groupFilter(query),
+      outcome: query.outcome ?? null,
+      endpoint: query.endpoint ?? null,
+      user: query.user ?? null,
+      since: Math.max(query.since ?? 0, scannedTo ?? 0),
       top: start.startedAt,
       belowId: start.id,
       limit: limit + 1,
     });
     const calls = rows.slice(0, limit).map((row) => readCallRow(row, []));
-    const next = rows.length > limit ? cursorOf(calls.at(-1)) : scanEnd(query, end);
+    const next = rows.length > limit ? cursorOf(calls.at(-1)) : scanEnd(query, scannedTo);
     return { calls, ...(next === undefined ? {} : { next }) };
   }
 
-  /** Where the look for a page ends; undefined = at the oldest call. */
-  #lastScanned(key: string | undefined, top: number): number | undefined {
-    const row =
-      key === undefined
-        ? this.#sql.of(lastScanned).get({ top })
-        : this.#sql.of(lastScannedOfKey).get({ top, key });
-    return row === undefined ? undefined : number(row, 'started_at');
+  /** Where to begin; undefined = nothing older is in the wanted groups. */
+  #start(query: CallQuery): CallCursor | undefined {
+    const { key, team, provider, tag, before } = query;
+    const latest = (query.until ?? Number.MAX_SAFE_INTEGER) - 1;
+    const start =
+      before !== undefined && before.startedAt <= latest
+        ? before
+        : { startedAt: latest, id: aboveIds };
+    // Not the model: names that there are not are summed as one.
+    const filter = { ...groupFilter(query), model: null };
+    if (key === undefined && team === undefined && provider === undefined && tag === undefined) {
+      return start;
+    }
+    const day = this.#sql.of(lastDay).get({ ...filter, to: start.startedAt });
+    if (day === undefined) return undefined;
+    const from = number(day, 'at');
+    const to = Math.min(start.startedAt, from + dayMs - 1);
+    const hour = this.#sql.of(lastHour).get({ ...filter, from, to });
+    // The rows may stay longer than the sums by hour.
+    const top = hour === undefined ? to : Math.min(to, number(hour, 'at') + hourMs - 1);
+    return top < start.startedAt ? { startedAt: top, id: aboveIds } : start;
   }
 }
 
-function filters(query: CallQuery): Record<string, Value> {
+function groupFilter(filter: UsageFilter): Record<string, Value> {
+  const { key, team, model, provider, tag } = filter;
   return {
-    team: query.team ?? null,
-    model: query.model ?? null,
-    provider: query.provider ?? null,
-    tag: query.tag ?? null,
-    outcome: query.outcome ?? null,
-    endpoint: query.endpoint ?? null,
-    user: query.user ?? null,
+    key: key ?? null,
+    team: team ?? null,
+    model: model ?? null,
+    provider: provider ?? null,
+    tag: tag ?? null,
   };
 }
 

@@ -71,7 +71,6 @@ FROM calls ORDER BY started_at;
 DROP TABLE calls;
 ALTER TABLE ledger RENAME TO calls;
 CREATE INDEX calls_started_at ON calls (started_at);
-CREATE INDEX calls_key ON calls (key_id, started_at);
 
 CREATE TABLE attempts (
   call_n INTEGER NOT NULL,
