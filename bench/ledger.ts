@@ -29,16 +29,10 @@ const prices: readonly Price[] = Array.from({ length: models }, (_, i) => ({
   source: `genai-prices 0.1.8 openai/model-${i}`,
 }));
 
-const idLetters = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
-
+/** In the order of time, as the gateway makes them. */
 function id(n: number): string {
-  let text = 'req_';
-  let state = Math.imul(n + 1, 2_654_435_761) >>> 0;
-  for (let i = 0; i < 17; i++) {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    text += idLetters.charAt((state >>> 16) % idLetters.length);
-  }
-  return text + String(n).padStart(7, '0').slice(-7);
+  const mixed = (Math.imul(n + 1, 2_654_435_761) >>> 0).toString(36).padStart(7, '0');
+  return `req_${String(n).padStart(9, '0')}${mixed}${mixed}`;
 }
 
 function call(n: number): CallRow {
@@ -104,16 +98,25 @@ function cpuUs(): number {
   return user + system;
 }
 
-/** CPU time of the whole process, all threads: the writer's thread too. */
+/** CPU time of the whole process: making the values, the way to the writer's thread, writing. */
 async function measureStore(): Promise<void> {
   const store = await openSqliteStore({ path: join(folder, 'warm', 'gateway.db'), log });
-  for (const size of [1, 20, 100, 500]) {
-    const count = size === 1 ? 2000 : 20_000;
-    const made = Array.from({ length: count }, (_, i) => call(1_000_000 * size + i));
-    if (size === 1) await store.recordCalls(made.slice(0, 1000));
-    const began = cpuUs();
-    for (let i = 0; i < count; i += size) await store.recordCalls(made.slice(i, i + size));
-    say(`CPU of a row, batches of ${size}`, `${((cpuUs() - began) / count).toFixed(1)} µs`);
+  const one = { keyId: 'one', team: 'red', tags: [], model: 'one', budgets: call(0).budgets };
+  let made = 0;
+  for (const [groups, change] of [
+    ['one key', one],
+    ['500 keys', {}],
+  ] as const) {
+    for (const size of [1, 25, 100, 500]) {
+      const count = size === 1 ? 3000 : 30_000;
+      const calls = Array.from({ length: count }, () => ({ ...call((made += 1)), ...change }));
+      await store.recordCalls(calls.splice(0, 500));
+      const began = cpuUs();
+      for (let i = 0; i < calls.length; i += size)
+        await store.recordCalls(calls.slice(i, i + size));
+      const each = ((cpuUs() - began) / calls.length).toFixed(1);
+      say(`CPU of a row, ${groups}, batches of ${size}`, `${each} µs`);
+    }
   }
   await store.close();
 }
