@@ -74,7 +74,8 @@ function readKey(
   const digests = written.map((text) => text.slice('sha256:'.length).toLowerCase());
   if (digests.includes(emptyDigest)) complain('digest', 'is the hash of an empty text');
   const expiresAt = form.expires === undefined ? undefined : Date.parse(form.expires);
-  if (Number.isNaN(expiresAt)) complain('expires', 'is no day of the calendar');
+  if (form.expires !== undefined && !isDay(form.expires.slice(0, 10)))
+    complain('expires', 'is no day of the calendar');
   return {
     id,
     name: id,
@@ -84,6 +85,12 @@ function readKey(
     policy,
     where: file.where(['keys', id]),
   };
+}
+
+/** `Date.parse` takes the 31st of February for a day in March. */
+function isDay(text: string): boolean {
+  const ms = Date.parse(text);
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text);
 }
 
 function scopeOf(form: KeyForm): Pick<KeySettings, ScopeMember> {

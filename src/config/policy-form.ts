@@ -46,12 +46,18 @@ export const modelGlob = z
   );
 
 const limit = z.strictObject({
-  kind: z.enum(['requests', 'tokens', 'concurrent'], 'must be one of requests, tokens, concurrent'),
-  amount,
-  model: modelGlob.optional(),
+  kind: z
+    .enum(['requests', 'tokens', 'concurrent'], 'must be one of requests, tokens, concurrent')
+    .describe('requests and tokens: a minute; concurrent: calls at the same time.'),
+  amount: amount.describe('At most so many.'),
+  model: modelGlob.optional().describe('Glob of the models that it counts. Default: all.'),
 });
 
-const budget = z.strictObject({ usd: dollars, per, time_zone: timeZone.optional() });
+const budget = z.strictObject({
+  usd: dollars.describe('Dollars that may be spent.'),
+  per: per.describe('The calendar period.'),
+  time_zone: timeZone.optional().describe('Where its days begin. Default UTC.'),
+});
 
 /** Null takes a limit away, which makes sense in a change only. */
 export const policyMembers = {
