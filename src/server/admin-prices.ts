@@ -70,7 +70,9 @@ export function priceRoutes(parts: PriceRouteParts): readonly AdminRoute[] {
         const { model } = readInput(query, request.query);
         const targets = await parts.prices(model);
         if (model !== undefined && targets.length === 0) {
-          throw new AdminError(404, `There is no model "${model}".`, 'model');
+          const hint =
+            'model-gateway models lists what can be called; provider/model names any other';
+          throw new AdminError(404, `There is no model "${model}": ${hint}.`, 'model');
         }
         const otherwise = parts.defaultPrice();
         const body = {
