@@ -93,7 +93,7 @@ export function createLocalEngine(options: LocalEngineOptions): LocalEngine {
 /** A folder that only this user can enter, with a path short enough for the address of a socket. */
 export function privateFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'model-gateway-'));
-  if (folder.length + '/engine-999.sock'.length <= maxSocketPathLength) return folder;
+  if (folder.length + '/engine-99999.sock'.length <= maxSocketPathLength) return folder;
   rmSync(folder, { recursive: true });
   return mkdtempSync('/tmp/model-gateway-');
 }

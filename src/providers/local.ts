@@ -88,7 +88,8 @@ class EnginePool implements LocalEngines {
   readonly #retired = new Set<Member>();
   /** By model name; they outlive replacements, as the routes that hold them do. */
   readonly #providers = new Map<string, Provider>();
-  readonly #sockets = new Map<string, string>();
+  /** How many engines were made; each has a socket of its own. */
+  #made = 0;
   #limits: LocalLimits;
   /** Models take their room one after the other. */
   #line: Promise<void> = Promise.resolve();
@@ -98,7 +99,7 @@ class EnginePool implements LocalEngines {
     this.#options = options;
     this.#limits = options.limits ?? {};
     this.provider = {
-      ...this.#providerOf(socketIn(this.#folder, 'none'), () => this.#ready('')),
+      ...this.#providerOf(''),
       forModel: (name) => this.#forModel(name),
     };
     this.replace(options.models);
@@ -146,7 +147,7 @@ class EnginePool implements LocalEngines {
   #forModel(name: string): Provider {
     const known = this.#providers.get(name);
     if (known !== undefined) return known;
-    const provider = this.#providerOf(this.#socketOf(name), () => this.#ready(name));
+    const provider = this.#providerOf(name);
     this.#providers.set(name, provider);
     return provider;
   }
@@ -157,11 +158,15 @@ class EnginePool implements LocalEngines {
     throw new GatewayError('model_not_found', `There is no local model "${name}".`);
   }
 
-  #providerOf(socketPath: string, wake: () => Promise<void>): Provider {
+  #providerOf(name: string): Provider {
+    const socketPath = (): string => this.#socketOf(name);
     const endpoint = (path: string): Endpoint => ({
       origin: 'http://engine',
       path,
-      socketPath,
+      // Where a call goes is settled when it is sent: the engine may be another one by then.
+      get socketPath() {
+        return socketPath();
+      },
       headers: ['content-type', 'application/json'],
     });
     return {
@@ -172,7 +177,7 @@ class EnginePool implements LocalEngines {
       counter: plainCounter(endpoint('/v1/count_tokens'), 'prompt_tokens'),
       forwardedHeaders: [],
       traits: () => localTraits,
-      wake,
+      wake: () => this.#ready(name),
     };
   }
 
@@ -183,7 +188,7 @@ class EnginePool implements LocalEngines {
     const engine = createLocalEngine({
       modelPath: model.path,
       name: model.name,
-      socketPath: this.#socketOf(model.name),
+      socketPath: this.#newSocket(),
       log,
       clock,
       idleUnloadMs: this.#idleUnloadMs(model),
@@ -212,13 +217,18 @@ class EnginePool implements LocalEngines {
     return demo === true ? 0 : (this.#limits.idleUnloadMs ?? defaultIdleUnloadMs);
   }
 
-  /** Names hold what no file name may, and more than fits into the address of a socket. */
   #socketOf(name: string): string {
-    const known = this.#sockets.get(name);
-    if (known !== undefined) return known;
-    const path = socketIn(this.#folder, `engine-${this.#sockets.size + 1}`);
-    this.#sockets.set(name, path);
-    return path;
+    return this.#members.get(name)?.engine.socketPath ?? socketIn(this.#folder, 'none');
+  }
+
+  /**
+   * Never one that was in use: behind kept-alive connections there may still be the engine before,
+   * which answers who it has and would answer new calls as well. Numbered, since names hold what no
+   * file name may, and more than fits into the address of a socket.
+   */
+  #newSocket(): string {
+    this.#made += 1;
+    return socketIn(this.#folder, `engine-${this.#made}`);
   }
 
   #takeRoom(model: LocalModelFile, take: () => void): Promise<void> {

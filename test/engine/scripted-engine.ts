@@ -1,6 +1,7 @@
 /**
  * A program with the engine's command line, IPC messages and socket, and no model behind them. The
- * "model file" says how it behaves. Requests are held open until they are left, `/done` is answered.
+ * "model file" says how it behaves. Requests are held open until they are left, `/done` is answered, and
+ * `/who` with the number of the process.
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -30,6 +31,10 @@ const server = createServer((request, response) => {
   served += 1;
   if (request.url === '/done') {
     response.end('{}');
+    return;
+  }
+  if (request.url === '/who') {
+    response.end(JSON.stringify({ pid: process.pid }));
     return;
   }
   active += 1;

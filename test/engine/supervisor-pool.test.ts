@@ -13,6 +13,9 @@ import {
   type LocalLimits,
 } from '../../src/providers/local.ts';
 import { defaultRoom, whoBlocks } from '../../src/providers/local-room.ts';
+import { requestWhole } from '../../src/wire/whole-answer.ts';
+import { HttpClient } from '../../src/wire/http-client.ts';
+import { tryParseObject } from '../../src/core/json.ts';
 import { Watch } from '../../src/providers/local-watch.ts';
 import { clock, EngineClient, memoryLog, readAll, type OpenRequest } from './engine-client.ts';
 import type { EngineScript } from './scripted-engine.ts';
@@ -264,6 +267,34 @@ describe('models come and go', () => {
     await pool.call('b');
     assert.equal(pool.events('engine-loading', 'a').length, 2);
     assert.equal(pool.events('engine-loading', 'b').length, 1);
+  });
+
+  test('after a change calls reach the new engine, though the old one answers on and keeps its connections', async () => {
+    const a = file('a');
+    const pool = new Pool([a], { hangMs: 2000 });
+    const http = new HttpClient();
+    after(() => http.close());
+    const provider = pool.engines.provider.forModel?.('a');
+    assert.ok(provider !== undefined);
+    const endpoint = { ...provider.generate, path: '/who' };
+    Object.defineProperty(endpoint, 'socketPath', { get: () => provider.generate.socketPath });
+    const ask = async (): Promise<unknown> => {
+      await provider.wake?.();
+      const request = { endpoint, method: 'POST', headers: [], connectMs: 1000 } as const;
+      const answer = await requestWhole(http, request, { timeoutMs: 10_000, maxBytes: 1000 });
+      return tryParseObject(answer.body)?.['pid'];
+    };
+    const held = await pool.hold('a');
+    const before = await ask();
+    assert.equal(await ask(), before);
+    pool.engines.replace([{ ...a, settings: { context: 512 } }]);
+    const now = await ask();
+    assert.ok(typeof now === 'number' && now !== before);
+    assert.equal(await ask(), now);
+    assert.deepEqual(pool.events('engine-unloaded', 'a'), [], 'the old one still answers');
+    held.leave();
+    await pool.told('engine-unloaded', 'a');
+    assert.equal(await ask(), now);
   });
 });
 
