@@ -1,26 +1,23 @@
 /** Part of the composition root: the data directory and who may come in: store, keys, ledger, admin. */
 import { randomBytes } from 'node:crypto';
 import type { Server } from 'node:http';
-import { join } from 'node:path';
-import { loadAdminToken, makeRunToken, type AdminToken } from './access/admin-token.ts';
+import { makeRunToken } from './access/admin-token.ts';
 import type { KeyRing } from './access/keys.ts';
 import { Ledger } from './access/ledger.ts';
-import { loadSealKey } from './access/seal-key.ts';
 import type { PolicySource } from './access/policies.ts';
 import type { Settings } from './config/settings.ts';
 import type { Log } from './core/runtime.ts';
-import { Secret } from './core/secret.ts';
-import { createSealer, type Sealer } from './core/sealer.ts';
+import type { Sealer } from './core/sealer.ts';
 import { systemClock } from './observe/clock.ts';
 import { createAdminHandler, createAdminServer, type AdminParts } from './server/admin.ts';
 import type { AdminHandler } from './server/admin-route.ts';
 import { removeRunFile, writeRunFile } from './server/run-file.ts';
+import { Boot, type Made } from './start-boot.ts';
+import { makeDoor, openDoor, type Door } from './start-keys.ts';
+import { openSharedCounters } from './start-shared.ts';
+import { openStorage, type OpenedStorage } from './start-storage.ts';
 import { openCounters, type OpenedCounters } from './start-limits.ts';
 import { lockDataDir, type DataDirLock } from './store/lock.ts';
-import { MemoryStore } from './store/memory.ts';
-import { noteMade, openDoor, type Door } from './start-keys.ts';
-import { openSqliteStore } from './store/sqlite.ts';
-import { StoreError } from './store/store-error.ts';
 import type { Store } from './store/store.ts';
 import { version } from './version.ts';
 
@@ -50,6 +47,10 @@ export interface Access {
   /** Present when this start made them; shown once. */
   readonly newKey?: string;
   readonly newAdminToken?: string;
+  /** Whether new calls may begin; false is E18. */
+  mayAdmit(): boolean;
+  /** Why the gateway is not ready, for /readyz; undefined when it is. */
+  trouble(): string | undefined;
   adminServer(gateway: GatewayAdmin): Server;
   /** Lets the commands on this machine find the admin plane. */
   announce(adminUrl: string): void;
@@ -65,28 +66,23 @@ const random = (count: number): Uint8Array => randomBytes(count);
 export async function openAccess(options: AccessOptions): Promise<Access> {
   const { settings, env, log } = options;
   const lock = lockDataDir(settings.dataDir);
-  let store: Store | undefined;
+  let opened: OpenedStorage | undefined;
   try {
-    store = await openStore(settings, log);
-    const door = await openDoor({ store, settings, env, log });
-    const { keys } = door;
-    if (keys.pepperProblem !== undefined) throw new Error(keys.pepperProblem);
-    const first = await keys.ensureFirstKey();
-    const literal = env['MODEL_GATEWAY_ADMIN_TOKEN'];
-    const admin = await loadAdminToken({
-      store,
-      keys,
-      random,
-      ...(literal === undefined || literal === '' ? {} : { literal: new Secret(literal) }),
-    });
-    await noteMade(door, { keyId: first?.id, adminToken: admin.made !== undefined });
-    const sealer = createSealer(await loadSealKey(store, random));
-    const counting = await openCounters({ store, clock: systemClock, log });
-    const parts = { store, counting, door, admin, sealer, lock, dataDir: settings.dataDir, log };
-    return new OpenAccess(parts, first?.key.reveal());
+    opened = await openStorage(settings, log);
+    const { store } = opened;
+    const door = makeDoor({ store, settings, env, log });
+    const boot = new Boot({ ...opened, door, env, log });
+    const made = await boot.begin();
+    const { shared } = opened;
+    const counting =
+      shared === undefined
+        ? await openCounters({ store, clock: systemClock, log })
+        : await openSharedCounters({ shared, clock: systemClock, log });
+    const parts = { ...opened, counting, door, boot, lock, dataDir: settings.dataDir, log };
+    return new OpenAccess(parts, made);
   } catch (error) {
     // An open store is a living thread: the process would not end.
-    await store?.close();
+    await opened?.store.close();
     lock.release();
     throw error;
   }
@@ -100,7 +96,7 @@ export async function openAdminHandler(
   const lock = lockDataDir(settings.dataDir);
   let store: Store | undefined;
   try {
-    store = await openStore(settings, log);
+    ({ store } = await openStorage(settings, log));
     const opened = store;
     const { keys, policies, audit } = await openDoor({ store, settings, env, log });
     const handle = createAdminHandler({
@@ -125,20 +121,10 @@ export async function openAdminHandler(
   }
 }
 
-async function openStore(settings: Settings, log: Log): Promise<Store> {
-  if (settings.storage.book === 'memory') return new MemoryStore();
-  if (settings.storage.book === 'postgres') {
-    throw new StoreError('failed', 'storage: PostgreSQL is not available yet.');
-  }
-  return openSqliteStore({ path: join(settings.dataDir, 'gateway.db'), log });
-}
-
-interface OpenParts {
-  readonly store: Store;
+interface OpenParts extends OpenedStorage {
   readonly counting: OpenedCounters;
   readonly door: Door;
-  readonly admin: AdminToken;
-  readonly sealer: Sealer;
+  readonly boot: Boot;
   readonly lock: DataDirLock;
   readonly dataDir: string;
   readonly log: Log;
@@ -156,20 +142,31 @@ class OpenAccess implements Access {
   readonly #parts: OpenParts;
   readonly #control = makeRunToken(random);
 
-  constructor(parts: OpenParts, newKey: string | undefined) {
+  constructor(parts: OpenParts, made: Made) {
     this.#parts = parts;
     this.door = parts.door;
     this.keys = parts.door.keys;
-    this.sealer = parts.sealer;
+    this.sealer = parts.boot.sealer;
     this.counting = parts.counting;
     this.policies = parts.door.policies;
     this.ledger = new Ledger({ store: parts.store, clock: systemClock, log: parts.log });
-    if (newKey !== undefined) this.newKey = newKey;
-    if (parts.admin.made !== undefined) this.newAdminToken = parts.admin.made.reveal();
+    if (made.key !== undefined) this.newKey = made.key;
+    if (made.adminToken !== undefined) this.newAdminToken = made.adminToken;
+  }
+
+  mayAdmit(): boolean {
+    return this.#parts.boot.done && this.ledger.healthy();
+  }
+
+  trouble(): string | undefined {
+    const { boot, shared } = this.#parts;
+    if (!boot.done) return 'the store was not read yet';
+    if (shared?.server.up === false || !this.ledger.healthy()) return 'the store does not answer';
+    return undefined;
   }
 
   adminServer(gateway: GatewayAdmin): Server {
-    const { store, door, admin, log } = this.#parts;
+    const { store, door, boot, log } = this.#parts;
     const { keys, policies, audit } = door;
     return createAdminServer({
       ...gateway,
@@ -181,7 +178,7 @@ class OpenAccess implements Access {
       flushLedger: () => this.ledger.flush(),
       clock: systemClock,
       log,
-      adminToken: admin.check,
+      adminToken: boot.adminToken,
       controlToken: this.#control,
     });
   }
@@ -196,6 +193,7 @@ class OpenAccess implements Access {
 
   async close(): Promise<void> {
     removeRunFile(this.#parts.dataDir, process.pid);
+    this.#parts.boot.close();
     await this.ledger.close();
     await this.#parts.counting.counters.close();
     await this.keys.flushUses();

@@ -23,6 +23,10 @@ export interface Door {
   readonly keys: KeyRing;
   readonly policies: Policies;
   readonly audit: AuditLog;
+  /** Reads keys and policies, or what changed of them. @throws StoreError */
+  load(): Promise<void>;
+  /** The same in the background; what is told meanwhile is read after it. Never throws. */
+  reload(): void;
   /** Takes over what the config declares. @throws Error that names a key which cannot be taken. */
   declare(settings: DoorOptions['settings']): void;
   /** Notes that the config was read again because the file changed, or by a signal. Never rejects. */
@@ -36,7 +40,17 @@ export interface Door {
  * Reads keys and policies.
  * @throws StoreError; Error when MODEL_GATEWAY_KEY, the pepper or a declared key cannot serve.
  */
-export async function openDoor({ store, settings, env, log }: DoorOptions): Promise<Door> {
+export async function openDoor(options: DoorOptions): Promise<Door> {
+  const door = makeDoor(options);
+  await door.load();
+  return door;
+}
+
+/**
+ * Keys and policies before the store is read: those of the environment and the config are there.
+ * @throws Error when MODEL_GATEWAY_KEY, the pepper or a declared key cannot serve.
+ */
+export function makeDoor({ store, settings, env, log }: DoorOptions): Door {
   const secret = readPepper(env);
   const policies = new Policies(store);
   const keys = new KeyRing({
@@ -51,8 +65,10 @@ export async function openDoor({ store, settings, env, log }: DoorOptions): Prom
     keys.declare(wanted.keys);
     policies.declare(wanted.policies);
   };
-  await policies.load();
-  await keys.load();
+  const load: Door['load'] = async () => {
+    await policies.load();
+    await keys.load();
+  };
   const literal = env['MODEL_GATEWAY_KEY'];
   if (literal !== undefined && literal !== '') {
     keys.addLiteralKey(new Secret(literal), {
@@ -69,7 +85,29 @@ export async function openDoor({ store, settings, env, log }: DoorOptions): Prom
     // The store may be down; the entry is in the log then.
     await audit.note({ ...done, after: { applied, problems } }).catch(() => undefined);
   };
-  return { keys, policies, audit, declare, noteReload };
+  return { keys, policies, audit, load, reload: inBackground(load, log), declare, noteReload };
+}
+
+function inBackground(load: () => Promise<void>, log: Log): () => void {
+  let wanted = false;
+  let loading = false;
+  const run = async (): Promise<void> => {
+    loading = true;
+    while (wanted) {
+      wanted = false;
+      await load().catch((error: unknown) => {
+        // It is asked again from time to time.
+        log.warn('keys_not_read', {
+          reason: error instanceof Error ? error.message : String(error),
+        });
+      });
+    }
+    loading = false;
+  };
+  return () => {
+    wanted = true;
+    if (!loading) void run();
+  };
 }
 
 /** What the gateway made for itself at this start, for the audit log. @throws StoreError */

@@ -318,7 +318,7 @@ class Runtime implements RunningGateway {
       registry: () => this.#registry,
       bodyLimitBytes: () => this.#settings.limits.bodyBytes,
       notReady: () => this.#notReady(),
-      mayAdmit: () => access.ledger.healthy(),
+      mayAdmit: () => access.mayAdmit(),
       hasRoom: () => this.#sweeper.size < this.#settings.limits.streams,
       admission: limits.admission,
       record,
@@ -328,7 +328,7 @@ class Runtime implements RunningGateway {
 
   #notReady(): string | undefined {
     if (this.#draining) return 'draining';
-    return this.#options.access.ledger.healthy() ? undefined : 'the store does not answer';
+    return this.#options.access.trouble();
   }
 
   #status(): { readonly [name: string]: string | number | boolean | null } {

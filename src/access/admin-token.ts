@@ -60,6 +60,11 @@ export async function loadAdminToken(parts: AdminTokenParts): Promise<AdminToken
   return { check: TokenCheck.of(made), made };
 }
 
+/** Whether this store has an admin token already. @throws StoreError */
+export async function hasAdminToken(store: Store): Promise<boolean> {
+  return (await store.readSetting(setting)) !== undefined;
+}
+
 /** A fresh admin secret; also for the control token of one run (run.json). */
 export function makeRunToken(random: RandomBytes): Secret {
   return makeToken(tokenPrefix, random);

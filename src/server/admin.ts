@@ -65,7 +65,7 @@ export interface AdminParts
 }
 
 export interface AdminServerParts extends AdminParts {
-  readonly adminToken: TokenCheck;
+  readonly adminToken: Pick<TokenCheck, 'verify'>;
   /** The per-run secret of run.json, for the command line on the same machine. */
   readonly controlToken: Secret;
 }

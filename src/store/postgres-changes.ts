@@ -16,6 +16,8 @@ export interface ChangesOptions {
   random(): number;
   /** Reads again what may have changed; must not throw. */
   onChange(): void;
+  /** The connection ended: the server may be gone. */
+  onBroken(): void;
 }
 
 /** S6 allows 30 s without notifications. */
@@ -70,7 +72,8 @@ export class PostgresChanges {
     this.#client = undefined;
     client.on('error', () => undefined);
     client.end().catch(() => undefined);
-    const { address, log, random } = this.#options;
+    const { address, log, random, onBroken } = this.#options;
+    onBroken();
     if (this.#tries === 0 && error !== undefined) {
       log.warn('changes_unheard', { reason: asPostgresError(error, address.shown).message });
     }

@@ -5,7 +5,8 @@
 import type { Log } from '../core/runtime.ts';
 import type { ServerAddress } from '../core/server-address.ts';
 import { migratePostgres } from './postgres-migrate.ts';
-import { openPool, type PostgresPool } from './postgres-pool.ts';
+import { openPool, type PostgresPool, type Statement } from './postgres-pool.ts';
+import { asPostgresError } from './postgres-failure.ts';
 import { StoreError } from './store-error.ts';
 
 export interface PostgresServerOptions {
@@ -15,6 +16,8 @@ export interface PostgresServerOptions {
   random(): number;
 }
 
+const probe: Statement = { name: 'probe', text: 'SELECT 1' };
+const heartbeatMs = 2000;
 const firstPauseMs = 100;
 const lastPauseMs = 2000;
 
@@ -29,7 +32,10 @@ export class PostgresServer {
   readonly admin: PostgresPool;
   readonly #options: PostgresServerOptions;
   readonly #listeners: (() => void)[] = [];
+  readonly #heartbeat: NodeJS.Timeout;
   #failure: StoreError | undefined;
+  /** What was logged last, so that a long outage is not told each second. */
+  #told = '';
   #timer: NodeJS.Timeout | undefined;
   #upSince: number | undefined;
   #tries = 0;
@@ -41,6 +47,8 @@ export class PostgresServer {
     this.data = pools.data;
     this.admin = pools.admin;
     this.#failure = new StoreError('unavailable', `${options.address.shown}: not asked yet.`);
+    this.#heartbeat = setInterval(() => this.look(), heartbeatMs);
+    this.#heartbeat.unref();
   }
 
   /** Whether it answered the last time. */
@@ -95,8 +103,14 @@ export class PostgresServer {
     }
   }
 
+  /** Asks whether it is still there, so that readiness tells the truth of an idle gateway too. */
+  look(): void {
+    if (this.up) this.use(() => this.data.run(probe)).catch(() => undefined);
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
+    clearInterval(this.#heartbeat);
     clearTimeout(this.#timer);
     this.#failure = new StoreError('closed', 'The store is closed.');
     await Promise.all([this.data.close(), this.admin.close()]);
@@ -106,7 +120,7 @@ export class PostgresServer {
     // Once: a newer version may upgrade the book while this one runs on (N2).
     if (!this.#migrated) await migratePostgres(this.#options.address);
     this.#migrated = true;
-    await this.data.run({ name: 'probe', text: 'SELECT 1' });
+    await this.data.run(probe);
     if (this.#closed) return;
     this.#failure = undefined;
     this.#upSince = performance.now();
@@ -116,13 +130,17 @@ export class PostgresServer {
 
   #goDown(failure: StoreError): void {
     if (this.#closed || this.#timer !== undefined) return;
-    if (this.#failure?.message !== failure.message) {
-      this.#options.log.error('store_unavailable', { reason: failure.message });
-    }
-    this.#failure = failure;
+    this.#fail(failure);
     this.data.reset();
     this.admin.reset();
     this.#askLater();
+  }
+
+  #fail(failure: StoreError): void {
+    this.#failure = failure;
+    if (this.#told === failure.message) return;
+    this.#told = failure.message;
+    this.#options.log.error('store_unavailable', { reason: failure.message });
   }
 
   #askLater(): void {
@@ -136,15 +154,12 @@ export class PostgresServer {
     try {
       await this.#bringUp();
       this.#timer = undefined;
+      this.#told = '';
       if (!this.#closed) this.#options.log.warn('store_available', {});
     } catch (error) {
       if (this.#closed) return;
       // A server that comes back may say anything first, and the person who mends it reads the log.
-      this.#failure =
-        error instanceof StoreError
-          ? error
-          : new StoreError('failed', 'It cannot be asked.', error);
-      this.#options.log.warn('store_unavailable', { reason: this.#failure.message });
+      this.#fail(asPostgresError(error, this.#options.address.shown));
       this.#askLater();
     }
   }

@@ -104,7 +104,8 @@ export class PostgresStore implements Store {
   /** Calls `onChange` when keys or policies may have changed; it must not throw. */
   watch(onChange: () => void): void {
     const { address, log, random } = this.#options;
-    this.#changes ??= new PostgresChanges({ address, log, random, onChange });
+    const onBroken = (): void => this.server.look();
+    this.#changes ??= new PostgresChanges({ address, log, random, onChange, onBroken });
   }
 
   /** Runs `work` while no other instance does the same. @throws StoreError, or what `work` throws. */

@@ -1,0 +1,145 @@
+/**
+ * Part of the composition root: what a gateway reads from its store before it may serve. From a shared
+ * store that is away at the start it reads it later, without a restart (L1).
+ */
+import { randomBytes } from 'node:crypto';
+import {
+  hasAdminToken,
+  loadAdminToken,
+  type AdminToken,
+  type TokenCheck,
+} from './access/admin-token.ts';
+import { loadSealKey } from './access/seal-key.ts';
+import type { Log } from './core/runtime.ts';
+import { createSealer, type Sealer } from './core/sealer.ts';
+import { Secret } from './core/secret.ts';
+import { noteMade, type Door } from './start-keys.ts';
+import type { OpenedStorage } from './start-storage.ts';
+import { StoreError } from './store/store-error.ts';
+
+export interface BootOptions extends OpenedStorage {
+  readonly door: Door;
+  readonly env: { readonly [name: string]: string | undefined };
+  readonly log: Log;
+}
+
+/** Secrets that this start made; shown once. */
+export interface Made {
+  readonly key?: string;
+  readonly adminToken?: string;
+}
+
+const random = (count: number): Uint8Array => randomBytes(count);
+const againMs = 5000;
+
+export class Boot {
+  readonly #options: BootOptions;
+  #admin: AdminToken | undefined;
+  #sealer: Sealer | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #running = false;
+
+  constructor(options: BootOptions) {
+    this.#options = options;
+  }
+
+  /** Whether calls may be served. */
+  get done(): boolean {
+    return this.#sealer !== undefined;
+  }
+
+  /** Of the admin token; nothing passes it before it is known. */
+  readonly adminToken: Pick<TokenCheck, 'verify'> = {
+    verify: (text) => this.#admin?.check.verify(text) ?? false,
+  };
+
+  /** No call needs it before the boot is done. */
+  readonly sealer: Sealer = {
+    seal: (record) => this.#requireSealer().seal(record),
+    open: (sealed) => this.#requireSealer().open(sealed),
+    digest: (text) => this.#requireSealer().digest(text),
+  };
+
+  /**
+   * Reads everything, or begins to wait for a shared store that is away.
+   * @throws StoreError, Error when a secret of the environment cannot serve.
+   */
+  async begin(): Promise<Made> {
+    const { shared, log } = this.#options;
+    try {
+      return await this.#run({ mayMake: true });
+    } catch (error) {
+      if (shared === undefined || !isUnavailable(error)) throw error;
+      log.error('waiting_for_store', { reason: error.message });
+      shared.server.onUp(() => this.#later());
+      if (shared.server.up) this.#later();
+      return {};
+    }
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #later(): void {
+    if (this.done || this.#running) return;
+    this.#running = true;
+    const { log } = this.#options;
+    // What is made now could be shown to nobody.
+    this.#run({ mayMake: false })
+      .then(
+        () => log.info('store_loaded', {}),
+        (error: unknown) => {
+          const reason = error instanceof Error ? error.message : String(error);
+          log.error('store_not_loaded', { reason });
+          this.#timer = setTimeout(() => this.#later(), againMs);
+        },
+      )
+      .finally(() => {
+        this.#running = false;
+      });
+  }
+
+  async #run({ mayMake }: { readonly mayMake: boolean }): Promise<Made> {
+    const { door, shared } = this.#options;
+    await door.load();
+    if (door.keys.pepperProblem !== undefined) throw new Error(door.keys.pepperProblem);
+    const make = (): Promise<Made> => this.#make(mayMake);
+    const made = await (shared === undefined ? make() : shared.inTurn(make));
+    shared?.watch(() => door.reload());
+    return made;
+  }
+
+  /** One instance at a time: there is one first key, one admin token and one seal for all. */
+  async #make(mayMake: boolean): Promise<Made> {
+    const { door, store, shared } = this.#options;
+    // Another one may have made it while this one waited for its turn.
+    if (shared !== undefined) await door.load();
+    const first = mayMake ? await door.keys.ensureFirstKey() : undefined;
+    this.#admin = await this.#loadAdmin(mayMake);
+    const adminToken = this.#admin?.made;
+    await noteMade(door, { keyId: first?.id, adminToken: adminToken !== undefined });
+    this.#sealer = createSealer(await loadSealKey(store, random));
+    return {
+      ...(first === undefined ? {} : { key: first.key.reveal() }),
+      ...(adminToken === undefined ? {} : { adminToken: adminToken.reveal() }),
+    };
+  }
+
+  async #loadAdmin(mayMake: boolean): Promise<AdminToken | undefined> {
+    const { door, store, env } = this.#options;
+    const text = env['MODEL_GATEWAY_ADMIN_TOKEN'];
+    const literal = text === undefined || text === '' ? {} : { literal: new Secret(text) };
+    const mayLoad = mayMake || 'literal' in literal || (await hasAdminToken(store));
+    return mayLoad ? loadAdminToken({ store, keys: door.keys, random, ...literal }) : undefined;
+  }
+
+  #requireSealer(): Sealer {
+    if (this.#sealer !== undefined) return this.#sealer;
+    throw new StoreError('unavailable', 'The store was not read yet.');
+  }
+}
+
+function isUnavailable(error: unknown): error is StoreError {
+  return error instanceof StoreError && error.kind === 'unavailable';
+}
