@@ -73,19 +73,22 @@ export function readBudgets(kept: Kept): readonly BudgetWindow[] {
 
 export function readPrice(kept: Kept): Price {
   const price = objectOf(parsed(kept), 'a price');
-  const call = optionalNumber(price, 'call');
   return {
+    ...numbersOf(price, optionalAmounts),
     rates: readRates(price['rates']),
     tiers: listOf(price['tiers'], 'tiers of a price').map((value) => {
       const tier = objectOf(value, 'a tier');
       return { above: number(tier, 'above'), rates: readRates(tier['rates']) };
     }),
-    ...(call === undefined ? {} : { call }),
     source: textOf(price, 'source'),
   };
 }
 
-/** All optional rates; the type makes a forgotten one an error here. */
+// All optional members: the types make a forgotten one an error here.
+const optionalAmounts: { readonly [K in Exclude<keyof Price, 'rates' | 'tiers' | 'source'>]: K } = {
+  call: 'call',
+  webSearch: 'webSearch',
+};
 const optionalRates: { readonly [K in Exclude<keyof Rates, 'input' | 'output'>]: K } = {
   cacheRead: 'cacheRead',
   cacheWrite: 'cacheWrite',
@@ -95,12 +98,24 @@ const optionalRates: { readonly [K in Exclude<keyof Rates, 'input' | 'output'>]:
 
 function readRates(value: Json | undefined): Rates {
   const rates = objectOf(value, 'rates');
-  const more: { -readonly [K in keyof Rates]?: number } = {};
-  for (const name of Object.values(optionalRates)) {
-    const rate = optionalNumber(rates, name);
-    if (rate !== undefined) more[name] = rate;
+  return {
+    input: number(rates, 'input'),
+    output: number(rates, 'output'),
+    ...numbersOf(rates, optionalRates),
+  };
+}
+
+/** Those of the named members that are there. */
+function numbersOf<K extends string>(
+  object: JsonObject,
+  names: { readonly [N in K]: N },
+): { [N in K]?: number } {
+  const found: { [N in K]?: number } = {};
+  for (const name of Object.values<K>(names)) {
+    const value = optionalNumber(object, name);
+    if (value !== undefined) found[name] = value;
   }
-  return { input: number(rates, 'input'), output: number(rates, 'output'), ...more };
+  return found;
 }
 
 function parsed(kept: Kept): Json | undefined {

@@ -14,6 +14,7 @@ export const price: Price = {
   },
   tiers: [{ above: 200_000, rates: { input: 2_500_000, output: 15_000_000 } }],
   call: 1_000_000,
+  webSearch: 10_000_000_000,
   source: 'gateway.yaml:12',
 };
 
