@@ -63,7 +63,20 @@ interface Visit extends RequestPath {
 
 const countPath = '/v1/messages/count_tokens';
 const modelsPath = '/v1/models';
+/** What else needs a key, and calls no model. */
+export const sidePaths: readonly string[] = [countPath, modelsPath];
 const maxNameLength = 256;
+
+/** All paths on which models are called, each with its dialect (K4). */
+export function generatingPaths(
+  dialects: DataPlaneOptions['dialects'],
+): ReadonlyMap<string, ClientDialect> {
+  return new Map(
+    Object.values(dialects).flatMap((dialect) =>
+      dialect.paths.map((path) => [path, dialect] as const),
+    ),
+  );
+}
 
 export class DataPlane {
   readonly #options: DataPlaneOptions;
@@ -71,10 +84,7 @@ export class DataPlane {
 
   constructor(options: DataPlaneOptions) {
     this.#options = options;
-    const { chat, messages } = options.dialects;
-    this.#generating = new Map(
-      [chat, messages].flatMap((dialect) => dialect.paths.map((path) => [path, dialect] as const)),
-    );
+    this.#generating = generatingPaths(options.dialects);
   }
 
   /** Handles one request; never throws. */

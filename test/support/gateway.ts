@@ -26,6 +26,10 @@ export interface TestConfig {
   readonly models?: JsonObject;
   readonly limits?: JsonObject;
   readonly local?: JsonObject;
+  readonly prices?: JsonObject;
+  readonly teams?: JsonObject;
+  readonly tags?: JsonObject;
+  readonly webhooks?: readonly JsonObject[];
 }
 
 /** A config with both dialects as upstreams, at the scripted upstreams' ports. */
