@@ -91,7 +91,8 @@ export function mergeUsage(earlier: Usage | undefined, later: Usage): Usage {
   return merged;
 }
 
-const counts = [
+/** All members that are counts. */
+export const usageCounts = [
   'freshInputTokens',
   'cacheReadTokens',
   'cacheWriteTokens',
@@ -105,7 +106,7 @@ const counts = [
 export function addUsage(first: Usage | undefined, second: Usage | undefined): Usage | undefined {
   if (first === undefined || second === undefined) return first ?? second;
   const sum: { -readonly [K in keyof Usage]: Usage[K] } = mergeUsage(first, second);
-  for (const field of counts) {
+  for (const field of usageCounts) {
     const known = [first[field], second[field]].filter((count) => count !== undefined);
     if (known.length > 0) sum[field] = known.reduce((total, count) => total + count, 0);
   }

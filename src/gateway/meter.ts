@@ -5,6 +5,7 @@
 import {
   mergeUsage,
   totalInputTokens,
+  usageCounts,
   type GenerationEvent,
   type Usage,
 } from '../core/generation.ts';
@@ -151,19 +152,10 @@ function textLength(part: Extract<GenerationEvent, { type: 'part-start' }>['part
   }
 }
 
-const countFields = [
-  'freshInputTokens',
-  'cacheReadTokens',
-  'cacheWriteTokens',
-  'cacheWriteLongTokens',
-  'outputTokens',
-  'reasoningTokens',
-] as const;
-
 /** Drops counts that cannot be (F57): negative, fractional, beyond any context. */
 function sane(usage: Usage): Usage {
   let checked: Usage = usage;
-  for (const field of countFields) {
+  for (const field of usageCounts) {
     const value = usage[field];
     if (value === undefined || (Number.isInteger(value) && value >= 0 && value <= 1e9)) continue;
     const { [field]: _dropped, ...rest } = checked;

@@ -32,10 +32,12 @@ test('F55: missing usage is estimated from the text, and marked', () => {
 
 test('F57: absurd counts are dropped, not believed', () => {
   const counted = meter();
-  counted.see({ type: 'usage', usage: { freshInputTokens: -5, outputTokens: 1e308 } });
+  const usage = { freshInputTokens: -5, outputTokens: 1e308, webSearches: 1e10 };
+  counted.see({ type: 'usage', usage });
   counted.see(finish);
   assert.equal(counted.reported?.freshInputTokens, undefined);
   assert.equal(counted.complete().freshInputTokens, 100);
+  assert.equal(counted.complete().webSearches, undefined);
 });
 
 test('LP: a cut answer is charged for the text that was streamed', () => {
