@@ -18,7 +18,7 @@ const layers: { readonly [folder: string]: Layer } = {
   dialects: { imports: ['core'], packages: [], pure: true },
   wire: { imports: ['core'], packages: ['undici'] },
   config: { imports: ['core'], packages: ['yaml', 'zod'] },
-  store: { imports: ['core'], packages: ['pg'] },
+  store: { imports: ['core'], packages: ['pg', 'ioredis'] },
   observe: { imports: ['core'], packages: [] },
   access: { imports: ['core', 'store'], packages: ['@pydantic/genai-prices'] },
   tokens: { imports: ['core'], packages: ['gpt-tokenizer'] },
