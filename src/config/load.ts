@@ -10,6 +10,7 @@ import { findConfig, misnamedConfig, readConfig, type CheckedFile } from './conf
 import { ConfigError, type ConfigIssue } from './config-error.ts';
 import type { Flags } from './flags.ts';
 import type { KnownProviders } from './known-provider.ts';
+import { ledgerOrigins, readLedger } from './ledger-section.ts';
 import { localOrigins, readLocal } from './local-section.ts';
 import { readRoutes } from './models-section.ts';
 import { readStorage } from './storage-section.ts';
@@ -43,6 +44,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
   const routes = file === undefined ? [] : readRoutes(file, { known, env, report });
   const local = readLocal(file, { dataDir: base.dataDir, report });
   const stored = readStorage({ flags, env, cwd, file, report });
+  const ledger = readLedger(file, { report });
   const prices = readPrices(file, { known, report });
   const access = await readAccess(file, { report });
   if (issues.length > 0) throw new ConfigError(inOrder(issues));
@@ -54,11 +56,13 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
     local,
     prices,
     storage: stored.storage,
+    ledger,
     configFile: file?.place.path,
     origins: [
       ...base.origins,
       origin,
       ...stored.origins,
+      ...ledgerOrigins(ledger, file),
       ...localOrigins(local, file),
       ...fileOrigins(ofFile, file),
       ...priceOrigins(prices, file),

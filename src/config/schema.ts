@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { keysForm, tagsForm, teamsForm, trustedProxiesForm } from './access-form.ts';
+import { ledgerForm } from './ledger-form.ts';
 import { pricesForm } from './prices-form.ts';
 import { logLevels } from './settings.ts';
 import { durationPattern, readDuration, readSize, sizePattern } from './quantity.ts';
@@ -333,6 +334,7 @@ export const configForm = z
     trusted_proxies: trustedProxiesForm,
     limits: limits.describe('Bounds of the whole gateway.'),
     timeouts: timeouts.describe('Time limits of all calls, where nothing nearer says otherwise.'),
+    ledger: ledgerForm,
     storage: storage.describe(
       'Where keys, ledger and counters are kept: sqlite (default) in data_dir, memory, or servers that several gateways share (docs/storage.md).',
     ),

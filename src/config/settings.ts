@@ -35,6 +35,8 @@ export interface Settings {
   readonly trustedProxies: readonly string[];
   readonly limits: { readonly bodyBytes: number; readonly streams: number };
   readonly storage: StorageSettings;
+  /** `ledger:` of the file. */
+  readonly ledger: LedgerSettings;
   readonly timeouts: Timeouts;
   /** Each effective value and where it comes from; secrets read `[secret]` (N1). */
   readonly origins: readonly OriginLine[];
@@ -78,6 +80,14 @@ export interface SharedStorage {
   readonly redis?: ServerAddress;
   /** Keeps the counters of several installations in one Redis apart. */
   readonly tenant: string;
+}
+
+export interface LedgerSettings {
+  /** How long calls are kept; Infinity = for ever. */
+  readonly keepMs: number;
+  /** How long sums by hour are kept; at least as long. */
+  readonly keepHoursMs: number;
+  readonly durability: 'normal' | 'full';
 }
 
 export interface OriginLine {
@@ -180,6 +190,7 @@ export const defaults = {
   streams: 3000,
   storage: 'sqlite',
   tenant: 'default',
+  ledger: { keepMs: 90 * 86_400_000, keepHoursMs: 400 * 86_400_000, durability: 'normal' },
   timeouts: {
     connectMs: 2000,
     firstEventMs: 60_000,
