@@ -6,7 +6,7 @@ import { send, type Reply } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { objectAt, type Dialect } from '../support/reading.ts';
 import { endpointOf } from '../support/requests.ts';
-import { startRig, type Rig } from '../support/rig.ts';
+import { startRig, type Rig, type RigConfig } from '../support/rig.ts';
 import type { TestConfig } from '../support/gateway.ts';
 
 export interface LimitedKey {
@@ -31,8 +31,11 @@ export const outputOnly = {
 } as const;
 export const nanodollarsOfOutput = 10_000;
 
-export async function startLimitedRig(config: TestConfig = {}): Promise<LimitedRig> {
-  const rig = await startRig({ prices: outputOnly, ...config });
+export async function startLimitedRig(config: RigConfig = {}): Promise<LimitedRig> {
+  const priced = (given: TestConfig): TestConfig => ({ prices: outputOnly, ...given });
+  const rig = await startRig(
+    typeof config === 'function' ? (upstreams) => priced(config(upstreams)) : priced(config),
+  );
   const admin: LimitedRig['admin'] = async (method, path, body) => {
     const reply = await send(rig.gateway.adminUrl + path, body, {
       method,

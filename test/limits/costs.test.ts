@@ -1,0 +1,124 @@
+/** What a budget is charged for real answers: to the nanodollar, whoever asks in whichever way (F2). */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { costOf } from '../../src/access/cost.ts';
+import { PriceList } from '../../src/access/price-list.ts';
+import { dialects, numberAt, objectAt, type Dialect } from '../support/reading.ts';
+import { requestBody } from '../support/requests.ts';
+import { recordedDocuments, recordedStreams, whyLeftOut } from '../recordings/recorded.ts';
+import { replying } from '../upstream/reply.ts';
+import { startLimitedRig, type LimitedRig } from './limited-rig.ts';
+
+const sonnet = { input: 3, output: 15, cache_read: 0.3, cache_write: 3.75, cache_write_1h: 6 };
+
+let rig: LimitedRig;
+before(async () => {
+  rig = await startLimitedRig(({ chat, messages }) => ({
+    providers: {
+      // Known vendors, played here: their ways and their prices hold.
+      xai: { base_url: `http://127.0.0.1:${chat.port}/v1`, api_key: 'vendor-key' },
+      anthropic: { base_url: `http://127.0.0.1:${messages.port}`, api_key: 'vendor-key' },
+    },
+    prices: { 'up-chat/*': sonnet, 'up-messages/*': sonnet },
+  }));
+});
+after(() => rig.stop());
+
+interface Asked {
+  readonly dialect: Dialect;
+  readonly model: string;
+  readonly stream: boolean;
+}
+
+const calls = new Map<string, number>();
+
+/** Nanodollars that one call took from the budget of a key of its own. */
+async function charged({ dialect, model, stream }: Asked): Promise<number> {
+  const key = await rig.key({ budget: 1000, per: 'day' });
+  const body = requestBody(dialect, { model, stream, more: { max_tokens: 4096 } });
+  const reply = await rig.call(key, dialect, body);
+  assert.equal(reply.status, 200, reply.text);
+  // A budget has spent what the ledger says, once the row is there.
+  const count = (calls.get(model) ?? 0) + 1;
+  calls.set(model, count);
+  await rig.gateway.callRows(model, count);
+  return rig.spent(key);
+}
+
+for (const dialect of dialects) {
+  for (const upstream of dialects) {
+    for (const stream of [false, true]) {
+      test(`F2 four rates: ${dialect} on ${upstream}, ${stream ? 'stream' : 'document'}`, async () => {
+        const usage = { fresh: 3, cacheRead: 1000, cacheWrite: 12_304, output: 550, reasoning: 9 };
+        const { model } = rig.play(upstream, replying(upstream, { text: 'Good day.', usage }));
+        const rates = 3 * 3000 + 1000 * 300 + 12_304 * 3750 + 550 * 15_000;
+        assert.equal(await charged({ dialect, model, stream }), rates);
+      });
+    }
+  }
+}
+
+describe('F2 F4 recorded answers, with what the vendor itself says that they cost', () => {
+  if (whyLeftOut !== undefined) test('recordings', { skip: whyLeftOut }, () => undefined);
+  const recorded = [
+    ...recordedDocuments().map(({ name, body, text }) => ({
+      name,
+      last: body,
+      stream: false,
+      answer: { body: text },
+    })),
+    ...recordedStreams().map(({ name, events, frames }) => ({
+      name,
+      last: events.findLast((event) => 'usage' in event) ?? {},
+      stream: true,
+      answer: { body: frames.join(''), framing: 'chunked' as const },
+    })),
+  ].filter(({ name }) => name.startsWith('xai-'));
+  for (const { name, last, stream, answer } of recorded) {
+    for (const dialect of dialects) {
+      test(`${name}, ${stream ? 'stream' : 'document'}, ${dialect} client`, async () => {
+        // In units of 10^-10 dollars.
+        const ticks = numberAt(objectAt(last, 'usage'), 'cost_in_usd_ticks');
+        assert.ok(ticks > 0);
+        const model = 'grok-3-mini';
+        rig.upstreams.chat.script(model, answer);
+        assert.equal(await charged({ dialect, model: `xai/${model}`, stream }), ticks / 10);
+      });
+    }
+  }
+});
+
+test('F2 what is written for an hour, and searched on the web, is charged at its own price', async () => {
+  const model = 'claude-opus-4-5-20991231';
+  const usage = {
+    input_tokens: 10,
+    cache_read_input_tokens: 200,
+    cache_creation_input_tokens: 3000,
+    cache_creation: { ephemeral_5m_input_tokens: 1000, ephemeral_1h_input_tokens: 2000 },
+    output_tokens: 40,
+    server_tool_use: { web_search_requests: 2 },
+  };
+  const body = JSON.stringify({
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model,
+    content: [{ type: 'text', text: 'Good day.' }],
+    stop_reason: 'end_turn',
+    stop_sequence: null,
+    usage,
+  });
+  rig.upstreams.messages.script(model, { body });
+  const price = new PriceList().find('anthropic', 'claude-opus-4-5')?.at(Date.now());
+  assert.ok(price);
+  const expected = costOf(price, {
+    freshInputTokens: 10,
+    cacheReadTokens: 200,
+    cacheWriteTokens: 3000,
+    cacheWriteLongTokens: 2000,
+    outputTokens: 40,
+    webSearches: 2,
+  });
+  const asked = { dialect: 'messages', model: `anthropic/${model}`, stream: false } as const;
+  assert.equal(await charged(asked), expected?.total);
+});
