@@ -38,6 +38,8 @@ export interface Ask {
 
 export interface Rig {
   readonly url: string;
+  /** Where gateway.db lies. */
+  readonly folder: string;
   readonly parts: AdminParts;
   readonly keys: KeyRing;
   readonly ledger: Ledger;
@@ -87,6 +89,7 @@ export async function adminRig(t: TestContext, change: Partial<AdminParts> = {})
   });
   return {
     url,
+    folder,
     parts,
     keys,
     ledger,

@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { it } from 'node:test';
+import { AuditLog } from '../../../src/access/audit.ts';
+import type { LogFields } from '../../../src/core/runtime.ts';
+import { isObject } from '../../../src/core/json.ts';
+import { auditCommand } from '../../../src/cli/audit.ts';
+import { MemoryStore } from '../../../src/store/memory.ts';
+import { HeldClock, silentLog } from '../access/parts.ts';
+import { cliRig } from '../cli/cli-rig.ts';
+import { adminRig, listOf, textOf } from './admin-rig.ts';
+
+it('S24 every change is noted: who, from where, what, before and after; no secret, no digest', async (t) => {
+  const rig = await adminRig(t);
+  const made = await rig.ask('/api/keys', { method: 'POST', body: { name: 'a', models: ['*'] } });
+  const id = textOf(made.body, 'id');
+  await rig.ask(`/api/keys/${id}`, { method: 'PATCH', body: { team: 'red' } });
+  const rotated = await rig.ask(`/api/keys/${id}/rotate`, { method: 'POST' });
+  await rig.ask(`/api/keys/${id}/revoke`, { method: 'POST', token: rig.control.reveal() });
+  await rig.ask('/api/teams/red', { method: 'PUT', body: { rpm: 5 } });
+  await rig.ask('/api/teams/red', { method: 'PUT', body: { rpm: 6 } });
+  await rig.ask('/api/tags/x', { method: 'PUT', body: {} });
+  await rig.ask('/api/tags/x', { method: 'DELETE' });
+  await rig.ask('/api/reload', { method: 'POST' });
+  // What is refused changes nothing, and is not noted.
+  await rig.ask(`/api/keys/${id}`, { method: 'PATCH', body: { rpm: 0 } });
+  await rig.ask('/api/keys', { method: 'POST', body: {} });
+  const answer = await rig.ask('/api/audit');
+  const entries = listOf(answer.body, 'entries').toReversed();
+  assert.deepEqual(
+    entries.map(({ seq, actor, action, subject }) => [seq, actor, action, subject]),
+    [
+      [1, 'admin', 'key.create', `key:${id}`],
+      [2, 'admin', 'key.update', `key:${id}`],
+      [3, 'admin', 'key.rotate', `key:${id}`],
+      [4, 'command', 'key.revoke', `key:${id}`],
+      [5, 'admin', 'team.set', 'team:red'],
+      [6, 'admin', 'team.set', 'team:red'],
+      [7, 'admin', 'tag.set', 'tag:x'],
+      [8, 'admin', 'tag.delete', 'tag:x'],
+      [9, 'admin', 'config.reload', 'config'],
+    ],
+  );
+  const update = entries[1] ?? {};
+  const stateOf = (state: unknown, name: string): unknown =>
+    isObject(state) ? state[name] : undefined;
+  assert.deepEqual(
+    [stateOf(update['before'], 'team'), stateOf(update['after'], 'team'), update['ip']],
+    [null, 'red', '127.0.0.1'],
+  );
+  assert.deepEqual(
+    [stateOf(entries[5]?.['before'], 'rpm'), stateOf(entries[5]?.['after'], 'rpm')],
+    [5, 6],
+  );
+  assert.deepEqual([entries[0]?.['before'], entries[7]?.['after']], [null, null]);
+  const text = JSON.stringify(answer.body);
+  for (const secret of [textOf(made.body, 'key'), textOf(rotated.body, 'key')]) {
+    assert.ok(!text.includes(secret.slice(12)));
+  }
+  for (const { digest } of await rig.parts.store.listKeys()) assert.ok(!text.includes(digest));
+});
+
+it('S24 the log is read page by page, and of one subject', async (t) => {
+  const rig = await adminRig(t);
+  for (const name of ['a', 'b', 'a', 'c', 'a']) {
+    await rig.ask(`/api/teams/${name}`, { method: 'PUT', body: {} });
+  }
+  const seqs = async (query: string): Promise<readonly unknown[]> =>
+    listOf((await rig.ask(`/api/audit?${query}`)).body, 'entries').map(({ seq }) => seq);
+  assert.deepEqual(await seqs('limit=2'), [5, 4]);
+  assert.deepEqual(await seqs('limit=2&before=4'), [3, 2]);
+  assert.deepEqual(await seqs('subject=team:a'), [5, 3, 1]);
+  assert.equal((await rig.ask('/api/audit?limit=2')).body['next'], 4);
+  assert.equal((await rig.ask('/api/audit?limit=5')).body['next'], null);
+  assert.equal((await rig.ask('/api/audit?limit=0')).status, 400);
+  assert.equal((await rig.ask('/api/audit', { method: 'DELETE' })).status, 405);
+});
+
+it('S24 a key that is changed stays in the log, whatever becomes of it', async (t) => {
+  const rig = await adminRig(t);
+  const { id } = await rig.keys.create({ name: 'a', models: ['*'] });
+  await rig.ask(`/api/keys/${id}/revoke`, { method: 'POST' });
+  const entries = listOf((await rig.ask(`/api/audit?subject=key:${id}`)).body, 'entries');
+  assert.equal(entries.length, 1);
+});
+
+/** How somebody with the file would try it, and the first entry that shows it. */
+const tampering: readonly (readonly [string, string, number])[] = [
+  ['another actor', `UPDATE audit SET actor = 'nobody' WHERE seq = 2`, 2],
+  ['another time', 'UPDATE audit SET at = at + 1 WHERE seq = 3', 3],
+  ['another state', `UPDATE audit SET became = '{}' WHERE seq = 1`, 1],
+  ['an entry taken out', 'DELETE FROM audit WHERE seq = 2', 2],
+  ['the first taken out', 'DELETE FROM audit WHERE seq = 1', 1],
+  [
+    'two changed places',
+    'UPDATE audit SET seq = -seq; UPDATE audit SET seq = CASE seq WHEN -1 THEN 2 WHEN -2 THEN 1 ELSE -seq END',
+    1,
+  ],
+  [
+    'an entry put in',
+    `INSERT INTO audit (seq, at, actor, action, subject, hash) VALUES (5, 1, 'x', 'y', 'z', 'ab')`,
+    5,
+  ],
+];
+
+for (const [name, sql, brokenAt] of tampering) {
+  it(`S24 tampering shows: ${name}`, async (t) => {
+    const rig = await cliRig(t);
+    for (const team of ['a', 'b', 'c', 'd']) {
+      await rig.ask(`/api/teams/${team}`, { method: 'PUT', body: { rpm: 1 } });
+    }
+    const intact = await rig.run(auditCommand, ['check']);
+    assert.deepEqual([intact.code, intact.out.startsWith('4 entries')], [0, true]);
+    const db = new DatabaseSync(join(rig.folder, 'gateway.db'));
+    for (const trigger of ['no_update', 'no_delete', 'no_gap']) {
+      db.exec(`DROP TRIGGER IF EXISTS audit_${trigger}`);
+    }
+    db.exec(sql);
+    db.close();
+    const found = (await rig.ask('/api/audit/check')).body;
+    assert.deepEqual([found['intact'], found['broken_at']], [false, brokenAt]);
+    const told = await rig.run(auditCommand, ['check']);
+    assert.equal(told.code, 1);
+    assert.match(told.err, new RegExp(`entry ${brokenAt} is not what was written`));
+  });
+}
+
+it('S24 the store itself takes no change of the log', async (t) => {
+  const rig = await adminRig(t);
+  await rig.ask('/api/teams/a', { method: 'PUT', body: {} });
+  const db = new DatabaseSync(join(rig.folder, 'gateway.db'));
+  for (const sql of [`UPDATE audit SET actor = 'x'`, 'DELETE FROM audit']) {
+    assert.throws(() => db.exec(sql), /append-only/);
+  }
+  db.close();
+});
+
+it('S24 a log that was cut off at its end shows by the hash that went to the log of the gateway', async () => {
+  const told: { readonly event: string; readonly fields: LogFields | undefined }[] = [];
+  const log = {
+    ...silentLog,
+    info: (event: string, fields?: LogFields) => void told.push({ event, fields }),
+  };
+  const audit = new AuditLog({ store: new MemoryStore(), clock: new HeldClock(), log });
+  for (const subject of ['a', 'b']) {
+    await audit.note({ actor: { name: 'config' }, action: 'x', subject });
+  }
+  const { head, entries } = await audit.check();
+  assert.deepEqual(
+    [told.at(-1)?.event, told.at(-1)?.fields?.['hash'], entries],
+    ['audit', head, 2],
+  );
+});
+
+it('S24 an entry that the store does not take is an error, and in the log', async () => {
+  const told: string[] = [];
+  const store = new MemoryStore();
+  await store.close();
+  const log = { ...silentLog, error: (event: string) => void told.push(event) };
+  const audit = new AuditLog({ store, clock: new HeldClock(), log });
+  await assert.rejects(audit.note({ actor: { name: 'admin' }, action: 'x', subject: 'y' }), {
+    name: 'StoreError',
+  });
+  assert.deepEqual(told, ['audit_not_written']);
+});
+
+it('audit list shows who changed what; --json with before and after', async (t) => {
+  const rig = await cliRig(t);
+  assert.equal((await rig.run(auditCommand, ['list'])).out, 'Nothing was changed.\n');
+  await rig.ask('/api/teams/red', { method: 'PUT', body: { rpm: 1 } });
+  const { out } = await rig.run(auditCommand, ['list', '--subject', 'team:red']);
+  assert.match(
+    out,
+    /^SEQ +AT +ACTOR +IP +ACTION +SUBJECT\n1 .*admin +127\.0\.0\.1 +team\.set +team:red\n$/,
+  );
+  assert.match((await rig.run(auditCommand, ['list', '--json'])).out, /"rpm": 1/);
+  const bad = await rig.run(auditCommand, ['list', '--limit', 'x']);
+  assert.deepEqual([bad.code, bad.err.startsWith('--limit: ')], [2, true]);
+  assert.equal((await rig.run(auditCommand, ['check', '--json'])).code, 0);
+});
