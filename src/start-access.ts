@@ -5,6 +5,7 @@ import { makeRunToken } from './access/admin-token.ts';
 import type { KeyRing } from './access/keys.ts';
 import { Ledger } from './access/ledger.ts';
 import type { PolicySource } from './access/policies.ts';
+import { RetentionTask } from './access/retention.ts';
 import type { Settings } from './config/settings.ts';
 import type { Log } from './core/runtime.ts';
 import type { Sealer } from './core/sealer.ts';
@@ -51,6 +52,8 @@ export interface Access {
   mayAdmit(): boolean;
   /** Why the gateway is not ready, for /readyz; undefined when it is. */
   trouble(): string | undefined;
+  /** Of the store, for /api/status. */
+  status(): { readonly [name: string]: string | number | boolean | null };
   adminServer(gateway: GatewayAdmin): Server;
   /** Lets the commands on this machine find the admin plane. */
   announce(adminUrl: string): void;
@@ -78,7 +81,9 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
       shared === undefined
         ? await openCounters({ store, clock: systemClock, log })
         : await openSharedCounters({ shared, clock: systemClock, log });
-    const parts = { ...opened, counting, door, boot, lock, dataDir: settings.dataDir, log };
+    const retention = new RetentionTask({ store, clock: systemClock, log, ...settings.ledger });
+    const { dataDir } = settings;
+    const parts = { ...opened, counting, door, boot, retention, lock, dataDir, log };
     return new OpenAccess(parts, made);
   } catch (error) {
     // An open store is a living thread: the process would not end.
@@ -125,6 +130,7 @@ interface OpenParts extends OpenedStorage {
   readonly counting: OpenedCounters;
   readonly door: Door;
   readonly boot: Boot;
+  readonly retention: RetentionTask;
   readonly lock: DataDirLock;
   readonly dataDir: string;
   readonly log: Log;
@@ -150,6 +156,7 @@ class OpenAccess implements Access {
     this.counting = parts.counting;
     this.policies = parts.door.policies;
     this.ledger = new Ledger({ store: parts.store, clock: systemClock, log: parts.log });
+    parts.retention.start();
     if (made.key !== undefined) this.newKey = made.key;
     if (made.adminToken !== undefined) this.newAdminToken = made.adminToken;
   }
@@ -163,6 +170,19 @@ class OpenAccess implements Access {
     if (!boot.done) return 'the store was not read yet';
     if (shared?.server.up === false || !this.ledger.healthy()) return 'the store does not answer';
     return undefined;
+  }
+
+  status(): ReturnType<Access['status']> {
+    const { shared } = this.#parts;
+    if (shared === undefined) return { store: 'local' };
+    const { up, failure } = shared.server;
+    const { spooled } = shared;
+    return {
+      store: shared.shown,
+      store_up: up,
+      store_reason: failure ?? null,
+      spooled_calls: spooled,
+    };
   }
 
   adminServer(gateway: GatewayAdmin): Server {
@@ -194,6 +214,7 @@ class OpenAccess implements Access {
   async close(): Promise<void> {
     removeRunFile(this.#parts.dataDir, process.pid);
     this.#parts.boot.close();
+    this.#parts.retention.close();
     await this.ledger.close();
     await this.#parts.counting.counters.close();
     await this.keys.flushUses();

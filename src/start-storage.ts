@@ -15,14 +15,16 @@ export interface OpenedStorage {
 
 /** @throws StoreError; a shared book that is only away now is none: it is waited for (L1). */
 export async function openStorage(
-  { storage, dataDir }: Pick<Settings, 'storage' | 'dataDir'>,
+  { storage, dataDir, ledger }: Pick<Settings, 'storage' | 'dataDir' | 'ledger'>,
   log: Log,
 ): Promise<OpenedStorage> {
   switch (storage.book) {
     case 'memory':
       return { store: new MemoryStore() };
     case 'sqlite':
-      return { store: await openSqliteStore({ path: join(dataDir, 'gateway.db'), log }) };
+      return {
+        store: await openSqliteStore({ path: join(dataDir, 'gateway.db'), log, ...ledger }),
+      };
     case 'postgres': {
       const { openPostgresStore } = await import('./store/postgres.ts');
       const shared = await openPostgresStore({

@@ -343,6 +343,7 @@ class Runtime implements RunningGateway {
       engine_reason: engine?.reason ?? null,
       config: this.#settings.configFile ?? null,
       data_dir: this.#settings.dataDir,
+      ...this.#options.access.status(),
     };
   }
 }
@@ -369,11 +370,12 @@ function healthOf(engine: LocalModelStatus | undefined): string {
 
 /** Names of settings that differ and are read at start only. */
 function needRestart(running: Settings, wanted: Settings): readonly string[] {
-  const fixed = ({ listen, adminListen, dataDir, storage, workers }: Settings): object => ({
+  const fixed = ({ listen, adminListen, dataDir, storage, ledger, workers }: Settings): object => ({
     listen,
     admin_listen: adminListen,
     data_dir: dataDir,
     storage,
+    ledger,
     workers,
   });
   const before = new Map(Object.entries(fixed(running)));
