@@ -96,6 +96,11 @@ export class PostgresStore implements Store {
     server.onUp(() => void this.#drain());
   }
 
+  /** The address without user and password. */
+  get shown(): string {
+    return this.#options.address.shown;
+  }
+
   /** Finished calls that wait on the disk of this instance. */
   get spooled(): number {
     return this.#spool.rows;

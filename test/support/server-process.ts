@@ -91,7 +91,9 @@ export class ServerProcess {
     }
     this.#ended = once(this.#child, 'close');
     // The test process must not wait for a server that a failed test left behind.
-    process.once('exit', () => this.#child.kill('SIGKILL'));
+    const kill = (): boolean => this.#child.kill('SIGKILL');
+    process.once('exit', kill);
+    this.#child.once('close', () => process.off('exit', kill));
   }
 
   get said(): string {

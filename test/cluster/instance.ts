@@ -1,0 +1,134 @@
+/** Real gateway processes on shared stores, each with a data directory of its own. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { JsonObject } from '../../src/core/conversation.ts';
+import { until } from '../support/postgres-store.ts';
+import { send, type Reply, type Sending } from '../support/http.ts';
+import { adminToken } from '../support/keys.ts';
+
+const main = join(import.meta.dirname, '../../src/main.ts');
+
+export interface InstanceOptions {
+  /** As in gateway.yaml. */
+  readonly storage: string | JsonObject;
+  /** Port of the scripted upstream that is the provider `up`. */
+  readonly upstream: number;
+  readonly prices?: JsonObject;
+  /** Instead of a fresh one: that of an instance that ended. */
+  readonly directory?: string;
+}
+
+/** Of the admin API. */
+export interface MadeKey {
+  readonly id: string;
+  readonly key: string;
+}
+
+export class Instance {
+  readonly directory: string;
+  readonly #child: ReturnType<typeof spawn>;
+  readonly #ended: Promise<unknown[]>;
+  #printed = '';
+  #log = '';
+
+  private constructor(directory: string, configFile: string) {
+    this.directory = directory;
+    const args = ['start', '--config', configFile, '--data-dir', join(directory, 'data')];
+    const listen = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0'];
+    const options = ['--disable-warning=ExperimentalWarning', main];
+    this.#child = spawn(process.execPath, [...options, ...args, ...listen], {
+      cwd: directory,
+      env: { PATH: process.env['PATH'], MODEL_GATEWAY_ADMIN_TOKEN: adminToken },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => (this.#printed += text));
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.#log += text));
+    this.#ended = once(this.#child, 'close');
+    // A failed test leaves nothing behind.
+    const kill = (): boolean => this.#child.kill('SIGKILL');
+    process.once('exit', kill);
+    this.#child.once('close', () => process.off('exit', kill));
+  }
+
+  static async start(options: InstanceOptions): Promise<Instance> {
+    const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'gw-instance-'));
+    const configFile = join(directory, 'gateway.yaml');
+    writeFileSync(configFile, JSON.stringify(configOf(options)), { mode: 0o600 });
+    const instance = new Instance(directory, configFile);
+    await until(() => instance.#printed.includes('\nadmin ') || !instance.running, 'it listens');
+    assert.ok(instance.running, instance.log);
+    return instance;
+  }
+
+  get url(): string {
+    return /^listening (\S+)$/m.exec(this.#printed)?.[1] ?? '';
+  }
+
+  get adminUrl(): string {
+    return /^admin (\S+)$/m.exec(this.#printed)?.[1] ?? '';
+  }
+
+  /** All that it printed and logged. */
+  get log(): string {
+    return this.#printed + this.#log;
+  }
+
+  get running(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** A drain; the exit code. */
+  async stop(): Promise<number | null> {
+    if (this.running) this.#child.kill('SIGTERM');
+    await this.#ended;
+    return this.#child.exitCode;
+  }
+
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.#ended;
+  }
+
+  admin(method: string, path: string, body?: JsonObject): Promise<Reply> {
+    const headers = { authorization: `Bearer ${adminToken}` };
+    return send(this.adminUrl + path, body, { method, headers });
+  }
+
+  async makeKey(wish: JsonObject = {}): Promise<MadeKey> {
+    const reply = await this.admin('POST', '/api/keys', { name: 'test', models: ['*'], ...wish });
+    assert.equal(reply.status, 201, reply.text);
+    return { id: String(reply.json['id']), key: String(reply.json['key']) };
+  }
+
+  chat(key: string, body: JsonObject, sending: Sending = {}): Promise<Reply> {
+    const messages = [{ role: 'user', content: 'hi' }];
+    const headers = { authorization: `Bearer ${key}` };
+    return send(`${this.url}/v1/chat/completions`, { messages, ...body }, { ...sending, headers });
+  }
+
+  /** Status of /readyz. */
+  async ready(): Promise<number> {
+    return (await send(`${this.url}/readyz`, undefined, { anonymous: true })).status;
+  }
+
+  remove(): void {
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+function configOf({ storage, upstream, prices }: InstanceOptions): JsonObject {
+  const base_url = `http://127.0.0.1:${upstream}/v1`;
+  return {
+    storage,
+    providers: { up: { dialect: 'openai-chat', base_url, api_key: 'upstream-key' } },
+    ...(prices === undefined ? {} : { prices }),
+  };
+}
