@@ -6,11 +6,12 @@ import type { Client } from 'pg';
 import type { ServerAddress } from '../core/server-address.ts';
 import { asPostgresError } from './postgres-failure.ts';
 import { book } from './postgres-migrations/0001-book.ts';
+import { counters } from './postgres-migrations/0002-counters.ts';
 import { connectionConfig } from './postgres-pool.ts';
 import { StoreError } from './store-error.ts';
 
 /** In the order of their versions, 1, 2, … What is released is never changed. */
-const migrations: readonly string[] = [book];
+const migrations: readonly string[] = [book, counters];
 
 export const newestPostgresSchema = migrations.length;
 

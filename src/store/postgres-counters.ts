@@ -1,0 +1,229 @@
+/**
+ * Counters that are rows of the book: exact for any number of gateways, one round trip a draw
+ * (postgres-migrations/0002-counters.ts). Times are the server's.
+ */
+import type { Clock, Log } from '../core/runtime.ts';
+import type { Balance, Counters, Draw, DrawResult, Used } from './counters.ts';
+import { leaseMs, moneyGraceMs, renewEveryMs } from './lease.ts';
+import type { PostgresServer } from './postgres-server.ts';
+import type { Row, SqlValue, Statement } from './postgres-pool.ts';
+import { ServerTime } from './server-time.ts';
+import { StoreError } from './store-error.ts';
+import { grant, refusal, type Reading } from './verdict.ts';
+
+export interface PostgresCountersOptions {
+  readonly server: Pick<PostgresServer, 'use' | 'data' | 'up' | 'onUp'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Set where Redis counts as long as it is there: then draws are taken only while it does not. */
+  readonly tenant?: string;
+}
+
+const draw: Statement = {
+  name: 'counter_draw',
+  text: 'SELECT counter_draw($1, $2, $3, $4, $5, $6, $7, $8, $9)::text AS answer',
+};
+const settle: Statement = {
+  name: 'counter_settle',
+  text: 'SELECT counter_settle($1, $2, $3), counter_now() AS now',
+};
+const renew: Statement = { name: 'counter_renew', text: 'SELECT counter_renew($1, $2, $3) AS now' };
+const sweep: Statement = { name: 'counter_sweep', text: 'SELECT counter_sweep($1) AS now' };
+const readBalance: Statement = {
+  name: 'counter_balance',
+  text: 'SELECT settled, open FROM counter_balance($1, $2, counter_now())',
+};
+
+const sweepAtOnce = 1000;
+const settleAtOnce = 4;
+const settleAgainMs = 500;
+/** Settlements that wait for a server that is away. */
+const mostWaiting = 100_000;
+
+interface Answer {
+  readonly code: 'granted' | 'known' | 'refused' | 'mode';
+  readonly now: number;
+  readonly c: readonly number[];
+  readonly r: readonly number[];
+  readonly t: readonly number[];
+  readonly b: readonly (readonly [number, number])[];
+}
+
+export class PostgresCounters implements Counters {
+  readonly #options: PostgresCountersOptions;
+  readonly #time: ServerTime;
+  /** Calls that hold something here. */
+  readonly #live = new Set<string>();
+  readonly #waiting = new Map<string, Used>();
+  readonly #timers: NodeJS.Timeout[];
+  /** Those of the waiting ones that are on their way. */
+  readonly #sending = new Map<string, Promise<void>>();
+  #again: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(options: PostgresCountersOptions) {
+    this.#options = options;
+    this.#time = new ServerTime(options.clock);
+    const { server } = options;
+    server.onUp(() => void this.sweep());
+    this.#timers = [
+      setInterval(() => void this.#renew(), renewEveryMs),
+      setInterval(() => void this.sweep(), leaseMs),
+    ];
+    for (const timer of this.#timers) timer.unref();
+  }
+
+  wall(): number {
+    return this.#time.wall();
+  }
+
+  async draw(wanted: Draw): Promise<DrawResult> {
+    this.#live.add(wanted.callId);
+    try {
+      const result = await this.#ask(wanted, false);
+      if (!result.granted) this.#live.delete(wanted.callId);
+      return result;
+    } catch (error) {
+      // It may have been taken all the same: that is given back, or its lease ends.
+      this.settle(wanted.callId, { tokens: 0, nanodollars: 0 });
+      throw error;
+    }
+  }
+
+  /** Takes without asking whether it fits: a call that other counters have admitted. @throws StoreError */
+  async take(wanted: Draw): Promise<void> {
+    this.#live.add(wanted.callId);
+    await this.#ask(wanted, true);
+  }
+
+  settle(callId: string, used: Used): void {
+    if (!this.#live.delete(callId)) return;
+    if (this.#waiting.size >= mostWaiting) {
+      this.#options.log.error('settlement_dropped', { call: callId });
+      return;
+    }
+    this.#waiting.set(callId, used);
+    this.#settleSoon();
+  }
+
+  async balance(counter: string, window: string): Promise<Balance> {
+    await this.settled();
+    const row = await this.#run(readBalance, [counter, window]);
+    return { settled: number(row, 'settled'), open: number(row, 'open') };
+  }
+
+  healthy(): boolean {
+    return this.#options.server.up;
+  }
+
+  /** Waits for the settlements that are on their way. */
+  async settled(): Promise<void> {
+    while (this.#sending.size > 0) await Promise.all(this.#sending.values());
+  }
+
+  /** Forgets what nobody holds any longer. Never throws. */
+  async sweep(): Promise<void> {
+    try {
+      this.#time.heard(number(await this.#run(sweep, [sweepAtOnce]), 'now'));
+    } catch {
+      // The server is away; the next sweep finds the same.
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    for (const timer of this.#timers) clearInterval(timer);
+    await this.settled();
+    this.#closed = true;
+    clearTimeout(this.#again);
+  }
+
+  async #ask(wanted: Draw, force: boolean): Promise<DrawResult> {
+    const { tenant } = this.#options;
+    const row = await this.#run(draw, [
+      wanted.callId,
+      JSON.stringify(wanted.concurrent.map(({ counter, most }) => [counter, most])),
+      JSON.stringify(wanted.requests.map(({ counter, perMinute }) => [counter, perMinute])),
+      JSON.stringify(wanted.tokens.map((t) => [t.counter, t.perMinute, t.amount])),
+      JSON.stringify(wanted.budgets.map((b) => [b.counter, b.window, b.nanodollars, b.amount])),
+      leaseMs,
+      moneyGraceMs,
+      tenant ?? null,
+      force,
+    ]);
+    const answer: Answer = JSON.parse(String(row['answer']));
+    this.#time.heard(answer.now);
+    if (answer.code === 'mode') {
+      throw new StoreError('unavailable', 'The counters are being moved to another server.');
+    }
+    const reading: Reading = {
+      concurrent: answer.c,
+      requests: answer.r,
+      tokens: answer.t,
+      budgets: wanted.budgets.map(({ window }, i) => {
+        const [settled, open] = answer.b[i] ?? [0, 0];
+        return { window, settled, open };
+      }),
+    };
+    const refused = answer.code === 'refused' ? refusal(wanted, reading, answer.now) : undefined;
+    return refused ?? grant(wanted, reading, { wall: answer.now, taken: answer.code === 'known' });
+  }
+
+  #settleSoon(): void {
+    while (
+      this.#sending.size < settleAtOnce &&
+      this.#sending.size < this.#waiting.size &&
+      this.#again === undefined &&
+      !this.#closed
+    ) {
+      const next = this.#nextToSettle();
+      if (next === undefined) return;
+      const sent: Promise<void> = this.#sendSettle(...next).finally(() => {
+        this.#sending.delete(next[0]);
+        this.#settleSoon();
+      });
+      this.#sending.set(next[0], sent);
+    }
+  }
+
+  #nextToSettle(): [string, Used] | undefined {
+    for (const entry of this.#waiting) if (!this.#sending.has(entry[0])) return entry;
+    return undefined;
+  }
+
+  async #sendSettle(callId: string, used: Used): Promise<void> {
+    const tokens = Math.max(0, used.tokens);
+    const nanodollars = Math.max(0, used.nanodollars ?? 0);
+    try {
+      await this.#run(settle, [callId, tokens, nanodollars]);
+      this.#waiting.delete(callId);
+    } catch {
+      this.#again ??= setTimeout(() => {
+        this.#again = undefined;
+        this.#settleSoon();
+      }, settleAgainMs).unref();
+    }
+  }
+
+  async #renew(): Promise<void> {
+    const calls = [...this.#live, ...this.#waiting.keys()];
+    if (calls.length === 0) return;
+    try {
+      const row = await this.#run(renew, [calls, leaseMs, moneyGraceMs]);
+      this.#time.heard(number(row, 'now'));
+    } catch (error) {
+      this.#options.log.warn('leases_not_renewed', { calls: calls.length, reason: String(error) });
+    }
+  }
+
+  async #run(statement: Statement, values: readonly SqlValue[]): Promise<Row> {
+    const { server } = this.#options;
+    const { rows } = await server.use(() => server.data.run(statement, values));
+    return rows[0] ?? {};
+  }
+}
+
+function number(row: Row, name: string): number {
+  const value = row[name];
+  return typeof value === 'number' ? value : 0;
+}

@@ -1,0 +1,17 @@
+/** Counters in PostgreSQL, on a real server whose clock the tests hold. */
+import { after, test } from 'node:test';
+import { noPostgres, startPostgres } from '../support/postgres.ts';
+import { openPostgresRig } from './postgres-rig.ts';
+import { suite } from './suite.ts';
+
+const server = await startPostgres();
+if (server === undefined) {
+  test(noPostgres, () => {});
+} else {
+  const rig = await openPostgresRig(server);
+  after(async () => {
+    await rig.close();
+    await server.close();
+  });
+  suite('postgres', () => rig);
+}
