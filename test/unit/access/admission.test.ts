@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as fc from 'fast-check';
+import type { CallGrant } from '../../../src/access/call-grant.ts';
+import { GatewayError } from '../../../src/core/errors.ts';
+import { LimitError } from '../../../src/core/grant.ts';
+import type { Usage } from '../../../src/core/generation.ts';
+import type { Price } from '../../../src/core/price.ts';
+import { MemoryStore } from '../../../src/store/memory.ts';
+import { checkAsync } from '../../property/checking.ts';
+import {
+  billedRow,
+  budgetOf,
+  heldBy,
+  LimitsRig,
+  price,
+  principalOf,
+  type Wish,
+} from './limits-rig.ts';
+
+async function refusalOf(rig: LimitsRig, wish: Wish): Promise<GatewayError> {
+  try {
+    await rig.admit(wish);
+  } catch (error) {
+    assert.ok(error instanceof GatewayError);
+    return error;
+  }
+  return assert.fail('the call was admitted');
+}
+
+test('a key without limits and budgets takes nothing and is not looked at', async () => {
+  const rig = new LimitsRig();
+  const asked = rig.asked({ id: 'c1', principal: principalOf([]) });
+  const size = { ...asked.size, promptAtMost: () => assert.fail('nobody needs the prompt') };
+  assert.equal(await rig.admission.admit({ ...asked, size }), undefined);
+});
+
+test('Q1 the reservation is what the call may cost at most: prompt, cap times answers, dearest target', async () => {
+  const dear: Price = { ...price, rates: { input: 3_000_000, output: 4_000_000 } };
+  const rig = new LimitsRig((model) => (model === 'dear' ? dear : price));
+  const principal = principalOf([heldBy('k1', { budgets: [budgetOf(1e9)] })]);
+  const asked = rig.asked({ id: 'c1', principal, prompt: 100, maxOutputTokens: 50, choices: 2 });
+  const targets = [
+    { provider: 'p', model: 'm' },
+    { provider: 'p', model: 'dear' },
+  ];
+  const grant = await rig.admission.admit({ ...asked, size: { ...asked.size, targets } });
+  assert.equal(grant?.reserved, 100 * 3000 + 100 * 4000);
+  assert.equal(grant.outputCap, 50);
+  assert.equal(grant.tellsCap, false);
+});
+
+test('the model limit is reserved where the client sets none, and is not told upstream', async () => {
+  const rig = new LimitsRig();
+  const principal = principalOf([heldBy('k1', { budgets: [budgetOf(1e9)] })]);
+  const known = await rig.admit({ id: 'c1', principal, modelLimit: 8000 });
+  assert.deepEqual([known?.outputCap, known?.tellsCap, known?.capNote], [8000, false, undefined]);
+  const unknown = await rig.admit({ id: 'c2', principal });
+  assert.deepEqual([unknown?.outputCap, unknown?.tellsCap], [4096, true]);
+  assert.match(String(unknown?.capNote), /set to 4096/);
+});
+
+test('a guess that does not fit is counted once, off the loop, and only where that may help', async () => {
+  const rig = new LimitsRig();
+  const principal = principalOf([heldBy('k1', { budgets: [budgetOf(1_500_000)] })], {
+    shrink: false,
+  });
+  const wish = { principal, prompt: 1600, maxOutputTokens: 100 };
+  const grant = await rig.admit({ ...wish, id: 'c1', exactly: 1200 });
+  assert.equal(grant?.reserved, 1200 * 1000 + 100 * 2000);
+  assert.equal(rig.counted, 1);
+  rig.settle(grant, { freshInputTokens: 1200, outputTokens: 100 });
+  const refusal = await refusalOf(rig, { ...wish, id: 'c2', exactly: 1200 });
+  assert.equal(refusal.code, 'budget_exhausted');
+  assert.equal(rig.counted, 1, 'no count could have helped');
+});
+
+test('an answer is lowered to what the smallest budget pays for', async () => {
+  const rig = new LimitsRig();
+  const principal = principalOf([
+    heldBy('k1', { budgets: [budgetOf(2_000_000), budgetOf(1_010_000, 'month')] }),
+  ]);
+  const grant = await rig.admit({ id: 'c1', principal, prompt: 10, maxOutputTokens: 5000 });
+  assert.equal(grant?.outputCap, 500);
+  assert.equal(grant.reserved, 1_010_000);
+  assert.equal(grant.tellsCap, true);
+});
+
+test('K6 what a budget refuses takes neither places nor requests nor tokens', async () => {
+  const rig = new LimitsRig();
+  const limits = [
+    { kind: 'requests', amount: 3 },
+    { kind: 'tokens', amount: 1000 },
+    { kind: 'concurrent', amount: 1 },
+  ] as const;
+  const poor = principalOf([heldBy('k1', { limits, budgets: [budgetOf(1000)] })]);
+  for (let i = 0; i < 5; i++) {
+    const refusal = await refusalOf(rig, { id: `c${i}`, principal: poor, maxOutputTokens: 100 });
+    assert.equal(refusal.code, 'budget_exhausted');
+  }
+  const rich = principalOf([heldBy('k1', { limits })]);
+  const grant = await rig.admit({ id: 'rich', principal: rich, maxOutputTokens: 100 });
+  assert.equal(grant?.standings.requests?.remaining, 2);
+  assert.equal(grant.standings.tokens?.remaining, 890);
+});
+
+test('H5 refusals name the limit, its holder, its value and when it is free again', async () => {
+  const rig = new LimitsRig();
+  const limit = { kind: 'requests', amount: 2, model: 'm*' } as const;
+  const principal = principalOf([heldBy('k1', { limits: [limit] })]);
+  await rig.admit({ id: 'c1', principal });
+  await rig.admit({ id: 'c2', principal });
+  const refusal = await refusalOf(rig, { id: 'c3', principal });
+  assert.ok(refusal instanceof LimitError);
+  assert.equal(
+    refusal.message,
+    'Rate limit of key k1 for models m*: 2 requests a minute, 0 left. Try again in 30 s.',
+  );
+  assert.equal(refusal.retryAfterMs, 30_000);
+});
+
+test('F64 a larger prompt is paid for by what the budget has left, else by the answer', async () => {
+  const rig = new LimitsRig();
+  const principal = principalOf([heldBy('k1', { budgets: [budgetOf(1_000_000)] })]);
+  const first = await rig.admit({ id: 'c1', principal, prompt: 100, maxOutputTokens: 100 });
+  assert.equal(first?.reserved, 300_000);
+  assert.equal(await first.outputAfter({ freshInputTokens: 90 }), undefined);
+  assert.equal(await first.outputAfter({ freshInputTokens: 600 }), undefined);
+  assert.equal(first.reserved, 800_000);
+  const second = await rig.admit({ id: 'c2', principal, prompt: 10, maxOutputTokens: 90 });
+  // 190,000 are held and no 10,000 more are left: of the 90 tokens 45 can be paid.
+  assert.equal(await second?.outputAfter({ freshInputTokens: 100 }), 45);
+  rig.settle(first, { freshInputTokens: 600, outputTokens: 10 });
+  rig.settle(second, { freshInputTokens: 100, outputTokens: 45 });
+  const { window } = first.budgets[0] ?? { window: '' };
+  assert.deepEqual(await rig.counters.balance('key:k1:day', window), { settled: 810_000, open: 0 });
+});
+
+test('budget events: once a window and threshold; a restart is no news; a refusal is the last', async () => {
+  const rig = new LimitsRig();
+  const principal = principalOf([heldBy('k1', { budgets: [budgetOf(1_000_000)] })], {
+    shrink: false,
+  });
+  const use = async (id: string, output: number): Promise<void> => {
+    const grant = await rig.admit({ id, principal, prompt: 0, maxOutputTokens: 100 });
+    rig.settle(grant, { freshInputTokens: 0, outputTokens: output });
+  };
+  for (let i = 0; i < 6; i++) await use(`a${i}`, 50);
+  assert.deepEqual(
+    rig.events.map((event) => event.threshold),
+    [50],
+  );
+  await use('b1', 100);
+  await use('b2', 60);
+  await assert.rejects(use('c', 1));
+  await assert.rejects(use('d', 1));
+  assert.deepEqual(
+    rig.events.map(({ threshold, refused }) => [threshold, refused]),
+    [
+      [50, false],
+      [80, false],
+      [100, true],
+    ],
+  );
+  const { window = '' } = rig.events[0] ?? {};
+  const spent = [{ counter: 'key:k1:day', window, nanodollars: 900_000 }];
+  const after = new LimitsRig(() => price, spent);
+  const grant = await after.admit({ id: 'e', principal, prompt: 0, maxOutputTokens: 20 });
+  after.settle(grant, { freshInputTokens: 0, outputTokens: 10 });
+  assert.deepEqual(after.events, []);
+});
+
+/** What becomes of one call, and when. */
+const fate = fc.record({
+  prompt: fc.integer({ min: 1, max: 400 }),
+  cap: fc.integer({ min: 1, max: 900 }),
+  /** Shares of the prompt's guess and of the cap, in percent. */
+  input: fc.integer({ min: 50, max: 100 }),
+  output: fc.integer({ min: 0, max: 100 }),
+  end: fc.constantFrom('ok', 'unbilled', 'twice', 'crash'),
+  /** After how many other calls it ends. */
+  lasts: fc.integer({ min: 0, max: 60 }),
+});
+
+test('Q1 Q2 Q3 F81 any calls, ends and crashes: spent and held never exceed the budget, and the ledger agrees', async (t) => {
+  const budget = 40_000_000;
+  await checkAsync(t, fc.array(fate, { minLength: 1, maxLength: 1000 }), async (fates) => {
+    const store = new MemoryStore();
+    let rig = new LimitsRig();
+    const principal = principalOf([heldBy('k1', { budgets: [budgetOf(budget, 'ever')] })]);
+    let running: { readonly until: number; end(): Promise<void> }[] = [];
+    const check = async (): Promise<void> => {
+      const { settled, open } = await rig.counters.balance('key:k1:ever', 'ever');
+      assert.ok(settled + open <= budget, `${settled} + ${open}`);
+    };
+    for (const [i, each] of fates.entries()) {
+      const id = `c${i}`;
+      for (const ended of running.filter(({ until }) => until <= i)) await ended.end();
+      running = running.filter(({ until }) => until > i);
+      const wish = { id, principal, prompt: each.prompt, maxOutputTokens: each.cap };
+      const grant = await rig.admit(wish).catch(() => undefined);
+      await check();
+      if (grant === undefined) continue;
+      const used = usageOf(each, grant);
+      // What a crash leaves behind is what was noted of the call while it ran.
+      const noted = { freshInputTokens: used.freshInputTokens ?? 0, outputTokens: 0 };
+      const target = { provider: 'p', model: 'm' };
+      const soFar = rig.billing.bill({ grant, target, startedAt: 0, charged: noted });
+      const row = billedRow(id, soFar, noted);
+      await store.openCalls([{ row, seenAt: rig.clock.wall() }]);
+      if (each.end === 'crash') {
+        running = [];
+        await store.settleOrphans(Number.POSITIVE_INFINITY);
+        rig = new LimitsRig(() => price, await store.spent(0));
+        await check();
+        continue;
+      }
+      const owner = rig;
+      const end = async (): Promise<void> => {
+        const charged = each.end === 'unbilled' ? {} : used;
+        const bill = owner.settle(grant, charged);
+        if (each.end === 'twice') owner.settle(grant, charged);
+        await store.recordCalls([billedRow(id, bill, charged)]);
+        if (each.end === 'twice') await store.recordCalls([billedRow(id, bill, charged)]);
+        await check();
+      };
+      running.push({ until: i + each.lasts, end });
+    }
+    for (const ended of running) await ended.end();
+    const { settled, open } = await rig.counters.balance('key:k1:ever', 'ever');
+    const { calls } = await store.listCalls({ limit: 2000 });
+    const costs = calls.reduce((sum, call) => sum + (call.cost?.total ?? 0), 0);
+    assert.equal(open, 0);
+    assert.equal(settled, costs);
+    assert.equal((await store.spent(0))[0]?.nanodollars ?? 0, costs);
+  });
+});
+
+function usageOf(
+  each: { readonly prompt: number; readonly input: number; readonly output: number },
+  grant: CallGrant,
+): Usage {
+  return {
+    freshInputTokens: Math.floor((each.prompt * each.input) / 100),
+    outputTokens: Math.floor(((grant.outputCap ?? 0) * each.output) / 100),
+  };
+}

@@ -1,0 +1,139 @@
+/** Admission, billing and counters as one gateway has them, without sockets and without a clock of their own. */
+import { Admission, leastOutputTokens, type AskedCall } from '../../../src/access/admission.ts';
+import { Billing, type Bill } from '../../../src/access/billing.ts';
+import { BudgetWatch, type BudgetEvent } from '../../../src/access/budget-watch.ts';
+import { CallGrant } from '../../../src/access/call-grant.ts';
+import { noPolicies, type HeldPolicy } from '../../../src/access/policies.ts';
+import type { Principal } from '../../../src/access/principal.ts';
+import type { Usage } from '../../../src/core/generation.ts';
+import type { Budget, Policy, RateLimit } from '../../../src/core/policy.ts';
+import type { Price } from '../../../src/core/price.ts';
+import type { Counters } from '../../../src/store/counters.ts';
+import { MemoryCounters } from '../../../src/store/memory-counters.ts';
+import type { CallRow, Spent } from '../../../src/store/calls.ts';
+import { callRow } from '../store/call-rows.ts';
+import { HeldClock } from './parts.ts';
+
+/** One and two dollars a million tokens: 1,000 and 2,000 nanodollars each. */
+export const price: Price = {
+  rates: { input: 1_000_000, output: 2_000_000 },
+  tiers: [],
+  source: 'test',
+};
+
+export function budgetOf(nanodollars: number, per: Budget['per'] = 'day'): Budget {
+  return { nanodollars, per, timeZone: 'UTC' };
+}
+
+export function principalOf(
+  policies: readonly HeldPolicy[],
+  more: Partial<Principal> = {},
+): Principal {
+  return {
+    keyId: 'k1',
+    name: 'test',
+    tags: [],
+    strict: false,
+    shrink: true,
+    anywhere: true,
+    policies: () => policies,
+    allowsModel: () => true,
+    allowsEndpoint: () => true,
+    allowsAddress: () => true,
+    revoked: () => false,
+    ...more,
+  };
+}
+
+export function heldBy(
+  name: string,
+  policy: { readonly limits?: readonly RateLimit[]; readonly budgets?: readonly Budget[] },
+): HeldPolicy {
+  const whole: Policy = { limits: policy.limits ?? [], budgets: policy.budgets ?? [] };
+  return { holder: { kind: 'key', name }, policy: whole };
+}
+
+export interface Wish {
+  readonly id: string;
+  readonly principal: Principal;
+  readonly prompt?: number;
+  /** By the tokenizer; absent = there is none. */
+  readonly exactly?: number;
+  readonly maxOutputTokens?: number;
+  readonly choices?: number;
+  readonly modelLimit?: number;
+}
+
+export class LimitsRig {
+  readonly clock = new HeldClock();
+  readonly events: BudgetEvent[] = [];
+  readonly counters: Counters;
+  readonly admission: Admission;
+  readonly billing: Billing;
+  /** How often the tokenizer was asked. */
+  counted = 0;
+
+  constructor(
+    prices: (model: string) => Price | undefined = () => price,
+    spent: readonly Spent[] = [],
+  ) {
+    const counters = new MemoryCounters(this.clock);
+    counters.restore(spent);
+    this.counters = counters;
+    const watch = new BudgetWatch((event) => this.events.push(event));
+    watch.restore(spent);
+    const book = {
+      find: (_provider: string, model: string) => prices(model),
+      otherwise: undefined,
+    };
+    this.admission = new Admission({
+      counters,
+      policies: noPolicies,
+      prices: () => book,
+      random: () => 0,
+      watch,
+    });
+    this.billing = new Billing({ prices: () => book, watch });
+  }
+
+  asked(wish: Wish): AskedCall & Required<Pick<AskedCall, 'size'>> {
+    const { id, principal, prompt = 10, exactly, choices = 1, modelLimit } = wish;
+    const target = { provider: 'p', model: 'm' };
+    return {
+      id,
+      principal,
+      tags: [],
+      model: 'm',
+      leastOutput: leastOutputTokens,
+      size: {
+        targets: [modelLimit === undefined ? target : { ...target, maxOutputTokens: modelLimit }],
+        maxOutputTokens: wish.maxOutputTokens,
+        choices,
+        promptAtMost: () => prompt,
+        promptExactly: async () => {
+          this.counted += 1;
+          return exactly;
+        },
+        cacheWrites: () => 'none',
+      },
+    };
+  }
+
+  async admit(wish: Wish): Promise<CallGrant | undefined> {
+    return this.admission.admit(this.asked(wish));
+  }
+
+  settle(grant: CallGrant | undefined, charged: Usage): Bill {
+    return this.billing.settle({
+      ...(grant === undefined ? {} : { grant }),
+      target: { provider: 'p', model: 'm' },
+      startedAt: this.clock.wall(),
+      charged,
+    });
+  }
+}
+
+/** The ledger row of a call, with its bill. */
+export function billedRow(id: string, bill: Bill, charged: Usage): CallRow {
+  return { ...callRow(id), charged, ...bill };
+}
