@@ -59,7 +59,7 @@ export interface UpstreamTraits {
   readonly toolsExcludeReasoning?: boolean;
   /** Messages upstreams: how thinking is asked for. */
   readonly thinking: 'adaptive' | 'budget' | 'none';
-  /** Messages upstreams: the value of `thinking.type` that switches it off; `never` = nothing does. */
+  /** The value of `thinking.type` that switches it off (messages upstreams); `never` = nothing does. */
   readonly thinkingOff?: 'disabled' | 'between_tools' | 'never';
   /** Messages upstreams: thinking is on unless it is switched off. */
   readonly thinksByDefault?: boolean;

@@ -4,6 +4,7 @@
  * few values that are wanted, and whatever is wrong ends as one `GgufProblem`.
  */
 import { open, stat } from 'node:fs/promises';
+import { reasoningFacts } from './chat-template.ts';
 import type { LocalModelFacts } from './model-file.ts';
 import { quantizationName } from './quantization.ts';
 
@@ -21,6 +22,8 @@ const firstReadBytes = 2 ** 20;
 const maxEntries = 65_536;
 const maxTensors = 1_000_000;
 const maxTextBytes = 256;
+/** The longest chat templates in use have 20 KB. */
+const maxTemplateBytes = 2 ** 20;
 const maxNesting = 4;
 const defaultAlignment = 32;
 
@@ -171,7 +174,12 @@ interface Found {
   readonly numbers: Map<string, number>;
 }
 
-const wantedTexts = new Set(['general.architecture', 'general.type', 'tokenizer.chat_template']);
+const templateKey = 'tokenizer.chat_template';
+const wantedTexts: ReadonlyMap<string, number> = new Map([
+  ['general.architecture', maxTextBytes],
+  ['general.type', maxTextBytes],
+  [templateKey, maxTemplateBytes],
+]);
 const wantedNumbers = /^(general\.(file_type|alignment)|split\.count|.{1,64}\.context_length)$/;
 
 function readEntries(cursor: Cursor, count: number): Found {
@@ -179,8 +187,9 @@ function readEntries(cursor: Cursor, count: number): Found {
   for (let i = 0; i < count; i += 1) {
     const key = cursor.text();
     const type = cursor.u32();
-    if (type === typeText && wantedTexts.has(key)) {
-      found.texts.set(key, cursor.text());
+    const maxBytes = wantedTexts.get(key);
+    if (type === typeText && maxBytes !== undefined) {
+      found.texts.set(key, cursor.text(maxBytes));
     } else if (sizes.has(type) && wantedNumbers.test(key)) {
       const value = cursor.integer(type);
       if (value !== undefined) found.numbers.set(key, value);
@@ -266,6 +275,7 @@ function factsOf({ texts, numbers }: Found, parameters: number): LocalModelFacts
     parameters,
     ...(contextLength === undefined || contextLength < 1 ? {} : { contextLength }),
     ...(quantization === undefined ? {} : { quantization }),
-    hasChatTemplate: texts.has('tokenizer.chat_template'),
+    hasChatTemplate: texts.has(templateKey),
+    ...reasoningFacts(texts.get(templateKey)),
   };
 }

@@ -10,6 +10,10 @@ export interface LocalModelFacts {
   /** E.g. `Q4_K_M`. */
   readonly quantization?: string;
   readonly hasChatTemplate?: boolean;
+  /** It reasons, and a request can switch that off or cannot; absent = it does not reason. */
+  readonly reasoning?: 'switchable' | 'always';
+  /** Its template knows levels of reasoning (`reasoning_effort`). */
+  readonly reasoningLevels?: true;
 }
 
 export interface LocalModelFile extends LocalModelFacts {
@@ -41,6 +45,14 @@ export interface LocalModelSettings {
 
 /** The engine's own limit: longer contexts take memory that small machines do not have. */
 const usualContext = 8192;
+
+/** The engine's own default. */
+const usualParallel = 4;
+
+/** Requests that are answered at once; with little memory the engine takes fewer. */
+export function parallelOf({ settings }: LocalModelFile): number {
+  return settings.parallel ?? usualParallel;
+}
 
 /** Tokens of prompt and answer together as the model is run; with little memory the engine takes fewer. */
 export function contextOf({ contextLength, settings }: LocalModelFile): number | undefined {

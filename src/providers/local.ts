@@ -78,6 +78,7 @@ interface Member extends Tenant {
   readonly ways: string;
   readonly model: LocalModelFile;
   readonly engine: LocalEngine;
+  readonly traits: UpstreamTraits;
 }
 
 class EnginePool implements LocalEngines {
@@ -176,7 +177,7 @@ class EnginePool implements LocalEngines {
       models: endpoint('/v1/models'),
       counter: plainCounter(endpoint('/v1/count_tokens'), 'prompt_tokens'),
       forwardedHeaders: [],
-      traits: () => localTraits,
+      traits: (model) => this.#members.get(model)?.traits ?? localTraits,
       wake: () => this.#ready(name),
     };
   }
@@ -199,6 +200,7 @@ class EnginePool implements LocalEngines {
     return {
       model,
       engine,
+      traits: traitsOf(model),
       ways: this.#ways(model),
       bytes: model.bytes,
       get lastUsedAt() {
@@ -289,3 +291,18 @@ const localTraits: UpstreamTraits = {
   endUserField: undefined,
   prefill: true,
 };
+
+/** What a template does not know the engine refuses, so it is not said there, and noted here. */
+function traitsOf({ reasoning, reasoningLevels }: LocalModelFile): UpstreamTraits {
+  if (reasoning === undefined) return localTraits;
+  const efforts = reasoningLevels === true ? levels : [];
+  const replayed = { ...localTraits, reasoningReplay: true, efforts };
+  if (reasoning === 'switchable') return { ...replayed, reasoningControl: 'template' };
+  return {
+    ...replayed,
+    thinkingOff: 'never',
+    reasoningControl: reasoningLevels === true ? 'effort' : 'none',
+  };
+}
+
+const levels: UpstreamTraits['efforts'] = ['low', 'medium', 'high'];

@@ -1,7 +1,7 @@
 /** `GET /v1/models`: one body that both official SDKs read (messages.md §10.3), page by page. */
 import type { JsonObject } from '../core/conversation.ts';
 import { invalidRequest } from '../core/errors.ts';
-import { contextOf, type LocalModelFile } from '../local-models/model-file.ts';
+import { contextOf, parallelOf, type LocalModelFile } from '../local-models/model-file.ts';
 import type { ModelListing } from '../providers/registry.ts';
 
 export interface ModelEntry {
@@ -63,6 +63,8 @@ export function localModelJson(file: LocalModelFile): JsonObject {
     context: contextOf(file) ?? null,
     trained_context: file.contextLength ?? null,
     chat_template: file.hasChatTemplate ?? null,
+    reasoning: file.hasChatTemplate === undefined ? null : (file.reasoning ?? 'none'),
+    parallel: parallelOf(file),
     demonstration: file.demo === true,
   };
 }

@@ -94,6 +94,8 @@ describe('§4 models beside a running gateway', () => {
       context: 2048,
       trained_context: 2048,
       chat_template: true,
+      reasoning: 'none',
+      parallel: 4,
       demonstration: false,
     });
 

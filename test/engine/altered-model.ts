@@ -45,16 +45,17 @@ export function writeAlteredModel(path: string, { template, floats = {} }: Alter
     Buffer.concat([text(name), type(floatType), float(value)]),
   );
   const added = pairs.reduce((sum, pair) => sum + pair.length, 0);
-  let changed = Buffer.from(template(old));
-  // The weights begin at a multiple of 32 bytes: what goes before them grows by such a multiple.
-  while ((changed.length - length + added) % alignment !== 0) {
-    changed = Buffer.concat([changed, Buffer.from(' ')]);
+  let changed = `${template(old)}{##}`;
+  // The weights begin at a multiple of 32 bytes: what goes before them grows by such a multiple. In a
+  // comment, which no prompt shows.
+  while ((Buffer.byteLength(changed) - length + added) % alignment !== 0) {
+    changed = changed.replace(/#\}$/, ' #}');
   }
   const count = original.readBigUInt64LE(countOffset) + BigInt(pairs.length);
   const head = Buffer.from(original.subarray(0, firstPairOffset));
   head.writeBigUInt64LE(count, countOffset);
   const before = original.subarray(firstPairOffset, at);
   const after = original.subarray(at + 8 + length);
-  const bytes = [head, ...pairs, before, text(changed.toString()), after];
+  const bytes = [head, ...pairs, before, text(changed), after];
   writeFileSync(path, Buffer.concat(bytes));
 }

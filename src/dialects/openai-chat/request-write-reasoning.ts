@@ -85,10 +85,18 @@ function writeControl(question: Wanted): JsonMembers {
       if (budget !== undefined) return { enable_thinking: true, thinking_budget: budget };
       return { enable_thinking: !off, ...(off ? {} : writeWord(question)) };
     case 'none':
-      if (!off) notes.lost(pathOf(reasoning), 'the model has no control over its reasoning');
+      noteUncontrolled(question);
       return {};
     default:
       return traits.reasoningControl satisfies never;
+  }
+}
+
+function noteUncontrolled({ reasoning, wanted, traits, notes }: Wanted): void {
+  if (wanted !== 'none') {
+    notes.lost(pathOf(reasoning), 'the model has no control over its reasoning');
+  } else if (traits.thinkingOff === 'never') {
+    notes.lost(pathOf(reasoning), 'the model always reasons');
   }
 }
 
