@@ -64,7 +64,7 @@ interface Wanted {
 }
 
 function writeControl(question: Wanted): JsonMembers {
-  const { reasoning, wanted, traits, notes } = question;
+  const { reasoning, wanted, traits } = question;
   const off = wanted === 'none';
   const budget = traits.reasoningBudget === true && !off ? reasoning.budgetTokens : undefined;
   switch (traits.reasoningControl) {
