@@ -4,6 +4,7 @@ import { checkCommand as makeCheckCommand, type DescribedProvider } from './cli/
 import type { Command, CommandContext } from './cli/command.ts';
 import { flagsHelp, parseFlags } from './config/flags.ts';
 import type { Settings } from './config/settings.ts';
+import { readModelFolder } from './local-models/model-folder.ts';
 import { providerRows } from './providers/compatible.ts';
 import { knownProviders, start, type RunningGateway } from './start.ts';
 
@@ -35,7 +36,14 @@ export const checkCommand: Command = makeCheckCommand({
   cwd: process.cwd(),
   knownProviders,
   describeProviders,
+  lookAround: missingModels,
 });
+
+/** Local models that cannot be called: the gateway starts without them. */
+async function missingModels({ local }: Settings): Promise<readonly string[]> {
+  const { problems } = await readModelFolder(local.modelsDir, local.models);
+  return problems.map(({ subject, why }) => `local model left out: ${subject} ${why}`);
+}
 
 function bannerOf(gateway: RunningGateway, { env }: CommandContext): string {
   const { settings, providers, newKey, newAdminToken } = gateway;

@@ -24,6 +24,8 @@ export interface CheckParts {
     settings: Settings,
     env: CommandContext['env'],
   ): readonly DescribedProvider[] | Promise<readonly DescribedProvider[]>;
+  /** What this machine lacks of a valid configuration, e.g. files of models; absent = not looked at. */
+  lookAround?(settings: Settings): Promise<readonly string[]>;
 }
 
 const help = `Usage: model-gateway check [flags of start] [--json]
@@ -67,12 +69,13 @@ async function run(
 async function report(
   { flags, json: asJson }: ParsedFlags,
   context: CommandContext,
-  { cwd, knownProviders, describeProviders }: CheckParts,
+  { cwd, knownProviders, describeProviders, lookAround }: CheckParts,
 ): Promise<void> {
   const { env } = context;
   const settings = await loadSettings({ flags, env, cwd, knownProviders });
   const providers = await describeProviders(settings, env);
-  const { origins, warnings } = settings;
+  const { origins } = settings;
+  const warnings = [...settings.warnings, ...((await lookAround?.(settings)) ?? [])];
   if (asJson) {
     const config_file = settings.configFile ?? null;
     context.stdout(

@@ -2,7 +2,8 @@
  * The folder of model files: `NAME.gguf` is `local/NAME`. Whatever lies there is looked at and either
  * can be called or is told as a problem; nothing in it can stop the gateway.
  */
-import { readdir, rm, stat } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { lstat, readdir, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { GgufProblem, readGgufFile } from './gguf.ts';
 import type { LocalModelFile, LocalModelSettings } from './model-file.ts';
@@ -56,7 +57,11 @@ export async function readModelFolder(
     try {
       models.push(await describeModel(name, path, ways.get(name)));
     } catch (error) {
-      problems.push({ subject: basename(path), why: whyNot(error) });
+      const elsewhere = ways.get(name)?.path !== undefined;
+      const why = elsewhere
+        ? `is ${path} by the config, and that file ${whyNot(error)}`
+        : whyNot(error);
+      problems.push({ subject: elsewhere ? name : basename(path), why });
     }
   }
   return { models: [await demonstration(ways.get(tinyModel.name)), ...models], problems };
@@ -144,9 +149,14 @@ export async function removeModel(folder: string, name: string): Promise<number>
   if (!isModelName(name)) throw new PullError(`${name.slice(0, 100)}: ${nameRule}.`);
   const path = join(folder, `${name}.gguf`);
   const parts = [`${path}.part`, `${path}.part.json`];
-  const sizes = await Promise.all([path, ...parts].map(sizeOf));
-  if (sizes.every((size) => size === undefined)) {
+  const found = await Promise.all([path, ...parts].map(lookAt));
+  if (found.every((each) => each === undefined)) {
     throw new PullError(`There is no model local/${name} in ${folder}.`);
+  }
+  if (found.some((each) => each?.isDirectory())) {
+    throw new PullError(
+      `${path} is a folder, no model that pull brought: nothing was removed. Delete it yourself if you mean it.`,
+    );
   }
   try {
     for (const each of [path, ...parts]) await rm(each, { force: true });
@@ -154,9 +164,11 @@ export async function removeModel(folder: string, name: string): Promise<number>
   } catch (error) {
     throw new PullError(`${path} cannot be deleted (${codeOf(error)}).`, { cause: error });
   }
-  return sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
+  return found.reduce((sum, each) => sum + (each?.size ?? 0), 0);
 }
 
-async function sizeOf(path: string): Promise<number | undefined> {
-  return (await stat(path).catch(() => undefined))?.size;
+/** Undefined when it is not there. */
+async function lookAt(path: string): Promise<Stats | undefined> {
+  // A link to nowhere is there all the same.
+  return stat(path).catch(() => lstat(path).catch(() => undefined));
 }

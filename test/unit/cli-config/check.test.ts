@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { checkCommand, type CheckParts } from '../../../src/cli/check.ts';
 import { isObject, tryParse } from '../../../src/core/json.ts';
 import { known, scene } from '../config/scene.ts';
 import { run } from './context.ts';
+
+const program = join(import.meta.dirname, '../../../bin/model-gateway');
 
 function command(cwd: string, describe?: CheckParts['describeProviders']) {
   return checkCommand({
@@ -43,6 +48,28 @@ test('N3: check lists all errors on stderr and exits 1', async (t) => {
     'gateway.yaml:1: modles: unknown key (did you mean "models"?)',
     'gateway.yaml:2: limits.streams: must be at least 1',
     '',
+  ]);
+});
+
+test('§4 check warns of local models whose files are missing', async (t) => {
+  const { directory } = scene(
+    t,
+    'local:\n  models:\n    gone: { context: 512 }\n    far: { path: /nowhere/deep.gguf }\n',
+  );
+  const child = spawn(program, ['check', '--json'], {
+    cwd: directory,
+    env: { PATH: process.env['PATH'], MODEL_GATEWAY_DATA_DIR: join(directory, 'data') },
+  });
+  let out = '';
+  child.stdout.on('data', (piece) => (out += String(piece)));
+  const [code] = await once(child, 'close');
+  assert.equal(code, 0, 'the configuration is valid all the same');
+  const report = tryParse(out);
+  assert.ok(isObject(report) && Array.isArray(report['warnings']));
+  const models = join(directory, 'data', 'models');
+  assert.deepEqual(report['warnings'], [
+    `local model left out: gone is in the config, but ${models} has no gone.gguf`,
+    'local model left out: far is /nowhere/deep.gguf by the config, and that file is not there',
   ]);
 });
 

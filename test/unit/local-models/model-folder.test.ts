@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -113,6 +113,19 @@ test('§4 the config adds files of other folders and says how models are run', a
   assert.equal(models[1] === undefined ? 0 : contextOf(models[1]), 16_384);
 });
 
+test('§4 entries of the config without a file are told by their names there', async (t) => {
+  const folder = folderOf(t);
+  const { models, problems } = await readModelFolder(folder, [
+    { name: 'missing', context: 512 },
+    { name: 'far', path: '/nowhere/deep.gguf' },
+  ]);
+  assert.equal(models.length, 1);
+  assert.deepEqual(problems, [
+    { subject: 'missing', why: `is in the config, but ${folder} has no missing.gguf` },
+    { subject: 'far', why: 'is /nowhere/deep.gguf by the config, and that file is not there' },
+  ]);
+});
+
 test('§4 a folder that is not there is empty', async () => {
   const { models, problems } = await readModelFolder('/nowhere/models');
   assert.deepEqual([models.length, problems], [1, []]);
@@ -147,6 +160,26 @@ test('§4 remove deletes all that belongs to a model and nothing else', async (t
     });
   }
   assert.deepEqual(readdirSync(folder), ['ab.gguf']);
+});
+
+test('§4 remove leaves a folder alone that has the name of a model, and says so', async (t) => {
+  const folder = folderOf(t, { 'a.gguf.part': 'GGUF' });
+  mkdirSync(join(folder, 'a.gguf'));
+  writeFileSync(join(folder, 'a.gguf', 'mine.txt'), 'mine');
+  await assert.rejects(removeModel(folder, 'a'), (error: unknown) => {
+    assert.ok(error instanceof PullError);
+    assert.match(error.message, /a\.gguf is a folder.*nothing was removed/);
+    return true;
+  });
+  assert.deepEqual(readdirSync(folder).sort(), ['a.gguf', 'a.gguf.part']);
+  assert.deepEqual(readdirSync(join(folder, 'a.gguf')), ['mine.txt']);
+});
+
+test('§4 remove takes a link to nowhere away', async (t) => {
+  const folder = folderOf(t, {});
+  symlinkSync('/nowhere/at-all.gguf', join(folder, 'a.gguf'));
+  await removeModel(folder, 'a');
+  assert.deepEqual(readdirSync(folder), []);
 });
 
 test('names that files get', () => {
