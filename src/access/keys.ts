@@ -78,7 +78,7 @@ const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
 const maxTries = 5;
 
 /** One text for missing, malformed, unknown, revoked and expired keys (E4). */
-const refusal =
+export const keyRefusal =
   'The API key is missing or not valid. Send it as "Authorization: Bearer KEY" or "x-api-key: KEY".';
 
 export class KeyRing {
@@ -136,7 +136,7 @@ export class KeyRing {
     if (!this.#book.loaded && id !== undefined) {
       throw new GatewayError('store_unavailable', 'The keys are not loaded yet; try again soon.');
     }
-    throw new GatewayError('unauthenticated', refusal);
+    throw new GatewayError('unauthenticated', keyRefusal);
   }
 
   /**

@@ -16,6 +16,7 @@ import { countTokens } from '../gateway/count-tokens.ts';
 import { handleCall } from '../gateway/handle.ts';
 import type { ModelListing, Registry } from '../providers/registry.ts';
 import type { CallRow } from '../store/store.ts';
+import { keyRefusal } from '../access/keys.ts';
 import type { Principal } from '../access/principal.ts';
 import { checkBodyHeaders, readBody } from './body.ts';
 import { callLabels, clientTags } from './call-labels.ts';
@@ -301,7 +302,10 @@ export class DataPlane {
     const limit = this.#options.bodyLimitBytes();
     checkBodyHeaders(request, limit);
     if (request.headers.expect !== undefined) response.writeContinue();
-    return parseBody(await readBody(request, limit), need.dialect.ownedKeys);
+    const bytes = await readBody(request, limit);
+    // A body may take minutes; the key of a call that begins only now must still be one (S6).
+    if (need.principal.revoked()) throw new GatewayError('unauthenticated', keyRefusal);
+    return parseBody(bytes, need.dialect.ownedKeys);
   }
 
   /**

@@ -15,6 +15,8 @@ export interface TestGateway {
   callRow(requestId: string): Promise<JsonObject>;
   /** The rows of all calls for a model name, once there are at least `count` of them. */
   callRows(model: string, count: number): Promise<readonly JsonObject[]>;
+  /** Writes another config and has it read; it must be one that can be applied. */
+  reload(config: TestConfig): Promise<void>;
   /** Resolves when no call is left, by the gateway's own count. */
   noneLeft(): Promise<void>;
   stop(): Promise<void>;
@@ -27,6 +29,8 @@ export interface TestConfig {
   readonly limits?: JsonObject;
   readonly local?: JsonObject;
   readonly prices?: JsonObject;
+  readonly keys?: JsonObject;
+  readonly trusted_proxies?: readonly string[];
   readonly teams?: JsonObject;
   readonly tags?: JsonObject;
   readonly webhooks?: readonly JsonObject[];
@@ -80,6 +84,11 @@ export async function startTestGateway(config: TestConfig): Promise<TestGateway>
     callRows,
     callRow: (requestId) =>
       untilRows(adminUrl, (rows) => rows.find((row) => row['id'] === requestId)),
+    reload: async (wanted) => {
+      await writeFile(configFile, JSON.stringify(wanted));
+      const outcome = await running.reload();
+      if (!outcome.applied) throw new Error(outcome.problems.join('\n'));
+    },
     noneLeft: () =>
       until(async () => {
         const live = (await readAdmin(adminUrl, '/api/status'))['live_calls'];
