@@ -4,6 +4,7 @@ import type { Server } from 'node:http';
 import { makeRunToken } from './access/admin-token.ts';
 import type { KeyRing } from './access/keys.ts';
 import { Ledger } from './access/ledger.ts';
+import { SharedUpkeep } from './access/shared-upkeep.ts';
 import type { PolicySource } from './access/policies.ts';
 import { RetentionTask } from './access/retention.ts';
 import type { Settings } from './config/settings.ts';
@@ -19,7 +20,7 @@ import { openSharedCounters } from './start-shared.ts';
 import { openStorage, type OpenedStorage } from './start-storage.ts';
 import { openCounters, type OpenedCounters } from './start-limits.ts';
 import { lockDataDir, type DataDirLock } from './store/lock.ts';
-import type { Store } from './store/store.ts';
+import type { Spent, Store } from './store/store.ts';
 import { version } from './version.ts';
 
 export interface AccessOptions {
@@ -52,6 +53,8 @@ export interface Access {
   mayAdmit(): boolean;
   /** Why the gateway is not ready, for /readyz; undefined when it is. */
   trouble(): string | undefined;
+  /** Tells what budgets have spent, from time to time, where other gateways spend too. */
+  watchSpending(onSpent: (spent: readonly Spent[]) => void): void;
   /** Of the store, for /api/status. */
   status(): { readonly [name: string]: string | number | boolean | null };
   adminServer(gateway: GatewayAdmin): Server;
@@ -80,7 +83,7 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
     const counting =
       shared === undefined
         ? await openCounters({ store, clock: systemClock, log })
-        : await openSharedCounters({ shared, clock: systemClock, log });
+        : await openSharedCounters({ shared, settings, clock: systemClock, log });
     const retention = new RetentionTask({ store, clock: systemClock, log, ...settings.ledger });
     const { dataDir } = settings;
     const parts = { ...opened, counting, door, boot, retention, lock, dataDir, log };
@@ -147,6 +150,7 @@ class OpenAccess implements Access {
   readonly newAdminToken?: string;
   readonly #parts: OpenParts;
   readonly #control = makeRunToken(random);
+  #upkeep: SharedUpkeep | undefined;
 
   constructor(parts: OpenParts, made: Made) {
     this.#parts = parts;
@@ -170,6 +174,19 @@ class OpenAccess implements Access {
     if (!boot.done) return 'the store was not read yet';
     if (shared?.server.up === false || !this.ledger.healthy()) return 'the store does not answer';
     return undefined;
+  }
+
+  watchSpending(onSpent: (spent: readonly Spent[]) => void): void {
+    const { shared, counting, log } = this.#parts;
+    if (shared === undefined) return;
+    this.#upkeep ??= new SharedUpkeep({
+      store: shared,
+      counters: counting.counters,
+      clock: systemClock,
+      log,
+      upSince: () => shared.server.upSince,
+      onSpent,
+    });
   }
 
   status(): ReturnType<Access['status']> {
@@ -214,6 +231,7 @@ class OpenAccess implements Access {
   async close(): Promise<void> {
     removeRunFile(this.#parts.dataDir, process.pid);
     this.#parts.boot.close();
+    await this.#upkeep?.close();
     this.#parts.retention.close();
     await this.ledger.close();
     await this.#parts.counting.counters.close();

@@ -57,6 +57,8 @@ export interface Limits {
   readonly admission: Admission;
   /** The ledger row of a call that is over; ends what it held. */
   settle(call: Call, receipt: Receipt): CallRow;
+  /** What budgets have spent by the ledger, where other gateways spend too. */
+  heard(spent: readonly Spent[]): void;
   /** The row of a call that still runs. */
   running(call: Call, soFar: RunningCall): CallRow;
 }
@@ -72,6 +74,7 @@ export function createLimits(options: LimitsOptions): Limits {
   const billing = new Billing({ prices, watch });
   return {
     admission,
+    heard: (more) => watch.restore(more),
     settle: (call, receipt) => callRow(call, receipt, billing.settle(billed(call, receipt))),
     running: (call, soFar) => runningRow(call, soFar, billing.bill(billed(call, soFar))),
   };

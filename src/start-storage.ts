@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { Settings } from './config/settings.ts';
 import type { Log } from './core/runtime.ts';
+import { systemClock } from './observe/clock.ts';
 import { MemoryStore } from './store/memory.ts';
 import type { PostgresStore } from './store/postgres.ts';
 import { openSqliteStore } from './store/sqlite.ts';
@@ -30,6 +31,7 @@ export async function openStorage(
       const shared = await openPostgresStore({
         address: storage.postgres,
         log,
+        clock: systemClock,
         random: Math.random,
         spoolDirectory: join(dataDir, 'spool'),
       });

@@ -296,6 +296,7 @@ class Runtime implements RunningGateway {
       log,
       tell: () => undefined,
     });
+    access.watchSpending((spent) => limits.heard(spent));
     const gateway: Gateway = {
       client: this.#client,
       clock: systemClock,

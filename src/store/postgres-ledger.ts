@@ -149,7 +149,8 @@ export class PostgresLedger {
   }
 
   async settleOrphans(seenBefore: number): Promise<readonly CallRow[]> {
-    const limit = Math.min(seenBefore, Number.MAX_SAFE_INTEGER);
+    // By the server's clock: those of the instances differ (F90).
+    const limit = Math.min(seenBefore + this.#server.aheadMs, Number.MAX_SAFE_INTEGER);
     const settled: CallRow[] = [];
     for (;;) {
       const rows = await this.#server.use(() =>

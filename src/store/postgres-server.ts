@@ -2,7 +2,7 @@
  * Whether the PostgreSQL server is there. What fails for want of it is refused at once until it answers
  * again; somebody asks it all the time, with pauses that differ from instance to instance (F88).
  */
-import type { Log } from '../core/runtime.ts';
+import type { Clock, Log } from '../core/runtime.ts';
 import type { ServerAddress } from '../core/server-address.ts';
 import { migratePostgres } from './postgres-migrate.ts';
 import { openPool, type PostgresPool, type Statement } from './postgres-pool.ts';
@@ -12,11 +12,16 @@ import { StoreError } from './store-error.ts';
 export interface PostgresServerOptions {
   readonly address: ServerAddress;
   readonly log: Log;
+  readonly clock: Clock;
   /** From 0, below 1. */
   random(): number;
 }
 
 const probe: Statement = { name: 'probe', text: 'SELECT 1' };
+const whatTime: Statement = {
+  name: 'what_time',
+  text: 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now',
+};
 const heartbeatMs = 2000;
 const firstPauseMs = 100;
 const lastPauseMs = 2000;
@@ -38,6 +43,7 @@ export class PostgresServer {
   #told = '';
   #timer: NodeJS.Timeout | undefined;
   #upSince: number | undefined;
+  #aheadMs = 0;
   #tries = 0;
   #migrated = false;
   #closed = false;
@@ -59,6 +65,11 @@ export class PostgresServer {
   /** Since when it is up, ms on the monotonic clock; undefined while it is not. */
   get upSince(): number | undefined {
     return this.up ? this.#upSince : undefined;
+  }
+
+  /** How far its clock is ahead of this machine's, in whole seconds of ms (F90). */
+  get aheadMs(): number {
+    return this.#aheadMs;
   }
 
   /** Why it is not up; undefined when it is. */
@@ -120,10 +131,12 @@ export class PostgresServer {
     // Once: a newer version may upgrade the book while this one runs on (N2).
     if (!this.#migrated) await migratePostgres(this.#options.address);
     this.#migrated = true;
-    await this.data.run(probe);
+    const { clock } = this.#options;
+    const { rows } = await this.data.run(whatTime);
     if (this.#closed) return;
+    this.#aheadMs = Math.round((Number(rows[0]?.['now']) - clock.wall()) / 1000) * 1000;
     this.#failure = undefined;
-    this.#upSince = performance.now();
+    this.#upSince = clock.now();
     this.#tries = 0;
     for (const listener of this.#listeners) listener();
   }

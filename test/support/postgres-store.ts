@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Log } from '../../src/core/runtime.ts';
+import { systemClock } from '../../src/observe/clock.ts';
 import { openPostgresStore, type PostgresStore } from '../../src/store/postgres.ts';
 import { postgresAddress } from './postgres.ts';
 
@@ -26,6 +27,7 @@ export async function openTestStore(url: string, spool?: string): Promise<TestSt
   const store = await openPostgresStore({
     address: postgresAddress(url),
     log: all,
+    clock: systemClock,
     random: Math.random,
     spoolDirectory,
   });

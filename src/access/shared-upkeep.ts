@@ -1,0 +1,102 @@
+/**
+ * What several gateways on one book do for each other, each of them now and then: whoever comes first
+ * settles the calls of one that died (F81, Q2); and each compares the counters with the ledger (Q2).
+ */
+import type { Clock, Log } from '../core/runtime.ts';
+import type { CallRow, CallStore, Spent } from '../store/store.ts';
+import type { Counters } from '../store/counters.ts';
+import { leaseMs } from '../store/lease.ts';
+
+export interface SharedUpkeepParts {
+  readonly store: Pick<CallStore, 'settleOrphans' | 'spent'>;
+  readonly counters: Pick<Counters, 'settle' | 'balance' | 'healthy'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Since when the store answers, on the monotonic clock; undefined while it does not. */
+  upSince(): number | undefined;
+  /** What all gateways together have spent, by the ledger. */
+  onSpent(spent: readonly Spent[]): void;
+}
+
+const sweepEveryMs = 5000;
+const compareEveryMs = 60_000;
+
+/** A difference counts once two looks found the same: calls that just end are in one and not the other. */
+type Drifts = ReadonlyMap<string, number>;
+
+export class SharedUpkeep {
+  readonly #parts: SharedUpkeepParts;
+  readonly #timers: readonly NodeJS.Timeout[];
+  #drifts: Drifts = new Map();
+  #busy: Promise<void> = Promise.resolve();
+  #closed = false;
+
+  constructor(parts: SharedUpkeepParts) {
+    this.#parts = parts;
+    this.#timers = [
+      setInterval(() => this.#next(() => this.sweep()), sweepEveryMs),
+      setInterval(() => this.#next(() => this.compare()), compareEveryMs),
+    ];
+  }
+
+  /**
+   * Settles calls that nobody has told of for a lease. Not before the store has been there for as long:
+   * until then the living could not tell.
+   * @throws StoreError
+   */
+  async sweep(): Promise<void> {
+    const { store, counters, clock, log, upSince } = this.#parts;
+    const since = upSince();
+    if (since === undefined || clock.now() - since < leaseMs) return;
+    const rows = await store.settleOrphans(clock.wall() - leaseMs);
+    if (rows.length > 0) log.warn('calls_recovered', { calls: rows.length });
+    for (const row of rows) counters.settle(row.id, usedBy(row));
+  }
+
+  /** Tells budgets whose counter is not what the ledger says. @throws StoreError */
+  async compare(): Promise<void> {
+    const { store, counters, clock, log, onSpent } = this.#parts;
+    const spent = await store.spent(clock.wall());
+    onSpent(spent);
+    if (!counters.healthy()) return;
+    const drifts = new Map<string, number>();
+    for (const { counter, window, nanodollars } of spent) {
+      const { settled } = await counters.balance(counter, window);
+      const drift = settled - nanodollars;
+      if (drift === 0) continue;
+      const name = `${counter} ${window}`;
+      drifts.set(name, drift);
+      if (this.#drifts.get(name) === drift) {
+        log.error('budget_drift', { counter, window, nanodollars: drift });
+      }
+    }
+    this.#drifts = drifts;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const timer of this.#timers) clearInterval(timer);
+    await this.#busy;
+  }
+
+  #next(work: () => Promise<void>): void {
+    this.#busy = this.#inTurn(this.#busy, work);
+  }
+
+  async #inTurn(before: Promise<void>, work: () => Promise<void>): Promise<void> {
+    await before;
+    if (this.#closed) return;
+    try {
+      await work();
+    } catch (error) {
+      // The store is away, and says so itself; the next time finds what is left.
+      this.#parts.log.debug('upkeep_put_off', { reason: String(error) });
+    }
+  }
+}
+
+function usedBy({ charged, cost }: CallRow): { tokens: number; nanodollars: number | undefined } {
+  const { freshInputTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0 } = charged;
+  const tokens = freshInputTokens + cacheReadTokens + cacheWriteTokens;
+  return { tokens: tokens + (charged.outputTokens ?? 0), nanodollars: cost?.total };
+}

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { SharedUpkeep } from '../../../src/access/shared-upkeep.ts';
+import type { Log } from '../../../src/core/runtime.ts';
+import type { Used } from '../../../src/store/counters.ts';
+import { leaseMs } from '../../../src/store/lease.ts';
+import { MemoryStore } from '../../../src/store/memory.ts';
+import type { Spent } from '../../../src/store/store.ts';
+import { callRow } from '../store/call-rows.ts';
+import { HeldClock } from './parts.ts';
+
+const cost = { total: 7, input: 7, cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0, call: 0 };
+const budgets = [{ counter: 'key:k1:ever', window: 'ever' }];
+
+function scene(context: TestContext) {
+  const clock = new HeldClock();
+  const store = new MemoryStore();
+  const settled: (readonly [string, Used])[] = [];
+  const heard: (readonly Spent[])[] = [];
+  const told: string[] = [];
+  const counters = { balance: { settled: 0, open: 0 }, healthy: true };
+  const state: { upSince: number | undefined } = { upSince: clock.now() };
+  const tell: Log['error'] = (event, fields) => told.push(`${event} ${JSON.stringify(fields)}`);
+  const upkeep = new SharedUpkeep({
+    store,
+    counters: {
+      settle: (id, used) => settled.push([id, used]),
+      balance: () => counters.balance,
+      healthy: () => counters.healthy,
+    },
+    clock,
+    log: { debug: tell, info: tell, warn: tell, error: tell },
+    upSince: () => state.upSince,
+    onSpent: (spent) => heard.push(spent),
+  });
+  context.after(() => upkeep.close());
+  return { clock, store, upkeep, settled, heard, told, counters, state };
+}
+
+test('F81 Q2: a call that nobody tells of for a lease is settled, and what it held is given back', async (t) => {
+  const { clock, store, upkeep, settled } = scene(t);
+  const row = callRow('dead', { cost, budgets });
+  await store.openCalls([{ row, seenAt: clock.wall() }]);
+  clock.time += leaseMs;
+  await upkeep.sweep();
+  assert.deepEqual(settled, []);
+  clock.time += 1;
+  await upkeep.sweep();
+  assert.deepEqual(settled, [['dead', { tokens: 15, nanodollars: 7 }]]);
+  assert.deepEqual(await store.findCall('dead'), row);
+  await upkeep.sweep();
+  assert.equal(settled.length, 1);
+});
+
+test('F88: after an outage of the store the living may tell of their calls first', async (t) => {
+  const { clock, store, upkeep, settled, state } = scene(t);
+  await store.openCalls([{ row: callRow('alive'), seenAt: clock.wall() }]);
+  clock.time += 10 * leaseMs;
+  state.upSince = undefined;
+  await upkeep.sweep();
+  state.upSince = clock.now();
+  clock.time += leaseMs - 1;
+  await upkeep.sweep();
+  assert.deepEqual(settled, []);
+  await store.openCalls([{ row: callRow('alive'), seenAt: clock.wall() }]);
+  clock.time += 1;
+  await upkeep.sweep();
+  assert.deepEqual(settled, []);
+});
+
+test('Q2: a counter that stays apart from the ledger is told; one that is on its way is not', async (t) => {
+  const { store, upkeep, told, counters, heard } = scene(t);
+  await store.recordCalls([callRow('c1', { cost, budgets })]);
+  counters.balance = { settled: 7, open: 3 };
+  await upkeep.compare();
+  await upkeep.compare();
+  counters.balance = { settled: 9, open: 0 };
+  await upkeep.compare();
+  counters.balance = { settled: 8, open: 0 };
+  await upkeep.compare();
+  assert.deepEqual(told, []);
+  await upkeep.compare();
+  assert.deepEqual(told, [
+    'budget_drift {"counter":"key:k1:ever","window":"ever","nanodollars":1}',
+  ]);
+  counters.healthy = false;
+  await upkeep.compare();
+  assert.equal(told.length, 1);
+  assert.equal(heard.length, 6);
+  assert.deepEqual(heard[0], [{ counter: 'key:k1:ever', window: 'ever', nanodollars: 7 }]);
+});
