@@ -7,6 +7,7 @@ import type { Balance, Counters, Draw, DrawResult, Used } from './counters.ts';
 import { leaseMs, moneyGraceMs, renewEveryMs } from './lease.ts';
 import type { PostgresServer } from './postgres-server.ts';
 import type { Row, SqlValue, Statement } from './postgres-pool.ts';
+import { Settlements } from './settlements.ts';
 import { ServerTime } from './server-time.ts';
 import { StoreError } from './store-error.ts';
 import { grant, refusal, type Reading } from './verdict.ts';
@@ -36,9 +37,6 @@ const readBalance: Statement = {
 
 const sweepAtOnce = 1000;
 const settleAtOnce = 4;
-const settleAgainMs = 500;
-/** Settlements that wait for a server that is away. */
-const mostWaiting = 100_000;
 
 interface Answer {
   readonly code: 'granted' | 'known' | 'refused' | 'mode';
@@ -53,17 +51,18 @@ export class PostgresCounters implements Counters {
   readonly #options: PostgresCountersOptions;
   readonly #time: ServerTime;
   /** Calls that hold something here. */
-  readonly #live = new Set<string>();
-  readonly #waiting = new Map<string, Used>();
+  readonly #live = new Map<string, Draw>();
+  readonly #settlements: Settlements;
   readonly #timers: NodeJS.Timeout[];
-  /** Those of the waiting ones that are on their way. */
-  readonly #sending = new Map<string, Promise<void>>();
-  #again: NodeJS.Timeout | undefined;
-  #closed = false;
 
   constructor(options: PostgresCountersOptions) {
     this.#options = options;
     this.#time = new ServerTime(options.clock);
+    this.#settlements = new Settlements({
+      send: (callId, used) => this.#sendSettle(callId, used),
+      log: options.log,
+      atOnce: settleAtOnce,
+    });
     const { server } = options;
     server.onUp(() => void this.sweep());
     this.#timers = [
@@ -78,7 +77,7 @@ export class PostgresCounters implements Counters {
   }
 
   async draw(wanted: Draw): Promise<DrawResult> {
-    this.#live.add(wanted.callId);
+    this.#live.set(wanted.callId, wanted);
     try {
       const result = await this.#ask(wanted, false);
       if (!result.granted) this.#live.delete(wanted.callId);
@@ -92,18 +91,12 @@ export class PostgresCounters implements Counters {
 
   /** Takes without asking whether it fits: a call that other counters have admitted. @throws StoreError */
   async take(wanted: Draw): Promise<void> {
-    this.#live.add(wanted.callId);
+    this.#live.set(wanted.callId, wanted);
     await this.#ask(wanted, true);
   }
 
   settle(callId: string, used: Used): void {
-    if (!this.#live.delete(callId)) return;
-    if (this.#waiting.size >= mostWaiting) {
-      this.#options.log.error('settlement_dropped', { call: callId });
-      return;
-    }
-    this.#waiting.set(callId, used);
-    this.#settleSoon();
+    if (this.#live.delete(callId)) this.#settlements.add(callId, used);
   }
 
   async balance(counter: string, window: string): Promise<Balance> {
@@ -116,9 +109,14 @@ export class PostgresCounters implements Counters {
     return this.#options.server.up;
   }
 
+  /** The calls that hold something here. */
+  get live(): Iterable<Draw> {
+    return this.#live.values();
+  }
+
   /** Waits for the settlements that are on their way. */
   async settled(): Promise<void> {
-    while (this.#sending.size > 0) await Promise.all(this.#sending.values());
+    await this.#settlements.sent();
   }
 
   /** Forgets what nobody holds any longer. Never throws. */
@@ -131,11 +129,8 @@ export class PostgresCounters implements Counters {
   }
 
   async close(): Promise<void> {
-    if (this.#closed) return;
     for (const timer of this.#timers) clearInterval(timer);
-    await this.settled();
-    this.#closed = true;
-    clearTimeout(this.#again);
+    await this.#settlements.close();
   }
 
   async #ask(wanted: Draw, force: boolean): Promise<DrawResult> {
@@ -169,44 +164,14 @@ export class PostgresCounters implements Counters {
     return refused ?? grant(wanted, reading, { wall: answer.now, taken: answer.code === 'known' });
   }
 
-  #settleSoon(): void {
-    while (
-      this.#sending.size < settleAtOnce &&
-      this.#sending.size < this.#waiting.size &&
-      this.#again === undefined &&
-      !this.#closed
-    ) {
-      const next = this.#nextToSettle();
-      if (next === undefined) return;
-      const sent: Promise<void> = this.#sendSettle(...next).finally(() => {
-        this.#sending.delete(next[0]);
-        this.#settleSoon();
-      });
-      this.#sending.set(next[0], sent);
-    }
-  }
-
-  #nextToSettle(): [string, Used] | undefined {
-    for (const entry of this.#waiting) if (!this.#sending.has(entry[0])) return entry;
-    return undefined;
-  }
-
   async #sendSettle(callId: string, used: Used): Promise<void> {
     const tokens = Math.max(0, used.tokens);
     const nanodollars = Math.max(0, used.nanodollars ?? 0);
-    try {
-      await this.#run(settle, [callId, tokens, nanodollars]);
-      this.#waiting.delete(callId);
-    } catch {
-      this.#again ??= setTimeout(() => {
-        this.#again = undefined;
-        this.#settleSoon();
-      }, settleAgainMs).unref();
-    }
+    await this.#run(settle, [callId, tokens, nanodollars]);
   }
 
   async #renew(): Promise<void> {
-    const calls = [...this.#live, ...this.#waiting.keys()];
+    const calls = [...this.#live.keys(), ...this.#settlements.waiting];
     if (calls.length === 0) return;
     try {
       const row = await this.#run(renew, [calls, leaseMs, moneyGraceMs]);

@@ -1,0 +1,316 @@
+/**
+ * Counters in Redis or Valkey: one script a draw (redis-script.ts), times are the server's. Redis is
+ * never the book: what budgets spent is in there for one epoch only, and an epoch that is lost (FLUSHALL,
+ * a restart, a failover that lost writes) is built anew from the book before anything is admitted.
+ */
+import { createHash } from 'node:crypto';
+import type { Clock, Log } from '../core/runtime.ts';
+import type { Balance, Counters, Draw, DrawResult, Used } from './counters.ts';
+import { leaseMs, moneyGraceMs, renewEveryMs } from './lease.ts';
+import type { RedisClient } from './redis-client.ts';
+import { counterScripts, serverTime, type CounterScripts } from './redis-script.ts';
+import { ServerTime } from './server-time.ts';
+import { Settlements } from './settlements.ts';
+import { StoreError } from './store-error.ts';
+import { grant, refusal, type Reading } from './verdict.ts';
+
+export interface RedisCountersOptions {
+  readonly client: RedisClient;
+  /** Keeps installations apart; the hash tag of all keys. */
+  readonly tenant: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /**
+   * The epoch that counts, built first where there is none. `stale` is one that is known to be over.
+   * @throws StoreError when it cannot be known now
+   */
+  epoch(stale: string | undefined): Promise<string>;
+  /** Lua that puts the server's time into `now`; another one only in tests. */
+  readonly time?: string;
+}
+
+/** A slower answer is as good as none (F89). */
+export const slowMs = 50;
+const lostAfter = 3;
+const takeAtOnce = 200;
+/** How long a budget's window is kept behind its end, for gateways whose clock is behind. */
+const afterEndMs = 2 * 86_400_000;
+/** For windows that never end: a touch renews it, and a new epoch reads the book. */
+const everMs = 400 * 86_400_000;
+
+type Answer = readonly (string | number)[];
+
+export class RedisCounters implements Counters {
+  readonly prefix: string;
+  readonly #options: RedisCountersOptions;
+  readonly #time: ServerTime;
+  readonly #live = new Map<string, Draw>();
+  readonly #settlements: Settlements;
+  readonly #scripts: { readonly [name in keyof CounterScripts]: Script };
+  readonly #timer: NodeJS.Timeout;
+  #epoch: string | undefined;
+  #beginning: Promise<string> | undefined;
+  /** Draws in a row that were not answered in time. */
+  #missed = 0;
+  #closed = false;
+
+  constructor(options: RedisCountersOptions) {
+    this.#options = options;
+    this.prefix = `gw:{${options.tenant}}:`;
+    this.#time = new ServerTime(options.clock);
+    const texts = counterScripts(options.time ?? serverTime);
+    const script = (name: keyof CounterScripts): Script => new Script(options.client, texts[name]);
+    this.#scripts = {
+      draw: script('draw'),
+      settle: script('settle'),
+      renew: script('renew'),
+      balance: script('balance'),
+    };
+    this.#settlements = new Settlements({
+      send: (callId, used) => this.#sendSettle(callId, used),
+      log: options.log,
+      atOnce: 64,
+    });
+    this.#timer = setInterval(() => void this.renew(), renewEveryMs);
+    this.#timer.unref();
+    // Another server may answer now, or the same one with less in it.
+    options.client.on('close', () => (this.#epoch = undefined));
+  }
+
+  wall(): number {
+    return this.#time.wall();
+  }
+
+  /** Whether several draws in a row were not answered, or nobody is connected. */
+  get lost(): boolean {
+    return this.#missed >= lostAfter || this.#options.client.status !== 'ready';
+  }
+
+  /** Whether draws can be answered now. */
+  healthy(): boolean {
+    return !this.lost;
+  }
+
+  get live(): Iterable<Draw> {
+    return this.#live.values();
+  }
+
+  /** @throws StoreError `unavailable` within 50 ms where there is no answer */
+  async draw(wanted: Draw): Promise<DrawResult> {
+    this.#live.set(wanted.callId, wanted);
+    try {
+      const result = await within(slowMs, this.#ask(wanted, false));
+      this.#missed = 0;
+      if (!result.granted) this.#live.delete(wanted.callId);
+      return result;
+    } catch (error) {
+      this.#missed += 1;
+      // Whether it was taken is not known: this comes behind it and gives it back.
+      this.settle(wanted.callId, { tokens: 0, nanodollars: 0 });
+      throw unavailable(error);
+    }
+  }
+
+  /** Knows of a call that was admitted elsewhere, and counts it in the present epoch. @throws StoreError */
+  async take(wanted: Draw): Promise<void> {
+    this.#live.set(wanted.callId, wanted);
+    try {
+      await this.#ask(wanted, true);
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+
+  settle(callId: string, used: Used): void {
+    if (this.#live.delete(callId)) this.#settlements.add(callId, used);
+  }
+
+  async settled(): Promise<void> {
+    await this.#settlements.sent();
+  }
+
+  async balance(counter: string, window: string): Promise<Balance> {
+    try {
+      const [, , settled, open] = await this.#run('balance', [`${counter}|${window}`]);
+      return { settled: Number(settled), open: Number(open) };
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+
+  /** Whether the server answers now; ends `lost`. Never throws. */
+  async look(): Promise<boolean> {
+    try {
+      await within(slowMs, this.#options.client.ping());
+      this.#missed = 0;
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Puts off the end of the leases of all running calls. Never throws. */
+  async renew(): Promise<void> {
+    const calls = [...this.#live.keys(), ...this.#settlements.waiting];
+    try {
+      for (let i = 0; i === 0 || i < calls.length; i += takeAtOnce) {
+        const some = calls.slice(i, i + takeAtOnce);
+        await this.#run('renew', [String(leaseMs), String(moneyGraceMs), ...some]);
+      }
+    } catch (error) {
+      this.#options.log.warn('leases_not_renewed', { calls: calls.length, reason: String(error) });
+    }
+  }
+
+  /** Asks for the epoch again, and counts the running calls in the one there is. @throws StoreError */
+  begin(): Promise<string> {
+    this.#beginning ??= this.#begin().finally(() => (this.#beginning = undefined));
+    return this.#beginning;
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#settlements.close();
+    this.#closed = true;
+  }
+
+  async #begin(): Promise<string> {
+    const epoch = await this.#options.epoch(this.#epoch);
+    if (epoch !== this.#epoch) {
+      // What the book did not know yet of calls that run here.
+      for (const draw of this.#live.values()) {
+        await this.#scripts.draw.run(this.#key, this.#drawArguments(draw, epoch, true));
+      }
+      this.#epoch = epoch;
+    }
+    return epoch;
+  }
+
+  get #key(): string {
+    return `${this.prefix}epoch`;
+  }
+
+  async #ask(wanted: Draw, force: boolean): Promise<DrawResult> {
+    const answer = await this.#inEpoch((epoch) =>
+      this.#scripts.draw.run(this.#key, this.#drawArguments(wanted, epoch, force)),
+    );
+    const now = Number(answer[1]);
+    if (answer[0] === 'done') throw new StoreError('unavailable', 'The draw came too late.');
+    const reading = readingOf(wanted, answer);
+    const refused = answer[0] === 'refused' ? refusal(wanted, reading, now) : undefined;
+    return refused ?? grant(wanted, reading, { wall: now, taken: answer[0] === 'known' });
+  }
+
+  #drawArguments(wanted: Draw, epoch: string, force: boolean): readonly (string | number)[] {
+    const now = this.#time.wall();
+    return [
+      this.prefix,
+      epoch,
+      wanted.callId,
+      leaseMs,
+      moneyGraceMs,
+      force ? 1 : 0,
+      wanted.concurrent.length,
+      ...wanted.concurrent.flatMap(({ counter, most }) => [counter, most]),
+      wanted.requests.length,
+      ...wanted.requests.flatMap(({ counter, perMinute }) => [counter, perMinute]),
+      wanted.tokens.length,
+      ...wanted.tokens.flatMap(({ counter, perMinute, amount }) => [counter, perMinute, amount]),
+      wanted.budgets.length,
+      ...wanted.budgets.flatMap((b) => [
+        `${b.counter}|${b.window}`,
+        b.nanodollars,
+        b.amount,
+        keepMs(b.endsAt, now),
+      ]),
+    ];
+  }
+
+  async #sendSettle(callId: string, used: Used): Promise<void> {
+    const tokens = Math.max(0, used.tokens);
+    const nanodollars = Math.max(0, used.nanodollars ?? 0);
+    await this.#run('settle', [callId, String(tokens), String(nanodollars)]);
+  }
+
+  #run(script: keyof CounterScripts, values: readonly string[]): Promise<Answer> {
+    return this.#inEpoch((epoch) =>
+      this.#scripts[script].run(this.#key, [this.prefix, epoch, ...values]),
+    );
+  }
+
+  /** @throws StoreError, or an error of the client */
+  async #inEpoch(ask: (epoch: string) => Promise<Answer>): Promise<Answer> {
+    for (let tries = 1; ; tries += 1) {
+      if (this.#closed) throw new StoreError('closed', 'The counters are closed.');
+      const epoch = this.#epoch ?? (await this.begin());
+      const answer = await ask(epoch);
+      if (typeof answer[1] === 'number') this.#time.heard(answer[1]);
+      if (answer[0] !== 'epoch') return answer;
+      if (tries === 3) throw new StoreError('unavailable', 'The counters are being built anew.');
+      if (this.#epoch === epoch) this.#epoch = undefined;
+    }
+  }
+}
+
+/** How long a window's counter is kept. */
+export function keepMs(endsAt: number | undefined, now: number): number {
+  return endsAt === undefined ? everMs : Math.max(0, Math.ceil(endsAt - now)) + afterEndMs;
+}
+
+/** A script that the server knows by its hash, and is sent again where it forgot it. */
+class Script {
+  readonly #client: RedisClient;
+  readonly #text: string;
+  readonly #hash: string;
+
+  constructor(client: RedisClient, text: string) {
+    this.#client = client;
+    this.#text = text;
+    this.#hash = createHash('sha1').update(text).digest('hex');
+  }
+
+  async run(key: string, values: readonly (string | number)[]): Promise<Answer> {
+    try {
+      return readAnswer(await this.#client.evalsha(this.#hash, 1, key, ...values));
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+    }
+    return readAnswer(await this.#client.eval(this.#text, 1, key, ...values));
+  }
+}
+
+function readAnswer(answer: unknown): Answer {
+  return Array.isArray(answer)
+    ? answer.map((each: unknown) => (typeof each === 'number' ? each : String(each)))
+    : [];
+}
+
+function readingOf(wanted: Draw, answer: Answer): Reading {
+  let at = 2;
+  const next = (): number => Number(answer[at++] ?? 0);
+  return {
+    concurrent: wanted.concurrent.map(next),
+    requests: wanted.requests.map(next),
+    tokens: wanted.tokens.map(next),
+    budgets: wanted.budgets.map(({ window }) => ({ window, settled: next(), open: next() })),
+  };
+}
+
+function unavailable(error: unknown): StoreError {
+  if (error instanceof StoreError) return error;
+  return new StoreError('unavailable', `Redis does not count: ${String(error)}`, error);
+}
+
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new StoreError('unavailable', `Redis did not answer within ${ms} ms.`));
+    }, ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

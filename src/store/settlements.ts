@@ -1,0 +1,77 @@
+/** Settlements on their way to a server: a few at a time, again until each has arrived. */
+import type { Log } from '../core/runtime.ts';
+import type { Used } from './counters.ts';
+
+export interface SettlementsOptions {
+  /** @throws when it has to be sent again */
+  send(callId: string, used: Used): Promise<void>;
+  readonly log: Log;
+  readonly atOnce: number;
+}
+
+const againMs = 500;
+/** As many as wait at most for a server that is away; their leases end then. */
+const mostWaiting = 100_000;
+
+export class Settlements {
+  readonly #options: SettlementsOptions;
+  readonly #waiting = new Map<string, Used>();
+  readonly #sending = new Map<string, Promise<void>>();
+  #again: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(options: SettlementsOptions) {
+    this.#options = options;
+  }
+
+  get waiting(): Iterable<string> {
+    return this.#waiting.keys();
+  }
+
+  add(callId: string, used: Used): void {
+    if (this.#waiting.size >= mostWaiting) {
+      this.#options.log.error('settlement_dropped', { call: callId });
+      return;
+    }
+    this.#waiting.set(callId, used);
+    this.#sendMore();
+  }
+
+  /** Waits for those that are being sent. */
+  async sent(): Promise<void> {
+    while (this.#sending.size > 0) await Promise.all(this.#sending.values());
+  }
+
+  async close(): Promise<void> {
+    await this.sent();
+    this.#closed = true;
+    clearTimeout(this.#again);
+  }
+
+  #sendMore(): void {
+    for (const [callId, used] of this.#waiting) {
+      const full = this.#sending.size >= this.#options.atOnce;
+      if (full || this.#again !== undefined || this.#closed) return;
+      if (!this.#sending.has(callId)) this.#send(callId, used);
+    }
+  }
+
+  #send(callId: string, used: Used): void {
+    const sent = this.#sendOne(callId, used);
+    this.#sending.set(callId, sent);
+  }
+
+  async #sendOne(callId: string, used: Used): Promise<void> {
+    try {
+      await this.#options.send(callId, used);
+      this.#waiting.delete(callId);
+    } catch {
+      this.#again ??= setTimeout(() => {
+        this.#again = undefined;
+        this.#sendMore();
+      }, againMs).unref();
+    }
+    this.#sending.delete(callId);
+    this.#sendMore();
+  }
+}
