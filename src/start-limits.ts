@@ -5,7 +5,8 @@ import { BudgetWatch, type BudgetEvent } from './access/budget-watch.ts';
 import { CallGrant } from './access/call-grant.ts';
 import type { PolicySource } from './access/policies.ts';
 import type { PriceBook } from './access/prices.ts';
-import { dollarsNumber } from './core/money.ts';
+import type { JsonObject } from './core/conversation.ts';
+import { dollarsNumber, dollarsText } from './core/money.ts';
 import type { Clock, Log } from './core/runtime.ts';
 import type { Call } from './gateway/call.ts';
 import type { Receipt, RunningCall } from './gateway/receipt.ts';
@@ -49,7 +50,7 @@ export interface LimitsOptions extends OpenedCounters {
   readonly random: () => number;
   readonly log: Log;
   /** Told when a budget passes a threshold, besides the log. */
-  readonly tell: (event: BudgetEvent) => void;
+  readonly tell: (type: string, data: JsonObject) => void;
 }
 
 /** What the path of calls needs of limits, budgets and prices. */
@@ -67,7 +68,7 @@ export function createLimits(options: LimitsOptions): Limits {
   const { counters, spent, policies, prices, random, log } = options;
   const watch = new BudgetWatch((event) => {
     log.warn('budget', eventFields(event));
-    options.tell(event);
+    options.tell('budget.threshold', eventJson(event));
   });
   watch.restore(spent);
   const admission = new Admission({ counters, policies, prices, random, watch });
@@ -91,6 +92,21 @@ function billed(
       : { target: { provider: target.provider.id, model: target.model } }),
     startedAt: startedWall,
     charged,
+  };
+}
+
+/** As webhooks send it; amounts are texts, so that every digit arrives. */
+function eventJson(event: BudgetEvent): JsonObject {
+  const { holder, threshold, per, window, endsAt, refused } = event;
+  return {
+    threshold,
+    holder: { kind: holder.kind, name: holder.name },
+    per,
+    window,
+    ends_at: endsAt === undefined ? null : new Date(endsAt).toISOString(),
+    budget_usd: dollarsText(event.budgetNanodollars),
+    spent_usd: dollarsText(event.spentNanodollars),
+    refused,
   };
 }
 

@@ -37,6 +37,7 @@ import { closeWaiting } from './server/connections.ts';
 import { ClientAddresses } from './server/client-address.ts';
 import { createDataServer, listen } from './server/listen.ts';
 import { localModelJson } from './server/models.ts';
+import { Webhooks } from './server/webhooks.ts';
 import type { CallRow } from './store/store.ts';
 import { HttpClient } from './wire/http-client.ts';
 import { TokenizerThread } from './tokens/tokenizer.ts';
@@ -122,6 +123,7 @@ class Runtime implements RunningGateway {
   readonly #client = new HttpClient();
   readonly #sweeper = new Sweeper(systemClock);
   readonly #textCounter = new TokenizerThread();
+  readonly #webhooks: Webhooks;
   readonly #localModels: LocalModels;
   readonly #lists: ModelLists;
   readonly #data: Server;
@@ -143,6 +145,14 @@ class Runtime implements RunningGateway {
     if (access.newKey !== undefined) this.newKey = access.newKey;
     if (access.newAdminToken !== undefined) this.newAdminToken = access.newAdminToken;
     const clock = systemClock;
+    this.#webhooks = new Webhooks({
+      client: this.#client,
+      clock,
+      log,
+      newId,
+      random: Math.random,
+      hooks: () => this.#settings.webhooks,
+    });
     this.#localModels = createLocalModels(settings, log);
     this.#lists = new ModelLists({
       client: this.#client,
@@ -219,6 +229,7 @@ class Runtime implements RunningGateway {
     await this.#drain();
     await close(this.#admin);
     await this.#local.stop();
+    this.#webhooks.close();
     await this.#client.close();
     await this.#textCounter.close();
     await this.#options.access.close();
@@ -294,7 +305,7 @@ class Runtime implements RunningGateway {
       prices: () => this.#prices,
       random: Math.random,
       log,
-      tell: () => undefined,
+      tell: (type, data) => this.#webhooks.tell(type, data),
     });
     access.watchSpending((spent) => limits.heard(spent));
     const gateway: Gateway = {

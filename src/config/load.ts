@@ -18,6 +18,7 @@ import { fileOrigins } from './origins.ts';
 import { priceOrigins, readPrices } from './prices-section.ts';
 import { optionalTimeouts, readProviders } from './providers-section.ts';
 import type { Environment } from './references.ts';
+import { readWebhooks, webhookOrigins } from './webhooks-section.ts';
 import { defaults, type OriginLine, type Settings } from './settings.ts';
 
 export interface LoadOptions {
@@ -47,6 +48,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
   const ledger = readLedger(file, { report });
   const prices = readPrices(file, { known, report });
   const access = await readAccess(file, { report });
+  const webhooks = readWebhooks(file, { report });
   if (issues.length > 0) throw new ConfigError(inOrder(issues));
   const ofFile = { ...bounds(file), providers, routes };
   return {
@@ -57,6 +59,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
     prices,
     storage: stored.storage,
     ledger,
+    webhooks,
     configFile: file?.place.path,
     origins: [
       ...base.origins,
@@ -67,6 +70,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
       ...fileOrigins(ofFile, file),
       ...priceOrigins(prices, file),
       ...accessOrigins(access, file),
+      ...webhookOrigins(webhooks, file),
     ],
     warnings: [
       ...(file === undefined ? misnamedConfig(cwd) : file.warnings),

@@ -7,6 +7,7 @@ import { keysForm, tagsForm, teamsForm, trustedProxiesForm } from './access-form
 import { ledgerForm } from './ledger-form.ts';
 import { pricesForm } from './prices-form.ts';
 import { logLevels } from './settings.ts';
+import { webhooksForm } from './webhooks-form.ts';
 import { durationPattern, readDuration, readSize, sizePattern } from './quantity.ts';
 
 /** A value may be a reference before it is resolved: editors see the text as it stands in the file. */
@@ -335,6 +336,7 @@ export const configForm = z
     limits: limits.describe('Bounds of the whole gateway.'),
     timeouts: timeouts.describe('Time limits of all calls, where nothing nearer says otherwise.'),
     ledger: ledgerForm,
+    webhooks: webhooksForm,
     storage: storage.describe(
       'Where keys, ledger and counters are kept: sqlite (default) in data_dir, memory, or servers that several gateways share (docs/storage.md).',
     ),

@@ -38,6 +38,8 @@ export interface Settings {
   /** `ledger:` of the file. */
   readonly ledger: LedgerSettings;
   readonly timeouts: Timeouts;
+  /** Who is told when a budget passes a threshold. */
+  readonly webhooks: readonly WebhookSettings[];
   /** Each effective value and where it comes from; secrets read `[secret]` (N1). */
   readonly origins: readonly OriginLine[];
   /** What is allowed but probably not meant; one sentence each. */
@@ -88,6 +90,12 @@ export interface LedgerSettings {
   /** How long sums by hour are kept; at least as long. */
   readonly keepHoursMs: number;
   readonly durability: 'normal' | 'full';
+}
+
+export interface WebhookSettings {
+  readonly url: string;
+  /** Signs what is sent there. */
+  readonly secret: Secret;
 }
 
 export interface OriginLine {

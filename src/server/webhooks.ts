@@ -1,0 +1,143 @@
+/**
+ * Posts events to the addresses of `webhooks:`, signed, with retries. Nothing here holds up a call: what
+ * cannot be sent in time is dropped, and that is told in the log (F95).
+ */
+import { createHmac } from 'node:crypto';
+import type { JsonObject } from '../core/conversation.ts';
+import type { Clock, Log, NewId } from '../core/runtime.ts';
+import type { Secret } from '../core/secret.ts';
+import type { HttpClient } from '../wire/http-client.ts';
+import { requestWhole } from '../wire/whole-answer.ts';
+
+export interface Webhook {
+  readonly url: string;
+  readonly secret: Secret;
+}
+
+export interface WebhookParts {
+  readonly client: HttpClient;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly newId: NewId;
+  /** A number in [0, 1), for jitter. */
+  readonly random: () => number;
+  /** The current ones: a reload replaces them. */
+  readonly hooks: () => readonly Webhook[];
+  /** Before the second try; doubles from there. */
+  readonly firstRetryMs?: number;
+}
+
+/** Events that wait or are on their way, of all hooks together. */
+const maxPending = 100;
+const tries = 6;
+const firstRetryMs = 1000;
+const limits = { timeoutMs: 10_000, maxBytes: 64 * 1024 } as const;
+const connectMs = 5000;
+
+export class Webhooks {
+  readonly #parts: WebhookParts;
+  readonly #waits = new Set<() => void>();
+  #pending = 0;
+  #closed = false;
+
+  constructor(parts: WebhookParts) {
+    this.#parts = parts;
+  }
+
+  /** Never throws, never waits. */
+  tell(type: string, data: JsonObject): void {
+    const { newId, clock, hooks, log } = this.#parts;
+    const id = newId('evt_');
+    const event = { id, type, created_at: new Date(clock.wall()).toISOString(), data };
+    const body = JSON.stringify(event);
+    for (const hook of hooks()) {
+      if (this.#closed || this.#pending >= maxPending) {
+        log.error('webhook_dropped', { id, host: hostOf(hook), reason: 'too many are waiting' });
+        continue;
+      }
+      this.#pending += 1;
+      void this.#deliver(hook, { id, type, body }).finally(() => {
+        this.#pending -= 1;
+      });
+    }
+  }
+
+  /** What was not delivered by now is given up. */
+  close(): void {
+    this.#closed = true;
+    for (const wake of this.#waits) wake();
+  }
+
+  async #deliver(hook: Webhook, event: Outgoing): Promise<void> {
+    const { log, random } = this.#parts;
+    let reason = '';
+    for (let attempt = 0; attempt < tries && !this.#closed; attempt++) {
+      if (attempt > 0) await this.#wait((0.5 + random() / 2) * this.#delay(attempt));
+      if (this.#closed) break;
+      const result = await this.#post(hook, event);
+      if (result === undefined) return;
+      ({ reason } = result);
+      if (result.final) break;
+    }
+    log.error('webhook_dropped', { id: event.id, host: hostOf(hook), reason });
+  }
+
+  #delay(attempt: number): number {
+    return (this.#parts.firstRetryMs ?? firstRetryMs) * 2 ** (attempt - 1);
+  }
+
+  /** Undefined when it arrived. */
+  async #post(
+    { url, secret }: Webhook,
+    { id, type, body }: Outgoing,
+  ): Promise<{ readonly reason: string; readonly final: boolean } | undefined> {
+    const { client, clock } = this.#parts;
+    const { origin, pathname, search } = new URL(url);
+    const seconds = Math.floor(clock.wall() / 1000);
+    const signed = createHmac('sha256', secret.reveal()).update(`${seconds}.${body}`).digest('hex');
+    const headers = [
+      'content-type',
+      'application/json',
+      'x-gateway-event',
+      type,
+      'x-gateway-delivery',
+      id,
+      'x-gateway-signature',
+      `t=${seconds},v1=${signed}`,
+    ];
+    try {
+      const endpoint = { origin, path: pathname + search, headers: [] };
+      const request = { endpoint, method: 'POST', headers, body: Buffer.from(body) } as const;
+      const { status } = await requestWhole(client, { ...request, connectMs }, limits);
+      if (status >= 200 && status < 300) return undefined;
+      const again = status >= 500 || status === 408 || status === 429;
+      return { reason: `status ${status}`, final: !again };
+    } catch (error) {
+      return { reason: error instanceof Error ? error.message : String(error), final: false };
+    }
+  }
+
+  #wait(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        clearTimeout(timer);
+        this.#waits.delete(wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, ms);
+      timer.unref();
+      this.#waits.add(wake);
+    });
+  }
+}
+
+interface Outgoing {
+  readonly id: string;
+  readonly type: string;
+  readonly body: string;
+}
+
+/** Paths of hooks often are secrets. */
+function hostOf({ url }: Webhook): string {
+  return new URL(url).host;
+}

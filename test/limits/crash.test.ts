@@ -1,0 +1,94 @@
+/** F81: a gateway that is killed in the middle of calls; the next one settles them, once and within bounds. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, test } from 'node:test';
+import type { JsonObject } from '../../src/core/conversation.ts';
+import { isObject } from '../../src/core/json.ts';
+import { Instance } from '../cluster/instance.ts';
+import { until } from '../support/postgres-store.ts';
+import { chatChunk, chatFrame, chatFrames } from '../upstream/chat.ts';
+import { ScriptedUpstream } from '../upstream/scripted.ts';
+
+const upstream = await ScriptedUpstream.start();
+after(() => upstream.close());
+
+const options = {
+  storage: 'sqlite',
+  upstream: upstream.port,
+  prices: { 'up/*': { input: 1, output: 10 } },
+} as const;
+const cap = 500;
+const words = 30;
+
+function openCalls(directory: string): number {
+  const db = new DatabaseSync(join(directory, 'data', 'gateway.db'), { readOnly: true });
+  try {
+    return Number(db.prepare('SELECT count(*) AS calls FROM open_calls').get()?.['calls']);
+  } finally {
+    db.close();
+  }
+}
+
+async function rowsOf(gateway: Instance): Promise<readonly JsonObject[]> {
+  const calls = (await gateway.admin('GET', '/api/calls')).json['calls'];
+  return Array.isArray(calls) ? calls.filter(isObject) : [];
+}
+
+async function spentOf(gateway: Instance, id: string): Promise<number> {
+  const budgets = (await gateway.admin('GET', `/api/keys/${id}`)).json['budgets'];
+  const [first] = Array.isArray(budgets) ? budgets.filter(isObject) : [];
+  return Math.round(Number(first?.['spent_usd']) * 1e9);
+}
+
+test('F81 F8 kill -9 in mid-stream: the calls are settled once at the next start, and the budget has them', async (t) => {
+  const deltas = Array.from({ length: words }, () => chatFrame(chatChunk({ content: ' morning' })));
+  upstream.script('long', { body: deltas, ending: 'hang' });
+  upstream.script('short', {
+    body: chatFrames({ text: 'Good day.', usage: { prompt_tokens: 10, completion_tokens: 5 } }),
+  });
+  let gateway = await Instance.start(options);
+  const { directory } = gateway;
+  t.after(async () => {
+    await gateway.kill();
+    gateway.remove();
+  });
+  const { id, key } = await gateway.makeKey({ budget: 1, per: 'ever', rpm: 100 });
+  const ask = { stream: true, max_tokens: cap };
+  assert.equal((await gateway.chat(key, { ...ask, model: 'up/short' })).status, 200);
+  const cut = Array.from({ length: 3 }, () => gateway.chat(key, { ...ask, model: 'up/long' }));
+  await until(() => openCalls(directory) === 3, 'three calls are noted as running');
+  await gateway.kill();
+  for (const reply of await Promise.all(cut)) {
+    assert.equal(reply.complete, false, 'an interrupted answer must not look like a whole one');
+  }
+
+  gateway = await Instance.start({ ...options, directory });
+  await until(() => gateway.log.includes('calls_recovered'), 'the log tells');
+  const rows = await rowsOf(gateway);
+  const interrupted = rows.filter((row) => row['error'] === 'interrupted');
+  assert.equal(rows.length, 4);
+  assert.equal(interrupted.length, 3);
+  for (const row of interrupted) {
+    assert.equal(row['outcome'], 'failed');
+    assert.equal(row['usage_source'], 'estimated');
+    const charged = isObject(row['charged']) ? row['charged'] : {};
+    const [input, output] = [charged['fresh_input_tokens'], charged['output_tokens']].map(Number);
+    assert.ok(input !== undefined && input > 0);
+    assert.ok(output !== undefined && output >= words && output <= cap, String(output));
+  }
+  const spent = await spentOf(gateway, id);
+  const least = 10 * 1000 + 5 * 10_000;
+  assert.ok(spent > least && spent <= least + 3 * (cap * 10_000 + 100 * 1000), String(spent));
+  assert.equal(openCalls(directory), 0);
+
+  await gateway.kill();
+  gateway = await Instance.start({ ...options, directory });
+  assert.equal((await rowsOf(gateway)).length, 4);
+  assert.equal(await spentOf(gateway, id), spent);
+  // What is held by nobody can be spent.
+  const rest = Math.floor((1e9 - spent) / 10_000) - 1000;
+  const all = await gateway.chat(key, { ...ask, max_tokens: rest, model: 'up/short' });
+  assert.equal(all.headers['x-gateway-notes'], undefined);
+  assert.equal(all.status, 200);
+});

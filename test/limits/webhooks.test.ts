@@ -1,0 +1,152 @@
+/** Budget events over real sockets: signed, retried, once a window and threshold, and in nobody's way. */
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { createServer, type IncomingMessage } from 'node:http';
+import { after, before, test } from 'node:test';
+import type { JsonObject } from '../../src/core/conversation.ts';
+import { tryParseObject } from '../../src/core/json.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { systemClock } from '../../src/observe/clock.ts';
+import { newId } from '../../src/observe/random.ts';
+import { Webhooks } from '../../src/server/webhooks.ts';
+import { HttpClient } from '../../src/wire/http-client.ts';
+import { objectAt } from '../support/reading.ts';
+import { requestBody } from '../support/requests.ts';
+import { silentLog } from '../unit/access/parts.ts';
+import { replying } from '../upstream/reply.ts';
+import { startLimitedRig, type LimitedRig } from './limited-rig.ts';
+
+const secret = 'hook-secret-0123456789';
+
+interface Heard {
+  readonly headers: IncomingMessage['headers'];
+  readonly text: string;
+  readonly event: JsonObject;
+}
+
+/** Somebody who listens; answers with these statuses in turn, the last one for ever. */
+class Listener {
+  readonly heard: Heard[] = [];
+  readonly #statuses: readonly number[];
+  readonly #server = createServer((request, response) => {
+    let text = '';
+    request.setEncoding('utf8').on('data', (piece: string) => (text += piece));
+    request.on('end', () => {
+      const status = this.#statuses[Math.min(this.heard.length, this.#statuses.length - 1)] ?? 200;
+      this.heard.push({ headers: request.headers, text, event: tryParseObject(text) ?? {} });
+      response.writeHead(status).end();
+      for (const wake of this.#waiting.splice(0)) wake();
+    });
+  });
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(...statuses: readonly number[]) {
+    this.#statuses = statuses;
+  }
+
+  async listen(): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    const address = this.#server.address();
+    assert.ok(typeof address === 'object' && address !== null);
+    return `http://127.0.0.1:${address.port}/hooks?token=x`;
+  }
+
+  async until(count: number): Promise<void> {
+    while (this.heard.length < count) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
+  close(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+}
+
+const listener = new Listener(200);
+let rig: LimitedRig;
+before(async () => {
+  rig = await startLimitedRig({ webhooks: [{ url: await listener.listen(), secret }] });
+});
+after(async () => {
+  await rig.stop();
+  listener.close();
+});
+
+test('a budget tells at 50, 80 and 100 percent, signed', async () => {
+  const usage = { fresh: 0, cacheRead: 0, cacheWrite: 0, output: 100, reasoning: 0 };
+  const { model } = rig.play('chat', replying('chat', { text: 'x', usage }));
+  // 100 tokens are a tenth of it.
+  const key = await rig.key({ budget: '0.01', per: 'month', shrink: false });
+  const body = requestBody('chat', { model, stream: false, more: { max_tokens: 100 } });
+  for (let i = 0; i < 12; i++) await rig.call(key, 'chat', body);
+  await listener.until(3);
+  const told = listener.heard.map(({ event }) => objectAt(event, 'data'));
+  assert.deepEqual(
+    told.map(({ threshold }) => threshold),
+    [50, 80, 100],
+  );
+  const [first] = told;
+  assert.deepEqual(first?.['holder'], { kind: 'key', name: key.id });
+  assert.deepEqual([first?.['budget_usd'], first?.['spent_usd']], ['0.01', '0.005']);
+  for (const { headers, text } of listener.heard) {
+    const [, time = '', signature = ''] =
+      /^t=(\d+),v1=([0-9a-f]{64})$/.exec(String(headers['x-gateway-signature'])) ?? [];
+    const expected = createHmac('sha256', secret).update(`${time}.${text}`).digest('hex');
+    assert.equal(signature, expected);
+    assert.equal(headers['x-gateway-event'], 'budget.threshold');
+    assert.ok(Math.abs(Number(time) - Date.now() / 1000) < 60);
+  }
+});
+
+async function deliver(statuses: readonly number[], expected: number): Promise<readonly Heard[]> {
+  const flaky = new Listener(...statuses);
+  const url = await flaky.listen();
+  const client = new HttpClient();
+  const webhooks = new Webhooks({
+    client,
+    clock: systemClock,
+    log: silentLog,
+    newId,
+    random: () => 0,
+    hooks: () => [{ url, secret: new Secret(secret) }],
+    firstRetryMs: 1,
+  });
+  webhooks.tell('test', { x: 1 });
+  await flaky.until(expected);
+  // A further try would come at once.
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  webhooks.close();
+  await client.close();
+  flaky.close();
+  return flaky.heard;
+}
+
+test('a listener that fails is told again, as the same delivery', async () => {
+  const heard = await deliver([500, 503, 200], 3);
+  assert.equal(heard.length, 3);
+  assert.equal(new Set(heard.map(({ headers }) => headers['x-gateway-delivery'])).size, 1);
+  assert.equal(new Set(heard.map(({ text }) => text)).size, 1);
+});
+
+test('a listener that refuses is not told again, one that never answers well six times', async () => {
+  assert.equal((await deliver([404], 1)).length, 1);
+  assert.equal((await deliver([500], 6)).length, 6);
+});
+
+test('F95 a flood is dropped and told in the log, and nobody waits', async () => {
+  const dropped: string[] = [];
+  const client = new HttpClient();
+  const webhooks = new Webhooks({
+    client,
+    clock: systemClock,
+    log: { ...silentLog, error: (event) => void dropped.push(event) },
+    newId,
+    random: () => 0,
+    hooks: () => [{ url: 'http://127.0.0.1:9/', secret: new Secret(secret) }],
+  });
+  for (let i = 0; i < 150; i++) webhooks.tell('test', { i });
+  assert.equal(dropped.length, 50);
+  webhooks.close();
+  await client.close();
+});
