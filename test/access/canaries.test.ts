@@ -1,0 +1,251 @@
+/** Unique secrets in every place that has one, and then nowhere else (S4, M4, S13). */
+import assert from 'node:assert/strict';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { hash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { send, type Reply } from '../support/http.ts';
+import { requestBody } from '../support/requests.ts';
+import { errorIn, replying } from '../upstream/reply.ts';
+import { ScriptedUpstream } from '../upstream/scripted.ts';
+
+const canary = (name: string): string => `CANARY-${name}-${randomBytes(12).toString('hex')}`;
+
+/** Each with where it may stand: its own file, and what only the asker gets. */
+const canaries = {
+  clientKey: canary('client-key'),
+  declaredKey: canary('declared-key'),
+  adminToken: canary('admin-token'),
+  pepper: canary('pepper'),
+  upstreamKey: canary('upstream-key'),
+  header: canary('header'),
+  prompt: canary('prompt'),
+  answer: canary('answer'),
+  wrongKey: canary('wrong-key'),
+  databasePassword: canary('database-password'),
+  countersPassword: canary('counters-password'),
+};
+
+const program = join(import.meta.dirname, '..', '..', 'bin', 'model-gateway');
+
+describe('S4 canaries', { timeout: 120_000 }, () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-canaries-'));
+  const dataDir = join(folder, 'data');
+  const configFile = join(folder, 'gateway.yaml');
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    HOME: folder,
+    MODEL_GATEWAY_KEY: canaries.clientKey,
+    MODEL_GATEWAY_ADMIN_TOKEN: canaries.adminToken,
+    MODEL_GATEWAY_PEPPER: canaries.pepper,
+    UPSTREAM_KEY: canaries.upstreamKey,
+    UPSTREAM_HEADER: canaries.header,
+  };
+  let upstream: ScriptedUpstream;
+  let gateway: ChildProcess;
+  let out = '';
+  let url = '';
+  let adminUrl = '';
+  /** Everything that anybody was told, but for what the asker said itself. */
+  const told: string[] = [];
+
+  before(async () => {
+    upstream = await ScriptedUpstream.start();
+    const digest = `sha256:${hash('sha256', canaries.declaredKey)}`;
+    writeFileSync(
+      configFile,
+      `providers:
+  up:
+    dialect: openai-chat
+    base_url: http://127.0.0.1:${upstream.port}/v1
+    api_key: \${UPSTREAM_KEY}
+    headers: { x-team: '\${UPSTREAM_HEADER}' }
+keys:
+  declared: { digest: '${digest}', models: ['*'] }
+`,
+    );
+    const args = ['start', '--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0'];
+    gateway = spawn(
+      program,
+      [...args, '--data-dir', dataDir, '--config', configFile, '--log-level', 'debug'],
+      { env, cwd: folder },
+    );
+    const listening = Promise.withResolvers<void>();
+    for (const stream of [gateway.stdout, gateway.stderr]) {
+      stream?.on('data', (bytes: Buffer) => {
+        out += bytes.toString('utf8');
+        url = /listening (\S+)/.exec(out)?.[1] ?? '';
+        adminUrl = /^admin (\S+)/m.exec(out)?.[1] ?? '';
+        if (adminUrl !== '') listening.resolve();
+      });
+    }
+    gateway.on('exit', () => listening.reject(new Error(out)));
+    await listening.promise;
+  });
+  after(async () => {
+    if (gateway.exitCode === null) gateway.kill('SIGKILL');
+    await upstream.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const call = async (path: string, body: unknown, key: string): Promise<Reply> => {
+    const reply = await send(url + path, body, { headers: { authorization: `Bearer ${key}` } });
+    told.push(JSON.stringify(reply.headers), reply.text);
+    return reply;
+  };
+  const admin = async (method: string, path: string, body?: object): Promise<Reply> => {
+    const headers = { authorization: `Bearer ${canaries.adminToken}` };
+    return send(adminUrl + path, body, { method, headers });
+  };
+  const command = async (...args: readonly string[]): Promise<string> => {
+    const child = spawn(program, [...args], {
+      // Not the secrets of the gateway: the run file alone lets the command in.
+      env: { PATH: env.PATH, HOME: folder, UPSTREAM_KEY: 'x', UPSTREAM_HEADER: 'x' },
+      cwd: folder,
+    });
+    let text = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (bytes: Buffer) => {
+        text += bytes.toString('utf8');
+      });
+    }
+    await once(child, 'close');
+    return text;
+  };
+
+  test('S4 they go through every path, and are found nowhere', async () => {
+    const made: string[] = [];
+    const created = await admin('POST', '/api/keys', { name: 'a', models: ['*'] });
+    made.push(String(created.json['key']));
+    const id = String(created.json['id']);
+    const rotated = await admin('POST', `/api/keys/${id}/rotate`);
+    made.push(String(rotated.json['key']));
+
+    upstream.script('good', replying('chat', { text: canaries.answer }));
+    upstream.script('echo', (request) => ({
+      status: 401,
+      body: JSON.stringify({
+        error: {
+          message: `Incorrect API key ${request.header('authorization')} ${request.header('x-team')}`,
+        },
+      }),
+    }));
+    upstream.script('bad', errorIn('chat', 400, `bad ${canaries.upstreamKey}`));
+    upstream.script('reset', { body: [], mute: true, ending: 'reset' });
+    const prompt = { messages: [{ role: 'user', content: canaries.prompt }] };
+    const keys = [canaries.clientKey, canaries.declaredKey, ...made, canaries.wrongKey];
+    for (const key of keys) {
+      for (const model of ['good', 'echo', 'bad', 'reset', 'unknown']) {
+        const name = model === 'unknown' ? 'nobody/has-it' : `up/${model}`;
+        for (const stream of [false, true]) {
+          const chat = { ...requestBody('chat', { model: name, stream }), ...prompt };
+          const messages = { ...requestBody('messages', { model: name, stream }), ...prompt };
+          const replies = [
+            await call('/v1/chat/completions', chat, key),
+            await call('/v1/messages', messages, key),
+          ];
+          // The answer is the asker's; nobody else may hold it.
+          if (model === 'good') told.splice(-4, 4);
+          assert.ok(replies.every(({ status }) => status >= 200));
+        }
+      }
+      await call(
+        '/v1/messages/count_tokens',
+        { ...requestBody('messages', { model: 'up/good', stream: false }), ...prompt },
+        key,
+      );
+      await call('/v1/models', undefined, key);
+      await call(`/v1/models?key=${key}`, undefined, 'nobody-at-all-0123');
+      await call('/v1/nothing', undefined, key);
+      await call('/v1/chat/completions', `{"model":"up/good","messages":"${canaries.prompt}"`, key);
+    }
+    for (const path of [
+      '/api/keys',
+      `/api/keys/${id}`,
+      '/api/keys/declared',
+      '/api/keys/env',
+      '/api/usage',
+      '/api/calls?limit=1000',
+      '/api/audit?limit=1000',
+      '/api/models',
+      '/api/status',
+      '/api/prices',
+      '/api/openapi.json',
+      '/api/teams',
+      '/api/tags',
+    ]) {
+      const answer = await admin('GET', path);
+      assert.equal(answer.status, 200, path);
+      told.push(answer.text);
+    }
+    told.push((await admin('PATCH', `/api/keys/${id}`, { team: 'x' })).text);
+    told.push((await admin('POST', '/api/reload')).text);
+    writeFileSync(configFile, `${readFileSync(configFile, 'utf8')}wrong: true\n`);
+    told.push((await admin('POST', '/api/reload')).text);
+    told.push((await admin('POST', `/api/keys/${id}/revoke`)).text);
+    const stranger = await send(`${adminUrl}/api/keys`, undefined, {
+      headers: { authorization: `Bearer ${canaries.wrongKey}` },
+    });
+    told.push(stranger.text);
+    for (const args of [
+      ['keys', 'list'],
+      ['keys', 'show', id, '--json'],
+      ['usage', '--by', 'key'],
+      ['audit', 'list', '--json'],
+      ['audit', 'check'],
+      ['models'],
+      ['check'],
+    ]) {
+      told.push(await command(...args));
+    }
+
+    const shared = join(folder, 'shared.yaml');
+    for (const wrong of ['', 'wrong: true\n']) {
+      const book = `postgres://gateway:${canaries.databasePassword}@127.0.0.1:1/gateway`;
+      const counters = `redis://:${canaries.countersPassword}@127.0.0.1:1/0`;
+      writeFileSync(shared, `storage: { book: '${book}', counters: '${counters}' }\n${wrong}`);
+      told.push(await command('check', '--config', shared));
+    }
+
+    const places = (): { readonly [place: string]: string } => ({
+      answers: told.join('\n'),
+      'output and log': out,
+      ...Object.fromEntries(
+        filesBelow(dataDir).map((path) => [path, readFileSync(path, 'latin1')] as const),
+      ),
+    });
+    const secrets = [
+      ...Object.entries(canaries),
+      ...made.map((key, i) => [`made key ${i}`, key.slice(12)] as const),
+    ];
+    const look = (): void => {
+      for (const [place, text] of Object.entries(places())) {
+        for (const [name, secret] of secrets) {
+          assert.ok(!text.includes(secret), `the ${name} stands in ${place}`);
+          const hidden = [Buffer.from(secret).toString('base64'), encodeURIComponent(secret)];
+          assert.ok(
+            !text.includes(hidden[0] ?? '') && !text.includes(hidden[1] ?? ''),
+            `the ${name} stands in ${place}, encoded`,
+          );
+        }
+      }
+    };
+    assert.ok(out.includes('"event":"call"'), 'the log was written');
+    assert.ok(filesBelow(dataDir).some((path) => path.endsWith('gateway.db')));
+    look();
+    gateway.kill('SIGTERM');
+    await once(gateway, 'exit');
+    look();
+  });
+});
+
+function filesBelow(folder: string): readonly string[] {
+  return readdirSync(folder).flatMap((name) => {
+    const path = join(folder, name);
+    if (statSync(path).isDirectory()) return filesBelow(path);
+    return statSync(path).isFile() ? [path] : [];
+  });
+}
