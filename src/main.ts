@@ -25,6 +25,7 @@ const loaders: { readonly [name: string]: () => Promise<Command> } = {
   pull: async () => (await import('./model-commands.ts')).pullCommand,
   usage: async () => (await import('./cli/usage.ts')).usageCommand,
   audit: async () => (await import('./cli/audit.ts')).auditCommand,
+  backup: async () => (await import('./cli/backup.ts')).backupCommand({ cwd: process.cwd() }),
   connect: async () => (await import('./cli/connect.ts')).connectCommand,
   version: async () => {
     const [{ versionCommand }, { version }] = await Promise.all([

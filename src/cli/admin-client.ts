@@ -13,6 +13,9 @@ export interface HttpAdminOptions {
 /** Longer than the store may wait for another process (5 s). */
 const timeoutMs = 30_000;
 
+/** A copy of a large store takes minutes. */
+const withoutLimit: ReadonlySet<string> = new Set(['/api/backup']);
+
 /** A client for the address and the control token of run.json. */
 export function httpAdminClient(options: HttpAdminOptions): AdminClient {
   return {
@@ -23,7 +26,7 @@ export function httpAdminClient(options: HttpAdminOptions): AdminClient {
           method,
           // One request a command: a kept connection would only keep the command from ending.
           agent: false,
-          timeout: timeoutMs,
+          timeout: withoutLimit.has(path) ? 0 : timeoutMs,
           headers: {
             authorization: `Bearer ${options.token.reveal()}`,
             ...(payload === '' ? {} : { 'content-type': 'application/json' }),

@@ -1,21 +1,24 @@
-/** `usage`: what was called, and how many tokens it took. */
+/** `usage`: what was called, how many tokens it took and what it cost. */
 import type { Json, JsonObject } from '../core/conversation.ts';
+import { dollarsNumber } from '../core/money.ts';
 import { readArguments, UsageError, withUsage } from './arguments.ts';
 import type { Command, CommandContext } from './command.ts';
 import { csvText } from './csv.ts';
 import { cell, jsonText, objectsOf, requireOk } from './reply.ts';
 import { columns } from './table.ts';
 
-const help = `Usage: model-gateway usage [--by key|model|provider|team|day] [--since 7d] [--json|--csv]
+const help = `Usage: model-gateway usage [--by key|model|provider|team|tag|day|hour] [--since 7d] [options]
 
-Sums the calls by key (default), model, provider, team or day (UTC). Input tokens include cached ones;
-the cost is unknown until there are prices.
+Sums the calls by key (default), model, provider, team, tag, day or hour (UTC). Input tokens include
+cached ones. The cost is that of the calls with a known price; the others are counted beside it.
 
-  --by GROUP      key, model, provider, team or day; tag is not available yet
-  --since WHEN    90m, 24h, 7d, 2w, or a date such as 2026-01-31; default 30d
-  --json          an array of rows: the group, calls, failed, input_tokens, cache_read_tokens,
-                  cache_write_tokens, output_tokens, cost_usd (null: unknown)
-  --csv           the same columns as CSV
+  --by GROUP       key, model, provider, team, tag, day or hour; a call counts for each of its tags
+  --since WHEN     90m, 24h, 7d, 2w, or a date such as 2026-01-31; default 30d
+  --until WHEN     the same; only calls before; default: now
+  --key ID         only calls of this key; so for --team NAME, --model NAME, --provider NAME, --tag NAME
+  --json           an array of rows: the group, calls, failed, input_tokens, cache_read_tokens,
+                   cache_write_tokens, output_tokens, cost_usd (null: unknown), unpriced_calls
+  --csv            the same columns as CSV
 `;
 
 const sums = [
@@ -26,17 +29,21 @@ const sums = [
   'cache_write_tokens',
   'output_tokens',
   'cost_usd',
+  'unpriced_calls',
 ] as const;
+
+const filters = ['since', 'until', 'key', 'team', 'model', 'provider', 'tag'] as const;
+const pageRows = '10000';
 
 export const usageCommand: Command = {
   name: 'usage',
-  summary: 'show calls and tokens by key, model, provider, team or day',
+  summary: 'show calls, tokens and costs by key, model, provider, team, tag, day or hour',
   help,
   run: (args, context) => withUsage(context, 'usage', () => run(args, context)),
 };
 
 async function run(args: readonly string[], context: CommandContext): Promise<number> {
-  const given = readArguments(args, { values: ['by', 'since'], switches: ['json', 'csv'] });
+  const given = readArguments(args, { values: ['by', ...filters], switches: ['json', 'csv'] });
   if (given.has('help')) {
     context.stdout(help);
     return 0;
@@ -45,18 +52,32 @@ async function run(args: readonly string[], context: CommandContext): Promise<nu
     throw new UsageError('--csv and --json cannot stand together.');
   }
   const by = given.value('by') ?? 'key';
-  if (by === 'tag') throw new UsageError('--by tag is not available yet.');
-  const query = new URLSearchParams({ by });
-  const since = given.value('since');
-  if (since !== undefined) query.set('since', since);
-  const admin = await context.admin();
-  const answer = requireOk(await admin.request('GET', `/api/usage?${query.toString()}`));
-  const rows = objectsOf(answer, 'rows');
+  const query = new URLSearchParams({ by, limit: pageRows });
+  for (const name of filters) {
+    const value = given.value(name);
+    if (value !== undefined) query.set(name, value);
+  }
+  const rows = await allRows(query, context);
   const groups = by === 'key' ? ['key', 'key_name'] : [by];
   if (given.has('json')) context.stdout(jsonText(rows));
   else if (given.has('csv')) context.stdout(csvText([...groups, ...sums], rows));
   else context.stdout(table(groups, rows));
   return 0;
+}
+
+async function allRows(
+  query: URLSearchParams,
+  context: CommandContext,
+): Promise<readonly JsonObject[]> {
+  const admin = await context.admin();
+  const rows: JsonObject[] = [];
+  for (;;) {
+    const answer = requireOk(await admin.request('GET', `/api/usage?${query.toString()}`));
+    rows.push(...objectsOf(answer, 'rows'));
+    const next = answer['next'];
+    if (typeof next !== 'string') return rows;
+    query.set('after', next);
+  }
 }
 
 function table(groups: readonly string[], rows: readonly JsonObject[]): string {
@@ -79,13 +100,10 @@ function aligned(
   return at.text.padStart(Math.max(...lines.map((line) => line[at.i]?.length ?? 0)));
 }
 
-/** One unknown makes the sum unknown: absent is not zero. */
+/** What is known; nothing of it is unknown, not 0. Dollars are added as whole nanodollars. */
 function total(rows: readonly JsonObject[], name: string): Json {
-  let sum = 0;
-  for (const row of rows) {
-    const value = row[name];
-    if (typeof value !== 'number') return null;
-    sum += value;
-  }
-  return sum;
+  const known = rows.map((row) => row[name]).filter((value) => typeof value === 'number');
+  if (known.length === 0) return null;
+  if (name !== 'cost_usd') return known.reduce((sum, value) => sum + value, 0);
+  return dollarsNumber(known.reduce((sum, value) => sum + Math.round(value * 1e9), 0));
 }

@@ -39,7 +39,7 @@ const rates = {
   output: z.number(),
   reasoning: rate.describe('Null: as output.'),
 };
-const price = z.strictObject({
+export const priceAnswer = z.strictObject({
   source: z.string().describe('A line of the config, the price package and its version, or local.'),
   ...rates,
   tiers: z
@@ -54,10 +54,12 @@ const answer = z.strictObject({
     z.strictObject({
       model: z.string(),
       target: z.string(),
-      price: price.nullable().describe('Null: nobody knows it, which is not 0.'),
+      price: priceAnswer.nullable().describe('Null: nobody knows it, which is not 0.'),
     }),
   ),
-  default: price.nullable().describe('Of models without a price, on keys that have a budget.'),
+  default: priceAnswer
+    .nullable()
+    .describe('Of models without a price, on keys that have a budget.'),
 });
 
 export function priceRoutes(parts: PriceRouteParts): readonly AdminRoute[] {
@@ -90,7 +92,7 @@ function targetJson({ model, target, price }: PricedTarget): JsonObject {
   return { model, target, price: price === undefined ? null : priceJson(price) };
 }
 
-function priceJson({ rates, tiers, call, webSearch, source }: Price): JsonObject {
+export function priceJson({ rates, tiers, call, webSearch, source }: Price): JsonObject {
   return {
     source,
     ...ratesJson(rates),

@@ -1,11 +1,14 @@
-/** `/api/usage` and `/api/calls`: the ledger, summed and row by row. */
+/** `/api/usage`: the ledger, summed. */
 import { z } from 'zod';
 import type { KeyRing } from '../access/keys.ts';
 import type { JsonObject } from '../core/conversation.ts';
+import { dollarsNumber } from '../core/money.ts';
 import type { Clock } from '../core/runtime.ts';
-import type { CallRow, CountedUsage, Store, UsageGrouping, UsageRow } from '../store/store.ts';
+import type { Store, UsageRow } from '../store/store.ts';
+import { groupFilter, inPeriod, readFilter, readWhen } from './admin-ledger.ts';
+import { next, time } from './admin-pages.ts';
 import { readInput, type AdminAnswer, type AdminRoute } from './admin-route.ts';
-import { dateHint, dateText, readDate, readSpan, spanHint } from './period.ts';
+import { dateText } from './period.ts';
 
 export interface UsageRouteParts {
   readonly store: Store;
@@ -15,20 +18,46 @@ export interface UsageRouteParts {
   readonly flushLedger?: () => Promise<void>;
 }
 
-const groupings = ['key', 'model', 'provider', 'team', 'day'] as const;
+const groupings = ['key', 'model', 'provider', 'team', 'tag', 'day', 'hour'] as const;
 
-const usageQuery = z.strictObject({
-  by: z.enum(groupings, `must be one of ${groupings.join(', ')}`).default('key'),
-  since: z.string().default('30d'),
-});
-
-const callsQuery = z.strictObject({
+const query = z.strictObject({
+  by: z
+    .enum(groupings, `must be one of ${groupings.join(', ')}`)
+    .default('key')
+    .describe('Days and hours are UTC. A call counts for each of its tags.'),
+  ...inPeriod,
+  since: inPeriod.since.default('30d'),
+  ...groupFilter,
   limit: z.coerce
     .number('must be a number')
     .int('must be a whole number')
     .min(1, 'must be at least 1')
-    .max(1000, 'must be at most 1000')
-    .default(50),
+    .max(10_000, 'must be at most 10000')
+    .default(1000)
+    .describe('Groups at most.'),
+  after: z.string().max(800).optional().describe('`next` of the page before.'),
+});
+
+const count = z.number().int();
+const group = z.string().nullable().optional().describe('Null: has none.');
+
+const row = z.strictObject({
+  key: group,
+  key_name: z.string().nullable().optional().describe('With `key`.'),
+  model: z.string().nullable().optional().describe('Null: names of models that there are not.'),
+  provider: group,
+  team: group,
+  tag: group,
+  day: z.string().optional().describe('2026-11-21'),
+  hour: z.string().optional().describe('2026-11-21T13:00Z; a day where its hours are gone.'),
+  calls: count,
+  failed: count,
+  input_tokens: count.describe('With cached ones.'),
+  cache_read_tokens: count,
+  cache_write_tokens: count,
+  output_tokens: count,
+  cost_usd: z.number().nullable().describe('Of the calls with a price; null: none has one.'),
+  unpriced_calls: count.describe('Calls that used tokens at an unknown price; not in cost_usd.'),
 });
 
 export function usageRoutes(parts: UsageRouteParts): readonly AdminRoute[] {
@@ -36,102 +65,63 @@ export function usageRoutes(parts: UsageRouteParts): readonly AdminRoute[] {
     {
       method: 'GET',
       path: '/api/usage',
-      run: ({ query }) => usage(parts, readInput(usageQuery, query)),
-    },
-    {
-      method: 'GET',
-      path: '/api/calls',
-      run: async ({ query }) => {
-        const { limit } = readInput(callsQuery, query);
-        await settled(parts);
-        const { calls } = await parts.store.listCalls({ limit });
-        return { status: 200, body: { calls: calls.map(callJson) } };
+      about: {
+        summary: 'Sum calls, tokens and costs by key, model, provider, team, tag, day or hour.',
+        query,
+        answer: z.strictObject({
+          by: z.enum(groupings),
+          since: time,
+          until: time.nullable(),
+          rows: z.array(row),
+          next,
+        }),
       },
+      run: (request) => usage(parts, readInput(query, request.query)),
     },
   ];
 }
 
-async function usage(
-  parts: UsageRouteParts,
-  wanted: z.output<typeof usageQuery>,
-): Promise<AdminAnswer> {
-  const { by } = wanted;
-  const since = readSince(wanted.since, parts.clock);
-  await settled(parts);
-  const rows = await parts.store.usage({ by, since });
+async function usage(parts: UsageRouteParts, wanted: z.output<typeof query>): Promise<AdminAnswer> {
+  const { by, limit, after } = wanted;
+  const { since, until } = readWhen(wanted, parts.clock);
+  // A store that is down must not hide what it has: the query itself tells.
+  await parts.flushLedger?.().catch(() => undefined);
+  const rows = await parts.store.usage({
+    by,
+    since: since ?? 0,
+    ...(until === undefined ? {} : { until }),
+    filter: readFilter(wanted),
+  });
+  const start = after === undefined ? 0 : rows.findIndex(({ group: name }) => name === after) + 1;
+  const page = rows.slice(start, start + limit);
+  const more = start + limit < rows.length;
   const body = {
     by,
-    since: dateText(since),
-    rows: rows.map((row) => ({ ...groupJson(row, by, parts.keys), ...sumsJson(row) })),
+    since: dateText(since ?? 0),
+    until: until === undefined ? null : dateText(until),
+    rows: page.map((each) => ({ ...groupJson(each, by, parts.keys), ...sumsJson(each) })),
+    next: more ? (page.at(-1)?.group ?? null) : null,
   };
   return { status: 200, body };
 }
 
-/** A store that is down must not hide what it has: the query itself tells. */
-async function settled({ flushLedger }: UsageRouteParts): Promise<void> {
-  await flushLedger?.().catch(() => undefined);
+/** The grouping column; a key's name goes with its id. */
+function groupJson({ group: name }: UsageRow, by: string, keys: KeyRing): JsonObject {
+  const shown = name === '' ? null : name;
+  if (by !== 'key') return { [by]: shown };
+  return { key: shown, key_name: keys.find(name)?.record.name ?? null };
 }
 
-function readSince(text: string, clock: Clock): number {
-  const span = readSpan(text);
-  if (span !== undefined) return clock.wall() - span;
-  const valid = z.strictObject({
-    since: z.number(`${spanHint}, or ${dateHint}`),
-  });
-  return readInput(valid, { since: readDate(text) }).since;
-}
-
-/** The grouping column; a key's name goes with its id. `null` is "has none". */
-function groupJson(row: UsageRow, by: UsageGrouping, keys: KeyRing): JsonObject {
-  const group = row.group === '' ? null : row.group;
-  if (by !== 'key') return { [by]: group };
-  return { key: group, key_name: keys.find(row.group)?.record.name ?? null };
-}
-
-/** `input_tokens` holds the cached ones too. The cost is unknown until there are prices, not 0. */
-function sumsJson(row: UsageRow): JsonObject {
+/** A cost that nobody knows is null, not 0 (F6). */
+function sumsJson(sums: UsageRow): JsonObject {
   return {
-    calls: row.calls,
-    failed: row.failed,
-    input_tokens: row.inputTokens,
-    cache_read_tokens: row.cacheReadTokens,
-    cache_write_tokens: row.cacheWriteTokens,
-    output_tokens: row.outputTokens,
-    cost_usd: null,
-  };
-}
-
-function callJson(row: CallRow): JsonObject {
-  return {
-    id: row.id,
-    started_at: dateText(row.startedAt),
-    key: row.keyId,
-    team: row.team ?? null,
-    endpoint: row.endpoint,
-    model: row.model,
-    provider: row.provider ?? null,
-    upstream_model: row.upstreamModel ?? null,
-    mode: row.mode ?? null,
-    stream: row.stream,
-    outcome: row.outcome,
-    status: row.status ?? null,
-    error: row.error ?? null,
-    attempts: row.attempts,
-    reported: row.reported === undefined ? null : countsJson(row.reported),
-    charged: countsJson(row.charged),
-    usage_source: row.usageSource,
-    first_event_ms: row.firstEventMs ?? null,
-    total_ms: row.totalMs,
-    notes: row.notes ?? null,
-  };
-}
-
-function countsJson(counts: CountedUsage): JsonObject {
-  return {
-    fresh_input_tokens: counts.freshInputTokens ?? null,
-    cache_read_tokens: counts.cacheReadTokens ?? null,
-    cache_write_tokens: counts.cacheWriteTokens ?? null,
-    output_tokens: counts.outputTokens ?? null,
-    reasoning_tokens: counts.reasoningTokens ?? null,
+    calls: sums.calls,
+    failed: sums.failed,
+    input_tokens: sums.inputTokens,
+    cache_read_tokens: sums.cacheReadTokens,
+    cache_write_tokens: sums.cacheWriteTokens,
+    output_tokens: sums.outputTokens,
+    cost_usd: sums.pricedCalls === 0 ? null : dollarsNumber(sums.nanodollars),
+    unpriced_calls: sums.unpricedCalls,
   };
 }

@@ -11,6 +11,8 @@ import type { Log } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
 import { auditRoutes } from './admin-audit.ts';
 import { createAdminHttpServer } from './admin-http.ts';
+import { backupRoutes } from './admin-backup.ts';
+import { callRoutes } from './admin-calls.ts';
 import { keyRoutes, type KeyRouteParts } from './admin-keys.ts';
 import { noBody } from './admin-pages.ts';
 import { policyRoutes, type PolicyRouteParts } from './admin-policies.ts';
@@ -76,8 +78,10 @@ export function adminRoutes(parts: AdminParts): readonly AdminRoute[] {
     ...keyRoutes(parts),
     ...policyRoutes(parts),
     ...usageRoutes(parts),
+    ...callRoutes(parts),
     ...priceRoutes(parts),
     ...auditRoutes(parts),
+    ...backupRoutes(parts),
     ...gatewayRoutes(parts),
   ];
   return [...routes, openApiRoute(routes, parts.version)];

@@ -3,6 +3,7 @@ import { it } from 'node:test';
 import { modelsCommand as makeModelsCommand } from '../../../src/cli/models.ts';
 import { usageCommand } from '../../../src/cli/usage.ts';
 import { isObject, tryParse } from '../../../src/core/json.ts';
+import { costing } from '../../store/rows.ts';
 import { callRow, day } from '../store/call-rows.ts';
 import { cliRig, type CliRig } from './cli-rig.ts';
 
@@ -34,9 +35,10 @@ it('usage --json gives rows with the grouping column and the sums', async (t) =>
       cache_write_tokens: 0,
       output_tokens: 10,
       cost_usd: null,
+      unpriced_calls: 2,
     },
   ]);
-  for (const by of ['key', 'model', 'provider', 'team', 'day']) {
+  for (const by of ['key', 'model', 'provider', 'team', 'tag', 'day', 'hour']) {
     const rows = tryParse((await rig.run(usageCommand, ['--by', by, '--json'])).out);
     assert.ok(Array.isArray(rows) && rows.length > 0);
     for (const row of rows) assert.ok(isObject(row) && by in row && 'calls' in row, by);
@@ -61,14 +63,50 @@ it('usage prints an aligned table with a total; unknown cost is no number', asyn
         'CACHE WRITE TOKENS',
         'OUTPUT TOKENS',
         'COST USD',
+        'UNPRICED CALLS',
       ],
-      ['=cmd|calc', '1', '0', '10', '0', '0', '5', '-'],
-      ['a "b", c', '1', '0', '10', '0', '0', '5', '-'],
-      ['old', '1', '0', '10', '0', '0', '5', '-'],
-      ['total', '3', '0', '30', '0', '0', '15', '-'],
+      ['=cmd|calc', '1', '0', '10', '0', '0', '5', '-', '1'],
+      ['a "b", c', '1', '0', '10', '0', '0', '5', '-', '1'],
+      ['old', '1', '0', '10', '0', '0', '5', '-', '1'],
+      ['total', '3', '0', '30', '0', '0', '15', '-', '3'],
     ],
   );
   assert.equal(new Set(lines.map((line) => line.length)).size, 1);
+});
+
+it('F6 usage adds what is known exactly, and counts what has no price beside it', async (t) => {
+  const rig = await cliRig(t);
+  const startedAt = rig.clock.wall();
+  const cost = (total: number) => ({ startedAt, ...costing(total) });
+  rig.ledger.record(callRow('c1', { ...cost(100_000_001), model: 'a', team: 'red' }));
+  rig.ledger.record(callRow('c2', { ...cost(200_000_002), model: 'b', tags: ['x'] }));
+  rig.ledger.record(callRow('c3', { startedAt, model: 'c', tags: ['x', 'y'] }));
+  const { out } = await rig.run(usageCommand, ['--by', 'model']);
+  const lines = out.trimEnd().split('\n');
+  assert.deepEqual(
+    lines.slice(1).map((line) => line.trim().split(/ {2,}/).slice(-2)),
+    [
+      ['0.100000001', '0'],
+      ['0.200000002', '0'],
+      ['-', '1'],
+      ['0.300000003', '1'],
+    ],
+  );
+  const rows = async (...args: string[]): Promise<unknown> => {
+    const found = tryParse((await rig.run(usageCommand, ['--json', ...args])).out);
+    assert.ok(Array.isArray(found));
+    return found.map(
+      (row) => isObject(row) && ['tag' in row ? row['tag'] : row['key'], row['calls']],
+    );
+  };
+  assert.deepEqual(await rows('--by', 'tag'), [
+    [null, 1],
+    ['x', 2],
+    ['y', 1],
+  ]);
+  assert.deepEqual(await rows('--team', 'red'), [['k1', 1]]);
+  assert.deepEqual(await rows('--tag', 'x', '--model', 'b'), [['k1', 1]]);
+  assert.deepEqual(await rows('--until', '1h'), []);
 });
 
 it('S12 usage --csv quotes fields and disarms formulas', async (t) => {
@@ -78,9 +116,9 @@ it('S12 usage --csv quotes fields and disarms formulas', async (t) => {
   assert.equal(
     out,
     [
-      'model,calls,failed,input_tokens,cache_read_tokens,cache_write_tokens,output_tokens,cost_usd',
-      `'=cmd|calc,1,0,10,0,0,5,`,
-      '"a ""b"", c",1,0,10,0,0,5,',
+      'model,calls,failed,input_tokens,cache_read_tokens,cache_write_tokens,output_tokens,cost_usd,unpriced_calls',
+      `'=cmd|calc,1,0,10,0,0,5,,1`,
+      '"a ""b"", c",1,0,10,0,0,5,,1',
       '',
     ].join('\r\n'),
   );
@@ -89,9 +127,9 @@ it('S12 usage --csv quotes fields and disarms formulas', async (t) => {
 it('a mistake in usage or models names the flag, exit 2', async (t) => {
   const rig = await cliRig(t);
   const mistakes: readonly (readonly [readonly string[], RegExp])[] = [
-    [['--by', 'tag'], /--by tag is not available yet/],
     [['--by', 'colour'], /^--by: must be one of key, model/],
     [['--since', 'yesterday'], /^--since: give a span/],
+    [['--until', 'tomorrow'], /^--until: give a span/],
     [['--json', '--csv'], /--csv and --json/],
     [['today'], /today: unexpected/],
   ];

@@ -1,0 +1,39 @@
+/** `/api/backup`: a complete copy of the store while everything goes on. */
+import { isAbsolute } from 'node:path';
+import { z } from 'zod';
+import type { AuditLog } from '../access/audit.ts';
+import type { Store } from '../store/store.ts';
+import { readInput, type AdminRoute } from './admin-route.ts';
+
+export interface BackupRouteParts {
+  readonly store: Store;
+  readonly audit: AuditLog;
+}
+
+const body = z.strictObject({
+  path: z
+    .string('is the absolute path of a file')
+    .max(4096, 'is too long')
+    .refine(isAbsolute, 'must be absolute')
+    .describe('Where no file is yet, on the machine of the gateway.'),
+});
+
+export function backupRoutes({ store, audit }: BackupRouteParts): readonly AdminRoute[] {
+  return [
+    {
+      method: 'POST',
+      path: '/api/backup',
+      about: {
+        summary: 'Write a complete copy of the SQLite store to a file.',
+        body,
+        answer: z.strictObject({ path: z.string() }),
+      },
+      run: async (request) => {
+        const { path } = readInput(body, request.body);
+        await store.backup(path);
+        await audit.note({ actor: request.actor, action: 'store.backup', subject: `file:${path}` });
+        return { status: 200, body: { path } };
+      },
+    },
+  ];
+}

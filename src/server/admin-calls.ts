@@ -1,0 +1,265 @@
+/** `/api/calls`: the ledger, call by call. */
+import { z } from 'zod';
+import type { Json, JsonObject } from '../core/conversation.ts';
+import { tryParse } from '../core/json.ts';
+import { dollarsNumber } from '../core/money.ts';
+import type { Cost } from '../core/price.ts';
+import type { AttemptRow, CallCursor, CallRow, CountedUsage } from '../store/calls.ts';
+import { groupFilter, inPeriod, readFilter, readWhen } from './admin-ledger.ts';
+import { next, time } from './admin-pages.ts';
+import { priceAnswer, priceJson } from './admin-prices.ts';
+import { AdminError, readInput, type AdminAnswer, type AdminRoute } from './admin-route.ts';
+import type { UsageRouteParts } from './admin-usage.ts';
+import { dateText } from './period.ts';
+
+const outcomes = ['ok', 'failed', 'canceled'] as const;
+
+const query = z.strictObject({
+  limit: z.coerce
+    .number('must be a number')
+    .int('must be a whole number')
+    .min(1, 'must be at least 1')
+    .max(1000, 'must be at most 1000')
+    .default(50)
+    .describe('Calls at most.'),
+  after: z.string().max(800).optional().describe('`next` of the page before.'),
+  ...inPeriod,
+  ...groupFilter,
+  outcome: z.enum(outcomes, `must be one of ${outcomes.join(', ')}`).optional(),
+  endpoint: z.string().max(100).optional().describe('openai-chat or anthropic-messages.'),
+  user: z.string().max(800).optional().describe('Only of this user, as the client named it.'),
+});
+
+const count = z.number().int().nullable();
+const usd = z.number().nullable();
+const text = z.string().nullable();
+const counts = z.strictObject({
+  fresh_input_tokens: count,
+  cache_read_tokens: count,
+  cache_write_tokens: count,
+  cache_write_1h_tokens: count.describe('The part of cache_write_tokens that is kept for an hour.'),
+  output_tokens: count,
+  reasoning_tokens: count.describe('The part of output_tokens spent on reasoning.'),
+});
+
+const call = z.strictObject({
+  id: z.string().describe('As in x-request-id.'),
+  started_at: time,
+  key: z.string(),
+  team: text,
+  tags: z.array(z.string()),
+  user: text,
+  metadata: z.json().describe('What the client sent with the call, for its own use.'),
+  endpoint: z.string(),
+  model: z.string(),
+  provider: text,
+  upstream_model: text,
+  mode: text,
+  stream: z.boolean(),
+  outcome: z.enum(outcomes),
+  status: count,
+  error: text,
+  attempts: z.number().int(),
+  reported: counts.nullable().describe('By the vendor.'),
+  charged: counts.describe('What counts.'),
+  usage_source: z.enum(['reported', 'counted', 'estimated']),
+  cost_usd: usd.describe('Null: the price is unknown.'),
+  cost: z
+    .strictObject({
+      input: z.number(),
+      cache_read: z.number(),
+      cache_write: z.number(),
+      output: z.number(),
+      reasoning: z.number(),
+      call: z.number(),
+    })
+    .nullable()
+    .describe('The parts of cost_usd, each rounded.'),
+  reserved_usd: usd.describe('What was kept of budgets while the call ran.'),
+  overrun: z.boolean().describe('Cost more than was reserved.'),
+  budgets: z.array(z.strictObject({ counter: z.string(), window: z.string() })),
+  first_event_ms: usd,
+  total_ms: z.number(),
+  notes: text,
+});
+
+const attempt = z.strictObject({
+  provider: z.string(),
+  upstream_model: z.string(),
+  started_at: time,
+  ms: z.number(),
+  status: count,
+  outcome: z.enum(outcomes),
+  error: text,
+  reported: counts.nullable(),
+  maybe_billed: z.boolean().describe('Sent without an answer: the vendor may bill it.'),
+});
+
+export function callRoutes(parts: UsageRouteParts): readonly AdminRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/calls',
+      about: {
+        summary: 'List calls, newest first. A page may be short, even empty, and have a next one.',
+        query,
+        answer: z.strictObject({ calls: z.array(call), next }),
+      },
+      run: (request) => list(parts, readInput(query, request.query)),
+    },
+    {
+      method: 'GET',
+      path: '/api/calls/:id',
+      about: {
+        summary: 'Show a call with its attempts and the price that it was charged at.',
+        answer: z.strictObject({
+          ...call.shape,
+          price: priceAnswer.nullable(),
+          attempt_list: z.array(attempt),
+        }),
+      },
+      run: ({ id }) => show(parts, id),
+    },
+  ];
+}
+
+async function list(
+  { store, clock, flushLedger }: UsageRouteParts,
+  wanted: z.output<typeof query>,
+): Promise<AdminAnswer> {
+  const { limit, outcome, endpoint, user } = wanted;
+  const before = wanted.after === undefined ? undefined : readCursor(wanted.after);
+  const when = readWhen(wanted, clock);
+  await flushLedger?.().catch(() => undefined);
+  const page = await store.listCalls({
+    limit,
+    ...readFilter(wanted),
+    ...when,
+    ...(before === undefined ? {} : { before }),
+    ...(outcome === undefined ? {} : { outcome }),
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(user === undefined ? {} : { user }),
+  });
+  const calls = page.calls.map(callJson);
+  const following = page.next === undefined ? null : cursorText(page.next);
+  return { status: 200, body: { calls, next: following } };
+}
+
+async function show({ store, flushLedger }: UsageRouteParts, id: string): Promise<AdminAnswer> {
+  await flushLedger?.().catch(() => undefined);
+  const row = await store.findCall(id);
+  if (row === undefined) {
+    throw new AdminError(404, 'There is no such call; it may be older than the ledger keeps.');
+  }
+  const body = {
+    ...callJson(row),
+    price: row.price === undefined ? null : priceJson(row.price),
+    attempt_list: row.attemptRows.map(attemptJson),
+  };
+  return { status: 200, body };
+}
+
+function cursorText({ startedAt, id }: CallCursor): string {
+  return `${startedAt}.${id}`;
+}
+
+function readCursor(after: string): CallCursor {
+  const [, startedAt, id] = /^(\d{1,15})\.(.*)$/.exec(after) ?? [];
+  if (startedAt === undefined || id === undefined) {
+    throw new AdminError(400, 'is no `next` of a page of calls', 'after');
+  }
+  return { startedAt: Number(startedAt), id };
+}
+
+function callJson(row: CallRow): JsonObject {
+  return {
+    id: row.id,
+    started_at: dateText(row.startedAt),
+    key: row.keyId,
+    ...labelsJson(row),
+    endpoint: row.endpoint,
+    model: row.model,
+    ...servedJson(row),
+    reported: row.reported === undefined ? null : countsJson(row.reported),
+    charged: countsJson(row.charged),
+    usage_source: row.usageSource,
+    ...moneyJson(row),
+    first_event_ms: row.firstEventMs ?? null,
+    total_ms: row.totalMs,
+    notes: row.notes ?? null,
+  };
+}
+
+function labelsJson({ team, tags, user, metadata }: CallRow): JsonObject {
+  return { team: team ?? null, tags, user: user ?? null, metadata: parsed(metadata) };
+}
+
+function parsed(metadata: string | undefined): Json {
+  return metadata === undefined ? null : (tryParse(metadata) ?? metadata);
+}
+
+function servedJson(row: CallRow): JsonObject {
+  return {
+    provider: row.provider ?? null,
+    upstream_model: row.upstreamModel ?? null,
+    mode: row.mode ?? null,
+    stream: row.stream,
+    outcome: row.outcome,
+    status: row.status ?? null,
+    error: row.error ?? null,
+    attempts: row.attempts,
+  };
+}
+
+function moneyJson({ cost, reservedNanodollars, overrun, budgets }: CallRow): JsonObject {
+  return {
+    cost_usd: cost === undefined ? null : dollarsNumber(cost.total),
+    cost: cost === undefined ? null : costJson(cost),
+    reserved_usd: reservedNanodollars === undefined ? null : dollarsNumber(reservedNanodollars),
+    overrun: overrun === true,
+    budgets: budgets.map(({ counter, window }) => ({ counter, window })),
+  };
+}
+
+function costJson({
+  input,
+  cacheRead,
+  cacheWrite,
+  output,
+  reasoning,
+  call: own,
+}: Cost): JsonObject {
+  return {
+    input: dollarsNumber(input),
+    cache_read: dollarsNumber(cacheRead),
+    cache_write: dollarsNumber(cacheWrite),
+    output: dollarsNumber(output),
+    reasoning: dollarsNumber(reasoning),
+    call: dollarsNumber(own),
+  };
+}
+
+function attemptJson(row: AttemptRow): JsonObject {
+  return {
+    provider: row.provider,
+    upstream_model: row.upstreamModel,
+    started_at: dateText(row.startedAt),
+    ms: row.ms,
+    status: row.status ?? null,
+    outcome: row.outcome,
+    error: row.error ?? null,
+    reported: row.reported === undefined ? null : countsJson(row.reported),
+    maybe_billed: row.maybeBilled === true,
+  };
+}
+
+function countsJson(usage: CountedUsage): JsonObject {
+  return {
+    fresh_input_tokens: usage.freshInputTokens ?? null,
+    cache_read_tokens: usage.cacheReadTokens ?? null,
+    cache_write_tokens: usage.cacheWriteTokens ?? null,
+    cache_write_1h_tokens: usage.cacheWriteLongTokens ?? null,
+    output_tokens: usage.outputTokens ?? null,
+    reasoning_tokens: usage.reasoningTokens ?? null,
+  };
+}

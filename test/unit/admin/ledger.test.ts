@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { it } from 'node:test';
+import { MemoryStore } from '../../../src/store/memory.ts';
+import { openSqliteStore } from '../../../src/store/sqlite.ts';
+import { costing, fullCall } from '../../store/rows.ts';
+import { silentLog } from '../access/parts.ts';
+import { callRow, day } from '../store/call-rows.ts';
+import { adminRig, errorOf, listOf, textOf } from './admin-rig.ts';
+
+it('F8 usage holds every call that is over', async (t) => {
+  const rig = await adminRig(t);
+  const { id } = await rig.keys.create({ name: 'ci', models: ['*'] });
+  const now = rig.clock.wall();
+  rig.ledger.record(
+    callRow('c1', { startedAt: now, keyId: id, provider: 'p', ...costing(1_500_000_000) }),
+  );
+  rig.ledger.record(
+    callRow('c2', {
+      startedAt: now - 2 * day,
+      keyId: id,
+      tags: ['x', 'y'],
+      outcome: 'failed',
+      status: 502,
+      error: 'upstream_invalid',
+      charged: { freshInputTokens: 1, cacheReadTokens: 2, cacheWriteTokens: 3 },
+    }),
+  );
+  const byKey = await rig.ask('/api/usage');
+  assert.deepEqual(byKey.body, {
+    by: 'key',
+    since: new Date(now - 30 * day).toISOString(),
+    until: null,
+    rows: [
+      {
+        key: id,
+        key_name: 'ci',
+        calls: 2,
+        failed: 1,
+        input_tokens: 16,
+        cache_read_tokens: 2,
+        cache_write_tokens: 3,
+        output_tokens: 5,
+        cost_usd: 1.5,
+        unpriced_calls: 1,
+      },
+    ],
+    next: null,
+  });
+  const rows = async (query: string, name: string): Promise<unknown> =>
+    listOf((await rig.ask(`/api/usage?${query}`)).body, 'rows').map((row) => [
+      row[name],
+      row['calls'],
+      row['cost_usd'],
+    ]);
+  assert.deepEqual(await rows('by=provider&since=1d', 'provider'), [['p', 1, 1.5]]);
+  assert.deepEqual(await rows('by=provider&until=1d', 'provider'), [[null, 1, null]]);
+  assert.deepEqual(await rows('by=team&since=2026-01-01', 'team'), [[null, 2, 1.5]]);
+  assert.deepEqual(await rows('by=tag&tag=x', 'tag'), [
+    ['x', 1, null],
+    ['y', 1, null],
+  ]);
+  assert.deepEqual(await rows(`by=day&key=${id}&provider=`, 'day'), [['2026-02-27', 1, null]]);
+  assert.deepEqual(await rows('by=hour&since=3h', 'hour'), [['2026-03-01T00:00Z', 1, 1.5]]);
+  for (const query of [
+    'by=',
+    'by=no',
+    'since=yesterday',
+    'since=-1d',
+    'since=',
+    'until=x',
+    'to=1d',
+  ]) {
+    const answer = await rig.ask(`/api/usage?${query}`);
+    assert.equal(answer.status, 400, query);
+    assert.equal(errorOf(answer)['field'], query.slice(0, query.indexOf('=')));
+  }
+});
+
+it('L5 groups of usage come in pages', async (t) => {
+  const rig = await adminRig(t);
+  const startedAt = rig.clock.wall();
+  for (const team of ['', 'a', 'b', 'c'])
+    rig.ledger.record(callRow(`c${team}`, { team, startedAt }));
+  const seen: unknown[] = [];
+  let after = '';
+  for (;;) {
+    const { body } = await rig.ask(`/api/usage?by=team&limit=3${after}`);
+    seen.push(listOf(body, 'rows').map((row) => row['team']));
+    if (body['next'] === null) break;
+    after = `&after=${textOf(body, 'next')}`;
+  }
+  assert.deepEqual(seen, [[null, 'a', 'b'], ['c']]);
+  assert.equal((await rig.ask('/api/usage?limit=10001')).status, 400);
+});
+
+it('a call is shown with its attempts, its price and what it cost', async (t) => {
+  const rig = await adminRig(t);
+  rig.ledger.record(callRow('c1'));
+  rig.ledger.record(fullCall);
+  const page = await rig.ask('/api/calls?limit=1');
+  const [listed, ...others] = listOf(page.body, 'calls');
+  assert.deepEqual(others, []);
+  assert.deepEqual(
+    [listed?.['id'], listed?.['tags'], listed?.['user'], listed?.['metadata']],
+    ['c2', ['b', 'a', 'b'], 'ana', { trace: 'ü' }],
+  );
+  assert.equal(listed?.['cost_usd'], 0.000_000_028);
+  assert.equal(listed?.['reserved_usd'], 0.000_000_02);
+  assert.equal(listed?.['overrun'], true);
+  assert.ok(listed !== undefined && !('attempt_list' in listed));
+  const { status, body } = await rig.ask('/api/calls/c2');
+  assert.equal(status, 200);
+  const [first, second] = listOf(body, 'attempt_list');
+  assert.deepEqual([first?.['error'], first?.['maybe_billed']], ['timeout', true]);
+  assert.deepEqual([second?.['status'], second?.['outcome']], [200, 'ok']);
+  const { attempt_list: _, price, ...rest } = body;
+  assert.deepEqual(rest, listed);
+  assert.ok(typeof price === 'object' && price !== null && 'source' in price);
+  const plain = await rig.ask('/api/calls/c1');
+  assert.deepEqual(
+    [plain.body['price'], plain.body['cost_usd'], plain.body['cost']],
+    [null, null, null],
+  );
+  const missing = await rig.ask('/api/calls/c3');
+  assert.equal(missing.status, 404);
+  assert.match(String(errorOf(missing)['message']), /no such call; it may be older/);
+});
+
+it('L5 calls come in pages, and by everything that tells them apart', async (t) => {
+  const rig = await adminRig(t);
+  const now = rig.clock.wall();
+  for (let i = 0; i < 5; i++) {
+    rig.ledger.record(
+      callRow(`c${i}`, {
+        startedAt: now - i * 1000,
+        ...(i % 2 === 0 ? { team: 'red', outcome: 'canceled' as const, user: 'ana' } : {}),
+      }),
+    );
+  }
+  const ids = async (query: string): Promise<readonly string[]> => {
+    const found: string[] = [];
+    let after = '';
+    for (;;) {
+      const { status, body } = await rig.ask(`/api/calls?${query}${after}`);
+      assert.equal(status, 200, query);
+      found.push(...listOf(body, 'calls').map((call) => String(call['id'])));
+      if (body['next'] === null) return found;
+      after = `&after=${encodeURIComponent(textOf(body, 'next'))}`;
+    }
+  };
+  assert.deepEqual(await ids('limit=2'), ['c0', 'c1', 'c2', 'c3', 'c4']);
+  for (const query of ['team=red', 'outcome=canceled', 'user=ana', 'team=red&limit=1']) {
+    assert.deepEqual(await ids(query), ['c0', 'c2', 'c4'], query);
+  }
+  assert.deepEqual(await ids(`since=${new Date(now - 1000).toISOString()}`), ['c0', 'c1']);
+  assert.deepEqual(await ids(`until=${new Date(now - 3000).toISOString()}`), ['c4']);
+  const mistakes = ['limit=0', 'limit=1001', 'outcome=late', 'after=zz', 'since=zz', 'page=2'];
+  for (const query of mistakes) {
+    const answer = await rig.ask(`/api/calls?${query}`);
+    assert.equal(answer.status, 400, query);
+    assert.equal(errorOf(answer)['field'], query.slice(0, query.indexOf('=')));
+  }
+});
+
+it('backup writes a complete private copy while calls go on, and never over a file', async (t) => {
+  const rig = await adminRig(t);
+  const folder = mkdtempSync(join(tmpdir(), 'gateway-backup-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const { record } = await rig.keys.create({ name: 'ci', models: ['*'] });
+  for (let i = 0; i < 100; i++) rig.ledger.record(callRow(`c${i}`));
+  await rig.ledger.flush();
+  const path = join(folder, 'copy.db');
+  const backup = (to: unknown) =>
+    rig.ask('/api/backup', { method: 'POST', raw: JSON.stringify({ path: to }) });
+  const copying = backup(path);
+  for (let i = 100; i < 200; i++) rig.ledger.record(callRow(`c${i}`));
+  await rig.ledger.flush();
+  assert.deepEqual((await copying).body, { path });
+  assert.deepEqual(readdirSync(folder), ['copy.db']);
+  assert.equal(statSync(path).mode & 0o777, 0o600);
+  const before = readFileSync(path);
+  const again = await backup(path);
+  assert.equal(again.status, 503);
+  assert.match(String(errorOf(again)['message']), /exists already; a backup never overwrites/);
+  assert.deepEqual(readFileSync(path), before);
+  for (const wrong of ['copy.db', 7, '', null]) assert.equal((await backup(wrong)).status, 400);
+  const nowhere = await backup(join(folder, 'no', 'such', 'folder'));
+  assert.match(String(errorOf(nowhere)['message']), /cannot be written/);
+  assert.deepEqual(readdirSync(folder), ['copy.db']);
+  const [entry] = await rig.parts.store.listAudit({ limit: 1 });
+  assert.deepEqual([entry?.action, entry?.subject], ['store.backup', `file:${path}`]);
+
+  const restored = await openSqliteStore({ path, log: silentLog });
+  t.after(() => restored.close());
+  assert.deepEqual(await restored.listKeys(), [record]);
+  const [usage] = await restored.usage({ by: 'key', since: 0 });
+  assert.ok(usage !== undefined && usage.calls >= 100, String(usage?.calls));
+  assert.equal((await restored.listCalls({ limit: 1000 })).calls.length, usage.calls);
+});
+
+it('backup of a store in memory says that there is no file', async (t) => {
+  const rig = await adminRig(t, { store: new MemoryStore() });
+  const raw = JSON.stringify({ path: '/tmp/never-written' });
+  const answer = await rig.ask('/api/backup', { method: 'POST', raw });
+  assert.equal(answer.status, 503);
+  assert.match(String(errorOf(answer)['message']), /in memory: there is no file/);
+});
