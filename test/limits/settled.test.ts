@@ -1,0 +1,129 @@
+/** F7, F8, Q2, Q3: after any mix of outcomes there is a row a call, and the budget has what the rows cost. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { JsonObject } from '../../src/core/conversation.ts';
+import { isObject } from '../../src/core/json.ts';
+import { send } from '../support/http.ts';
+import { dialects, type Dialect } from '../support/reading.ts';
+import { endpointOf, requestBody } from '../support/requests.ts';
+import { answerIn } from '../upstream/reply.ts';
+import type { Answer, Received, Scripted } from '../upstream/scripted.ts';
+import { startLimitedRig, type LimitedKey, type LimitedRig } from './limited-rig.ts';
+
+let rig: LimitedRig;
+before(async () => {
+  rig = await startLimitedRig();
+});
+after(() => rig.stop());
+
+const calls = 1500;
+const atOnce = 40;
+
+/** The same numbers in each run. */
+function dice(seed: number): (sides: number) => number {
+  let state = seed;
+  return (sides) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return (state >>> 8) % sides;
+  };
+}
+
+function whole(upstream: Dialect, request: Received, output: number): Answer {
+  const usage = { fresh: 12, cacheRead: 0, cacheWrite: 0, output, reasoning: 0 };
+  return answerIn(upstream, { text: 'Good day to you.', usage }, request.json['stream'] === true);
+}
+
+/** The first half of an answer, and then the end that it is given. */
+function broken(upstream: Dialect, request: Received, ending: 'reset' | 'hang'): Answer {
+  const { body, ...rest } = whole(upstream, request, 9);
+  const text = String(body);
+  const framing = request.json['stream'] === true ? ('chunked' as const) : ('close' as const);
+  return { ...rest, framing, body: [text.slice(0, text.length / 2)], ending };
+}
+
+const outcomes: { readonly [name: string]: (upstream: Dialect) => Scripted } = {
+  ok: (upstream) => (request) => whole(upstream, request, 20),
+  unreported: (upstream) => (request) => {
+    const { body, ...rest } = whole(upstream, request, 20);
+    return { ...rest, body: String(body).replaceAll('usage', 'unusual') };
+  },
+  failed: () => ({ status: 500, body: '{}' }),
+  refused: () => ({ status: 400, body: '{"error":{"message":"no"}}' }),
+  reset: (upstream) => (request) => broken(upstream, request, 'reset'),
+  left: (upstream) => (request) => {
+    const name = /call-\d+-/.exec(request.body.toString())?.[0] ?? '';
+    // A little later: half of the answer is on its way by then.
+    setTimeout(() => leaving.get(name)?.abort(), 5);
+    return broken(upstream, request, 'hang');
+  },
+};
+
+/** Clients that leave as soon as the upstream has their call. */
+const leaving = new Map<string, AbortController>();
+
+interface Planned {
+  readonly name: string;
+  readonly dialect: Dialect;
+  readonly body: JsonObject;
+}
+
+function plan(models: ReadonlyMap<string, string>): readonly Planned[] {
+  const roll = dice(20_261_121);
+  const names = [...models.keys()];
+  return Array.from({ length: calls }, (_, i): Planned => {
+    const dialect = dialects[roll(2)] ?? 'chat';
+    const name = names[roll(names.length)] ?? '';
+    const stream = roll(2) === 0;
+    const kind = roll(12);
+    const model = kind === 0 ? 'nobody/knows' : (models.get(name) ?? '');
+    const more = kind === 1 ? { temperature: 'hot' } : { max_tokens: 100 + roll(400) };
+    const own = `call-${i}-`;
+    const messages = [{ role: 'user', content: own }];
+    return {
+      name: own,
+      dialect,
+      body: requestBody(dialect, { model, stream, more: { ...more, messages } }),
+    };
+  });
+}
+
+async function run({ name, dialect, body }: Planned, key: LimitedKey): Promise<void> {
+  const client = new AbortController();
+  leaving.set(name, client);
+  await send(rig.gateway.url + endpointOf[dialect], body, {
+    headers: key.headers,
+    signal: client.signal,
+  }).catch((error: unknown) => {
+    assert.ok(client.signal.aborted, String(error));
+  });
+}
+
+test(`F7 F8 Q2 Q3 ${calls} calls of mixed outcomes: rows = calls, the sum of their costs = the budget`, async () => {
+  const models = new Map<string, string>();
+  for (const upstream of dialects) {
+    for (const [name, script] of Object.entries(outcomes)) {
+      models.set(`${name} ${upstream}`, rig.play(upstream, script(upstream)).model);
+    }
+  }
+  const key = await rig.key({ budget: 3, per: 'ever', rpm: 100_000, concurrent: 1000 });
+  const planned = [...plan(models)];
+  const workers = Array.from({ length: atOnce }, async () => {
+    for (let next = planned.pop(); next !== undefined; next = planned.pop()) await run(next, key);
+  });
+  await Promise.all(workers);
+  await rig.gateway.noneLeft();
+  const usage = await rig.admin('GET', '/api/usage?by=key');
+  const rows = Array.isArray(usage['rows']) ? usage['rows'].filter(isObject) : [];
+  const row = rows.find((each) => each['key'] === key.id);
+  assert.equal(row?.['calls'], calls);
+  const spent = await rig.spent(key);
+  assert.ok(spent > 0 && spent <= 3e9);
+  assert.equal(Math.round(Number(row['cost_usd']) * 1e9), spent);
+  // Nothing is held any more: the whole rest of the budget can be reserved at once.
+  const rest = Math.floor((3e9 - spent) / 10_000);
+  const { model } = rig.play('chat', (request) => whole('chat', request, 1));
+  const last = { model, stream: false, more: { max_tokens: rest } };
+  const strict = await rig.call(key, 'chat', requestBody('chat', last));
+  assert.equal(strict.status, 200, strict.text);
+  assert.equal(strict.headers['x-gateway-notes'], undefined);
+});
