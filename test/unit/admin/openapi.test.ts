@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { it } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { Json, JsonObject } from '../../../src/core/conversation.ts';
+import { isObject } from '../../../src/core/json.ts';
+import { adminRoutes } from '../../../src/server/admin.ts';
+import { fullCall } from '../../store/rows.ts';
+import { adminRig, listOf, textOf } from './admin-rig.ts';
+
+it('every route of the admin API is described', async (t) => {
+  const rig = await adminRig(t);
+  const routes = adminRoutes(rig.parts);
+  const missing = routes.filter(({ about }) => about === undefined);
+  assert.deepEqual(
+    missing.map(({ method, path }) => `${method} ${path}`),
+    [],
+    'give these routes an `about`',
+  );
+  const { paths } = (await rig.ask('/api/openapi.json')).body;
+  const described = Object.entries(isObject(paths) ? paths : {}).flatMap(([path, operations]) =>
+    Object.keys(isObject(operations) ? operations : {}).map(
+      (method) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/g, ':$1')}`,
+    ),
+  );
+  assert.deepEqual(
+    described.toSorted(),
+    routes.map(({ method, path }) => `${method} ${path}`).toSorted(),
+  );
+});
+
+it('the description is sound: ids, parameters, schemas', async (t) => {
+  const rig = await adminRig(t);
+  const { openapi, info, paths, components } = (await rig.ask('/api/openapi.json')).body;
+  assert.equal(openapi, '3.1.0');
+  assert.equal(isObject(info) ? info['version'] : undefined, '1.2.3');
+  const ajv = new Ajv2020({ strict: false, validateFormats: false });
+  ajv.addSchema({ $id: 'doc', components });
+  const ids: Json[] = [];
+  for (const [path, operations] of Object.entries(isObject(paths) ? paths : {})) {
+    assert.match(path, /^\/api\/[a-z/{}.]+$/);
+    for (const operation of Object.values(isObject(operations) ? operations : {})) {
+      assert.ok(isObject(operation));
+      ids.push(operation['operationId'] ?? null);
+      const parameters = listOf(operation, 'parameters');
+      assert.deepEqual(
+        parameters.filter((each) => each['in'] === 'path').map(({ name }) => name),
+        [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name),
+      );
+      assert.ok(parameters.every(({ in: at, required }) => at === 'query' || required === true));
+      for (const schema of schemasIn(operation)) {
+        ajv.compile(
+          JSON.parse(JSON.stringify(schema).replaceAll('"#/components', '"doc#/components')),
+        );
+      }
+      const { responses } = operation;
+      assert.ok(isObject(responses));
+      assert.ok(Object.keys(responses).some((status) => /^2\d\d$/.test(status)));
+    }
+  }
+  assert.equal(new Set(ids).size, ids.length);
+});
+
+function schemasIn(node: Json | undefined): readonly JsonObject[] {
+  if (Array.isArray(node)) return node.flatMap((item) => schemasIn(item));
+  if (!isObject(node)) return [];
+  return Object.entries(node).flatMap(([name, child]) =>
+    name === 'schema' && isObject(child) ? [child] : schemasIn(child),
+  );
+}
+
+it('answers are as they are described', async (t) => {
+  const rig = await adminRig(t);
+  const routes = adminRoutes(rig.parts);
+  const full = {
+    name: 'a',
+    models: ['*'],
+    tags: ['t'],
+    cidrs: ['::1'],
+    team: 'red',
+    owner: 'me',
+    expires_in: '1d',
+    rpm: 5,
+    budget: 1,
+    per: 'ever',
+    limits: [{ kind: 'tokens', amount: 5, model: 'x' }],
+  };
+  const made = await rig.ask('/api/keys', { method: 'POST', body: full });
+  const id = textOf(made.body, 'id');
+  rig.keys.authenticate(undefined, textOf(made.body, 'key'));
+  const bodies: { readonly [route: string]: JsonObject } = {
+    'POST /api/keys': full,
+    'PATCH /api/keys/:id': { team: null },
+    'PUT /api/teams/:name': { rpm: 1, budget: 1, per: 'day' },
+    'PUT /api/tags/:name': {},
+    'POST /api/backup': { path: join(rig.folder, 'copy.db') },
+  };
+  rig.ledger.record(fullCall);
+  const idIn = (path: string): string => (path.startsWith('/api/calls') ? fullCall.id : id);
+  const late = routes.filter(({ path, method }) => method === 'DELETE' || path.endsWith('/revoke'));
+  for (const route of [...routes.filter((each) => !late.includes(each)), ...late]) {
+    const { method, path, about } = route;
+    const body = bodies[`${method} ${path}`];
+    if (method === 'GET' && path.endsWith('s/:name')) {
+      const put = { method: 'PUT', body: { budget: 2, per: 'week' } };
+      await rig.ask(path.replace(':name', 'red'), put);
+    }
+    const answer = await rig.ask(path.replace(':id', idIn(path)).replace(':name', 'red'), {
+      method,
+      ...(body === undefined ? {} : { body }),
+    });
+    const what = `${method} ${path} ${JSON.stringify(answer.body)}`;
+    assert.equal(answer.status, about?.status ?? 200, what);
+    const checked = about?.answer.safeParse(answer.body);
+    assert.equal(checked?.success, true, `${what} ${String(checked?.error?.message)}`);
+  }
+});
