@@ -29,7 +29,7 @@ const query = z.strictObject({
   subject: z.string().max(300).optional().describe('Only of this, e.g. key:a1b2c3d4.'),
 });
 
-const state = z.record(z.string(), z.json()).nullable();
+const state = z.record(z.string(), z.unknown()).nullable();
 
 const entry = z.strictObject({
   seq: z.number().int().describe('1, 2, 3, … without a gap.'),

@@ -49,7 +49,7 @@ const call = z.strictObject({
   team: text,
   tags: z.array(z.string()),
   user: text,
-  metadata: z.json().describe('What the client sent with the call, for its own use.'),
+  metadata: z.unknown().describe('What the client sent with the call, for its own use.'),
   endpoint: z.string(),
   model: z.string(),
   provider: text,

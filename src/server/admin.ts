@@ -145,7 +145,7 @@ const modelsAnswer = z.strictObject({
     z.strictObject({
       id: z.string(),
       targets: z.array(z.strictObject({ target: z.string(), health: z.string() })),
-      local: z.record(z.string(), z.json()).optional(),
+      local: z.record(z.string(), z.unknown()).optional(),
     }),
   ),
   problems: z.array(z.strictObject({ subject: z.string(), why: z.string() })),

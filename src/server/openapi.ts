@@ -23,7 +23,7 @@ const errors = [
 export function openApiRoute(routes: readonly AdminRoute[], version: string): AdminRoute {
   const about: RouteAbout = {
     summary: 'This description.',
-    answer: z.record(z.string(), z.json()),
+    answer: z.record(z.string(), z.unknown()),
   };
   const route: AdminRoute = {
     method: 'GET',

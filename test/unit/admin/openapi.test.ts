@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { it } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Json, JsonObject } from '../../../src/core/conversation.ts';
@@ -29,6 +30,16 @@ it('every route of the admin API is described', async (t) => {
   );
 });
 
+it('the description fits the meta-schema of OpenAPI 3.1', async (t) => {
+  const rig = await adminRig(t);
+  const { body } = await rig.ask('/api/openapi.json');
+  const file = join(import.meta.dirname, '../../support/openapi/schema-3.1.json');
+  const ajv = new Ajv2020({ strict: false, validateFormats: false });
+  const check = ajv.compile(JSON.parse(readFileSync(file, 'utf8')));
+  assert.ok(check(body), JSON.stringify(check.errors));
+  assert.ok(!check({ ...body, paths: { nothing: {} } }), 'the meta-schema refuses what is wrong');
+});
+
 it('the description is sound: ids, parameters, schemas', async (t) => {
   const rig = await adminRig(t);
   const { openapi, info, paths, components } = (await rig.ask('/api/openapi.json')).body;
@@ -49,6 +60,8 @@ it('the description is sound: ids, parameters, schemas', async (t) => {
       );
       assert.ok(parameters.every(({ in: at, required }) => at === 'query' || required === true));
       for (const schema of schemasIn(operation)) {
+        // Such a reference would start at the whole document, where there is none.
+        assert.doesNotMatch(JSON.stringify(schema), /"#\/\$defs/, path);
         ajv.compile(
           JSON.parse(JSON.stringify(schema).replaceAll('"#/components', '"doc#/components')),
         );
