@@ -7,6 +7,7 @@ import { after, it } from 'node:test';
 import { Ledger } from '../../../src/access/ledger.ts';
 import type { Log } from '../../../src/core/runtime.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
+import type { CallRow } from '../../../src/store/calls.ts';
 import { openSqliteStore } from '../../../src/store/sqlite.ts';
 import { callRow } from '../store/call-rows.ts';
 import { HeldClock, silentLog } from './parts.ts';
@@ -127,4 +128,35 @@ it('a giant model name is cut before it is kept', async () => {
   ledger.record(callRow('c1', { model: 'm'.repeat(1_000_000) }));
   await ledger.close();
   assert.equal((await store.listCalls({ limit: 1 })).calls[0]?.model.length, 512);
+});
+
+it('F81 a running call is noted, refreshed, and gone with its final row', async () => {
+  const { store, clock, ledger } = await ledgerOn('running');
+  const noted = (output: number): CallRow =>
+    callRow('c1', {
+      outcome: 'failed',
+      error: 'interrupted',
+      charged: { freshInputTokens: 10, outputTokens: output },
+    });
+  ledger.running(noted(1));
+  ledger.running(noted(2));
+  ledger.record(callRow('c2'));
+  await ledger.flush();
+  ledger.running(noted(3));
+  ledger.record(callRow('c3'));
+  await ledger.flush();
+  clock.time += 1;
+  // Over before it was written: it is not noted at all.
+  ledger.running(callRow('c4'));
+  ledger.record(callRow('c4'));
+  await ledger.flush();
+  const [orphan, ...others] = await store.settleOrphans(Number.POSITIVE_INFINITY);
+  assert.equal(orphan?.id, 'c1');
+  assert.equal(orphan.charged.outputTokens, 3);
+  assert.deepEqual(others, []);
+  // A last word that comes behind the settlement changes nothing.
+  ledger.record(callRow('c1'));
+  await ledger.close();
+  assert.equal((await store.findCall('c1'))?.error, 'interrupted');
+  await store.close();
 });
