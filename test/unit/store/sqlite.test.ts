@@ -1,6 +1,5 @@
 /** What only a store on disk has: files, damage, other processes, sudden death. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import {
   chmodSync,
   mkdirSync,
@@ -15,7 +14,6 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { after, it } from 'node:test';
 import { keysAndCalls } from '../../../src/store/migrations/0001-keys-and-calls.ts';
@@ -188,49 +186,4 @@ it('F87 stops writing into a file that was removed', async () => {
   assert.throws(() => openForWriting({ path, mayCreate: false, durability: 'normal' }), {
     name: 'StoreError',
   });
-});
-
-const writer = `
-const { openSqliteStore } = await import(process.argv[1]);
-const log = { debug() {}, info() {}, warn() {}, error() {} };
-const store = await openSqliteStore({ path: process.argv[2], log });
-const usage = { freshInputTokens: 1, outputTokens: 1 };
-for (let batch = 0; ; batch++) {
-  const rows = Array.from({ length: 20 }, (_, i) => ({
-    id: process.argv[3] + '-' + batch + '-' + i, startedAt: 1, keyId: 'k', endpoint: 'e', model: 'm',
-    stream: false, outcome: 'ok', attempts: 1, attemptRows: [], tags: [], budgets: [], charged: usage, usageSource: 'reported', totalMs: 1,
-  }));
-  await store.recordCalls(rows);
-  process.stdout.write(batch + '\\n');
-}`;
-
-/** Lets a process write batches until it acknowledged some, and kills it in the middle. */
-async function killWhileWriting(path: string, name: string, batches: number): Promise<number> {
-  const entry = new URL('../../../src/store/sqlite.ts', import.meta.url).href;
-  const child = spawn(process.execPath, ['--input-type=module', '-e', writer, entry, path, name], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const closed = new Promise((resolve) => child.once('close', resolve));
-  let acknowledged = 0;
-  for await (const line of createInterface({ input: child.stdout })) {
-    acknowledged = Number(line) + 1;
-    if (acknowledged >= batches) child.kill('SIGKILL');
-  }
-  await closed;
-  return acknowledged;
-}
-
-it('F82 a killed process loses no acknowledged row and leaves whole batches', async () => {
-  const path = freshPath();
-  let acknowledged = 0;
-  for (let round = 0; round < 4; round++) {
-    acknowledged += await killWhileWriting(path, `r${round}`, 3 + round * 7);
-    const db = new DatabaseSync(path);
-    assert.equal(db.prepare('PRAGMA integrity_check').get()?.['integrity_check'], 'ok');
-    const rows = db.prepare('SELECT count(*) AS n FROM calls').get()?.['n'];
-    assert.ok(typeof rows === 'number');
-    assert.ok(rows >= acknowledged * 20, `${rows} rows of ${acknowledged * 20} acknowledged`);
-    assert.equal(rows % 20, 0);
-    db.close();
-  }
 });

@@ -1,0 +1,44 @@
+/** A ledger on a disk that fills up: tells when a write failed, and when all rows are there at last. */
+import { Ledger } from '../../src/access/ledger.ts';
+import { systemClock } from '../../src/observe/clock.ts';
+import { openSqliteStore } from '../../src/store/sqlite.ts';
+import { silentLog } from '../unit/access/parts.ts';
+import { callRow } from '../unit/store/call-rows.ts';
+
+const [, , path = ''] = process.argv;
+const say = (text: string): void => void process.stdout.write(`${text}\n`);
+const store = await openSqliteStore({ path, log: silentLog });
+const failures: string[] = [];
+const ledger = new Ledger({
+  store,
+  clock: systemClock,
+  log: {
+    ...silentLog,
+    error: (event, fields) => {
+      failures.push(event);
+      if (failures.length === 1) say(`${event} ${String(fields?.['reason'])}`);
+    },
+  },
+});
+const notes = 'x'.repeat(2000);
+let made = 0;
+while (failures.length === 0) {
+  for (let i = 0; i < 100; i++) ledger.record(callRow(`c${(made += 1)}`, { notes }));
+  await ledger.flush().catch(() => undefined);
+}
+// The calls that run go on: their rows wait in memory.
+for (let i = 0; i < 100; i++) ledger.record(callRow(`c${(made += 1)}`, { notes }));
+say(`queued ${ledger.queued}`);
+for (let free = false; !free;) {
+  free = await ledger.flush().then(
+    () => true,
+    () => false,
+  );
+  await new Promise((resolve) => {
+    setTimeout(resolve, 20);
+  });
+}
+const [usage] = await store.usage({ by: 'key', since: 0 });
+say(`healthy ${ledger.healthy()} made ${made} kept ${usage?.calls}`);
+await ledger.close();
+await store.close();

@@ -1,0 +1,43 @@
+/** Writes calls to a store until it is killed, and tells each batch that the store has acknowledged. */
+import { openSqliteStore } from '../../src/store/sqlite.ts';
+import type { CallRow } from '../../src/store/store.ts';
+import { silentLog } from '../unit/access/parts.ts';
+import { callRow, march } from '../unit/store/call-rows.ts';
+import { costing, fullCall } from './rows.ts';
+
+const [, , path = '', round = '', durability] = process.argv;
+const store = await openSqliteStore({
+  path,
+  log: silentLog,
+  durability: durability === 'full' ? 'full' : 'normal',
+});
+
+function call(n: number): CallRow {
+  return callRow(`${round}-${n}`, {
+    ...costing(n + 1),
+    startedAt: march + n * 60_000,
+    keyId: `k${n % 3}`,
+    attemptRows: fullCall.attemptRows,
+    budgets: [
+      { counter: `key:k${n % 3}:ever`, window: 'ever' },
+      { counter: 'team:red:day', window: '2026-03-01', endsAt: march + 1000 },
+    ],
+  });
+}
+
+let made = 0;
+for (let batch = 0; ; batch++) {
+  const size = 1 + ((batch * 7) % 40);
+  const rows = Array.from({ length: size }, (_, i) => call(made + i));
+  made += size;
+  await store.openCalls(rows.map((row) => ({ row, seenAt: march })));
+  await store.recordCalls(rows);
+  // A batch whose acknowledgement was lost is sent again.
+  if (batch % 3 === 0) await store.recordCalls(rows);
+  // Some stay running for ever.
+  await store.openCalls([{ row: call(made), seenAt: march }]);
+  made += 1;
+  if (batch % 5 === 4)
+    await store.prune({ callsBefore: march + 10 * 3_600_000, hoursBefore: 0 }, 50);
+  process.stdout.write(`${made - 1}\n`);
+}
