@@ -1,6 +1,7 @@
 /** Many clients spend one budget on several gateways; what may be spent is counted by who was asked. */
 import assert from 'node:assert/strict';
 import type { Reply } from '../support/http.ts';
+import { until } from '../support/postgres-store.ts';
 import { chatDocument } from '../upstream/chat.ts';
 import type { ScriptedUpstream } from '../upstream/scripted.ts';
 import type { Instance } from './instance.ts';
@@ -54,31 +55,37 @@ export async function storm({ instances, key, clients, calls }: Storm): Promise<
     assert.ok(instance !== undefined);
     for (let i = 0; i < calls; i += 1) {
       const body = { model: 'up/spender', max_tokens: mostTokens };
-      const { status, text }: Reply = await instance.chat(key, body);
-      if (status === 200) count.answered += 1;
-      else if (status === 503) count.unavailable += 1;
-      else {
-        assert.equal(status, 429, text);
-        assert.match(text, /insufficient_quota/);
-        count.refused += 1;
-      }
+      note(count, await instance.chat(key, body));
     }
   };
   await Promise.all(Array.from({ length: clients }, (_, i) => client(i)));
   return count;
 }
 
-/** One call after the other, until there is no money for the smallest. */
-export async function spendTheRest({
-  instances,
-  key,
-}: Omit<Storm, 'clients' | 'calls'>): Promise<void> {
-  for (let i = 0; i < 2000; i += 1) {
-    const instance = instances[i % instances.length];
-    assert.ok(instance !== undefined);
-    const reply = await instance.chat(key, { model: 'up/spender', max_tokens: 1 });
-    if (reply.status === 429) return;
-    assert.equal(reply.status, 200, reply.text);
+function note(count: StormCount, { status, text }: Reply): void {
+  if (status === 200) count.answered += 1;
+  else if (status === 503) count.unavailable += 1;
+  else {
+    assert.equal(status, 429, text);
+    assert.match(text, /insufficient_quota/);
+    count.refused += 1;
   }
-  assert.fail('the budget has no end');
+}
+
+/**
+ * Spends what is left, one token at a time, until `isSpent`: what calls held is given back behind their
+ * answers, so that a refusal alone is no end.
+ */
+export async function spendTheRest(
+  { instances, key }: Omit<Storm, 'clients' | 'calls'>,
+  isSpent: () => Promise<boolean>,
+): Promise<void> {
+  let turn = 0;
+  await until(async () => {
+    const instance = instances[(turn += 1) % instances.length];
+    const reply = await instance?.chat(key, { model: 'up/spender', max_tokens: 1 });
+    if (reply?.status === 200) return false;
+    assert.equal(reply?.status, 429, reply?.text);
+    return isSpent();
+  }, 'the last cent is spent');
 }
