@@ -17,9 +17,10 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, it } from 'node:test';
 import { keysAndCalls } from '../../../src/store/migrations/0001-keys-and-calls.ts';
+import { strictKeys } from '../../../src/store/migrations/0002-strict-keys.ts';
 import { callValues } from '../../../src/store/sqlite-call-rows.ts';
 import { SqliteBook } from '../../../src/store/sqlite-book.ts';
-import { openForWriting } from '../../../src/store/sqlite-file.ts';
+import { openForReading, openForWriting } from '../../../src/store/sqlite-file.ts';
 import { openSqliteStore } from '../../../src/store/sqlite.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { silentLog } from '../access/parts.ts';
@@ -133,6 +134,109 @@ it('N2 keys of an older schema stay, and are not strict', async () => {
   await store.addKey(strict);
   assert.deepEqual((await store.listKeys())[1], strict);
   await store.close();
+});
+
+it('N2 calls of an older schema are summed; their cost is unknown', async () => {
+  const path = freshPath();
+  mkdirSync(dirname(path), { recursive: true });
+  const db = new DatabaseSync(path);
+  const values = `'k1', 'openai-chat', 'ok', 1, 0, 'reported', 1.5`;
+  const insert = `INSERT INTO calls (id, started_at, key_id, endpoint, outcome, attempts, stream,
+    usage_source, total_ms, model, error, charged_fresh_input_tokens, charged_output_tokens) VALUES`;
+  db.exec(`${keysAndCalls} ${strictKeys} PRAGMA application_id = 0x4d475759; PRAGMA user_version = 2;
+    ${insert} ('c1', ${march}, ${values}, 'm', NULL, 7, 2);
+    ${insert} ('c2', ${march + 86_400_000}, ${values}, 'm', NULL, NULL, NULL);
+    ${insert} ('c3', ${march}, ${values}, 'x', 'model_not_found', NULL, NULL);`);
+  db.close();
+  const store = await open(path);
+  // From the sums by day, by hour, and from the rows themselves.
+  for (const until of [march + 2 * 86_400_000, march + 3_600_000, march + 5]) {
+    const [none, found] = await store.usage({ by: 'model', since: march, until });
+    assert.deepEqual([none?.group, none?.calls, none?.unpricedCalls], ['', 1, 0]);
+    const calls = until > march + 86_400_000 ? 2 : 1;
+    assert.deepEqual(
+      [found?.group, found?.calls, found?.inputTokens, found?.outputTokens],
+      ['m', calls, 7, 2],
+    );
+    assert.deepEqual([found?.pricedCalls, found?.unpricedCalls, found?.nanodollars], [0, 1, 0]);
+  }
+  assert.equal((await store.findCall('c1'))?.cost, undefined);
+  assert.equal((await store.listCalls({ limit: 5 })).calls.length, 3);
+  await store.close();
+});
+
+it('S24 the database refuses to change, remove and insert amid the audit log', async () => {
+  const path = freshPath();
+  const store = await open(path);
+  const entry = { at: march, actor: 'admin', action: 'key.create', subject: 'key:a' };
+  await store.appendAudit(entry);
+  await store.appendAudit(entry);
+  const db = new DatabaseSync(path);
+  for (const sql of [
+    `UPDATE audit SET actor = 'nobody' WHERE seq = 1`,
+    'DELETE FROM audit',
+    `INSERT INTO audit VALUES (4, 1, 'a', NULL, 'b', 'c', NULL, NULL, 'd')`,
+    `INSERT OR REPLACE INTO audit VALUES (1, 1, 'a', NULL, 'b', 'c', NULL, NULL, 'd')`,
+  ]) {
+    assert.throws(() => db.exec(sql), /append-only/, sql);
+  }
+  db.close();
+  assert.equal((await store.listAudit({ limit: 5 })).length, 2);
+  await store.close();
+});
+
+it('F83 durability: full waits for the disk at each commit', () => {
+  const path = freshPath();
+  mkdirSync(dirname(path));
+  for (const [durability, synchronous] of [
+    ['normal', 1],
+    ['full', 2],
+  ] as const) {
+    const db = openForWriting({ path, mayCreate: true, durability });
+    assert.equal(db.prepare('PRAGMA synchronous').get()?.['synchronous'], synchronous);
+    db.close();
+  }
+});
+
+it('F86 damage within a file shows when all of it is read', async () => {
+  const path = freshPath();
+  await filled(path);
+  const bytes = readFileSync(path);
+  bytes.fill(0x55, 12_288, bytes.length - 4096);
+  writeFileSync(path, bytes);
+  const book = new SqliteBook({ db: openForReading(path), path, now: () => 0 });
+  assert.throws(
+    () => {
+      try {
+        book.check();
+      } catch (error) {
+        throw book.failure(error);
+      }
+    },
+    { kind: 'corrupt' },
+  );
+  book.close();
+});
+
+it('L5 a page is looked for in a bounded number of calls, and goes on from there', () => {
+  const path = freshPath();
+  mkdirSync(dirname(path));
+  const db = openForWriting({ path, mayCreate: true, durability: 'normal' });
+  const book = new SqliteBook({ db, path, now: () => 0 });
+  const rows = Array.from({ length: 60_000 }, (_, i) =>
+    callValues(callRow(`c${i}`, { startedAt: march + i, outcome: i === 3 ? 'failed' : 'ok' })),
+  );
+  book.recordCalls(rows);
+  const first = book.listCalls({ limit: 5, outcome: 'failed' });
+  assert.deepEqual(first.calls, []);
+  assert.deepEqual(first.next, { startedAt: march + 9999, id: '' });
+  const second = book.listCalls({ limit: 5, outcome: 'failed', before: first.next });
+  assert.deepEqual(
+    second.calls.map(({ id }) => id),
+    ['c3'],
+  );
+  assert.equal(second.next, undefined);
+  book.close();
 });
 
 it('N2 refuses a schema that is newer than the program', async () => {
