@@ -1,4 +1,5 @@
 /** The gateway as it is started for real: keys, ledger on disk, the log as it is by default. */
+import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync, openSync, closeSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -10,6 +11,33 @@ const root = join(import.meta.dirname, '..');
 const entry = join(root, 'src', 'main.ts');
 export const gatewayKey = 'bench-key-0123456789abcdefghijkl';
 const startLimitMs = 20_000;
+const limitedKey = 'bench-limited-0123456789abcdefgh';
+export const limitedName = 'gateway, limited key';
+
+/** Limits, budget and price of a key that they never refuse. */
+const limits = `prices:
+  mock/*: { input: 1, output: 10, cache_read: 0.1 }
+keys:
+  limited:
+    digest: sha256:${createHash('sha256').update(limitedKey).digest('hex')}
+    models: ['*']
+    rpm: 1000000000
+    tpm: 10000000000
+    concurrent: 1000000
+    budget: 1000000
+    per: month
+`;
+
+/** The same gateway, called with a key that has each kind of limit and a budget. */
+export function limitedGateway(gateway: Subject): Subject {
+  return {
+    ...gateway,
+    name: limitedName,
+    key: limitedKey,
+    beside: gateway.name,
+    start: (mockPort) => startGateway({ mockPort, core: subjectCore, config: limits }),
+  };
+}
 
 /** The subject, or why there is none. */
 export function findGateway(): Subject | { readonly missing: string } {

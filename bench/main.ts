@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { doubts, Results } from './analysis.ts';
 import { stopAll, loadCore } from './child.ts';
 import { measureEngine } from './engine.ts';
-import { findGateway } from './gateway.ts';
+import { findGateway, limitedGateway } from './gateway.ts';
 import { inspectMachine, pinMyself } from './machine.ts';
 import { measureOne, startRig, subjectsOf, type MeasureOptions, type Sample } from './measure.ts';
 import { findNginx } from './nginx.ts';
@@ -108,6 +108,7 @@ async function main(): Promise<void> {
     if ('missing' in subject) missing.push(`${name} (${subject.missing})`);
     else subjects.push(subject);
   }
+  if (!('missing' in found.gateway)) subjects.push(limitedGateway(found.gateway));
   for (const line of missing) say(`left out: ${line}`);
   const defaults = flags.quick ? quick : full;
   const durations = {

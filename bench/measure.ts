@@ -51,8 +51,13 @@ export async function startRig(): Promise<Rig> {
 
 /** Who takes part in a workload, in the order of measurement. */
 export function subjectsOf(workload: Workload, subjects: readonly Subject[]): readonly Subject[] {
+  if (workload.kind === 'added') {
+    const besides = subjects.flatMap(({ beside }) => beside ?? []);
+    return subjects.filter(({ name, beside }) => beside !== undefined || besides.includes(name));
+  }
   const able = subjects.filter(
-    (subject) => workload.client === workload.upstream || subject.translates,
+    ({ translates, beside }) =>
+      beside === undefined && (workload.client === workload.upstream || translates),
   );
   return workload.alsoDirect ? [direct, ...able] : able;
 }
@@ -118,6 +123,7 @@ function orderOf(
         connections: workload.connections,
         ...times,
       };
+    case 'added':
     case 'latency':
       return {
         kind: 'paced',

@@ -10,6 +10,7 @@ import {
 } from './analysis.ts';
 import type { EngineFigures } from './engine.ts';
 import { engineBudgets, engineLines } from './engine-report.ts';
+import { limitedName } from './gateway.ts';
 import { percent } from './machine.ts';
 import type { StartTimes } from './startup.ts';
 import { direct, type Subject } from './subject.ts';
@@ -42,6 +43,8 @@ export interface ReportInput {
 /** The measured subject of the budget table. */
 const measured = 'gateway';
 const floor = 'nginx';
+
+const cpuPerRequest: Figure = (m) => (m.requests === 0 ? undefined : m.subjectUs / m.requests);
 
 export function renderReport(input: ReportInput): string {
   const versions = input.subjects.map((subject) => `${subject.name} ${subject.version}`).join(', ');
@@ -108,6 +111,12 @@ function workloadBudgets({ results }: ReportInput, workload: Workload): string[]
       const ratio = results.paired(own, base, cpuPerUnit(workload), (a, b) => a / b);
       const what = `${workload.title}, CPU per ${workload.unit}`;
       return [budgetRow(what, ratio, { budget: workload.budget, unit: ' ×', digits: 2 })];
+    }
+    case 'added': {
+      const limited = { workload: workload.id, subject: limitedName };
+      const added = results.paired(limited, own, cpuPerRequest, (a, b) => a - b);
+      const what = `${workload.title}, CPU per request`;
+      return [budgetRow(what, added, { budget: workload.budget, unit: ' µs', digits: 1 })];
     }
     case 'latency': {
       const base = { workload: workload.id, subject: direct.name };

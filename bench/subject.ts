@@ -13,6 +13,8 @@ export interface Subject {
   /** The key it wants, and the name of the mock's model behind an upstream of that dialect. */
   readonly key: string;
   readonly models: { readonly 'openai-chat': string; readonly 'anthropic-messages': string };
+  /** The name of the subject that it is compared with, where it is measured in `added` workloads only. */
+  readonly beside?: string;
   /** True when it answers clients of one dialect from an upstream of the other. */
   readonly translates: boolean;
   /** `long` for what is compiled while it runs, `short` for native code. */

@@ -32,6 +32,13 @@ export type Workload = WorkloadBase &
         readonly floor: string;
       }
     | {
+        /** CPU per request that a subject adds to the one it stands beside; the budget is in µs. */
+        readonly kind: 'added';
+        readonly body: Body;
+        readonly perSecond: number;
+        readonly budget: Budget;
+      }
+    | {
         readonly kind: 'latency';
         readonly body: Body;
         readonly perSecond: number;
@@ -110,6 +117,17 @@ export const workloads: readonly Workload[] = [
   stream('translate-to-chat', messages, chat),
   stream('relay-messages', messages, messages),
   stream('translate-to-messages', chat, messages),
+  {
+    kind: 'added',
+    id: 'limits',
+    title: `added by limits, reservation, price and settlement, 1.4 KB at ${equalRate} a second`,
+    client: chat,
+    upstream: chat,
+    alsoDirect: false,
+    body: { kind: 'unary', bytes: 1400 },
+    perSecond: equalRate,
+    budget: { must: 25, aim: 15 },
+  },
   {
     kind: 'latency',
     id: 'latency',
