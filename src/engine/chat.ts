@@ -36,8 +36,13 @@ export interface ChatService {
 const keepAliveMs = 10_000;
 
 /** The exact number of prompt tokens of a chat request. @throws EngineError 400 */
-export function countTokens(service: ChatService, body: Json | undefined): number {
-  return promptOf(service, readRequest(body)).tokens.length;
+export async function countTokens(
+  service: ChatService,
+  body: Json | undefined,
+  response: ServerResponse,
+): Promise<number> {
+  const prompt = await promptOf(service, readRequest(body), leaveSignal(response));
+  return prompt.tokens.length;
 }
 
 /**
@@ -51,7 +56,7 @@ export async function answerChat(
 ): Promise<void> {
   const request = readRequest(body);
   const signal = leaveSignal(response);
-  const job = prepare(service, request, signal);
+  const job = await prepare(service, request, signal);
   const { slots } = service;
   slots.checkRoom();
   const taken = slots.acquire(signal, (free) => chooseSlot(free, job.prompt));
@@ -77,13 +82,13 @@ export async function answerChat(
 }
 
 /** All that can be refused is refused here, before the request has its place in the line. */
-function prepare(
+async function prepare(
   service: ChatService,
   request: ChatRequest,
   signal: AbortSignal,
-): Omit<GenerationJob, 'slot'> {
+): Promise<Omit<GenerationJob, 'slot'>> {
   const { model, runtime } = service;
-  const { tokens: prompt, reasoningOpen } = promptOf(service, request);
+  const { tokens: prompt, reasoningOpen } = await promptOf(service, request, signal);
   return {
     model,
     request,
@@ -98,7 +103,11 @@ function prepare(
   };
 }
 
-function promptOf({ model }: ChatService, request: ChatRequest): Prompt {
+async function promptOf(
+  { model }: ChatService,
+  request: ChatRequest,
+  signal: AbortSignal,
+): Promise<Prompt> {
   if (request.model !== model.name) {
     throw new EngineError(`The model "${request.model}" is not served here.`, {
       status: 404,
@@ -110,7 +119,7 @@ function promptOf({ model }: ChatService, request: ChatRequest): Prompt {
   const { template, reasoningTags } = model;
   const thinks = reasoningTags !== undefined;
   const values = templateValues(request.thinking, { template, thinks });
-  return model.prompts.write({ messages: request.messages, tools: request.tools, values });
+  return model.prompts.write({ messages: request.messages, tools: request.tools, values }, signal);
 }
 
 function compiledGrammars(model: EngineModel, request: ChatRequest): GenerationJob['grammars'] {

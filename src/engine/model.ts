@@ -175,6 +175,8 @@ interface PromptParts {
 
 function promptWriter(model: LlamaModel, parts: PromptParts): PromptWriter {
   const { template, compiled, tags, options } = parts;
+  // Only sentencepiece puts a space before a text; to take it away again costs a second tokenising.
+  const spaced = model.fileInfo.metadata.tokenizer?.ggml.model !== 'gpt2';
   return new PromptWriter({
     template: compiled,
     knowsTools: template.includes(callOpening),
@@ -186,7 +188,7 @@ function promptWriter(model: LlamaModel, parts: PromptParts): PromptWriter {
       : {}),
     ...(tags === undefined ? {} : { reasoningTag: tags.open }),
     tokenize: (text, continues) =>
-      model.tokenize(text, true, continues ? 'trimLeadingSpace' : undefined),
+      model.tokenize(text, true, continues && spaced ? 'trimLeadingSpace' : undefined),
     breakDigits: options.breakDigits,
   });
 }

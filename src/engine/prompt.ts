@@ -6,6 +6,7 @@
  * A break mark is put inside every such sequence of a caller's text, and the rendered prompt is
  * tokenised piece by piece between the breaks: no piece holds the whole sequence, so it stays text.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Token } from 'node-llama-cpp';
 import { EngineError, invalid } from './engine-error.ts';
 import type { JsonObject } from './json.ts';
@@ -13,6 +14,14 @@ import type { ChatMessage } from './messages.ts';
 import type { ToolUse } from './tools.ts';
 
 const pieceLength = 16_384;
+/** A text without markers is read at once up to here. */
+const longestPiece = 65_536;
+/** What is tokenised before others get their turn: characters, and for each piece what it costs by itself. */
+const turnWork = 16_384;
+const pieceWork = 64;
+/** Short pieces come again and again where a text is made of markers. */
+const keptLength = 64;
+const keptPieces = 4096;
 
 /** A compiled Jinja template. */
 export interface ChatTemplate {
@@ -51,6 +60,12 @@ export interface Prompt {
   readonly reasoningOpen: boolean;
 }
 
+/** A part of a rendered prompt that is tokenised by itself; `continues` = text stands before it. */
+interface Piece {
+  readonly text: string;
+  readonly continues: boolean;
+}
+
 /** Writes prompts for one model. Stateless between calls. */
 export class PromptWriter {
   readonly #options: PromptOptions;
@@ -66,20 +81,26 @@ export class PromptWriter {
   }
 
   /**
-   * The prompt's tokens. An assistant message at the end is continued, not answered.
+   * The prompt's tokens. An assistant message at the end is continued, not answered. A long prompt lets
+   * others have their turns while it is tokenised.
    * @throws EngineError 400 when the template refuses the messages.
+   * @throws the signal's reason when it is aborted meanwhile.
    */
-  write(request: PromptRequest): Prompt {
+  async write(request: PromptRequest, signal?: AbortSignal): Promise<Prompt> {
     if (request.tools.offered.length > 0 && !this.#options.knowsTools) {
       throw invalid('The chat template of this model has no tools.', 'tools');
     }
     const text = this.#render(request);
     const tokens: Token[] = [];
-    for (const [index, part] of text.split(this.#break).entries()) {
-      for (const [place, piece] of this.#shortPieces(part).entries()) {
-        const continues = index > 0 && place === 0;
-        for (const token of this.#options.tokenize(piece, continues)) tokens.push(token);
-      }
+    const kept = new Map<string, readonly Token[]>();
+    let work = 0;
+    for (const piece of this.#pieces(text)) {
+      for (const token of this.#tokensOf(piece, kept)) tokens.push(token);
+      work += piece.text.length + pieceWork;
+      if (work < turnWork) continue;
+      work = 0;
+      await nextTurn();
+      signal?.throwIfAborted();
     }
     const { bosToken, reasoningTag } = this.#options;
     if (bosToken !== undefined && tokens[0] !== bosToken) tokens.unshift(bosToken);
@@ -87,26 +108,53 @@ export class PromptWriter {
     return { tokens, reasoningOpen };
   }
 
+  #tokensOf({ text, continues }: Piece, kept: Map<string, readonly Token[]>): readonly Token[] {
+    if (text.length > keptLength) return this.#options.tokenize(text, continues);
+    const key = `${continues ? '+' : ' '}${text}`;
+    const known = kept.get(key);
+    if (known !== undefined) return known;
+    const tokens = this.#options.tokenize(text, continues);
+    if (kept.size < keptPieces) kept.set(key, tokens);
+    return tokens;
+  }
+
+  *#pieces(text: string): Generator<Piece> {
+    let continues = false;
+    for (const part of text.split(this.#break)) {
+      for (const stretch of this.#stretches(part)) {
+        for (const piece of piecesOf(stretch)) {
+          yield { text: piece, continues };
+          continues = true;
+        }
+        // The next one begins with a marker, before which nothing is joined.
+        continues = false;
+      }
+      continues = true;
+    }
+  }
+
   /**
    * The tokenizer's time grows with the square of the markers in a text: 20,000 messages took 10 s. A
-   * piece begins with a marker, before which nothing is joined; as the places are counted from the
+   * stretch begins with a marker, before which nothing is joined; as the places are counted from the
    * front, a conversation that grows keeps its tokens.
    */
-  #shortPieces(text: string): readonly string[] {
-    const markers = this.#markers;
-    if (markers === undefined || text.length <= pieceLength) return [text];
-    const pieces: string[] = [];
+  *#stretches(text: string): Generator<string> {
     let from = 0;
-    for (;;) {
-      markers.lastIndex = from + pieceLength;
-      const at = markers.exec(text)?.index;
+    while (text.length - from > pieceLength) {
+      const at = this.#markerBehind(text, from + pieceLength);
       if (at === undefined) break;
-      pieces.push(text.slice(from, at));
+      yield text.slice(from, at);
       from = at;
     }
-    markers.lastIndex = 0;
-    pieces.push(text.slice(from));
-    return pieces;
+    yield text.slice(from);
+  }
+
+  #markerBehind(text: string, place: number): number | undefined {
+    if (this.#markers === undefined) return undefined;
+    this.#markers.lastIndex = place;
+    const at = this.#markers.exec(text)?.index;
+    this.#markers.lastIndex = 0;
+    return at;
   }
 
   #render({ messages, tools, values }: PromptRequest): string {
@@ -185,4 +233,25 @@ function patternOf(texts: readonly string[]): RegExp | undefined {
     .toSorted((a, b) => b.length - a.length)
     .map((text) => text.replace(/[\^$.*+?()[\]{}|/]/g, String.raw`\$&`));
   return new RegExp(sources.join('|'), 'gu');
+}
+
+/** Cut before white space where there is some, so that hardly a token is another for it. */
+function* piecesOf(text: string): Generator<string> {
+  let from = 0;
+  while (text.length - from > longestPiece) {
+    const at = endOfPiece(text, from);
+    yield text.slice(from, at);
+    from = at;
+  }
+  yield text.slice(from);
+}
+
+function endOfPiece(text: string, from: number): number {
+  const limit = from + longestPiece;
+  for (let at = limit; at > from + pieceLength; at--) {
+    if (text[at] === ' ' || text[at] === '\n') return at;
+  }
+  const behind = text.charCodeAt(limit);
+  // Not between the halves of one character.
+  return behind >= 0xdc00 && behind <= 0xdfff ? limit - 1 : limit;
 }

@@ -60,7 +60,8 @@ async function handle(
       await answerChat(readyService(state), await readBody(request), response);
       return;
     case 'POST /v1/count_tokens': {
-      const tokens = countTokens(readyService(state), await readBody(request));
+      const body = await readBody(request);
+      const tokens = await countTokens(readyService(state), body, response);
       sendJson(response, 200, { prompt_tokens: tokens });
       return;
     }

@@ -104,6 +104,29 @@ describe('at once', { skip }, () => {
   });
 });
 
+describe('a prompt of a megabyte', { skip }, () => {
+  test('others are answered while it is tokenised', async () => {
+    // Made of markers, each of which must stay text: the dearest that there is.
+    const body = chatBody('<|im_start|>'.repeat(100_000));
+    for (const path of ['/v1/count_tokens', completions]) {
+      let over = false;
+      const whole = client.call(path, body).finally(() => (over = true));
+      let answers = 0;
+      while (!over) {
+        await health();
+        answers += 1;
+      }
+      assert.ok(answers > 20, `${answers} answers meanwhile`);
+      const { status, text } = await whole;
+      assert.match(
+        text,
+        path === completions ? /resulted in \d{6} tokens/ : /"prompt_tokens":\d{6}/,
+      );
+      assert.equal(status, path === completions ? 400 : 200);
+    }
+  });
+});
+
 describe('the line', { skip }, () => {
   test('who does not find a place is answered in the order of asking', async () => {
     const [leaving, ...staying] = await startFour();
