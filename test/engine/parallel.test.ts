@@ -109,14 +109,13 @@ describe('a prompt of a megabyte', { skip }, () => {
     // Made of markers, each of which must stay text: the dearest that there is.
     const body = chatBody('<|im_start|>'.repeat(100_000));
     for (const path of ['/v1/count_tokens', completions]) {
-      let over = false;
-      const whole = client.call(path, body).finally(() => (over = true));
-      let answers = 0;
-      while (!over) {
+      const counted = { answers: 0, over: false };
+      const whole = client.call(path, body).finally(() => (counted.over = true));
+      while (!counted.over) {
         await health();
-        answers += 1;
+        counted.answers += 1;
       }
-      assert.ok(answers > 20, `${answers} answers meanwhile`);
+      assert.ok(counted.answers > 20, `${counted.answers} answers meanwhile`);
       const { status, text } = await whole;
       assert.match(
         text,
