@@ -91,7 +91,7 @@ export class KeyBook {
 
   /** @throws Error when the id is taken. */
   addLiteral(record: KeyRecord): void {
-    this.#requireFree(record.id);
+    if (this.#entries.has(record.id)) throw new Error(`There is a key with the id ${record.id}.`);
     const literals = this.#fixed.filter(({ source }) => source === 'environment');
     const declared = this.#fixed.filter(({ source }) => source === 'config');
     const added = this.#add(record, 'environment', literals.length);
@@ -103,7 +103,10 @@ export class KeyBook {
     const old = new Map(
       this.#fixed.filter(({ source }) => source === 'config').map((e) => [e.record.id, e]),
     );
-    for (const { id } of records) if (!old.has(id)) this.#requireFree(id);
+    for (const { id } of records) {
+      if (old.has(id) || !this.#entries.has(id)) continue;
+      throw new Error(`keys.${id}: another key has this id; give the declared one another name.`);
+    }
     const wanted = new Set(records.map(({ id }) => id));
     for (const [id, entry] of old) {
       if (wanted.has(id)) continue;
@@ -156,10 +159,6 @@ export class KeyBook {
         [entry.record, ...entry.record.previous].map(({ digest }) => [digest, entry] as const),
       ),
     );
-  }
-
-  #requireFree(id: string): void {
-    if (this.#entries.has(id)) throw new Error(`There is a key with the id ${id}.`);
   }
 
   async #load(): Promise<void> {

@@ -300,9 +300,12 @@ export class KeyRing {
     return { plain, peppered: this.#pepper?.over(plain) };
   }
 
-  /** What is kept of a new secret. @throws Error when the store's keys have a pepper that is missing. */
+  /**
+   * What is kept of a new secret.
+   * @throws GatewayError `invalid_request` when the store's keys have a pepper that is missing here.
+   */
   #kept(key: Secret): Pick<KeyRecord, 'digest' | 'peppered'> {
-    if (this.pepperProblem !== undefined) throw new Error(this.pepperProblem);
+    if (this.pepperProblem !== undefined) throw invalidRequest(this.pepperProblem);
     const { plain, peppered } = this.#digestsOf(key.reveal());
     return peppered === undefined
       ? { digest: plain.toString('hex') }

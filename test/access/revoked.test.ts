@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/core/conversation.ts';
+import { isObject } from '../../src/core/json.ts';
 import { begun, legalFrames } from '../faults/stream-pieces.ts';
 import { startLimitedRig, type LimitedKey, type LimitedRig } from '../limits/limited-rig.ts';
 import { send, type Reply } from '../support/http.ts';
@@ -162,5 +163,21 @@ describe('S6 K8 revocation', { timeout: 60_000 }, () => {
     assert.equal((await send(list, undefined, { headers: key.headers })).status, 401);
     await other.gateway.reload({ keys: { ci: { digest, models: ['*'] } } });
     assert.equal((await send(list, undefined, { headers: key.headers })).status, 200);
+    const stored = await other.key();
+    await assert.rejects(
+      other.gateway.reload({ keys: { [stored.id]: { digest, models: ['*'] } } }),
+      /another key has this id/,
+    );
+    assert.equal((await send(list, undefined, { headers: key.headers })).status, 200);
+    const log = await other.admin('GET', '/api/audit?subject=config');
+    const entries = Array.isArray(log['entries']) ? log['entries'].filter(isObject) : [];
+    // The file is watched, too: each reload may stand there twice.
+    const told = entries.map(({ actor, action, after: state }) =>
+      [actor, action, isObject(state) && state['applied']].join(' '),
+    );
+    assert.deepEqual([...new Set(told)].toSorted(), [
+      'config config.reload false',
+      'config config.reload true',
+    ]);
   });
 });
