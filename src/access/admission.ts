@@ -36,7 +36,9 @@ export interface AskedCall {
   readonly model: string;
   /** Absent = it costs nothing and takes no tokens (a count of tokens). */
   readonly size?: AskedSize;
-  /** An answer is not lowered below so many tokens. */
+  /** Whether the answer may be lowered to what a budget still has. */
+  readonly mayShrink: boolean;
+  /** It is not lowered below so many tokens. */
   readonly leastOutput: number;
 }
 
@@ -112,8 +114,7 @@ class Admitting {
     const paid = size !== undefined && held.budgets.length > 0;
     const prices = paid ? pricesOf(parts.prices(), size.targets, this.#now) : [];
     this.#reservation = new Reservation(size ?? unsized, prices);
-    const { principal } = call;
-    this.#shrinks = principal.shrink && !principal.strict ? held.budgets.length + 1 : 0;
+    this.#shrinks = call.mayShrink ? held.budgets.length + 1 : 0;
   }
 
   run(): CallGrant | Promise<CallGrant> {

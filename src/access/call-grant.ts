@@ -26,6 +26,7 @@ function moreOf(callId: string): string {
 export class CallGrant implements Grant {
   readonly standings: Standings;
   readonly outputCap?: number;
+  readonly paid: boolean;
   readonly tellsCap: boolean;
   readonly capNote?: string;
   /** The budgets that pay for the call. */
@@ -42,6 +43,7 @@ export class CallGrant implements Grant {
     this.standings = standingsOf(granted, now);
     this.held = held;
     const paid = held.length > 0;
+    this.paid = paid;
     this.#prompt = paid ? reservation.prompt : 0;
     this.#reserved = paid ? reservation.cost() : undefined;
     const counted = paid || (draw.tokens.length > 0 && reservation.origin === 'client');

@@ -21,6 +21,11 @@ export interface Grant {
   readonly standings: Standings;
   /** Output tokens of each choice that were reserved; absent = nobody counts them. */
   readonly outputCap?: number;
+  /**
+   * Whether a budget pays: then reasoning counts, which some vendors write beside the cap that they are
+   * told. A limit of tokens alone takes it as a debt.
+   */
+  readonly paid: boolean;
   /** The upstream must be told the cap: the client said none, or more. */
   readonly tellsCap: boolean;
   /** What the client is told of a cap that is not its own. */

@@ -39,6 +39,8 @@ const slackTokens = 16;
 export class OutputGuard implements StreamConsumer {
   readonly #options: OutputGuardOptions;
   readonly #open = new Set<number>();
+  /** Parts that do not count. */
+  readonly #beside = new Set<number>();
   #length = 0;
   #tokens = 0;
   /** Tokens of this answer that there is money for. */
@@ -70,11 +72,14 @@ export class OutputGuard implements StreamConsumer {
   }
 
   #see(event: GenerationEvent): void {
-    if (event.type === 'part-delta' && event.field !== 'signature') {
+    if (event.type === 'part-delta') {
+      if (event.field === 'signature' || this.#beside.has(event.index)) return;
       this.#length += event.delta.length;
       this.#tokens += estimateText(event.delta);
     } else if (event.type === 'part-start') {
       this.#open.add(event.index);
+      const reasoning = event.part.type === 'reasoning';
+      if (reasoning && !this.#options.grant.paid) this.#beside.add(event.index);
     } else if (event.type === 'part-end') {
       this.#open.delete(event.index);
     } else if (event.type === 'usage') {

@@ -84,6 +84,7 @@ function userOf(body: JsonObject): string | undefined {
 
 /** Pairs of the header go before the body's; those that find no room are left out, and that is told. */
 function metadataOf(body: JsonObject, header: string | undefined): string | undefined {
+  if (header === undefined && body['metadata'] === undefined) return undefined;
   const pairs = [...headerPairs(header), ...bodyPairs(body['metadata'])];
   if (pairs.length === 0) return undefined;
   const kept = new Map<string, string>();

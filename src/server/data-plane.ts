@@ -216,13 +216,15 @@ export class DataPlane {
     },
   ): ReturnType<Admission['admit']> {
     const { gateway, admission, registry } = this.#options;
-    const { id, principal, tags, head } = call;
+    const { id, principal, tags, head, route } = call;
+    const strict = principal.strict || route.strict === true;
     return admission.admit({
       id,
       principal,
       tags,
       model: head.model,
       size: new CallSize(gateway, call, (target) => registry().outputLimit(target)),
+      mayShrink: principal.shrink && !strict,
       leastOutput: (head.reasoningBudget ?? 0) + leastOutputTokens,
     });
   }
@@ -240,7 +242,8 @@ export class DataPlane {
     const header = (name: string): string | undefined => headerValue(visit.request, name);
     const tags = clientTags(header, principal.tags);
     // It counts as a request, and takes neither tokens nor money.
-    const asked = { id: visit.requestId, principal, tags, model, leastOutput: 0 };
+    const { requestId: id } = visit;
+    const asked = { id, principal, tags, model, mayShrink: false, leastOutput: 0 };
     const grant = await this.#options.admission.admit(asked);
     try {
       const left = new AbortController();

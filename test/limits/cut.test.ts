@@ -98,6 +98,25 @@ test('an answer that keeps to its cap is never cut, whatever its characters', as
   }
 });
 
+test('reasoning beside the cap is cut where a budget pays for it, and not where tokens are counted', async () => {
+  const thoughts = Array.from({ length: 300 }, () =>
+    chatFrame(chatChunk({ reasoning_content: ' perhaps' })),
+  );
+  const gate = Promise.withResolvers<void>();
+  const { model, script } = rig.play(
+    'chat',
+    { body: [...thoughts, gate.promise, ...chatFrames({ text: 'Yes.' })] },
+    { body: thoughts, ending: 'hang' },
+  );
+  const body = requestBody('chat', { model, stream: true, more: { max_tokens: cap } });
+  const counted = rig.call(await rig.key({ tpm: 10_000 }), 'chat', body);
+  await script.request(0);
+  gate.resolve();
+  assert.equal(readStream('chat', (await counted).text).text, 'Yes.');
+  const paid = await rig.call(await rig.key({ budget: 1, per: 'day' }), 'chat', body);
+  assert.equal(readStream('chat', paid.text).finish, 'length');
+});
+
 test('a key without budgets and limits is not cut', async () => {
   const { model } = rig.play('chat', { body: chatFrames({ text: word.repeat(400) }) });
   const more = { max_tokens: cap };

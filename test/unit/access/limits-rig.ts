@@ -104,6 +104,7 @@ export class LimitsRig {
       principal,
       tags: [],
       model: 'm',
+      mayShrink: principal.shrink,
       leastOutput: leastOutputTokens,
       size: {
         targets: [modelLimit === undefined ? target : { ...target, maxOutputTokens: modelLimit }],
