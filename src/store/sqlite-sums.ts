@@ -32,6 +32,7 @@ const groupColumns = ['key_id', 'team', 'model', 'provider', 'tags'];
 const insertGroup = `${insertInto('usage_groups', groupColumns)} ON CONFLICT DO NOTHING`;
 const findGroup = `SELECT id FROM usage_groups
   WHERE key_id = ? AND team = ? AND model = ? AND provider = ? AND tags = ?`;
+const countGroups = 'SELECT count(*) AS groups FROM usage_groups WHERE key_id = ?';
 
 const at = {
   startedAt: callColumns.indexOf('started_at'),
@@ -49,6 +50,13 @@ const at = {
   cost: callColumns.indexOf('cost'),
   budgets: callColumns.indexOf('budgets'),
 } as const;
+
+/**
+ * Sums by day stay for ever, and clients name tags: a key's calls are summed by their tags up to so many
+ * groups, further sets of tags together.
+ */
+const mostGroupsOfKey = 10_000;
+const furtherTags = JSON.stringify(['(others)']);
 
 /** Beyond so many remembered groups or budgets, memory is begun afresh (L2). */
 const mostRemembered = 10_000;
@@ -144,12 +152,27 @@ export class SqliteSums {
     const name = values.join('\n');
     let id = this.#groupIds.get(name);
     if (id === undefined) {
-      values.push(canonicalTags(values.pop() ?? ''));
-      this.#sql.of(insertGroup).run(...values);
-      id = number(this.#sql.of(findGroup).get(...values) ?? {}, 'id');
+      id = this.#storedGroupId(values);
       remember(this.#groupIds, name, id);
     }
     return id;
+  }
+
+  #storedGroupId(values: readonly string[]): number {
+    const group = [...values.slice(0, -1), canonicalTags(values.at(-1) ?? '')];
+    const find = this.#sql.of(findGroup);
+    const found = find.get(...group);
+    if (found !== undefined) return number(found, 'id');
+    const [key = ''] = group;
+    if (group.at(-1) !== '[]' && this.#groupsOf(key) >= mostGroupsOfKey) {
+      group.splice(-1, 1, furtherTags);
+    }
+    this.#sql.of(insertGroup).run(...group);
+    return number(find.get(...group) ?? {}, 'id');
+  }
+
+  #groupsOf(key: string): number {
+    return number(this.#sql.of(countGroups).get(key) ?? {}, 'groups');
   }
 
   #budgetsOf(text: string): readonly BudgetWindow[] {

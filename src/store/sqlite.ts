@@ -51,20 +51,12 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const store = new SqliteStore(path, durability);
   await store.open();
   log.debug('store_opened', { path, durability });
-  if (statSync(path).size > checkedAtStartBytes) checkBeside(store, log);
+  if (statSync(path).size > checkedAtStartBytes) store.checkLater(log);
   return store;
 }
 
-function checkBeside(store: SqliteStore, log: Log): void {
-  const began = performance.now();
-  store.check().then(
-    () => log.info('store_checked', { ms: Math.round(performance.now() - began) }),
-    (error: unknown) => {
-      if (error instanceof StoreError && error.kind !== 'corrupt') return;
-      log.error('store_damaged', { reason: error instanceof Error ? error.message : 'unknown' });
-    },
-  );
-}
+/** A command that has the store open for a moment does not read all of it. */
+const checkAfterMs = 60_000;
 
 class SqliteStore implements Store {
   readonly #path: string;
@@ -72,6 +64,7 @@ class SqliteStore implements Store {
   readonly #reader: SqliteThread;
   /** Threads that do one long thing. */
   readonly #beside = new Set<SqliteThread>();
+  #checking: NodeJS.Timeout | undefined;
 
   constructor(path: string, durability: Durability) {
     this.#path = path;
@@ -172,12 +165,22 @@ class SqliteStore implements Store {
     return this.#aside((thread) => thread.ask('backup', path));
   }
 
-  /** Reads all pages. @throws StoreError `corrupt` */
-  check(): Promise<void> {
-    return this.#aside((thread) => thread.ask('check'));
+  /** Reads all pages once the start is over, and tells the log what it found. */
+  checkLater(log: Log): void {
+    this.#checking = setTimeout(() => {
+      const began = performance.now();
+      this.#aside((thread) => thread.ask('check')).then(
+        () => log.info('store_checked', { ms: Math.round(performance.now() - began) }),
+        (error: unknown) => {
+          if (!(error instanceof StoreError) || error.kind !== 'corrupt') return;
+          log.error('store_damaged', { reason: error.message });
+        },
+      );
+    }, checkAfterMs).unref();
   }
 
   async close(): Promise<void> {
+    clearTimeout(this.#checking);
     await Promise.all([...this.#beside].map((thread) => thread.stop()));
     await this.#reader.close();
     await this.#writer.close();

@@ -239,6 +239,25 @@ it('L5 a page is looked for in a bounded number of calls, and goes on from there
   book.close();
 });
 
+it('L3 tags that clients make up do not make sums for ever', () => {
+  const path = freshPath();
+  mkdirSync(dirname(path));
+  const db = openForWriting({ path, mayCreate: true, durability: 'normal' });
+  const book = new SqliteBook({ db, path, now: () => 0 });
+  const rows = Array.from({ length: 10_500 }, (_, i) =>
+    callValues(callRow(`c${i}`, { startedAt: march + i, tags: [`request-${i}`] })),
+  );
+  book.recordCalls(rows);
+  book.recordCalls([callValues(callRow('k2', { keyId: 'k2', tags: ['prod'] }))]);
+  const groups = db.prepare('SELECT count(*) AS n FROM usage_groups').get()?.['n'];
+  assert.equal(groups, 10_002);
+  const tags = book.usage({ by: 'tag', since: march });
+  assert.equal(tags.find(({ group }) => group === '(others)')?.calls, 500);
+  assert.equal(tags.find(({ group }) => group === 'prod')?.calls, 1);
+  assert.equal(book.usage({ by: 'day', since: march })[0]?.calls, 10_501);
+  book.close();
+});
+
 it('N2 refuses a schema that is newer than the program', async () => {
   const path = freshPath();
   await filled(path);
