@@ -16,6 +16,8 @@ function budgets(postgres: TestPostgres): void {
   let upstream: ScriptedUpstream;
   let url = '';
   let instances: readonly Instance[] = [];
+  /** Of a stream that runs on a gateway which is killed. */
+  let orphan: MadeKey | undefined;
 
   const makeKey = async (wish: { readonly [name: string]: number | string }): Promise<MadeKey> => {
     const [first] = instances;
@@ -39,8 +41,19 @@ function budgets(postgres: TestPostgres): void {
     return Number((await postgres.query(sql, url))[0]?.n);
   };
 
+  /** Calls that are noted as running. */
+  const open = async (): Promise<number> => {
+    const [row] = await postgres.query('SELECT count(*)::integer AS n FROM open_calls', url);
+    return Number(row?.n);
+  };
+
   before(async () => {
     upstream = await ScriptedUpstream.start();
+    upstream.script('slow', {
+      body: ['data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"abc"}}]}\n\n'],
+      headers: { 'content-type': 'text/event-stream' },
+      ending: 'hang',
+    });
     url = await postgres.makeDatabase();
     const options = { storage: url, upstream: upstream.port, prices: stormPrices };
     instances = await Promise.all([
@@ -114,7 +127,14 @@ function budgets(postgres: TestPostgres): void {
         () => undefined,
       );
       await until(() => account.tokens > 10_000, 'money is spent');
+      orphan = await makeKey({ budget: 1 });
+      const stream = victim.chat(orphan.key, { model: 'up/slow', stream: true, max_tokens: 500 });
+      await until(async () => (await open()) === 1, 'the running stream is noted');
+      const seen = (): Promise<unknown> => postgres.query('SELECT seen_at FROM open_calls', url);
+      const first = JSON.stringify(await seen());
+      await until(async () => JSON.stringify(await seen()) !== first, 'it is noted again');
       await victim.kill();
+      assert.equal((await stream).complete, false);
       await Promise.all([running, lost]);
       await until(async () => {
         const live = await Promise.all(others.map((each) => each.admin('GET', '/api/status')));
@@ -124,6 +144,29 @@ function budgets(postgres: TestPostgres): void {
       // What nobody could write was still held: the upstream was asked for no more either.
       assert.ok(account.tokens * nanodollarsOfToken <= dollar);
       instances = others;
+    });
+
+    it('F81 Q2: the stream that ran there is settled by another, once, as it was last known', async () => {
+      const [first] = instances;
+      const { id } = orphan ?? { id: '' };
+      const row = `SELECT outcome, error, usage_source, cost::integer, reserved::integer FROM calls
+        WHERE key_id = '${id}' AND model = 'up/slow'`;
+      await until(async () => (await open()) === 0, 'the lease is over', 60_000);
+      const rows = await postgres.query(row, url);
+      assert.equal(rows.length, 1);
+      const { cost, reserved, ...rest } = rows[0] ?? {};
+      assert.deepEqual(rest, {
+        outcome: 'failed',
+        error: 'interrupted',
+        usage_source: 'estimated',
+      });
+      assert.equal(reserved, 500 * nanodollarsOfToken);
+      assert.ok(Number(cost) > 0 && Number(cost) <= Number(reserved), `it cost ${cost}`);
+      const shown = await first?.admin('GET', `/api/keys/${id}`);
+      assert.equal(shown?.status, 200);
+      const holds = `SELECT count(*)::integer AS n FROM counter_holds WHERE name LIKE 'b:key:${id}:%'`;
+      assert.deepEqual(await postgres.query(holds, url), [{ n: 0 }]);
+      assert.equal(await spent({ id, key: '' }), cost);
     });
   });
 }

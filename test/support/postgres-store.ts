@@ -46,10 +46,14 @@ export async function openTestStore(url: string, spool?: string): Promise<TestSt
 }
 
 /** Asks again until it is so; gives up after a while that nothing healthy takes. */
-export async function until(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const deadline = performance.now() + 20_000;
+export async function until(
+  isSo: () => boolean | Promise<boolean>,
+  what: string,
+  mostMs = 20_000,
+): Promise<void> {
+  const deadline = performance.now() + mostMs;
   while (!(await isSo())) {
-    if (performance.now() > deadline) throw new Error(`not within 20 s: ${what}`);
+    if (performance.now() > deadline) throw new Error(`not within ${mostMs} ms: ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

@@ -182,11 +182,15 @@ CREATE FUNCTION counter_sweep(most bigint) RETURNS bigint LANGUAGE sql VOLATILE 
       FROM counter_rates WHERE full_at < counter_now() - 600000 LIMIT most FOR UPDATE SKIP LOCKED))
   SELECT counter_now() $$;
 
+-- Two statements: a settlement that commits while the lock is waited for makes a new version of the hold,
+-- which only a statement that begins behind it sees.
 CREATE FUNCTION counter_booked() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  DELETE FROM counter_holds WHERE ctid = ANY (ARRAY(SELECT h.ctid FROM counter_holds h
+  PERFORM 1 FROM counter_holds h
     JOIN (SELECT id FROM fresh UNION ALL SELECT id || '+' FROM fresh) f ON h.call_id = f.id
-    WHERE h.name LIKE 'b:%' ORDER BY h.call_id, h.name FOR UPDATE OF h));
+    WHERE h.name LIKE 'b:%' ORDER BY h.call_id, h.name FOR UPDATE OF h;
+  DELETE FROM counter_holds h USING (SELECT id FROM fresh UNION ALL SELECT id || '+' FROM fresh) f
+    WHERE h.call_id = f.id AND h.name LIKE 'b:%';
   RETURN NULL;
 END $$;
 CREATE TRIGGER counter_booked AFTER INSERT ON calls REFERENCING NEW TABLE AS fresh
