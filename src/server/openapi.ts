@@ -1,7 +1,7 @@
 /** `/api/openapi.json`: the admin API described in OpenAPI 3.1, made from what its routes check. */
 import { z } from 'zod';
 import type { JsonObject } from '../core/conversation.ts';
-import { isObject } from '../core/json.ts';
+import { isObject, tryParseObject } from '../core/json.ts';
 import type { AdminRoute, RouteAbout } from './admin-route.ts';
 
 const errorBody = z.strictObject({
@@ -121,6 +121,5 @@ function jsonOf(schema: JsonObject): JsonObject {
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonObject {
   const { $schema: _, ...made } = z.toJSONSchema(schema, { io, target: 'draft-2020-12' });
   // The library's type names members that JSON has not; what it makes is plain JSON.
-  const parsed: unknown = JSON.parse(JSON.stringify(made));
-  return isObject(parsed) ? parsed : {};
+  return tryParseObject(JSON.stringify(made)) ?? {};
 }
