@@ -27,6 +27,8 @@ export const keepAliveMs = 15_000;
 const stalledClientMs = 60_000;
 /** How old the ledger's knowledge of a running call may be (F81). */
 const checkpointMs = 5000;
+/** The same in characters of the answer: some 256 tokens. */
+const checkpointLength = 1024;
 /** How long a finished upstream may take to close before its connection is given up. */
 const drainUpstreamMs = 2000;
 
@@ -46,6 +48,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   #lastSentAt: number;
   /** When the ledger is told next that the call runs. */
   #checkpointAt = 0;
+  #checkpointLength = 0;
   #fullSince: number | undefined;
   #responder: StreamResponder | undefined;
   #closedAt: number | undefined;
@@ -182,7 +185,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     if (this.#closedAt !== undefined) return this.#letGo(now, this.#closedAt);
     const ending = this.#mustEnd(now);
     if (ending !== undefined) return this.#endWith(ending);
-    if (now >= this.#checkpointAt) this.#checkpoint(now);
+    this.#checkpoint(now);
     const { attempt } = this.#tries;
     if (this.#fullSince !== undefined) {
       attempt?.touch();
@@ -203,8 +206,11 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
 
   /** Calls that are over before the first sweep are never told: their row comes as soon (F81). */
   #checkpoint(now: number): void {
-    this.#checkpointAt = now + checkpointMs;
     const { attempt, meter, count, target, mode } = this.#tries;
+    const { outputLength } = meter;
+    if (now < this.#checkpointAt && outputLength < this.#checkpointLength) return;
+    this.#checkpointAt = now + checkpointMs;
+    this.#checkpointLength = outputLength + checkpointLength;
     this.#gateway.running(this.#call, {
       target,
       mode,

@@ -38,6 +38,11 @@ export class Meter {
     this.#finished = false;
   }
 
+  /** Characters of output so far. */
+  get outputLength(): number {
+    return this.#outputBytes;
+  }
+
   /** The output ends at so many tokens: a guess of more is wrong. */
   atMost(outputTokens: number): void {
     this.#most = outputTokens;
