@@ -29,6 +29,11 @@ const settle: Statement = {
   text: 'SELECT counter_settle($1, $2, $3), counter_now() AS now',
 };
 const renew: Statement = { name: 'counter_renew', text: 'SELECT counter_renew($1, $2, $3) AS now' };
+const hold: Statement = {
+  name: 'counter_hold',
+  text: `INSERT INTO counter_holds SELECT r->>0, r->>1, (r->>2)::bigint, 0, counter_now() + $2, false
+    FROM jsonb_array_elements($1::jsonb) r ORDER BY 1, 2 ON CONFLICT DO NOTHING`,
+};
 const sweep: Statement = { name: 'counter_sweep', text: 'SELECT counter_sweep($1) AS now' };
 const readBalance: Statement = {
   name: 'counter_balance',
@@ -79,7 +84,7 @@ export class PostgresCounters implements Counters {
   async draw(wanted: Draw): Promise<DrawResult> {
     this.#live.set(wanted.callId, wanted);
     try {
-      const result = await this.#ask(wanted, false);
+      const result = await this.#ask(wanted);
       if (!result.granted) this.#live.delete(wanted.callId);
       return result;
     } catch (error) {
@@ -89,10 +94,16 @@ export class PostgresCounters implements Counters {
     }
   }
 
-  /** Takes without asking whether it fits: a call that other counters have admitted. @throws StoreError */
-  async take(wanted: Draw): Promise<void> {
-    this.#live.set(wanted.callId, wanted);
-    await this.#ask(wanted, true);
+  /** What calls hold of budgets that other counters have admitted; nobody draws yet. @throws StoreError */
+  async takeMoney(draws: readonly Draw[]): Promise<void> {
+    for (const wanted of draws) this.#live.set(wanted.callId, wanted);
+    const rows = draws.flatMap(({ callId, budgets }) => [
+      ['', callId, 0],
+      ...budgets.map((b) => [`b:${b.counter}|${b.window}`, callId, b.amount]),
+    ]);
+    const { server } = this.#options;
+    const values = [JSON.stringify(rows), leaseMs + moneyGraceMs];
+    await server.use(() => server.data.run(hold, values));
   }
 
   settle(callId: string, used: Used): void {
@@ -133,7 +144,7 @@ export class PostgresCounters implements Counters {
     await this.#settlements.close();
   }
 
-  async #ask(wanted: Draw, force: boolean): Promise<DrawResult> {
+  async #ask(wanted: Draw): Promise<DrawResult> {
     const { tenant } = this.#options;
     const row = await this.#run(draw, [
       wanted.callId,
@@ -144,7 +155,7 @@ export class PostgresCounters implements Counters {
       leaseMs,
       moneyGraceMs,
       tenant ?? null,
-      force,
+      false,
     ]);
     const answer: Answer = JSON.parse(String(row['answer']));
     this.#time.heard(answer.now);

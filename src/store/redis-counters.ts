@@ -4,11 +4,12 @@
  * a restart, a failover that lost writes) is built anew from the book before anything is admitted.
  */
 import { createHash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock, Log } from '../core/runtime.ts';
 import type { Balance, Counters, Draw, DrawResult, Used } from './counters.ts';
 import { leaseMs, moneyGraceMs, renewEveryMs } from './lease.ts';
 import type { RedisClient } from './redis-client.ts';
-import { counterScripts, serverTime, type CounterScripts } from './redis-script.ts';
+import { counterScripts, loadScript, serverTime, type CounterScripts } from './redis-script.ts';
 import { ServerTime } from './server-time.ts';
 import { Settlements } from './settlements.ts';
 import { StoreError } from './store-error.ts';
@@ -29,14 +30,39 @@ export interface RedisCountersOptions {
   readonly time?: string;
 }
 
+/** What an epoch begins with. */
+export interface EpochContents {
+  /** By `counter|window`. */
+  readonly settled: readonly {
+    readonly name: string;
+    readonly nanodollars: number;
+    readonly endsAt: number | undefined;
+  }[];
+  /** Calls that run, with what they hold of budgets. */
+  readonly open: readonly Draw[];
+  /** The epoch that it follows. */
+  readonly before: string | undefined;
+}
+
 /** A slower answer is as good as none (F89). */
 export const slowMs = 50;
 const lostAfter = 3;
+const firstConnectionMs = 2000;
 const takeAtOnce = 200;
+/** A gateway that said nothing for so long is not counted any more. */
+const instanceMs = 10_000;
+const loadingMs = 30_000;
 /** How long a budget's window is kept behind its end, for gateways whose clock is behind. */
 const afterEndMs = 2 * 86_400_000;
 /** For windows that never end: a touch renews it, and a new epoch reads the book. */
 const everMs = 400 * 86_400_000;
+
+/** A draw on its way. */
+interface Attempt {
+  /** In which it was sent. */
+  epoch: string | undefined;
+  givenUp: boolean;
+}
 
 type Answer = readonly (string | number)[];
 
@@ -52,6 +78,7 @@ export class RedisCounters implements Counters {
   #beginning: Promise<string> | undefined;
   /** Draws in a row that were not answered in time. */
   #missed = 0;
+  #failedLooks = 0;
   #closed = false;
 
   constructor(options: RedisCountersOptions) {
@@ -83,7 +110,20 @@ export class RedisCounters implements Counters {
 
   /** Whether several draws in a row were not answered, or nobody is connected. */
   get lost(): boolean {
-    return this.#missed >= lostAfter || this.#options.client.status !== 'ready';
+    return this.#missed >= lostAfter || this.gone || this.#options.client.status !== 'ready';
+  }
+
+  /** Whether it was looked for several times in a row in vain: no broken connection alone. */
+  get gone(): boolean {
+    return this.#failedLooks >= lostAfter;
+  }
+
+  /** Waits for the first connection, not without end. */
+  async connected(): Promise<void> {
+    const deadline = performance.now() + firstConnectionMs;
+    while (this.#options.client.status !== 'ready' && performance.now() < deadline) {
+      await pause(slowMs / 5);
+    }
   }
 
   /** Whether draws can be answered now. */
@@ -97,16 +137,17 @@ export class RedisCounters implements Counters {
 
   /** @throws StoreError `unavailable` within 50 ms where there is no answer */
   async draw(wanted: Draw): Promise<DrawResult> {
-    this.#live.set(wanted.callId, wanted);
+    const attempt: Attempt = { epoch: undefined, givenUp: false };
     try {
-      const result = await within(slowMs, this.#ask(wanted, false));
+      const result = await within(slowMs, this.#ask(wanted, attempt));
       this.#missed = 0;
-      if (!result.granted) this.#live.delete(wanted.callId);
+      if (result.granted) this.#keep(wanted, attempt);
       return result;
     } catch (error) {
-      this.#missed += 1;
-      // Whether it was taken is not known: this comes behind it and gives it back.
-      this.settle(wanted.callId, { tokens: 0, nanodollars: 0 });
+      // Building an epoch anew takes longer than a draw may; `look` tells whether Redis is there.
+      if (this.#beginning === undefined) this.#missed += 1;
+      attempt.givenUp = true;
+      this.#giveBack(wanted.callId, attempt.epoch);
       throw unavailable(error);
     }
   }
@@ -115,7 +156,7 @@ export class RedisCounters implements Counters {
   async take(wanted: Draw): Promise<void> {
     this.#live.set(wanted.callId, wanted);
     try {
-      await this.#ask(wanted, true);
+      await this.#ask(wanted);
     } catch (error) {
       throw unavailable(error);
     }
@@ -143,10 +184,28 @@ export class RedisCounters implements Counters {
     try {
       await within(slowMs, this.#options.client.ping());
       this.#missed = 0;
+      this.#failedLooks = 0;
       return true;
     } catch {
+      this.#failedLooks += 1;
       return false;
     }
+  }
+
+  /** Says that this gateway is there, and tells how many are. @throws StoreError */
+  async instances(id: string): Promise<number> {
+    const { client } = this.#options;
+    const key = `${this.prefix}instances`;
+    const now = Math.floor(this.#time.wall());
+    const told = client
+      .multi()
+      .zadd(key, now, id)
+      .zremrangebyscore(key, '-inf', now - instanceMs)
+      .zcard(key)
+      .pexpire(key, 2 * instanceMs)
+      .exec();
+    const results = await within(slowMs, told);
+    return Number(results?.[2]?.[1] ?? 1);
   }
 
   /** Puts off the end of the leases of all running calls. Never throws. */
@@ -166,6 +225,44 @@ export class RedisCounters implements Counters {
   begin(): Promise<string> {
     this.#beginning ??= this.#begin().finally(() => (this.#beginning = undefined));
     return this.#beginning;
+  }
+
+  /** The epoch that is in Redis, and which run of the server answers. @throws an error of the client */
+  async present(): Promise<{ readonly epoch: string | undefined; readonly run: string }> {
+    const [epoch, info] = await Promise.all([
+      this.#options.client.get(this.#key),
+      this.#options.client.info('server'),
+    ]);
+    return { epoch: epoch ?? undefined, run: /^run_id:(\w+)/m.exec(info)?.[1] ?? '' };
+  }
+
+  /** Ends what counts in Redis: nothing is admitted until it is filled again. */
+  async clear(): Promise<void> {
+    await this.#options.client.del(this.#key);
+  }
+
+  /** Builds an epoch and begins it. @throws an error of the client */
+  async fill(epoch: string, contents: EpochContents): Promise<void> {
+    const { client } = this.#options;
+    const loading = `${this.prefix}loading`;
+    await client.set(loading, epoch, 'PX', loadingMs);
+    const load = new Script(client, loadScript);
+    const now = this.#time.wall();
+    const rows = contents.settled.flatMap(({ name, nanodollars, endsAt }) => [
+      name,
+      nanodollars,
+      keepMs(endsAt, now),
+    ]);
+    const before = contents.before ?? '';
+    for (let i = 0; i < rows.length; i += 3 * takeAtOnce) {
+      const some = rows.slice(i, i + 3 * takeAtOnce);
+      await load.run(this.#key, [this.prefix, epoch, before, ...some]);
+    }
+    for (const draw of contents.open) {
+      await this.#scripts.draw.run(this.#key, this.#drawArguments(draw, epoch, true));
+    }
+    await client.set(this.#key, epoch);
+    await client.del(loading);
   }
 
   async close(): Promise<void> {
@@ -190,15 +287,40 @@ export class RedisCounters implements Counters {
     return `${this.prefix}epoch`;
   }
 
-  async #ask(wanted: Draw, force: boolean): Promise<DrawResult> {
-    const answer = await this.#inEpoch((epoch) =>
-      this.#scripts.draw.run(this.#key, this.#drawArguments(wanted, epoch, force)),
-    );
+  /**
+   * Only what was granted is counted again in a new epoch.
+   * @throws StoreError when the epoch that granted it is over and the running calls were counted again
+   */
+  #keep(wanted: Draw, { epoch }: Attempt): void {
+    if (this.#epoch !== undefined && this.#epoch !== epoch) {
+      throw new StoreError('unavailable', 'The counters were built anew meanwhile.');
+    }
+    this.#live.set(wanted.callId, wanted);
+  }
+
+  /** Without an attempt it is taken without asking whether it fits. */
+  async #ask(wanted: Draw, attempt?: Attempt): Promise<DrawResult> {
+    const answer = await this.#inEpoch((epoch) => {
+      if (attempt?.givenUp === true) throw new StoreError('unavailable', 'Given up.');
+      if (attempt !== undefined) attempt.epoch = epoch;
+      const values = this.#drawArguments(wanted, epoch, attempt === undefined);
+      return this.#scripts.draw.run(this.#key, values);
+    });
     const now = Number(answer[1]);
     if (answer[0] === 'done') throw new StoreError('unavailable', 'The draw came too late.');
     const reading = readingOf(wanted, answer);
     const refused = answer[0] === 'refused' ? refusal(wanted, reading, now) : undefined;
     return refused ?? grant(wanted, reading, { wall: now, taken: answer[0] === 'known' });
+  }
+
+  /**
+   * Whether a draw without an answer was taken is not known: this comes behind it and undoes it, in its
+   * own epoch only, since the call may be counted elsewhere meanwhile. If this is lost too, the lease ends.
+   */
+  #giveBack(callId: string, epoch: string | undefined): void {
+    if (epoch === undefined) return;
+    const nothing = [this.prefix, epoch, callId, '0', '0'];
+    this.#scripts.settle.run(this.#key, nothing).catch(() => undefined);
   }
 
   #drawArguments(wanted: Draw, epoch: string, force: boolean): readonly (string | number)[] {

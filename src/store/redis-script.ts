@@ -191,17 +191,17 @@ local h = redis.call('HMGET', money .. 'b:' .. ARGV[3], 's', 'o')
 return {'balance', now, h[1] or '0', h[2] or '0'}`;
 
 /**
- * Fills an epoch that nobody counts in yet. ARGV: prefix, epoch, then `counter|window`, settled,
- * ms to keep, …
+ * Fills an epoch that nobody counts in yet. ARGV: prefix, epoch, the epoch before ('' = unknown), then
+ * `counter|window`, settled, ms to keep, … Nobody asks for the keys of the epoch before any more.
  */
 export const loadScript = `
-local money = ARGV[1] .. ARGV[2] .. ':'
-for i = 3, #ARGV, 3 do
-  local key = money .. 'b:' .. ARGV[i]
-  redis.call('HSET', key, 's', ARGV[i + 1])
-  redis.call('PEXPIRE', key, ARGV[i + 2])
+local money, old = ARGV[1] .. ARGV[2] .. ':b:', ARGV[1] .. ARGV[3] .. ':b:'
+for i = 4, #ARGV, 3 do
+  redis.call('HSET', money .. ARGV[i], 's', ARGV[i + 1])
+  redis.call('PEXPIRE', money .. ARGV[i], ARGV[i + 2])
+  if ARGV[3] ~= '' then redis.call('PEXPIRE', old .. ARGV[i], 60000) end
 end
-return #ARGV`;
+return {'loaded'}`;
 
 export interface CounterScripts {
   readonly draw: string;

@@ -1,0 +1,55 @@
+/**
+ * Which epoch counts in Redis. Its name holds the number of `counter_mode` and the run of the server, so
+ * that neither FLUSHALL, nor a restart, nor a failover that lost writes goes unseen.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Log } from '../core/runtime.ts';
+import type { CounterMode } from './counter-mode.ts';
+import type { RedisCounters } from './redis-counters.ts';
+import { StoreError } from './store-error.ts';
+
+export interface EpochKeeperOptions {
+  readonly mode: CounterMode;
+  readonly log: Log;
+  /** Whether Redis counts again at once where PostgreSQL counts now. */
+  mayEnter(): boolean;
+}
+
+/** The book is behind the calls by a group commit; so long it is waited for before it is read. */
+const bookBehindMs = 150;
+
+/** @throws StoreError when neither the epoch in Redis can be trusted nor a new one be built */
+export async function currentEpoch(
+  redis: RedisCounters,
+  { mode, log, mayEnter }: EpochKeeperOptions,
+): Promise<string> {
+  const { epoch: present, run } = await redis.present();
+  const nameOf = (epoch: number): string => `${epoch}.${run}`;
+  let row;
+  try {
+    row = await mode.read();
+  } catch (error) {
+    // Without the book Redis goes on with what it has.
+    if (present?.endsWith(`.${run}`) === true) return present;
+    throw error;
+  }
+  if (row.mode === 'redis' && present === nameOf(row.epoch)) return present;
+  if (row.mode === 'postgres' && !mayEnter()) {
+    throw new StoreError('unavailable', 'Budgets are counted in PostgreSQL for now.');
+  }
+  const begun = performance.now();
+  let keys = 0;
+  const epoch = await mode.enterRedis(
+    async (locked) =>
+      locked.mode === 'redis' && (await redis.present()).epoch === nameOf(locked.epoch),
+    async (next, contents) => {
+      await redis.clear();
+      await pause(bookBehindMs);
+      const found = { ...(await contents()), before: present };
+      keys = found.settled.length;
+      await redis.fill(nameOf(next), found);
+    },
+  );
+  log.warn('counters_built', { epoch, budgets: keys, ms: Math.round(performance.now() - begun) });
+  return nameOf(epoch);
+}

@@ -1,0 +1,318 @@
+/**
+ * The counters of several gateways: Redis as long as it answers. Where it does not (reliability.md §6):
+ * rates are each gateway's share of the limit; budgets are counted in PostgreSQL; where that is away too
+ * they refuse, or admit up to a small cap where the config says so. Never silently open.
+ *
+ * Budgets are counted in one place at a time. All gateways look every quarter of a second where that is
+ * (counter-mode.ts); the way to PostgreSQL takes a second, in which calls with a budget are refused as
+ * E18, since a gateway that still reaches Redis may admit some; the way back takes none.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Clock, Log } from '../core/runtime.ts';
+import type { CounterMode } from './counter-mode.ts';
+import type { Balance, Counters, Draw, DrawResult, Used } from './counters.ts';
+import { MemoryCounters } from './memory-counters.ts';
+import type { PostgresCounters } from './postgres-counters.ts';
+import { slowMs, type RedisCounters } from './redis-counters.ts';
+import { StoreError } from './store-error.ts';
+
+export interface SharedCountersOptions {
+  readonly redis: RedisCounters;
+  readonly postgres: PostgresCounters;
+  readonly mode: CounterMode;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** This gateway's own name among the others. */
+  readonly instance: string;
+  /** What calls with a budget get while neither server counts. */
+  readonly onStoreLoss: 'closed' | 'open';
+  /** How long Redis must answer before it counts again; default 10 s. */
+  readonly returnAfterMs?: number;
+}
+
+const lookEveryMs = 250;
+/** Longer than a look takes to come and to be done. */
+const handoverMs = 1000;
+const knownForMs = 750;
+/** A gateway that alone does not reach Redis must not move all others again and again. */
+const leaveAgainMs = 60_000;
+const defaultReturnAfterMs = 10_000;
+/** So long a gateway goes by its share without a word; then it says so, and stops where it is alone. */
+const quietShareMs = 60_000;
+/** Per budget and gateway, in nanodollars, where budgets are open without any store. */
+const openCap = 1_000_000_000;
+
+export class SharedCounters implements Counters {
+  readonly #options: SharedCountersOptions;
+  /** Shares of rates, while Redis is away. */
+  readonly #share: MemoryCounters;
+  /** Capped budgets, while everything is away. */
+  readonly #capped: MemoryCounters;
+  /** Calls that were admitted without Redis. */
+  readonly #apart = new Map<string, Draw>();
+  readonly #timer: NodeJS.Timeout;
+  #place: 'redis' | 'postgres' = 'redis';
+  #looking: Promise<void> | undefined;
+  #returning = false;
+  #instances = 1;
+  /** When it was last known where budgets are counted, and when this gateway may move them again. */
+  #knownAt = Number.NEGATIVE_INFINITY;
+  #leaveAgainAt = Number.NEGATIVE_INFINITY;
+  /** Monotonic ms. */
+  #lostSince: number | undefined;
+  #answersSince: number | undefined;
+  #warnedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: SharedCountersOptions) {
+    this.#options = options;
+    this.#share = new MemoryCounters(options.clock);
+    this.#capped = new MemoryCounters(options.clock);
+    this.#timer = setInterval(() => void this.look(), lookEveryMs);
+    this.#timer.unref();
+  }
+
+  /** Where budgets are counted, as known here. */
+  get place(): 'redis' | 'postgres' {
+    return this.#place;
+  }
+
+  /** Whether Redis is to count again. */
+  get returning(): boolean {
+    return this.#returning;
+  }
+
+  wall(): number {
+    const { redis, postgres } = this.#options;
+    return this.#place === 'redis' ? redis.wall() : postgres.wall();
+  }
+
+  async draw(draw: Draw): Promise<DrawResult> {
+    const { redis } = this.#options;
+    if (draw.budgets.length > 0) await this.#knowPlace();
+    if (this.#place === 'redis' && !redis.lost) {
+      try {
+        const result = await redis.draw(draw);
+        this.#lostSince = undefined;
+        if (this.#isPlace('redis') || !result.granted) return result;
+        // PostgreSQL was told of what runs before this came.
+        redis.settle(draw.callId, { tokens: 0, nanodollars: 0 });
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error;
+      }
+    }
+    this.#lose();
+    return this.#drawApart(draw);
+  }
+
+  settle(callId: string, used: Used): void {
+    this.#apart.delete(callId);
+    this.#share.settle(callId, used);
+    this.#capped.settle(callId, used);
+    this.#options.postgres.settle(callId, used);
+    this.#options.redis.settle(callId, used);
+  }
+
+  balance(counter: string, window: string): Promise<Balance> {
+    const { redis, postgres } = this.#options;
+    return (this.#place === 'redis' ? redis : postgres).balance(counter, window);
+  }
+
+  healthy(): boolean {
+    const { redis, postgres } = this.#options;
+    if (this.#place === 'redis' && !redis.lost) return true;
+    return postgres.healthy() || !this.#overdue();
+  }
+
+  /** So that the first call waits for nothing. Never throws. */
+  async begin(): Promise<void> {
+    await this.#options.redis.connected();
+    await this.look();
+    if (this.#place === 'redis') await this.#options.redis.begin().catch(() => undefined);
+  }
+
+  /** Looks where budgets are counted, and moves there. Never throws. */
+  look(): Promise<void> {
+    this.#looking ??= this.#look().finally(() => (this.#looking = undefined));
+    return this.#looking;
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#looking;
+    await Promise.all([this.#options.redis.close(), this.#options.postgres.close()]);
+  }
+
+  async #look(): Promise<void> {
+    await this.#lookAtRedis();
+    try {
+      await this.#lookAtPlace();
+    } catch (error) {
+      if (this.#place === 'redis' && !this.#options.redis.lost) return;
+      this.#warn('counters_not_moved', { reason: String(error) });
+    }
+  }
+
+  async #lookAtRedis(): Promise<void> {
+    const { redis, clock, instance } = this.#options;
+    const answers = await redis.look();
+    if (!answers) {
+      this.#answersSince = undefined;
+      return;
+    }
+    this.#answersSince ??= clock.now();
+    // Where it fails the last known number goes on to hold.
+    this.#instances = await redis.instances(instance).catch(() => this.#instances);
+  }
+
+  async #lookAtPlace(): Promise<void> {
+    const { redis, mode, clock } = this.#options;
+    const asked = clock.now();
+    const row = await mode.read();
+    this.#knownAt = asked;
+    if (row.mode === 'postgres') {
+      await this.#movedToPostgres();
+      if (this.#mayReturn()) await this.#return();
+    } else if (this.#place === 'postgres') {
+      await this.#movedToRedis();
+    } else if (redis.gone && asked >= this.#leaveAgainAt) {
+      this.#leaveAgainAt = asked + leaveAgainMs;
+      await mode.leaveRedis(row.epoch, handoverMs);
+      await this.#movedToPostgres();
+    }
+  }
+
+  #mayReturn(): boolean {
+    const { clock, returnAfterMs = defaultReturnAfterMs } = this.#options;
+    return this.#answersSince !== undefined && clock.now() - this.#answersSince >= returnAfterMs;
+  }
+
+  /** What runs here is told to PostgreSQL before it grants anything. */
+  async #movedToPostgres(): Promise<void> {
+    if (this.#place === 'postgres') return;
+    const { redis, postgres, log } = this.#options;
+    this.#place = 'postgres';
+    this.#lose();
+    log.error('counters_moved', { to: 'postgres', reason: 'Redis does not answer' });
+    await postgres.takeMoney([...redis.live].filter(({ budgets }) => budgets.length > 0));
+  }
+
+  /**
+   * A gateway that did not look for a while, since it stood still, looks before it grants. Where the book
+   * is away nobody can move, and it goes on.
+   */
+  async #knowPlace(): Promise<void> {
+    const { clock, postgres } = this.#options;
+    const isOld = (): boolean => clock.now() - this.#knownAt > knownForMs && postgres.healthy();
+    if (!isOld()) return;
+    await Promise.race([this.look(), pause(slowMs, undefined, { ref: false })]);
+    if (isOld()) throw new StoreError('unavailable', 'Where budgets are counted is not known.');
+  }
+
+  async #return(): Promise<void> {
+    this.#returning = true;
+    try {
+      await this.#movedToRedis();
+    } finally {
+      this.#returning = false;
+    }
+  }
+
+  async #movedToRedis(): Promise<void> {
+    const { redis, log } = this.#options;
+    await redis.begin();
+    for (const draw of this.#apart.values()) await redis.take(draw);
+    this.#apart.clear();
+    this.#place = 'redis';
+    this.#lostSince = undefined;
+    log.warn('counters_moved', { to: 'redis' });
+  }
+
+  /** From now on rates are shares; places that running calls hold count in them. */
+  #lose(): void {
+    if (this.#lostSince !== undefined) return;
+    const { clock, redis, log } = this.#options;
+    this.#lostSince = clock.now();
+    this.#warnedAt = clock.now();
+    log.warn('limits_by_share', { instances: this.#instances });
+    for (const { callId, concurrent } of redis.live) {
+      this.#share.take({ callId, concurrent, requests: [], tokens: [], budgets: [] });
+    }
+  }
+
+  #isPlace(place: 'redis' | 'postgres'): boolean {
+    return this.#place === place;
+  }
+
+  #overdue(): boolean {
+    return (
+      this.#lostSince !== undefined && this.#options.clock.now() - this.#lostSince > quietShareMs
+    );
+  }
+
+  async #drawApart(draw: Draw): Promise<DrawResult> {
+    const { postgres } = this.#options;
+    if (this.#overdue()) {
+      if (!postgres.healthy())
+        throw new StoreError('unavailable', 'Nobody counts: Redis and PostgreSQL are away.');
+      this.#warn('limits_by_share', { instances: this.#instances });
+    }
+    const rates = this.#share.draw(this.#shareOf(draw));
+    if (!rates.granted) return rates;
+    if (draw.budgets.length === 0) return this.#admit(draw, rates);
+    try {
+      const money = await this.#drawMoney(draw);
+      if (money.granted) return this.#admit(draw, { ...rates, budgets: money.budgets });
+      this.#share.undo(draw.callId);
+      return money;
+    } catch (error) {
+      this.#share.undo(draw.callId);
+      throw error;
+    }
+  }
+
+  #admit<T extends DrawResult>(draw: Draw, result: T): T {
+    this.#apart.set(draw.callId, draw);
+    return result;
+  }
+
+  async #drawMoney(draw: Draw): Promise<DrawResult> {
+    const { postgres, onStoreLoss } = this.#options;
+    if (postgres.healthy()) {
+      if (this.#place === 'postgres') return postgres.draw(moneyOf(draw));
+      void this.look();
+      throw new StoreError('unavailable', 'The counters are being moved to PostgreSQL.');
+    }
+    if (onStoreLoss === 'closed') {
+      throw new StoreError('unavailable', 'Nobody counts budgets: Redis and PostgreSQL are away.');
+    }
+    this.#warn('budgets_capped', { dollars: openCap / 1e9 });
+    const budgets = draw.budgets.map((budget) => ({
+      ...budget,
+      nanodollars: Math.min(budget.nanodollars, openCap),
+    }));
+    return this.#capped.draw({ ...moneyOf(draw), budgets });
+  }
+
+  #shareOf({ callId, concurrent, requests, tokens }: Draw): Draw {
+    const share = (amount: number): number => Math.max(1, Math.floor(amount / this.#instances));
+    return {
+      callId,
+      concurrent: concurrent.map((c) => ({ ...c, most: c.most === 0 ? 0 : share(c.most) })),
+      requests: requests.map((r) => ({ ...r, perMinute: share(r.perMinute) })),
+      tokens: tokens.map((t) => ({ ...t, perMinute: share(t.perMinute) })),
+      budgets: [],
+    };
+  }
+
+  /** Once a minute. */
+  #warn(event: string, fields: { readonly [name: string]: string | number }): void {
+    const now = this.#options.clock.now();
+    if (now - this.#warnedAt < quietShareMs) return;
+    this.#warnedAt = now;
+    this.#options.log.error(event, fields);
+  }
+}
+
+function moneyOf({ callId, budgets }: Draw): Draw {
+  return { callId, concurrent: [], requests: [], tokens: [], budgets };
+}

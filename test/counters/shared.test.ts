@@ -1,0 +1,232 @@
+/** Several gateways' counters on real servers that are stopped, emptied and started again (F89, F91). */
+import assert from 'node:assert/strict';
+import { after, afterEach, test } from 'node:test';
+import type { Log } from '../../src/core/runtime.ts';
+import type { Draw } from '../../src/store/counters.ts';
+import { openSharedCounters } from '../../src/store/open-shared-counters.ts';
+import type { SharedCounters } from '../../src/store/shared-counters.ts';
+import { systemClock } from '../../src/observe/clock.ts';
+import { StoreError } from '../../src/store/store-error.ts';
+import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts';
+import { openTestStore, until, type TestStore } from '../support/postgres-store.ts';
+import { noRedis, startRedis, type TestRedis } from '../support/redis.ts';
+import { openTestRedis } from './redis-rig.ts';
+import { drawOf, fresh, type Wanted } from './rig.ts';
+
+interface Gateway {
+  readonly counters: SharedCounters;
+  readonly store: TestStore;
+  readonly log: readonly string[];
+  close(): Promise<void>;
+}
+
+async function openGateway(
+  at: { redis: TestRedis; url: string; tenant: string },
+  more: { readonly onStoreLoss?: 'open' } = {},
+): Promise<Gateway> {
+  const store = await openTestStore(at.url);
+  const client = await openTestRedis(at.redis);
+  const lines: string[] = [];
+  const note = (event: string, fields: object = {}): void => {
+    lines.push(`${event} ${JSON.stringify(fields)}`);
+  };
+  const log: Log = { debug: note, info: note, warn: note, error: note };
+  const counters = await openSharedCounters({
+    client,
+    server: store.store.server,
+    tenant: at.tenant,
+    instance: fresh('gateway'),
+    clock: systemClock,
+    log,
+    returnAfterMs: 300,
+    ...more,
+  });
+  return {
+    counters,
+    store,
+    log: lines,
+    close: async () => {
+      await counters.close();
+      client.disconnect();
+      await store.close();
+    },
+  };
+}
+
+const limit = 1_000_000_000;
+
+function paying(counter: string, amount: number, more: Wanted = {}): Draw {
+  const window = { window: 'ever', endsAt: undefined, nanodollars: limit };
+  return drawOf({ budgets: [{ counter, ...window, amount }], ...more });
+}
+
+/** How the draw ended: `granted`, the kind that refused, or `unavailable`. */
+async function outcome(gateway: Gateway, draw: Draw): Promise<string> {
+  try {
+    const result = await gateway.counters.draw(draw);
+    return result.granted ? 'granted' : result.kind;
+  } catch (error) {
+    assert.ok(error instanceof StoreError, String(error));
+    return error.kind;
+  }
+}
+
+/** Draws until it is granted or refused. */
+async function answered(gateway: Gateway, draw: () => Draw): Promise<string> {
+  let last = 'unavailable';
+  await until(async () => {
+    last = await outcome(gateway, draw());
+    return last !== 'unavailable';
+  }, 'budgets are counted again');
+  return last;
+}
+
+function suite(postgres: TestPostgres, redis: TestRedis): void {
+  const all: Gateway[] = [];
+  const open = async (count: number, more = {}): Promise<readonly Gateway[]> => {
+    const at = { redis, url: await postgres.makeDatabase(), tenant: fresh('t') };
+    const gateways: Gateway[] = [];
+    for (let i = 0; i < count; i++) gateways.push(await openGateway(at, more));
+    all.push(...gateways);
+    return gateways;
+  };
+  afterEach(async () => {
+    for (const each of all.splice(0)) await each.close();
+  });
+
+  test('K3: several gateways count together', async () => {
+    const gateways = await open(3);
+    const counter = fresh('b');
+    const outcomes = await Promise.all(
+      Array.from({ length: 60 }, (_, i) => {
+        const gateway = gateways[i % 3];
+        assert.ok(gateway);
+        return answered(gateway, () => paying(counter, limit / 10));
+      }),
+    );
+    assert.equal(outcomes.filter((each) => each === 'granted').length, 10);
+  });
+
+  test('F89: an emptied Redis is filled from what runs and what was booked, before it admits', async () => {
+    const [one, two] = await open(2);
+    assert.ok(one && two);
+    const counter = fresh('b');
+    const running = paying(counter, limit / 2);
+    assert.equal(await outcome(one, running), 'granted');
+    await redis.command('FLUSHALL');
+    assert.equal(await answered(one, () => paying(counter, limit * 0.6)), 'budget');
+    assert.equal(await answered(two, () => paying(counter, limit * 0.6)), 'budget');
+    one.counters.settle(running.callId, { tokens: 0, nanodollars: 100 });
+    await until(
+      async () => (await one.counters.balance(counter, 'ever')).settled === 100,
+      'settled',
+    );
+    assert.equal(await answered(two, () => paying(counter, limit * 0.6)), 'granted');
+  });
+
+  test('F89, Q1: a stopped Redis: budgets move to PostgreSQL with all that runs, and back', async () => {
+    const gateways = await open(2);
+    const [one, two] = gateways;
+    assert.ok(one && two);
+    const counter = fresh('b');
+    const running = paying(counter, limit * 0.4);
+    assert.equal(await answered(one, () => running), 'granted');
+    redis.pause();
+    try {
+      assert.equal(await outcome(two, paying(counter, limit * 0.1)), 'unavailable');
+      assert.equal(await answered(two, () => paying(counter, limit * 0.7)), 'budget');
+      const second = paying(counter, limit * 0.5);
+      assert.equal(await answered(two, () => second), 'granted');
+      assert.equal(await answered(one, () => paying(counter, limit * 0.2)), 'budget');
+      one.counters.settle(running.callId, { tokens: 0, nanodollars: limit * 0.3 });
+      await until(
+        async () => (await one.counters.balance(counter, 'ever')).settled === limit * 0.3,
+        'settled in PostgreSQL',
+      );
+      assert.deepEqual(await two.counters.balance(counter, 'ever'), {
+        settled: limit * 0.3,
+        open: limit * 0.5,
+      });
+    } finally {
+      redis.resume();
+    }
+    await until(
+      () => gateways.every(({ counters }) => counters.place === 'redis'),
+      'Redis counts again',
+    );
+    assert.deepEqual(await two.counters.balance(counter, 'ever'), {
+      settled: limit * 0.3,
+      open: limit * 0.5,
+    });
+    assert.equal(await answered(one, () => paying(counter, limit * 0.3)), 'budget');
+    assert.equal(await answered(one, () => paying(counter, limit * 0.2)), 'granted');
+    assert.ok(one.log.some((line) => line.startsWith('counters_moved {"to":"postgres"')));
+  });
+
+  test('F91: while Redis is away each gateway enforces its share of a rate', async () => {
+    const gateways = await open(2);
+    const [one, two] = gateways;
+    assert.ok(one && two);
+    for (const { counters } of gateways) await counters.look();
+    for (const { counters } of gateways) await counters.look();
+    redis.pause();
+    try {
+      const requests = [{ counter: fresh('r'), perMinute: 10 }];
+      const granted = [0, 0];
+      for (const [i, gateway] of gateways.entries()) {
+        for (let n = 0; n < 8; n++) {
+          if ((await outcome(gateway, drawOf({ requests }))) === 'granted')
+            granted[i] = (granted[i] ?? 0) + 1;
+        }
+      }
+      assert.deepEqual(granted, [5, 5]);
+    } finally {
+      redis.resume();
+    }
+    await until(() => gateways.every(({ counters }) => counters.place === 'redis'), 'back');
+  });
+
+  for (const onStoreLoss of ['closed', 'open'] as const) {
+    test(`K2: neither Redis nor PostgreSQL: ${onStoreLoss}`, async () => {
+      const [gateway] = await open(1, onStoreLoss === 'open' ? { onStoreLoss } : {});
+      assert.ok(gateway);
+      const counter = fresh('b');
+      const big = (amount: number): Draw =>
+        drawOf({
+          budgets: [{ counter, window: 'ever', endsAt: undefined, nanodollars: 9e12, amount }],
+        });
+      redis.pause();
+      await postgres.stop('immediate');
+      try {
+        await until(() => !gateway.store.store.server.up, 'PostgreSQL is known to be away');
+        const outcomes = [];
+        for (let i = 0; i < 3; i++) outcomes.push(await outcome(gateway, big(500_000_000)));
+        assert.deepEqual(
+          outcomes,
+          onStoreLoss === 'open'
+            ? ['granted', 'granted', 'budget']
+            : ['unavailable', 'unavailable', 'unavailable'],
+        );
+        assert.equal(
+          await outcome(gateway, drawOf({ requests: [{ counter, perMinute: 9 }] })),
+          'granted',
+        );
+      } finally {
+        redis.resume();
+        await postgres.start();
+      }
+      await until(() => gateway.store.store.server.up, 'PostgreSQL is back');
+      assert.equal(await answered(gateway, () => big(1)), 'granted');
+    });
+  }
+}
+
+const postgres = await startPostgres();
+const redis = await startRedis();
+after(async () => {
+  await redis?.close();
+  await postgres?.close();
+});
+if (postgres === undefined) test(noPostgres, () => {});
+if (redis === undefined) test(noRedis, () => {});
+if (postgres !== undefined && redis !== undefined) suite(postgres, redis);
