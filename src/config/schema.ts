@@ -284,6 +284,12 @@ const storage = z
         .describe(
           'Keeps the counters of several installations in one Redis apart. Default default.',
         ),
+      on_store_loss: z
+        .enum(['closed', 'open'])
+        .optional()
+        .describe(
+          'Calls with a budget while neither server counts: closed (default) refuses them, open admits them up to $1 a budget and gateway.',
+        ),
     }),
   ])
   .optional();

@@ -82,6 +82,8 @@ export interface SharedStorage {
   readonly redis?: ServerAddress;
   /** Keeps the counters of several installations in one Redis apart. */
   readonly tenant: string;
+  /** What calls with a budget get while nobody can count: refused, or admitted up to a small cap. */
+  readonly onStoreLoss: 'closed' | 'open';
 }
 
 export interface LedgerSettings {

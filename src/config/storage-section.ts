@@ -24,6 +24,7 @@ interface Pieces {
   readonly book: Piece;
   readonly counters?: Piece;
   readonly tenant?: Piece;
+  readonly onStoreLoss?: Piece;
   /** Relative files start here. */
   readonly directory: string;
 }
@@ -32,7 +33,7 @@ const forms = `expected sqlite, memory or postgres://USER:PASSWORD@HOST:5432/DAT
 
 export function readStorage(sources: BaseSources): StorageRead {
   const pieces = findPieces(sources);
-  const { book, counters, tenant } = pieces;
+  const { book, counters, tenant, onStoreLoss } = pieces;
   const storage = isPostgres(book.text) ? shared(pieces) : local(pieces);
   if (storage.book !== 'postgres') {
     return { storage, origins: [originOf(book, storage.book)], warnings: [] };
@@ -44,12 +45,13 @@ export function readStorage(sources: BaseSources): StorageRead {
       originOf(book, postgres.shown),
       ...(counters === undefined || redis === undefined ? [] : [originOf(counters, redis.shown)]),
       ...(tenant === undefined ? [] : [originOf(tenant, storage.tenant)]),
+      ...(onStoreLoss === undefined ? [] : [originOf(onStoreLoss, storage.onStoreLoss)]),
     ],
     warnings: exposed(storage),
   };
 }
 
-function local({ book, counters, tenant }: Pieces): StorageSettings {
+function local({ book, counters, tenant, onStoreLoss }: Pieces): StorageSettings {
   if (book.text !== 'sqlite' && book.text !== 'memory') {
     book.complain(isRedis(book.text) ? `${forms} first: Redis keeps counters only` : forms);
     return { book: defaults.storage };
@@ -57,10 +59,11 @@ function local({ book, counters, tenant }: Pieces): StorageSettings {
   const needless = 'is for gateways that share a postgres:// book';
   counters?.complain(needless);
   tenant?.complain(needless);
+  onStoreLoss?.complain(needless);
   return { book: book.text };
 }
 
-function shared({ book, counters, tenant, directory }: Pieces): StorageSettings {
+function shared({ book, counters, tenant, onStoreLoss, directory }: Pieces): StorageSettings {
   const postgres = readPostgres(book.text, { directory, complain: book.complain });
   const isWrong = counters !== undefined && !isRedis(counters.text);
   if (isWrong) counters.complain('expected redis://USER:PASSWORD@HOST:6379/0 (rediss:// with TLS)');
@@ -75,6 +78,7 @@ function shared({ book, counters, tenant, directory }: Pieces): StorageSettings 
     postgres,
     ...(redis === undefined ? {} : { redis }),
     tenant: tenant?.text ?? defaults.tenant,
+    onStoreLoss: onStoreLoss?.text === 'open' ? 'open' : 'closed',
   };
 }
 
@@ -133,11 +137,14 @@ function ofFile(
   }
   if (Array.isArray(form))
     return ofTexts(form, (text, path, index) => ({ ...at(text, ['storage', index]), path }));
-  const { book, counters, tenant } = form;
+  const { book, counters, tenant, on_store_loss: onStoreLoss } = form;
   return {
     book: at(book, ['storage', 'book']),
     ...(counters === undefined ? {} : { counters: at(counters, ['storage', 'counters']) }),
     ...(tenant === undefined ? {} : { tenant: at(tenant, ['storage', 'tenant']) }),
+    ...(onStoreLoss === undefined
+      ? {}
+      : { onStoreLoss: at(onStoreLoss, ['storage', 'on_store_loss']) }),
   };
 }
 

@@ -50,7 +50,7 @@ test('one text, two texts, a list and a mapping say the same', async (t) => {
   }
   const settings = await scene(
     t,
-    `storage:\n  book: ${book}\n  counters: ${counters}\n  tenant: blue\n`,
+    `storage:\n  book: ${book}\n  counters: ${counters}\n  tenant: blue\n  on_store_loss: open\n`,
   ).load();
   const lines = settings.origins.filter(({ path }) => path.startsWith('storage'));
   assert.deepEqual(
@@ -59,6 +59,7 @@ test('one text, two texts, a list and a mapping say the same', async (t) => {
       'storage.book postgres://localhost:5433/gw gateway.yaml:2',
       'storage.counters redis://127.0.0.1:6380/2 gateway.yaml:3',
       'storage.tenant blue gateway.yaml:4',
+      'storage.on_store_loss open gateway.yaml:5',
     ],
   );
 });
@@ -162,6 +163,11 @@ const mistakes: readonly (readonly [name: string, yaml: string, message: string]
     'counters of SQLite',
     'storage: { book: sqlite, counters: "redis://h" }',
     `${place}.counters: is for gateways that share a postgres:// book`,
+  ],
+  [
+    'what SQLite cannot lose',
+    'storage: { book: sqlite, on_store_loss: open }',
+    `${place}.on_store_loss: is for gateways that share a postgres:// book`,
   ],
   [
     'counters elsewhere',
