@@ -126,6 +126,33 @@ it('K8 S6 what another instance revoked is refused, and cut, once it is read', a
   assert.throws(() => other.keys.authenticate(undefined, key.reveal()), refused);
 });
 
+it('K8 what was read before a change and comes behind it changes nothing back', async () => {
+  const store = new MemoryStore();
+  const { keys } = await ring(store);
+  const { id, key } = await keys.create({ name: 'a', models: ['*'] });
+  const stale = await store.keysSince(0);
+  await keys.update(id, () => ({ team: 'red' }));
+  const keysSince = store.keysSince.bind(store);
+  store.keysSince = () => Promise.resolve(stale);
+  await keys.load();
+  assert.equal(keys.authenticate(undefined, key.reveal()).team, 'red');
+  store.keysSince = keysSince;
+});
+
+it('K8 a revocation that the store did not take outlasts newer records without it', async () => {
+  const store = new MemoryStore();
+  const { keys } = await ring(store);
+  const { id, key } = await keys.create({ name: 'a', models: ['*'] });
+  store.revokeKey = () => Promise.reject(new Error('down'));
+  await assert.rejects(keys.revoke(id));
+  const other = await ring(store, 2);
+  for (const team of ['red', 'blue', 'green']) await other.keys.update(id, () => ({ team }));
+  await keys.load();
+  assert.equal(keys.find(id)?.record.team, 'green');
+  assert.equal(keys.find(id)?.state, 'revoked');
+  assert.throws(() => keys.authenticate(undefined, key.reveal()), refused);
+});
+
 it('a change that the store did not take does not hold', async () => {
   const { keys, store } = await ring();
   const { id, key } = await keys.create({ name: 'a', models: ['*'] });
