@@ -26,6 +26,8 @@ export interface RedisCountersOptions {
    * @throws StoreError when it cannot be known now
    */
   epoch(stale: string | undefined): Promise<string>;
+  /** A draw waits so long for its answer; default 50 ms. */
+  readonly patienceMs?: number;
   /** Lua that puts the server's time into `now`; another one only in tests. */
   readonly time?: string;
 }
@@ -139,7 +141,7 @@ export class RedisCounters implements Counters {
   async draw(wanted: Draw): Promise<DrawResult> {
     const attempt: Attempt = { epoch: undefined, givenUp: false };
     try {
-      const result = await within(slowMs, this.#ask(wanted, attempt));
+      const result = await within(this.#options.patienceMs ?? slowMs, this.#ask(wanted, attempt));
       this.#missed = 0;
       if (result.granted) this.#keep(wanted, attempt);
       return result;
@@ -162,8 +164,15 @@ export class RedisCounters implements Counters {
     }
   }
 
+  /** Also of a call of another gateway, which died. */
   settle(callId: string, used: Used): void {
-    if (this.#live.delete(callId)) this.#settlements.add(callId, used);
+    this.#live.delete(callId);
+    this.#settlements.add(callId, used);
+  }
+
+  /** Whether a call that runs here holds something. */
+  holds(callId: string): boolean {
+    return this.#live.has(callId);
   }
 
   async settled(): Promise<void> {

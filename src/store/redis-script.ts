@@ -37,7 +37,7 @@ local function release(id, record, spent)
   for _, name in ipairs(record.c) do redis.call('ZREM', prefix .. 'c:' .. name, id) end
   for _, b in ipairs(record.b) do
     local key = money .. 'b:' .. b[1]
-    redis.call('HINCRBY', key, 'o', '-' .. b[2])
+    if b[2] ~= '0' then redis.call('HINCRBY', key, 'o', '-' .. b[2]) end
     if spent ~= '0' then redis.call('HINCRBY', key, 's', spent) end
     redis.call('PEXPIRE', key, b[3])
   end

@@ -28,7 +28,9 @@ export class Settlements {
     return this.#waiting.keys();
   }
 
+  /** The first one of a call counts (Q3). */
   add(callId: string, used: Used): void {
+    if (this.#waiting.has(callId)) return;
     if (this.#waiting.size >= mostWaiting) {
       this.#options.log.error('settlement_dropped', { call: callId });
       return;

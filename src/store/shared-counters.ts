@@ -108,8 +108,9 @@ export class SharedCounters implements Counters {
     this.#apart.delete(callId);
     this.#share.settle(callId, used);
     this.#capped.settle(callId, used);
-    this.#options.postgres.settle(callId, used);
-    this.#options.redis.settle(callId, used);
+    const { redis, postgres } = this.#options;
+    postgres.settle(callId, used);
+    if (this.#place === 'redis' || redis.holds(callId)) redis.settle(callId, used);
   }
 
   balance(counter: string, window: string): Promise<Balance> {

@@ -2,6 +2,7 @@
 import { HeldClock } from '../unit/access/parts.ts';
 import { MemoryCounters } from '../../src/store/memory-counters.ts';
 import type { Rig } from './rig.ts';
+import { properties } from './properties.ts';
 import { suite } from './suite.ts';
 
 function memoryRig(): Rig {
@@ -19,3 +20,4 @@ function memoryRig(): Rig {
 
 const rig = memoryRig();
 suite('memory', () => rig);
+properties('memory', () => rig, 400);

@@ -2,6 +2,7 @@
 import { after, test } from 'node:test';
 import { noPostgres, startPostgres } from '../support/postgres.ts';
 import { openPostgresRig } from './postgres-rig.ts';
+import { properties } from './properties.ts';
 import { suite } from './suite.ts';
 
 const server = await startPostgres();
@@ -14,4 +15,5 @@ if (server === undefined) {
     await server.close();
   });
   suite('postgres', () => rig);
+  properties('postgres', () => rig, 25);
 }

@@ -2,6 +2,7 @@
 import { after, test } from 'node:test';
 import { noRedis, startRedis } from '../support/redis.ts';
 import { openRedisRig } from './redis-rig.ts';
+import { properties } from './properties.ts';
 import { suite } from './suite.ts';
 
 const server = await startRedis();
@@ -14,4 +15,5 @@ if (server === undefined) {
     await server.close();
   });
   suite('redis', () => rig);
+  properties('redis', () => rig, 60);
 }

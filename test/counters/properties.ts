@@ -1,0 +1,175 @@
+/** Properties that hold for every kind of counters, whatever is done to them. */
+import assert from 'node:assert/strict';
+import * as fc from 'fast-check';
+import { test } from 'node:test';
+import type { Draw } from '../../src/store/counters.ts';
+import { History } from './history.ts';
+import { Model } from './model.ts';
+import { drawOf, fresh, type Rig } from './rig.ts';
+
+const seed = Number(process.env['PROPERTY_SEED'] ?? '20261121');
+
+type Step =
+  | { readonly kind: 'draw'; readonly shape: Shape }
+  | { readonly kind: 'settle'; readonly which: number; readonly share: number }
+  | { readonly kind: 'pass'; readonly ms: number };
+
+interface Shape {
+  readonly places: readonly number[];
+  readonly requests: readonly number[];
+  readonly tokens: readonly { readonly of: number; readonly amount: number }[];
+  readonly budgets: readonly { readonly of: number; readonly amount: number }[];
+}
+
+/** Two counters of each kind, small enough that everything refuses now and then. */
+const some = fc.uniqueArray(fc.integer({ min: 0, max: 1 }), { maxLength: 2 });
+const amounts = (max: number): fc.Arbitrary<readonly { of: number; amount: number }[]> =>
+  fc.uniqueArray(
+    fc.record({ of: fc.integer({ min: 0, max: 1 }), amount: fc.integer({ min: 0, max }) }),
+    { maxLength: 2, selector: ({ of }) => of },
+  );
+const shape: fc.Arbitrary<Shape> = fc.record({
+  places: some,
+  requests: some,
+  tokens: amounts(700),
+  budgets: amounts(600),
+});
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ kind: fc.constant('draw' as const), shape }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('settle' as const),
+      which: fc.nat(20),
+      share: fc.integer({ min: 0, max: 300 }),
+    }),
+  },
+  {
+    weight: 2,
+    // Shorter than a lease in all.
+    arbitrary: fc.record({
+      kind: fc.constant('pass' as const),
+      ms: fc.integer({ min: 0, max: 900 }),
+    }),
+  },
+);
+
+function drawOfShape(names: string, wanted: Shape): Draw {
+  return drawOf({
+    concurrent: wanted.places.map((i) => ({ counter: `${names}c${i}`, most: 3 + i })),
+    requests: wanted.requests.map((i) => ({ counter: `${names}r${i}`, perMinute: 7 + 60 * i })),
+    tokens: wanted.tokens.map(({ of, amount }) => ({
+      counter: `${names}t${of}`,
+      perMinute: 1000 + of,
+      amount,
+    })),
+    budgets: wanted.budgets.map(({ of, amount }) => ({
+      counter: `${names}b${of}`,
+      window: 'ever',
+      endsAt: undefined,
+      nanodollars: 1500,
+      amount,
+    })),
+  });
+}
+
+export function properties(name: string, rigOf: () => Rig, runs: number): void {
+  test(`${name}: any order of draws, settlements and time decides as the model does`, async (t) => {
+    t.diagnostic(`seed ${seed}`);
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), (steps) =>
+        agree(rigOf(), steps),
+      ),
+      { seed, numRuns: runs },
+    );
+  });
+
+  test(`${name}: Q1: every history of concurrent calls is one that some order explains`, async (t) => {
+    t.diagnostic(`seed ${seed}`);
+    const random = fc.sample(fc.integer({ min: 0, max: 1000 }), { seed, numRuns: 400 });
+    const history = new History(1500);
+    const budget = { counter: fresh('b'), window: 'ever', endsAt: undefined, nanodollars: 1500 };
+    const rig = rigOf();
+    let next = 0;
+    const roll = (): number => random[next++ % random.length] ?? 0;
+    const caller = async (): Promise<void> => {
+      for (let i = 0; i < 12; i++) {
+        const amount = roll();
+        const draw = drawOf({ budgets: [{ ...budget, amount }] });
+        const end = history.draws(draw.callId, amount);
+        const { granted } = await rig.counters.draw(draw);
+        end(granted);
+        if (!granted) continue;
+        if (roll() % 2 === 0) await rig.settled();
+        // Little, so that others find something again.
+        const nanodollars = roll() % 20 === 0 ? amount : Math.min(amount, roll() % 30);
+        history.settles(draw.callId, nanodollars);
+        rig.counters.settle(draw.callId, { tokens: 0, nanodollars });
+      }
+    };
+    await Promise.all(Array.from({ length: 16 }, caller));
+    await rig.settled();
+    history.check();
+    assert.deepEqual(await rig.counters.balance(budget.counter, 'ever'), {
+      settled: history.settled,
+      open: 0,
+    });
+  });
+
+  test(`${name}: Q2: 1,000 calls with random outcomes: the counters are the sum of the ledger`, async () => {
+    const rig = rigOf();
+    const random = fc.sample(fc.integer({ min: 0, max: 999_999 }), { seed, numRuns: 1000 });
+    const counter = fresh('b');
+    const place = { counter: fresh('c'), most: 100_000 };
+    let ledger = 0;
+    await Promise.all(
+      random.map(async (number) => {
+        const budgets = [
+          { counter, window: 'ever', endsAt: undefined, nanodollars: 1e12, amount: number },
+        ];
+        const draw = drawOf({ concurrent: [place], budgets });
+        const { granted } = await rig.counters.draw(draw);
+        assert.ok(granted);
+        // Ended early, failed without a cost, over the reservation, settled twice.
+        const cost = [number, 0, number * 2, Math.floor(number / 3)][number % 4] ?? 0;
+        ledger += cost;
+        rig.counters.settle(draw.callId, { tokens: 0, nanodollars: cost });
+        if (number % 3 === 0) rig.counters.settle(draw.callId, { tokens: 0, nanodollars: 5 });
+      }),
+    );
+    await rig.settled();
+    assert.deepEqual(await rig.counters.balance(counter, 'ever'), { settled: ledger, open: 0 });
+    const free = await rig.counters.draw(drawOf({ concurrent: [{ ...place, most: 1 }] }));
+    assert.ok(free.granted);
+  });
+}
+
+async function agree(rig: Rig, steps: readonly Step[]): Promise<void> {
+  const model = new Model();
+  const names = fresh('n');
+  const live: Draw[] = [];
+  for (const each of steps) {
+    if (each.kind === 'pass') {
+      await rig.pass(each.ms);
+      model.pass(each.ms);
+    } else if (each.kind === 'settle') {
+      const draw = live.splice(each.which % Math.max(1, live.length), 1)[0];
+      if (draw === undefined) continue;
+      const used = { tokens: each.share * 4, nanodollars: each.share };
+      rig.counters.settle(draw.callId, used);
+      model.settle(draw.callId, used);
+      await rig.settled();
+    } else {
+      const draw = drawOfShape(names, each.shape);
+      const result = await rig.counters.draw(draw);
+      assert.equal(result.granted ? 'granted' : `${result.kind} ${result.index}`, model.draw(draw));
+      if (result.granted) live.push(draw);
+    }
+  }
+  for (const place of [0, 1]) {
+    const counter = `${names}b${place}`;
+    assert.deepEqual(await rig.counters.balance(counter, 'ever'), model.balance(counter, 'ever'));
+  }
+  for (const draw of live) rig.counters.settle(draw.callId, { tokens: 0, nanodollars: 0 });
+  await rig.settled();
+}
