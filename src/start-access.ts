@@ -11,6 +11,7 @@ import type { Settings } from './config/settings.ts';
 import type { Log } from './core/runtime.ts';
 import type { Sealer } from './core/sealer.ts';
 import { systemClock } from './observe/clock.ts';
+import { newId } from './observe/random.ts';
 import { createAdminHandler, createAdminServer, type AdminParts } from './server/admin.ts';
 import type { AdminHandler } from './server/admin-route.ts';
 import { removeRunFile, writeRunFile } from './server/run-file.ts';
@@ -83,7 +84,7 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
     const counting =
       shared === undefined
         ? await openCounters({ store, clock: systemClock, log })
-        : await openSharedCounters({ shared, settings, clock: systemClock, log });
+        : await openSharedCounters({ shared, settings, clock: systemClock, log, newId });
     const retention = new RetentionTask({ store, clock: systemClock, log, ...settings.ledger });
     const { dataDir } = settings;
     const parts = { ...opened, counting, door, boot, retention, lock, dataDir, log };
@@ -170,8 +171,9 @@ class OpenAccess implements Access {
   }
 
   trouble(): string | undefined {
-    const { boot, shared } = this.#parts;
+    const { boot, shared, counting } = this.#parts;
     if (!boot.done) return 'the store was not read yet';
+    if (!counting.counters.healthy()) return 'nobody counts limits and budgets';
     if (shared?.server.up === false || !this.ledger.healthy()) return 'the store does not answer';
     return undefined;
   }
@@ -235,6 +237,7 @@ class OpenAccess implements Access {
     this.#parts.retention.close();
     await this.ledger.close();
     await this.#parts.counting.counters.close();
+    this.#parts.counting.release?.();
     await this.keys.flushUses();
     await this.#parts.store.close();
     this.#parts.lock.release();

@@ -20,6 +20,8 @@ export interface OpenedCounters {
   readonly counters: Counters;
   /** What budgets had spent when they were opened. */
   readonly spent: readonly Spent[];
+  /** Lets go of their server, once they are closed. */
+  release?(): void;
 }
 
 export interface CountersOptions {

@@ -1,6 +1,6 @@
 /** Part of the composition root: limits and budgets that several gateways count together. */
 import type { Settings } from './config/settings.ts';
-import type { Clock, Log } from './core/runtime.ts';
+import type { Clock, Log, NewId } from './core/runtime.ts';
 import type { OpenedCounters } from './start-limits.ts';
 import { PostgresCounters } from './store/postgres-counters.ts';
 import type { PostgresStore } from './store/postgres.ts';
@@ -10,13 +10,38 @@ export interface SharedCountersOptions {
   readonly settings: Pick<Settings, 'storage'>;
   readonly clock: Clock;
   readonly log: Log;
+  readonly newId: NewId;
 }
 
-/** @throws StoreError */
+/**
+ * Redis with PostgreSQL behind it, or PostgreSQL alone. Servers that are away now are no failure.
+ * @throws StoreError
+ */
 export async function openSharedCounters(options: SharedCountersOptions): Promise<OpenedCounters> {
-  const { shared, clock, log } = options;
-  const counters = new PostgresCounters({ server: shared.server, clock, log });
+  const { shared, clock } = options;
+  const opened = await open(options);
   // While the book is away nothing is known; the upkeep tells it later.
   const spent = shared.server.up ? await shared.spent(clock.wall()) : [];
-  return { counters, spent };
+  return { ...opened, spent };
+}
+
+async function open({
+  shared,
+  settings: { storage },
+  clock,
+  log,
+  newId,
+}: SharedCountersOptions): Promise<Omit<OpenedCounters, 'spent'>> {
+  const { server } = shared;
+  if (storage.book !== 'postgres' || storage.redis === undefined) {
+    return { counters: new PostgresCounters({ server, clock, log }) };
+  }
+  const { redis, tenant, onStoreLoss } = storage;
+  const { openRedis } = await import('./store/redis-client.ts');
+  const { openSharedCounters: openBoth } = await import('./store/open-shared-counters.ts');
+  const client = await openRedis(redis, Math.random);
+  const instance = newId('gw_');
+  const both = { client, server, tenant, instance, clock, log, onStoreLoss };
+  const counters = await openBoth(both);
+  return { counters, release: () => client.disconnect() };
 }
