@@ -1,7 +1,9 @@
 /** Counters of one process. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
 import { HeldClock } from '../unit/access/parts.ts';
 import { MemoryCounters } from '../../src/store/memory-counters.ts';
-import type { Rig } from './rig.ts';
+import { drawOf, fresh, type Rig } from './rig.ts';
 import { properties } from './properties.ts';
 import { suite } from './suite.ts';
 
@@ -21,3 +23,87 @@ function memoryRig(): Rig {
 const rig = memoryRig();
 suite('memory', () => rig);
 properties('memory', () => rig, 400);
+
+const dayMs = 86_400_000;
+
+test('K7: 60 requests a minute, asked 600 times a second for 3 minutes: 180 and the burst', () => {
+  const clock = new HeldClock();
+  const counters = new MemoryCounters(clock);
+  const requests = [{ counter: 'r', perMinute: 60 }];
+  let accepted = 0;
+  for (let i = 0; i < 3 * 60 * 600; i++) {
+    clock.time = 1_000_000 + (i * 1000) / 600;
+    if (counters.draw(drawOf({ requests })).granted) accepted += 1;
+  }
+  assert.ok(Math.abs(accepted - 60 - 180) <= 1, String(accepted));
+});
+
+test('G17: a wall clock that was wrong for a day finds what was spent before; then it is forgotten', () => {
+  let wall = Date.UTC(2026, 10, 21, 12);
+  let now = 0;
+  const counters = new MemoryCounters({ now: () => now, wall: () => wall });
+  const day = (name: string, ends: number): object => ({
+    budgets: [{ counter: 'b', window: name, endsAt: ends, nanodollars: 10, amount: 10 }],
+  });
+  const today = drawOf(day('2026-11-21', Date.UTC(2026, 10, 22)));
+  assert.ok(counters.draw(today).granted);
+  counters.settle(today.callId, { tokens: 0, nanodollars: 10 });
+  wall += dayMs;
+  const wrong = drawOf(day('2026-11-22', Date.UTC(2026, 10, 23)));
+  assert.ok(counters.draw(wrong).granted);
+  counters.settle(wrong.callId, { tokens: 0, nanodollars: 10 });
+  for (let i = 0; i < 100; i++)
+    counters.draw(drawOf({ requests: [{ counter: fresh('r'), perMinute: 9 }] }));
+  wall -= dayMs;
+  assert.equal(counters.draw(drawOf(day('2026-11-21', Date.UTC(2026, 10, 22)))).granted, false);
+  wall += dayMs;
+  assert.equal(counters.draw(drawOf(day('2026-11-22', Date.UTC(2026, 10, 23)))).granted, false);
+  wall += 9 * dayMs;
+  now += 9 * dayMs;
+  assert.ok(counters.draw(drawOf(day('2026-12-01', Date.UTC(2026, 11, 2)))).granted);
+});
+
+test('L2: idle counters are forgotten: a million keys that call once each', () => {
+  const clock = new HeldClock();
+  const counters = new MemoryCounters(clock);
+  let largest = 0;
+  for (let i = 0; i < 1_000_000; i++) {
+    clock.time += 10;
+    const draw = drawOf({
+      concurrent: [{ counter: `c${i}`, most: 1 }],
+      requests: [{ counter: `r${i}`, perMinute: 60 }],
+      tokens: [{ counter: `t${i}`, perMinute: 60_000, amount: 1000 }],
+    });
+    assert.ok(counters.draw(draw).granted);
+    counters.settle(draw.callId, { tokens: 500, nanodollars: 0 });
+    largest = Math.max(largest, counters.size);
+  }
+  // A second's worth of keys is a hundred; each is full again after one.
+  assert.ok(largest < 2000, String(largest));
+});
+
+test('K3: a restart begins with what the ledger has booked', () => {
+  const counters = new MemoryCounters(new HeldClock());
+  counters.restore([
+    { counter: 'b', window: '2026-11', nanodollars: 90 },
+    { counter: 'b', window: 'ever', nanodollars: 5 },
+  ]);
+  const budget = { counter: 'b', window: '2026-11', endsAt: 9e12, nanodollars: 100, amount: 11 };
+  assert.equal(counters.draw(drawOf({ budgets: [budget] })).granted, false);
+  assert.ok(counters.draw(drawOf({ budgets: [{ ...budget, amount: 10 }] })).granted);
+});
+
+test('K6: an undone draw leaves no trace', () => {
+  const counters = new MemoryCounters(new HeldClock());
+  const wanted = {
+    concurrent: [{ counter: 'c', most: 1 }],
+    requests: [{ counter: 'r', perMinute: 1 }],
+    tokens: [{ counter: 't', perMinute: 10, amount: 10 }],
+    budgets: [{ counter: 'b', window: 'ever', endsAt: undefined, nanodollars: 1, amount: 1 }],
+  };
+  for (let i = 0; i < 3; i++) {
+    const draw = drawOf(wanted);
+    assert.ok(counters.draw(draw).granted);
+    counters.undo(draw.callId);
+  }
+});

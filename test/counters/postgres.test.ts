@@ -2,6 +2,7 @@
 import { after, test } from 'node:test';
 import { noPostgres, startPostgres } from '../support/postgres.ts';
 import { openPostgresRig } from './postgres-rig.ts';
+import { leases } from './leases.ts';
 import { properties } from './properties.ts';
 import { suite } from './suite.ts';
 
@@ -16,4 +17,5 @@ if (server === undefined) {
   });
   suite('postgres', () => rig);
   properties('postgres', () => rig, 25);
+  leases('postgres', () => rig);
 }

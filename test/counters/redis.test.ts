@@ -2,6 +2,7 @@
 import { after, test } from 'node:test';
 import { noRedis, startRedis } from '../support/redis.ts';
 import { openRedisRig } from './redis-rig.ts';
+import { leases } from './leases.ts';
 import { properties } from './properties.ts';
 import { suite } from './suite.ts';
 
@@ -10,10 +11,14 @@ if (server === undefined) {
   test(noRedis, () => {});
 } else {
   const rig = await openRedisRig(server);
+  // Without what other tests left to sweep: a draw sweeps a few calls only.
+  const lonely = await openRedisRig(server);
   after(async () => {
     await rig.close();
+    await lonely.close();
     await server.close();
   });
   suite('redis', () => rig);
   properties('redis', () => rig, 60);
+  leases('redis', () => lonely);
 }
