@@ -62,6 +62,14 @@ interface Visit extends RequestPath {
   readonly startedWall: number;
 }
 
+/** A call as far as it was read, for the row of its refusal. */
+interface AskedSoFar {
+  readonly principal: Principal;
+  readonly dialect: ClientDialect;
+  head: RequestHead | undefined;
+  tags: readonly string[];
+}
+
 const countPath = '/v1/messages/count_tokens';
 const modelsPath = '/v1/models';
 /** What else needs a key, and calls no model. */
@@ -152,41 +160,9 @@ export class DataPlane {
     if (!this.#options.mayAdmit()) {
       throw new GatewayError('store_unavailable', 'The gateway cannot record calls; retry later.');
     }
-    let head: RequestHead | undefined;
-    let tags: readonly string[] = [];
+    const asked: AskedSoFar = { principal, dialect, head: undefined, tags: [] };
     try {
-      if (!this.#options.hasRoom()) {
-        throw new GatewayError(
-          'overloaded',
-          'The gateway serves as many calls as it may; retry later.',
-        );
-      }
-      const source = await this.#readBody(visit, { principal, dialect, scope: dialect.scope });
-      head = dialect.readHead(source.value);
-      const { request, response, requestId, startedAt, startedWall } = visit;
-      const header = (name: string): string | undefined => headerValue(request, name);
-      tags = clientTags(header, principal.tags);
-      const labels = callLabels(source.value, header, { ofKey: principal.tags, ofClient: tags });
-      const route =
-        this.#knownRoute(principal, head.model) ?? (await this.#searchRoute(head.model));
-      const asked = { principal, tags, id: requestId, dialect, source, head, route };
-      const admitted = this.#admit(asked);
-      const grant = admitted instanceof Promise ? await admitted : admitted;
-      const call = {
-        id: requestId,
-        dialect,
-        source,
-        head,
-        route,
-        strict: principal.strict || route.strict === true,
-        caller: principal,
-        labels,
-        grant,
-        startedAt,
-        startedWall,
-        header,
-      };
-      await handleCall(gateway, call, new ResponseSink(response));
+      await this.#serve(visit, asked);
     } catch (error) {
       const refusal = asGatewayError(error);
       const status = this.#refuse(visit, refusal);
@@ -195,16 +171,58 @@ export class DataPlane {
           id: visit.requestId,
           startedWall: visit.startedWall,
           principal,
-          tags,
+          tags: asked.tags,
           endpoint: dialect.id,
-          model: head?.model ?? '',
-          stream: head?.stream ?? false,
+          model: asked.head?.model ?? '',
+          stream: asked.head?.stream ?? false,
           error: refusal,
           status,
           totalMs: gateway.clock.now() - visit.startedAt,
         }),
       );
     }
+  }
+
+  async #serve(visit: Visit, asked: AskedSoFar): Promise<void> {
+    const { gateway, hasRoom } = this.#options;
+    const { principal, dialect } = asked;
+    if (!hasRoom()) {
+      throw new GatewayError(
+        'overloaded',
+        'The gateway serves as many calls as it may; retry later.',
+      );
+    }
+    const source = await this.#readBody(visit, { principal, dialect, scope: dialect.scope });
+    const head = dialect.readHead(source.value);
+    asked.head = head;
+    const { request, response, requestId, startedAt, startedWall } = visit;
+    const header = (name: string): string | undefined => headerValue(request, name);
+    const tags = clientTags(header, principal.tags);
+    asked.tags = tags;
+    const labels = callLabels(source.value, header, { ofKey: principal.tags, ofClient: tags });
+    const route = this.#knownRoute(principal, head.model) ?? (await this.#searchRoute(head.model));
+    const admitted = this.#admit({ principal, tags, id: requestId, dialect, source, head, route });
+    const grant = admitted instanceof Promise ? await admitted : admitted;
+    if (response.destroyed) {
+      // It left while it waited for a route or for the counters: no upstream is asked (F71).
+      grant?.settle({ tokens: 0, nanodollars: 0 });
+      throw new GatewayError('canceled', 'The client left.');
+    }
+    const call = {
+      id: requestId,
+      dialect,
+      source,
+      head,
+      route,
+      strict: principal.strict || route.strict === true,
+      caller: principal,
+      labels,
+      grant,
+      startedAt,
+      startedWall,
+      header,
+    };
+    await handleCall(gateway, call, new ResponseSink(response));
   }
 
   /** What the call may use; without limits nothing is looked at. */

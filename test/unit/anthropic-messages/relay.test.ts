@@ -25,6 +25,14 @@ describe('requests', () => {
     assert.equal(relayed(body, 'alias'), body);
   });
 
+  test('a cap of the gateway stands in the place of the client’s own', () => {
+    const source = parseBody(Buffer.from('{"model":"up", "max_tokens" : 500,"x":1.0}'), new Set());
+    const newId = (prefix: string): string => prefix;
+    const ask = { model: 'up', stream: false, traits: messagesTraits, newId, maxOutputTokens: 7 };
+    const bytes = anthropicMessagesUpstream.relayRequest(source, ask);
+    assert.equal(bytes.toString(), '{"model":"up", "max_tokens" : 7,"x":1.0}');
+  });
+
   test('5.4 reasoning that the gateway sealed never reaches a messages server', () => {
     const call = { type: 'tool_use', id: 'a', name: 'f', input: {} };
     const native = { type: 'thinking', thinking: 'mine', signature: 'sig' };

@@ -32,6 +32,23 @@ describe('request', () => {
     );
   });
 
+  test('a cap of the gateway stands in the place of the client’s own, in its spelling', () => {
+    const capped = { maxOutputTokens: 7 };
+    assert.equal(
+      relayed('{"model":"up", "max_tokens" : 500,"n":1.0}', capped),
+      '{"model":"up", "max_tokens" : 7,"n":1.0}',
+    );
+    assert.equal(
+      relayed('{"max_completion_tokens":9,"max_tokens":9,"model":"up"}', capped),
+      '{"max_completion_tokens":7,"max_tokens":7,"model":"up"}',
+    );
+    const traits = { ...chatTraits, maxTokensField: 'max_completion_tokens' as const };
+    assert.equal(
+      relayed('{"model":"up","max_tokens":null}', { ...capped, traits }),
+      '{"max_completion_tokens":7,"model":"up","max_tokens":null}',
+    );
+  });
+
   test('E6 streams always ask for usage, other stream options stay', () => {
     const stream = { stream: true };
     assert.equal(
