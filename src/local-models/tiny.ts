@@ -9,7 +9,7 @@ export const tinyModel: LocalModelFile & { readonly sha256: string } = {
   name: 'tiny',
   path,
   bytes: statSync(path, { throwIfNoEntry: false })?.size ?? 0,
-  sha256: '501b26b86404fa19ed3b20c0b7e2ac1420dd87cc02fb0297506440d6fd3726d5',
+  sha256: '26f834c00b24b5f8d06f4ad354a1c631c22e9eba9c50e576b3c645f09bfc7ed0',
   demo: true,
   settings: {},
 };

@@ -25,17 +25,26 @@ const skip =
   process.platform === 'linux' ? await reasonToSkip() : 'left out: it looks for processes in /proc';
 const model = 'local/tiny';
 
-/** Goes on for the rest of the context: a repetition that is to be continued. */
+/** A list that the model cannot end before it has 1500 tokens, whatever it would like to say. */
+const longList = {
+  type: 'object',
+  properties: { words: { type: 'array', items: { enum: ['no'] }, minItems: 500 } },
+  required: ['words'],
+  additionalProperties: false,
+};
+
+/** Asks for an answer that goes on until something ends it. */
 function longBody(dialect: Dialect, more: JsonObject = {}): JsonObject {
-  const messages = [
-    { role: 'user', content: 'Hello' },
-    { role: 'assistant', content: 'no no '.repeat(40).trim() },
-  ];
-  const length = dialect === 'chat' ? { frequency_penalty: -2 } : { max_tokens: 1500 };
+  const length =
+    dialect === 'chat'
+      ? {
+          response_format: { type: 'json_schema', json_schema: { name: 'list', schema: longList } },
+        }
+      : { max_tokens: 1500, output_config: { format: { type: 'json_schema', schema: longList } } };
   return requestBody(dialect, {
     model,
     stream: true,
-    more: { messages, temperature: 0, ...length, ...more },
+    more: { temperature: 0, ...length, ...more },
   });
 }
 
