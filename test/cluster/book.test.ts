@@ -175,6 +175,27 @@ function book(postgres: TestPostgres): void {
       }
     });
 
+    it('S6: a change that nobody told of is known within 30 s', async () => {
+      const url = await postgres.makeDatabase();
+      const instance = await start(url);
+      const { id, key } = await instance.makeKey();
+      assert.equal((await instance.chat(key, { model: 'up/fast' })).status, 200);
+      const within30s = AbortSignal.timeout(30_000);
+      const stamp = '(SELECT max(stamp) + 1 FROM keys)';
+      await postgres.query(
+        `UPDATE keys SET revoked_at = 1, version = version + 1, stamp = ${stamp} WHERE id = '${id}'`,
+        url,
+      );
+      await until(
+        async () => {
+          assert.ok(!within30s.aborted);
+          return (await instance.chat(key, { model: 'up/fast' })).status === 401;
+        },
+        'the key is refused',
+        30_000,
+      );
+    });
+
     it('a team that is limited on one instance is limited on all', async () => {
       const url = await postgres.makeDatabase();
       const [one, two] = await Promise.all([start(url), start(url)]);
