@@ -136,6 +136,22 @@ test('F64 a larger prompt is paid for by what the budget has left, else by the a
   assert.deepEqual(await rig.counters.balance('key:k1:day', window), { settled: 810_000, open: 0 });
 });
 
+for (const [how, draw] of [
+  ['throw', () => assert.fail('the counters are gone')],
+  ['reject', () => Promise.reject(new Error('the counters are gone'))],
+] as const) {
+  test(`K2 E18 counters that ${how} admit nobody who has limits, and hold up nobody else`, async () => {
+    const rig = new LimitsRig();
+    rig.counters.draw = draw;
+    const limited = principalOf([heldBy('k1', { limits: [{ kind: 'requests', amount: 9 }] })]);
+    assert.equal(
+      (await refusalOf(rig, { id: 'c1', principal: limited })).code,
+      'store_unavailable',
+    );
+    assert.equal(await rig.admit({ id: 'c2', principal: principalOf([]) }), undefined);
+  });
+}
+
 test('budget events: once a window and threshold; a restart is no news; a refusal is the last', async () => {
   const rig = new LimitsRig();
   const principal = principalOf([heldBy('k1', { budgets: [budgetOf(1_000_000)] })], {
