@@ -88,7 +88,7 @@ describe('§4 models beside a running gateway', () => {
     assert.deepEqual([json['owned_by'], json['max_input_tokens']], ['local', 2048]);
     assert.deepEqual(objectAt(json, 'local'), {
       size_bytes: content.length,
-      parameters: 1_476_224,
+      parameters: 2_152_480,
       quantization: 'Q8_0',
       architecture: 'llama',
       context: 2048,
