@@ -2,6 +2,7 @@
  * Who counts budgets where there are Redis and PostgreSQL: one row that all gateways look at, so that
  * they never count in two places at once (Q1).
  */
+import { parseOwn } from '../core/json.ts';
 import type { BudgetDraw, Draw } from './counters.ts';
 import { readKeptCall } from './kept-call.ts';
 import type { Row, Sql, Statement } from './postgres-pool.ts';
@@ -112,9 +113,9 @@ function modeOf(row: Row | undefined): ModeRow {
 
 async function readBook(sql: Sql): Promise<EpochContents> {
   const row = (await sql.run(book)).rows[0];
-  const spent: readonly SpentRow[] = JSON.parse(String(row?.['spent']));
-  const holds: readonly HoldRow[] = JSON.parse(String(row?.['holds']));
-  const running: readonly string[] = JSON.parse(String(row?.['open']));
+  const spent = parseOwn<readonly SpentRow[]>(String(row?.['spent']));
+  const holds = parseOwn<readonly HoldRow[]>(String(row?.['holds']));
+  const running = parseOwn<readonly string[]>(String(row?.['open']));
   const settled = new Map(
     spent.map(([counter, period, endsAt, nanodollars]) => [
       `${counter}|${period}`,

@@ -2,6 +2,7 @@
  * Counters that are rows of the book: exact for any number of gateways, one round trip a draw
  * (postgres-migrations/0002-counters.ts). Times are the server's.
  */
+import { parseOwn } from '../core/json.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import type { Balance, Counters, Draw, DrawResult, Used } from './counters.ts';
 import { leaseMs, moneyGraceMs, renewEveryMs } from './lease.ts';
@@ -157,7 +158,7 @@ export class PostgresCounters implements Counters {
       tenant ?? null,
       false,
     ]);
-    const answer: Answer = JSON.parse(String(row['answer']));
+    const answer = parseOwn<Answer>(String(row['answer']));
     this.#time.heard(answer.now);
     if (answer.code === 'mode') {
       throw new StoreError('unavailable', 'The counters are being moved to another server.');

@@ -36,7 +36,7 @@ test('§4 the header says architecture, context, parameters, quantisation and te
 test('§4 the model that ships', async () => {
   assert.deepEqual(await readGgufFile(tinyModel.path), {
     architecture: 'llama',
-    parameters: 1_476_224,
+    parameters: 2_152_480,
     contextLength: 2048,
     quantization: 'Q8_0',
     hasChatTemplate: true,
