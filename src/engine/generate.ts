@@ -50,9 +50,22 @@ export interface GenerationSink extends AnswerSink {
  * @throws the signal's reason when it is aborted; takes effect after the current token.
  */
 export async function generate(job: GenerationJob, sink: GenerationSink): Promise<Outcome> {
-  const { model, request, signal } = job;
-  const alone = request.sampling.seed !== undefined;
-  const cachedTokens = await job.slot.readPrompt({ prompt: job.prompt, alone, signal });
+  const { slot, prompt, signal } = job;
+  const alone = job.request.sampling.seed !== undefined;
+  const cachedTokens = await slot.readPrompt({ prompt, alone, signal });
+  slot.generating = true;
+  try {
+    return { ...(await answer(job, sink)), cachedTokens };
+  } finally {
+    slot.generating = false;
+  }
+}
+
+async function answer(
+  job: GenerationJob,
+  sink: GenerationSink,
+): Promise<Omit<Outcome, 'cachedTokens'>> {
+  const { model, signal } = job;
   const gate = new GrammarGate(job.grammars);
   const scanner = new AnswerScanner(scannerOptions(job, gate), sink);
   const pieces = new TextPieces(model.textOf, job.prompt);
@@ -80,7 +93,6 @@ export async function generate(job: GenerationJob, sink: GenerationSink): Promis
     ...(stopSequence === undefined ? {} : { stopSequence }),
     completionTokens: generated.length,
     reasoningTokens,
-    cachedTokens,
   };
 }
 

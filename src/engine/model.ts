@@ -5,7 +5,7 @@ import { open, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { LlamaContext, LlamaModel, Token, TokenBias } from 'node-llama-cpp';
-import { nextBatch } from './batching.ts';
+import { FullBatches } from './batching.ts';
 import { planCapacity, type Capacity } from './capacity.ts';
 import { GrammarStore, type MakeGrammarState } from './grammar-store.ts';
 import { EngineUnavailable, loadLibrary, type LoadedLibrary } from './library.ts';
@@ -81,16 +81,17 @@ export async function loadModel(options: ModelOptions): Promise<EngineModel> {
   if (template === undefined) {
     throw new EngineUnavailable(`The model file ${basename(options.path)} has no chat template.`);
   }
-  const { context, capacity } = await openContext(model, { options, small });
+  const slots: SequenceSlot[] = [];
+  const batches = new FullBatches(() => slots.filter((slot) => slot.generating).length);
+  const { context, capacity } = await openContext(model, { options, small, batches });
   const tags = reasoningTagsOf(template);
   const shownTags = [callOpening, callClosing, ...(tags === undefined ? [] : Object.values(tags))];
   const hidden = hiddenTags(model, shownTags);
   const grammars = new GrammarStore(loaded, model);
   const shared = { slice: sliceOf(file.size), turns: new Turns() };
-  const slots = Array.from(
-    { length: capacity.parallel },
-    () => new SequenceSlot({ sequence: context.getSequence(), ...shared }),
-  );
+  while (slots.length < capacity.parallel) {
+    slots.push(new SequenceSlot({ sequence: context.getSequence(), ...shared }));
+  }
   return {
     name: options.name ?? basename(options.path, '.gguf'),
     contextSize: capacity.contextSize,
@@ -126,11 +127,12 @@ function sliceOf(fileBytes: number): number {
 interface ContextNeeds {
   readonly options: ModelOptions;
   readonly small: boolean;
+  readonly batches: FullBatches;
 }
 
 async function openContext(
   model: LlamaModel,
-  { options, small }: ContextNeeds,
+  { options, small, batches }: ContextNeeds,
 ): Promise<{ readonly context: LlamaContext; readonly capacity: Capacity }> {
   // Measured with the tiny model: on a processor flash attention takes three times as long a token.
   // Large models keep it for its smaller buffers.
@@ -155,7 +157,7 @@ async function openContext(
       sequences: capacity.parallel,
       contextSize: capacity.contextSize,
       flashAttention,
-      batching: { itemPrioritizationStrategy: nextBatch },
+      batching: { itemPrioritizationStrategy: (items) => batches.next(items) },
     });
     return { context, capacity };
   } catch (error) {

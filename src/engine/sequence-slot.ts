@@ -24,6 +24,8 @@ export interface SequenceSlotOptions {
 export class SequenceSlot {
   readonly sequence: LlamaContextSequence;
   readonly turns: Turns;
+  /** Somebody generates on it and will ask for a next token. */
+  generating = false;
   readonly #slice: number;
   /** So many tokens at the beginning were read alone, in whole slices. */
   #exactTokens = 0;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
-import { nextBatch } from '../../../src/engine/batching.ts';
+import { FullBatches, nextBatch } from '../../../src/engine/batching.ts';
 import { planCapacity, type Capacity } from '../../../src/engine/capacity.ts';
 import {
   aloneInBatch,
@@ -136,6 +136,32 @@ describe('batches', () => {
       ]),
     );
     assert.deepEqual([amounts.get(generating), amounts.get(second), amounts.get(first)], [1, 3, 6]);
+  });
+});
+
+describe('a batch of all who generate', () => {
+  const item = (count: number, evaluationPriority: 1 | 5 = sharedBatch) => ({
+    tokens: range(0, count),
+    logits: [],
+    evaluationPriority,
+  });
+  const [first, second, alone] = [item(1), item(1), item(1, aloneInBatch)];
+  const sizes = (batches: FullBatches, items: (typeof first)[]): number =>
+    batches.next({ items, size: 8 }).length;
+
+  test('waits for those who are about to ask, but not for ever', () => {
+    const batches = new FullBatches(() => 2);
+    assert.deepEqual([sizes(batches, [first]), sizes(batches, [first])], [0, 0]);
+    assert.equal(sizes(batches, [first, second]), 2);
+    const looks = Array.from({ length: 100 }, () => sizes(batches, [first]));
+    assert.equal(looks.indexOf(1), 16);
+    assert.equal(looks.lastIndexOf(0) > 16, true, 'and waits again for the next batch');
+  });
+
+  test('is not waited for by one alone, nor by who must be computed alone', () => {
+    assert.equal(sizes(new FullBatches(() => 1), [first]), 1);
+    assert.equal(sizes(new FullBatches(() => 0), [first]), 1, 'a prompt that is read');
+    assert.equal(sizes(new FullBatches(() => 3), [alone, first]), 1);
   });
 });
 
