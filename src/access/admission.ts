@@ -226,7 +226,8 @@ class Admitting {
   }
 
   #capNote(): string | undefined {
-    const { output, lowered, origin } = this.#reservation;
+    const { output, lowered, origin, free } = this.#reservation;
+    if (free) return undefined;
     if (lowered) return `lowered to ${output}: the budget has no room for more`;
     if (origin !== 'default') return undefined;
     return `set to ${output}: a budget counts, and the model's own limit is not known`;

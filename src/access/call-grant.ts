@@ -46,9 +46,10 @@ export class CallGrant implements Grant {
     this.paid = paid;
     this.#prompt = paid ? reservation.prompt : 0;
     this.#reserved = paid ? reservation.cost() : undefined;
-    const counted = paid || (draw.tokens.length > 0 && reservation.origin === 'client');
+    const limits = paid && !reservation.free;
+    const counted = limits || (draw.tokens.length > 0 && reservation.origin === 'client');
     if (counted) this.outputCap = reservation.output;
-    this.tellsCap = paid && (reservation.lowered || reservation.origin === 'default');
+    this.tellsCap = limits && (reservation.lowered || reservation.origin === 'default');
     if (capNote !== undefined) this.capNote = capNote;
   }
 

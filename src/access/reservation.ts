@@ -106,6 +106,11 @@ export class Reservation {
     return dearest;
   }
 
+  /** Whether it costs nothing, however long its answer: a budget has no reason to limit it. */
+  get free(): boolean {
+    return this.cost() === 0;
+  }
+
   /** What is taken from a bucket of so many tokens; undefined when the prompt never fits into it. */
   tokensFrom(bucket: number): number | undefined {
     const own =

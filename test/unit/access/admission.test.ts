@@ -60,6 +60,14 @@ test('the model limit is reserved where the client sets none, and is not told up
   assert.match(String(unknown?.capNote), /set to 4096/);
 });
 
+test('a budget does not limit the answer of a model that costs nothing', async () => {
+  const rig = new LimitsRig(() => ({ ...price, rates: { input: 0, output: 0 } }));
+  const principal = principalOf([heldBy('k1', { budgets: [budgetOf(1e9)] })]);
+  const grant = await rig.admit({ id: 'c1', principal });
+  assert.deepEqual([grant?.reserved, grant?.outputCap], [0, undefined]);
+  assert.deepEqual([grant?.tellsCap, grant?.capNote], [false, undefined]);
+});
+
 test('a guess that does not fit is counted once, off the loop, and only where that may help', async () => {
   const rig = new LimitsRig();
   const principal = principalOf([heldBy('k1', { budgets: [budgetOf(1_500_000)] })], {
