@@ -13,12 +13,17 @@ export function sameDigest(a: Buffer, b: Buffer): boolean {
 /** Compared with when there is nothing to compare with, so that an unknown id costs the same. */
 export const nobodysDigest: Buffer = Buffer.alloc(32);
 
+/** Of secrets that people choose: a word is no secret, its hash is in every table. */
+export const leastSecretLength = 16;
+
 /**
  * Checks a secret that a person chose for a header (an environment variable).
  * @throws Error that names the variable, never the value.
  */
 export function requireUsableSecret(name: string, secret: string): void {
-  if (secret.length < 16) throw new Error(`${name} must have at least 16 characters.`);
+  if (secret.length < leastSecretLength) {
+    throw new Error(`${name} must have at least ${leastSecretLength} characters.`);
+  }
   if (!/^[\x21-\x7e]+$/.test(secret)) {
     throw new Error(`${name} may hold only visible ASCII characters, without spaces.`);
   }

@@ -8,7 +8,7 @@ import type { Clock, Log } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
 import type { KeyRecord } from '../store/records.ts';
 import type { Store } from '../store/store.ts';
-import { digestOf, requireUsableSecret } from './digest.ts';
+import { digestOf, leastSecretLength, requireUsableSecret } from './digest.ts';
 import { KeyEntry, matchNobody, type Digests, type KeySource, type KeyState } from './key-entry.ts';
 import { makeKey, makeKeyOf, readKey, type RandomBytes } from './key-format.ts';
 import {
@@ -24,6 +24,7 @@ import type { Pepper } from './pepper.ts';
 import { noPolicies, type PolicySource } from './policies.ts';
 import { presentedKey } from './presented-key.ts';
 import type { Principal } from './principal.ts';
+import { Turns } from './turns.ts';
 
 export interface KeyRingParts {
   readonly store: Store;
@@ -88,6 +89,7 @@ export class KeyRing {
   readonly #pepper: Pepper | undefined;
   readonly #book: KeyBook;
   readonly #uses: LastUses;
+  readonly #turns = new Turns();
 
   constructor(parts: KeyRingParts) {
     const { store, clock, random, policies = noPolicies, pepper, log = silent } = parts;
@@ -126,8 +128,7 @@ export class KeyRing {
     const now = this.#clock.wall();
     const entry = id === undefined ? undefined : this.#book.find(id);
     if (entry === undefined) matchNobody(digests);
-    const found =
-      entry?.match(digests, now) === undefined ? this.#book.byDigest(digests.plain) : entry;
+    const found = entry?.match(digests, now) === undefined ? this.#literal(text, digests) : entry;
     const match = found?.match(digests, now);
     if (found !== undefined && match !== undefined && found.state(now) === 'active') {
       this.#uses.note(found, match, now);
@@ -275,7 +276,16 @@ export class KeyRing {
     return this.#uses.flush();
   }
 
-  async #replace(
+  /** A key whose secret may have any form: who wrote down the hash of a word let nobody in (S7). */
+  #literal(text: string, { plain }: Digests): KeyEntry | undefined {
+    return text.length < leastSecretLength ? undefined : this.#book.byDigest(plain);
+  }
+
+  #replace(id: string, next: (record: KeyRecord) => KeyRecord): Promise<ChangedKey | undefined> {
+    return this.#turns.take(id, () => this.#replaceNow(id, next));
+  }
+
+  async #replaceNow(
     id: string,
     next: (record: KeyRecord) => KeyRecord,
   ): Promise<ChangedKey | undefined> {

@@ -146,4 +146,5 @@ const statusOf: ReadonlyMap<string, number> = new Map([
   ['invalid_request', 400],
   ['too_large', 413],
   ['unsupported_media_type', 415],
+  ['store_unavailable', 503],
 ]);

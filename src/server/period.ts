@@ -25,9 +25,15 @@ export function readSpan(text: string): number | undefined {
 
 /** Ms since the epoch of an ISO 8601 date (midnight UTC) or time with a zone. */
 export function readDate(text: string): number | undefined {
-  if (!dateForm.test(text)) return undefined;
+  if (!dateForm.test(text) || !isDay(text.slice(0, 10)) || text.includes('T24')) return undefined;
   const ms = Date.parse(text);
   return Number.isNaN(ms) ? undefined : ms;
+}
+
+/** `Date.parse` takes the 31st of February for a day in March. */
+function isDay(text: string): boolean {
+  const ms = Date.parse(text);
+  return !Number.isNaN(ms) && dateText(ms).startsWith(text);
 }
 
 /** A time as the API writes it. */

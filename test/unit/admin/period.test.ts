@@ -20,3 +20,15 @@ it('reads dates, a bare one as midnight UTC', () => {
     assert.equal(readDate(text), undefined, text);
   }
 });
+
+it('a day that the calendar does not have is no date', () => {
+  const texts = [
+    '2026-02-31',
+    '2026-02-29',
+    '2026-04-31T12:00Z',
+    '2026-01-00',
+    '2026-01-01T24:00Z',
+  ];
+  for (const text of texts) assert.equal(readDate(text), undefined, text);
+  assert.equal(readDate('2028-02-29'), Date.UTC(2028, 1, 29));
+});
