@@ -333,7 +333,7 @@ it('K8 changes of one key that are asked for at the same time take turns; none i
 it('a declared key that has the id of another key is refused as a whole', async () => {
   const { keys } = await ring();
   const { id } = await keys.create({ name: 'a', models: ['*'] });
-  keys.declare([declared('ci', 'one')]);
+  keys.declare([declared('ci', 'one that is long')]);
   assert.throws(() => keys.declare([declared(id, 'two')]), new RegExp(id));
   assert.equal(keys.authenticate(undefined, 'one that is long').keyId, 'ci');
 });
