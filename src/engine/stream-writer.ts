@@ -21,6 +21,8 @@ export class StreamWriter implements AnswerWriter {
   readonly #start: string;
   readonly #textEnd: string;
   #calls = 0;
+  /** Frames that are not written yet. */
+  #frames = '';
 
   constructor(response: ServerResponse, head: AnswerHead, includeUsage: boolean) {
     this.#response = response;
@@ -95,25 +97,45 @@ export class StreamWriter implements AnswerWriter {
     const usage = this.#includeUsage
       ? `${this.#start}],"usage":${JSON.stringify(usageOf(this.#head, outcome))}}\n\n`
       : '';
-    this.#response.end(`${usage}data: [DONE]\n\n`);
+    this.#end(`${usage}data: [DONE]\n\n`);
   }
 
   fail(error: EngineError): void {
-    this.#response.end(`data: ${JSON.stringify(error.body())}\n\n`);
+    this.#end(`data: ${JSON.stringify(error.body())}\n\n`);
   }
 
   keepAlive(): void {
-    this.#response.write(': waiting\n\n');
+    this.#send(': waiting\n\n');
   }
 
   #writeDelta(key: 'content' | 'reasoning_content', text: string): void {
     const delta = `{"index":0,"delta":{"${key}":${JSON.stringify(text)}`;
-    this.#response.write(`${this.#start}${delta}${this.#textEnd}`);
+    this.#send(`${this.#start}${delta}${this.#textEnd}`);
   }
 
   #writeChoice(choice: JsonObject): void {
     const text = JSON.stringify({ index: 0, ...choice });
-    this.#response.write(`${this.#start}${text}]${this.#nullUsage()}}\n\n`);
+    this.#send(`${this.#start}${text}]${this.#nullUsage()}}\n\n`);
+  }
+
+  /**
+   * Written two turns of the event loop later: by then the model computes the next token, which
+   * otherwise would begin only after this one has been handed to the system.
+   */
+  #send(frame: string): void {
+    if (this.#frames === '') setImmediate(() => setImmediate(() => this.#flush()));
+    this.#frames += frame;
+  }
+
+  #flush(): void {
+    const frames = this.#frames;
+    this.#frames = '';
+    if (frames !== '' && !this.#response.destroyed) this.#response.write(frames);
+  }
+
+  #end(frames: string): void {
+    this.#response.end(this.#frames + frames);
+    this.#frames = '';
   }
 
   /** With usage asked for, every chunk carries the key (wire/chat-completions.md §5.3). */
