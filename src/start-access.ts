@@ -20,6 +20,7 @@ import { makeDoor, openDoor, type Door } from './start-keys.ts';
 import { openSharedCounters } from './start-shared.ts';
 import { openStorage, type OpenedStorage } from './start-storage.ts';
 import { openCounters, type OpenedCounters } from './start-limits.ts';
+import { leaseMs } from './store/lease.ts';
 import { lockDataDir, type DataDirLock } from './store/lock.ts';
 import type { Spent, Store } from './store/store.ts';
 import { version } from './version.ts';
@@ -50,6 +51,8 @@ export interface Access {
   /** Present when this start made them; shown once. */
   readonly newKey?: string;
   readonly newAdminToken?: string;
+  /** Present where others settle the calls of a gateway that stood still for so long. */
+  readonly stillMs?: number;
   /** Whether new calls may begin; false is E18. */
   mayAdmit(): boolean;
   /** Why the gateway is not ready, for /readyz; undefined when it is. */
@@ -130,6 +133,9 @@ export async function openAdminHandler(
   }
 }
 
+/** Calls are noted every five seconds: so much of a lease may be over when a gateway begins to stand still. */
+const checkpointGraceMs = 10_000;
+
 interface OpenParts extends OpenedStorage {
   readonly counting: OpenedCounters;
   readonly door: Door;
@@ -149,6 +155,7 @@ class OpenAccess implements Access {
   readonly sealer: Sealer;
   readonly newKey?: string;
   readonly newAdminToken?: string;
+  readonly stillMs?: number;
   readonly #parts: OpenParts;
   readonly #control = makeRunToken(random);
   #upkeep: SharedUpkeep | undefined;
@@ -161,6 +168,7 @@ class OpenAccess implements Access {
     this.counting = parts.counting;
     this.policies = parts.door.policies;
     this.ledger = new Ledger({ store: parts.store, clock: systemClock, log: parts.log });
+    if (parts.shared !== undefined) this.stillMs = leaseMs - checkpointGraceMs;
     parts.retention.start();
     if (made.key !== undefined) this.newKey = made.key;
     if (made.adminToken !== undefined) this.newAdminToken = made.adminToken;

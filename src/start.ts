@@ -2,7 +2,6 @@
  * The composition root: settings → store → keys → providers → gateway → servers. The one place that
  * knows everybody; every part gets what it needs handed in.
  */
-import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { openAccess, type Access } from './start-access.ts';
 import { createLimits } from './start-limits.ts';
@@ -33,8 +32,8 @@ import { Registry, type ModelListing } from './providers/registry.ts';
 import type { AdminModel, ReloadOutcome } from './server/admin.ts';
 import { callLogFields } from './server/call-log.ts';
 import { DataPlane } from './server/data-plane.ts';
-import { closeWaiting } from './server/connections.ts';
 import { ClientAddresses } from './server/client-address.ts';
+import { closeServer, Drain } from './server/drain.ts';
 import { createDataServer, listen } from './server/listen.ts';
 import { localModelJson } from './server/models.ts';
 import { Webhooks } from './server/webhooks.ts';
@@ -64,8 +63,11 @@ export interface RunningGateway {
   readonly newAdminToken?: string;
   /** Reads the settings again and applies them as a whole, or says why not and keeps the old. */
   reload(): Promise<ReloadOutcome>;
-  /** Refuses new work, waits for running calls (G14), settles, flushes, closes. */
-  stop(): Promise<void>;
+  /**
+   * Refuses new work, waits for running calls (G14), settles, flushes, closes. `announced`: before that
+   * it goes on serving while /readyz says no, as `drain.wait` says, so that balancers can turn away.
+   */
+  stop(how?: { readonly announced: boolean }): Promise<void>;
   /** Ends running calls at once; `stop` then has nothing to wait for. */
   cut(): void;
 }
@@ -75,9 +77,6 @@ export const knownProviders: KnownProviders = new Map<string, KnownProvider>([
   ['local', { embedded: true }],
   ...providerRows.map((row): [string, KnownProvider] => [row.id, row]),
 ]);
-
-/** How long running calls may go on after a stop was asked for (G14). */
-const drainMs = 120_000;
 
 /** The price package takes some ten milliseconds to load: not while the first calls are awaited. */
 const pricesAfterMs = 1000;
@@ -121,20 +120,20 @@ class Runtime implements RunningGateway {
   readonly newAdminToken?: string;
   readonly #options: RuntimeOptions;
   readonly #client = new HttpClient();
-  readonly #sweeper = new Sweeper(systemClock);
+  readonly #sweeper: Sweeper;
   readonly #textCounter = new TokenizerThread();
   readonly #webhooks: Webhooks;
   readonly #localModels: LocalModels;
   readonly #lists: ModelLists;
   readonly #data: Server;
   readonly #admin: Server;
+  readonly #drain: Drain;
   #settings: Settings;
   #addresses: ClientAddresses;
   #registry: Registry;
   #prices: PriceBook;
   #watch: { close(): void } | undefined;
   #reloading: Promise<ReloadOutcome> = Promise.resolve({ applied: true, problems: [] });
-  #draining = false;
   #stopped: Promise<void> | undefined;
 
   constructor(options: RuntimeOptions) {
@@ -145,6 +144,11 @@ class Runtime implements RunningGateway {
     if (access.newKey !== undefined) this.newKey = access.newKey;
     if (access.newAdminToken !== undefined) this.newAdminToken = access.newAdminToken;
     const clock = systemClock;
+    this.#sweeper = new Sweeper(
+      clock,
+      access.stillMs === undefined ? {} : { stillMs: access.stillMs },
+    );
+    access.ledger.onSettled((callIds) => this.#sweeper.endSettled(callIds));
     this.#webhooks = new Webhooks({
       client: this.#client,
       clock,
@@ -163,7 +167,15 @@ class Runtime implements RunningGateway {
     this.#registry = this.#buildRegistry(settings);
     this.#prices = priceBook(settings, log);
     const plane = this.#dataPlane();
-    this.#data = createDataServer((request, response) => void plane.handle(request, response));
+    this.#data = createDataServer((request, response) => void plane.handle(request, response), {
+      lastAnswers: () => this.#drain.begun,
+    });
+    this.#drain = new Drain({
+      server: this.#data,
+      clock,
+      times: () => this.#settings.drain,
+      endCalls: () => this.#sweeper.shutDown(),
+    });
     this.#admin = access.adminServer({
       models: () => this.#models(),
       modelProblems: () => this.#localModels.problems(),
@@ -212,35 +224,25 @@ class Runtime implements RunningGateway {
     log.info('config applied', { providers: this.providers.join(',') });
   }
 
-  stop(): Promise<void> {
-    this.#stopped ??= this.#stop();
+  stop(how = { announced: false }): Promise<void> {
+    this.#stopped ??= this.#stop(how);
     return this.#stopped;
   }
 
   cut(): void {
-    this.#sweeper.shutDown();
-    // The last words of the calls are written in this turn; then nobody is waited for.
-    setImmediate(() => this.#data.closeAllConnections());
+    this.#drain.cut();
   }
 
-  async #stop(): Promise<void> {
-    this.#draining = true;
+  async #stop(how: { readonly announced: boolean }): Promise<void> {
     this.#watch?.close();
-    await this.#drain();
-    await close(this.#admin);
+    await this.#drain.run(how);
+    await closeServer(this.#admin);
     await this.#local.stop();
     this.#webhooks.close();
     await this.#client.close();
     await this.#textCounter.close();
     await this.#options.access.close();
     this.#options.log.flush();
-  }
-
-  /** No new connections; running calls finish, up to a limit. */
-  async #drain(): Promise<void> {
-    const timer = setTimeout(() => this.cut(), drainMs);
-    await close(this.#data);
-    clearTimeout(timer);
   }
 
   async reload(): Promise<ReloadOutcome> {
@@ -329,7 +331,10 @@ class Runtime implements RunningGateway {
       clientAddress: (request) => this.#addresses.of(request),
       registry: () => this.#registry,
       bodyLimitBytes: () => this.#settings.limits.bodyBytes,
-      notReady: () => this.#notReady(),
+      notReady: () => {
+        this.#drain.probed();
+        return this.#notReady();
+      },
       mayAdmit: () => access.mayAdmit(),
       hasRoom: () => this.#sweeper.size < this.#settings.limits.streams,
       admission: limits.admission,
@@ -339,7 +344,7 @@ class Runtime implements RunningGateway {
   }
 
   #notReady(): string | undefined {
-    if (this.#draining) return 'draining';
+    if (this.#drain.begun) return 'draining';
     return this.#options.access.trouble();
   }
 
@@ -394,16 +399,4 @@ function needRestart(running: Settings, wanted: Settings): readonly string[] {
   return Object.entries(fixed(wanted))
     .filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before.get(name)))
     .map(([name]) => name);
-}
-
-/** Stops listening and waits until the last connection is gone; a server that never listened is fine. */
-async function close(server: Server): Promise<void> {
-  if (!server.listening) return;
-  const closed = once(server, 'close');
-  server.close();
-  closeWaiting(server);
-  // Connections fall silent one by one, as their answers end.
-  const timer = setInterval(() => closeWaiting(server), 100);
-  await closed;
-  clearInterval(timer);
 }

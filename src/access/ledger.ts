@@ -42,6 +42,7 @@ export class Ledger {
   /** Rows that the store has, since the start. */
   #saved = 0;
   #closed = false;
+  #onSettled: ((callIds: ReadonlySet<string>) => void) | undefined;
 
   constructor(parts: LedgerParts) {
     this.#store = parts.store;
@@ -65,6 +66,11 @@ export class Ledger {
     if (this.#closed) return;
     this.#running.set(row.id, cut(row));
     this.#schedule(writeEveryMs);
+  }
+
+  /** Calls `tell` with calls that still ran here and that another gateway has settled. */
+  onSettled(tell: (callIds: ReadonlySet<string>) => void): void {
+    this.#onSettled = tell;
   }
 
   /** Rows that the store does not have yet. */
@@ -149,7 +155,8 @@ export class Ledger {
     if (this.#running.size === 0) return;
     const rows = [...this.#running.values()];
     const seenAt = this.#clock.wall();
-    await this.#store.openCalls(rows.map((row) => ({ row, seenAt })));
+    const settled = await this.#store.openCalls(rows.map((row) => ({ row, seenAt })));
+    if (settled.length > 0) this.#onSettled?.(new Set(settled));
     for (const row of rows) {
       if (this.#running.get(row.id) === row) this.#running.delete(row.id);
     }

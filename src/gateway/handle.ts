@@ -226,10 +226,13 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     if (this.#tries.attempt?.over !== false || now - closedAt > drainUpstreamMs) this.#close();
   }
 
-  shutDown(): void {
-    if (this.#closedAt === undefined) {
-      this.#endWith(new GatewayError('shutting_down', 'The gateway is shutting down.'));
-    } else this.#close();
+  get id(): string {
+    return this.#call.id;
+  }
+
+  end(error: GatewayError): void {
+    if (this.#closedAt === undefined) this.#endWith(error);
+    else this.#close();
   }
 
   /** Ends the running call through its attempt, or before one began. */

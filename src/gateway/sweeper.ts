@@ -2,6 +2,7 @@
  * One timer for all calls. Timeouts and keep-alives are checked ten times a second instead of a timer
  * a call that every chunk would have to reset.
  */
+import { GatewayError } from '../core/errors.ts';
 import type { Clock } from '../core/runtime.ts';
 
 export const sweepEveryMs = 100;
@@ -11,8 +12,18 @@ export interface Swept {
   place: number;
   /** Compares its deadlines with the monotonic time. */
   check(now: number): void;
-  /** Ends at once: the gateway stops and will not wait any longer. */
-  shutDown(): void;
+  /** Of its call. */
+  readonly id: string;
+  /** Ends at once. */
+  end(error: GatewayError): void;
+}
+
+export interface SweeperOptions {
+  /**
+   * Where other gateways settle the calls of one that says nothing: calls end when this process stood
+   * still for longer (a stopped process, a suspended machine), since what they held may be spent (Q1).
+   */
+  readonly stillMs?: number;
 }
 
 export class Sweeper {
@@ -23,10 +34,13 @@ export class Sweeper {
    * full collection. That cost a tenth of the CPU of a call.
    */
   readonly #live: Swept[] = [];
+  readonly #stillMs: number;
   #timer: NodeJS.Timeout | undefined;
+  #sweptAt = 0;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, { stillMs = Number.POSITIVE_INFINITY }: SweeperOptions = {}) {
     this.#clock = clock;
+    this.#stillMs = stillMs;
   }
 
   get size(): number {
@@ -36,7 +50,9 @@ export class Sweeper {
   add(item: Swept): void {
     item.place = this.#live.length;
     this.#live.push(item);
-    this.#timer ??= setInterval(() => this.#sweep(), sweepEveryMs);
+    if (this.#timer !== undefined) return;
+    this.#sweptAt = this.#clock.now();
+    this.#timer = setInterval(() => this.#sweep(), sweepEveryMs);
   }
 
   /** Takes the item out; the last one moves to its place. A second call does nothing. */
@@ -57,12 +73,35 @@ export class Sweeper {
 
   /** Ends everything that is still running (G14). */
   shutDown(): void {
-    for (let i = this.#live.length - 1; i >= 0; i--) this.#live[i]?.shutDown();
+    this.#endAll(new GatewayError('shutting_down', 'The gateway is shutting down.'));
+  }
+
+  /** Ends those of the calls that still run here: another gateway has settled them (F81). */
+  endSettled(callIds: ReadonlySet<string>): void {
+    for (let i = this.#live.length - 1; i >= 0; i--) {
+      const item = this.#live[i];
+      if (item !== undefined && callIds.has(item.id)) item.end(settledElsewhere());
+    }
   }
 
   /** From the end: an item that leaves is replaced by one that was looked at already. */
   #sweep(): void {
     const now = this.#clock.now();
+    const stoodStill = now - this.#sweptAt > this.#stillMs;
+    this.#sweptAt = now;
+    if (stoodStill) {
+      this.#endAll(settledElsewhere());
+      return;
+    }
     for (let i = this.#live.length - 1; i >= 0; i--) this.#live[i]?.check(now);
   }
+
+  #endAll(error: GatewayError): void {
+    for (let i = this.#live.length - 1; i >= 0; i--) this.#live[i]?.end(error);
+  }
+}
+
+function settledElsewhere(): GatewayError {
+  const why = 'The gateway said nothing of this call for so long that another one has settled it.';
+  return new GatewayError('store_unavailable', why, { retryable: false });
 }

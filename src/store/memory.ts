@@ -14,6 +14,7 @@ import type {
   KeyChanges,
   KeyRecord,
   KeyUse,
+  NotedChange,
   OpenCall,
   Retention,
   Spent,
@@ -85,6 +86,10 @@ export class MemoryStore implements Store {
     return record;
   }
 
+  async changeNoted(change: NotedChange, entry: AuditEntry): Promise<AuditRecord | undefined> {
+    return (await this.#apply(change)) ? this.appendAudit(entry) : undefined;
+  }
+
   async listAudit({ limit, before, subject }: AuditQuery): Promise<readonly AuditRecord[]> {
     this.#requireOpen();
     return this.#audit
@@ -109,9 +114,10 @@ export class MemoryStore implements Store {
     this.#calls.record(rows);
   }
 
-  async openCalls(calls: readonly OpenCall[]): Promise<void> {
+  async openCalls(calls: readonly OpenCall[]): Promise<readonly string[]> {
     this.#requireOpen();
     this.#calls.open(calls);
+    return [];
   }
 
   async settleOrphans(seenBefore: number): Promise<readonly CallRow[]> {
@@ -119,9 +125,10 @@ export class MemoryStore implements Store {
     return this.#calls.settleOrphans(seenBefore);
   }
 
-  async spent(endingAfter: number): Promise<readonly Spent[]> {
+  async spent(endingAfter: number, counters?: readonly string[]): Promise<readonly Spent[]> {
     this.#requireOpen();
-    return this.#calls.spent(endingAfter);
+    const all = this.#calls.spent(endingAfter);
+    return counters === undefined ? all : all.filter(({ counter }) => counters.includes(counter));
   }
 
   async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
@@ -150,6 +157,23 @@ export class MemoryStore implements Store {
 
   async close(): Promise<void> {
     this.#closed = true;
+  }
+
+  async #apply(change: NotedChange): Promise<boolean> {
+    switch (change.op) {
+      case 'addKey':
+        await this.addKey(change.record);
+        return true;
+      case 'replaceKey':
+        return this.replaceKey(change.record);
+      case 'revokeKey':
+        return this.revokeKey(change.id, change.at);
+      case 'putPolicy':
+        await this.putPolicy(change.policy);
+        return true;
+      case 'deletePolicy':
+        return this.deletePolicy(change.kind, change.name);
+    }
   }
 
   #requireOpen(): void {

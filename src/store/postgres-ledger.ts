@@ -84,7 +84,7 @@ const open: Statement = {
   text: `INSERT INTO open_calls (id, seen_at, call)
     SELECT id, seen_at, call FROM ${rowsOf(1, ['id', 'seen_at', 'call'])} o
     WHERE NOT EXISTS (SELECT 1 FROM calls WHERE calls.id = o.id) ORDER BY id
-    ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, call = excluded.call`,
+    ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, call = excluded.call RETURNING id`,
 };
 
 /** Whoever locks an orphan first settles it; the others pass on (Q2). */
@@ -99,6 +99,11 @@ const spent: Statement = {
   name: 'spent',
   text: `SELECT counter, period, nanodollars FROM spending
     WHERE ends_at IS NULL OR ends_at > $1`,
+};
+const spentOf: Statement = {
+  name: 'spent_of',
+  text: `SELECT counter, period, nanodollars FROM spending
+    WHERE counter = ANY ($2) AND (ends_at IS NULL OR ends_at > $1)`,
 };
 
 const raiseSetting: Statement = {
@@ -142,10 +147,14 @@ export class PostgresLedger {
     await this.#server.use(() => this.#recordIn(this.#server.data, rows));
   }
 
-  async open(calls: readonly OpenCall[]): Promise<void> {
-    if (calls.length === 0) return;
+  /** @returns the ids of calls that have their final row. */
+  async open(calls: readonly OpenCall[]): Promise<readonly string[]> {
+    if (calls.length === 0) return [];
     const rows = calls.map((call) => [call.row.id, Math.round(call.seenAt), keptCall(call.row)]);
-    await this.#server.use(() => this.#server.data.run(open, [rowsText(rows)]));
+    const noted = await this.#server.use(() => this.#server.data.run(open, [rowsText(rows)]));
+    if (noted.count === calls.length) return [];
+    const ids = new Set(noted.rows.map((row) => text(row, 'id')));
+    return calls.map(({ row }) => row.id).filter((id) => !ids.has(id));
   }
 
   async settleOrphans(seenBefore: number): Promise<readonly CallRow[]> {
@@ -166,8 +175,13 @@ export class PostgresLedger {
     }
   }
 
-  async spent(endingAfter: number): Promise<readonly Spent[]> {
-    const { rows } = await this.#server.use(() => this.#server.data.run(spent, [endingAfter]));
+  async spent(endingAfter: number, counters?: readonly string[]): Promise<readonly Spent[]> {
+    const { data } = this.#server;
+    const { rows } = await this.#server.use(() =>
+      counters === undefined
+        ? data.run(spent, [endingAfter])
+        : data.run(spentOf, [endingAfter, counters]),
+    );
     return rows.map((row) => ({
       counter: text(row, 'counter'),
       window: text(row, 'period'),

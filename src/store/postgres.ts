@@ -28,6 +28,7 @@ import type {
   KeyChanges,
   KeyRecord,
   KeyUse,
+  NotedChange,
 } from './records.ts';
 import { PostgresChanges } from './postgres-changes.ts';
 import { inTurn } from './postgres-turn.ts';
@@ -158,6 +159,10 @@ export class PostgresStore implements Store {
     return this.#keys.appendAudit(entry);
   }
 
+  changeNoted(change: NotedChange, entry: AuditEntry): Promise<AuditRecord | undefined> {
+    return this.#keys.changeNoted(change, entry);
+  }
+
   listAudit(query: AuditQuery): Promise<readonly AuditRecord[]> {
     return this.#keys.listAudit(query);
   }
@@ -182,11 +187,12 @@ export class PostgresStore implements Store {
   }
 
   /** While the book is away nothing is noted, and nobody is held up: the next sign of life counts. */
-  async openCalls(calls: readonly OpenCall[]): Promise<void> {
+  async openCalls(calls: readonly OpenCall[]): Promise<readonly string[]> {
     try {
-      await this.#ledger.open(calls);
+      return await this.#ledger.open(calls);
     } catch (error) {
       if (!passes(error)) throw error;
+      return [];
     }
   }
 
@@ -194,8 +200,8 @@ export class PostgresStore implements Store {
     return this.#ledger.settleOrphans(seenBefore);
   }
 
-  spent(endingAfter: number): Promise<readonly Spent[]> {
-    return this.#ledger.spent(endingAfter);
+  spent(endingAfter: number, counters?: readonly string[]): Promise<readonly Spent[]> {
+    return this.#ledger.spent(endingAfter, counters);
   }
 
   usage(query: UsageQuery): Promise<readonly UsageRow[]> {

@@ -24,6 +24,7 @@ import type {
   KeyChanges,
   KeyRecord,
   KeyUse,
+  NotedChange,
   OpenCall,
   Retention,
   Spent,
@@ -116,6 +117,10 @@ class SqliteStore implements Store {
     return this.#writer.ask('appendAudit', entry);
   }
 
+  changeNoted(change: NotedChange, entry: AuditEntry): Promise<AuditRecord | undefined> {
+    return this.#writer.ask('changeNoted', change, entry);
+  }
+
   listAudit(query: AuditQuery): Promise<readonly AuditRecord[]> {
     return this.#reader.ask('listAudit', query);
   }
@@ -132,17 +137,18 @@ class SqliteStore implements Store {
     return this.#writer.ask('recordCalls', rows.map(callValues));
   }
 
-  openCalls(calls: readonly OpenCall[]): Promise<void> {
+  async openCalls(calls: readonly OpenCall[]): Promise<readonly string[]> {
     const values = calls.map(({ row, seenAt }) => ({ values: callValues(row), seenAt }));
-    return this.#writer.ask('openCalls', values);
+    await this.#writer.ask('openCalls', values);
+    return [];
   }
 
   settleOrphans(seenBefore: number): Promise<readonly CallRow[]> {
     return this.#writer.ask('settleOrphans', seenBefore);
   }
 
-  spent(endingAfter: number): Promise<readonly Spent[]> {
-    return this.#writer.ask('spent', endingAfter);
+  spent(endingAfter: number, counters?: readonly string[]): Promise<readonly Spent[]> {
+    return this.#writer.ask('spent', endingAfter, counters);
   }
 
   usage(query: UsageQuery): Promise<readonly UsageRow[]> {

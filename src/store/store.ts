@@ -20,6 +20,7 @@ import type {
   KeyChanges,
   KeyRecord,
   KeyUse,
+  NotedChange,
 } from './records.ts';
 
 export type * from './calls.ts';
@@ -55,6 +56,12 @@ export interface PolicyStore {
 export interface AuditStore {
   /** Adds an entry to the end of the chain (S24). */
   appendAudit(entry: AuditEntry): Promise<AuditRecord>;
+  /**
+   * A change and its entry, both or neither (S24). The changes are those of the methods of the same
+   * names, with their errors.
+   * @returns undefined when the change did not fit (false there): nothing is written then.
+   */
+  changeNoted(change: NotedChange, entry: AuditEntry): Promise<AuditRecord | undefined>;
   /** Newest first. */
   listAudit(query: AuditQuery): Promise<readonly AuditRecord[]>;
 }
@@ -65,16 +72,22 @@ export interface CallStore {
    * open rows, all or nothing. A call that is there already changes nothing anywhere (K5, F8).
    */
   recordCalls(rows: readonly CallRow[]): Promise<void>;
-  /** Makes or refreshes the rows of running calls (F81); a call that has its final row is skipped. */
-  openCalls(calls: readonly OpenCall[]): Promise<void>;
+  /**
+   * Makes or refreshes the rows of running calls (F81); a call that has its final row is skipped.
+   * @returns the ids of those, where others than this process may have settled them.
+   */
+  openCalls(calls: readonly OpenCall[]): Promise<readonly string[]>;
   /**
    * Records running calls that were last seen before this time as they stand: whoever served them is
    * gone (F81). At a start on SQLite that is all of them (`Infinity`).
    * @returns the rows of those calls.
    */
   settleOrphans(seenBefore: number): Promise<readonly CallRow[]>;
-  /** What budgets have spent, in windows that end after this time or never. */
-  spent(endingAfter: number): Promise<readonly Spent[]>;
+  /**
+   * What budgets have spent, in windows that end after this time or never.
+   * @param counters only of these: of one key among 500,000 nobody reads them all (L5).
+   */
+  spent(endingAfter: number, counters?: readonly string[]): Promise<readonly Spent[]>;
   /** Sums by group, in the order of the groups' UTF-8 bytes. */
   usage(query: UsageQuery): Promise<readonly UsageRow[]>;
   /** Newest first. */

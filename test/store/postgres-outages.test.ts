@@ -182,5 +182,17 @@ function outages(postgres: TestPostgres): void {
       assert.equal(new Set(found.flat().map(({ id }) => id)).size, 700);
       await assertBooked(opened[0], 700);
     });
+
+    it('Q1 F81: whoever notes a call that another one has settled is told so', async () => {
+      const url = await postgres.makeDatabase();
+      const [{ store: one }, { store: other }] = await Promise.all([open(url), open(url)]);
+      const noted = ['a', 'b', 'c'].map((id) => ({ row: callRow(id), seenAt: march }));
+      assert.deepEqual(await one.openCalls(noted), []);
+      assert.deepEqual(await one.openCalls(noted), []);
+      await one.openCalls([{ row: callRow('b'), seenAt: march + 60_000 }]);
+      assert.equal((await other.settleOrphans(march + 1)).length, 2);
+      assert.deepEqual(await one.openCalls(noted), ['a', 'c']);
+      assert.deepEqual(await one.openCalls([]), []);
+    });
   });
 }

@@ -1,0 +1,64 @@
+/** A gateway that stood still for longer than a lease: its calls were settled by others, and end (Q1, F81). */
+import assert from 'node:assert/strict';
+import { setTimeout as pause } from 'node:timers/promises';
+import { after, before, it, test } from 'node:test';
+import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts';
+import { until } from '../support/postgres-store.ts';
+import { chatDocument } from '../upstream/chat.ts';
+import { Trio } from './trio.ts';
+
+const server = await startPostgres();
+if (server === undefined) test(noPostgres, () => {});
+else stopped(server);
+
+const frame = (delta: object): string =>
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}\n\n`;
+
+function stopped(postgres: TestPostgres): void {
+  let trio: Trio;
+  before(async () => {
+    trio = await Trio.start(postgres);
+  });
+  after(async () => {
+    await trio.close();
+    await postgres.close();
+  });
+
+  it('Q1 F81: what its streams held may be spent by others, so they do not go on', async () => {
+    const { instances, upstream } = trio;
+    const [stopping, other] = instances;
+    assert.ok(stopping !== undefined && other !== undefined);
+    const made = await trio.makeKey({ budget: 0.005 });
+    const awake = Promise.withResolvers<void>();
+    // One word at a time: what was in the sockets when it woke may still get through.
+    const paced = Array.from({ length: 400 }, (_, i) => [
+      awake.promise.then(() => pause(20 * i)),
+      frame({ content: ' word' }),
+    ]);
+    const long = upstream.script('long', {
+      body: [frame({ role: 'assistant', content: 'abc' }), ...paced.flat()],
+      ending: 'hang',
+    });
+    const usage = { prompt_tokens: 9, completion_tokens: 100, total_tokens: 109 };
+    upstream.script('whole', { body: JSON.stringify(chatDocument({ text: 'x', usage })) });
+    const stream = stopping.chat(made.key, { model: 'up/long', max_tokens: 500, stream: true });
+    await until(async () => (await trio.open()) === 1, 'it is noted', 20_000);
+    stopping.signal('SIGSTOP');
+    await until(async () => (await trio.open()) === 0, 'another one settles it', 60_000);
+    let spent = 0;
+    for (let i = 0; i < 4; i += 1) {
+      const { status } = await other.chat(made.key, { model: 'up/whole', max_tokens: 100 });
+      if (status === 200) spent += 1;
+    }
+    assert.equal(spent, 4, 'what it held is free');
+    stopping.signal('SIGCONT');
+    awake.resolve();
+    const { text } = await stream;
+    assert.match(text, /store_unavailable/);
+    assert.ok(text.split(' word').length < 200, `${text.split(' word').length} words went through`);
+    assert.equal(await (await long.request(0)).closed, 'gateway');
+    assert.equal(await trio.spent(made), await trio.costs(made));
+    const later = await stopping.chat(made.key, { model: 'up/whole', max_tokens: 1 });
+    assert.ok(later.status === 200 || later.status === 429, later.text);
+  });
+}
