@@ -11,7 +11,8 @@ import { knownProviders, start, type RunningGateway } from './start.ts';
 const help = `Usage: model-gateway start [options]
 
 Starts the gateway: the data plane (both endpoints) and the admin plane. Stops on SIGTERM or Ctrl-C once
-running calls are done; a second signal ends them at once. SIGHUP reads the config again.
+running calls are done, after two minutes at most; a second signal ends them at once. On SIGTERM it first goes on
+serving for five seconds where a balancer asks for /readyz (\`drain:\` of the config). SIGHUP reads the config again.
 
 ${flagsHelp()}`;
 
@@ -65,13 +66,13 @@ function bannerOf(gateway: RunningGateway, { env }: CommandContext): string {
 function untilStopped(gateway: RunningGateway): Promise<number> {
   return new Promise((resolve) => {
     let stopping = false;
-    const stop = (code: number): void => {
+    const stop = (code: number, announced: boolean): void => {
       if (stopping) {
         gateway.cut();
         return;
       }
       stopping = true;
-      gateway.stop().then(
+      gateway.stop({ announced }).then(
         () => resolve(code),
         (error: unknown) => {
           process.stderr.write(`model-gateway: ${String(error)}\n`);
@@ -79,13 +80,14 @@ function untilStopped(gateway: RunningGateway): Promise<number> {
         },
       );
     };
-    process.on('SIGTERM', () => stop(0));
-    process.on('SIGINT', () => stop(0));
+    process.on('SIGTERM', () => stop(0, true));
+    // Ctrl-C: a person at a terminal, who has no balancer to wait for.
+    process.on('SIGINT', () => stop(0, false));
     process.on('SIGHUP', () => void gateway.reload());
     // An unknown state serves nobody well: running calls may finish, then the process ends (F94).
     process.on('uncaughtException', (error) => {
       process.stderr.write(`model-gateway: ${error.stack ?? error.message}\n`);
-      stop(1);
+      stop(1, false);
     });
   });
 }

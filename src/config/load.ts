@@ -104,8 +104,8 @@ async function openConfig(
   return { file, origin: { path: 'config', value: place.path, origin } };
 }
 
-function bounds(file: CheckedFile | undefined): Pick<Settings, 'limits' | 'timeouts'> {
-  const { limits, timeouts } = file?.content ?? {};
+function bounds(file: CheckedFile | undefined): Pick<Settings, 'limits' | 'timeouts' | 'drain'> {
+  const { limits, timeouts, drain } = file?.content ?? {};
   const merged: Timeouts = { ...defaults.timeouts, ...optionalTimeouts(timeouts).timeouts };
   return {
     limits: {
@@ -113,6 +113,7 @@ function bounds(file: CheckedFile | undefined): Pick<Settings, 'limits' | 'timeo
       streams: limits?.streams ?? defaults.streams,
     },
     timeouts: merged,
+    drain: { waitMs: drain?.wait, limitMs: drain?.limit ?? defaults.drain.limitMs },
   };
 }
 

@@ -10,7 +10,7 @@ type Path = readonly (string | number)[];
 
 /** The lines of everything that only the file can set. */
 export function fileOrigins(
-  settings: Pick<Settings, 'limits' | 'timeouts' | 'providers' | 'routes'>,
+  settings: Pick<Settings, 'limits' | 'timeouts' | 'drain' | 'providers' | 'routes'>,
   file: CheckedFile | undefined,
 ): readonly OriginLine[] {
   const content = file?.content ?? {};
@@ -21,7 +21,8 @@ export function fileOrigins(
     value,
     origin: place(path, isSet),
   });
-  const { limits, timeouts } = content;
+  const { limits, timeouts, drain } = content;
+  const { waitMs, limitMs } = settings.drain;
   return [
     line(['limits', 'body'], sizeText(settings.limits.bodyBytes), limits?.body !== undefined),
     line(['limits', 'streams'], String(settings.limits.streams), limits?.streams !== undefined),
@@ -32,6 +33,12 @@ export function fileOrigins(
         timeouts?.[name] !== undefined,
       ),
     ),
+    line(
+      ['drain', 'wait'],
+      waitMs === undefined ? '5s where /readyz is asked for' : waitText(waitMs),
+      waitMs !== undefined,
+    ),
+    line(['drain', 'limit'], durationText(limitMs), drain?.limit !== undefined),
     ...(file === undefined
       ? []
       : [
@@ -39,6 +46,10 @@ export function fileOrigins(
           ...settings.routes.flatMap((route) => routeLines(route, file)),
         ]),
   ];
+}
+
+function waitText(ms: number): string {
+  return ms === 0 ? '0s' : durationText(ms);
 }
 
 const timeoutNames = [

@@ -27,16 +27,17 @@ function later(planned: readonly string[]) {
   };
 }
 
-function duration(description: string) {
+function duration(description: string, leastMs = 1) {
   return z
     .string()
     .meta({ pattern: durationPattern + orReference, examples: ['2s', '500ms', '30m'] })
     .transform((text, context) => {
       const ms = readDuration(text);
-      if (ms !== undefined && ms >= 1 && ms <= maxDurationMs) return ms;
+      if (ms !== undefined && ms >= leastMs && ms <= maxDurationMs) return ms;
       context.addIssue({
         code: 'custom',
-        message: ms === undefined ? 'is no duration (500ms, 2s, 30m, 1h)' : 'must be 1ms to 24h',
+        message:
+          ms === undefined ? 'is no duration (500ms, 2s, 30m, 1h)' : `must be ${leastMs}ms to 24h`,
       });
       return z.NEVER;
     })
@@ -180,6 +181,18 @@ const limits = z
       .max(1_000_000, 'must be at most 1000000')
       .optional()
       .describe('Calls at the same time; above it callers get "overloaded". Default 3000.'),
+  })
+  .nullish();
+
+const drain = z
+  .strictObject({
+    wait: duration(
+      'How long calls are still taken on SIGTERM while /readyz says 503, so that balancers turn away; 0s = not at all. Default 5s where /readyz was asked for in the last minute, else 0s.',
+      0,
+    ),
+    limit: duration(
+      'How long running calls may go on after that, before they are cut. Default 2m.',
+    ),
   })
   .nullish();
 
@@ -341,6 +354,7 @@ export const configForm = z
     trusted_proxies: trustedProxiesForm,
     limits: limits.describe('Bounds of the whole gateway.'),
     timeouts: timeouts.describe('Time limits of all calls, where nothing nearer says otherwise.'),
+    drain: drain.describe('How a gateway stops.'),
     ledger: ledgerForm,
     webhooks: webhooksForm,
     storage: storage.describe(

@@ -38,6 +38,8 @@ export interface Settings {
   /** `ledger:` of the file. */
   readonly ledger: LedgerSettings;
   readonly timeouts: Timeouts;
+  /** `drain:` of the file: how a stop goes (G14). */
+  readonly drain: DrainSettings;
   /** Who is told when a budget passes a threshold. */
   readonly webhooks: readonly WebhookSettings[];
   /** Each effective value and where it comes from; secrets read `[secret]` (N1). */
@@ -84,6 +86,13 @@ export interface SharedStorage {
   readonly tenant: string;
   /** What calls with a budget get while nobody can count: refused, or admitted up to a small cap. */
   readonly onStoreLoss: 'closed' | 'open';
+}
+
+export interface DrainSettings {
+  /** How long calls are still taken on SIGTERM; absent = as long as is customary, where /readyz is asked for. */
+  readonly waitMs: number | undefined;
+  /** How long running calls may go on after that. */
+  readonly limitMs: number;
 }
 
 export interface LedgerSettings {
@@ -201,6 +210,7 @@ export const defaults = {
   storage: 'sqlite',
   tenant: 'default',
   ledger: { keepMs: 90 * 86_400_000, keepHoursMs: 400 * 86_400_000, durability: 'normal' },
+  drain: { limitMs: 120_000 },
   timeouts: {
     connectMs: 2000,
     firstEventMs: 60_000,

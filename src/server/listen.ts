@@ -1,5 +1,5 @@
 /** The HTTP server of the data plane: limits of the connection, and refusals Node makes by itself. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, ServerResponse, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { watchConnections } from './connections.ts';
@@ -7,9 +7,18 @@ import { sendJson } from './send.ts';
 
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
+export interface DataServerOptions {
+  /** Whether answers that begin now close their connections: the gateway stops (G14). */
+  readonly lastAnswers?: () => boolean;
+}
+
 /** A server that is not listening yet. */
-export function createDataServer(handle: RequestHandler): Server {
+export function createDataServer(
+  handle: RequestHandler,
+  { lastAnswers = () => false }: DataServerOptions = {},
+): Server {
   const server = createServer({
+    ServerResponse: answerClass(lastAnswers),
     maxHeaderSize: 16 * 1024,
     headersTimeout: 10_000,
     requestTimeout: 300_000,
@@ -39,6 +48,18 @@ export function createDataServer(handle: RequestHandler): Server {
   });
   watchConnections(server);
   return server;
+}
+
+/** Also answers whose requests came before the stop, and refusals from wherever: all write their head. */
+function answerClass(lastAnswers: () => boolean): typeof ServerResponse {
+  return class Answer<
+    Request extends IncomingMessage = IncomingMessage,
+  > extends ServerResponse<Request> {
+    override writeHead(...head: [number, ...never[]]): this {
+      if (lastAnswers()) this.shouldKeepAlive = false;
+      return super.writeHead(...head);
+    }
+  };
 }
 
 /** Starts listening; resolves with the address as `http://HOST:PORT`. */

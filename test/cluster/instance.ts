@@ -18,6 +18,8 @@ export interface InstanceOptions {
   /** Port of the scripted upstream that is the provider `up`. */
   readonly upstream: number;
   readonly prices?: JsonObject;
+  /** Default: nobody is waited for, since tests ask for readiness themselves. */
+  readonly drain?: JsonObject;
   /** Instead of a fresh one: that of an instance that ended. */
   readonly directory?: string;
 }
@@ -124,10 +126,11 @@ export class Instance {
   }
 }
 
-function configOf({ storage, upstream, prices }: InstanceOptions): JsonObject {
+function configOf({ storage, upstream, prices, drain }: InstanceOptions): JsonObject {
   const base_url = `http://127.0.0.1:${upstream}/v1`;
   return {
     storage,
+    drain: drain ?? { wait: '0s' },
     providers: { up: { dialect: 'openai-chat', base_url, api_key: 'upstream-key' } },
     ...(prices === undefined ? {} : { prices }),
   };

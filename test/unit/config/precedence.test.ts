@@ -18,6 +18,7 @@ test('N1: without anything the defaults hold, and each value says so', async (t)
     idleMs: 60_000,
     totalMs: 1_800_000,
   });
+  assert.deepEqual(settings.drain, { waitMs: undefined, limitMs: 120_000 });
   assert.ok(settings.origins.every(({ origin }) => origin === 'default'));
 });
 

@@ -1,0 +1,94 @@
+/**
+ * How a gateway stops (G14): it says that it is not ready and goes on serving, so that balancers can
+ * turn away from it; then it takes no more connections and waits for what runs; then it ends the rest.
+ */
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { Clock } from '../core/runtime.ts';
+import { closeWaiting } from './connections.ts';
+
+export interface DrainTimes {
+  /**
+   * How long calls are still taken after a stop was asked for. Undefined: `customaryWaitMs` where
+   * somebody has been asking whether the gateway is ready, else not at all.
+   */
+  readonly waitMs: number | undefined;
+  /** How long running calls may go on after that. */
+  readonly limitMs: number;
+}
+
+export interface DrainParts {
+  readonly server: Server;
+  readonly clock: Clock;
+  readonly times: () => DrainTimes;
+  /** Ends all running calls, with an error as their last words. */
+  readonly endCalls: () => void;
+}
+
+/** Balancers ask every few seconds, and turn away after one or two refusals. */
+export const customaryWaitMs = 5000;
+/** Whoever asked for readiness within this time will ask again. */
+const probedWithinMs = 60_000;
+
+export class Drain {
+  readonly #parts: DrainParts;
+  readonly #hurry = Promise.withResolvers<void>();
+  #probedAt = -Infinity;
+  #begun = false;
+
+  constructor(parts: DrainParts) {
+    this.#parts = parts;
+  }
+
+  /** Answers are the last of their connections from here on. */
+  get begun(): boolean {
+    return this.#begun;
+  }
+
+  /** Somebody asked whether the gateway is ready. */
+  probed(): void {
+    this.#probedAt = this.#parts.clock.now();
+  }
+
+  /** Resolves when the last connection is gone. `announced`: balancers are given time to notice. */
+  async run({ announced }: { readonly announced: boolean }): Promise<void> {
+    this.#begun = true;
+    const waitMs = announced ? this.#waitMs() : 0;
+    if (waitMs > 0) await this.#waitAtMost(waitMs);
+    const timer = setTimeout(() => this.cut(), this.#parts.times().limitMs);
+    await closeServer(this.#parts.server);
+    clearTimeout(timer);
+  }
+
+  /** Ends running calls at once; nothing is waited for any longer. */
+  cut(): void {
+    this.#hurry.resolve();
+    this.#parts.endCalls();
+    // The last words of the calls are written in this turn; then nobody is waited for.
+    setImmediate(() => this.#parts.server.closeAllConnections());
+  }
+
+  #waitMs(): number {
+    const { waitMs } = this.#parts.times();
+    if (waitMs !== undefined) return waitMs;
+    return this.#parts.clock.now() - this.#probedAt <= probedWithinMs ? customaryWaitMs : 0;
+  }
+
+  async #waitAtMost(ms: number): Promise<void> {
+    const timer = setTimeout(this.#hurry.resolve, ms);
+    await this.#hurry.promise;
+    clearTimeout(timer);
+  }
+}
+
+/** Stops listening and waits until the last connection is gone; a server that never listened is fine. */
+export async function closeServer(server: Server): Promise<void> {
+  if (!server.listening) return;
+  const closed = once(server, 'close');
+  server.close();
+  closeWaiting(server);
+  // Connections fall silent one by one, as their answers end.
+  const timer = setInterval(() => closeWaiting(server), 100);
+  await closed;
+  clearInterval(timer);
+}

@@ -1,0 +1,178 @@
+/** A gateway process that is told to stop (G14): what clients, balancers and the ledger see of it. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, before, describe, test } from 'node:test';
+import type { JsonObject } from '../../src/core/conversation.ts';
+import { Instance } from '../cluster/instance.ts';
+import { legalFrames, text } from '../faults/stream-pieces.ts';
+import { send, type Reply } from '../support/http.ts';
+import { until } from '../support/postgres-store.ts';
+import { dialects, endingOf, readStream, streamError, type Dialect } from '../support/reading.ts';
+import { endpointOf, requestBody } from '../support/requests.ts';
+import { ScriptedUpstream } from '../upstream/scripted.ts';
+
+let upstream: ScriptedUpstream;
+before(async () => {
+  upstream = await ScriptedUpstream.start();
+});
+after(() => upstream.close());
+
+interface Stage {
+  readonly instance: Instance;
+  readonly key: string;
+}
+
+async function started(drain: JsonObject): Promise<Stage> {
+  const instance = await Instance.start({ storage: 'sqlite', upstream: upstream.port, drain });
+  const { key } = await instance.makeKey();
+  return { instance, key };
+}
+
+interface Open {
+  readonly dialect: Dialect;
+  readonly reply: Promise<Reply>;
+}
+
+let models = 0;
+
+/** One stream of each dialect, each with its first content; they go on when `gate` opens. */
+async function openStreams(
+  { instance, key }: Stage,
+  gate: Promise<void>,
+): Promise<readonly Open[]> {
+  const frames = legalFrames('chat');
+  return Promise.all(
+    dialects.map(async (dialect): Promise<Open> => {
+      models += 1;
+      const model = `drained-${models}`;
+      upstream.script(model, {
+        body: [frames.slice(0, 2).join(''), gate, frames.slice(2).join('')],
+      });
+      const begun = Promise.withResolvers<void>();
+      const body = requestBody(dialect, { model: `up/${model}`, stream: true });
+      const reply = call({ instance, key }, dialect, body, () => begun.resolve());
+      await Promise.race([begun.promise, reply]);
+      return { dialect, reply };
+    }),
+  );
+}
+
+function call(
+  { instance, key }: Stage,
+  dialect: Dialect,
+  body: JsonObject,
+  onData: () => void = () => undefined,
+): Promise<Reply> {
+  const headers = { authorization: `Bearer ${key}`, connection: 'keep-alive' };
+  return send(instance.url + endpointOf[dialect], body, { headers, onData });
+}
+
+/** How each call ended, as the ledger has it on disk. */
+function outcomes({ instance }: Stage): readonly string[] {
+  const db = new DatabaseSync(join(instance.directory, 'data', 'gateway.db'), { readOnly: true });
+  try {
+    const open = db.prepare('SELECT count(*) AS open FROM open_calls').get();
+    assert.equal(open?.['open'], 0);
+    const rows = db.prepare('SELECT outcome, error FROM calls ORDER BY id').all();
+    return rows.map((row) => `${String(row['outcome'])} ${String(row['error'])}`);
+  } finally {
+    db.close();
+  }
+}
+
+async function accepts(url: string): Promise<boolean> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
+async function assertCut(streams: readonly Open[]): Promise<void> {
+  for (const { dialect, reply } of streams) {
+    const { text: sent, complete } = await reply;
+    assert.equal(endingOf(dialect, sent), 'error', sent);
+    const error = streamError(sent);
+    if (dialect === 'chat') assert.equal(error['code'], 'shutting_down');
+    else assert.equal(error['type'], 'overloaded_error');
+    assert.equal(complete, true);
+  }
+}
+
+describe('G14 SIGTERM', { timeout: 120_000 }, () => {
+  test('refuses readiness at once, serves for a while, and finishes what runs', async () => {
+    const stage = await started({ wait: '5s', limit: '1m' });
+    const { instance } = stage;
+    assert.equal(await instance.ready(), 200);
+    const short = 'short';
+    upstream.script(short, { body: legalFrames('chat').join(''), framing: 'chunked' });
+    const body = requestBody('chat', { model: `up/${short}`, stream: true });
+    assert.equal((await call(stage, 'chat', body)).headers.connection, 'keep-alive');
+
+    const gate = Promise.withResolvers<void>();
+    const streams = await openStreams(stage, gate.promise);
+    instance.signal('SIGTERM');
+    await until(async () => (await instance.ready()) === 503, 'it says that it drains');
+    const late = await call(stage, 'chat', body);
+    assert.equal(readStream('chat', late.text).text, text);
+    assert.equal(late.headers.connection, 'close');
+
+    await until(async () => !(await accepts(instance.url)), 'it takes no more connections');
+    assert.equal(instance.running, true);
+    gate.resolve();
+    for (const { dialect, reply } of streams) {
+      const { text: sent } = await reply;
+      assert.equal(endingOf(dialect, sent), 'proper');
+      assert.equal(readStream(dialect, sent).text, text);
+    }
+    assert.equal(await instance.stop(), 0);
+    assert.deepEqual(outcomes(stage), ['ok null', 'ok null', 'ok null', 'ok null']);
+    instance.remove();
+  });
+
+  test('F80 streams that run longer than the limit end in an error, and are settled', async () => {
+    const stage = await started({ wait: '0s', limit: '300ms' });
+    const streams = await openStreams(stage, new Promise(() => undefined));
+    stage.instance.signal('SIGTERM');
+    await assertCut(streams);
+    assert.equal(await stage.instance.stop(), 0);
+    assert.deepEqual(outcomes(stage), ['failed shutting_down', 'failed shutting_down']);
+    stage.instance.remove();
+  });
+
+  for (const phase of ['while it still serves', 'while it waits for what runs'] as const) {
+    test(`a second one ${phase} cuts at once`, async () => {
+      const wait = phase === 'while it still serves' ? '1h' : '0s';
+      const stage = await started({ wait, limit: '1h' });
+      const { instance } = stage;
+      const streams = await openStreams(stage, new Promise(() => undefined));
+      instance.signal('SIGTERM');
+      await until(
+        async () =>
+          wait === '1h' ? (await instance.ready()) === 503 : !(await accepts(instance.url)),
+        'it drains',
+      );
+      instance.signal('SIGTERM');
+      await assertCut(streams);
+      assert.equal(await instance.stop(), 0);
+      assert.deepEqual(outcomes(stage), ['failed shutting_down', 'failed shutting_down']);
+      instance.remove();
+    });
+  }
+
+  test('Ctrl-C waits for no balancer', async () => {
+    const stage = await started({ wait: '1h' });
+    stage.instance.signal('SIGINT');
+    await until(() => !stage.instance.running, 'it has ended');
+    assert.equal(await stage.instance.stop(), 0);
+    stage.instance.remove();
+  });
+});
