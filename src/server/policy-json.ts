@@ -71,9 +71,12 @@ export async function spentPolicyJson(
 ): Promise<JsonObject> {
   const json = policyJson(policy);
   if (policy.budgets.length === 0) return json;
-  const spent = await store.spent(now);
-  const budgets = policy.budgets.map((budget) => {
-    const { counter, window, endsAt } = new HeldBudget(holder, budget).window(now);
+  const held = policy.budgets.map((budget) => new HeldBudget(holder, budget));
+  const counters = held.map(({ counter }) => counter);
+  const spent = await store.spent(now, counters);
+  const budgets = held.map((each) => {
+    const { budget } = each;
+    const { counter, window, endsAt } = each.window(now);
     const found = spent.find((each) => each.counter === counter && each.window === window);
     return {
       usd: dollarsText(budget.nanodollars),

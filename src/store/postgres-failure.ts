@@ -14,6 +14,9 @@ const kindOfState: ReadonlyMap<string, StoreFailure> = new Map<string, StoreFail
   ['57P03', 'unavailable'], // cannot_connect_now: it starts up
   ['57P05', 'unavailable'], // idle_session_timeout
   ['08', 'unavailable'], // connection exceptions
+  ['22', 'refused'], // data exceptions: out of range, not a text, …
+  ['23', 'refused'], // integrity constraint violations
+  ['54', 'refused'], // program limits: too large for an index, …
   ['53100', 'full'], // disk_full
   ['53', 'unavailable'], // too_many_connections and other lack of resources
   ['58', 'full'], // system_error, io_error

@@ -12,6 +12,7 @@ import type {
   KeyChanges,
   KeyRecord,
   KeyUse,
+  NotedChange,
 } from './records.ts';
 import { number, text } from './sqlite-columns.ts';
 import {
@@ -128,26 +129,15 @@ export class PostgresKeys {
   }
 
   async add(record: KeyRecord): Promise<void> {
-    try {
-      await this.#change('keys', (sql) => sql.run(addKey, [record.id, ...keyValues(record)]));
-    } catch (error) {
-      if (!isDuplicate(error)) throw error;
-      throw new StoreError('failed', `There is a key with the id ${record.id}.`, error);
-    }
+    await this.#changeOne({ op: 'addKey', record });
   }
 
   async replace(record: KeyRecord): Promise<boolean> {
-    return this.#change('keys', async (sql) => {
-      const { count } = await sql.run(replaceKey, [record.id, ...keyValues(record)]);
-      return count > 0;
-    });
+    return this.#changeOne({ op: 'replaceKey', record });
   }
 
   async revoke(id: string, at: number): Promise<boolean> {
-    return this.#change('keys', async (sql) => {
-      const { count } = await sql.run(revokeKey, [id, at]);
-      return count > 0 || (await sql.run(hasKey, [id])).count > 0;
-    });
+    return this.#changeOne({ op: 'revokeKey', id, at });
   }
 
   async touch(uses: readonly KeyUse[]): Promise<void> {
@@ -171,27 +161,21 @@ export class PostgresKeys {
     return (await this.#read(listPolicies)).map(readPolicyRow);
   }
 
-  async putPolicy({ kind, name, limits, budgets }: SharedPolicy): Promise<void> {
-    const policy = JSON.stringify({ limits, budgets });
-    await this.#change('policies', (sql) => sql.run(putPolicy, [kind, name, policy]));
+  async putPolicy(policy: SharedPolicy): Promise<void> {
+    await this.#changeOne({ op: 'putPolicy', policy });
   }
 
   async deletePolicy(kind: SharedPolicy['kind'], name: string): Promise<boolean> {
-    return this.#change('policies', async (sql) => {
-      return (await sql.run(deletePolicy, [kind, name])).count > 0;
-    });
+    return this.#changeOne({ op: 'deletePolicy', kind, name });
   }
 
-  /** Instances take turns: a chain has one end. */
   async appendAudit(entry: AuditEntry): Promise<AuditRecord> {
-    return this.#server.use(() =>
-      this.#server.data.transaction(async (sql) => {
-        await sql.run(takeTurn, [auditTurn]);
-        const [last] = (await sql.run(lastAudit)).rows;
-        const record = chained(entry, last === undefined ? undefined : readAuditRow(last));
-        await sql.run(appendAudit, auditValues(record));
-        return record;
-      }),
+    return this.#server.use(() => this.#server.data.transaction((sql) => append(sql, entry)));
+  }
+
+  async changeNoted(change: NotedChange, entry: AuditEntry): Promise<AuditRecord | undefined> {
+    return this.#change(change, async (sql) =>
+      (await apply(sql, change)) ? append(sql, entry) : undefined,
     );
   }
 
@@ -219,17 +203,59 @@ export class PostgresKeys {
     return (await this.#server.use(() => this.#server.data.run(statement, values))).rows;
   }
 
-  /** A change that the other instances are told with its commit. */
-  #change<T>(what: 'keys' | 'policies', work: (sql: Sql) => Promise<T>): Promise<T> {
-    return this.#server.use(() =>
-      this.#server.data.transaction(async (sql) => {
-        if (what === 'keys') await sql.run(takeTurn, [keysTurn]);
-        const result = await work(sql);
-        await sql.run(tell, [changesChannel, what]);
-        return result;
-      }),
-    );
+  #changeOne(change: NotedChange): Promise<boolean> {
+    return this.#change(change, (sql) => apply(sql, change));
   }
+
+  /** A change that the other instances are told with its commit. */
+  async #change<T>(change: NotedChange, work: (sql: Sql) => Promise<T>): Promise<T> {
+    const isPolicy = change.op === 'putPolicy' || change.op === 'deletePolicy';
+    try {
+      return await this.#server.use(() =>
+        this.#server.data.transaction(async (sql) => {
+          if (!isPolicy) await sql.run(takeTurn, [keysTurn]);
+          const result = await work(sql);
+          await sql.run(tell, [changesChannel, isPolicy ? 'policies' : 'keys']);
+          return result;
+        }),
+      );
+    } catch (error) {
+      if (change.op !== 'addKey' || !isDuplicate(error)) throw error;
+      throw new StoreError('failed', `There is a key with the id ${change.record.id}.`, error);
+    }
+  }
+}
+
+/** False when the change did not fit. */
+async function apply(sql: Sql, change: NotedChange): Promise<boolean> {
+  switch (change.op) {
+    case 'addKey':
+    case 'replaceKey': {
+      const { record } = change;
+      const statement = change.op === 'addKey' ? addKey : replaceKey;
+      return (await sql.run(statement, [record.id, ...keyValues(record)])).count > 0;
+    }
+    case 'revokeKey': {
+      const { count } = await sql.run(revokeKey, [change.id, change.at]);
+      return count > 0 || (await sql.run(hasKey, [change.id])).count > 0;
+    }
+    case 'putPolicy': {
+      const { kind, name, limits, budgets } = change.policy;
+      await sql.run(putPolicy, [kind, name, JSON.stringify({ limits, budgets })]);
+      return true;
+    }
+    case 'deletePolicy':
+      return (await sql.run(deletePolicy, [change.kind, change.name])).count > 0;
+  }
+}
+
+/** Instances take turns: a chain has one end. */
+async function append(sql: Sql, entry: AuditEntry): Promise<AuditRecord> {
+  await sql.run(takeTurn, [auditTurn]);
+  const [last] = (await sql.run(lastAudit)).rows;
+  const record = chained(entry, last === undefined ? undefined : readAuditRow(last));
+  await sql.run(appendAudit, auditValues(record));
+  return record;
 }
 
 /** A key that changes while its portion is read comes twice: the later one holds. */

@@ -1,5 +1,5 @@
 /** Records of the store that are not the ledger: keys and the audit log. Times are ms since the epoch. */
-import { noPolicy, type Policy } from '../core/policy.ts';
+import { noPolicy, type Policy, type SharedPolicy } from '../core/policy.ts';
 
 /** A secret that `rotate` replaced and that opens until its time is up (S5). */
 export interface PreviousSecret {
@@ -97,6 +97,18 @@ export interface AuditRecord extends AuditEntry {
   /** SHA-256, lower-case hex. */
   readonly hash: string;
 }
+
+/** A change that is written together with its entry of the audit log. */
+export type NotedChange =
+  | { readonly op: 'addKey'; readonly record: KeyRecord }
+  | { readonly op: 'replaceKey'; readonly record: KeyRecord }
+  | { readonly op: 'revokeKey'; readonly id: string; readonly at: number }
+  | { readonly op: 'putPolicy'; readonly policy: SharedPolicy }
+  | {
+      readonly op: 'deletePolicy';
+      readonly kind: SharedPolicy['kind'];
+      readonly name: string;
+    };
 
 export interface AuditQuery {
   readonly limit: number;

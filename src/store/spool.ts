@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import type { Log } from '../core/runtime.ts';
 import type { CallRow } from './calls.ts';
 import { keptCall, readKeptCall } from './kept-call.ts';
+import { recordApart } from './refused-rows.ts';
 import { StoreError } from './store-error.ts';
 
 export interface SpoolOptions {
@@ -138,16 +139,20 @@ export class Spool {
     write: (rows: readonly CallRow[]) => Promise<void>,
   ): Promise<void> {
     const { rows, unread } = readRows(await readFile(path, 'utf8'));
+    let lines = unread;
+    let reason = 'lines that are no calls';
     for (let from = 0; from < rows.length; from += rowsAtOnce) {
-      await write(rows.slice(from, from + rowsAtOnce));
+      const refused = await recordApart(rows.slice(from, from + rowsAtOnce), write);
+      lines += refused.length;
+      reason = refused[0]?.reason ?? reason;
     }
-    if (unread === 0) await rm(path);
+    if (lines === 0) await rm(path);
     else {
       // Nobody but a person can say what stood there.
       await rename(path, `${path}.unread`);
-      this.#log.error('spool_unread', { path: `${path}.unread`, lines: unread });
+      this.#log.error('spool_unread', { path: `${path}.unread`, lines, reason });
     }
-    this.#log.info('spool_written', { rows: rows.length });
+    this.#log.info('spool_written', { rows: rows.length + unread - lines });
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {

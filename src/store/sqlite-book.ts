@@ -21,6 +21,7 @@ import type {
   KeyChanges,
   KeyRecord,
   KeyUse,
+  NotedChange,
 } from './records.ts';
 import { writeCopy } from './sqlite-backup.ts';
 import type { CallValues } from './sqlite-call-rows.ts';
@@ -112,6 +113,11 @@ export class SqliteBook implements BookOperations {
     return this.#keys.appendAudit(entry);
   }
 
+  changeNoted(change: NotedChange, entry: AuditEntry): AuditRecord | undefined {
+    this.#requireFile();
+    return this.#keys.changeNoted(change, entry);
+  }
+
   listAudit(query: AuditQuery): readonly AuditRecord[] {
     return this.#keys.listAudit(query);
   }
@@ -143,8 +149,8 @@ export class SqliteBook implements BookOperations {
       .filter((row) => row !== undefined);
   }
 
-  spent(endingAfter: number): readonly Spent[] {
-    return this.#ledger.spent(endingAfter);
+  spent(endingAfter: number, counters?: readonly string[]): readonly Spent[] {
+    return this.#ledger.spent(endingAfter, counters);
   }
 
   usage(query: UsageQuery): readonly UsageRow[] {

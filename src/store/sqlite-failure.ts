@@ -9,13 +9,20 @@ const kindOfCode: ReadonlyMap<number, StoreFailure> = new Map<number, StoreFailu
   [11, 'corrupt'], // SQLITE_CORRUPT
   [13, 'full'], // SQLITE_FULL
   [14, 'full'], // SQLITE_CANTOPEN
+  [18, 'refused'], // SQLITE_TOOBIG
+  [19, 'refused'], // SQLITE_CONSTRAINT
+  [20, 'refused'], // SQLITE_MISMATCH
+  [25, 'refused'], // SQLITE_RANGE
   [26, 'corrupt'], // SQLITE_NOTADB
 ]);
+
+/** Of values that are none of SQLite's, before it is asked. */
+const unfitValue = /^ERR_(?:INVALID_ARG_TYPE|INVALID_ARG_VALUE|OUT_OF_RANGE)$/;
 
 /** Any thrown value as a StoreError that names the database file. */
 export function asStoreError(thrown: unknown, path: string): StoreError {
   if (thrown instanceof StoreError) return thrown;
-  const kind = kindOfCode.get(primaryCode(thrown)) ?? 'failed';
+  const kind = kindOfCode.get(primaryCode(thrown)) ?? (isUnfit(thrown) ? 'refused' : 'failed');
   if (kind === 'corrupt') return corrupt(path, thrown);
   const text = thrown instanceof Error ? thrown.message : 'unknown failure';
   return new StoreError(kind, `${path}: ${text}`, thrown);
@@ -33,6 +40,10 @@ export function corrupt(path: string, cause?: unknown): StoreError {
 
 export function isBusy(thrown: unknown): boolean {
   return kindOfCode.get(primaryCode(thrown)) === 'busy';
+}
+
+function isUnfit(thrown: unknown): boolean {
+  return thrown instanceof Error && 'code' in thrown && unfitValue.test(String(thrown.code));
 }
 
 function primaryCode(thrown: unknown): number {

@@ -8,6 +8,7 @@ import type {
   KeyChanges,
   KeyRecord,
   KeyUse,
+  NotedChange,
 } from './records.ts';
 import { insertInto, number, text } from './sqlite-columns.ts';
 import {
@@ -50,26 +51,15 @@ export class SqliteKeys {
   }
 
   add(record: KeyRecord): void {
-    this.#sql.write(() => {
-      this.#sql.of(insertKey).run(this.#nextStamp(), record.id, ...keyValues(record));
-    });
+    this.#sql.write(() => this.#add(record));
   }
 
   replace(record: KeyRecord): boolean {
-    return this.#sql.write(() => {
-      const update = this.#sql.of(updateKey);
-      const values = keyValues(record);
-      const done = update.run(this.#nextStamp(), ...values, record.id, record.version - 1);
-      return Number(done.changes) > 0;
-    });
+    return this.#sql.write(() => this.#replace(record));
   }
 
   revoke(id: string, at: number): boolean {
-    return this.#sql.write(() => {
-      const done = this.#sql.of(revokeKey).run(this.#nextStamp(), at, id);
-      if (Number(done.changes) > 0) return true;
-      return this.#sql.of('SELECT 1 FROM keys WHERE id = ?').get(id) !== undefined;
-    });
+    return this.#sql.write(() => this.#revoke(id, at));
   }
 
   touch(uses: readonly KeyUse[]): void {
@@ -103,12 +93,11 @@ export class SqliteKeys {
   }
 
   appendAudit(entry: AuditEntry): AuditRecord {
-    return this.#sql.write(() => {
-      const last = this.#sql.of('SELECT * FROM audit ORDER BY seq DESC LIMIT 1').get();
-      const record = chained(entry, last === undefined ? undefined : readAuditRow(last));
-      this.#sql.of(insertInto('audit', auditColumns)).run(...auditValues(record));
-      return record;
-    });
+    return this.#sql.write(() => this.#append(entry));
+  }
+
+  changeNoted(change: NotedChange, entry: AuditEntry): AuditRecord | undefined {
+    return this.#sql.write(() => (this.#apply(change) ? this.#append(entry) : undefined));
   }
 
   listAudit(query: AuditQuery): readonly AuditRecord[] {
@@ -127,6 +116,47 @@ export class SqliteKeys {
 
   writeSetting(name: string, value: string): void {
     this.#sql.of(writeSetting).run(name, value);
+  }
+
+  #apply(change: NotedChange): boolean {
+    switch (change.op) {
+      case 'addKey':
+        this.#add(change.record);
+        return true;
+      case 'replaceKey':
+        return this.#replace(change.record);
+      case 'revokeKey':
+        return this.#revoke(change.id, change.at);
+      case 'putPolicy':
+        this.putPolicy(change.policy);
+        return true;
+      case 'deletePolicy':
+        return this.deletePolicy(change.kind, change.name);
+    }
+  }
+
+  #add(record: KeyRecord): void {
+    this.#sql.of(insertKey).run(this.#nextStamp(), record.id, ...keyValues(record));
+  }
+
+  #replace(record: KeyRecord): boolean {
+    const update = this.#sql.of(updateKey);
+    const values = keyValues(record);
+    const done = update.run(this.#nextStamp(), ...values, record.id, record.version - 1);
+    return Number(done.changes) > 0;
+  }
+
+  #revoke(id: string, at: number): boolean {
+    const done = this.#sql.of(revokeKey).run(this.#nextStamp(), at, id);
+    if (Number(done.changes) > 0) return true;
+    return this.#sql.of('SELECT 1 FROM keys WHERE id = ?').get(id) !== undefined;
+  }
+
+  #append(entry: AuditEntry): AuditRecord {
+    const last = this.#sql.of('SELECT * FROM audit ORDER BY seq DESC LIMIT 1').get();
+    const record = chained(entry, last === undefined ? undefined : readAuditRow(last));
+    this.#sql.of(insertInto('audit', auditColumns)).run(...auditValues(record));
+    return record;
   }
 
   #nextStamp(): number {

@@ -24,6 +24,8 @@ const findOrphans = 'SELECT call FROM open_calls WHERE seen_at < ? ORDER BY id';
 // As a float: an integer beyond 2^53 could not be read, and no budget is so large.
 const spent = `SELECT counter, window, nanodollars * 1.0 AS nanodollars FROM spending
   WHERE ends_at IS NULL OR ends_at > ?`;
+const spentOf = `SELECT counter, window, nanodollars * 1.0 AS nanodollars FROM spending
+  WHERE counter = ? AND (ends_at IS NULL OR ends_at > ?)`;
 const findOld = 'SELECT n FROM calls WHERE started_at < ? ORDER BY started_at LIMIT ?';
 const deleteHours = `DELETE FROM usage_hours WHERE (at, group_id) IN
   (SELECT at, group_id FROM usage_hours WHERE at < ? LIMIT ?)`;
@@ -83,8 +85,11 @@ export class SqliteLedger {
     });
   }
 
-  spent(endingAfter: number): readonly Spent[] {
-    const rows = this.#sql.of(spent).all(endingAfter);
+  spent(endingAfter: number, counters?: readonly string[]): readonly Spent[] {
+    const rows =
+      counters === undefined
+        ? this.#sql.of(spent).all(endingAfter)
+        : counters.flatMap((counter) => this.#sql.of(spentOf).all(counter, endingAfter));
     return rows.map((row) => ({
       counter: text(row, 'counter'),
       window: text(row, 'window'),

@@ -16,6 +16,7 @@ import type {
   KeyChanges,
   KeyRecord,
   KeyUse,
+  NotedChange,
 } from './records.ts';
 import type { CallValues } from './sqlite-call-rows.ts';
 import type { StoreFailure } from './store-error.ts';
@@ -49,13 +50,14 @@ export interface BookOperations {
   putPolicy(policy: SharedPolicy): void;
   deletePolicy(kind: SharedPolicy['kind'], name: string): boolean;
   appendAudit(entry: AuditEntry): AuditRecord;
+  changeNoted(change: NotedChange, entry: AuditEntry): AuditRecord | undefined;
   listAudit(query: AuditQuery): readonly AuditRecord[];
   readSetting(name: string): string | undefined;
   writeSetting(name: string, value: string): void;
   recordCalls(rows: readonly CallValues[]): void;
   openCalls(calls: readonly OpenValues[]): void;
   settleOrphans(seenBefore: number): readonly CallRow[];
-  spent(endingAfter: number): readonly Spent[];
+  spent(endingAfter: number, counters?: readonly string[]): readonly Spent[];
   usage(query: UsageQuery): readonly UsageRow[];
   listCalls(query: CallQuery): CallPage;
   findCall(id: string): CallRow | undefined;

@@ -7,6 +7,7 @@ export type StoreFailure =
   | 'gone' // the file was removed or replaced while in use (F87)
   | 'in_use' // another gateway runs on the data directory (F87)
   | 'unavailable' // a server that cannot be reached, or not be written to now: it is tried again (F88)
+  | 'refused' // for what stands in it: the same will be refused again
   | 'closed'
   | 'failed';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { brokenAt } from '../../src/store/audit-chain.ts';
 import type { AuditEntry, AuditRecord } from '../../src/store/store.ts';
-import { march } from '../unit/store/call-rows.ts';
+import { keyRecord, march } from '../unit/store/call-rows.ts';
 import { eachWith, type OpenStore } from './opened.ts';
 
 function entry(n: number, change: Partial<AuditEntry> = {}): AuditEntry {
@@ -48,6 +48,39 @@ export function auditSuite(open: OpenStore): void {
         Array.from({ length: 20 }, (_, i) => i + 1),
       );
       assert.equal(brokenAt(records), undefined);
+    });
+
+    it('S24 writes a change and its entry together, or neither', async () => {
+      const { store } = opened;
+      const record = keyRecord('k1');
+      const added = await store.changeNoted({ op: 'addKey', record }, entry(1));
+      assert.equal(added?.seq, 1);
+      await assert.rejects(store.changeNoted({ op: 'addKey', record }, entry(2)), { kind: 'failed' });
+      const newer = { ...record, name: 'newer', version: 2 };
+      const replaced = await store.changeNoted({ op: 'replaceKey', record: newer }, entry(3));
+      assert.equal(replaced?.seq, 2);
+      const late = await store.changeNoted({ op: 'replaceKey', record: newer }, entry(4));
+      assert.equal(late, undefined);
+      assert.equal(
+        (await store.changeNoted({ op: 'revokeKey', id: 'k1', at: 5 }, entry(5)))?.seq,
+        3,
+      );
+      const nobody = { op: 'revokeKey', id: 'nobody', at: 5 } as const;
+      assert.equal(await store.changeNoted(nobody, entry(6)), undefined);
+      const policy = { kind: 'team', name: 'red', limits: [], budgets: [] } as const;
+      assert.equal((await store.changeNoted({ op: 'putPolicy', policy }, entry(7)))?.seq, 4);
+      const gone = { op: 'deletePolicy', kind: 'team', name: 'red' } as const;
+      assert.equal((await store.changeNoted(gone, entry(8)))?.seq, 5);
+      assert.equal(await store.changeNoted(gone, entry(9)), undefined);
+      const records = (await store.listAudit({ limit: 100 })).toReversed();
+      assert.deepEqual(
+        records.map(({ at }) => at - march),
+        [1, 3, 5, 7, 8],
+      );
+      assert.equal(brokenAt(records), undefined);
+      const [kept] = await store.listKeys();
+      assert.deepEqual([kept?.name, kept?.revokedAt, kept?.version], ['newer', 5, 3]);
+      assert.deepEqual(await store.listPolicies(), []);
     });
 
     it('S24 a changed, a missing and a moved entry show', async () => {

@@ -69,6 +69,9 @@ export function callSuite(open: OpenStore): void {
         (await store.spent(after))
           .map(({ counter, window, nanodollars }) => `${counter} ${window} ${nanodollars}`)
           .toSorted();
+      const of = await store.spent(march + 500, ['key:k1:day', 'key:k1:month', 'key:k2:day']);
+      assert.deepEqual(of, [{ counter: 'key:k1:month', window: '2026-03', nanodollars: 12 }]);
+      assert.deepEqual(await store.spent(march, []), []);
       assert.deepEqual(await spent(march), [
         'key:k1:day 2026-03-01 5',
         'key:k1:month 2026-03 12',
