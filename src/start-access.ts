@@ -1,6 +1,7 @@
 /** Part of the composition root: the data directory and who may come in: store, keys, ledger, admin. */
 import { randomBytes } from 'node:crypto';
 import type { Server } from 'node:http';
+import { join } from 'node:path';
 import { makeRunToken } from './access/admin-token.ts';
 import type { KeyRing } from './access/keys.ts';
 import { Ledger } from './access/ledger.ts';
@@ -167,7 +168,12 @@ class OpenAccess implements Access {
     this.sealer = parts.boot.sealer;
     this.counting = parts.counting;
     this.policies = parts.door.policies;
-    this.ledger = new Ledger({ store: parts.store, clock: systemClock, log: parts.log });
+    this.ledger = new Ledger({
+      store: parts.store,
+      clock: systemClock,
+      log: parts.log,
+      refusedFile: join(parts.dataDir, 'refused-calls.jsonl'),
+    });
     if (parts.shared !== undefined) this.stillMs = leaseMs - checkpointGraceMs;
     parts.retention.start();
     if (made.key !== undefined) this.newKey = made.key;

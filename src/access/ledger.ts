@@ -5,6 +5,8 @@
  * noted while they run, so that a crash does not lose them (F81).
  */
 import type { Clock, Log } from '../core/runtime.ts';
+import { layAside, recordApart, type RefusedRow } from '../store/refused-rows.ts';
+import { StoreError } from '../store/store-error.ts';
 import type { CallRow, Store } from '../store/store.ts';
 
 /** Group commit: at most so long after a call is over, and so many rows in one transaction. */
@@ -25,12 +27,15 @@ export interface LedgerParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
+  /** A file for rows that the store refuses for what stands in them; without one they wait for ever. */
+  readonly refusedFile?: string;
 }
 
 export class Ledger {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #log: Log;
+  readonly #refusedFile: string | undefined;
   #queue: CallRow[] = [];
   /** Running calls as they are to be noted, the latest word of each. */
   readonly #running = new Map<string, CallRow>();
@@ -48,6 +53,7 @@ export class Ledger {
     this.#store = parts.store;
     this.#clock = parts.clock;
     this.#log = parts.log;
+    this.#refusedFile = parts.refusedFile;
   }
 
   /** Queues a row; never throws, never waits. A row after `close` is told in the log and lost. */
@@ -145,9 +151,21 @@ export class Ledger {
   async #writeFinished(): Promise<void> {
     const batch = this.#queue.slice(0, batchRows);
     if (batch.length === 0) return;
-    await this.#store.recordCalls(batch);
+    const refused = await recordApart(batch, (rows) => this.#store.recordCalls(rows));
+    if (refused.length > 0) await this.#layAside(refused);
     this.#queue = this.#queue.slice(batch.length);
     this.#saved += batch.length;
+  }
+
+  /** @throws the store's refusal, where there is no place for it */
+  async #layAside(refused: readonly RefusedRow[]): Promise<void> {
+    const path = this.#refusedFile;
+    const reason = refused[0]?.reason ?? '';
+    if (path === undefined) throw new StoreError('refused', reason);
+    await layAside(path, refused);
+    for (const { row, reason: why } of refused) {
+      this.#log.error('ledger_row_refused', { call: row.id, path, reason: why });
+    }
   }
 
   /** Behind the finished ones: a call that is over by now is among them, or will be. */

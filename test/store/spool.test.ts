@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, beforeEach, describe, it } from 'node:test';
 import { Spool } from '../../src/store/spool.ts';
+import { StoreError } from '../../src/store/store-error.ts';
 import type { CallRow } from '../../src/store/store.ts';
 import { silentLog } from '../unit/access/parts.ts';
 import { callRow } from '../unit/store/call-rows.ts';
@@ -116,6 +117,24 @@ describe('spool', () => {
     assert.deepEqual(readdirSync(directory), [`${name}.unread`]);
     assert.match(readFileSync(join(directory, `${name}.unread`), 'utf8'), /not a call/);
     assert.equal(spool.rows, 0);
+  });
+
+  it('F88: a call that the book refuses for what stands in it holds up no other', async () => {
+    const spool = open();
+    await spool.append(Array.from({ length: 9 }, (_, i) => callRow(`c${i}`)));
+    const written = new Set<string>();
+    await spool.drain((rows) => {
+      if (rows.some(({ id }) => id === 'c4')) {
+        return Promise.reject(new StoreError('refused', 'out of range'));
+      }
+      for (const { id } of rows) written.add(id);
+      return Promise.resolve();
+    });
+    assert.deepEqual([...written].toSorted(), ['c0', 'c1', 'c2', 'c3', 'c5', 'c6', 'c7', 'c8']);
+    assert.equal(spool.rows, 0);
+    const [name = ''] = readdirSync(directory);
+    assert.match(name, /\.unread$/);
+    assert.match(readFileSync(join(directory, name), 'utf8'), /"c4"/);
   });
 
   it('begins a new file before one is large', async () => {

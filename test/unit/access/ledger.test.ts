@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -101,6 +101,30 @@ it('F85 a store that refuses keeps the rows queued and gets them when it returns
     ['c2', 'c1'],
   );
   await ledger.close();
+});
+
+it('F84 a row that the store refuses for what stands in it is laid aside, and holds up no other', async () => {
+  const path = join(folder, 'refused', 'gateway.db');
+  const store = await openSqliteStore({ path, log: silentLog });
+  const refusedFile = join(folder, 'refused', 'refused-calls.jsonl');
+  const lines: unknown[] = [];
+  const log: Log = {
+    ...silentLog,
+    error: (event, fields) => lines.push([event, fields?.['call']]),
+  };
+  const ledger = new Ledger({ store, clock: new HeldClock(), log, refusedFile });
+  for (let i = 0; i < 20; i++) ledger.record(callRow(`c${i}`));
+  ledger.record(callRow('poison', { startedAt: Number.NaN }));
+  for (let i = 20; i < 40; i++) ledger.record(callRow(`c${i}`));
+  await ledger.flush();
+  assert.equal(ledger.queued, 0);
+  assert.equal(ledger.healthy(), true);
+  assert.equal((await store.usage({ by: 'key', since: 0 }))[0]?.calls, 40);
+  assert.deepEqual(lines, [['ledger_row_refused', 'poison']]);
+  assert.match(readFileSync(refusedFile, 'utf8'), /^\["poison",.*\]\n$/);
+  assert.equal(statSync(refusedFile).mode & 0o777, 0o600);
+  await ledger.close();
+  await store.close();
 });
 
 it('L4 close ends in bounded time and tells what it could not write', async () => {

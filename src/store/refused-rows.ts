@@ -1,0 +1,57 @@
+/**
+ * A row that a store refuses whatever happens must not hold up all others for ever: it is found among
+ * the others, and laid aside in a file, where a person finds all of it.
+ */
+import { appendFile } from 'node:fs/promises';
+import type { CallRow } from './calls.ts';
+import { keptCall } from './kept-call.ts';
+import { createPrivateFile } from './private-file.ts';
+import { StoreError } from './store-error.ts';
+
+export interface RefusedRow {
+  readonly row: CallRow;
+  readonly reason: string;
+}
+
+/**
+ * Records rows, those that are refused apart from the others.
+ * @param record writes all of them or none, and takes rows that are there already
+ * @returns those that are refused for what stands in them
+ * @throws what `record` throws for another reason; then any of them may be written.
+ */
+export async function recordApart(
+  rows: readonly CallRow[],
+  record: (rows: readonly CallRow[]) => Promise<void>,
+): Promise<readonly RefusedRow[]> {
+  const [row] = rows;
+  if (row === undefined) return [];
+  try {
+    await record(rows);
+    return [];
+  } catch (error) {
+    if (!isOfRow(error)) throw error;
+    if (rows.length === 1) return [{ row, reason: String(error) }];
+  }
+  const middle = Math.ceil(rows.length / 2);
+  const refused = await recordApart(rows.slice(0, middle), record);
+  return [...refused, ...(await recordApart(rows.slice(middle), record))];
+}
+
+/** Appends them to a private file, a line of JSON each. @throws the system's error */
+export async function layAside(path: string, refused: readonly RefusedRow[]): Promise<void> {
+  createPrivateFile(path);
+  await appendFile(path, refused.map(({ row }) => `${lineOf(row)}\n`).join(''), { flush: true });
+}
+
+/** Also where a value has not the type that it must have. */
+function isOfRow(error: unknown): boolean {
+  return error instanceof StoreError ? error.kind === 'refused' : error instanceof TypeError;
+}
+
+function lineOf(row: CallRow): string {
+  try {
+    return keptCall(row);
+  } catch {
+    return JSON.stringify(row);
+  }
+}
