@@ -15,6 +15,8 @@ export interface Question {
   readonly maxTokens: number;
   /** A seed makes the engine read the whole prompt anew. */
   readonly seed?: number;
+  /** Tokens that must not come. */
+  readonly without?: readonly number[];
 }
 
 /** In milliseconds from the sending of the request. */
@@ -37,6 +39,9 @@ export function timedStream(port: number, question: Question): Promise<TimedAnsw
     temperature: 0,
     stream: true,
     stream_options: { include_usage: true },
+    ...(question.without === undefined
+      ? {}
+      : { logit_bias: Object.fromEntries(question.without.map((token) => [token, -100])) }),
     ...(question.seed === undefined ? {} : { seed: question.seed }),
   });
   const { promise, resolve, reject } = Promise.withResolvers<TimedAnswer>();

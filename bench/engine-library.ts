@@ -4,12 +4,18 @@
  *
  * Usage: node bench/engine-library.ts MODEL THREADS CONTEXT
  */
-import { getLlama, LlamaLogLevel } from 'node-llama-cpp';
+import { getLlama, LlamaLogLevel, TokenBias } from 'node-llama-cpp';
 
 export interface LibraryOrder {
   /** As the model's template writes it. */
   readonly prompt: string;
   readonly tokens: number;
+}
+
+/** The first message. */
+export interface LibraryReady {
+  /** Numbers of the tokens that end an answer. */
+  readonly endTokens: readonly number[];
 }
 
 export interface LibraryAnswer {
@@ -37,13 +43,20 @@ const sequence = (
   })
 ).getSequence();
 
+/** Answers are to be as long as is asked, whatever the model makes of the prompt. */
+const endTokens = [...model.iterateAllTokens()].filter((token) => model.isEogToken(token));
+const endless = TokenBias.for(model);
+// As the engine does it: `set` leaves such tokens out.
+const logits: unknown = Reflect.get(endless, '_biases');
+if (logits instanceof Map) for (const token of endTokens) logits.set(token, -100);
+
 /** From the first generated token to the last. The end token is one more token here. */
 async function generate({ prompt, tokens }: LibraryOrder): Promise<LibraryAnswer> {
   await sequence.clearHistory();
   let count = 0;
   let firstAt = 0;
   let lastAt = 0;
-  const options = { temperature: 0, yieldEogToken: true };
+  const options = { temperature: 0, yieldEogToken: true, tokenBias: endless };
   for await (const token of sequence.evaluate(model.tokenize(prompt, true), options)) {
     lastAt = performance.now();
     if (count === 0) firstAt = lastAt;
@@ -57,4 +70,5 @@ process.on('disconnect', () => process.exit());
 process.on('message', (order: LibraryOrder) => {
   void generate(order).then((answer) => process.send?.(answer));
 });
-process.send?.({ ready: true });
+const ready: LibraryReady = { endTokens };
+process.send?.(ready);

@@ -6,7 +6,7 @@ import { existsSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { everyCore, makeScratch, removeScratch, startHelper, type Helper } from './child.ts';
 import { timedStream, type Message, type TimedAnswer } from './engine-calls.ts';
-import type { LibraryAnswer, LibraryOrder } from './engine-library.ts';
+import type { LibraryAnswer, LibraryOrder, LibraryReady } from './engine-library.ts';
 import { startGateway } from './gateway.ts';
 import { writeLargeModel } from './large-model.ts';
 
@@ -57,7 +57,7 @@ const lastTurn = Math.max(...shownTurns);
 /** Not one: the first may be a part of a character. */
 const fewTokens = 4;
 const model = 'local/bench';
-/** Goes on until it is cut: a repetition. What it says does not matter. */
+/** Continued until it is cut: tokens that end it are excluded. What it says does not matter. */
 const repetition = 'no no '.repeat(40).trim();
 const endless: readonly Message[] = [
   { role: 'user', content: 'Hello' },
@@ -111,10 +111,16 @@ async function measureModel(
   };
   const more = `local: ${JSON.stringify(local)}\n`;
   try {
-    await library.next();
+    const ready = await library.next();
+    if (!isLibraryReady(ready)) throw new Error('the library did not start');
     const gateway = await startGateway({ mockPort: 9, core: everyCore.name, config: more });
     try {
-      const bench = new EngineBench(gateway.port, library, tokensOf(file, quick));
+      const bench = new EngineBench({
+        port: gateway.port,
+        library,
+        tokens: tokensOf(file, quick),
+        endTokens: ready.endTokens,
+      });
       await bench.warmUp();
       const all: EngineRound[] = [];
       for (let round = 0; round < rounds; round++) all.push(await bench.round(quick ? 10 : 30));
@@ -133,16 +139,25 @@ function tokensOf({ large }: EngineModelFile, quick: boolean): number {
   return quick ? 200 : 1000;
 }
 
+interface BenchMeans {
+  readonly port: number;
+  readonly library: Helper;
+  readonly tokens: number;
+  readonly endTokens: readonly number[];
+}
+
 class EngineBench {
   readonly #port: number;
   readonly #library: Helper;
   readonly #tokens: number;
+  readonly #endTokens: readonly number[];
   #asked = 0;
 
-  constructor(port: number, library: Helper, tokens: number) {
+  constructor({ port, library, tokens, endTokens }: BenchMeans) {
     this.#port = port;
     this.#library = library;
     this.#tokens = tokens;
+    this.#endTokens = endTokens;
   }
 
   async warmUp(): Promise<void> {
@@ -174,7 +189,7 @@ class EngineBench {
   }
 
   async #gatewayMsPerToken(): Promise<number> {
-    const { firstMs, lastMs, completionTokens } = await this.#ask(endless, this.#tokens);
+    const { firstMs, lastMs, completionTokens } = await this.#askEndless(this.#tokens);
     if (completionTokens < this.#tokens / 2)
       throw new Error(`only ${completionTokens} tokens came`);
     return (lastMs - firstMs) / (completionTokens - 1);
@@ -200,13 +215,21 @@ class EngineBench {
 
   /** Tokens a second of all requests together. */
   async #rate(together: boolean): Promise<number> {
+    const ask = (tokens = this.#tokens): Promise<TimedAnswer> => this.#askEndless(tokens);
+    const all = Array.from({ length: atOnce });
+    // Each place has read the prompt by then: reading it is measured elsewhere.
+    await Promise.all(all.map(() => ask(fewTokens)));
     const startedAt = performance.now();
-    const ask = (): Promise<TimedAnswer> => this.#ask(endless, this.#tokens);
     const answers: TimedAnswer[] = [];
-    if (together) answers.push(...(await Promise.all(Array.from({ length: atOnce }, ask))));
+    if (together) answers.push(...(await Promise.all(all.map(() => ask()))));
     else for (let i = 0; i < atOnce; i++) answers.push(await ask());
     const tokens = answers.reduce((sum, { completionTokens }) => sum + completionTokens, 0);
     return (tokens * 1000) / (performance.now() - startedAt);
+  }
+
+  #askEndless(maxTokens: number): Promise<TimedAnswer> {
+    const question = { model, messages: endless, maxTokens };
+    return timedStream(this.#port, { ...question, without: this.#endTokens });
   }
 
   #ask(messages: readonly Message[], maxTokens: number): Promise<TimedAnswer> {
@@ -219,6 +242,10 @@ class EngineBench {
     const content = `My name is ${this.#asked}-${this.#asked * 7}. Please tell me in a few words who you are and what this gateway can do for me.`;
     return { role: 'user', content };
   }
+}
+
+function isLibraryReady(value: unknown): value is LibraryReady {
+  return typeof value === 'object' && value !== null && 'endTokens' in value;
 }
 
 function isLibraryAnswer(value: unknown): value is LibraryAnswer {

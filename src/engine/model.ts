@@ -202,9 +202,12 @@ function biasOf(
 ): TokenBias | undefined {
   const count = model.fileInfo.metadata.tokenizer?.ggml.tokens?.length ?? 0;
   const tokenBias = library.TokenBias.for(model);
+  // Its `set` leaves out tokens that end an answer, without a word.
+  const logits: unknown = Reflect.get(tokenBias, '_biases');
+  if (!(logits instanceof Map)) return undefined;
   for (const token of model.iterateAllTokens()) {
     const logit = bias.get(token);
-    if (logit !== undefined) tokenBias.set(token, { logit });
+    if (logit !== undefined) logits.set(token, logit);
   }
   return [...bias.keys()].every((token) => token < count) ? tokenBias : undefined;
 }

@@ -4,6 +4,8 @@ import { after, before, describe, test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as fc from 'fast-check';
 import type { Json, JsonObject } from '../../src/core/conversation.ts';
+import { loadLibrary } from '../../src/engine/library.ts';
+import { tinyModel } from '../../src/local-models/tiny.ts';
 import type { LocalEngine } from '../../src/providers/local.ts';
 import {
   asObject,
@@ -290,6 +292,20 @@ describe('tokens', { skip }, () => {
     for (const narrow of [{ top_k: 1 }, { top_p: 0 }, { min_p: 1 }]) {
       assert.equal(await ask({ ...wild, ...narrow, seed: 9 }), greedy);
     }
+  });
+
+  test('logit_bias excludes what ends an answer', async () => {
+    const asked = { temperature: 0, max_tokens: 200 };
+    const free = await client.chat('Hello', asked);
+    assert.equal(at(free.body, 'choices', 0, 'finish_reason'), 'stop');
+    const model = await (await loadLibrary(1)).llama.loadModel({ modelPath: tinyModel.path });
+    const ends = [...model.iterateAllTokens()].filter((token) => model.isEogToken(token));
+    await model.dispose();
+    assert.ok(ends.length > 0);
+    const logit_bias = Object.fromEntries(ends.map((token) => [token, -100]));
+    const { body } = await client.chat('Hello', { ...asked, logit_bias });
+    assert.equal(at(body, 'choices', 0, 'finish_reason'), 'length');
+    assert.equal(at(body, 'usage', 'completion_tokens'), 200);
   });
 
   test('logit_bias makes a token certain, with and without log probabilities', async () => {
