@@ -64,6 +64,8 @@ export interface StreamReader {
   end(): readonly GenerationEvent[];
   /** A finish was read but its event is held back for a usage report that may follow (F58). */
   readonly finishPending: boolean;
+  /** Characters of all answers but the first, where several were asked for; no event tells of them. */
+  readonly besideLength?: number;
 }
 
 /** Events in, wire text out; state of one stream. Text may be '' when nothing is due yet. */

@@ -153,6 +153,11 @@ export class Attempt implements UpstreamHandler {
     return this.#phase === 'over';
   }
 
+  /** The model has said all of its answer; only a report of its usage may follow. */
+  get finished(): boolean {
+    return this.#finishReadAt !== undefined;
+  }
+
   /** A paused upstream is not an idle one. */
   touch(): void {
     this.#lastActivityAt = this.#clock.now();
@@ -276,6 +281,7 @@ export class Attempt implements UpstreamHandler {
       batch.push({ frame, events });
     }
     if (reader.finishPending) this.#finishReadAt ??= now;
+    if (reader.besideLength !== undefined) this.#meter.beside(reader.besideLength);
     if (this.#committed) this.#consumer?.frames(batch);
     else this.#hold(batch, content);
   }

@@ -12,6 +12,11 @@ import {
 import type { TokenEstimator } from './token-estimator.ts';
 import type { UsageSource } from './receipt.ts';
 
+/** A call that counts more is no call: ten times the longest context. */
+const mostTokens = 100_000_000;
+/** Characters that no token is longer than on average, however an answer is made. */
+const longestToken = 64;
+
 export class Meter {
   readonly #estimator: TokenEstimator;
   readonly #guess: () => number;
@@ -19,6 +24,8 @@ export class Meter {
   #model = '';
   #reported: Usage | undefined;
   #outputBytes = 0;
+  /** The same of the answers that no events tell of. */
+  #besideBytes = 0;
   #finished = false;
   /** Output tokens that can be at most, where somebody sees to it. */
   #most = Number.POSITIVE_INFINITY;
@@ -35,12 +42,18 @@ export class Meter {
     this.#model = model;
     this.#reported = undefined;
     this.#outputBytes = 0;
+    this.#besideBytes = 0;
     this.#finished = false;
   }
 
-  /** Characters of output so far. */
+  /** Characters of output so far, of all answers. */
   get outputLength(): number {
-    return this.#outputBytes;
+    return this.#outputBytes + this.#besideBytes;
+  }
+
+  /** Characters so far of all answers but the first. */
+  beside(length: number): void {
+    this.#besideBytes = length;
   }
 
   /** The output ends at so many tokens: a guess of more is wrong. */
@@ -98,7 +111,8 @@ export class Meter {
     const complete =
       usage !== undefined &&
       totalInputTokens(usage) !== undefined &&
-      usage.outputTokens !== undefined;
+      usage.outputTokens !== undefined &&
+      !this.#saidMore(usage.outputTokens);
     return complete && this.#finished ? 'reported' : 'estimated';
   }
 
@@ -106,16 +120,22 @@ export class Meter {
   complete(): Usage {
     if (this.#reported !== undefined && this.source === 'reported') return this.#reported;
     const reported = this.#reported ?? {};
-    const counted = Math.min(this.outputOf(this.#outputBytes), this.#most);
+    const counted = Math.min(this.outputOf(this.outputLength), this.#most);
     const output = reported.outputTokens ?? counted;
+    const believed = this.#finished && !this.#saidMore(output);
     return {
       ...reported,
       ...(totalInputTokens(reported) === undefined
         ? { freshInputTokens: this.promptEstimate }
         : {}),
       // A cut answer may have reported less than was streamed: the text counts (F57).
-      outputTokens: this.#finished ? output : Math.max(output, counted),
+      outputTokens: believed ? output : Math.max(output, counted),
     };
+  }
+
+  /** Whether there is more text than so many tokens can be (F57). */
+  #saidMore(outputTokens: number): boolean {
+    return this.outputLength > outputTokens * longestToken;
   }
 
   /** Teaches the estimator; call once, after a complete answer. */
@@ -124,8 +144,8 @@ export class Meter {
     if (usage === undefined || !this.#finished) return;
     const input = totalInputTokens(usage);
     if (input !== undefined) this.#learnPrompt(input);
-    if (usage.outputTokens !== undefined) {
-      const sample = { bytes: this.#outputBytes, tokens: usage.outputTokens };
+    if (usage.outputTokens !== undefined && !this.#saidMore(usage.outputTokens)) {
+      const sample = { bytes: this.outputLength, tokens: usage.outputTokens };
       this.#estimator.learnOutput(this.#model, sample);
     }
   }
@@ -162,7 +182,8 @@ function sane(usage: Usage): Usage {
   let checked: Usage = usage;
   for (const field of usageCounts) {
     const value = usage[field];
-    if (value === undefined || (Number.isInteger(value) && value >= 0 && value <= 1e9)) continue;
+    if (value === undefined || (Number.isInteger(value) && value >= 0 && value <= mostTokens))
+      continue;
     const { [field]: _dropped, ...rest } = checked;
     checked = rest;
   }

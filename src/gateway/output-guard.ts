@@ -12,6 +12,8 @@ import { eventsFrame, type ReadFrame, type StreamConsumer } from './upstream-ans
 
 /** The upstream's side of the answer. */
 export interface GuardedSource {
+  /** The upstream has said all; nothing is left to be saved by an end. */
+  finished(): boolean;
   /** The answer is over here, whatever the upstream would still say. */
   cut(): void;
   /** Ends the answer in failure. */
@@ -26,7 +28,7 @@ export interface OutputGuardOptions {
   readonly cap: number;
   /** How many answers are asked for; the events are those of the first. */
   readonly choices: number;
-  readonly meter: Pick<Meter, 'atMost' | 'complete' | 'outputOf'>;
+  readonly meter: Pick<Meter, 'atMost' | 'complete' | 'outputLength' | 'outputOf'>;
 }
 
 /**
@@ -35,6 +37,8 @@ export interface OutputGuardOptions {
  */
 const slack = 1.1;
 const slackTokens = 16;
+/** Several answers are compared by their length alone, which errs by more. */
+const slackOfAll = 2;
 
 export class OutputGuard implements StreamConsumer {
   readonly #options: OutputGuardOptions;
@@ -107,13 +111,21 @@ export class OutputGuard implements StreamConsumer {
   }
 
   #compare(): void {
-    if (this.#over) return;
     const { cap, source, meter } = this.#options;
+    if (this.#over || source.finished()) return;
+    if (this.#allBeyond()) return this.#cut();
     const paid = this.#paid < cap;
     if (this.#paid > 0 && this.#tokens <= Math.min(cap, this.#paid) * slack + slackTokens) return;
     const counted = Math.min(this.#tokens, meter.outputOf(this.#length));
     if (paid && counted >= this.#paid) return source.fail(spent());
     if (counted > cap * slack + slackTokens) this.#cut();
+  }
+
+  /** Whether all answers together are longer than they may be, whichever of them. */
+  #allBeyond(): boolean {
+    const { cap, choices, meter } = this.#options;
+    if (choices === 1) return false;
+    return meter.outputOf(meter.outputLength) > cap * choices * slackOfAll + slackTokens;
   }
 
   #cut(): void {

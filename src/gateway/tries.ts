@@ -289,6 +289,7 @@ export class Tries {
       choices: head.choices ?? 1,
       meter: this.meter,
       source: {
+        finished: () => this.#attempt?.finished === true,
         cut: () => this.#attempt?.abort(),
         fail: (error) => this.#attempt?.fail(error),
       },

@@ -43,6 +43,10 @@ class Recipe {
     for (const message of listOf(body['messages'])) if (isObject(message)) this.#message(message);
     const tools = listOf(body['tools']).filter(isObject);
     for (const tool of tools) this.#tool(tool);
+    // What tools were called before.
+    for (const definition of listOf(body['functions'])) {
+      if (isObject(definition)) this.#texts.push(JSON.stringify(definition));
+    }
     if (tools.length > 0) this.#constant += functionsEndTokens;
     const format = body['response_format'];
     if (isObject(format) && format['type'] === 'json_schema') {

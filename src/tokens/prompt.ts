@@ -61,7 +61,8 @@ export function promptOf(body: JsonObject): Prompt {
     frameTokens += messageFrame;
     collect(message);
   }
-  for (const tool of listOf(body['tools'])) {
+  // `functions` is what chat completions called tools before.
+  for (const tool of [...listOf(body['tools']), ...listOf(body['functions'])]) {
     frameTokens += toolFrame;
     texts.push(JSON.stringify(tool));
   }

@@ -26,6 +26,7 @@ export class ChatStreamReader implements StreamReader {
   #finish: JsonObject | undefined;
   /** Other choices than the first that have not finished (`n > 1` exists in relay only). */
   readonly #openChoices = new Set<number>();
+  #besideLength = 0;
   /** `[DONE]`, an error or the close was read: nothing after it counts (F53). */
   #over = false;
 
@@ -40,6 +41,10 @@ export class ChatStreamReader implements StreamReader {
    */
   get finishPending(): boolean {
     return this.#finish !== undefined && this.#openChoices.size === 0 && !this.#over;
+  }
+
+  get besideLength(): number {
+    return this.#besideLength;
   }
 
   /** @throws GatewayError `upstream_invalid` for data that is no JSON object (F45). */
@@ -106,6 +111,7 @@ export class ChatStreamReader implements StreamReader {
     for (const choice of choices) {
       const index = isObject(choice) ? choice['index'] : undefined;
       if (!isObject(choice) || typeof index !== 'number' || index === 0) continue;
+      this.#besideLength += textLength(choice['delta']);
       if (isPresent(choice['finish_reason'])) this.#openChoices.delete(index);
       else this.#openChoices.add(index);
     }
@@ -213,6 +219,20 @@ function findError(chunk: JsonObject): Json | undefined {
   if (isObject(groq) && isPresent(groq['error'])) return groq['error'];
   return undefined;
 }
+
+/** Characters of all that a delta says, whatever it is. */
+function textLength(value: Json | undefined): number {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null) return 0;
+  let length = 0;
+  for (const [key, member] of Object.entries(value)) {
+    if (!wordless.has(key)) length += textLength(member);
+  }
+  return length;
+}
+
+/** Members of a delta that name something and say nothing. */
+const wordless: ReadonlySet<string> = new Set(['role', 'id', 'type', 'signature']);
 
 function textOf(value: Json | undefined): string {
   return typeof value === 'string' ? value : '';
