@@ -55,7 +55,9 @@ export function auditSuite(open: OpenStore): void {
       const record = keyRecord('k1');
       const added = await store.changeNoted({ op: 'addKey', record }, entry(1));
       assert.equal(added?.seq, 1);
-      await assert.rejects(store.changeNoted({ op: 'addKey', record }, entry(2)), { kind: 'failed' });
+      await assert.rejects(store.changeNoted({ op: 'addKey', record }, entry(2)), {
+        kind: 'failed',
+      });
       const newer = { ...record, name: 'newer', version: 2 };
       const replaced = await store.changeNoted({ op: 'replaceKey', record: newer }, entry(3));
       assert.equal(replaced?.seq, 2);
