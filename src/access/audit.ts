@@ -5,7 +5,7 @@
 import type { JsonObject } from '../core/conversation.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import { brokenAt } from '../store/audit-chain.ts';
-import type { AuditRecord } from '../store/records.ts';
+import type { AuditEntry, AuditRecord, NotedChange } from '../store/records.ts';
 import type { Store } from '../store/store.ts';
 
 /** Who acts. */
@@ -27,7 +27,7 @@ export interface Change {
 }
 
 export interface AuditLogParts {
-  readonly store: Pick<Store, 'appendAudit' | 'listAudit'>;
+  readonly store: Pick<Store, 'appendAudit' | 'changeNoted' | 'listAudit'>;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -51,13 +51,27 @@ export class AuditLog {
   }
 
   /**
-   * Writes what was changed.
-   * @throws StoreError: the change holds all the same; the log has the entry.
+   * Writes what was done outside of the store.
+   * @throws StoreError: what was done holds all the same; the log has the entry.
    */
-  async note({ actor, action, subject, before, after }: Change): Promise<void> {
-    const { store, clock, log } = this.#parts;
-    const entry = {
-      at: clock.wall(),
+  async note(change: Change): Promise<void> {
+    const entry = this.#entryOf(change);
+    await this.#write(entry, () => this.#parts.store.appendAudit(entry));
+  }
+
+  /**
+   * Changes the store and writes what was changed, both or neither.
+   * @returns false when the change did not fit; nothing is written then.
+   * @throws StoreError: the log has the entry, since what was asked for may hold here (S6).
+   */
+  async change(change: NotedChange, told: Change): Promise<boolean> {
+    const entry = this.#entryOf(told);
+    return this.#write(entry, () => this.#parts.store.changeNoted(change, entry));
+  }
+
+  #entryOf({ actor, action, subject, before, after }: Change): AuditEntry {
+    return {
+      at: this.#parts.clock.wall(),
       actor: actor.name,
       ...(actor.ip === undefined ? {} : { ip: actor.ip }),
       action,
@@ -65,9 +79,16 @@ export class AuditLog {
       ...(before === undefined ? {} : { before: JSON.stringify(before) }),
       ...(after === undefined ? {} : { after: JSON.stringify(after) }),
     };
+  }
+
+  async #write(entry: AuditEntry, write: () => Promise<AuditRecord | undefined>): Promise<boolean> {
+    const { log } = this.#parts;
     try {
-      const { seq, hash } = await store.appendAudit(entry);
-      log.info('audit', { seq, actor: entry.actor, ip: entry.ip, action, subject, hash });
+      const record = await write();
+      if (record === undefined) return false;
+      const { seq, actor, ip, action, subject, hash } = record;
+      log.info('audit', { seq, actor, ip, action, subject, hash });
+      return true;
     } catch (error) {
       log.error('audit_not_written', { ...entry });
       throw error;

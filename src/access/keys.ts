@@ -6,7 +6,7 @@
 import { GatewayError, invalidRequest } from '../core/errors.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
-import type { KeyRecord } from '../store/records.ts';
+import type { KeyRecord, NotedChange } from '../store/records.ts';
 import type { Store } from '../store/store.ts';
 import { digestOf, leastSecretLength, requireUsableSecret } from './digest.ts';
 import { KeyEntry, matchNobody, type Digests, type KeySource, type KeyState } from './key-entry.ts';
@@ -64,6 +64,15 @@ export interface ChangedKey {
   readonly before: ListedKey;
   readonly after: ListedKey;
 }
+
+/**
+ * Writes a change to the store together with what is noted of it; false when it did not fit.
+ * @throws StoreError
+ */
+export type WriteKey = (
+  change: NotedChange,
+  key: { readonly before?: ListedKey; readonly after: ListedKey },
+) => Promise<boolean>;
 
 /** A key of the config. Its secret is known by its hash only. */
 export interface DeclaredKey extends KeyWish {
@@ -144,7 +153,7 @@ export class KeyRing {
    * Makes a key; it works once the store has it.
    * @throws GatewayError `invalid_request` with the field, StoreError.
    */
-  async create(wish: KeyWish): Promise<NewKey> {
+  async create(wish: KeyWish, write: WriteKey = this.#write): Promise<NewKey> {
     const now = this.#clock.wall();
     const wished = wishedOf(wish, now);
     const { id, key } = this.#makeUnusedKey();
@@ -156,7 +165,8 @@ export class KeyRing {
       createdAt: now,
       version: 1,
     };
-    await this.#store.addKey(record);
+    const after = { record, source: 'store', state: 'active', ...neverUsed } as const;
+    await write({ op: 'addKey', record }, { after });
     this.#book.put(record);
     return { record, id, key };
   }
@@ -170,8 +180,11 @@ export class KeyRing {
   async update(
     id: string,
     change: (record: KeyRecord) => KeyChange,
+    write: WriteKey = this.#write,
   ): Promise<ChangedKey | undefined> {
-    return this.#replace(id, (record) => changedRecord(record, change(record), this.#clock.wall()));
+    const next = (record: KeyRecord): KeyRecord =>
+      changedRecord(record, change(record), this.#clock.wall());
+    return this.#replace(id, { next, write });
   }
 
   /**
@@ -183,15 +196,17 @@ export class KeyRing {
   async rotate(
     id: string,
     overlapMs: number,
+    write: WriteKey = this.#write,
   ): Promise<(ChangedKey & { readonly key: Secret }) | undefined> {
     const key = makeKeyOf(id, this.#random);
     const kept = this.#kept(key);
-    const changed = await this.#replace(id, (record) => ({
+    const next = (record: KeyRecord): KeyRecord => ({
       ...record,
       ...kept,
       previous: previousOf(record, { now: this.#clock.wall(), overlapMs }),
       version: record.version + 1,
-    }));
+    });
+    const changed = await this.#replace(id, { next, write });
     const entry = this.#book.find(id);
     if (changed === undefined || entry === undefined) return undefined;
     if (entry.lastUsedAt !== undefined) this.#uses.note(entry, 'previous', entry.lastUsedAt);
@@ -204,15 +219,16 @@ export class KeyRing {
    * @returns undefined when there is no such key.
    * @throws GatewayError `invalid_request` for a key that is not the store's, StoreError.
    */
-  async revoke(id: string): Promise<ChangedKey | undefined> {
+  async revoke(id: string, write: WriteKey = this.#write): Promise<ChangedKey | undefined> {
     const entry = this.#book.find(id);
     if (entry === undefined) return undefined;
     requireStored(entry);
     const before = this.#listed(entry);
     const revokedAt = entry.record.revokedAt ?? this.#clock.wall();
     entry.replace({ ...entry.record, revokedAt, version: entry.record.version + 1 });
-    await this.#store.revokeKey(id, revokedAt);
-    return { before, after: this.#listed(entry) };
+    const after = this.#listed(entry);
+    await write({ op: 'revokeKey', id, at: revokedAt }, { before, after });
+    return { before, after };
   }
 
   /**
@@ -281,14 +297,11 @@ export class KeyRing {
     return text.length < leastSecretLength ? undefined : this.#book.byDigest(plain);
   }
 
-  #replace(id: string, next: (record: KeyRecord) => KeyRecord): Promise<ChangedKey | undefined> {
-    return this.#turns.take(id, () => this.#replaceNow(id, next));
+  #replace(id: string, change: Replacement): Promise<ChangedKey | undefined> {
+    return this.#turns.take(id, () => this.#replaceNow(id, change));
   }
 
-  async #replaceNow(
-    id: string,
-    next: (record: KeyRecord) => KeyRecord,
-  ): Promise<ChangedKey | undefined> {
+  async #replaceNow(id: string, { next, write }: Replacement): Promise<ChangedKey | undefined> {
     for (let tries = 0; tries < maxTries; tries++) {
       const entry = this.#book.find(id);
       if (entry === undefined) return undefined;
@@ -296,7 +309,8 @@ export class KeyRing {
       if (entry.revoked()) throw invalidRequest('This key is revoked; it cannot be changed.');
       const before = this.#listed(entry);
       const record = next(entry.record);
-      if (await this.#store.replaceKey(record)) {
+      const after = { ...before, record, state: this.#stateOf(record) };
+      if (await write({ op: 'replaceKey', record }, { before, after })) {
         this.#book.put(record);
         return { before, after: this.#listed(entry) };
       }
@@ -304,6 +318,19 @@ export class KeyRing {
     }
     throw tooManyChanges();
   }
+
+  /** Of a record that is not revoked. */
+  #stateOf({ expiresAt }: KeyRecord): KeyState {
+    return expiresAt !== undefined && expiresAt <= this.#clock.wall() ? 'expired' : 'active';
+  }
+
+  /** Without a note: what the gateway does by itself. */
+  readonly #write: WriteKey = async (change) => {
+    if (change.op === 'replaceKey') return this.#store.replaceKey(change.record);
+    if (change.op === 'revokeKey') return this.#store.revokeKey(change.id, change.at);
+    if (change.op === 'addKey') await this.#store.addKey(change.record);
+    return true;
+  };
 
   #digestsOf(text: string): Digests {
     const plain = digestOf(text);
@@ -339,6 +366,13 @@ export class KeyRing {
     }
   }
 }
+
+interface Replacement {
+  next(record: KeyRecord): KeyRecord;
+  readonly write: WriteKey;
+}
+
+const neverUsed = { lastUsedAt: undefined, previousUsedAt: undefined };
 
 function requireStored({ source }: KeyEntry): void {
   if (source === 'store') return;

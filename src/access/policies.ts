@@ -4,6 +4,7 @@
  */
 import { invalidRequest } from '../core/errors.ts';
 import type { HolderKind, Policy, SharedPolicy } from '../core/policy.ts';
+import type { NotedChange } from '../store/records.ts';
 import type { Store } from '../store/store.ts';
 
 /** Whose policy it is: for a key its public id. */
@@ -29,6 +30,15 @@ export interface PolicySource {
 
 /** For keys whose team and tags have no policies. */
 export const noPolicies: PolicySource = { version: 0, find: () => undefined };
+
+/**
+ * Writes a change to the store together with what is noted of it; false when it did not fit.
+ * @throws StoreError
+ */
+export type WritePolicy = (
+  change: NotedChange,
+  before: SharedPolicy | undefined,
+) => Promise<boolean>;
 
 /** Where a policy comes from; declared ones are the config's. */
 export interface ListedPolicy {
@@ -90,9 +100,10 @@ export class Policies implements PolicySource {
    * Makes or replaces a policy; it holds once the store has it.
    * @throws GatewayError `invalid_request` for one of the config, StoreError.
    */
-  async put(policy: SharedPolicy): Promise<SharedChange> {
+  async put(policy: SharedPolicy, write?: WritePolicy): Promise<SharedChange> {
     const before = this.#requireOurs(policy.kind, policy.name);
-    await this.#store.putPolicy(policy);
+    if (write === undefined) await this.#store.putPolicy(policy);
+    else await write({ op: 'putPolicy', policy }, before);
     this.#stored.set(keyOf(policy.kind, policy.name), policy);
     this.#changed();
     return { before, after: policy };
@@ -102,9 +113,16 @@ export class Policies implements PolicySource {
    * @returns undefined when there is none.
    * @throws GatewayError `invalid_request` for one of the config, StoreError.
    */
-  async delete(kind: SharedKind, name: string): Promise<SharedChange | undefined> {
+  async delete(
+    kind: SharedKind,
+    name: string,
+    write?: WritePolicy,
+  ): Promise<SharedChange | undefined> {
     const before = this.#requireOurs(kind, name);
-    const existed = await this.#store.deletePolicy(kind, name);
+    const existed =
+      write === undefined
+        ? await this.#store.deletePolicy(kind, name)
+        : await write({ op: 'deletePolicy', kind, name }, before);
     this.#stored.delete(keyOf(kind, name));
     this.#changed();
     return existed || before !== undefined ? { before, after: undefined } : undefined;

@@ -5,10 +5,9 @@
 import { z } from 'zod';
 import type { AuditLog } from '../access/audit.ts';
 import type { KeyChange } from '../access/key-wish.ts';
-import type { ChangedKey, KeyRing, ListedKey } from '../access/keys.ts';
+import type { KeyRing, WriteKey } from '../access/keys.ts';
 import { label, scopeMembers } from '../config/access-form.ts';
 import { policyMembers } from '../config/policy-form.ts';
-import type { JsonObject } from '../core/conversation.ts';
 import { noPolicy } from '../core/policy.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import type { KeyRecord } from '../store/records.ts';
@@ -146,16 +145,15 @@ async function createKey(
 ): Promise<AdminAnswer> {
   const { keys, clock } = parts;
   const wish = readInput(newKey, body);
-  const { id, key } = await keys.create({
+  const wished = {
     name: wish.name,
     models: wish.models,
     ...scopeOf<never>(wish),
     ...optional('expiresAt', expiryOf<never>(wish, clock.wall())),
     policy: policyOf(policyFormOf(wish), noPolicy),
-  });
-  const made = keys.find(id) ?? unknownKey(id);
-  const shown = keyJson(made, clock.wall());
-  await parts.audit.note({ actor, action: 'key.create', subject: `key:${id}`, after: shown });
+  };
+  const { id, key } = await keys.create(wished, noting(parts, { actor, action: 'key.create' }));
+  const shown = keyJson(keys.find(id) ?? unknownKey(id), clock.wall());
   return { status: 201, body: { id, key: key.reveal(), ...shown } };
 }
 
@@ -172,8 +170,8 @@ async function updateKey(
     ...optional('expiresAt', expiryOf<null>(wanted, clock.wall())),
     policy: policyOf(policyFormOf(wanted), record.policy),
   });
-  const changed = (await keys.update(id, change)) ?? unknownKey(id);
-  await noteKey(parts, { actor, action: 'key.update' }, changed);
+  const write = noting(parts, { actor, action: 'key.update' });
+  const changed = (await keys.update(id, change, write)) ?? unknownKey(id);
   return { status: 200, body: keyJson(changed.after, clock.wall()) };
 }
 
@@ -182,8 +180,8 @@ async function rotateKey(
   { id, body, actor }: AdminRequest,
 ): Promise<AdminAnswer> {
   const { overlap = defaultOverlapMs } = readInput(rotation, body) ?? {};
-  const rotated = (await parts.keys.rotate(id, overlap)) ?? unknownKey(id);
-  await noteKey(parts, { actor, action: 'key.rotate' }, rotated);
+  const write = noting(parts, { actor, action: 'key.rotate' });
+  const rotated = (await parts.keys.rotate(id, overlap, write)) ?? unknownKey(id);
   const shown = keyJson(rotated.after, parts.clock.wall());
   return { status: 200, body: { id, key: rotated.key.reveal(), ...shown } };
 }
@@ -193,8 +191,8 @@ async function revokeKey(
   { id, body, actor }: AdminRequest,
 ): Promise<AdminAnswer> {
   readInput(noBody, body);
-  const changed = (await parts.keys.revoke(id)) ?? unknownKey(id);
-  await noteKey(parts, { actor, action: 'key.revoke' }, changed);
+  const write = noting(parts, { actor, action: 'key.revoke' });
+  const changed = (await parts.keys.revoke(id, write)) ?? unknownKey(id);
   return { status: 200, body: keyJson(changed.after, parts.clock.wall()) };
 }
 
@@ -224,14 +222,18 @@ function unknownKey(id: string): never {
   throw new AdminError(404, `There is no key with the id ${id}.`);
 }
 
-async function noteKey(
+/** A change goes to the store with its entry in the audit log. */
+function noting(
   { audit, clock }: KeyRouteParts,
   done: Pick<AdminRequest, 'actor'> & { readonly action: string },
-  { before, after }: ChangedKey,
-): Promise<void> {
-  const shown = (key: ListedKey): JsonObject => keyJson(key, clock.wall());
-  const subject = `key:${after.record.id}`;
-  await audit.note({ ...done, subject, before: shown(before), after: shown(after) });
+): WriteKey {
+  return (change, { before, after }) =>
+    audit.change(change, {
+      ...done,
+      subject: `key:${after.record.id}`,
+      ...(before === undefined ? {} : { before: keyJson(before, clock.wall()) }),
+      after: keyJson(after, clock.wall()),
+    });
 }
 
 interface ScopeForm<Null> {

@@ -1,7 +1,7 @@
 /** `/api/teams` and `/api/tags`: what keys may use together. */
 import { z } from 'zod';
 import type { AuditLog } from '../access/audit.ts';
-import type { ListedPolicy, Policies, SharedKind } from '../access/policies.ts';
+import type { ListedPolicy, Policies, SharedKind, WritePolicy } from '../access/policies.ts';
 import { label, tag } from '../config/access-form.ts';
 import { policyMembers } from '../config/policy-form.ts';
 import type { JsonObject } from '../core/conversation.ts';
@@ -79,14 +79,14 @@ function routesOf(kind: SharedKind, parts: PolicyRouteParts): readonly AdminRout
       },
       run: async ({ id, body, actor }) => {
         readInput(noBody, body);
-        const changed = (await parts.policies.delete(kind, id)) ?? unknown(kind, id);
-        const { before } = changed;
-        await parts.audit.note({
-          actor,
-          action: `${kind}.delete`,
-          subject: `${kind}:${id}`,
-          ...(before === undefined ? {} : { before: policyJson(before) }),
-        });
+        const write: WritePolicy = (change, before) =>
+          parts.audit.change(change, {
+            actor,
+            action: `${kind}.delete`,
+            subject: `${kind}:${id}`,
+            ...(before === undefined ? {} : { before: policyJson(before) }),
+          });
+        if ((await parts.policies.delete(kind, id, write)) === undefined) unknown(kind, id);
         return { status: 200, body: { name: id, deleted: true } };
       },
     },
@@ -110,14 +110,15 @@ async function put(
 ): Promise<AdminAnswer> {
   const { name } = readInput(names[kind], { name: id });
   const policy = policyOf(readInput(policyBody, body), noPolicy);
-  const { before } = await parts.policies.put({ kind, name, ...policy });
-  await parts.audit.note({
-    actor,
-    action: `${kind}.set`,
-    subject: `${kind}:${name}`,
-    ...(before === undefined ? {} : { before: policyJson(before) }),
-    after: policyJson(policy),
-  });
+  const write: WritePolicy = (change, before) =>
+    parts.audit.change(change, {
+      actor,
+      action: `${kind}.set`,
+      subject: `${kind}:${name}`,
+      ...(before === undefined ? {} : { before: policyJson(before) }),
+      after: policyJson(policy),
+    });
+  await parts.policies.put({ kind, name, ...policy }, write);
   return { status: 200, body: await shown(kind, parts, name) };
 }
 

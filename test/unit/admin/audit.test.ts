@@ -165,6 +165,30 @@ it('S24 an entry that the store does not take is an error, and in the log', asyn
   assert.deepEqual(told, ['audit_not_written']);
 });
 
+it('S24 a change whose entry cannot be written is not made; a revocation holds, and is in the log', async (t) => {
+  const rig = await adminRig(t);
+  const made = await rig.ask('/api/keys', { method: 'POST', body: { name: 'a', models: ['*'] } });
+  const id = textOf(made.body, 'id');
+  const db = new DatabaseSync(join(rig.folder, 'gateway.db'));
+  db.exec(`CREATE TRIGGER no_audit BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'no'); END`);
+  db.close();
+  const refusals = [
+    await rig.ask('/api/keys', { method: 'POST', body: { name: 'b', models: ['*'] } }),
+    await rig.ask(`/api/keys/${id}`, { method: 'PATCH', body: { name: 'c' } }),
+    await rig.ask(`/api/keys/${id}/rotate`, { method: 'POST' }),
+    await rig.ask('/api/teams/red', { method: 'PUT', body: { rpm: 5 } }),
+    await rig.ask(`/api/keys/${id}/revoke`, { method: 'POST' }),
+  ];
+  assert.deepEqual(
+    refusals.map(({ status }) => status),
+    [503, 503, 503, 503, 503],
+  );
+  const [kept, ...others] = await rig.parts.store.listKeys();
+  assert.deepEqual([kept?.name, kept?.version, kept?.revokedAt, others], ['a', 1, undefined, []]);
+  assert.deepEqual(await rig.parts.store.listPolicies(), []);
+  assert.equal(rig.keys.find(id)?.state, 'revoked');
+});
+
 it('audit list shows who changed what; --json with before and after', async (t) => {
   const rig = await cliRig(t);
   assert.equal((await rig.run(auditCommand, ['list'])).out, 'Nothing was changed.\n');
@@ -178,4 +202,16 @@ it('audit list shows who changed what; --json with before and after', async (t) 
   const bad = await rig.run(auditCommand, ['list', '--limit', 'x']);
   assert.deepEqual([bad.code, bad.err.startsWith('--limit: ')], [2, true]);
   assert.equal((await rig.run(auditCommand, ['check', '--json'])).code, 0);
+});
+
+it('S24 an expired key that is given more time was expired before and is active after', async (t) => {
+  const rig = await adminRig(t);
+  const body = { name: 'a', models: ['*'], expires_in: '1h' };
+  const id = textOf((await rig.ask('/api/keys', { method: 'POST', body })).body, 'id');
+  rig.clock.time += 7_200_000;
+  await rig.ask(`/api/keys/${id}`, { method: 'PATCH', body: { expires_at: null } });
+  const [entry] = listOf((await rig.ask('/api/audit')).body, 'entries');
+  const { before, after } = entry ?? {};
+  assert.ok(isObject(before) && isObject(after));
+  assert.deepEqual([before['state'], after['state']], ['expired', 'active']);
 });
