@@ -15,6 +15,7 @@ import { reasoningTagsOf, type ReasoningTags } from './reasoning-scanner.ts';
 import { samplingDefaultsOf, type SamplingDefaults } from './sampling.ts';
 import { SequenceSlot } from './sequence-slot.ts';
 import { callClosing, callOpening } from './tool-scanner.ts';
+import { Pace } from './pace.ts';
 import { Turns } from './turns.ts';
 
 export interface ModelOptions {
@@ -88,7 +89,9 @@ export async function loadModel(options: ModelOptions): Promise<EngineModel> {
   const shownTags = [callOpening, callClosing, ...(tags === undefined ? [] : Object.values(tags))];
   const hidden = hiddenTags(model, shownTags);
   const grammars = new GrammarStore(loaded, model);
-  const shared = { slice: sliceOf(file.size), turns: new Turns() };
+  const slice = sliceOf(file.size);
+  const now = (): number => performance.now();
+  const shared = { slice, pace: new Pace(slice), now, turns: new Turns() };
   while (slots.length < capacity.parallel) {
     slots.push(new SequenceSlot({ sequence: context.getSequence(), ...shared }));
   }
@@ -115,9 +118,9 @@ export async function loadModel(options: ModelOptions): Promise<EngineModel> {
 }
 
 /**
- * Prompt tokens that are read at once: between two slices a request can be given up, so a slice should
- * take less than a tenth of a second. By the file's size and not by the clock: the same slices each
- * time are a part of what a seed promises.
+ * Prompt tokens that are read at once, at most: between two slices a request can be given up. By the
+ * file's size and not by the clock where there is a seed: the same slices each time are a part of what
+ * it promises.
  */
 function sliceOf(fileBytes: number): number {
   if (fileBytes < smallFileBytes) return 512;

@@ -1,5 +1,6 @@
 /** One of the model's sequences, and what is known of the state that it keeps. */
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
+import type { Pace } from './pace.ts';
 import type { Turns } from './turns.ts';
 
 /** A seeded request computes alone; all others share their batches. */
@@ -15,8 +16,15 @@ export interface PromptReading {
 
 export interface SequenceSlotOptions {
   readonly sequence: LlamaContextSequence;
-  /** Tokens that are read at once: after each slice the request can still be given up. */
+  /**
+   * Tokens that are read at once by who computes alone: after each slice the request can be given up.
+   * The same slices each time are a part of what a seed promises.
+   */
   readonly slice: number;
+  /** Tokens that all others read at once; shared by all sequences of a model. */
+  readonly pace: Pace;
+  /** Monotonic ms. */
+  readonly now: () => number;
   /** Shared by all sequences of a model. */
   readonly turns: Turns;
 }
@@ -27,13 +35,17 @@ export class SequenceSlot {
   /** Somebody generates on it and will ask for a next token. */
   generating = false;
   readonly #slice: number;
+  readonly #pace: Pace;
+  readonly #now: () => number;
   /** So many tokens at the beginning were read alone, in whole slices. */
   #exactTokens = 0;
 
-  constructor({ sequence, slice, turns }: SequenceSlotOptions) {
+  constructor({ sequence, slice, pace, now, turns }: SequenceSlotOptions) {
     this.sequence = sequence;
     this.turns = turns;
     this.#slice = slice;
+    this.#pace = pace;
+    this.#now = now;
   }
 
   /** How much of the prompt is there already. */
@@ -62,12 +74,16 @@ export class SequenceSlot {
     const body = prompt.slice(0, -1);
     const kept = await this.turns.change(() => this.#keepPrefix(body, alone));
     const evaluationPriority = alone ? aloneInBatch : sharedBatch;
-    for (let start = sequence.nextTokenIndex; start < body.length; start += this.#slice) {
+    let start = sequence.nextTokenIndex;
+    while (start < body.length) {
       await this.turns.pause();
       signal.throwIfAborted();
-      const slice = body.slice(start, start + this.#slice);
+      const slice = body.slice(start, start + (alone ? this.#slice : this.#pace.tokens));
+      const begun = this.#now();
       await sequence.evaluateWithoutGeneratingNewTokens(slice, { evaluationPriority });
-      if (alone && slice.length === this.#slice) this.#exactTokens = start + slice.length;
+      this.#pace.took(slice.length, this.#now() - begun);
+      start += slice.length;
+      if (alone && slice.length === this.#slice) this.#exactTokens = start;
     }
     // Models whose state cannot be cut back anywhere keep a copy of it here, for the next turn.
     if (sequence.needsCheckpoints) await this.turns.change(() => sequence.takeCheckpoint());

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
 import { FullBatches, nextBatch } from '../../../src/engine/batching.ts';
 import { planCapacity, type Capacity } from '../../../src/engine/capacity.ts';
+import { Pace } from '../../../src/engine/pace.ts';
 import {
   aloneInBatch,
   chooseSlot,
@@ -45,14 +46,23 @@ class FakeSequence {
   }
 }
 
-function slotWith(kept: Token[]): { slot: SequenceSlot; sequence: FakeSequence } {
+interface Rig {
+  readonly slot: SequenceSlot;
+  readonly sequence: FakeSequence;
+}
+
+function slotWith(kept: Token[], slice = 4, now: () => number = () => 0): Rig {
   const sequence = new FakeSequence();
   sequence.kept = kept;
   // Only these members are called.
   const stand: unknown = sequence;
   const isSequence = (value: unknown): value is LlamaContextSequence => value === stand;
   assert.ok(isSequence(stand));
-  return { slot: new SequenceSlot({ sequence: stand, slice: 4, turns: new Turns() }), sequence };
+  const pace = new Pace(slice);
+  return {
+    slot: new SequenceSlot({ sequence: stand, slice, pace, now, turns: new Turns() }),
+    sequence,
+  };
 }
 
 const { signal } = new AbortController();
@@ -197,4 +207,26 @@ test('short memory: fewer at once first, then shorter ones; what was asked for i
   assert.deepEqual(await plan(5000), { contextSize: 4096, parallel: 1 });
   assert.deepEqual(await plan(10), { contextSize: 2048, parallel: 1 });
   assert.deepEqual(await plan(20_000, 16_384), { contextSize: 16_384, parallel: 1 });
+});
+
+describe('slices', () => {
+  const prompt = range(0, 201);
+
+  /** A machine on which each token takes so long, and the sizes of what it reads at once. */
+  async function slices(msPerToken: number, alone: boolean): Promise<readonly number[]> {
+    const { slot, sequence } = slotWith([], 64, () => sequence.kept.length * msPerToken);
+    await slot.readPrompt({ prompt, alone, signal });
+    return sequence.read.map(({ count }) => count);
+  }
+
+  test('where tokens are slow, so few are read at once that a place is free soon after its client left', async () => {
+    assert.deepEqual((await slices(5, false)).slice(0, 3), [16, 12, 12]);
+    assert.deepEqual((await slices(100, false)).slice(0, 3), [16, 8, 8]);
+    assert.deepEqual((await slices(0.1, false)).slice(0, 3), [16, 64, 64]);
+  });
+
+  test('a seeded request reads the same slices however fast they are', async () => {
+    assert.deepEqual(await slices(5, true), [64, 64, 64, 8]);
+    assert.deepEqual(await slices(0.1, true), [64, 64, 64, 8]);
+  });
 });
