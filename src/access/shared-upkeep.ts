@@ -4,12 +4,12 @@
  */
 import type { Clock, Log } from '../core/runtime.ts';
 import type { CallRow, CallStore, Spent } from '../store/store.ts';
-import type { Counters } from '../store/counters.ts';
+import type { Counters, Drift } from '../store/counters.ts';
 import { leaseMs } from '../store/lease.ts';
 
 export interface SharedUpkeepParts {
   readonly store: Pick<CallStore, 'settleOrphans' | 'spent'>;
-  readonly counters: Pick<Counters, 'settle' | 'balance' | 'healthy'>;
+  readonly counters: Pick<Counters, 'settle' | 'balance' | 'repair' | 'healthy'>;
   readonly clock: Clock;
   readonly log: Log;
   /** Since when the store answers, on the monotonic clock; undefined while it does not. */
@@ -21,13 +21,23 @@ export interface SharedUpkeepParts {
 const sweepEveryMs = 5000;
 const compareEveryMs = 60_000;
 
-/** A difference counts once two looks found the same: calls that just end are in one and not the other. */
-type Drifts = ReadonlyMap<string, number>;
+/**
+ * A difference counts once two looks found the same: calls that just end are in one and not the other.
+ * What the ledger has and the counter has not is put right then; what only the counter has may still be
+ * on its way to the ledger, from a gateway that could not write for a while.
+ */
+const looksOfLess = 2;
+const looksOfMore = 5;
+
+interface SeenDrift {
+  readonly nanodollars: number;
+  readonly looks: number;
+}
 
 export class SharedUpkeep {
   readonly #parts: SharedUpkeepParts;
   readonly #timers: readonly NodeJS.Timeout[];
-  #drifts: Drifts = new Map();
+  #drifts: ReadonlyMap<string, SeenDrift> = new Map();
   #busy: Promise<void> = Promise.resolve();
   #closed = false;
 
@@ -53,24 +63,32 @@ export class SharedUpkeep {
     for (const row of rows) counters.settle(row.id, usedBy(row));
   }
 
-  /** Tells budgets whose counter is not what the ledger says. @throws StoreError */
+  /** Tells budgets whose counter is not what the ledger says, and puts them right. @throws StoreError */
   async compare(): Promise<void> {
-    const { store, counters, clock, log, onSpent } = this.#parts;
+    const { store, counters, clock, onSpent } = this.#parts;
     const spent = await store.spent(clock.wall());
     onSpent(spent);
     if (!counters.healthy()) return;
-    const drifts = new Map<string, number>();
-    for (const { counter, window, nanodollars } of spent) {
+    const drifts = new Map<string, SeenDrift>();
+    for (const { counter, window, nanodollars: booked } of spent) {
       const { settled } = await counters.balance(counter, window);
-      const drift = settled - nanodollars;
-      if (drift === 0) continue;
+      if (settled === booked) continue;
       const name = `${counter} ${window}`;
-      drifts.set(name, drift);
-      if (this.#drifts.get(name) === drift) {
-        log.error('budget_drift', { counter, window, nanodollars: drift });
-      }
+      const before = this.#drifts.get(name);
+      const nanodollars = settled - booked;
+      const looks = before?.nanodollars === nanodollars ? before.looks + 1 : 1;
+      drifts.set(name, { nanodollars, looks });
+      if (looks > 1) await this.#drifted({ counter, window, settled, booked }, looks);
     }
     this.#drifts = drifts;
+  }
+
+  async #drifted(drift: Drift, looks: number): Promise<void> {
+    const { counters, log } = this.#parts;
+    const { counter, window, settled, booked } = drift;
+    const repaired = looks >= (settled < booked ? looksOfLess : looksOfMore);
+    log.error('budget_drift', { counter, window, nanodollars: settled - booked, repaired });
+    if (repaired) await counters.repair(drift);
   }
 
   async close(): Promise<void> {

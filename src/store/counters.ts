@@ -112,6 +112,16 @@ export interface Balance {
   readonly open: number;
 }
 
+/** A window whose counter is not what the ledger says. */
+export interface Drift {
+  readonly counter: string;
+  readonly window: string;
+  /** What the counter says. */
+  readonly settled: number;
+  /** What the ledger says. */
+  readonly booked: number;
+}
+
 export interface Counters {
   /** Ms since the epoch by the clock that these counters go by: calendar windows are named by it. */
   wall(): number;
@@ -125,6 +135,11 @@ export interface Counters {
   settle(callId: string, used: Used): void;
   /** @throws StoreError as `draw`. */
   balance(counter: string, window: string): Balance | Promise<Balance>;
+  /**
+   * Brings what is settled in a window to what the ledger says, unless it changed since it was read (Q2).
+   * @throws StoreError as `draw`.
+   */
+  repair(drift: Drift): void | Promise<void>;
   /** Whether draws can be answered now; false is E18 for calls with limits, and not ready. */
   healthy(): boolean;
   close(): Promise<void>;

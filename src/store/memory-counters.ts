@@ -4,7 +4,7 @@
  * the ledger knows of such calls (F81).
  */
 import type { Clock } from '../core/runtime.ts';
-import type { Balance, Counters, Draw, DrawResult, Spent, Used } from './counters.ts';
+import type { Balance, Counters, Draw, DrawResult, Drift, Spent, Used } from './counters.ts';
 import { Purses } from './purses.ts';
 import { Rates } from './rates.ts';
 import { grant, refusal, type BudgetReading, type Reading } from './verdict.ts';
@@ -108,6 +108,11 @@ export class MemoryCounters implements Counters {
   balance(counter: string, window: string): Balance {
     const { settled, open } = this.#purses.find(counter, window) ?? noPurse;
     return { settled, open };
+  }
+
+  repair({ counter, window, settled, booked }: Drift): void {
+    const purse = this.#purses.find(counter, window);
+    if (purse?.settled === settled) purse.settled = booked;
   }
 
   healthy(): boolean {

@@ -4,7 +4,7 @@
  */
 import { parseOwn } from '../core/json.ts';
 import type { Clock, Log } from '../core/runtime.ts';
-import type { Balance, Counters, Draw, DrawResult, Used } from './counters.ts';
+import type { Balance, Counters, Draw, DrawResult, Drift, Used } from './counters.ts';
 import { leaseMs, moneyGraceMs, renewEveryMs } from './lease.ts';
 import type { PostgresServer } from './postgres-server.ts';
 import type { Row, SqlValue, Statement } from './postgres-pool.ts';
@@ -40,6 +40,15 @@ const readBalance: Statement = {
   name: 'counter_balance',
   text: 'SELECT settled, open FROM counter_balance($1, $2, counter_now())',
 };
+
+/** Settled, and not booked for so long: `until` is a week behind the settlement. */
+const unbooked: Statement = {
+  name: 'counter_unbooked',
+  text: `DELETE FROM counter_holds WHERE name = $1 AND done AND until < counter_now() + 604800000 - $2
+    AND NOT EXISTS (SELECT 1 FROM open_calls WHERE id = call_id)`,
+};
+/** Longer than a gateway's queue; what waits on a disk counts again when it is booked. */
+const bookedWithinMs = 240_000;
 
 const sweepAtOnce = 1000;
 const settleAtOnce = 4;
@@ -115,6 +124,11 @@ export class PostgresCounters implements Counters {
     await this.settled();
     const row = await this.#run(readBalance, [counter, window]);
     return { settled: number(row, 'settled'), open: number(row, 'open') };
+  }
+
+  /** Settled is what the ledger says and what it does not know yet: only that can be wrong. */
+  async repair({ counter, window }: Drift): Promise<void> {
+    await this.#run(unbooked, [`b:${counter}|${window}`, bookedWithinMs]);
   }
 
   healthy(): boolean {

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock, Log } from '../core/runtime.ts';
-import type { Balance, Counters, Draw, DrawResult, Used } from './counters.ts';
+import type { Balance, Counters, Draw, DrawResult, Drift, Used } from './counters.ts';
 import { leaseMs, moneyGraceMs, renewEveryMs } from './lease.ts';
 import type { RedisClient } from './redis-client.ts';
 import { counterScripts, loadScript, serverTime, type CounterScripts } from './redis-script.ts';
@@ -94,6 +94,7 @@ export class RedisCounters implements Counters {
       settle: script('settle'),
       renew: script('renew'),
       balance: script('balance'),
+      repair: script('repair'),
     };
     this.#settlements = new Settlements({
       send: (callId, used) => this.#sendSettle(callId, used),
@@ -183,6 +184,14 @@ export class RedisCounters implements Counters {
     try {
       const [, , settled, open] = await this.#run('balance', [`${counter}|${window}`]);
       return { settled: Number(settled), open: Number(open) };
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+
+  async repair({ counter, window, settled, booked }: Drift): Promise<void> {
+    try {
+      await this.#run('repair', [`${counter}|${window}`, String(settled), String(booked)]);
     } catch (error) {
       throw unavailable(error);
     }

@@ -190,6 +190,15 @@ const balanceBody = `
 local h = redis.call('HMGET', money .. 'b:' .. ARGV[3], 's', 'o')
 return {'balance', now, h[1] or '0', h[2] or '0'}`;
 
+/** ARGV: prefix, epoch, `counter|window`, what was read as settled, what it is by the ledger. */
+const repairBody = `
+local key = money .. 'b:' .. ARGV[3]
+if (redis.call('HGET', key, 's') or '0') ~= ARGV[4] then return {'changed', now} end
+local left = redis.call('PTTL', key)
+redis.call('HSET', key, 's', ARGV[5])
+if left < 0 then redis.call('PEXPIRE', key, 86400000) end
+return {'repaired', now}`;
+
 /**
  * Fills an epoch that nobody counts in yet. ARGV: prefix, epoch, the epoch before ('' = unknown), then
  * `counter|window`, settled, ms to keep, … Nobody asks for the keys of the epoch before any more.
@@ -208,6 +217,7 @@ export interface CounterScripts {
   readonly settle: string;
   readonly renew: string;
   readonly balance: string;
+  readonly repair: string;
 }
 
 /** @param time Lua that puts the time in ms into `now` */
@@ -218,5 +228,6 @@ export function counterScripts(time: string): CounterScripts {
     settle: begin + settleBody,
     renew: begin + renewBody,
     balance: begin + balanceBody,
+    repair: begin + repairBody,
   };
 }

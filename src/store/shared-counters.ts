@@ -10,7 +10,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock, Log } from '../core/runtime.ts';
 import type { CounterMode } from './counter-mode.ts';
-import type { Balance, Counters, Draw, DrawResult, Used } from './counters.ts';
+import type { Balance, Counters, Draw, DrawResult, Drift, Used } from './counters.ts';
 import { MemoryCounters } from './memory-counters.ts';
 import type { PostgresCounters } from './postgres-counters.ts';
 import { slowMs, type RedisCounters } from './redis-counters.ts';
@@ -116,6 +116,11 @@ export class SharedCounters implements Counters {
   balance(counter: string, window: string): Promise<Balance> {
     const { redis, postgres } = this.#options;
     return (this.#place === 'redis' ? redis : postgres).balance(counter, window);
+  }
+
+  repair(drift: Drift): Promise<void> {
+    const { redis, postgres } = this.#options;
+    return (this.#place === 'redis' ? redis : postgres).repair(drift);
   }
 
   healthy(): boolean {

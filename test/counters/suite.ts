@@ -264,6 +264,23 @@ export function suite(name: string, rigOf: () => Rig): void {
     assert.equal(both.waitMs, 59_000);
   });
 
+  test(`${name}: Q2: a window that is not what the ledger says is put right, unless it moved on`, async () => {
+    const rig = rigOf();
+    const pays = budget(600_000_000);
+    const { counter, window } = pays;
+    const first = await granted(rig, { budgets: [pays] });
+    await settle(rig, first.callId, { nanodollars: 100_000_000 });
+    await rig.pass(300_000);
+    const drift = { counter, window, settled: 100_000_000, booked: 0 };
+    await granted(rig, { budgets: [{ ...pays, amount: 5 }] });
+    await rig.counters.repair(drift);
+    assert.deepEqual(await rig.counters.balance(counter, window), { settled: 0, open: 5 });
+    const second = await granted(rig, { budgets: [pays] });
+    await settle(rig, second.callId, { nanodollars: 70 });
+    await rig.counters.repair(drift);
+    assert.deepEqual(await rig.counters.balance(counter, window), { settled: 70, open: 5 });
+  });
+
   test(`${name}: a limit that is changed holds at once`, async () => {
     const rig = rigOf();
     const counter = fresh('r');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { SharedUpkeep } from '../../../src/access/shared-upkeep.ts';
 import type { Log } from '../../../src/core/runtime.ts';
-import type { Used } from '../../../src/store/counters.ts';
+import type { Drift, Used } from '../../../src/store/counters.ts';
 import { leaseMs } from '../../../src/store/lease.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import type { Spent } from '../../../src/store/store.ts';
@@ -18,6 +18,7 @@ function scene(context: TestContext) {
   const settled: (readonly [string, Used])[] = [];
   const heard: (readonly Spent[])[] = [];
   const told: string[] = [];
+  const repaired: Drift[] = [];
   const counters = { balance: { settled: 0, open: 0 }, healthy: true };
   const state: { upSince: number | undefined } = { upSince: clock.now() };
   const tell: Log['error'] = (event, fields) => told.push(`${event} ${JSON.stringify(fields)}`);
@@ -26,6 +27,7 @@ function scene(context: TestContext) {
     counters: {
       settle: (id, used) => settled.push([id, used]),
       balance: () => counters.balance,
+      repair: (drift) => void repaired.push(drift),
       healthy: () => counters.healthy,
     },
     clock,
@@ -34,7 +36,7 @@ function scene(context: TestContext) {
     onSpent: (spent) => heard.push(spent),
   });
   context.after(() => upkeep.close());
-  return { clock, store, upkeep, settled, heard, told, counters, state };
+  return { clock, store, upkeep, settled, heard, told, repaired, counters, state };
 }
 
 test('F81 Q2: a call that nobody tells of for a lease is settled, and what it held is given back', async (t) => {
@@ -81,11 +83,28 @@ test('Q2: a counter that stays apart from the ledger is told; one that is on its
   assert.deepEqual(told, []);
   await upkeep.compare();
   assert.deepEqual(told, [
-    'budget_drift {"counter":"key:k1:ever","window":"ever","nanodollars":1}',
+    'budget_drift {"counter":"key:k1:ever","window":"ever","nanodollars":1,"repaired":false}',
   ]);
   counters.healthy = false;
   await upkeep.compare();
   assert.equal(told.length, 1);
   assert.equal(heard.length, 6);
   assert.deepEqual(heard[0], [{ counter: 'key:k1:ever', window: 'ever', nanodollars: 7 }]);
+});
+
+test('Q2: what the counter lacks is put right at the second look, what only it has at the fifth', async (t) => {
+  const { store, upkeep, told, repaired, counters } = scene(t);
+  await store.recordCalls([callRow('c1', { cost, budgets })]);
+  const drift = { counter: 'key:k1:ever', window: 'ever', booked: 7 };
+  counters.balance = { settled: 5, open: 0 };
+  await upkeep.compare();
+  assert.deepEqual(repaired, []);
+  await upkeep.compare();
+  assert.deepEqual(repaired.splice(0), [{ ...drift, settled: 5 }]);
+  counters.balance = { settled: 9, open: 0 };
+  for (let looks = 1; looks < 5; looks += 1) await upkeep.compare();
+  assert.deepEqual(repaired, []);
+  await upkeep.compare();
+  assert.deepEqual(repaired, [{ ...drift, settled: 9 }]);
+  assert.equal(told.filter((line) => line.includes('"repaired":true')).length, 2);
 });
