@@ -81,7 +81,7 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
   try {
     opened = await openStorage(settings, log);
     const { store } = opened;
-    const door = makeDoor({ store, settings, env, log });
+    const door = makeDoor({ store, settings, env, log, shared: opened.shared !== undefined });
     const boot = new Boot({ ...opened, door, env, log });
     const made = await boot.begin();
     const { shared } = opened;

@@ -17,6 +17,8 @@ export interface DoorOptions {
   readonly settings: Pick<Settings, 'keys' | 'policies'>;
   readonly env: { readonly [name: string]: string | undefined };
   readonly log: Log;
+  /** Whether other gateways use the store, too. */
+  readonly shared?: boolean;
 }
 
 export interface Door {
@@ -50,7 +52,7 @@ export async function openDoor(options: DoorOptions): Promise<Door> {
  * Keys and policies before the store is read: those of the environment and the config are there.
  * @throws Error when MODEL_GATEWAY_KEY, the pepper or a declared key cannot serve.
  */
-export function makeDoor({ store, settings, env, log }: DoorOptions): Door {
+export function makeDoor({ store, settings, env, log, shared = false }: DoorOptions): Door {
   const secret = readPepper(env);
   const policies = new Policies(store);
   const keys = new KeyRing({
@@ -60,6 +62,7 @@ export function makeDoor({ store, settings, env, log }: DoorOptions): Door {
     policies,
     ...(secret === undefined ? {} : { pepper: new Pepper(secret) }),
     log,
+    shared,
   });
   const declare: Door['declare'] = (wanted) => {
     keys.declare(wanted.keys);

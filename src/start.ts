@@ -328,6 +328,7 @@ class Runtime implements RunningGateway {
       gateway,
       dialects: { chat: openaiChatClient, messages: anthropicMessagesClient },
       authenticate: (authorization, apiKey) => access.keys.authenticate(authorization, apiKey),
+      lookAgain: (authorization, apiKey) => access.keys.lookAgain(authorization, apiKey),
       clientAddress: (request) => this.#addresses.of(request),
       registry: () => this.#registry,
       bodyLimitBytes: () => this.#settings.limits.bodyBytes,

@@ -75,6 +75,12 @@ export class KeyBook {
     return this.#loading;
   }
 
+  /** The same, as the store is from now on: one that runs may have been asked before a change. */
+  async loadAnew(): Promise<void> {
+    await this.#loading?.catch(() => undefined);
+    await this.load();
+  }
+
   /** A record that the store has. */
   put(record: KeyRecord): void {
     const known = this.#entries.get(record.id);

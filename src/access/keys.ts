@@ -20,6 +20,7 @@ import {
 } from './key-wish.ts';
 import { KeyBook } from './key-book.ts';
 import { LastUses } from './last-uses.ts';
+import { Looks } from './looks.ts';
 import type { Pepper } from './pepper.ts';
 import { noPolicies, type PolicySource } from './policies.ts';
 import { presentedKey } from './presented-key.ts';
@@ -34,6 +35,8 @@ export interface KeyRingParts {
   readonly policies?: PolicySource;
   readonly pepper?: Pepper;
   readonly log?: Log;
+  /** Whether other gateways make keys in the same store. */
+  readonly shared?: boolean;
 }
 
 export interface NewKey {
@@ -99,6 +102,7 @@ export class KeyRing {
   readonly #book: KeyBook;
   readonly #uses: LastUses;
   readonly #turns = new Turns();
+  readonly #looks: Looks | undefined;
 
   constructor(parts: KeyRingParts) {
     const { store, clock, random, policies = noPolicies, pepper, log = silent } = parts;
@@ -108,6 +112,8 @@ export class KeyRing {
     this.#pepper = pepper;
     this.#book = new KeyBook({ store, policies, pepper, log });
     this.#uses = new LastUses(store, log);
+    const look = (): Promise<void> => this.#book.loadAnew();
+    this.#looks = parts.shared === true ? new Looks({ look, clock }) : undefined;
   }
 
   /** Reads what the store has, or what is new there. May be repeated after a failure. @throws StoreError */
@@ -147,6 +153,24 @@ export class KeyRing {
       throw new GatewayError('store_unavailable', 'The keys are not loaded yet; try again soon.');
     }
     throw new GatewayError('unauthenticated', keyRefusal);
+  }
+
+  /**
+   * Looks for a key that `authenticate` refused: another gateway may have made or rotated it just now.
+   * @returns undefined when there is nothing to look for; else ask `authenticate` again afterwards.
+   * @throws GatewayError `store_unavailable` while nobody can say whether there is such a key (L1).
+   */
+  lookAgain(
+    authorization: string | undefined,
+    xApiKey: string | undefined,
+  ): Promise<void> | undefined {
+    const id = readKey(presentedKey(authorization, xApiKey))?.id;
+    if (id === undefined || this.#book.find(id)?.revoked() === true) return undefined;
+    return this.#looks?.ask()?.catch((error: unknown) => {
+      throw new GatewayError('store_unavailable', 'This key cannot be looked up now; try again.', {
+        cause: error,
+      });
+    });
   }
 
   /**

@@ -26,16 +26,11 @@ import { modelEntry, modelPage } from './models.ts';
 import { readPath, speaksMessages, type RequestPath } from './paths.ts';
 import { refuse } from './refuse.ts';
 import { ResponseSink, sendJson } from './send.ts';
+import { whoCalls, type WhoCallsParts } from './who-calls.ts';
 
-export interface DataPlaneOptions {
+export interface DataPlaneOptions extends WhoCallsParts {
   readonly gateway: Gateway;
   readonly dialects: { readonly chat: ClientDialect; readonly messages: ClientDialect };
-  readonly authenticate: (
-    authorization: string | undefined,
-    apiKey: string | undefined,
-  ) => Principal;
-  /** Where a request comes from; undefined when nobody can say. */
-  readonly clientAddress: (request: IncomingMessage) => string | undefined;
   /** The current one: a reload replaces it. */
   readonly registry: () => Registry;
   readonly bodyLimitBytes: () => number;
@@ -123,7 +118,13 @@ export class DataPlane {
     const dialect = this.#generating.get(path);
     if (dialect !== undefined) return this.#generate(visit, dialect);
     if (!path.startsWith('/v1/')) return this.#open(visit);
-    const principal = this.#authenticate(visit);
+    return this.#beside(visit);
+  }
+
+  async #beside(visit: Visit): Promise<void> {
+    const { path } = visit;
+    const found = this.#authenticate(visit);
+    const principal = found instanceof Promise ? await found : found;
     if (path === countPath) return this.#count(visit, principal);
     if (path === modelsPath || path.startsWith(`${modelsPath}/`))
       return this.#models(visit, principal);
@@ -155,7 +156,8 @@ export class DataPlane {
 
   async #generate(visit: Visit, dialect: ClientDialect): Promise<void> {
     const { gateway } = this.#options;
-    const principal = this.#authenticate(visit);
+    const found = this.#authenticate(visit);
+    const principal = found instanceof Promise ? await found : found;
     // No row of it: the queue of rows is what is full.
     if (!this.#options.mayAdmit()) {
       throw new GatewayError('store_unavailable', 'The gateway cannot record calls; retry later.');
@@ -344,16 +346,8 @@ export class DataPlane {
     return route;
   }
 
-  #authenticate({ request }: Visit): Principal {
-    const { authenticate, clientAddress } = this.#options;
-    const principal = authenticate(
-      request.headers.authorization,
-      headerValue(request, 'x-api-key'),
-    );
-    if (!principal.anywhere && !principal.allowsAddress(clientAddress(request))) {
-      throw new GatewayError('forbidden', 'This key may not be used from this address.');
-    }
-    return principal;
+  #authenticate({ request }: Visit): Principal | Promise<Principal> {
+    return whoCalls(this.#options, request, headerValue(request, 'x-api-key'));
   }
 
   #errorDialect(request: IncomingMessage, path: string, query: string): ClientDialect {
