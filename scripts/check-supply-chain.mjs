@@ -1,0 +1,192 @@
+// Checks what the project takes from others (reliability.md S26): the lock file, the versions, the licences,
+// the install scripts. Reads files only; with --age it also asks the registry how old the direct packages are.
+// Usage: node scripts/check-supply-chain.mjs [--age] [FOLDER]
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { nameAt, placeOf, unnamedLicences } from './lock-file.mjs';
+
+/** Direct ones, optional ones included: each is somebody who can break in. */
+const mostRuntimePackages = 15;
+const leastAgeDays = 7;
+
+/** Licences that ask for no more than to be named. */
+const licences = new Set([
+  '0BSD',
+  'Apache-2.0',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'BlueOak-1.0.0',
+  'ISC',
+  'MIT',
+]);
+
+/** Packages that may run something when they are installed, with the reason. */
+const installScripts = new Map([
+  ['node-llama-cpp', 'builds llama.cpp; switched off by config.nodeLlamaCppPostinstall'],
+]);
+const installHooks = ['preinstall', 'install', 'postinstall'];
+
+const sections = ['dependencies', 'optionalDependencies', 'devDependencies'];
+const exactVersion = /^(npm:(@[\w.-]+\/)?[\w.-]+@)?\d+\.\d+\.\d+(-[\w.]+)?$/;
+
+const args = process.argv.slice(2);
+const root = args.find((arg) => !arg.startsWith('-')) ?? join(import.meta.dirname, '..');
+const problems = [];
+
+function readJson(path) {
+  return JSON.parse(readFileSync(join(root, path), 'utf8'));
+}
+
+function entriesOf(object) {
+  return Object.entries(object ?? {});
+}
+
+function checkVersions(manifest) {
+  for (const section of sections) {
+    for (const [name, version] of entriesOf(manifest[section])) {
+      if (exactVersion.test(version)) continue;
+      problems.push(`package.json: ${section}.${name} is "${version}"; write an exact version`);
+    }
+  }
+  const overridden = (where, value) => {
+    if (typeof value !== 'string') {
+      for (const [name, inner] of entriesOf(value)) overridden(`${where}.${name}`, inner);
+    } else if (!value.startsWith('$') && !exactVersion.test(value)) {
+      problems.push(`package.json: ${where} is "${value}"; write an exact version`);
+    }
+  };
+  overridden('overrides', manifest.overrides);
+  const runtime = ['dependencies', 'optionalDependencies'].flatMap((section) =>
+    Object.keys(manifest[section] ?? {}),
+  );
+  if (runtime.length > mostRuntimePackages) {
+    problems.push(
+      `package.json: ${runtime.length} runtime packages, at most ${mostRuntimePackages}; do without one`,
+    );
+  }
+  return runtime;
+}
+
+/** The lock file says the same as package.json, and pins every package by its content. */
+function checkLock(manifest, { packages = {} }) {
+  for (const section of sections) {
+    const [wanted, locked] = [manifest[section] ?? {}, packages['']?.[section] ?? {}];
+    for (const name of new Set([...Object.keys(wanted), ...Object.keys(locked)])) {
+      const pinned = packages[`node_modules/${name}`]?.version;
+      checkDirect(`${section}.${name}`, { wanted: wanted[name], locked: locked[name], pinned });
+    }
+  }
+  for (const [place, entry] of entriesOf(packages)) {
+    if (place !== '') checkEntry(place, entry);
+    checkPresent(packages, place, entry);
+  }
+}
+
+function checkDirect(where, { wanted = 'missing', locked, pinned = 'missing' }) {
+  if (wanted === locked && versionOf(wanted) === pinned) return;
+  problems.push(
+    `package-lock.json: ${where} is ${pinned}, in package.json ${wanted}; run npm install`,
+  );
+}
+
+/** Of `1.2.3` and `npm:name@1.2.3`. */
+function versionOf(wanted) {
+  return wanted.slice(wanted.lastIndexOf('@') + 1);
+}
+
+function checkEntry(place, entry) {
+  if (!/^sha512-[A-Za-z0-9+/]{86}==$/.test(entry.integrity ?? '')) {
+    problems.push(`package-lock.json: ${place} has no sha512 integrity`);
+  }
+  if (entry.resolved !== undefined || entry.link !== undefined) {
+    problems.push(
+      `package-lock.json: ${place} names an address; install with omit-lockfile-registry-resolved`,
+    );
+  }
+  if (entry.hasInstallScript === true && !installScripts.has(nameAt(place))) {
+    problems.push(`package-lock.json: ${place} runs a script when it is installed`);
+  }
+}
+
+function checkPresent(packages, place, entry) {
+  const needed = { ...entry.dependencies, ...(place === '' ? entry.devDependencies : {}) };
+  for (const name of Object.keys({ ...needed, ...entry.optionalDependencies })) {
+    if (placeOf(packages, place, name) !== undefined) continue;
+    problems.push(`package-lock.json: ${name}, which ${place || 'the project'} needs, is missing`);
+  }
+}
+
+/** `MIT`, `(A OR B)`: one of the choices must be allowed; of `A AND B` all. */
+function isAllowed(licence) {
+  return licence
+    .replaceAll(/[()]/g, '')
+    .split(' OR ')
+    .some((choice) => choice.split(' AND ').every((each) => licences.has(each.trim())));
+}
+
+function checkInstalled(lock) {
+  let looked = 0;
+  for (const [place, entry] of entriesOf(lock.packages)) {
+    if (place === '') continue;
+    const name = nameAt(place);
+    // Packages of other platforms are not here: what the lock file says of them must do.
+    const isHere = existsSync(join(root, place, 'package.json'));
+    const found = isHere ? readJson(join(place, 'package.json')) : entry;
+    if (isHere) looked += 1;
+    if (found.version !== entry.version) {
+      problems.push(`${place}: ${found.version} is installed, ${entry.version} locked; run npm ci`);
+    }
+    if (isHere && !installScripts.has(name)) checkScripts(place, found);
+    // Only what is delivered: tools that stay here may ask for more.
+    if (entry.dev !== true) checkLicence(place, found.license ?? unnamedLicences.get(name));
+  }
+  return looked;
+}
+
+function checkLicence(place, said = 'none') {
+  const licence = typeof said === 'string' ? said : String(said.type);
+  if (!isAllowed(licence)) problems.push(`${place}: its licence ${licence} is not allowed`);
+}
+
+function checkScripts(place, { scripts, gypfile }) {
+  const hook = installHooks.find((each) => scripts?.[each] !== undefined);
+  const compiles = gypfile !== false && existsSync(join(root, place, 'binding.gyp'));
+  if (hook === undefined && !compiles) return;
+  problems.push(`${place}: runs ${hook ?? 'a compiler'} when it is installed`);
+}
+
+/** What the registry says of the direct runtime packages; one line, and no failure without an answer. */
+async function checkAge(names, lock) {
+  const youngest = Date.now() - leastAgeDays * 86_400_000;
+  try {
+    for (const name of names) {
+      const { stdout } = await promisify(execFile)('npm', ['view', name, 'time', '--json'], {
+        timeout: 15_000,
+        maxBuffer: 64 * 1024 * 1024,
+      });
+      const version = lock.packages[`node_modules/${name}`]?.version;
+      const published = Date.parse(JSON.parse(stdout)[version]);
+      if (Number.isNaN(published)) throw new Error(`no date of ${name}`);
+      if (published <= youngest) continue;
+      problems.push(`${name} ${version} is younger than ${leastAgeDays} days; take an older one`);
+    }
+    return `the direct ones are older than ${leastAgeDays} days`;
+  } catch {
+    return 'their age left out, the registry does not say';
+  }
+}
+
+const manifest = readJson('package.json');
+const lock = readJson('package-lock.json');
+const runtime = checkVersions(manifest);
+checkLock(manifest, lock);
+const looked = checkInstalled(lock);
+const age = args.includes('--age') ? `, ${await checkAge(runtime, lock)}` : '';
+for (const problem of problems) process.stdout.write(`${problem}\n`);
+const delivered = entriesOf(lock.packages).filter(([place, { dev }]) => place !== '' && !dev);
+process.stdout.write(
+  `supply chain: ${runtime.length} direct runtime packages of at most ${mostRuntimePackages}, ${delivered.length} with theirs on all platforms, ${looked} packages installed here${age}; ${problems.length} problems\n`,
+);
+process.exitCode = problems.length === 0 ? 0 : 1;
