@@ -175,6 +175,29 @@ function book(postgres: TestPostgres): void {
       }
     });
 
+    it('K8: a key that was made or rotated on one instance opens all others at the next call', async () => {
+      const url = await postgres.makeDatabase();
+      const all = await Promise.all([start(url), start(url), start(url)]);
+      const [one, ...others] = all;
+      for (let round = 0; round < 5; round++) {
+        const { id, key } = await one.makeKey();
+        const first = await Promise.all(others.map((each) => each.chat(key, { model: 'up/fast' })));
+        assert.deepEqual(
+          first.map(({ status }) => status),
+          [200, 200],
+        );
+        const rotated = await one.admin('POST', `/api/keys/${id}/rotate`);
+        const { key: next } = JSON.parse(rotated.text);
+        const second = await Promise.all(
+          others.map((each) => each.chat(next, { model: 'up/fast' })),
+        );
+        assert.deepEqual(
+          second.map(({ status }) => status),
+          [200, 200],
+        );
+      }
+    });
+
     it('S6: a change that nobody told of is known within 30 s', async () => {
       const url = await postgres.makeDatabase();
       const instance = await start(url);

@@ -160,7 +160,12 @@ it('S2 without the pepper, or with another, peppered keys are refused and that i
 it('S2 declared keys and that of the environment need no pepper', async () => {
   const { keys } = await ring(new MemoryStore(), secret);
   keys.declare([
-    { id: 'ci', name: 'ci', digests: [digestOf('declared for tests').toString('hex')], models: ['*'] },
+    {
+      id: 'ci',
+      name: 'ci',
+      digests: [digestOf('declared for tests').toString('hex')],
+      models: ['*'],
+    },
   ]);
   keys.addLiteralKey(new Secret('a-literal-key-of-any-form'), {
     id: 'env',
