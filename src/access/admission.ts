@@ -92,6 +92,8 @@ const unsized: AskedSize = {
   promptAtMost: () => 0,
   promptExactly: async () => undefined,
   cacheWrites: () => 'none',
+  webSearches: () => 0,
+  dearerBy: () => undefined,
 };
 
 /** One call at the counters: asked again with less where a budget refuses. */
@@ -114,6 +116,7 @@ class Admitting {
     const paid = size !== undefined && held.budgets.length > 0;
     const prices = paid ? pricesOf(parts.prices(), size.targets, this.#now) : [];
     this.#reservation = new Reservation(size ?? unsized, prices);
+    if (paid) this.#reservation.assertPriced();
     this.#shrinks = call.mayShrink ? held.budgets.length + 1 : 0;
   }
 
@@ -138,6 +141,8 @@ class Admitting {
     const { concurrent, requests, tokens, budgets } = this.#held;
     const reservation = this.#reservation;
     const sized = this.#call.size !== undefined;
+    // What costs nothing is served on a spent budget, too.
+    const paid = sized && !reservation.free;
     return {
       callId: this.#call.id,
       concurrent: concurrent.map(({ counter, limit }) => ({ counter, most: limit.amount })),
@@ -149,7 +154,7 @@ class Admitting {
             if (amount === undefined) throw neverFits(held, reservation);
             return { counter: held.counter, perMinute: held.limit.amount, amount };
           }),
-      budgets: !sized
+      budgets: !paid
         ? []
         : budgets.map((held) => {
             const { counter, window, endsAt } = held.window(this.#now);
@@ -166,7 +171,7 @@ class Admitting {
 
   #grant(draw: Draw, granted: Granted): CallGrant {
     const { counters } = this.#parts;
-    const paid = draw.budgets.length > 0;
+    const paid = this.#call.size !== undefined && this.#held.budgets.length > 0;
     const parts = {
       counters,
       draw,

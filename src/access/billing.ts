@@ -80,9 +80,9 @@ export class Billing {
 
   #price({ grant, target, startedAt }: BilledCall): Price | undefined {
     if (target === undefined) return undefined;
-    const book = this.#parts.prices();
-    const price = book.find(target.provider, target.model, startedAt);
-    return price ?? ((grant?.held.length ?? 0) > 0 ? book.otherwise : undefined);
+    // A price that changes while a call runs is none of that call's.
+    const reserved = grant?.priceOf(target);
+    return reserved ?? this.#parts.prices().find(target.provider, target.model, startedAt);
   }
 }
 

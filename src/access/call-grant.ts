@@ -1,5 +1,6 @@
 /** An admitted call's share of limits and budgets, until it is settled. */
 import { totalInputTokens, type Usage } from '../core/generation.ts';
+import type { Price } from '../core/price.ts';
 import type { Grant, Standing, Standings } from '../core/grant.ts';
 import type { BudgetWindow } from '../store/calls.ts';
 import type { BudgetDraw, Counters, CounterState, Draw, Granted } from '../store/counters.ts';
@@ -61,6 +62,11 @@ export class CallGrant implements Grant {
       // Counters never go back to a window that is over, whatever the clock says (G17).
       return { ...drawn, window: granted.budgets[i]?.window ?? drawn.window };
     });
+  }
+
+  /** What the call was admitted at; undefined without a budget. */
+  priceOf(target: { readonly provider: string; readonly model: string }): Price | undefined {
+    return this.#parts.reservation.priceOf(target.provider, target.model);
   }
 
   /** Nanodollars; undefined without a budget. */

@@ -85,11 +85,12 @@ export interface MostTokens {
    * Absent = whatever is dearest.
    */
   readonly cacheWrites?: 'none' | 'usual' | 'long';
+  /** That the vendor may run, at most; absent = none. */
+  readonly webSearches?: number;
 }
 
 /**
  * An upper bound in nanodollars, rounded up: no usage with at most so many tokens costs more by `costOf`.
- * Web searches are not in it: how many a model makes nobody knows before.
  * Every tier that a prompt up to that length can reach is looked at, the dearest holds; discounts for
  * cached input are never assumed.
  */
@@ -114,6 +115,7 @@ function bound(
     [Math.ceil(Math.min(most.promptTokens, endsAt)), dearestInput(rates, most)],
     [Math.ceil(most.outputTokens), Math.max(rates.output, rates.reasoning ?? 0)],
     [1, price.call ?? 0],
+    [most.webSearches ?? 0, price.webSearch ?? 0],
   ];
   return nanodollars(charges, 999);
 }
@@ -134,6 +136,12 @@ function ratesFor({ rates, tiers }: Price, prompt: number): Rates {
   let found = rates;
   for (const tier of tiers) if (prompt > tier.above) found = tier.rates;
   return found;
+}
+
+/** Whether no usage whatever costs anything. */
+export function isFree(price: Price): boolean {
+  const { call = 0, webSearch = 0 } = price;
+  return call === 0 && webSearch === 0 && isFreeInput(price) && isFreeOutput(price);
 }
 
 function isFreeInput({ rates, tiers }: Price): boolean {

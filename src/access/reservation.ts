@@ -4,7 +4,7 @@
  */
 import { invalidRequest } from '../core/errors.ts';
 import type { Price } from '../core/price.ts';
-import { mostCost } from './cost.ts';
+import { isFree, mostCost } from './cost.ts';
 import type { PriceBook } from './prices.ts';
 
 /** Who may answer the call. */
@@ -29,12 +29,19 @@ export interface AskedSize {
   promptExactly(): Promise<number | undefined>;
   /** What the prompt may make the vendor write to its cache. */
   cacheWrites(): 'none' | 'usual' | 'long';
+  /** Web searches that the vendor may run for it, at most. */
+  webSearches(): number;
+  /** The member of the request that asks for dearer service than prices are known of (§ prices.md). */
+  dearerBy(): string | undefined;
 }
 
 /** For an answer that neither the client nor the model limits (K6, reliability.md §6). */
 export const defaultOutputTokens = 4096;
 
-/** The prices that the call may have; `prices.otherwise` where one is not known (F6). */
+/**
+ * The prices that the call may have, target by target; `prices.otherwise` where one is not known (F6).
+ * @throws GatewayError `invalid_request` for what has no price.
+ */
 export function pricesOf(
   book: Pick<PriceBook, 'find' | 'otherwise'>,
   targets: readonly AskedTarget[],
@@ -54,12 +61,21 @@ function priceUnknown(provider: string, model: string): Error {
   return invalidRequest(why, ['model'], 'price_unknown');
 }
 
+function dearerUnknown(member: string): Error {
+  const why =
+    `What "${member}" asks for costs more than the price that is known, and calls of this key count ` +
+    'for a budget. Leave it out.';
+  return invalidRequest(why, [member], 'price_unknown');
+}
+
 export class Reservation {
   readonly choices: number;
   /** Whose cap it is: told to the upstream only where it is a default, or was lowered. */
   readonly origin: 'client' | 'model' | 'default';
   readonly prices: readonly Price[];
   readonly #size: AskedSize;
+  /** Nothing that it may use costs anything: a budget has no reason to limit it. */
+  readonly free: boolean;
   #prompt: number | undefined;
   #cacheWrites: ReturnType<AskedSize['cacheWrites']> | undefined;
   #output: number;
@@ -73,6 +89,7 @@ export class Reservation {
     this.#size = size;
     this.choices = choices;
     this.prices = prices;
+    this.free = prices.every(isFree);
     this.origin = own !== undefined ? 'client' : ofModel === undefined ? 'default' : 'model';
     this.#output = own ?? ofModel ?? defaultOutputTokens;
   }
@@ -100,15 +117,25 @@ export class Reservation {
       promptTokens: this.prompt,
       outputTokens: output * this.choices,
       cacheWrites: this.#cacheWrites,
+      webSearches: this.#size.webSearches() * this.choices,
     };
     let dearest = 0;
     for (const price of this.prices) dearest = Math.max(dearest, mostCost(price, most));
     return dearest;
   }
 
-  /** Whether it costs nothing, however long its answer: a budget has no reason to limit it. */
-  get free(): boolean {
-    return this.cost() === 0;
+  /** What that target was reserved at; undefined where no budget counts the call. */
+  priceOf(provider: string, model: string): Price | undefined {
+    const index = this.#size.targets.findIndex(
+      (target) => target.provider === provider && target.model === model,
+    );
+    return this.prices[index];
+  }
+
+  /** @throws GatewayError for service that would cost more than its price says. */
+  assertPriced(): void {
+    const member = this.free ? undefined : this.#size.dearerBy();
+    if (member !== undefined) throw dearerUnknown(member);
   }
 
   /** What is taken from a bucket of so many tokens; undefined when the prompt never fits into it. */

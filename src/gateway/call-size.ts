@@ -1,10 +1,13 @@
 /** How large a call is asked to be, for whoever reserves what it may use. */
 import type { ClientDialect, RequestHead } from '../core/dialect.ts';
-import type { JsonSource } from '../core/json.ts';
+import { isObject, type JsonSource } from '../core/json.ts';
 import type { Route, Target } from '../core/provider.ts';
 import { countPrompt, promptOf } from '../tokens/prompt.ts';
 import type { Gateway } from './call.ts';
 import { tokenizedPrompt } from './count-tokens.ts';
+
+/** Searches that are reserved for a tool that says no `max_uses`. */
+const usualSearches = 5;
 
 export interface SizedCall {
   readonly dialect: ClientDialect;
@@ -87,6 +90,40 @@ export class CallSize {
       ({ provider, model }) => provider.traits(model).cacheMarks,
     );
     return marked ? 'none' : 'usual';
+  }
+
+  /** As many as its tools allow. */
+  webSearches(): number {
+    const { value } = this.#call.source;
+    const tools: readonly unknown[] = Array.isArray(value['tools']) ? value['tools'] : [];
+    let searches = isObject(value['web_search_options']) ? usualSearches : 0;
+    for (const tool of tools) {
+      if (!isObject(tool) || !String(tool['type']).startsWith('web_search')) continue;
+      const most = tool['max_uses'];
+      searches += typeof most === 'number' && most >= 0 ? Math.ceil(most) : usualSearches;
+    }
+    return searches;
+  }
+
+  /** The member that asks for a tier which vendors charge more for; a cheaper one is no harm. */
+  dearerBy(): string | undefined {
+    const { service_tier: tier, speed } = this.#call.source.value;
+    const member =
+      tier === 'priority' || tier === 'fast'
+        ? 'service_tier'
+        : speed === 'fast'
+          ? 'speed'
+          : undefined;
+    return member !== undefined && this.#mayBeServed() ? member : undefined;
+  }
+
+  /** Whether a target would get the wish for a tier, and not lose it in translation. */
+  #mayBeServed(): boolean {
+    const { dialect, route } = this.#call;
+    return route.targets.some(({ provider, model }) => {
+      const { serviceTiers, fastMode } = provider.traits(model);
+      return provider.dialect.id === dialect.id || serviceTiers === true || fastMode === true;
+    });
   }
 
   /** A dialect that demands a cap is sent one where the client's does not. */

@@ -73,7 +73,7 @@ function refusedRate(draw: Draw, reading: Reading, wall: number): Refused | unde
     for (let index = 0; index < list.length; index++) {
       const wanted = list[index];
       if (wanted === undefined) continue;
-      const missing = reading[kind][index] ?? 0;
+      const missing = owed(reading[kind][index], wanted.perMinute, kind);
       const amount = 'amount' in wanted ? wanted.amount : 1;
       if (waitFor(missing, wanted.perMinute, amount) === 0) continue;
       const state = rateState(wanted.counter, wanted.perMinute, missing);
@@ -101,9 +101,11 @@ function refusedBudget(draw: Draw, reading: Reading, wall: number): Refused | un
 function waitForAll(draw: Draw, reading: Reading, wall: number): number | undefined {
   let longest = 0;
   const waits = [
-    ...draw.requests.map(({ perMinute }, i) => waitFor(reading.requests[i] ?? 0, perMinute, 1)),
+    ...draw.requests.map(({ perMinute }, i) =>
+      waitFor(owed(reading.requests[i], perMinute, 'requests'), perMinute, 1),
+    ),
     ...draw.tokens.map(({ perMinute, amount }, i) =>
-      waitFor(reading.tokens[i] ?? 0, perMinute, amount),
+      waitFor(owed(reading.tokens[i], perMinute, 'tokens'), perMinute, amount),
     ),
     ...draw.budgets.map((wanted, i) => waitForWindow(wanted, reading.budgets[i], wall)),
   ];
@@ -123,6 +125,15 @@ function waitForWindow(
   if ((reading?.settled ?? 0) + wanted.amount <= wanted.nanodollars) return 0;
   if (wanted.endsAt === undefined || wanted.amount > wanted.nanodollars) return undefined;
   return Math.max(0, wanted.endsAt - wall);
+}
+
+/**
+ * What is missing of a bucket that may have been larger when it was drawn from: what a lowered limit
+ * owes is no more than it could owe itself. It flows back at the old pace, which is quicker.
+ */
+function owed(missing: number | undefined, perMinute: number, kind: 'requests' | 'tokens'): number {
+  const buckets = kind === 'requests' ? 1 : 2;
+  return Math.min(missing ?? 0, buckets * perMinute * unitsEach);
 }
 
 function rateState(counter: string, perMinute: number, missing: number): CounterState {

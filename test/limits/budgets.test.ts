@@ -156,6 +156,45 @@ describe('prices', () => {
   });
 });
 
+describe('dearer service', () => {
+  const asks: readonly (readonly [Dialect, Dialect, JsonObject, string])[] = [
+    ['chat', 'chat', { service_tier: 'priority' }, 'service_tier'],
+    ['messages', 'messages', { speed: 'fast' }, 'speed'],
+  ];
+  for (const [dialect, upstream, more, member] of asks) {
+    test(`F6 ${member} is refused by name where a budget counts, and served elsewhere: ${dialect}`, async () => {
+      const { model, script } = rig.play(upstream, replying(upstream, answer));
+      const key = await rig.key({ budget: 1, per: 'day' });
+      const refused = await rig.call(key, dialect, bodyOf(dialect, model, more));
+      assert.equal(refused.status, 400);
+      assert.match(String(errorOf(refused)['message']), new RegExp(`"${member}"`));
+      const served = await rig.call(
+        await rig.key({ rpm: 5 }),
+        dialect,
+        bodyOf(dialect, model, more),
+      );
+      assert.equal(served.status, 200);
+      assert.equal(script.requests.length, 1);
+    });
+  }
+
+  test('a tier that is no dearer is served', async () => {
+    const { model } = rig.play('chat', replying('chat', answer));
+    const key = await rig.key({ budget: 1, per: 'day' });
+    for (const tier of ['auto', 'default', 'flex']) {
+      const reply = await rig.call(key, 'chat', bodyOf('chat', model, { service_tier: tier }));
+      assert.equal(reply.status, 200);
+    }
+  });
+
+  test('a tier that gets lost in translation costs nothing more', async () => {
+    const { model } = rig.play('messages', replying('messages', answer));
+    const key = await rig.key({ budget: 1, per: 'day' });
+    const body = bodyOf('chat', model, { service_tier: 'priority' });
+    assert.equal((await rig.call(key, 'chat', body)).status, 200);
+  });
+});
+
 describe('caps', () => {
   for (const dialect of dialects) {
     for (const upstream of dialects) {

@@ -56,6 +56,17 @@ for (const dialect of dialects) {
   });
 }
 
+test('E8 a limit that is lowered makes nobody wait longer than it would itself', async () => {
+  const { model } = rig.play('chat', replying('chat', answer));
+  const key = await rig.key({ rpm: 600 });
+  const body = bodyOf('chat', model);
+  for (let i = 0; i < 60; i++) await rig.call(key, 'chat', body);
+  await rig.admin('PATCH', `/api/keys/${key.id}`, { rpm: 6 });
+  const refused = await rig.call(key, 'chat', body);
+  assert.equal(refused.status, 429);
+  assert.ok(Number(header(refused, 'retry-after')) <= 11, header(refused, 'retry-after'));
+});
+
 describe('headers', () => {
   test('chat: x-ratelimit-*, durations as the service spells them; nothing of the other dialect', async () => {
     const { model } = rig.play('chat', replying('chat', answer));

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import type { CallGrant } from '../../../src/access/call-grant.ts';
+import { HeldBudget } from '../../../src/access/held-limits.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { LimitError } from '../../../src/core/grant.ts';
 import type { Usage } from '../../../src/core/generation.ts';
@@ -66,6 +67,48 @@ test('a budget does not limit the answer of a model that costs nothing', async (
   const grant = await rig.admit({ id: 'c1', principal });
   assert.deepEqual([grant?.reserved, grant?.outputCap], [0, undefined]);
   assert.deepEqual([grant?.tellsCap, grant?.capNote], [false, undefined]);
+});
+
+test('what costs nothing is served on a budget that is overspent', async () => {
+  const rig = new LimitsRig(() => ({ ...price, rates: { input: 0, output: 0 } }));
+  const principal = principalOf([heldBy('k1', { budgets: [budgetOf(1e9)] })]);
+  const { window } = new HeldBudget({ kind: 'key', name: 'k1' }, budgetOf(1e9)).window(
+    rig.clock.wall(),
+  );
+  rig.counters.draw({
+    callId: 'before',
+    concurrent: [],
+    requests: [],
+    tokens: [],
+    budgets: [{ counter: 'key:k1:day', window, endsAt: undefined, nanodollars: 1e9, amount: 1e9 }],
+  });
+  rig.counters.settle('before', { tokens: 0, nanodollars: 2e9 });
+  const grant = await rig.admit({ id: 'c1', principal });
+  assert.ok(grant !== undefined);
+  assert.equal(rig.settle(grant, { freshInputTokens: 5, outputTokens: 5 }).cost?.total, 0);
+});
+
+test('F6 a price that changes or goes while a call runs is none of that call', async () => {
+  let now: Price | undefined = price;
+  const rig = new LimitsRig(() => now);
+  const principal = principalOf([heldBy('k1', { budgets: [budgetOf(1e9)] })]);
+  for (const later of [undefined, { ...price, rates: { input: 9_000_000, output: 9_000_000 } }]) {
+    now = price;
+    const grant = await rig.admit({ id: `c${String(later)}`, principal, maxOutputTokens: 100 });
+    now = later;
+    const bill = rig.settle(grant, { freshInputTokens: 10, outputTokens: 100 });
+    assert.equal(bill.cost?.total, 10 * 1000 + 100 * 2000);
+    assert.equal(bill.price, price);
+  }
+});
+
+test('web searches that the vendor may run are reserved', async () => {
+  const rig = new LimitsRig(() => ({ ...price, webSearch: 10_000_000_000 }));
+  const principal = principalOf([heldBy('k1', { budgets: [budgetOf(1e9)] })]);
+  const asked = rig.asked({ id: 'c1', principal, maxOutputTokens: 100 });
+  const size = { ...asked.size, webSearches: () => 3 };
+  const grant = await rig.admission.admit({ ...asked, size });
+  assert.equal(grant?.reserved, 10 * 1000 + 100 * 2000 + 3 * 10_000_000);
 });
 
 test('a guess that does not fit is counted once, off the loop, and only where that may help', async () => {

@@ -116,6 +116,8 @@ export class LimitsRig {
           return exactly;
         },
         cacheWrites: () => 'none',
+        webSearches: () => 0,
+        dearerBy: () => undefined,
       },
     };
   }
