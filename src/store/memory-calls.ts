@@ -12,10 +12,12 @@ import type {
 import {
   addSums,
   dayMs,
+  furtherTags,
   groupOf,
   hourMs,
   isInGroup,
   labelsOf,
+  mostGroupsOfKey,
   noSums,
   planUsage,
   sumsOf,
@@ -41,12 +43,19 @@ interface Spending {
   nanodollars: number;
 }
 
+interface Grouped {
+  readonly row: CallRow;
+  readonly group: UsageGroup;
+}
+
 export class MemoryCalls {
   readonly #calls = new Map<string, CallRow>();
   readonly #open = new Map<string, OpenCall>();
   readonly #days: Buckets = new Map();
   readonly #hours: Buckets = new Map();
   readonly #spending = new Map<string, Spending>();
+  /** By key, those with tags. */
+  readonly #groups = new Map<string, Set<string>>();
   #kept = { calls: 0, hours: 0 };
 
   record(rows: readonly CallRow[]): void {
@@ -54,14 +63,26 @@ export class MemoryCalls {
       this.#open.delete(row.id);
       if (this.#calls.has(row.id)) continue;
       this.#calls.set(row.id, row);
-      addTo(this.#days, row, dayMs);
-      addTo(this.#hours, row, hourMs);
+      const group = this.#groupOf(row);
+      addTo(this.#days, { row, group }, dayMs);
+      addTo(this.#hours, { row, group }, hourMs);
       this.#spend(row);
     }
   }
 
   open(calls: readonly OpenCall[]): void {
     for (const call of calls) if (!this.#calls.has(call.row.id)) this.#open.set(call.row.id, call);
+  }
+
+  #groupOf(row: CallRow): UsageGroup {
+    const group = groupOf(row);
+    if (group.tags.length === 0) return group;
+    const known = this.#groups.get(group.key) ?? new Set();
+    this.#groups.set(group.key, known);
+    const name = JSON.stringify(group);
+    if (known.size >= mostGroupsOfKey && !known.has(name)) return { ...group, tags: furtherTags };
+    known.add(name);
+    return group;
   }
 
   settleOrphans(seenBefore: number): readonly CallRow[] {
@@ -142,14 +163,13 @@ export class MemoryCalls {
   }
 }
 
-function addTo(buckets: Buckets, row: CallRow, unit: number): void {
+function addTo(buckets: Buckets, { row, group }: Grouped, unit: number): void {
   const at = Math.floor(row.startedAt / unit) * unit;
   let groups = buckets.get(at);
   if (groups === undefined) {
     groups = new Map();
     buckets.set(at, groups);
   }
-  const group = groupOf(row);
   const name = JSON.stringify(group);
   const bucket = groups.get(name) ?? { group, sums: noSums() };
   groups.set(name, bucket);

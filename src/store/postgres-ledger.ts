@@ -8,7 +8,8 @@ import type { CallRow, OpenCall, Retention, Spent } from './calls.ts';
 import { keptCall, readKeptCall } from './kept-call.ts';
 import { rowsText, type Sql, type Statement } from './postgres-pool.ts';
 import type { PostgresServer } from './postgres-server.ts';
-import { dayMs, groupOf, hourMs, sumsOf } from './roll-up.ts';
+import { PostgresTagGroups } from './postgres-tag-groups.ts';
+import { dayMs, hourMs, sumsOf } from './roll-up.ts';
 import { attemptColumns, callColumns, callValues, type CallValues } from './sqlite-call-rows.ts';
 import { number, text, type Value } from './sqlite-columns.ts';
 import { callsKeptSince, hoursKeptSince } from './sqlite-ledger.ts';
@@ -137,9 +138,11 @@ export class PostgresLedger {
   readonly #server: PostgresServer;
   /** Prices that the book is known to have. */
   #prices = new Set<string>();
+  readonly #groups: PostgresTagGroups;
 
   constructor(server: PostgresServer) {
     this.#server = server;
+    this.#groups = new PostgresTagGroups(server);
   }
 
   async record(rows: readonly CallRow[]): Promise<void> {
@@ -208,7 +211,8 @@ export class PostgresLedger {
   }
 
   async #recordIn(sql: Sql, rows: readonly CallRow[]): Promise<void> {
-    const batch = new Batch(rows, this.#prices);
+    await this.#groups.learn(rows);
+    const batch = new Batch(rows, { prices: this.#prices, groups: this.#groups });
     await sql.run(record, batch.parameters());
     for (const id of batch.newPrices) this.#prices.add(id);
     if (this.#prices.size > mostPrices) this.#prices = new Set();
@@ -217,10 +221,16 @@ export class PostgresLedger {
 
 const mostPrices = 1000;
 
+/** What need not be asked for again. */
+interface Known {
+  readonly prices: ReadonlySet<string>;
+  readonly groups: Pick<PostgresTagGroups, 'of'>;
+}
+
 /** The parameters of `record`, made in one pass. */
 class Batch {
   readonly newPrices = new Set<string>();
-  readonly #known: ReadonlySet<string>;
+  readonly #known: Known;
   readonly #ids: string[] = [];
   readonly #calls: CallValues[] = [];
   readonly #attempts: Value[][] = [];
@@ -229,7 +239,7 @@ class Batch {
   readonly #prices: Value[][] = [];
   readonly #spending: Value[][] = [];
 
-  constructor(rows: readonly CallRow[], known: ReadonlySet<string>) {
+  constructor(rows: readonly CallRow[], known: Known) {
     this.#known = known;
     // One statement cannot tell two rows with the same id apart.
     const byId = new Map<string, CallRow>();
@@ -267,7 +277,7 @@ class Batch {
   }
 
   #addSums(row: CallRow): void {
-    const { key, team, model, provider, tags } = groupOf(row);
+    const { key, team, model, provider, tags } = this.#known.groups.of(row);
     const group = [key, team, model, provider, JSON.stringify(tags)];
     const id = idOf(JSON.stringify(group));
     this.#groups.set(id, group);
@@ -290,7 +300,7 @@ class Batch {
 
   #priceId(price: string): string {
     const id = idOf(price);
-    if (!this.#known.has(id) && !this.newPrices.has(id)) {
+    if (!this.#known.prices.has(id) && !this.newPrices.has(id)) {
       this.newPrices.add(id);
       this.#prices.push([id, price]);
     }

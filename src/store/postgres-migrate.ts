@@ -7,11 +7,12 @@ import type { ServerAddress } from '../core/server-address.ts';
 import { asPostgresError } from './postgres-failure.ts';
 import { book } from './postgres-migrations/0001-book.ts';
 import { counters } from './postgres-migrations/0002-counters.ts';
+import { groupsOfKey } from './postgres-migrations/0003-groups-of-key.ts';
 import { connectionConfig } from './postgres-pool.ts';
 import { StoreError } from './store-error.ts';
 
 /** In the order of their versions, 1, 2, … What is released is never changed. */
-const migrations: readonly string[] = [book, counters];
+const migrations: readonly string[] = [book, counters, groupsOfKey];
 
 export const newestPostgresSchema = migrations.length;
 
@@ -44,7 +45,9 @@ export async function migratePostgres(
       await applyNext(client, steps);
     }
   } catch (error) {
-    throw asPostgresError(error, address.shown);
+    const failure = asPostgresError(error, address.shown);
+    // No row of a caller is at fault here.
+    throw failure.kind === 'refused' ? new StoreError('failed', failure.message, error) : failure;
   } finally {
     await client.end().catch(() => undefined);
   }

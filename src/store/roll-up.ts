@@ -24,6 +24,13 @@ export type Sums = { -readonly [K in Exclude<keyof UsageRow, 'group'>]: UsageRow
 /** Names that no model has are summed together: a client can make up any number of them. */
 export const unknownModelError = 'model_not_found';
 
+/**
+ * Sums by day stay for ever, and clients name tags: a key's calls are summed by their tags up to so many
+ * groups, further sets of tags together.
+ */
+export const mostGroupsOfKey = 10_000;
+export const furtherTags: readonly string[] = ['(others)'];
+
 export function groupOf(row: CallRow): UsageGroup {
   return {
     key: row.keyId,

@@ -4,7 +4,16 @@
  */
 import { readBudgets, readTexts } from './kept-json.ts';
 import type { BudgetWindow } from './calls.ts';
-import { addSums, dayMs, hourMs, noSums, unknownModelError, type Sums } from './roll-up.ts';
+import {
+  addSums,
+  dayMs,
+  furtherTags,
+  hourMs,
+  mostGroupsOfKey,
+  noSums,
+  type Sums,
+  unknownModelError,
+} from './roll-up.ts';
 import { callColumns, type CallValues } from './sqlite-call-rows.ts';
 import { insertInto, number } from './sqlite-columns.ts';
 import type { Statements } from './sqlite-statements.ts';
@@ -50,13 +59,6 @@ const at = {
   cost: callColumns.indexOf('cost'),
   budgets: callColumns.indexOf('budgets'),
 } as const;
-
-/**
- * Sums by day stay for ever, and clients name tags: a key's calls are summed by their tags up to so many
- * groups, further sets of tags together.
- */
-const mostGroupsOfKey = 10_000;
-const furtherTags = JSON.stringify(['(others)']);
 
 /** Beyond so many remembered groups or budgets, memory is begun afresh (L2). */
 const mostRemembered = 10_000;
@@ -165,7 +167,7 @@ export class SqliteSums {
     if (found !== undefined) return number(found, 'id');
     const [key = ''] = group;
     if (group.at(-1) !== '[]' && this.#groupsOf(key) >= mostGroupsOfKey) {
-      group.splice(-1, 1, furtherTags);
+      group.splice(-1, 1, JSON.stringify(furtherTags));
     }
     this.#sql.of(insertGroup).run(...group);
     return number(find.get(...group) ?? {}, 'id');

@@ -140,6 +140,22 @@ export function usageSuite(open: OpenStore): void {
       }
     });
 
+    it('L3 tags that clients make up do not make sums for ever', async () => {
+      const rows = Array.from({ length: 10_500 }, (_, i) =>
+        callRow(`c${i}`, { tags: [`request-${i}`] }),
+      );
+      for (let from = 0; from < rows.length; from += 500) {
+        await opened.store.recordCalls(rows.slice(from, from + 500));
+      }
+      const late = callRow('known', { tags: ['request-7'] });
+      await opened.store.recordCalls([late, callRow('k2', { keyId: 'k2', tags: ['prod'] })]);
+      const tags = await opened.store.usage({ by: 'tag', since: 0 });
+      const calls = (tag: string) => tags.find(({ group }) => group === tag)?.calls;
+      assert.deepEqual([calls('(others)'), calls('prod'), calls('request-7')], [500, 1, 2]);
+      assert.equal(tags.length, 10_002);
+      assert.equal((await opened.store.usage({ by: 'day', since: 0 }))[0]?.calls, 10_502);
+    });
+
     it('orders groups alike, beyond ASCII too', async () => {
       const names = ['\u{1F600}', '￿', 'é', 'a', 'B'];
       await opened.store.recordCalls(names.map((model, i) => callRow(`c${i}`, { model })));
