@@ -54,7 +54,18 @@ async function run(args: readonly string[]): Promise<number> {
     },
   };
   const load = Object.hasOwn(loaders, name) ? loaders[name] : undefined;
-  if (load !== undefined) return (await load()).run(rest, context);
+  if (load !== undefined) {
+    const command = await load();
+    // These two read all flags themselves, and tell where each value comes from.
+    if (['start', 'check'].includes(name)) return command.run(rest, context);
+    const { readPlace } = await import('./cli/place.ts');
+    const { withUsage } = await import('./cli/arguments.ts');
+    return withUsage(context, name, async () => {
+      const place = readPlace(rest);
+      Object.assign(process.env, place.env);
+      return command.run(place.args, context);
+    });
+  }
   const { helpCommand, unknownCommand } = await import('./cli/help.ts');
   const commands = await Promise.all(Object.values(loaders).map((each) => each()));
   if (name === '--version' || name === '-v') return run(['version']);

@@ -55,10 +55,11 @@ function summary(facts: BannerFacts): string {
   ]);
 }
 
-function keyText({ key, keyFromEnvironment }: BannerFacts): string {
+/** With what finds this gateway from anywhere: without it, a command may act on another directory. */
+function keyText({ key, keyFromEnvironment, dataDir }: BannerFacts): string {
   if (key !== undefined) return `${key}   (new, shown only now)`;
   if (keyFromEnvironment === true) return 'the one in MODEL_GATEWAY_KEY';
-  return `shown at the first start; another: ${program} keys create --name NAME --models '*'`;
+  return `shown at the first start; another: ${program} keys create --name NAME --models '*' --data-dir ${shellWord(dataDir)}`;
 }
 
 function pasteLines(connection: Connection): string {

@@ -11,7 +11,8 @@ export function overview(commands: readonly Command[]): string {
 Usage: model-gateway COMMAND [options]
 
 ${columns(rows)}
-Every command has --help.
+Every command has --help. --data-dir DIR and --config FILE tell a command which gateway is meant, where
+the gateway was started with them.
 `;
 }
 
