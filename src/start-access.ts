@@ -193,15 +193,16 @@ class OpenAccess implements Access {
   }
 
   watchSpending(onSpent: (spent: readonly Spent[]) => void): void {
-    const { shared, counting, log } = this.#parts;
-    if (shared === undefined) return;
+    const { store, shared, counting, log } = this.#parts;
     this.#upkeep ??= new SharedUpkeep({
-      store: shared,
+      store,
       counters: counting.counters,
       clock: systemClock,
       log,
-      upSince: () => shared.server.upSince,
-      onSpent,
+      // Nobody but others can leave calls behind: a start on a store of one's own settles them.
+      upSince: () => shared?.server.upSince,
+      // What this gateway alone spends it knows already.
+      onSpent: shared === undefined ? () => undefined : onSpent,
     });
   }
 
