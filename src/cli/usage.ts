@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../core/conversation.ts';
 import { dollarsNumber } from '../core/money.ts';
 import { readArguments, UsageError, withUsage } from './arguments.ts';
 import type { Command, CommandContext } from './command.ts';
-import { csvText } from './csv.ts';
+import { csvText } from '../core/csv.ts';
 import { cell, jsonText, objectsOf, requireOk } from './reply.ts';
 import { columns } from './table.ts';
 

@@ -4,7 +4,7 @@ import { rangeProblem } from '../core/address-range.ts';
 import { endpointScopes } from '../core/policy.ts';
 import { modelGlob, policyMembers } from './policy-form.ts';
 
-const labelForm = /^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,200}$/u;
+const labelForm = /^[^\p{Cs}\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,200}$/u;
 
 /** One line without control characters: it will stand in logs, tables and pages. */
 export const label = z
@@ -13,7 +13,7 @@ export const label = z
   .max(200, 'has more than 200 characters')
   .regex(labelForm, 'must be one line of visible text');
 
-const tagForm = /^[^,\s\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,100}$/u;
+const tagForm = /^[^,\s\p{Cs}\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,100}$/u;
 
 /** Tags stand in lists with commas between them. */
 export const tag = z

@@ -2,8 +2,9 @@
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import type { AuditLog } from '../access/audit.ts';
+import { StoreError } from '../store/store-error.ts';
 import type { Store } from '../store/store.ts';
-import { readInput, type AdminRoute } from './admin-route.ts';
+import { AdminError, readInput, type AdminRoute } from './admin-route.ts';
 
 export interface BackupRouteParts {
   readonly store: Store;
@@ -30,10 +31,17 @@ export function backupRoutes({ store, audit }: BackupRouteParts): readonly Admin
       },
       run: async (request) => {
         const { path } = readInput(body, request.body);
-        await store.backup(path);
+        await store.backup(path).catch(told);
         await audit.note({ actor: request.actor, action: 'store.backup', subject: `file:${path}` });
         return { status: 200, body: { path } };
       },
     },
   ];
+}
+
+/** A file that is there already, or cannot be written, is no store that is away. */
+function told(error: unknown): never {
+  if (error instanceof StoreError && error.kind === 'failed')
+    throw new AdminError(409, error.message);
+  throw error;
 }

@@ -86,9 +86,9 @@ async function readJson(request: IncomingMessage): Promise<Json | undefined> {
 
 function send(request: IncomingMessage, response: ServerResponse, answer: AdminAnswer): void {
   if (response.headersSent || response.destroyed) return;
-  const bytes = Buffer.from(JSON.stringify(answer.body));
+  const bytes = Buffer.from(answer.csv ?? JSON.stringify(answer.body));
   response.writeHead(answer.status, {
-    'content-type': 'application/json',
+    'content-type': answer.csv === undefined ? 'application/json' : 'text/csv; charset=utf-8',
     'content-length': bytes.length,
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',

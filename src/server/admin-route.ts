@@ -8,6 +8,8 @@ import { StoreError } from '../store/store-error.ts';
 export interface AdminAnswer {
   readonly status: number;
   readonly body: JsonObject;
+  /** Sent instead of `body`, where it was asked for. */
+  readonly csv?: string;
   /** Value of the `allow` header of a 405. */
   readonly allow?: string;
 }
@@ -39,6 +41,8 @@ export interface RouteAbout {
   readonly body?: z.ZodType;
   /** The body of a successful answer. */
   readonly answer: z.ZodType;
+  /** Whether the answer can be CSV, too. */
+  readonly csv?: true;
   /** Default 200. */
   readonly status?: number;
 }

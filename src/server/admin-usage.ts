@@ -1,7 +1,8 @@
 /** `/api/usage`: the ledger, summed. */
 import { z } from 'zod';
 import type { KeyRing } from '../access/keys.ts';
-import type { JsonObject } from '../core/conversation.ts';
+import type { Json, JsonObject } from '../core/conversation.ts';
+import { csvText } from '../core/csv.ts';
 import { dollarsNumber } from '../core/money.ts';
 import type { Clock } from '../core/runtime.ts';
 import type { Store, UsageRow } from '../store/store.ts';
@@ -36,6 +37,10 @@ const query = z.strictObject({
     .default(1000)
     .describe('Groups at most.'),
   after: z.string().max(800).optional().describe('`next` of the page before.'),
+  format: z
+    .enum(['json', 'csv'], 'must be json or csv')
+    .default('json')
+    .describe('csv: the rows with a head line, all of them, without pages.'),
 });
 
 const count = z.number().int();
@@ -75,6 +80,7 @@ export function usageRoutes(parts: UsageRouteParts): readonly AdminRoute[] {
           rows: z.array(row),
           next,
         }),
+        csv: true,
       },
       run: (request) => usage(parts, readInput(query, request.query)),
     },
@@ -92,6 +98,15 @@ async function usage(parts: UsageRouteParts, wanted: z.output<typeof query>): Pr
     ...(until === undefined ? {} : { until }),
     filter: readFilter(wanted),
   });
+  const shown = (each: UsageRow): JsonObject => ({
+    ...groupJson(each, by, parts.keys),
+    ...sumsJson(each),
+  });
+  if (wanted.format === 'csv') {
+    const groups = by === 'key' ? ['key', 'key_name'] : [by];
+    const csv = csvText([...groups, ...sumNames], rows.map(shown));
+    return { status: 200, body: {}, csv };
+  }
   const start = after === undefined ? 0 : rows.findIndex(({ group: name }) => name === after) + 1;
   const page = rows.slice(start, start + limit);
   const more = start + limit < rows.length;
@@ -99,7 +114,7 @@ async function usage(parts: UsageRouteParts, wanted: z.output<typeof query>): Pr
     by,
     since: dateText(since ?? 0),
     until: until === undefined ? null : dateText(until),
-    rows: page.map((each) => ({ ...groupJson(each, by, parts.keys), ...sumsJson(each) })),
+    rows: page.map(shown),
     next: more ? (page.at(-1)?.group ?? null) : null,
   };
   return { status: 200, body };
@@ -112,8 +127,19 @@ function groupJson({ group: name }: UsageRow, by: string, keys: KeyRing): JsonOb
   return { key: shown, key_name: keys.find(name)?.record.name ?? null };
 }
 
+const sumNames = [
+  'calls',
+  'failed',
+  'input_tokens',
+  'cache_read_tokens',
+  'cache_write_tokens',
+  'output_tokens',
+  'cost_usd',
+  'unpriced_calls',
+] as const;
+
 /** A cost that nobody knows is null, not 0 (F6). */
-function sumsJson(sums: UsageRow): JsonObject {
+function sumsJson(sums: UsageRow): { readonly [N in (typeof sumNames)[number]]: Json } {
   return {
     calls: sums.calls,
     failed: sums.failed,

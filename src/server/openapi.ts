@@ -62,7 +62,7 @@ export function openApi(routes: readonly AdminRoute[], version: string): JsonObj
 
 function operation({ method, path, about }: AdminRoute): JsonObject {
   if (about === undefined) return { responses: { 200: { description: 'Not described.' } } };
-  const { summary, query, body, answer, status = 200 } = about;
+  const { summary, query, body, answer, csv, status = 200 } = about;
   const failures = errors.map(([code, description]) => [
     code,
     { description, content: jsonOf({ $ref: '#/components/schemas/Error' }) },
@@ -73,7 +73,13 @@ function operation({ method, path, about }: AdminRoute): JsonObject {
     parameters: [...pathParameters(path), ...queryParameters(query)],
     ...(body === undefined ? {} : { requestBody: requestBody(body) }),
     responses: {
-      [String(status)]: { description: 'Done.', content: jsonOf(schemaOf(answer, 'output')) },
+      [String(status)]: {
+        description: 'Done.',
+        content: {
+          ...jsonOf(schemaOf(answer, 'output')),
+          ...(csv === true ? { 'text/csv': { schema: { type: 'string' } } } : {}),
+        },
+      },
       ...Object.fromEntries(failures),
     },
   };

@@ -256,3 +256,9 @@ it('what a budget has spent is told with its window', async (t) => {
     spent_usd: '0.25',
   });
 });
+
+it('B64 a name that is no text (a lone surrogate) is refused: stores would keep another', async (t) => {
+  const rig = await adminRig(t);
+  const raw = String.raw`{"name":"a\ud800","models":["*"]}`;
+  assert.equal((await rig.ask('/api/keys', { method: 'POST', raw })).status, 400);
+});

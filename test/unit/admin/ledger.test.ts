@@ -8,7 +8,7 @@ import { openSqliteStore } from '../../../src/store/sqlite.ts';
 import { costing, fullCall } from '../../store/rows.ts';
 import { silentLog } from '../access/parts.ts';
 import { callRow, day } from '../store/call-rows.ts';
-import { adminRig, errorOf, listOf, textOf } from './admin-rig.ts';
+import { adminRig, adminToken, errorOf, listOf, textOf } from './admin-rig.ts';
 
 it('F8 usage holds every call that is over', async (t) => {
   const rig = await adminRig(t);
@@ -183,7 +183,7 @@ it('backup writes a complete private copy while calls go on, and never over a fi
   assert.equal(statSync(path).mode & 0o777, 0o600);
   const before = readFileSync(path);
   const again = await backup(path);
-  assert.equal(again.status, 503);
+  assert.equal(again.status, 409);
   assert.match(String(errorOf(again)['message']), /exists already; a backup never overwrites/);
   assert.deepEqual(readFileSync(path), before);
   for (const wrong of ['copy.db', 7, '', null]) assert.equal((await backup(wrong)).status, 400);
@@ -205,6 +205,22 @@ it('backup of a store in memory says that there is no file', async (t) => {
   const rig = await adminRig(t, { store: new MemoryStore() });
   const raw = JSON.stringify({ path: '/tmp/never-written' });
   const answer = await rig.ask('/api/backup', { method: 'POST', raw });
-  assert.equal(answer.status, 503);
+  assert.equal(answer.status, 409);
   assert.match(String(errorOf(answer)['message']), /in memory: there is no file/);
+});
+
+it('usage comes as CSV, all of it, and no name in it is a formula', async (t) => {
+  const rig = await adminRig(t);
+  const { id } = await rig.keys.create({ name: '=1+1', models: ['*'] });
+  const now = rig.clock.wall();
+  rig.ledger.record(callRow('c1', { startedAt: now, keyId: id, provider: 'p', ...costing(5) }));
+  const response = await fetch(`${rig.url}/api/usage?format=csv`, {
+    headers: { authorization: `Bearer ${adminToken}` },
+  });
+  assert.equal(response.headers.get('content-type'), 'text/csv; charset=utf-8');
+  const [head = '', row = '', ...others] = (await response.text()).split('\r\n');
+  assert.deepEqual(others, ['']);
+  assert.match(head, /^key,key_name,calls,failed,input_tokens,.*,cost_usd,unpriced_calls$/);
+  assert.ok(row.startsWith(`${id},'=1+1,1,0,`), row);
+  assert.equal((await rig.ask('/api/usage?format=xml')).status, 400);
 });

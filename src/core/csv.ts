@@ -1,5 +1,5 @@
 /** CSV (RFC 4180) that a spreadsheet opens without running anything. */
-import type { Json, JsonObject } from '../core/conversation.ts';
+import type { Json, JsonObject } from './conversation.ts';
 
 /** A head line and a line for each row; what is not there is an empty field. */
 export function csvText(names: readonly string[], rows: readonly JsonObject[]): string {
