@@ -369,7 +369,11 @@ export class RedisCounters implements Counters {
   async #sendSettle(callId: string, used: Used): Promise<void> {
     const tokens = Math.max(0, used.tokens);
     const nanodollars = Math.max(0, used.nanodollars ?? 0);
-    await this.#run('settle', [callId, String(tokens), String(nanodollars)]);
+    try {
+      await this.#run('settle', [callId, String(tokens), String(nanodollars)]);
+    } catch (error) {
+      throw isRefusal(error) ? new StoreError('refused', String(error), error) : error;
+    }
   }
 
   #run(script: keyof CounterScripts, values: readonly string[]): Promise<Answer> {
@@ -439,6 +443,11 @@ function readingOf(wanted: Draw, answer: Answer): Reading {
 function unavailable(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   return new StoreError('unavailable', `Redis does not count: ${String(error)}`, error);
+}
+
+/** Whether the server refuses what it was told, and not because of how it stands. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof Error && /^(?:ERR|WRONGTYPE) /.test(error.message);
 }
 
 async function within<T>(ms: number, work: Promise<T>): Promise<T> {

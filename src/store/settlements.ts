@@ -1,9 +1,10 @@
 /** Settlements on their way to a server: a few at a time, again until each has arrived. */
 import type { Log } from '../core/runtime.ts';
 import type { Used } from './counters.ts';
+import { StoreError } from './store-error.ts';
 
 export interface SettlementsOptions {
-  /** @throws when it has to be sent again */
+  /** @throws StoreError `refused` when it would be refused again; anything else when it is to be sent again */
   send(callId: string, used: Used): Promise<void>;
   readonly log: Log;
   readonly atOnce: number;
@@ -70,13 +71,21 @@ export class Settlements {
     try {
       await this.#options.send(callId, used);
       this.#waiting.delete(callId);
-    } catch {
-      this.#again ??= setTimeout(() => {
-        this.#again = undefined;
-        this.#sendMore();
-      }, againMs).unref();
+    } catch (error) {
+      if (error instanceof StoreError && error.kind === 'refused') {
+        // It must not hold up all others. What it held comes back with its lease, what it spent with the ledger.
+        this.#waiting.delete(callId);
+        this.#options.log.error('settlement_refused', { call: callId, reason: error.message });
+      } else this.#later();
     }
     this.#sending.delete(callId);
     this.#sendMore();
+  }
+
+  #later(): void {
+    this.#again ??= setTimeout(() => {
+      this.#again = undefined;
+      this.#sendMore();
+    }, againMs).unref();
   }
 }
