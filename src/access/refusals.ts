@@ -12,9 +12,11 @@ import type { Reservation } from './reservation.ts';
 
 /** How much later than needed a refused caller may come again, so that not all come at once. */
 const jitterMs = 500;
+/** A client that is told to wait for longer is told not to try again (E8). */
+const longestWaitMs = 60_000;
 
 export interface RefusalFacts {
-  readonly refused: Pick<Refused, 'state' | 'waitMs'>;
+  readonly refused: Pick<Refused, 'state' | 'waitMs' | 'open'>;
   readonly reservation: Reservation;
   /** Ms since the epoch. */
   readonly now: number;
@@ -26,12 +28,18 @@ export interface RefusalFacts {
 export function rateRefusal(held: HeldLimit, facts: RefusalFacts): GatewayError {
   const { waitMs } = facts.refused;
   const retryAfterMs =
-    waitMs === undefined ? undefined : Math.ceil(waitMs + facts.random() * jitterMs);
+    waitMs === undefined ? undefined : jittered(waitMs, facts.random() * jitterMs);
   return new LimitError(
     rateText(held, facts),
     standingsOf(held, facts),
     retryAfterMs === undefined ? {} : { retryAfterMs },
   );
+}
+
+/** Jitter alone makes no wait too long. */
+function jittered(waitMs: number, jitter: number): number {
+  const later = Math.ceil(waitMs + jitter);
+  return waitMs <= longestWaitMs ? Math.min(later, longestWaitMs) : later;
 }
 
 function standingsOf(held: HeldLimit, { refused, now }: RefusalFacts): Standings {
@@ -48,11 +56,11 @@ function rateText(held: HeldLimit, { refused, reservation }: RefusalFacts): stri
   const when = refused.waitMs === undefined ? '' : ` Try again in ${waitText(refused.waitMs)}.`;
   switch (kind) {
     case 'requests':
-      return `Rate limit of ${whose} ${amount} requests a minute, ${remaining} left.${when}`;
+      return `Rate limit of ${whose} ${counted(amount, 'request')} a minute, ${remaining} left.${when}`;
     case 'tokens':
       return `Rate limit of ${whose} ${amount} tokens a minute, ${remaining} left; ${sizeText(reservation)}.${when}`;
     case 'concurrent':
-      return `Limit of ${whose} ${amount} calls at a time, all of them running. Try again when one is over.`;
+      return `Limit of ${whose} ${counted(amount, 'call')} at a time, ${amount === 1 ? 'and it runs' : 'all of them running'}. Try again when one is over.`;
     default:
       return kind satisfies never;
   }
@@ -72,9 +80,11 @@ export function budgetRefusal(held: HeldBudget, facts: RefusalFacts): GatewayErr
   const { refused, reservation, now } = facts;
   const { remaining } = refused.state;
   const left = remaining <= 0 ? 'nothing' : `$${dollarsText(remaining)}`;
+  const { open = 0 } = refused;
+  const running = open > 0 ? `, $${dollarsText(open)} held by calls that still run` : '';
   const why =
     `The budget of ${holderText(holder)} has no room for this call: $${dollarsText(budget.nanodollars)} ` +
-    `${periodText[budget.per]}, ${left} left; the call may cost up to $${dollarsText(reservation.cost())} ` +
+    `${periodText[budget.per]}, ${left} left${running}; the call may cost up to $${dollarsText(reservation.cost())} ` +
     `(${sizeText(reservation)}).${renewalText(held, now)}`;
   return new GatewayError('budget_exhausted', why);
 }
@@ -100,6 +110,10 @@ function holderText({ kind, name }: Holder): string {
 function sizeText({ prompt, output, choices }: Reservation): string {
   const times = choices === 1 ? '' : ` times ${choices}`;
   return `about ${prompt} tokens of prompt and up to ${output}${times} of answer`;
+}
+
+function counted(amount: number, what: string): string {
+  return amount === 1 ? `1 ${what}` : `${amount} ${what}s`;
 }
 
 /** Long waits in the two largest units: `2 d 3 h`, `4 min 5 s`, `0.3 s`. */

@@ -9,6 +9,9 @@ import { tokenizedPrompt } from './count-tokens.ts';
 /** Searches that are reserved for a tool that says no `max_uses`. */
 const usualSearches = 5;
 
+/** Nobody writes a letter or a digit like this, unless to hide a mark. */
+const escapes: readonly string[] = ['\\u005', '\\u006', '\\u007', '\\u0031'];
+
 export interface SizedCall {
   readonly dialect: ClientDialect;
   readonly source: JsonSource;
@@ -85,6 +88,7 @@ export class CallSize {
   /** Vendors that know marks write what is marked; others write as they like, for the usual time. */
   cacheWrites(): 'none' | 'usual' | 'long' {
     const { bytes } = this.#call.source;
+    if (escapes.some((escape) => bytes.includes(escape))) return 'long';
     if (bytes.includes('"cache_control"')) return bytes.includes('"1h"') ? 'long' : 'usual';
     const marked = this.#call.route.targets.every(
       ({ provider, model }) => provider.traits(model).cacheMarks,

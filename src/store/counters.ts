@@ -87,6 +87,8 @@ export interface Refused {
    * not by waiting alone: a place must become free, reservations must end, or it never fits.
    */
   readonly waitMs: number | undefined;
+  /** Of a budget: nanodollars that running calls hold, and may give back when they end. */
+  readonly open?: number;
 }
 
 export type DrawResult = Granted | Refused;

@@ -92,7 +92,7 @@ function refusedBudget(draw: Draw, reading: Reading, wall: number): Refused | un
     const state = budgetState(wanted, reading.budgets[index], { wall, amount: 0 });
     const waitMs =
       settled + wanted.amount > wanted.nanodollars ? waitForAll(draw, reading, wall) : undefined;
-    return { granted: false, kind: 'budget', index, state, waitMs };
+    return { granted: false, kind: 'budget', index, state, waitMs, open };
   }
   return undefined;
 }

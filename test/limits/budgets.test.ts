@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/core/conversation.ts';
+import { send } from '../support/http.ts';
 import { dialects, type Dialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { answerIn, replying, type Reply } from '../upstream/reply.ts';
@@ -12,6 +13,7 @@ let rig: LimitedRig;
 before(async () => {
   rig = await startLimitedRig({
     prices: {
+      'up-messages/marked*': { input: 10, cache_write_1h: 2000, output: 10 },
       'up-chat/*': { input: 0, output: 10 },
       'up-messages/*': { input: 0, output: 10 },
       'up-chat/gpt-5': { input: 10, output: 10 },
@@ -106,6 +108,21 @@ describe('refusals', () => {
     assert.match(String(errorOf(reply)['message']), /\$0 in all, nothing left.*not renewed/);
   });
 
+  test('H5 a refusal tells what only running calls hold', async () => {
+    const gate = Promise.withResolvers<void>();
+    const { model, script } = rig.play('chat', heldBack('chat', gate.promise));
+    const key = await rig.key({ budget: '0.012', per: 'day' });
+    const running = rig.call(key, 'chat', bodyOf('chat', model));
+    await script.request(0);
+    const refused = await rig.call(key, 'chat', bodyOf('chat', model));
+    assert.match(
+      String(errorOf(refused)['message']),
+      /\$0\.012 a day, \$0\.002 left, \$0\.01 held by calls that still run; the call/,
+    );
+    gate.resolve();
+    assert.equal((await running).status, 200);
+  });
+
   test('F8 a refused call leaves a row that cost nothing', async () => {
     const { model } = rig.play('chat', replying('chat', answer));
     const key = await rig.key({ budget: 0, per: 'day' });
@@ -154,6 +171,24 @@ describe('prices', () => {
       await gateway.stop();
     }
   });
+});
+
+test('Q1 a mark for the cache that is written in escapes is reserved as any other', async () => {
+  const marks = {
+    plain: '"cache_control":{"type":"ephemeral","ttl":"1h"}',
+    escaped: '"cache\\u005fcontrol":{"type":"ephemeral","ttl":"\\u0031h"}',
+  };
+  const reserved: unknown[] = [];
+  for (const [name, mark] of Object.entries(marks)) {
+    const model = `up-messages/marked-${name}`;
+    rig.upstreams.messages.script(`marked-${name}`, replying('messages', answer));
+    const key = await rig.key({ budget: 1, per: 'day' });
+    const text = `{"model":"${model}","max_tokens":10,"messages":[{"role":"user","content":[{"type":"text","text":"Hi",${mark}}]}]}`;
+    const reply = await send(`${rig.gateway.url}/v1/messages`, text, { headers: key.headers });
+    assert.equal(reply.status, 200);
+    reserved.push((await rig.gateway.callRows(model, 1))[0]?.['reserved_usd']);
+  }
+  assert.equal(reserved[1], reserved[0]);
 });
 
 describe('dearer service', () => {
@@ -255,7 +290,6 @@ describe('caps', () => {
     const text = `{ "max_tokens":1000,  "model" : "${model}", "messages":[{"role":"user","content":"Hi"}],"x":1.50 }`;
     for (const limits of [{}, { budget: 5, per: 'day' }]) {
       const { headers } = await rig.key(limits);
-      const { send } = await import('../support/http.ts');
       await send(`${rig.gateway.url}/v1/chat/completions`, text, { headers });
       const sent = (await script.request(limits === undefined ? 0 : script.requests.length - 1))
         .body;

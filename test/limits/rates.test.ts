@@ -56,6 +56,16 @@ for (const dialect of dialects) {
   });
 }
 
+test('E8 one request a minute may be waited for', async () => {
+  const { model } = rig.play('chat', replying('chat', answer));
+  const key = await rig.key({ rpm: 1 });
+  await rig.call(key, 'chat', bodyOf('chat', model));
+  const refused = await rig.call(key, 'chat', bodyOf('chat', model));
+  assert.match(String(errorOf(refused)['message']), /: 1 request a minute, 0 left/);
+  assert.equal(refused.headers['x-should-retry'], undefined);
+  assert.ok(Number(header(refused, 'retry-after')) <= 60);
+});
+
 test('E8 a limit that is lowered makes nobody wait longer than it would itself', async () => {
   const { model } = rig.play('chat', replying('chat', answer));
   const key = await rig.key({ rpm: 600 });
