@@ -197,10 +197,14 @@ export class RedisCounters implements Counters {
     }
   }
 
-  /** Whether the server answers now; ends `lost`. Never throws. */
+  /**
+   * Whether the server answers now, and takes what it is told: one without memory, a replica, or one that
+   * cannot save answers every ping. Ends `lost`. Never throws.
+   */
   async look(): Promise<boolean> {
     try {
-      await within(slowMs, this.#options.client.ping());
+      const { client } = this.#options;
+      await within(slowMs, client.set(`${this.prefix}look`, '1', 'PX', 2 * instanceMs));
       this.#missed = 0;
       this.#failedLooks = 0;
       return true;

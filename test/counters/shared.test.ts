@@ -163,6 +163,28 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
     assert.ok(one.log.some((line) => line.startsWith('counters_moved {"to":"postgres"')));
   });
 
+  test('F89: a Redis that answers and takes nothing is away too: PostgreSQL counts budgets', async () => {
+    const gateways = await open(2);
+    const [one, two] = gateways;
+    assert.ok(one && two);
+    const counter = fresh('b');
+    assert.equal(await answered(one, () => paying(counter, limit * 0.4)), 'granted');
+    assert.equal(await redis.command('CONFIG', 'SET', 'maxmemory', '1'), '+OK');
+    try {
+      assert.equal(await answered(two, () => paying(counter, limit * 0.7)), 'budget');
+      assert.equal(await answered(one, () => paying(counter, limit * 0.5)), 'granted');
+      assert.equal(two.counters.place, 'postgres');
+    } finally {
+      await redis.command('CONFIG', 'SET', 'maxmemory', '0');
+    }
+    await until(
+      () => gateways.every(({ counters }) => counters.place === 'redis'),
+      'Redis counts again',
+    );
+    assert.equal(await answered(two, () => paying(counter, limit * 0.2)), 'budget');
+    assert.equal(await answered(two, () => paying(counter, limit * 0.1)), 'granted');
+  });
+
   test('F91: while Redis is away each gateway enforces its share of a rate', async () => {
     const gateways = await open(2);
     const [one, two] = gateways;
