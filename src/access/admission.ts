@@ -121,6 +121,11 @@ class Admitting {
   }
 
   run(): CallGrant | Promise<CallGrant> {
+    // "Never" is not said of a guess where there is a count.
+    if (!this.#counted && this.#seemsTooLarge()) {
+      this.#counted = true;
+      return this.#reservation.countExactly().then(() => this.run());
+    }
     const draw = this.#draw();
     let result: DrawResult | Promise<DrawResult>;
     try {
@@ -135,6 +140,15 @@ class Admitting {
         throw unavailable(error);
       },
     );
+  }
+
+  /** Whether the guess of the prompt alone is larger than a token limit; a guess is rarely twice the count. */
+  #seemsTooLarge(): boolean {
+    if (this.#call.size === undefined) return false;
+    return this.#held.tokens.some(({ limit }) => {
+      const { prompt } = this.#reservation;
+      return prompt > limit.amount && prompt <= 2 * limit.amount;
+    });
   }
 
   #draw(): Draw {

@@ -126,6 +126,20 @@ test('a guess that does not fit is counted once, off the loop, and only where th
   assert.equal(rig.counted, 1, 'no count could have helped');
 });
 
+test('K6 a prompt that only a guess finds larger than a token limit is counted, and passes', async () => {
+  const rig = new LimitsRig();
+  const limits = [{ kind: 'tokens', amount: 1000 } as const];
+  const principal = principalOf([heldBy('k1', { limits })]);
+  const wish = { principal, maxOutputTokens: 10, prompt: 1300 };
+  assert.ok((await rig.admit({ ...wish, id: 'c1', exactly: 900 })) !== undefined);
+  const refusal = await refusalOf(rig, { ...wish, id: 'c2', exactly: 1100 });
+  assert.match(refusal.message, /about 1100, so that this call never fits/);
+  assert.equal((await refusalOf(rig, { ...wish, id: 'c3' })).code, 'rate_limited');
+  assert.equal(rig.counted, 3);
+  await refusalOf(rig, { ...wish, id: 'c4', prompt: 2001, exactly: 900 });
+  assert.equal(rig.counted, 3, 'no count helps where the guess is twice the limit');
+});
+
 test('an answer is lowered to what the smallest budget pays for', async () => {
   const rig = new LimitsRig();
   const principal = principalOf([
