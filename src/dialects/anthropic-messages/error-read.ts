@@ -18,6 +18,8 @@ interface Complaint {
 
 const maxMessageLength = 2048;
 const maxLoggedLength = 8192;
+/** No further is an error judged by its words: it may be a frame of megabytes, and patterns look at it (S20, S22). */
+const maxJudgedLength = 8192;
 const quota = /credit balance|insufficient_quota|insufficient (balance|credits|funds|quota)/i;
 /** Anything that looks like a key: vendors echo them (S14). */
 const secrets = /\b(sk|rk|gw|gsk|xai|pk|key)[-_][A-Za-z0-9*_-]{6,}|\bAIza[\w-]{10,}|Bearer\s+\S+/g;
@@ -146,7 +148,10 @@ function readComplaint(body: Json | undefined): Complaint {
   const inner = body['error'];
   const error = isObject(inner) ? inner : body;
   const type = textOf(error['type']) || textOf(error['code']) || textOf(body['type']);
-  return { message: readMessage(error, body), type };
+  return {
+    message: readMessage(error, body).slice(0, maxJudgedLength),
+    type: type.slice(0, maxJudgedLength),
+  };
 }
 
 function readMessage(error: JsonObject, body: JsonObject): string {

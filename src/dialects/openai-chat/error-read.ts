@@ -24,6 +24,8 @@ interface Complaint {
 
 const maxMessageLength = 2048;
 const maxLoggedLength = 8192;
+/** No further is an error judged by its words: it may be a frame of megabytes, and patterns look at it (S20, S22). */
+const maxJudgedLength = 8192;
 
 /** Phrases by which servers say that the prompt does not fit (F11). */
 const overflowPhrases = new RegExp(
@@ -207,7 +209,7 @@ function clientText({ message }: Complaint): string | undefined {
 
 function readComplaint(body: Json | undefined): Complaint {
   if (isArray(body)) return readComplaint(body[0]);
-  if (typeof body === 'string') return { ...nothingSaid, message: body };
+  if (typeof body === 'string') return { ...nothingSaid, message: body.slice(0, maxJudgedLength) };
   if (!isObject(body)) return nothingSaid;
   const inner = body['error'];
   const error = isObject(inner) ? inner : body;
@@ -216,9 +218,11 @@ function readComplaint(body: Json | undefined): Complaint {
     .filter((word) => typeof word === 'string')
     .join(' ')
     .toLowerCase();
+  const message =
+    readMessage(error) ?? (typeof inner === 'string' ? inner : readMessage(body)) ?? '';
   return {
-    message: readMessage(error) ?? (typeof inner === 'string' ? inner : readMessage(body)) ?? '',
-    words,
+    message: message.slice(0, maxJudgedLength),
+    words: words.slice(0, maxJudgedLength),
     code: typeof code === 'string' && !/^\d+$/.test(code) ? code : undefined,
     param: nonEmpty(error['param']),
     status: readStatus(error, code),

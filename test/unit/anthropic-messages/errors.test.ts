@@ -184,6 +184,14 @@ describe('reading', () => {
     assert.ok(readError(400, body('x', 'y'.repeat(10_000))).message.length <= 2048);
   });
 
+  test('S20 S22 only the beginning of an error is judged by its words', () => {
+    const said = (message: string) => readError(400, body('x', message)).code;
+    assert.equal(said(`${'x '.repeat(4000)}prompt is too long`), 'context_overflow');
+    assert.equal(said(`${'x '.repeat(4096)}prompt is too long`), 'upstream_rejected');
+    const type = `${'x '.repeat(4096)}prompt is too long`;
+    assert.equal(readError(400, body(type, 'no')).code, 'upstream_rejected');
+  });
+
   test('any bytes are read without a throw', () => {
     for (const text of ['', 'null', '[]', '[null]', '{}', '{"error":null}', '{"error":[]}', '5']) {
       for (const status of [400, 404, 500]) {

@@ -289,6 +289,19 @@ describe('reading', () => {
     assert.equal(error.retryAfterMs, 34_400);
   });
 
+  test('S20 S22 only the beginning of an error is judged by its words', () => {
+    const said = (message: string) => readError(400, JSON.stringify({ error: { message } })).code;
+    const phrase = 'maximum context length is 5';
+    assert.equal(said('x '.repeat(4000) + phrase), 'context_overflow');
+    assert.equal(said('x '.repeat(4096) + phrase), 'upstream_rejected');
+    assert.equal(
+      readError(400, JSON.stringify('x '.repeat(4096) + phrase)).code,
+      'upstream_rejected',
+    );
+    const type = 'x '.repeat(4096) + 'exceed_context_size';
+    assert.equal(readError(400, JSON.stringify({ error: { type } })).code, 'upstream_rejected');
+  });
+
   test('R3 a model that this provider lacks may be tried elsewhere', () => {
     assert.equal(readError(404, '{"error":{"message":"model not found"}}').retryable, true);
     assert.equal(readError(400, '{"error":{"message":"bad"}}').retryable, false);
