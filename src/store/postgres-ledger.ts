@@ -3,12 +3,11 @@
  * transaction and one round trip: rows, attempts, roll-ups and spending move together, and only for
  * calls that were not there before (K5, F8).
  */
-import { hash } from 'node:crypto';
 import type { CallRow, OpenCall, Retention, Spent } from './calls.ts';
 import { keptCall, readKeptCall } from './kept-call.ts';
 import { rowsText, type Sql, type Statement } from './postgres-pool.ts';
 import type { PostgresServer } from './postgres-server.ts';
-import { PostgresTagGroups } from './postgres-tag-groups.ts';
+import { groupId, idOf, PostgresTagGroups } from './postgres-tag-groups.ts';
 import { dayMs, hourMs, sumsOf } from './roll-up.ts';
 import { attemptColumns, callColumns, callValues, type CallValues } from './sqlite-call-rows.ts';
 import { number, text, type Value } from './sqlite-columns.ts';
@@ -277,10 +276,10 @@ class Batch {
   }
 
   #addSums(row: CallRow): void {
-    const { key, team, model, provider, tags } = this.#known.groups.of(row);
-    const group = [key, team, model, provider, JSON.stringify(tags)];
-    const id = idOf(JSON.stringify(group));
-    this.#groups.set(id, group);
+    const group = this.#known.groups.of(row);
+    const { key, team, model, provider, tags } = group;
+    const id = groupId(group);
+    this.#groups.set(id, [key, team, model, provider, JSON.stringify(tags)]);
     const s = sumsOf(row);
     this.#sums.push([
       row.id,
@@ -306,9 +305,4 @@ class Batch {
     }
     return id;
   }
-}
-
-/** The same id for the same text in every instance; 128 bits, so that no two texts share one. */
-function idOf(value: string): string {
-  return hash('sha256', value).slice(0, 32);
 }
