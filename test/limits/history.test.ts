@@ -44,7 +44,8 @@ test('Q1 the history of 480 calls holds the budget at every moment', async () =>
   // whole cap is at stake.
   const script: Scripted = (request: Received) => {
     const cap = Number(request.json['max_tokens']);
-    const output = Math.floor(cap * roll() * 0.3);
+    // An answer with text has a token at least: a report of none is not believed (F57).
+    const output = 1 + Math.floor(cap * roll() * 0.3);
     admitted += 1;
     history.push({ tokens: cap });
     const gate = new Promise<void>((resolve) => {
