@@ -11,12 +11,19 @@ import { test, type TestContext } from 'node:test';
 
 const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 
-function run(t: TestContext, args: readonly string[], key: string) {
+function run(
+  t: TestContext,
+  args: readonly string[],
+  {
+    key = '0123456789abcdef',
+    env = {},
+  }: { readonly key?: string; readonly env?: NodeJS.ProcessEnv },
+) {
   const folder = mkdtempSync(join(tmpdir(), 'failed-start-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   return spawnSync(process.execPath, [main, ...args], {
     cwd: folder,
-    env: { MODEL_GATEWAY_KEY: key, MODEL_GATEWAY_ADMIN_LISTEN: '127.0.0.1:0' },
+    env: { MODEL_GATEWAY_KEY: key, MODEL_GATEWAY_ADMIN_LISTEN: '127.0.0.1:0', ...env },
     encoding: 'utf8',
     timeout: 20_000,
   });
@@ -27,7 +34,7 @@ for (const args of [
   ['keys', 'list'],
 ]) {
   test(`${args.join(' ')} with a key that is too short`, (t) => {
-    const { status, stderr } = run(t, args, 'short');
+    const { status, stderr } = run(t, args, { key: 'short' });
     assert.equal(status, 1, stderr);
     assert.match(stderr, /MODEL_GATEWAY_KEY must have at least 16 characters/);
   });
@@ -39,11 +46,18 @@ test('start on a port that is taken', async (t) => {
   t.after(() => taken.close());
   const address = taken.address();
   assert.ok(address !== null && typeof address === 'object');
-  const { status, stderr } = run(
-    t,
-    ['start', '--listen', `127.0.0.1:${address.port}`],
-    '0123456789abcdef',
-  );
+  const { status, stderr } = run(t, ['start', '--listen', `127.0.0.1:${address.port}`], {});
   assert.equal(status, 1, stderr);
   assert.match(stderr, /EADDRINUSE|in use/);
 });
+
+for (const args of [
+  ['start', '--listen', '127.0.0.1:0'],
+  ['pull', 'https://127.0.0.1:9/model.gguf'],
+]) {
+  test(`S19 ${args[0]} where certificates would not be verified`, (t) => {
+    const { status, stderr } = run(t, args, { env: { NODE_TLS_REJECT_UNAUTHORIZED: '0' } });
+    assert.equal(status, 1, stderr);
+    assert.match(stderr, /NODE_TLS_REJECT_UNAUTHORIZED: .* unset it and name your authority/);
+  });
+}
