@@ -21,6 +21,7 @@ import {
   readPolicyRow,
 } from './sqlite-key-rows.ts';
 import type { Statements } from './sqlite-statements.ts';
+import { StoreError } from './store-error.ts';
 
 const insertKey = insertInto('keys', ['stamp', 'id', ...keyColumns]);
 const updateKey = `UPDATE keys SET stamp = ?, ${keyColumns.map((name) => `${name} = ?`).join(', ')}
@@ -135,7 +136,11 @@ export class SqliteKeys {
     }
   }
 
+  /** @throws StoreError `failed` when its id is taken, as every store does */
   #add(record: KeyRecord): void {
+    if (this.#sql.of('SELECT 1 FROM keys WHERE id = ?').get(record.id) !== undefined) {
+      throw new StoreError('failed', `There is a key with the id ${record.id}.`);
+    }
     this.#sql.of(insertKey).run(this.#nextStamp(), record.id, ...keyValues(record));
   }
 
