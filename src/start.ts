@@ -16,13 +16,15 @@ import { watchConfig } from './config/watch.ts';
 import { anthropicMessagesClient } from './dialects/anthropic-messages/client.ts';
 import { openaiChatClient } from './dialects/openai-chat/client.ts';
 import type { Gateway } from './gateway/call.ts';
+import { TargetHealth } from './gateway/health.ts';
 import { LearnedParameters } from './gateway/learned-parameters.ts';
 import { ReasoningMemory } from './gateway/reasoning-memory.ts';
 import { ReasoningStore } from './gateway/reasoning-store.ts';
+import { RetryBudget } from './gateway/retry-budget.ts';
 import { Sweeper } from './gateway/sweeper.ts';
 import { TokenEstimator } from './gateway/token-estimator.ts';
 import { tinyModel } from './local-models/tiny.ts';
-import { systemClock } from './observe/clock.ts';
+import { later, systemClock } from './observe/clock.ts';
 import { LineLog } from './observe/log.ts';
 import { newId } from './observe/random.ts';
 import { providerRows } from './providers/compatible.ts';
@@ -47,6 +49,8 @@ export interface StartOptions {
   /** Replaces the process environment. */
   readonly env?: Environment;
   readonly cwd?: string;
+  /** Replaces `Math.random` in waits and weights. */
+  readonly random?: () => number;
 }
 
 export type Environment = { readonly [name: string]: string | undefined };
@@ -95,7 +99,8 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
   const log = new LineLog({ fd: 2, level: settings.logLevel, clock: systemClock });
   for (const warning of settings.warnings) log.warn('config', { warning });
   const access = await openAccess({ settings, env, log });
-  const running = new Runtime({ settings, load, env, log, access });
+  const random = options.random ?? Math.random;
+  const running = new Runtime({ settings, load, env, log, access, random });
   try {
     await running.listen();
   } catch (error) {
@@ -111,6 +116,7 @@ interface RuntimeOptions {
   readonly env: Environment;
   readonly log: LineLog;
   readonly access: Access;
+  readonly random: () => number;
 }
 
 class Runtime implements RunningGateway {
@@ -125,6 +131,7 @@ class Runtime implements RunningGateway {
   readonly #webhooks: Webhooks;
   readonly #localModels: LocalModels;
   readonly #lists: ModelLists;
+  readonly #health: TargetHealth;
   readonly #data: Server;
   readonly #admin: Server;
   readonly #drain: Drain;
@@ -164,6 +171,7 @@ class Runtime implements RunningGateway {
       log,
       connectMs: settings.timeouts.connectMs,
     });
+    this.#health = new TargetHealth({ clock, log });
     this.#registry = this.#buildRegistry(settings);
     this.#prices = priceBook(settings, log);
     const plane = this.#dataPlane();
@@ -214,6 +222,7 @@ class Runtime implements RunningGateway {
     access.door.declare(settings);
     await this.#localModels.refresh(settings.local);
     this.#registry = this.#buildRegistry(settings);
+    this.#health.forget();
     this.#prices = priceBook(settings, log);
     for (const name of needRestart(this.#settings, settings)) {
       log.warn('config: this change takes effect at the next start', { name });
@@ -272,7 +281,7 @@ class Runtime implements RunningGateway {
     await this.#localModels.refresh(this.#settings.local);
     const listings = await this.#registry.list();
     const engines = this.#local.status();
-    return listings.map((listing) => adminModel(listing, engines));
+    return listings.map((listing) => adminModel(listing, { engines, health: this.#health }));
   }
 
   #pricedTargets(model: string | undefined): ReturnType<typeof pricedTargets> {
@@ -296,7 +305,7 @@ class Runtime implements RunningGateway {
   }
 
   #dataPlane(): DataPlane {
-    const { access, log } = this.#options;
+    const { access, log, random } = this.#options;
     const record = (row: CallRow): void => {
       access.ledger.record(row);
       log.info('call', callLogFields(row));
@@ -313,13 +322,16 @@ class Runtime implements RunningGateway {
     const gateway: Gateway = {
       client: this.#client,
       clock: systemClock,
+      later,
       log,
       newId,
-      random: Math.random,
+      random,
       estimator: new TokenEstimator(),
       textCounter: this.#textCounter,
       learned: new LearnedParameters(),
       memory: new ReasoningMemory(access.sealer, new ReasoningStore({ clock: systemClock })),
+      health: this.#health,
+      retryBudget: new RetryBudget(),
       sweeper: this.#sweeper,
       running: (call, soFar) => access.ledger.running(limits.running(call, soFar)),
       settle: (call, receipt) => record(limits.settle(call, receipt)),
@@ -366,16 +378,22 @@ class Runtime implements RunningGateway {
   }
 }
 
+export interface TargetStates {
+  readonly engines: readonly LocalModelStatus[];
+  readonly health: Pick<TargetHealth, 'describe'>;
+}
+
 /** A model as the admin API shows it. */
 export function adminModel(
   { id, targets, local }: ModelListing,
-  engines: readonly LocalModelStatus[],
+  { engines, health }: TargetStates,
 ): AdminModel {
   return {
     id,
     targets: targets.map((target) => ({
       target,
-      health: healthOf(engines.find(({ name }) => `local/${name}` === target)),
+      health:
+        health.describe(target) ?? healthOf(engines.find(({ name }) => `local/${name}` === target)),
     })),
     ...(local === undefined ? {} : { local: localModelJson(local) }),
   };

@@ -14,6 +14,7 @@ import { createLocalModels } from './start-local.ts';
 import { priceBook, pricedTargets } from './start-prices.ts';
 import { HttpClient } from './wire/http-client.ts';
 
+const nobodyKnows = { engines: [], health: { describe: (): undefined => undefined } };
 const silent = new LineLog({ fd: 2, level: 'silent', clock: systemClock });
 
 /** What could be called, and what in the folder of models could not. */
@@ -23,7 +24,7 @@ export function modelsWithoutGateway(
 ): Promise<{ readonly models: readonly AdminModel[]; readonly problems: readonly ModelProblem[] }> {
   return withRegistry(settings, env, async (registry, problems) => {
     const listings = await registry.list();
-    return { models: listings.map((listing) => adminModel(listing, [])), problems };
+    return { models: listings.map((listing) => adminModel(listing, nobodyKnows)), problems };
   });
 }
 

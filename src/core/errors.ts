@@ -31,6 +31,9 @@ export type ErrorCode =
 /** A place in the client's body; each dialect spells it its own way. */
 export type FieldPath = readonly (string | number)[];
 
+/** Whether the same target may be asked again: not at all, a single time, or as often as there is room. */
+export type Repeat = 'never' | 'once' | 'may';
+
 export interface GatewayErrorOptions {
   /** What the client's field was, e.g. `['messages', 3, 'content']`. */
   readonly path?: FieldPath;
@@ -44,6 +47,8 @@ export interface GatewayErrorOptions {
   readonly upstream?: { readonly status: number; readonly body: string };
   /** Whether another try (same or other target) may succeed; default by code. */
   readonly retryable?: boolean;
+  /** Whether the same target may be tried again, where code and status alone do not tell (R2). */
+  readonly repeat?: Repeat;
   readonly cause?: unknown;
 }
 
@@ -67,6 +72,7 @@ export class GatewayError extends Error {
   readonly upstream: { readonly status: number; readonly body: string } | undefined;
   /** Whether another target may be tried before anything was sent to the client (R2, R3). */
   readonly retryable: boolean;
+  readonly repeat: Repeat | undefined;
 
   constructor(code: ErrorCode, message: string, options: GatewayErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -78,6 +84,7 @@ export class GatewayError extends Error {
     this.retryAfterMs = options.retryAfterMs;
     this.upstream = options.upstream;
     this.retryable = options.retryable ?? retryableByDefault.has(code);
+    this.repeat = options.repeat;
   }
 }
 
@@ -121,6 +128,7 @@ function optionsOf(error: GatewayError): GatewayErrorOptions {
     ...(error.status === undefined ? {} : { status: error.status }),
     ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
     ...(error.upstream === undefined ? {} : { upstream: error.upstream }),
+    ...(error.repeat === undefined ? {} : { repeat: error.repeat }),
     retryable: error.retryable,
     cause: error.cause,
   };

@@ -39,7 +39,9 @@ export class AnswerBody {
     this.#pieces.push(chunk);
     this.#length += chunk.length;
     if (this.#length > maxDocumentBytes) {
-      throw new GatewayError('upstream_invalid', 'The upstream sent an answer beyond 64 MiB.');
+      throw new GatewayError('upstream_invalid', 'The upstream sent an answer beyond 64 MiB.', {
+        retryable: false,
+      });
     }
   }
 
@@ -58,6 +60,7 @@ export class AnswerBody {
       throw new GatewayError(
         'upstream_invalid',
         'The upstream sent an answer that is not a JSON object.',
+        { repeat: 'may' },
       );
     }
     const generation = provider.dialect.readResponse(body, traits);

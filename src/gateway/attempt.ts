@@ -170,7 +170,10 @@ export class Attempt implements UpstreamHandler {
       this.#phase = 'error-body';
     } else if (status !== 200) {
       this.fail(
-        new GatewayError('upstream_invalid', `The upstream answered with status ${status}.`),
+        new GatewayError('upstream_invalid', `The upstream answered with status ${status}.`, {
+          // Redirects stay what they are (F28); other odd statuses may pass (F30).
+          repeat: status >= 300 ? 'never' : 'once',
+        }),
       );
     } else {
       const type = headers['content-type'] ?? '';
@@ -192,7 +195,7 @@ export class Attempt implements UpstreamHandler {
       if (this.#phase === 'stream') this.#endStream();
       else if (this.#phase === 'document') this.#endDocument();
       else if (this.#phase === 'error-body') this.fail(this.#readError());
-      else this.fail(new GatewayError('upstream_invalid', 'The upstream sent an empty answer.'));
+      else this.fail(emptyAnswer('The upstream sent an empty answer.'));
     } catch (error) {
       this.fail(asGatewayError(error));
     }
@@ -207,6 +210,7 @@ export class Attempt implements UpstreamHandler {
       this.fail(
         new GatewayError('upstream_invalid', 'The upstream closed in the middle of its answer.', {
           cause: error,
+          repeat: 'may',
         }),
       );
     } else if (this.#committed && error.code === 'upstream_unavailable') {
@@ -342,9 +346,7 @@ export class Attempt implements UpstreamHandler {
     for (const event of events) this.#meter.see(event);
     if (!this.#committed) {
       const error = events.find((event) => event.type === 'error');
-      this.fail(
-        error?.error ?? new GatewayError('upstream_invalid', 'The upstream sent an empty stream.'),
-      );
+      this.fail(error?.error ?? emptyAnswer('The upstream sent an empty stream.'));
       return;
     }
     this.#phase = 'over';
@@ -366,4 +368,9 @@ export class Attempt implements UpstreamHandler {
     const head = { status: this.#status, headers: this.#headers, wallMs };
     return this.#body.error(this.target.provider, head);
   }
+}
+
+/** F29: happens once in a while, and then not again. */
+function emptyAnswer(message: string): GatewayError {
+  return new GatewayError('upstream_invalid', message, { repeat: 'once' });
 }

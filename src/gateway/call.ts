@@ -3,13 +3,15 @@ import type { ClientDialect, RequestHead } from '../core/dialect.ts';
 import type { Grant } from '../core/grant.ts';
 import type { JsonSource } from '../core/json.ts';
 import type { Route } from '../core/provider.ts';
-import type { Clock, Log, NewId } from '../core/runtime.ts';
+import type { Clock, Later, Log, NewId } from '../core/runtime.ts';
 import type { HttpClient } from '../wire/http-client.ts';
+import type { TargetHealth } from './health.ts';
 import type { LearnedParameters } from './learned-parameters.ts';
 import type { ReasoningMemory } from './reasoning-memory.ts';
 import type { TextCounter } from '../tokens/tokenizer.ts';
 import type { TokenEstimator } from './token-estimator.ts';
 import type { Receipt, RunningCall } from './receipt.ts';
+import type { RetryBudget } from './retry-budget.ts';
 import type { Sweeper } from './sweeper.ts';
 
 /** The key behind a call. */
@@ -56,6 +58,8 @@ export interface Call {
 export interface Gateway {
   readonly client: HttpClient;
   readonly clock: Clock;
+  /** For the waits between tries; everything else is compared by the sweeper. */
+  readonly later: Later;
   readonly log: Log;
   readonly newId: NewId;
   /** A number in [0, 1), for jitter and weights. */
@@ -65,6 +69,8 @@ export interface Gateway {
   readonly textCounter: TextCounter;
   readonly memory: ReasoningMemory;
   readonly learned: LearnedParameters;
+  readonly health: TargetHealth;
+  readonly retryBudget: RetryBudget;
   readonly sweeper: Sweeper;
   /** Called again and again while a call runs, so that a crash does not lose it (F81). */
   running(call: Call, soFar: RunningCall): void;

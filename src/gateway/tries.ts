@@ -6,7 +6,7 @@ import type { Conversation, Origin, Part } from '../core/conversation.ts';
 import { asGatewayError, GatewayError } from '../core/errors.ts';
 import { Collector, replay, type FinishReason, type Generation } from '../core/generation.ts';
 import { tryParseObject } from '../core/json.ts';
-import { NoteList, StrictNotes, StrictRefusal } from '../core/notes.ts';
+import { NoteList, StrictNotes } from '../core/notes.ts';
 import type { Target } from '../core/provider.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
 import { promptOf, samplePrompt } from '../tokens/prompt.ts';
@@ -20,6 +20,7 @@ import { Meter } from './meter.ts';
 import { OutputGuard } from './output-guard.ts';
 import { maxAttempts, plan } from './plan.ts';
 import type { AttemptReceipt, Mode } from './receipt.ts';
+import { Retries } from './retries.ts';
 import { StreamCollector } from './stream-collector.ts';
 import { TranslatedTurn } from './translated-turn.ts';
 import { TurnRounds } from './turn-rounds.ts';
@@ -51,6 +52,8 @@ export class Tries {
   #firstEventAt: number | undefined;
   /** The answer that is being put together for a client that wants a document. */
   #collecting: PromiseWithResolvers<Generation> | undefined;
+  /** The pause before the next try. */
+  #waiting: PromiseWithResolvers<void> | undefined;
   #stopped = false;
 
   constructor(gateway: Gateway, call: Call) {
@@ -93,8 +96,20 @@ export class Tries {
 
   /** All tries, now that the last one ended like this. */
   ended(how: Pick<AttemptEnd, 'outcome' | 'error'>): readonly AttemptReceipt[] {
+    this.#tellHealth(how);
     this.#endTry(how);
     return this.#log.all;
+  }
+
+  /** What the end of the call says of the target that answered; tries that failed were told before. */
+  #tellHealth({ outcome, error }: Pick<AttemptEnd, 'outcome' | 'error'>): void {
+    const { health } = this.#gateway;
+    const target = this.#target;
+    if (target === undefined) return;
+    const untold = this.#attempt === undefined || error === undefined || error === 'canceled';
+    if (outcome === 'ok') health.succeeded(target);
+    else if (untold) health.release(target);
+    else health.failed(target, error);
   }
 
   #endTry(how: Pick<AttemptEnd, 'outcome' | 'error'>): void {
@@ -112,28 +127,56 @@ export class Tries {
     this.#stopped = true;
     this.#attempt?.abort();
     this.#collecting?.reject(canceled());
+    this.#waiting?.reject(canceled());
   }
 
   /**
-   * The only loop over targets: until one commits, or none is left, or the call was stopped. A client
-   * that wants a document gets nothing before the whole of it is there, so that a stream for it
-   * commits at its end.
+   * The only loop over targets: until one commits, or nothing is left to try, or the call was stopped.
+   * A client that wants a document gets nothing before the whole of it is there, so that a stream for
+   * it commits at its end.
    */
   async answer(): Promise<Answer> {
-    let last: GatewayError | undefined;
-    for (const target of plan(this.#call.route, this.#gateway.random)) {
+    const { health, retryBudget } = this.#gateway;
+    const order = plan(this.#call.route, this.#gateway);
+    let [target] = order;
+    let retries: Retries | undefined;
+    if (target !== undefined) {
+      health.enter(target);
+      retryBudget.called(target.provider.id, this.#call.startedAt);
+    }
+    while (target !== undefined) {
       try {
-        return await this.#tryTarget(target);
+        const answer = await this.#tryTarget(target);
+        health.answered(target);
+        return answer;
       } catch (error) {
         const failure = asGatewayError(error);
-        // Where another target only failed for now, its failure tells more than a strict refusal.
-        if (last === undefined || !(failure instanceof StrictRefusal)) last = failure;
-        if (this.#stopped) break;
+        if (this.#stopped) throw failure;
+        retries ??= new Retries(this.#gateway, this.#call, order);
+        const streamed = this.#prepared?.streamed === true;
+        retries.note(target, failure, { status: this.#attempt?.status ?? 0, streamed });
         this.#giveUp(target, failure);
-        if (this.#left === 0 || this.continued || !mayFallBack(failure)) break;
+        target = await this.#next(retries);
       }
     }
-    throw last ?? new GatewayError('model_not_found', 'The model has no target.');
+    throw retries?.failure ?? new GatewayError('model_not_found', 'The model has no target.');
+  }
+
+  /** The target of the next try, when it is time for it. @throws GatewayError when the client leaves. */
+  async #next(retries: Retries): Promise<Target | undefined> {
+    if (this.#left === 0 || this.continued) return undefined;
+    const next = retries.next();
+    if (next === undefined || next.waitMs === 0) return next?.target;
+    const waiting = Promise.withResolvers<void>();
+    this.#waiting = waiting;
+    const cancel = this.#gateway.later(next.waitMs, waiting.resolve);
+    try {
+      await waiting.promise;
+    } finally {
+      this.#waiting = undefined;
+      cancel();
+    }
+    return next.target;
   }
 
   /** What a target answers, if need be after corrections of what it refuses (B9). */
@@ -329,6 +372,9 @@ export class Tries {
   #giveUp(target: Target, error: GatewayError): void {
     this.#endTry({ outcome: 'failed', error });
     this.#attempt?.abort();
+    // Until the next one begins nothing runs that could be billed, paused or timed.
+    this.#attempt = undefined;
+    this.#gateway.health.failed(target, error);
     this.#gateway.log.warn('attempt failed', {
       call: this.#call.id,
       target: `${target.provider.id}/${target.model}`,
@@ -372,11 +418,6 @@ function mayPause(conversation: Conversation | undefined): boolean {
 /** What the upstream is to get back as its own. */
 function madeBy(part: Part, origin: Origin): Part {
   return part.type === 'reasoning' || part.type === 'tool-call' ? { ...part, origin } : part;
-}
-
-/** Whether another target may be tried after this failure (R3). */
-function mayFallBack(error: GatewayError): boolean {
-  return error.retryable || error.code === 'model_not_found';
 }
 
 function canceled(): GatewayError {

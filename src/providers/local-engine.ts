@@ -230,7 +230,8 @@ class EngineSupervisor implements LocalEngine {
         const progress = percent === undefined ? '' : ` (${percent} %)`;
         const why = this.loaded ? `is still loading${progress}` : 'waits for others to be unloaded';
         const message = `The local model "${this.name}" ${why}.`;
-        reject(new GatewayError('overloaded', message, { retryAfterMs: 5_000 }));
+        // The call has waited for it already.
+        reject(new GatewayError('overloaded', message, { retryAfterMs: 5_000, repeat: 'never' }));
       }, this.#options.startWaitMs ?? defaultStartWaitMs);
     });
     try {

@@ -35,7 +35,7 @@ export interface AdminModel {
   readonly targets: readonly {
     /** `provider/model`. */
     readonly target: string;
-    /** E.g. `ok`, `cooling down`, `unknown`. */
+    /** E.g. `out until …`, `cooling down until …`; `unknown` when nothing is known against it. */
     readonly health: string;
   }[];
   /** Size, parameters, context: of models that run on this machine. */

@@ -42,7 +42,7 @@ const maxHeaderBytes = 64 * 1024;
 
 /** Keeps one connection pool an origin. */
 export class HttpClient {
-  readonly #pools = new Map<string, Pool>();
+  readonly #pools = new Map<string, Connections>();
 
   /** Sends one request. The handler is called later, never inside this call. */
   send(request: UpstreamRequest, handler: UpstreamHandler): Exchange {
@@ -55,10 +55,10 @@ export class HttpClient {
   async close(): Promise<void> {
     const pools = [...this.#pools.values()];
     this.#pools.clear();
-    await Promise.all(pools.map((pool) => pool.destroy()));
+    await Promise.all(pools.map(({ pool }) => pool.destroy()));
   }
 
-  #pool({ endpoint, connectMs }: UpstreamRequest): Pool {
+  #pool({ endpoint, connectMs }: UpstreamRequest): Connections {
     const key = `${endpoint.socketPath ?? endpoint.origin} ${connectMs}`;
     const known = this.#pools.get(key);
     if (known !== undefined) return known;
@@ -75,32 +75,50 @@ export class HttpClient {
         ...(endpoint.socketPath === undefined ? {} : { socketPath: endpoint.socketPath }),
       },
     });
-    this.#pools.set(key, pool);
-    return pool;
+    const connections = { pool, kept: 0 };
+    this.#pools.set(key, connections);
+    return connections;
   }
+}
+
+interface Connections {
+  readonly pool: Pool;
+  /** Answers that ended well and left a connection, less the requests that may have taken one. */
+  kept: number;
 }
 
 /** One request, sent again once when a kept-alive connection turned out to be dead (F7). */
 class Attempt implements Exchange, Dispatcher.DispatchHandler {
-  readonly #pool: Pool;
+  readonly #connections: Connections;
   readonly #request: UpstreamRequest;
   readonly #handler: UpstreamHandler;
   #controller: Dispatcher.DispatchController | undefined;
   #body: Decompressor | undefined;
   #answered = false;
   #over = false;
-  #repeated = false;
+  #mayRepeat = false;
 
-  constructor(pool: Pool, request: UpstreamRequest, handler: UpstreamHandler) {
-    this.#pool = pool;
+  constructor(connections: Connections, request: UpstreamRequest, handler: UpstreamHandler) {
+    this.#connections = connections;
     this.#request = request;
     this.#handler = handler;
   }
 
+  /**
+   * Only a kept connection can have been dead before the request: what fails on a fresh one is no
+   * race, and asking again is the caller's affair (F6, G12).
+   */
   dispatch(): void {
+    const connections = this.#connections;
+    this.#mayRepeat = connections.kept > 0;
+    if (this.#mayRepeat) connections.kept -= 1;
+    this.#send();
+  }
+
+  #send(): void {
     const { endpoint, method, headers, body } = this.#request;
     try {
-      this.#pool.dispatch(
+      this.#connections.pool.dispatch(
         {
           path: endpoint.path,
           method,
@@ -178,10 +196,10 @@ class Attempt implements Exchange, Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     if (this.#over) return;
-    if (!this.#answered && !this.#repeated && isDeadConnection(error)) {
-      this.#repeated = true;
+    if (!this.#answered && this.#mayRepeat && isDeadConnection(error)) {
+      this.#mayRepeat = false;
       this.#controller = undefined;
-      this.dispatch();
+      this.#send();
       return;
     }
     this.#fail(asUpstreamError(error, this.#request.endpoint));
@@ -190,6 +208,7 @@ class Attempt implements Exchange, Dispatcher.DispatchHandler {
   #end(): void {
     if (this.#over) return;
     this.#over = true;
+    this.#connections.kept += 1;
     this.#handler.end();
   }
 
@@ -225,6 +244,8 @@ function asUpstreamError(error: unknown, endpoint: Endpoint): GatewayError {
   if (unreadable) {
     return new GatewayError('upstream_invalid', `The answer of ${where} is not valid HTTP.`, {
       cause: error,
+      // What was broken on the way comes whole the next time (F25, F26); headers stay too large (F31).
+      repeat: code.startsWith('HPE_') || code.endsWith('LENGTH_MISMATCH') ? 'may' : 'never',
     });
   }
   return new GatewayError(

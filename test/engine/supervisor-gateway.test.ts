@@ -159,7 +159,8 @@ describe('nobody asks for it', { skip }, () => {
     rig = await startRig(({ chat }) => ({
       models: {
         failing: { targets: ['up-chat/down', 'up-messages/down'] },
-        last: { targets: ['up-chat/down', model] },
+        // Of its own: what fails five times is not asked any more.
+        last: { targets: ['up-chat/down-too', model] },
         nowhere: { targets: ['closed/any'] },
       },
       providers: {
@@ -173,6 +174,7 @@ describe('nobody asks for it', { skip }, () => {
     }));
     const down = { status: 503, body: '{"error":{"message":"down"}}' };
     rig.upstreams.chat.script('down', down);
+    rig.upstreams.chat.script('down-too', down);
     rig.upstreams.messages.script('down', down);
   });
   after(() => rig.stop());

@@ -11,13 +11,15 @@ import { openaiChatClient } from '../../src/dialects/openai-chat/client.ts';
 import type { Call, Gateway } from '../../src/gateway/call.ts';
 import type { ClientSink } from '../../src/gateway/client-sink.ts';
 import { handleCall } from '../../src/gateway/handle.ts';
+import { TargetHealth } from '../../src/gateway/health.ts';
 import { LearnedParameters } from '../../src/gateway/learned-parameters.ts';
 import { ReasoningMemory } from '../../src/gateway/reasoning-memory.ts';
 import { ReasoningStore } from '../../src/gateway/reasoning-store.ts';
 import type { Receipt } from '../../src/gateway/receipt.ts';
+import { RetryBudget } from '../../src/gateway/retry-budget.ts';
 import { Sweeper } from '../../src/gateway/sweeper.ts';
 import { TokenEstimator } from '../../src/gateway/token-estimator.ts';
-import { systemClock } from '../../src/observe/clock.ts';
+import { later, systemClock } from '../../src/observe/clock.ts';
 import { newId } from '../../src/observe/random.ts';
 import { createHttpProvider } from '../../src/providers/http-provider.ts';
 import { HttpClient } from '../../src/wire/http-client.ts';
@@ -99,10 +101,14 @@ const learned = new LearnedParameters();
 async function serve(name: Dialect, spoil: Spoiled, model: string): Promise<Served> {
   const dialect = spoil.client(dialects[name]);
   const receipts: Receipt[] = [];
+  const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
   const gateway: Gateway = {
     client,
     clock: systemClock,
-    log: { debug: quiet, info: quiet, warn: quiet, error: quiet },
+    later,
+    log,
+    health: new TargetHealth({ clock: systemClock, log }),
+    retryBudget: new RetryBudget(),
     newId,
     random: () => 0.5,
     estimator,

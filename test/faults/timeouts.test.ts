@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { createServer, type AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
+import type { JsonObject } from '../../src/core/conversation.ts';
 import { assertErrorBody } from '../support/legality.ts';
-import { dialects, endingOf, objectAt } from '../support/reading.ts';
+import { dialects, endingOf, objectAt, type Dialect } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
 import { answerIn } from '../upstream/reply.ts';
@@ -54,36 +55,55 @@ async function closedPort(): Promise<number> {
   return address.port;
 }
 
+interface Pair {
+  readonly dialect: Dialect;
+  readonly upstream: Dialect;
+  readonly stream: boolean;
+}
+
+function spareName({ dialect, upstream, stream }: Pair): string {
+  return `spare-${dialect}-${upstream}-${stream ? 'stream' : 'document'}`;
+}
+
 describe('with upstreams that nobody runs, and a total time limit', () => {
   let rig: Rig;
   before(async () => {
     const port = await closedPort();
-    rig = await startRig({
-      providers: {
-        'gone-chat': {
-          dialect: 'openai-chat',
-          base_url: `http://127.0.0.1:${port}/v1`,
-          api_key: 'k',
+    rig = await startRig(
+      {
+        providers: {
+          'gone-chat': {
+            dialect: 'openai-chat',
+            base_url: `http://127.0.0.1:${port}/v1`,
+            api_key: 'k',
+          },
+          'gone-messages': {
+            dialect: 'anthropic-messages',
+            base_url: `http://127.0.0.1:${port}`,
+            api_key: 'k',
+          },
         },
-        'gone-messages': {
-          dialect: 'anthropic-messages',
-          base_url: `http://127.0.0.1:${port}`,
-          api_key: 'k',
-        },
+        models: Object.fromEntries(
+          dialects.flatMap((upstream) => [
+            [
+              `short-${upstream}`,
+              { targets: [`up-${upstream}/short-${upstream}`], timeouts: { total: '400ms' } },
+            ],
+            // A route for each test: after some failures a target is not asked any more.
+            ...dialects.flatMap((dialect) =>
+              [true, false].map((stream): [string, JsonObject] => {
+                const spare = spareName({ dialect, upstream, stream });
+                return [
+                  spare,
+                  { targets: [`gone-${upstream}/${spare}`, `up-${upstream}/${spare}`] },
+                ];
+              }),
+            ),
+          ]),
+        ),
       },
-      models: Object.fromEntries(
-        dialects.flatMap((upstream) => [
-          [
-            `short-${upstream}`,
-            { targets: [`up-${upstream}/short-${upstream}`], timeouts: { total: '400ms' } },
-          ],
-          [
-            `spare-${upstream}`,
-            { targets: [`gone-${upstream}/x`, `up-${upstream}/spare-${upstream}`] },
-          ],
-        ]),
-      ),
-    });
+      { random: () => 0 },
+    );
   });
   after(() => rig.stop());
 
@@ -105,11 +125,12 @@ describe('with upstreams that nobody runs, and a total time limit', () => {
         });
 
         test(`R3 I1 a target that refuses is passed over, ${dialect}, ${mode}, ${shape}`, async () => {
+          const spare = spareName({ dialect, upstream, stream });
           const script = rig.upstreams[upstream].script(
-            `spare-${upstream}`,
+            spare,
             answerIn(upstream, { text: 'Hello' }, stream),
           );
-          const body = requestBody(dialect, { model: `spare-${upstream}`, stream });
+          const body = requestBody(dialect, { model: spare, stream });
           const reply = await ask(rig, dialect, body);
           assert.equal(reply.status, 200, reply.text);
           assert.equal(reply.headers['x-gateway-attempts'], '2');

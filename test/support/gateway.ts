@@ -57,7 +57,15 @@ export function upstreamConfig(
   };
 }
 
-export async function startTestGateway(config: TestConfig): Promise<TestGateway> {
+/** What waits and weights are drawn with: with 0 no backoff takes any time. */
+export interface TestMeans {
+  readonly random?: () => number;
+}
+
+export async function startTestGateway(
+  config: TestConfig,
+  means: TestMeans = {},
+): Promise<TestGateway> {
   const directory = await mkdtemp(join(tmpdir(), 'model-gateway-test-'));
   const configFile = join(directory, 'gateway.yaml');
   await writeFile(configFile, JSON.stringify(config));
@@ -71,6 +79,7 @@ export async function startTestGateway(config: TestConfig): Promise<TestGateway>
     },
     env: { MODEL_GATEWAY_KEY: clientKey, MODEL_GATEWAY_ADMIN_TOKEN: adminToken },
     cwd: directory,
+    ...means,
   });
   const { url, adminUrl } = running;
   const callRows = (model: string, count: number): Promise<readonly JsonObject[]> =>

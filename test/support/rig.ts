@@ -1,7 +1,13 @@
 /** A gateway between a test's client and two scripted upstreams, one of each dialect. */
 import { ScriptedUpstream, type Script, type Scripted } from '../upstream/scripted.ts';
 import type { JsonObject } from '../../src/core/conversation.ts';
-import { startTestGateway, upstreamConfig, type TestConfig, type TestGateway } from './gateway.ts';
+import {
+  startTestGateway,
+  upstreamConfig,
+  type TestConfig,
+  type TestGateway,
+  type TestMeans,
+} from './gateway.ts';
 import { send, type Reply as HttpReply, type Sending } from './http.ts';
 import { assertAnyStream } from './legality.ts';
 import type { Dialect } from './reading.ts';
@@ -40,18 +46,19 @@ function impatientModels(upstream: Dialect): JsonObject {
 export type RigConfig = TestConfig | ((upstreams: Rig['upstreams']) => TestConfig);
 
 /** A gateway on both upstreams, with impatient routes to each and whatever else `config` adds. */
-export async function startRig(wanted: RigConfig = {}): Promise<Rig> {
+export async function startRig(wanted: RigConfig = {}, means: TestMeans = {}): Promise<Rig> {
   const upstreams = {
     chat: await ScriptedUpstream.start(),
     messages: await ScriptedUpstream.start(),
   };
   const config = typeof wanted === 'function' ? wanted(upstreams) : wanted;
   const basic = upstreamConfig(upstreams.chat.port, upstreams.messages.port);
-  const gateway = await startTestGateway({
+  const everything: TestConfig = {
     ...config,
     providers: { ...basic.providers, ...config.providers },
     models: { ...impatientModels('chat'), ...impatientModels('messages'), ...config.models },
-  });
+  };
+  const gateway = await startTestGateway(everything, means);
   let played = 0;
   let impatient = 0;
   return {

@@ -1,0 +1,119 @@
+/**
+ * What a call may still try after its first failure; made only then. Targets that were not asked yet
+ * come first and cost no wait (G13); then those that failed for a moment are asked again (R2), each in
+ * its time, while the retry budget and the call's deadline allow it (R4).
+ */
+import { GatewayError } from '../core/errors.ts';
+import { StrictRefusal } from '../core/notes.ts';
+import type { Target } from '../core/provider.ts';
+import type { Call, Gateway } from './call.ts';
+import { mayFallBack, repeatOf, type FailedTry } from './repeatable.ts';
+
+/** Longer waits are the client's (R2). */
+const longestWaitMs = 5000;
+const firstBackoffMs = 250;
+const longestBackoffMs = 8000;
+
+export interface NextTry {
+  readonly target: Target;
+  readonly waitMs: number;
+}
+
+interface Failed {
+  readonly target: Target;
+  readonly error: GatewayError;
+  readonly how: FailedTry;
+  readonly times: number;
+  /** Monotonic ms. */
+  readonly at: number;
+}
+
+export class Retries {
+  readonly #gateway: Gateway;
+  readonly #call: Call;
+  readonly #order: readonly Target[];
+  readonly #failed: Failed[] = [];
+  /** Of the targets in order: the next one that was not asked yet. */
+  #place = 1;
+  #again = 0;
+  #failure: GatewayError | undefined;
+
+  /** @param order the targets of the call, of which the first was tried. */
+  constructor(gateway: Gateway, call: Call, order: readonly Target[]) {
+    this.#gateway = gateway;
+    this.#call = call;
+    this.#order = order;
+  }
+
+  /** What the client is told when nothing is left. */
+  get failure(): GatewayError {
+    return this.#failure ?? new GatewayError('model_not_found', 'The model has no target.');
+  }
+
+  note(target: Target, error: GatewayError, how: FailedTry): void {
+    const at = this.#gateway.clock.now();
+    const before = this.#failed.findIndex((each) => each.target === target);
+    const times = (this.#failed[before]?.times ?? 0) + 1;
+    if (before !== -1) this.#failed.splice(before, 1);
+    this.#failed.push({ target, error, how, times, at });
+    this.#failure = moreTelling(this.#failure, error);
+  }
+
+  /** The next try after the failure that was noted last; undefined when there is none. */
+  next(): NextTry | undefined {
+    const last = this.#failed.at(-1);
+    if (last === undefined || !mayFallBack(last.error)) return undefined;
+    return this.#fresh() ?? this.#repeated();
+  }
+
+  #fresh(): NextTry | undefined {
+    const { health, retryBudget, clock } = this.#gateway;
+    for (;;) {
+      const target = this.#order[this.#place];
+      if (target === undefined) return undefined;
+      this.#place += 1;
+      if (!health.enter(target)) continue;
+      retryBudget.called(target.provider.id, clock.now());
+      return { target, waitMs: 0 };
+    }
+  }
+
+  #repeated(): NextTry | undefined {
+    const { retryBudget, clock, random } = this.#gateway;
+    const now = clock.now();
+    const jitter = random() * Math.min(longestBackoffMs, firstBackoffMs * 2 ** this.#again);
+    let best: NextTry | undefined;
+    for (const failed of this.#failed) {
+      const waitMs = this.#waitFor(failed, { now, jitter });
+      if (waitMs === undefined || (best !== undefined && best.waitMs <= waitMs)) continue;
+      best = { target: failed.target, waitMs };
+    }
+    if (best === undefined || !retryBudget.take(best.target.provider.id, now)) return undefined;
+    this.#again += 1;
+    return best;
+  }
+
+  /** In ms until the target may be asked again; undefined when it may not. */
+  #waitFor(
+    { target, error, how, times, at }: Failed,
+    { now, jitter }: { readonly now: number; readonly jitter: number },
+  ): number | undefined {
+    const repeat = repeatOf(error, how);
+    if (repeat === 'never' || (repeat === 'once' && times > 1)) return undefined;
+    if (this.#gateway.health.isOut(target)) return undefined;
+    const asked = error.retryAfterMs;
+    if (asked !== undefined && asked > longestWaitMs) return undefined;
+    const waitMs = asked === undefined ? jitter : Math.max(0, at + asked - now) + jitter;
+    const deadline = this.#call.startedAt + target.timeouts.totalMs;
+    return now + waitMs < deadline ? waitMs : undefined;
+  }
+}
+
+/** Where another target only failed for now, its failure tells more than a strict refusal. */
+function moreTelling(before: GatewayError | undefined, error: GatewayError): GatewayError {
+  if (before === undefined) return error;
+  if (error instanceof StrictRefusal) return before;
+  // Of several targets that ask to wait, the client hears of the shortest wait (F15).
+  const sooner = (before.retryAfterMs ?? Infinity) < (error.retryAfterMs ?? Infinity);
+  return before.code === error.code && sooner ? before : error;
+}
