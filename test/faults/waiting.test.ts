@@ -1,0 +1,117 @@
+/** F37 R4: what is left of a call whose client leaves between two tries: nothing, no timer either. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseBody } from '../../src/core/json.ts';
+import { createSealer } from '../../src/core/sealer.ts';
+import { openaiChatClient } from '../../src/dialects/openai-chat/client.ts';
+import type { Gateway } from '../../src/gateway/call.ts';
+import type { ClientObserver, ClientSink } from '../../src/gateway/client-sink.ts';
+import { handleCall } from '../../src/gateway/handle.ts';
+import { TargetHealth } from '../../src/gateway/health.ts';
+import { LearnedParameters } from '../../src/gateway/learned-parameters.ts';
+import { ReasoningMemory } from '../../src/gateway/reasoning-memory.ts';
+import { ReasoningStore } from '../../src/gateway/reasoning-store.ts';
+import type { Receipt } from '../../src/gateway/receipt.ts';
+import { RetryBudget } from '../../src/gateway/retry-budget.ts';
+import { Sweeper } from '../../src/gateway/sweeper.ts';
+import { TokenEstimator } from '../../src/gateway/token-estimator.ts';
+import { systemClock as clock } from '../../src/observe/clock.ts';
+import { newId } from '../../src/observe/random.ts';
+import { createHttpProvider } from '../../src/providers/http-provider.ts';
+import { HttpClient } from '../../src/wire/http-client.ts';
+import { requestBody } from '../support/requests.ts';
+import { errorIn } from '../upstream/reply.ts';
+import { ScriptedUpstream } from '../upstream/scripted.ts';
+
+const quiet = (): void => undefined;
+const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
+const second = 1000;
+const timeouts = {
+  connectMs: second,
+  firstEventMs: 20 * second,
+  documentMs: 20 * second,
+  idleMs: 20 * second,
+  totalMs: 20 * second,
+};
+
+test('F37 R4 a client that leaves takes the wait for the next try with it', async () => {
+  const upstream = await ScriptedUpstream.start();
+  const script = upstream.script('m', errorIn('chat', 429, 'slow', { 'retry-after': '3' }));
+  const client = new HttpClient();
+  const waits: number[] = [];
+  let canceled = 0;
+  const receipts: Receipt[] = [];
+  let observer: ClientObserver | undefined;
+  const sink: ClientSink = {
+    start: quiet,
+    write: () => true,
+    end: quiet,
+    cut: quiet,
+    observe: (wanted) => {
+      observer = wanted;
+    },
+  };
+  const sweeper = new Sweeper(clock);
+  const gateway: Gateway = {
+    client,
+    clock,
+    log,
+    newId,
+    random: () => 0.5,
+    // Never calls back: only the client can end this wait.
+    later: (ms) => {
+      waits.push(ms);
+      setImmediate(() => observer?.left());
+      return () => {
+        canceled += 1;
+      };
+    },
+    health: new TargetHealth({ clock, log }),
+    retryBudget: new RetryBudget(),
+    estimator: new TokenEstimator(),
+    textCounter: { count: () => Promise.resolve(undefined) },
+    learned: new LearnedParameters(),
+    memory: new ReasoningMemory(createSealer(Buffer.alloc(32, 1)), new ReasoningStore({ clock })),
+    sweeper,
+    running: quiet,
+    settle: (_call, receipt) => receipts.push(receipt),
+  };
+  const body = Buffer.from(JSON.stringify(requestBody('chat', { model: 'm', stream: false })));
+  const source = parseBody(body, openaiChatClient.ownedKeys);
+  const baseUrl = `http://127.0.0.1:${upstream.port}/v1`;
+  const provider = createHttpProvider({ id: 'up', dialect: 'openai-chat', baseUrl });
+  const route = {
+    name: 'm',
+    targets: [{ provider, model: 'm', weight: 1, timeouts }],
+    order: 'listed',
+  } as const;
+  await handleCall(
+    gateway,
+    {
+      id: newId('req_'),
+      dialect: openaiChatClient,
+      source,
+      head: openaiChatClient.readHead(source.value),
+      route,
+      strict: false,
+      caller: { keyId: 'k', revoked: () => false },
+      labels: { tags: [] },
+      grant: undefined,
+      startedAt: clock.now(),
+      startedWall: clock.wall(),
+      header: () => undefined,
+    },
+    sink,
+  );
+  assert.equal(waits.length, 1);
+  assert.ok((waits[0] ?? 0) > 2 * second && (waits[0] ?? 0) <= 4 * second, String(waits[0]));
+  assert.equal(canceled, 1);
+  assert.equal(sweeper.size, 0);
+  assert.deepEqual(
+    receipts.map(({ outcome, charged, attempts }) => [outcome, charged, attempts.length]),
+    [['canceled', {}, 1]],
+  );
+  assert.equal(script.requests.length, 1);
+  await client.close();
+  await upstream.close();
+});
