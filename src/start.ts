@@ -333,7 +333,7 @@ class Runtime implements RunningGateway {
       health: this.#health,
       retryBudget: new RetryBudget(),
       sweeper: this.#sweeper,
-      running: (call, soFar) => access.ledger.running(limits.running(call, soFar)),
+      running: (call, soFar) => access.ledger.running(call.id, () => limits.running(call, soFar())),
       settle: (call, receipt) => record(limits.settle(call, receipt)),
     };
     return new DataPlane({

@@ -37,8 +37,8 @@ export class Ledger {
   readonly #log: Log;
   readonly #refusedFile: string | undefined;
   #queue: CallRow[] = [];
-  /** Running calls as they are to be noted, the latest word of each. */
-  readonly #running = new Map<string, CallRow>();
+  /** Running calls that are to be noted. */
+  readonly #running = new Map<string, () => CallRow>();
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
   /** Monotonic ms at which the oldest unfinished write began. */
@@ -67,10 +67,13 @@ export class Ledger {
     this.#schedule(this.#queue.length >= batchRows ? 0 : writeEveryMs);
   }
 
-  /** Notes a call that still runs, as the row that it shall have if nothing more is heard of it. */
-  running(row: CallRow): void {
+  /**
+   * Notes a call at the next write if it still runs then. `row` is asked for there: the row that the call
+   * shall have if nothing more is heard of it.
+   */
+  running(id: string, row: () => CallRow): void {
     if (this.#closed) return;
-    this.#running.set(row.id, cut(row));
+    this.#running.set(id, row);
     this.#schedule(writeEveryMs);
   }
 
@@ -171,12 +174,13 @@ export class Ledger {
   /** Behind the finished ones: a call that is over by now is among them, or will be. */
   async #writeRunning(): Promise<void> {
     if (this.#running.size === 0) return;
-    const rows = [...this.#running.values()];
+    const noted = [...this.#running];
     const seenAt = this.#clock.wall();
-    const settled = await this.#store.openCalls(rows.map((row) => ({ row, seenAt })));
+    const calls = noted.map(([, row]) => ({ row: cut(row()), seenAt }));
+    const settled = await this.#store.openCalls(calls);
     if (settled.length > 0) this.#onSettled?.(new Set(settled));
-    for (const row of rows) {
-      if (this.#running.get(row.id) === row) this.#running.delete(row.id);
+    for (const [id, row] of noted) {
+      if (this.#running.get(id) === row) this.#running.delete(id);
     }
   }
 

@@ -73,7 +73,7 @@ export interface Gateway {
   readonly retryBudget: RetryBudget;
   readonly sweeper: Sweeper;
   /** Called again and again while a call runs, so that a crash does not lose it (F81). */
-  running(call: Call, soFar: RunningCall): void;
+  running(call: Call, soFar: () => RunningCall): void;
   /** Called exactly once a call, whatever became of it. */
   settle(call: Call, receipt: Receipt): void;
 }

@@ -68,7 +68,10 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     this.#sink.observe(this);
     this.#gateway.sweeper.add(this);
     try {
-      const answer = await this.#tries.answer();
+      const answering = this.#tries.answer();
+      // Money is at stake from here on: a crash must not forget the call (F81).
+      if (this.#call.grant?.paid === true) this.#tellRunning();
+      const answer = await answering;
       if (this.#settled) return;
       if (this.#call.head.stream) this.#respondStream(answer);
       else this.#respondDocument(answer);
@@ -204,20 +207,27 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     return new GatewayError('timeout', why, { retryable: false });
   }
 
-  /** Calls that are over before the first sweep are never told: their row comes as soon (F81). */
+  /** Calls that cost nobody's budget and are over before the first sweep are never told (F81). */
   #checkpoint(now: number): void {
-    const { attempt, meter, count, target, mode } = this.#tries;
-    const { outputLength } = meter;
+    const { outputLength } = this.#tries.meter;
     if (now < this.#checkpointAt && outputLength < this.#checkpointLength) return;
     this.#checkpointAt = now + checkpointMs;
     this.#checkpointLength = outputLength + checkpointLength;
-    this.#gateway.running(this.#call, {
-      target,
-      mode,
-      attempts: count,
-      reported: meter.reported,
-      charged: attempt === undefined ? {} : meter.complete(),
-      totalMs: now - this.#call.startedAt,
+    this.#tellRunning();
+  }
+
+  /** As it stands when the ledger writes it, unless it is over by then. */
+  #tellRunning(): void {
+    this.#gateway.running(this.#call, () => {
+      const { attempt, meter, count, target, mode } = this.#tries;
+      return {
+        target,
+        mode,
+        attempts: count,
+        reported: meter.reported,
+        charged: attempt === undefined ? {} : meter.complete(),
+        totalMs: this.#gateway.clock.now() - this.#call.startedAt,
+      };
     });
   }
 

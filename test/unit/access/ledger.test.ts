@@ -156,22 +156,22 @@ it('a giant model name is cut before it is kept', async () => {
 
 it('F81 a running call is noted, refreshed, and gone with its final row', async () => {
   const { store, clock, ledger } = await ledgerOn('running');
-  const noted = (output: number): CallRow =>
+  const noted = (output: number) => (): CallRow =>
     callRow('c1', {
       outcome: 'failed',
       error: 'interrupted',
       charged: { freshInputTokens: 10, outputTokens: output },
     });
-  ledger.running(noted(1));
-  ledger.running(noted(2));
+  ledger.running('c1', noted(1));
+  ledger.running('c1', noted(2));
   ledger.record(callRow('c2'));
   await ledger.flush();
-  ledger.running(noted(3));
+  ledger.running('c1', noted(3));
   ledger.record(callRow('c3'));
   await ledger.flush();
   clock.time += 1;
   // Over before it was written: it is not noted at all.
-  ledger.running(callRow('c4'));
+  ledger.running('c4', () => assert.fail('nobody needs the row'));
   ledger.record(callRow('c4'));
   await ledger.flush();
   const [orphan, ...others] = await store.settleOrphans(Number.POSITIVE_INFINITY);
