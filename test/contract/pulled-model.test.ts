@@ -115,7 +115,7 @@ describe('§4 models beside a running gateway', () => {
     );
 
     const removed = await command('models', 'remove', 'second-q8_0');
-    assert.deepEqual([removed.code, removed.out], [0, 'Removed local/second-q8_0 (1.62 MB).\n']);
+    assert.deepEqual([removed.code, removed.out], [0, 'Removed local/second-q8_0 (2.34 MB).\n']);
     assert.equal((await ask('local/second-q8_0')).status, 404);
     assert.equal((await entry('local/second-q8_0')).status, 404);
   });
