@@ -85,8 +85,8 @@ async function playIn(rig: Rig, box: Box, plot: Plot): Promise<Scene> {
     env: { ...asker.env, ...plot.env },
   });
   assert.deepEqual(box.tried, [], 'nothing beyond the gateway');
-  const calls =
-    script.requests.length === 0 ? [] : await rig.gateway.callRows(model, script.requests.length);
+  const asked = script.requests.length;
+  const calls = asked === 0 ? [] : await rig.gateway.callsAfter(model, asked);
   return {
     ran,
     main,

@@ -105,19 +105,20 @@ function severalTools(rig: () => Rig, agent: Agent, upstream: Dialect): void {
     assertServed(scene);
   });
 
-  test(`E9 ${pair}: an overloaded upstream is asked again by the agent`, async () => {
+  test(`E9 ${pair}: an overloaded upstream is asked again by the gateway, then by the agent`, async () => {
     const status = upstream === 'chat' ? 503 : 529;
-    const overloaded = errorIn(upstream, status, 'Overloaded', { 'retry-after': '1' });
+    const overloaded = { answer: errorIn(upstream, status, 'Overloaded', { 'retry-after': '1' }) };
     const scene = await play(rig(), {
       agent,
       upstream,
-      steps: () => [{ answer: overloaded }, { text: 'Here now.' }],
+      steps: () => [overloaded, overloaded, overloaded, { text: 'Here now.' }],
     });
     assertSaid(scene, 'Here now.');
-    assert.equal(scene.main.length, 2);
-    assert.deepEqual(scene.main[0], scene.main[1]);
-    const told = scene.calls.map((call) => call['status']).filter((each) => each !== 200);
-    assert.deepEqual(told, [agent.dialect === 'chat' ? 503 : 529]);
+    assert.equal(scene.main.length, 4);
+    for (const again of scene.main) assert.deepEqual(again, scene.main[0]);
+    const refused = scene.calls.filter((call) => call['status'] !== 200);
+    const told = refused.map((call) => [call['status'], call['attempts']]);
+    assert.deepEqual(told, [[agent.dialect === 'chat' ? 503 : 529, 3]]);
   });
 }
 

@@ -15,6 +15,8 @@ export interface TestGateway {
   callRow(requestId: string): Promise<JsonObject>;
   /** The rows of all calls for a model name, once there are at least `count` of them. */
   callRows(model: string, count: number): Promise<readonly JsonObject[]>;
+  /** The same, once they have asked upstreams at least so many times. */
+  callsAfter(model: string, attempts: number): Promise<readonly JsonObject[]>;
   /** Writes another config and has it read; it must be one that can be applied. */
   reload(config: TestConfig): Promise<void>;
   /** Resolves when no call is left, by the gateway's own count. */
@@ -87,10 +89,17 @@ export async function startTestGateway(
       const found = rows.filter((row) => row['model'] === model);
       return found.length >= count ? found : undefined;
     });
+  const callsAfter = (model: string, attempts: number): Promise<readonly JsonObject[]> =>
+    untilRows(adminUrl, (rows) => {
+      const found = rows.filter((row) => row['model'] === model);
+      const made = found.reduce((sum, row) => sum + Number(row['attempts']), 0);
+      return made >= attempts ? found : undefined;
+    });
   return {
     url,
     adminUrl,
     callRows,
+    callsAfter,
     callRow: (requestId) =>
       untilRows(adminUrl, (rows) => rows.find((row) => row['id'] === requestId)),
     reload: async (wanted) => {
