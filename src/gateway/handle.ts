@@ -70,7 +70,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     try {
       const answering = this.#tries.answer();
       // Money is at stake from here on: a crash must not forget the call (F81).
-      if (this.#call.grant?.paid === true) this.#tellRunning();
+      if (this.#call.grant?.paid === true) this.#checkpoint(this.#gateway.clock.now());
       const answer = await answering;
       if (this.#settled) return;
       if (this.#call.head.stream) this.#respondStream(answer);
@@ -213,11 +213,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     if (now < this.#checkpointAt && outputLength < this.#checkpointLength) return;
     this.#checkpointAt = now + checkpointMs;
     this.#checkpointLength = outputLength + checkpointLength;
-    this.#tellRunning();
-  }
-
-  /** As it stands when the ledger writes it, unless it is over by then. */
-  #tellRunning(): void {
+    // As it stands when the ledger writes it, unless it is over by then.
     this.#gateway.running(this.#call, () => {
       const { attempt, meter, count, target, mode } = this.#tries;
       return {
