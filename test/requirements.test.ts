@@ -15,11 +15,11 @@ const later: ReadonlyMap<string, string> = new Map([['F6', 'prices: budgets and 
  * F1–F73 faults, G…), which look like entries of requirements.md and prove other things.
  */
 const othersIds = [
-  'test/input/doors.test.ts',
-  'test/input/bad-bodies.test.ts',
-  'test/input/byte-rows.ts',
-  'test/input/field-rows.ts',
-  'test/input/conversation-rows.ts',
+  'test/inputs/doors.test.ts',
+  'test/inputs/bad-bodies.test.ts',
+  'test/inputs/byte-rows.ts',
+  'test/inputs/field-rows.ts',
+  'test/inputs/conversation-rows.ts',
   'test/unit/access/presented-key.test.ts',
   'test/unit/access/keys.test.ts',
   'test/faults/timeouts.test.ts',
