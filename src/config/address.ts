@@ -1,5 +1,6 @@
 /** Addresses to listen on. */
 import { isIPv6 } from 'node:net';
+import { AddressRange } from '../core/address-range.ts';
 
 export interface Address {
   /** Without brackets. */
@@ -9,6 +10,8 @@ export interface Address {
 }
 
 const loopback = '127.0.0.1';
+/** Of addresses: a name like 127.example.com may lead anywhere. */
+const loopbackRanges = [new AddressRange('127.0.0.0/8'), new AddressRange('::1')];
 const hostForm = /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/;
 
 /**
@@ -44,7 +47,9 @@ export function addressText({ host, port }: Address): string {
 export function isLoopback(host: string): boolean {
   const bare = host.toLowerCase().replace(/^\[|\]$/g, '');
   return (
-    bare === 'localhost' || bare.endsWith('.localhost') || bare === '::1' || bare.startsWith('127.')
+    bare === 'localhost' ||
+    bare.endsWith('.localhost') ||
+    loopbackRanges.some((range) => range.holds(bare))
   );
 }
 

@@ -1,6 +1,6 @@
 /** The settings that a flag, a variable or the file may give, in this order, before the default. */
 import { resolve } from 'node:path';
-import { readAddress, type Address } from './address.ts';
+import { isLoopback, readAddress, type Address } from './address.ts';
 import type { CheckedFile } from './config-file.ts';
 import type { ConfigIssue } from './config-error.ts';
 import { flagForms, type FlagName, type Flags } from './flags.ts';
@@ -33,7 +33,7 @@ interface Choice {
   complain(message: string): void;
 }
 
-type FileKey = 'listen' | 'admin_listen' | 'data_dir' | 'log_level' | 'workers';
+type FileKey = 'listen' | 'admin_listen' | 'admin_public' | 'data_dir' | 'log_level' | 'workers';
 
 export function readBaseSettings(sources: BaseSources): BaseSettings {
   const listen = choose(sources, { flag: 'listen', key: 'listen', otherwise: defaults.listen });
@@ -41,6 +41,11 @@ export function readBaseSettings(sources: BaseSources): BaseSettings {
     flag: 'admin-listen',
     key: 'admin_listen',
     otherwise: defaults.adminListen,
+  });
+  const adminPublic = choose(sources, {
+    flag: 'admin-public',
+    key: 'admin_public',
+    otherwise: 'no',
   });
   const dataDir = choose(sources, {
     flag: 'data-dir',
@@ -59,6 +64,7 @@ export function readBaseSettings(sources: BaseSources): BaseSettings {
   });
   const addresses = { listen: toAddress(listen), adminListen: toAddress(adminListen) };
   checkApart(addresses, adminListen);
+  checkClosed(addresses.adminListen, toSwitch(adminPublic), adminListen);
   const directory = resolve(dataDir.directory, dataDir.text);
   return {
     ...addresses,
@@ -68,6 +74,7 @@ export function readBaseSettings(sources: BaseSources): BaseSettings {
     origins: [
       { path: 'listen', value: listen.text, origin: listen.origin },
       { path: 'admin_listen', value: adminListen.text, origin: adminListen.origin },
+      { path: 'admin_public', value: adminPublic.text, origin: adminPublic.origin },
       { path: 'data_dir', value: directory, origin: dataDir.origin },
       { path: 'log_level', value: logLevel.text, origin: logLevel.origin },
       { path: 'workers', value: workers.text, origin: workers.origin },
@@ -131,6 +138,20 @@ function checkApart(
     return;
   }
   choice.complain('is the address of the data plane too; the admin plane needs its own');
+}
+
+/** S9: the admin plane has no TLS of its own, so it is opened to others by nobody's accident. */
+function checkClosed({ host }: Address, mayBePublic: boolean, choice: Choice): void {
+  if (mayBePublic || host === '' || isLoopback(host)) return;
+  choice.complain(
+    'lets other machines reach the admin plane, and nothing encrypts it: listen on 127.0.0.1 behind a TLS proxy, or say admin_public: true (--admin-public yes)',
+  );
+}
+
+function toSwitch(choice: Choice): boolean {
+  if (['yes', 'true', '1'].includes(choice.text)) return true;
+  if (!['no', 'false', '0'].includes(choice.text)) choice.complain('expected yes or no');
+  return false;
 }
 
 function toLogLevel(choice: Choice): LogLevel {

@@ -7,6 +7,7 @@ import { suggestion } from './nearest.ts';
 export interface Flags {
   readonly listen?: string;
   readonly 'admin-listen'?: string;
+  readonly 'admin-public'?: string;
   readonly config?: string;
   readonly 'data-dir'?: string;
   readonly 'log-level'?: string;
@@ -44,6 +45,12 @@ export const flagForms: readonly FlagForm[] = [
     variable: 'MODEL_GATEWAY_ADMIN_LISTEN',
     value: 'HOST:PORT',
     help: 'admin plane (127.0.0.1:8687)',
+  },
+  {
+    name: 'admin-public',
+    variable: 'MODEL_GATEWAY_ADMIN_PUBLIC',
+    value: 'yes|no',
+    help: 'other machines may reach the admin plane (no)',
   },
   {
     name: 'config',

@@ -117,7 +117,7 @@ function bounds(file: CheckedFile | undefined): Pick<Settings, 'limits' | 'timeo
   };
 }
 
-/** S9: the admin plane has no TLS of its own yet. */
+/** S9: it was said that the admin plane may be reached; that nothing encrypts it is said once more. */
 function exposure({ adminListen }: BaseSettings): readonly string[] {
   return isLoopback(adminListen.host)
     ? []

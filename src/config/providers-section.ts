@@ -1,5 +1,6 @@
 /** `providers:` of the file, and what the environment says about known vendors. */
 import { hostname, networkInterfaces } from 'node:os';
+import { forbiddenHost, isForbiddenHost } from '../core/forbidden-address.ts';
 import type { Timeouts } from '../core/provider.ts';
 import { Secret } from '../core/secret.ts';
 import { leadsTo, type Address } from './address.ts';
@@ -161,6 +162,11 @@ function addressProblem(text: string, own: readonly Address[]): string | undefin
     return 'holds a user or password; use api_key or headers';
   }
   if (url.search !== '' || url.hash !== '') return 'must end with its path, without ? or #';
+  return hostProblem(url, own);
+}
+
+function hostProblem(url: URL, own: readonly Address[]): string | undefined {
+  if (isForbiddenHost(url.hostname)) return forbiddenHost;
   if (own.some((address) => leadsTo(url, address, ownNames()))) {
     return 'leads to this gateway itself';
   }

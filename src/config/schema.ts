@@ -318,6 +318,12 @@ export const configForm = z
       .string()
       .optional()
       .describe('Admin plane (dashboard, admin API, metrics). Default 127.0.0.1:8687.'),
+    admin_public: z
+      .boolean()
+      .optional()
+      .describe(
+        'Whether admin_listen may be an address that other machines reach. Nothing encrypts it: put a TLS proxy before it. Default false.',
+      ),
     data_dir: z
       .string()
       .min(1, 'is empty')

@@ -1,4 +1,5 @@
 /** `webhooks:` of the file: who is told what the gateway has to tell by itself. */
+import { forbiddenHost, isForbiddenHost } from '../core/forbidden-address.ts';
 import { Secret } from '../core/secret.ts';
 import type { CheckedFile } from './config-file.ts';
 import { pathText, type ConfigIssue } from './config-error.ts';
@@ -25,6 +26,7 @@ function addressProblem(text: string): string | undefined {
     return 'is no http:// or https:// address';
   }
   if (url.username !== '' || url.password !== '') return 'holds a user or password';
+  if (isForbiddenHost(url.hostname)) return forbiddenHost;
   return undefined;
 }
 

@@ -4,10 +4,13 @@
  * own 300 s clocks are switched off (J1). Redirects are never followed (F28).
  */
 import { Pool, type Dispatcher } from 'undici';
+import { lookup } from 'node:dns';
 import type { IncomingHttpHeaders } from 'node:http';
+import type { LookupFunction } from 'node:net';
 import { GatewayError } from '../core/errors.ts';
 import type { Endpoint } from '../core/provider.ts';
 import { decompressor, type Decompressor } from './decompress.ts';
+import { guardedConnector } from './guarded-connect.ts';
 
 export type ResponseHeaders = IncomingHttpHeaders;
 
@@ -40,9 +43,19 @@ export interface Exchange {
 const idleConnectionMs = 4000;
 const maxHeaderBytes = 64 * 1024;
 
+export interface HttpClientOptions {
+  /** Finds the addresses of a name; default: the system's resolver. */
+  readonly lookup?: LookupFunction;
+}
+
 /** Keeps one connection pool an origin. */
 export class HttpClient {
   readonly #pools = new Map<string, Connections>();
+  readonly #lookup: LookupFunction;
+
+  constructor(options: HttpClientOptions = {}) {
+    this.#lookup = options.lookup ?? lookup;
+  }
 
   /** Sends one request. The handler is called later, never inside this call. */
   send(request: UpstreamRequest, handler: UpstreamHandler): Exchange {
@@ -70,10 +83,14 @@ export class HttpClient {
       keepAliveTimeout: idleConnectionMs,
       keepAliveMaxTimeout: 60_000,
       maxHeaderSize: maxHeaderBytes,
-      connect: {
-        timeout: connectMs,
-        ...(endpoint.socketPath === undefined ? {} : { socketPath: endpoint.socketPath }),
-      },
+      connect: guardedConnector(
+        {
+          timeout: connectMs,
+          allowH2: false,
+          ...(endpoint.socketPath === undefined ? {} : { socketPath: endpoint.socketPath }),
+        },
+        this.#lookup,
+      ),
     });
     const connections = { pool, kept: 0 };
     this.#pools.set(key, connections);

@@ -124,7 +124,11 @@ test('wrong flags are named; --help explains', async (t) => {
 
 test('warnings go to stderr and do not fail', async (t) => {
   const { directory } = scene(t);
-  const { code, err } = await run(command(directory), ['--admin-listen', '0.0.0.0:1']);
+  const { code, err } = await run(command(directory), [
+    '--admin-listen',
+    '0.0.0.0:1',
+    '--admin-public=yes',
+  ]);
   assert.equal(code, 0);
   assert.match(err, /^warning: admin_listen 0\.0\.0\.0/);
 });

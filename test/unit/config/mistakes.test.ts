@@ -118,8 +118,23 @@ const mistakes: readonly (readonly [string, string, string])[] = [
   ],
   [
     'the admin plane’s address',
-    'admin_listen: 0.0.0.0:9000\nproviders:\n  ollama:\n    base_url: http://127.0.0.1:9000\n',
-    'gateway.yaml:4: providers.ollama.base_url: leads to this gateway itself',
+    'admin_listen: 0.0.0.0:9000\nadmin_public: true\nproviders:\n  ollama:\n    base_url: http://127.0.0.1:9000\n',
+    'gateway.yaml:5: providers.ollama.base_url: leads to this gateway itself',
+  ],
+  [
+    'an address of cloud metadata (S16)',
+    'providers:\n  openai:\n    api_key: x\n    base_url: http://0xa9fea9fe/v1\n',
+    'gateway.yaml:4: providers.openai.base_url: is a link-local address or one of cloud metadata, where credentials of the machine lie; the gateway never connects there',
+  ],
+  [
+    'a name of cloud metadata (S16)',
+    'webhooks:\n  - url: http://metadata.google.internal./x\n    secret: some-secret-of-mine\n',
+    'gateway.yaml:2: webhooks[0].url: is a link-local address or one of cloud metadata, where credentials of the machine lie; the gateway never connects there',
+  ],
+  [
+    'an admin plane that others can reach (S9)',
+    'admin_listen: 127.example.com:8687\n',
+    'gateway.yaml:1: admin_listen: lets other machines reach the admin plane, and nothing encrypts it: listen on 127.0.0.1 behind a TLS proxy, or say admin_public: true (--admin-public yes)',
   ],
   [
     'a password in an address',

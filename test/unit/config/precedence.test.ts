@@ -142,9 +142,17 @@ test('anchors and aliases of YAML work', async (t) => {
   assert.deepEqual(settings.routes[1]?.targets, settings.routes[0]?.targets);
 });
 
-test('S9: an admin plane that others can reach is warned of', async (t) => {
+test('S9: an admin plane that others can reach is refused; where it was said, warned of', async (t) => {
   const { load } = scene(t);
-  const open = await load({ flags: { 'admin-listen': '0.0.0.0:8687' } });
+  const flags = { 'admin-listen': '0.0.0.0:8687' };
+  await assert.rejects(load({ flags }), /--admin-listen: lets other machines reach/);
+  const no = { ...flags, 'admin-public': 'no' };
+  await assert.rejects(load({ flags: no }), /--admin-listen: lets other machines reach/);
+  const unclear = { ...flags, 'admin-public': 'perhaps' };
+  await assert.rejects(load({ flags: unclear }), /--admin-public: expected yes or no/);
+  const env = { MODEL_GATEWAY_ADMIN_PUBLIC: 'true' };
+  assert.equal((await load({ flags, env })).adminListen.host, '0.0.0.0');
+  const open = await load({ flags: { ...flags, 'admin-public': 'yes' } });
   assert.match(open.warnings.join('\n'), /other machines can reach the admin plane/);
   assert.deepEqual((await load()).warnings, []);
 });
