@@ -3,7 +3,7 @@
  * per chunk (performance.md: `fetch` costs 5–7 times as much). Timeouts belong to the caller: undici's
  * own 300 s clocks are switched off (J1). Redirects are never followed (F28).
  */
-import { Pool, type Dispatcher } from 'undici';
+import { Pool, type buildConnector, type Dispatcher } from 'undici';
 import { lookup } from 'node:dns';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { LookupFunction } from 'node:net';
@@ -46,15 +46,19 @@ const maxHeaderBytes = 64 * 1024;
 export interface HttpClientOptions {
   /** Finds the addresses of a name; default: the system's resolver. */
   readonly lookup?: LookupFunction;
+  /** Makes the connections instead, in time that is not real (test/simulation). */
+  readonly connector?: (connectMs: number) => buildConnector.connector;
 }
 
 /** Keeps one connection pool an origin. */
 export class HttpClient {
   readonly #pools = new Map<string, Connections>();
   readonly #lookup: LookupFunction;
+  readonly #connector: HttpClientOptions['connector'];
 
   constructor(options: HttpClientOptions = {}) {
     this.#lookup = options.lookup ?? lookup;
+    this.#connector = options.connector;
   }
 
   /** Sends one request. The handler is called later, never inside this call. */
@@ -83,18 +87,20 @@ export class HttpClient {
       keepAliveTimeout: idleConnectionMs,
       keepAliveMaxTimeout: 60_000,
       maxHeaderSize: maxHeaderBytes,
-      connect: guardedConnector(
-        {
-          timeout: connectMs,
-          allowH2: false,
-          ...(endpoint.socketPath === undefined ? {} : { socketPath: endpoint.socketPath }),
-        },
-        this.#lookup,
-      ),
+      connect: this.#connector?.(connectMs) ?? this.#connectorTo(endpoint, connectMs),
     });
     const connections = { pool, kept: 0 };
     this.#pools.set(key, connections);
     return connections;
+  }
+
+  #connectorTo({ socketPath }: Endpoint, timeout: number): buildConnector.connector {
+    const options = {
+      timeout,
+      allowH2: false,
+      ...(socketPath === undefined ? {} : { socketPath }),
+    };
+    return guardedConnector(options, this.#lookup);
   }
 }
 
