@@ -36,6 +36,8 @@ export class KeyBook {
   readonly #fixedTrust: SecretTrust = { plain: true };
   #stamp = 0;
   #loading: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+  #inTurn: Promise<void> = Promise.resolve();
   #loaded = false;
   #pepperProblem: string | undefined;
 
@@ -64,7 +66,8 @@ export class KeyBook {
   }
 
   some(test: (record: KeyRecord) => boolean): boolean {
-    return [...this.#stored, ...this.#fixed].some(({ record }) => test(record));
+    const fits = ({ record }: KeyEntry): boolean => test(record);
+    return this.#fixed.some(fits) || this.#stored.some(fits);
   }
 
   /** What is new in the store since the last time; two at once are one. @throws StoreError */
@@ -168,13 +171,29 @@ export class KeyBook {
   }
 
   async #load(): Promise<void> {
-    const { store } = this.#parts;
-    const { records, stamp } = await store.keysSince(this.#stamp);
-    const sorted = [...records].sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
-    for (const record of sorted) this.put(record);
-    if (!this.#loaded) await this.#checkPepper();
-    this.#stamp = stamp;
+    await this.#readNew();
+    if (this.#loaded) return;
+    this.#order();
+    await this.#checkPepper();
     this.#loaded = true;
+  }
+
+  /** In portions, so that half a million keys are nowhere twice at one time (L5). */
+  async #readNew(): Promise<void> {
+    for (let more = true; more;) {
+      const changes = await this.#parts.store.keysSince(this.#stamp);
+      for (const record of changes.records) this.put(record);
+      this.#stamp = changes.stamp;
+      ({ more } = changes);
+    }
+  }
+
+  /** Portions come in the order of changes; pages of keys are in that of creation. */
+  #order(): void {
+    this.#stored.sort(({ record: a }, { record: b }) => {
+      return a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1);
+    });
+    for (const [position, entry] of this.#stored.entries()) entry.position = position;
   }
 
   async #checkPepper(): Promise<void> {
@@ -210,15 +229,25 @@ export class KeyBook {
   async #pepperOne(entry: KeyEntry, pepper: Pepper): Promise<void> {
     const { store } = this.#parts;
     const record = withPepper(entry.record, pepper);
-    if (await store.replaceKey(record)) entry.replace(record);
-    else {
-      // Somebody else was faster: with the same pepper, or with a change that starts from it.
-      const { records } = await store.keysSince(0);
-      const now = records.find(({ id }) => id === record.id);
-      if (now === undefined) return;
-      entry.replace(now);
-      if (!isPeppered(now)) await this.#pepperOne(entry, pepper);
+    if (await store.replaceKey(record)) {
+      entry.replace(record);
+      return;
     }
+    // Somebody else was faster: with the same pepper, or with a change that starts from it.
+    const { version } = entry.record;
+    await this.#readAgain();
+    if (entry.record.version === version || isPeppered(entry.record)) return;
+    await this.#pepperOne(entry, pepper);
+  }
+
+  /** Those who ask while it has not begun share it. */
+  #readAgain(): Promise<void> {
+    this.#next ??= this.#inTurn.then(() => {
+      this.#next = undefined;
+      return this.#readNew();
+    });
+    this.#inTurn = this.#next.catch(() => undefined);
+    return this.#next;
   }
 
   #tellForged(): void {

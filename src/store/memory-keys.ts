@@ -1,5 +1,5 @@
 /** Keys in memory. */
-import type { KeyChanges, KeyRecord, KeyUse } from './records.ts';
+import { keysPortion, type KeyChanges, type KeyRecord, type KeyUse } from './records.ts';
 import { StoreError } from './store-error.ts';
 import { compareText } from './text-order.ts';
 
@@ -58,9 +58,16 @@ export class MemoryKeys {
     }
   }
 
-  since(stamp: number): KeyChanges {
-    const changed = [...this.#entries.values()].filter((entry) => entry.stamp > stamp);
-    return { records: changed.map(({ record }) => record), stamp: this.#stamp };
+  since(stamp: number, most = keysPortion): KeyChanges {
+    const changed = [...this.#entries.values()]
+      .filter((entry) => entry.stamp > stamp)
+      .sort((a, b) => a.stamp - b.stamp)
+      .slice(0, most);
+    return {
+      records: changed.map(({ record }) => record),
+      stamp: changed.at(-1)?.stamp ?? stamp,
+      more: changed.length === most,
+    };
   }
 
   #put(record: KeyRecord): void {

@@ -57,9 +57,9 @@ export class MemoryStore implements Store {
     this.#keys.touch(uses);
   }
 
-  async keysSince(stamp: number): Promise<KeyChanges> {
+  async keysSince(stamp: number, most?: number): Promise<KeyChanges> {
     this.#requireOpen();
-    return this.#keys.since(stamp);
+    return this.#keys.since(stamp, most);
   }
 
   async listPolicies(): Promise<readonly SharedPolicy[]> {

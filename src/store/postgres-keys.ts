@@ -5,14 +5,15 @@ import { isDuplicate } from './postgres-failure.ts';
 import type { Row, Sql, SqlValue, Statement } from './postgres-pool.ts';
 import { rowsText } from './postgres-pool.ts';
 import type { PostgresServer } from './postgres-server.ts';
-import type {
-  AuditEntry,
-  AuditQuery,
-  AuditRecord,
-  KeyChanges,
-  KeyRecord,
-  KeyUse,
-  NotedChange,
+import {
+  keysPortion,
+  type AuditEntry,
+  type AuditQuery,
+  type AuditRecord,
+  type KeyChanges,
+  type KeyRecord,
+  type KeyUse,
+  type NotedChange,
 } from './records.ts';
 import { number, text } from './sqlite-columns.ts';
 import {
@@ -21,7 +22,7 @@ import {
   keyColumns,
   keyValues,
   readAuditRow,
-  readKeyRow,
+  readKeyRows,
   readPolicyRow,
 } from './sqlite-key-rows.ts';
 import { StoreError } from './store-error.ts';
@@ -69,11 +70,9 @@ const touchKeys: Statement = {
       ORDER BY k.id FOR UPDATE OF k) used
     WHERE keys.id = used.id`,
 };
-// In portions: half a million keys do not come within one statement's time.
-const keysPortion = 10_000;
 const keysSince: Statement = {
   name: 'keys_since',
-  text: `SELECT * FROM keys WHERE stamp > $1 ORDER BY stamp LIMIT ${keysPortion}`,
+  text: 'SELECT * FROM keys WHERE stamp > $1 ORDER BY stamp LIMIT $2',
 };
 
 const listPolicies: Statement = {
@@ -125,7 +124,13 @@ export class PostgresKeys {
   }
 
   async list(): Promise<readonly KeyRecord[]> {
-    return (await this.since(0)).records;
+    const records: KeyRecord[] = [];
+    for (let from = 0; ;) {
+      const { records: some, stamp, more } = await this.since(from);
+      for (const record of some) records.push(record);
+      if (!more) return inOrder(records);
+      from = stamp;
+    }
   }
 
   async add(record: KeyRecord): Promise<void> {
@@ -146,15 +151,14 @@ export class PostgresKeys {
     await this.#server.use(() => this.#server.data.run(touchKeys, [rows]));
   }
 
-  async since(stamp: number): Promise<KeyChanges> {
-    const records: KeyRecord[] = [];
-    for (let from = stamp; ;) {
-      const rows = await this.#read(keysSince, [from]);
-      for (const row of rows) records.push(readKeyRow(row));
-      const last = rows.at(-1);
-      if (last !== undefined) from = number(last, 'stamp');
-      if (rows.length < keysPortion) return { records: inOrder(records), stamp: from };
-    }
+  async since(stamp: number, most = keysPortion): Promise<KeyChanges> {
+    const rows = await this.#read(keysSince, [stamp, most]);
+    const last = rows.at(-1);
+    return {
+      records: readKeyRows(rows),
+      stamp: last === undefined ? stamp : number(last, 'stamp'),
+      more: rows.length === most,
+    };
   }
 
   async policies(): Promise<readonly SharedPolicy[]> {

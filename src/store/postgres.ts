@@ -139,8 +139,8 @@ export class PostgresStore implements Store {
     return this.#keys.touch(uses);
   }
 
-  keysSince(stamp: number): Promise<KeyChanges> {
-    return this.#keys.since(stamp);
+  keysSince(stamp: number, most?: number): Promise<KeyChanges> {
+    return this.#keys.since(stamp, most);
   }
 
   listPolicies(): Promise<readonly SharedPolicy[]> {

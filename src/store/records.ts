@@ -68,10 +68,15 @@ export interface KeyUse {
   readonly previous: boolean;
 }
 
+/** As many keys as `keysSince` tells at once. */
+export const keysPortion = 5000;
+
 export interface KeyChanges {
   readonly records: readonly KeyRecord[];
   /** Ask from here on the next time. */
   readonly stamp: number;
+  /** Whether there may be more behind these. */
+  readonly more: boolean;
 }
 
 /** Something that was done through the admin plane, secret-free. */

@@ -90,8 +90,8 @@ export class SqliteBook implements BookOperations {
     this.#keys.touch(uses);
   }
 
-  keysSince(stamp: number): KeyChanges {
-    return this.#keys.since(stamp);
+  keysSince(stamp: number, most?: number): KeyChanges {
+    return this.#keys.since(stamp, most);
   }
 
   listPolicies(): readonly SharedPolicy[] {

@@ -1,7 +1,8 @@
 /** Keys, policies and the audit log as SQLite columns and back. */
 import type { SharedPolicy } from '../core/policy.ts';
-import { readPolicy, readPrevious, readTexts } from './kept-json.ts';
+import { readPolicy, readPrevious } from './kept-json.ts';
 import type { AuditRecord, KeyRecord } from './records.ts';
+import { SharedValues } from './shared-values.ts';
 import {
   number,
   optionalNumber,
@@ -55,7 +56,12 @@ export function keyValues(record: KeyRecord): Value[] {
   ];
 }
 
-export function readKeyRow(row: Columns): KeyRecord {
+export function readKeyRows(rows: readonly Columns[]): readonly KeyRecord[] {
+  const shared = new SharedValues();
+  return rows.map((row) => readKeyRow(row, shared));
+}
+
+function readKeyRow(row: Columns, shared: SharedValues): KeyRecord {
   return {
     id: text(row, 'id'),
     name: text(row, 'name'),
@@ -63,12 +69,12 @@ export function readKeyRow(row: Columns): KeyRecord {
     ...(number(row, 'peppered') === 1 ? { peppered: true } : {}),
     previous: readPrevious(text(row, 'previous')),
     ...present('owner', optionalText(row, 'owner')),
-    models: readTexts(text(row, 'models')),
-    endpoints: readTexts(text(row, 'endpoints')),
-    cidrs: readTexts(text(row, 'cidrs')),
+    models: shared.texts(text(row, 'models')),
+    endpoints: shared.texts(text(row, 'endpoints')),
+    cidrs: shared.texts(text(row, 'cidrs')),
     ...present('team', optionalText(row, 'team')),
-    tags: readTexts(text(row, 'tags')),
-    policy: readPolicy(text(row, 'policy')),
+    tags: shared.texts(text(row, 'tags')),
+    policy: shared.policy(text(row, 'policy')),
     shrink: number(row, 'shrink') === 1,
     ...(number(row, 'strict') === 1 ? { strict: true } : {}),
     createdAt: number(row, 'created_at'),

@@ -1,14 +1,15 @@
 /** Keys, policies, settings and the audit log on SQLite. SQL stands here as constants (S21). */
 import type { SharedPolicy } from '../core/policy.ts';
 import { chained } from './audit-chain.ts';
-import type {
-  AuditEntry,
-  AuditQuery,
-  AuditRecord,
-  KeyChanges,
-  KeyRecord,
-  KeyUse,
-  NotedChange,
+import {
+  keysPortion,
+  type AuditEntry,
+  type AuditQuery,
+  type AuditRecord,
+  type KeyChanges,
+  type KeyRecord,
+  type KeyUse,
+  type NotedChange,
 } from './records.ts';
 import { insertInto, number, text } from './sqlite-columns.ts';
 import {
@@ -17,7 +18,7 @@ import {
   keyColumns,
   keyValues,
   readAuditRow,
-  readKeyRow,
+  readKeyRows,
   readPolicyRow,
 } from './sqlite-key-rows.ts';
 import type { Statements } from './sqlite-statements.ts';
@@ -26,6 +27,7 @@ import { StoreError } from './store-error.ts';
 const insertKey = insertInto('keys', ['stamp', 'id', ...keyColumns]);
 const updateKey = `UPDATE keys SET stamp = ?, ${keyColumns.map((name) => `${name} = ?`).join(', ')}
   WHERE id = ? AND version = ?`;
+const keysSince = 'SELECT * FROM keys WHERE stamp > ? ORDER BY stamp LIMIT ?';
 const nextStamp = 'SELECT coalesce(max(stamp), 0) + 1 AS stamp FROM keys';
 const revokeKey = `UPDATE keys SET stamp = ?, revoked_at = ?, version = version + 1
   WHERE id = ? AND revoked_at IS NULL`;
@@ -48,7 +50,7 @@ export class SqliteKeys {
   }
 
   list(): readonly KeyRecord[] {
-    return this.#sql.of('SELECT * FROM keys ORDER BY created_at, id').all().map(readKeyRow);
+    return readKeyRows(this.#sql.of('SELECT * FROM keys ORDER BY created_at, id').all());
   }
 
   add(record: KeyRecord): void {
@@ -71,12 +73,13 @@ export class SqliteKeys {
     });
   }
 
-  since(stamp: number): KeyChanges {
-    const rows = this.#sql.of('SELECT * FROM keys WHERE stamp > ? ORDER BY stamp').all(stamp);
+  since(stamp: number, most = keysPortion): KeyChanges {
+    const rows = this.#sql.of(keysSince).all(stamp, most);
     const last = rows.at(-1);
     return {
-      records: rows.map(readKeyRow),
+      records: readKeyRows(rows),
       stamp: last === undefined ? stamp : number(last, 'stamp'),
+      more: rows.length === most,
     };
   }
 

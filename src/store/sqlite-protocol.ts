@@ -45,7 +45,7 @@ export interface BookOperations {
   replaceKey(record: KeyRecord): boolean;
   revokeKey(id: string, at: number): boolean;
   touchKeys(uses: readonly KeyUse[]): void;
-  keysSince(stamp: number): KeyChanges;
+  keysSince(stamp: number, most?: number): KeyChanges;
   listPolicies(): readonly SharedPolicy[];
   putPolicy(policy: SharedPolicy): void;
   deletePolicy(kind: SharedPolicy['kind'], name: string): boolean;

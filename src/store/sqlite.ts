@@ -97,8 +97,8 @@ class SqliteStore implements Store {
     return this.#writer.ask('touchKeys', uses);
   }
 
-  keysSince(stamp: number): Promise<KeyChanges> {
-    return this.#writer.ask('keysSince', stamp);
+  keysSince(stamp: number, most?: number): Promise<KeyChanges> {
+    return this.#writer.ask('keysSince', stamp, most);
   }
 
   listPolicies(): Promise<readonly SharedPolicy[]> {

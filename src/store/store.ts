@@ -40,8 +40,13 @@ export interface KeyStore {
   revokeKey(id: string, at: number): Promise<boolean>;
   /** Remembers when keys were last used; is no change of them. Unknown ids and older times are skipped. */
   touchKeys(uses: readonly KeyUse[]): Promise<void>;
-  /** Keys added, replaced or revoked after `stamp` (0 = all), for other instances (S6). */
-  keysSince(stamp: number): Promise<KeyChanges>;
+  /**
+   * The next portion of keys added, replaced or revoked after `stamp` (0 = all), the earliest change
+   * first (S6): half a million in one message would be two gigabytes. A key that changes while portions
+   * are read comes again, later.
+   * @param most keys; default `keysPortion`
+   */
+  keysSince(stamp: number, most?: number): Promise<KeyChanges>;
 }
 
 export interface PolicyStore {

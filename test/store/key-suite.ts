@@ -128,8 +128,28 @@ export function keySuite(open: OpenStore): void {
       await store.revokeKey('a', 5);
       const revoked = await store.keysSince(both.stamp);
       assert.deepEqual(revoked.records, [{ ...a, revokedAt: 5, version: 2 }]);
-      assert.deepEqual(await store.keysSince(revoked.stamp), { records: [], stamp: revoked.stamp });
+      const { stamp } = revoked;
+      assert.deepEqual(await store.keysSince(stamp), { records: [], stamp, more: false });
       assert.equal((await store.keysSince(0)).records.length, 2);
+    });
+
+    it('L5 tells changes in portions, the earliest first, each once', async () => {
+      const { store } = opened;
+      // Not in the order of ids or of creation: that of changes counts.
+      const ids = ['c', 'a', 'e', 'b', 'd'];
+      for (const id of ids) await store.addKey(keyRecord(id));
+      const first = await store.keysSince(0, 2);
+      assert.equal(first.records.length, 2);
+      await store.revokeKey('c', 5);
+      const told = first.records.map(({ id }) => id);
+      let { stamp, more } = first;
+      while (more) {
+        const next = await store.keysSince(stamp, 2);
+        assert.ok(next.records.length <= 2);
+        told.push(...next.records.map(({ id }) => id));
+        ({ stamp, more } = next);
+      }
+      assert.deepEqual(told, [...ids, 'c'], 'what changed meanwhile comes again');
     });
 
     it('keeps policies by kind and name', async () => {

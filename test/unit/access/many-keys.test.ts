@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { KeyRing } from '../../../src/access/keys.ts';
+import { MemoryStore } from '../../../src/store/memory.ts';
+import { keyRecord } from '../store/call-rows.ts';
+import { countingBytes, HeldClock } from './parts.ts';
+
+class SmallPortions extends MemoryStore {
+  largest = 0;
+
+  override async keysSince(stamp: number): ReturnType<MemoryStore['keysSince']> {
+    const changes = await super.keysSince(stamp, 7);
+    this.largest = Math.max(this.largest, changes.records.length);
+    return changes;
+  }
+}
+
+it('L5 keys are read in portions, and listed in the order of creation all the same', async () => {
+  const store = new SmallPortions();
+  // The later a key was made, the earlier it was changed.
+  for (let i = 0; i < 30; i++) await store.addKey(keyRecord(`k${i}`, { createdAt: 1000 - i }));
+  const keys = new KeyRing({ store, clock: new HeldClock(), random: countingBytes(1) });
+  await keys.load();
+  assert.equal(store.largest, 7);
+  const listed: string[] = [];
+  for (let after: string | undefined; ;) {
+    const page = keys.list({ limit: 4, ...(after === undefined ? {} : { after }) });
+    listed.push(...(page?.keys ?? []).map(({ record }) => record.id));
+    after = page?.next;
+    if (after === undefined) break;
+  }
+  assert.deepEqual(
+    listed,
+    Array.from({ length: 30 }, (_, i) => `k${29 - i}`),
+  );
+});
