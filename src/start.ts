@@ -177,6 +177,8 @@ class Runtime implements RunningGateway {
     const plane = this.#dataPlane();
     this.#data = createDataServer((request, response) => void plane.handle(request, response), {
       lastAnswers: () => this.#drain.begun,
+      newId,
+      refused: (refusal) => log.info('refused', { ...refusal }),
     });
     this.#drain = new Drain({
       server: this.#data,

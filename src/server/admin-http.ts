@@ -49,7 +49,7 @@ async function serve(
   response: ServerResponse,
 ): Promise<void> {
   try {
-    send(request, response, await answer(parts, request));
+    send(request, response, await answer(parts, request, response));
   } catch (error) {
     if (error instanceof GatewayError && error.code === 'canceled') return;
     const refusal = refusalAnswer(error);
@@ -62,8 +62,12 @@ async function serve(
   }
 }
 
-async function answer(parts: AdminHttpParts, request: IncomingMessage): Promise<AdminAnswer> {
-  checkRequestHead(request);
+async function answer(
+  parts: AdminHttpParts,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<AdminAnswer> {
+  checkRequestHead(request, response);
   const { method = 'GET', url = '/' } = request;
   if (url === '/healthz') {
     if (method === 'GET' || method === 'HEAD') return { status: 200, body: { status: 'ok' } };

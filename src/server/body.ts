@@ -56,6 +56,20 @@ export function readBody(request: IncomingMessage, limitBytes: number): Promise<
   });
 }
 
+/** So much of a body that nobody wants is read for the sake of the connection (B24). */
+const maxIgnoredBytes = 64 * 1024;
+
+/**
+ * Whether a request has a body that an answer now would leave unread, and that is not worth reading:
+ * long, without a length, or not sent before somebody asks for it (RFC 9110 §10.1.1).
+ */
+export function leavesTooMuch({ complete, headers }: IncomingMessage): boolean {
+  if (complete) return false;
+  if (headers['transfer-encoding'] !== undefined) return true;
+  const length = Number(headers['content-length'] ?? 0);
+  return length > maxIgnoredBytes || (length > 0 && headers.expect !== undefined);
+}
+
 function isJsonType(value: string): boolean {
   const [type = '', ...parameters] = value.toLowerCase().split(';');
   if (!/^\s*application\/([a-z0-9.-]+\+)?json\s*$/.test(type)) return false;

@@ -106,15 +106,31 @@ export class DataPlane {
       startedWall: gateway.clock.wall(),
     };
     try {
-      checkRequestHead(request);
+      checkRequestHead(request, response);
       await this.#route(visit);
     } catch (error) {
-      this.#refuse(visit, asGatewayError(error));
+      this.#tell(visit, asGatewayError(error));
     }
   }
 
+  /** A refusal that is no call: it has a line in the log and no row. */
+  #tell(visit: Visit, error: GatewayError): void {
+    const { request, requestId, path } = visit;
+    const status = this.#refuse(visit, error);
+    this.#options.gateway.log.info('refused', {
+      id: requestId,
+      status,
+      error: error.code,
+      method: request.method,
+      path: path.slice(0, maxNameLength),
+      address: this.#options.clientAddress(request),
+    });
+  }
+
   #route(visit: Visit): Promise<void> | void {
-    const { path } = visit;
+    const { path, request } = visit;
+    // Whoever may ask what, nobody is shown his own headers (B23).
+    if (request.method === 'TRACE') throw new MethodNotAllowed(allowedMethods(path));
     const dialect = this.#generating.get(path);
     if (dialect !== undefined) return this.#generate(visit, dialect);
     if (!path.startsWith('/v1/')) return this.#open(visit);
@@ -324,7 +340,10 @@ export class DataPlane {
     requireScope(need.principal, need.scope);
     const limit = this.#options.bodyLimitBytes();
     checkBodyHeaders(request, limit);
-    if (request.headers.expect !== undefined) response.writeContinue();
+    // HTTP/1.0 knows no interim answers.
+    if (request.headers.expect !== undefined && request.httpVersionMinor > 0) {
+      response.writeContinue();
+    }
     const bytes = await readBody(request, limit);
     // A body may take minutes; the key of a call that begins only now must still be one (S6).
     if (need.principal.revoked()) throw new GatewayError('unauthenticated', keyRefusal);
@@ -370,7 +389,7 @@ export class DataPlane {
           : String(error.cause);
       log.error('request failed', { id: requestId, cause });
     }
-    if (response.headersSent || error.code === 'canceled') {
+    if (response.headersSent || response.destroyed || error.code === 'canceled') {
       response.destroy();
       return undefined;
     }
@@ -382,6 +401,11 @@ export class DataPlane {
           : [];
     return refuse(request, response, { error, dialect, requestId, random, headers });
   }
+}
+
+function allowedMethods(path: string): string {
+  if (!path.startsWith('/v1/')) return 'GET, HEAD';
+  return path.startsWith(modelsPath) ? 'GET' : 'POST';
 }
 
 function requireScope(principal: Principal, scope: string): void {

@@ -1,5 +1,5 @@
 /** What Node's HTTP parser lets pass and a gateway must not (reliability.md B11–B15). */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError, invalidRequest } from '../core/errors.ts';
 
 /** Headers that may stand once only: two readers could pick different twins. */
@@ -8,24 +8,50 @@ const once: ReadonlySet<string> = new Set(['host', 'authorization', 'x-api-key',
 /** B18: no client sends a third of it. */
 const maxHeaders = 100;
 
-/** @throws GatewayError `invalid_request`. */
-export function checkRequestHead(request: IncomingMessage): void {
+/**
+ * What is refused here is the last request of its connection: somebody else may frame what follows it
+ * in another way (S18).
+ * @throws GatewayError `invalid_request`.
+ */
+export function checkRequestHead(request: IncomingMessage, response: ServerResponse): void {
+  try {
+    checkHead(request);
+  } catch (error) {
+    response.shouldKeepAlive = false;
+    throw error;
+  }
+}
+
+function checkHead(request: IncomingMessage): void {
   const url = request.url ?? '';
   if (!url.startsWith('/') || url.startsWith('//')) {
     throw invalidRequest('The request target must be a path.');
   }
   if (request.httpVersionMajor !== 1) throw invalidRequest('HTTP/1.1 is expected.');
-  if (request.httpVersionMinor > 0 && request.headers.host === undefined) {
-    throw invalidRequest('The header host is missing.');
-  }
+  checkHost(request);
   const transfer = request.headers['transfer-encoding'];
-  if (transfer !== undefined && transfer.toLowerCase() !== 'chunked') {
-    throw invalidRequest('The only transfer-encoding that is accepted is chunked.');
-  }
+  if (transfer !== undefined) checkTransfer(transfer, request.httpVersionMinor);
   if (request.rawHeaders.length > 2 * maxHeaders) {
     throw invalidRequest(`The request has more than ${maxHeaders} headers.`);
   }
   checkTwins(request.rawHeaders);
+}
+
+/** It names nothing here, but what a proxy in front reads from an odd one is anybody's guess (B12, B14). */
+function checkHost({ headers: { host }, httpVersionMinor }: IncomingMessage): void {
+  if (host === undefined) {
+    if (httpVersionMinor === 0) return;
+    throw invalidRequest('The header host is missing.');
+  }
+  if (!hostForm.test(host)) throw invalidRequest('The header host is no host name.');
+}
+
+const hostForm = /^[\w.~!$&'()*+,;=%:[\]-]*$/;
+
+/** HTTP/1.0 knows no transfer codings: two readers would frame such a request in two ways (B11). */
+function checkTransfer(transfer: string, minor: number): void {
+  if (minor > 0 && transfer.toLowerCase() === 'chunked') return;
+  throw invalidRequest('The only transfer-encoding that is accepted is chunked, with HTTP/1.1.');
 }
 
 function checkTwins(rawHeaders: readonly string[]): void {

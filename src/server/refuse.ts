@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ClientDialect } from '../core/dialect.ts';
 import type { GatewayError } from '../core/errors.ts';
 import { retryHeaders } from '../gateway/answer-headers.ts';
+import { leavesTooMuch } from './body.ts';
 
 /** How long an unread body is read and thrown away, so that the client sees the answer first. */
 const lingerMs = 2000;
@@ -15,7 +16,7 @@ export interface Refusal {
   readonly headers?: readonly string[];
 }
 
-/** Answers with the error; closes the connection when the body was not read (E2). Returns the status. */
+/** Answers with the error; closes the connection when much of the body is unread (E2, B24). Returns the status. */
 export function refuse(
   request: IncomingMessage,
   response: ServerResponse,
@@ -24,7 +25,9 @@ export function refuse(
   const { error, dialect, requestId } = refusal;
   const written = dialect.writeError(error, requestId);
   const bytes = Buffer.from(request.method === 'HEAD' ? '' : JSON.stringify(written.body));
-  const unread = !request.complete && hasBody(request);
+  // What comes too slowly is not waited for even if it is short (G10).
+  const late = error.code === 'request_timeout' && !request.complete;
+  const unread = late || leavesTooMuch(request);
   response.writeHead(written.status, [
     'x-request-id',
     requestId,
@@ -53,11 +56,4 @@ export function refuse(
   request.once('close', finish);
   request.resume();
   return written.status;
-}
-
-function hasBody(request: IncomingMessage): boolean {
-  return (
-    request.headers['transfer-encoding'] !== undefined ||
-    Number(request.headers['content-length'] ?? 0) > 0
-  );
 }
