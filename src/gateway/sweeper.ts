@@ -16,6 +16,10 @@ export interface Swept {
   readonly id: string;
   /** Ends at once. */
   end(error: GatewayError): void;
+  /** Since when its client takes nothing; undefined while it does. */
+  readonly fullSince?: number | undefined;
+  /** Ends at once, and leaves its client's connection no time to take what is written. */
+  giveUp?(error: GatewayError): void;
 }
 
 export interface SweeperOptions {
@@ -74,6 +78,18 @@ export class Sweeper {
   /** Ends everything that is still running (G14). */
   shutDown(): void {
     this.#endAll(new GatewayError('shutting_down', 'The gateway is shutting down.'));
+  }
+
+  /** Gives up the call whose client has taken nothing for the longest time; false when all take (G7). */
+  cutStalest(error: GatewayError): boolean {
+    let stalest: Swept | undefined;
+    for (const item of this.#live) {
+      const { fullSince = Number.POSITIVE_INFINITY } = item;
+      if (fullSince < (stalest?.fullSince ?? Number.POSITIVE_INFINITY)) stalest = item;
+    }
+    if (stalest?.giveUp === undefined) return false;
+    stalest.giveUp(error);
+    return true;
   }
 
   /** Ends those of the calls that still run here: another gateway has settled them (F81). */

@@ -1,6 +1,6 @@
 /** Reads a request body under a byte limit (E2, E3; reliability.md B26–B30). */
 import type { IncomingMessage } from 'node:http';
-import { GatewayError, invalidRequest } from '../core/errors.ts';
+import { asGatewayError, GatewayError, invalidRequest } from '../core/errors.ts';
 
 /**
  * Checks what the headers say of the body, before a byte of it is read.
@@ -22,37 +22,59 @@ export function checkBodyHeaders(request: IncomingMessage, limitBytes: number): 
   if (Number(request.headers['content-length'] ?? 0) > limitBytes) throw tooLarge(limitBytes);
 }
 
+/** Who looks on while a body comes. */
+export interface BodyWatch {
+  /** Called before the first byte; what it is given refuses the body from outside. */
+  begun(refuse: (error: GatewayError) => void): void;
+  /** So many bytes are there. @throws GatewayError what the body is refused with. */
+  came(length: number): void;
+  /** It is there, or refused, or its client left. */
+  over(): void;
+}
+
 /**
  * The whole body.
- * @throws GatewayError `too_large` at the limit, `canceled` when the client left.
+ * @throws GatewayError `too_large` at the limit, `canceled` when the client left, what `watch` refuses.
  */
-export function readBody(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
+export function readBody(
+  request: IncomingMessage,
+  limitBytes: number,
+  watch?: BodyWatch,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];
     let length = 0;
     let over = false;
+    const refuse = (error: unknown): void => {
+      if (over) return;
+      over = true;
+      pieces.length = 0;
+      watch?.over();
+      reject(asGatewayError(error));
+    };
     request.on('data', (piece: Buffer) => {
       if (over) return;
       length += piece.length;
-      if (length > limitBytes) {
-        over = true;
-        reject(tooLarge(limitBytes));
-      } else {
+      try {
+        if (length > limitBytes) throw tooLarge(limitBytes);
+        watch?.came(length);
         pieces.push(piece);
+      } catch (error) {
+        refuse(error);
       }
     });
     request.on('end', () => {
-      over = true;
       const only = pieces[0];
-      if (only === undefined) reject(invalidRequest('The request body is empty.'));
-      else resolve(pieces.length === 1 ? only : Buffer.concat(pieces, length));
-    });
-    const left = (): void => {
-      if (!over) reject(new GatewayError('canceled', 'The client left.'));
+      if (only === undefined) return refuse(invalidRequest('The request body is empty.'));
+      if (over) return;
       over = true;
-    };
+      watch?.over();
+      resolve(pieces.length === 1 ? only : Buffer.concat(pieces, length));
+    });
+    const left = (): void => refuse(new GatewayError('canceled', 'The client left.'));
     request.on('close', left);
     request.on('error', left);
+    watch?.begun(refuse);
   });
 }
 

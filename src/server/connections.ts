@@ -26,3 +26,14 @@ export function closeWaiting(server: Server): void {
   server.closeIdleConnections();
   for (const socket of silent.get(server) ?? []) socket.destroy();
 }
+
+/** Closes the connection that has gone longest without asking for anything; false when there is none. */
+export function closeOldestSilent(server: Server): boolean {
+  for (const socket of silent.get(server) ?? []) {
+    silent.get(server)?.delete(socket);
+    if (socket.destroyed) continue;
+    socket.destroy();
+    return true;
+  }
+  return false;
+}

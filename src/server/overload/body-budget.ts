@@ -1,0 +1,89 @@
+/**
+ * How much of the memory request bodies may take (G5). A body costs four times its length while it is
+ * read and parsed: its pieces, the whole, its text and its values; twice as long as its call runs. What
+ * has no room is refused before a byte of it is read, and never waits.
+ */
+
+export interface BodyBudgetParts {
+  /** What all bodies may cost together. */
+  readonly bytes: () => number;
+}
+
+const whileRead = 4;
+const whileServed = 2;
+/** What a body without a length is taken for at first; then twice as much each time. */
+const firstGuess = 64 * 1024;
+
+/** What one body holds of the budget. */
+export interface BodyShare {
+  /** Takes what a body of so many bytes needs; false when that is not there. */
+  grow(length: number): boolean;
+  /** It is read and parsed: less is needed. */
+  parsed(length: number): void;
+  /** Gives everything back. A second call does nothing. */
+  release(): void;
+}
+
+export class BodyBudget {
+  readonly #parts: BodyBudgetParts;
+  #taken = 0;
+
+  constructor(parts: BodyBudgetParts) {
+    this.#parts = parts;
+  }
+
+  /** What bodies cost now. */
+  get taken(): number {
+    return this.#taken;
+  }
+
+  /** A longer one never has room. */
+  get longest(): number {
+    return Math.floor(this.#parts.bytes() / whileRead);
+  }
+
+  /**
+   * The share of a body that is about to be read; undefined when there is no room for it now.
+   * @param length as the client tells it; undefined = it does not (chunked): the share grows then.
+   */
+  take(length: number | undefined): BodyShare | undefined {
+    const share = new Share((cost) => this.#add(cost));
+    return share.grow(length ?? Math.min(firstGuess, this.longest)) ? share : undefined;
+  }
+
+  #add(cost: number): boolean {
+    if (cost > 0 && this.#taken + cost > this.#parts.bytes()) return false;
+    this.#taken += cost;
+    return true;
+  }
+}
+
+class Share implements BodyShare {
+  readonly #add: (cost: number) => boolean;
+  #held = 0;
+
+  constructor(add: (cost: number) => boolean) {
+    this.#add = add;
+  }
+
+  grow(length: number): boolean {
+    const needed = whileRead * length;
+    if (needed <= this.#held) return true;
+    // Twice as much at once, so that not each piece asks; just enough where that is not there.
+    return this.#hold(Math.max(needed, 2 * this.#held)) || this.#hold(needed);
+  }
+
+  parsed(length: number): void {
+    this.#hold(Math.min(this.#held, whileServed * length));
+  }
+
+  release(): void {
+    this.#hold(0);
+  }
+
+  #hold(cost: number): boolean {
+    if (!this.#add(cost - this.#held)) return false;
+    this.#held = cost;
+    return true;
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * How many calls run at the same time (G2, G6, G8). At most `limits.streams`; fewer while the event loop
+ * is late: then each further call only makes all of them slower, and refusing it is what keeps the
+ * gateway at its capacity. A key that would hold more than its share is refused before the others are.
+ */
+import type { Clock } from '../../core/runtime.ts';
+
+export interface SlotLimits {
+  readonly streams: number;
+  /** Part of the slots, 0 to 1, that a key may hold while slots are scarce and other keys ask too. */
+  readonly keyShare: number;
+  /** The usual turn of the event loop may be so late. */
+  readonly loopDelayMs: number;
+}
+
+export interface CallSlotsParts {
+  /** The current ones: a reload changes them. */
+  readonly limits: () => SlotLimits;
+  readonly clock: Pick<Clock, 'now'>;
+}
+
+/** Why there is no slot: all are taken, or this key's share is. */
+export type NoSlot = 'all' | 'key';
+
+/** Fewer calls than this are never the cause: a turn of the loop for all of them is short. */
+export const leastSlots = 256;
+/** From this part of the slots on they are scarce. */
+const scarce = 0.75;
+/** Beyond the slots, for keys that hold less than this: their callers did not fill the gateway. */
+const reserve = 0.1;
+/** Another key counts as one that asks for so long after it did. */
+const besideMs = 60_000;
+
+export class CallSlots {
+  readonly #parts: CallSlotsParts;
+  readonly #held = new Map<string, number>();
+  #live = 0;
+  /** What the event loop bears. */
+  #borne = Number.POSITIVE_INFINITY;
+  #lastKey = '';
+  #changedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(parts: CallSlotsParts) {
+    this.#parts = parts;
+  }
+
+  /** Calls that hold a slot. */
+  get live(): number {
+    return this.#live;
+  }
+
+  /** How many there are now. */
+  get slots(): number {
+    return Math.min(this.#parts.limits().streams, this.#borne);
+  }
+
+  /** Takes a slot for a call of this key, or tells why there is none. Each one taken is left once. */
+  enter(key: string): NoSlot | undefined {
+    const othersAsk = this.#othersAsk(key);
+    const held = this.#held.get(key) ?? 0;
+    const refused = this.#refusal(held, othersAsk);
+    if (refused !== undefined) return refused;
+    this.#held.set(key, held + 1);
+    this.#live += 1;
+    return undefined;
+  }
+
+  leave(key: string): void {
+    this.#live -= 1;
+    const held = (this.#held.get(key) ?? 1) - 1;
+    if (held === 0) this.#held.delete(key);
+    else this.#held.set(key, held);
+  }
+
+  /** Called with each sample: fewer slots while the loop is late, slowly more again afterwards. */
+  adapt(delayMs: number): void {
+    const { streams, loopDelayMs } = this.#parts.limits();
+    if (delayMs > loopDelayMs) {
+      const kept = delayMs > 4 * loopDelayMs ? 0.75 : 0.9;
+      this.#borne = Math.max(leastSlots, Math.floor(Math.min(this.slots, this.#live) * kept));
+    } else if (delayMs < loopDelayMs / 2 && this.#borne < streams) {
+      this.#borne = Math.ceil(this.#borne * 1.05);
+    }
+  }
+
+  #refusal(held: number, othersAsk: boolean): NoSlot | undefined {
+    const { slots } = this;
+    if (this.#live < scarce * slots) return undefined;
+    const { keyShare } = this.#parts.limits();
+    if (othersAsk && held >= Math.max(1, keyShare * slots)) return 'key';
+    if (this.#live < slots) return undefined;
+    const spare = Math.ceil(reserve * slots);
+    return othersAsk && held < spare && this.#live < slots + spare ? undefined : 'all';
+  }
+
+  #othersAsk(key: string): boolean {
+    if (key !== this.#lastKey) {
+      // The very first key follows nobody.
+      if (this.#lastKey !== '') this.#changedAt = this.#parts.clock.now();
+      this.#lastKey = key;
+    } else if (this.#live < scarce * this.slots) {
+      // Nobody will look at it.
+      return false;
+    }
+    return this.#parts.clock.now() - this.#changedAt < besideMs;
+  }
+}

@@ -1,0 +1,75 @@
+/** What the operating system and the event loop say of this process, a few times a second. */
+import { totalmem } from 'node:os';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+/** One look at the process. */
+export interface LoadSample {
+  readonly rssBytes: number;
+  /** Used part of the largest heap that the process may have, 0 to 1. */
+  readonly heapShare: number;
+  /** How much longer than nothing the usual turn of the event loop took since the last look, in ms. */
+  readonly delayMs: number;
+}
+
+/** Tells samples until the result is called. Tests tell their own. */
+export type LoadSource = (tell: (sample: LoadSample) => void) => () => void;
+
+/** As often as Envoy's overload manager looks. */
+export const lookEveryMs = 250;
+/** Finer than the delays that matter; each turn of it costs a microsecond. */
+const resolutionMs = 10;
+
+/** This process. Its timer keeps nothing alive. */
+export const systemLoad: LoadSource = (tell) => {
+  const turns = monitorEventLoopDelay({ resolution: resolutionMs });
+  turns.enable();
+  let lookedAt = performance.now();
+  const timer = setInterval(() => {
+    const now = performance.now();
+    // The middle, not the mean: one long collection is no overload. Without a whole turn in between,
+    // the lateness of this very timer tells.
+    const usual = turns.count > 1 ? turns.percentile(50) / 1e6 - resolutionMs : 0;
+    const late = turns.count > 1 ? 0 : now - lookedAt - lookEveryMs;
+    turns.reset();
+    lookedAt = now;
+    const { used_heap_size: used, heap_size_limit: most } = getHeapStatistics();
+    tell({
+      rssBytes: process.memoryUsage.rss(),
+      heapShare: used / most,
+      delayMs: Math.max(0, usual, late),
+    });
+  }, lookEveryMs).unref();
+  return () => {
+    clearInterval(timer);
+    turns.disable();
+  };
+};
+
+/** What this process may use: its control group's bound, or else the machine's memory. */
+export function memoryOfProcess(): number {
+  const bound = process.constrainedMemory();
+  const total = totalmem();
+  return bound > 0 && bound < total ? bound : total;
+}
+
+/** The largest heap that V8 allows itself. */
+export function heapOfProcess(): number {
+  return getHeapStatistics().heap_size_limit;
+}
+
+let collector: (() => void) | undefined;
+
+/**
+ * Collects garbage now. V8 knows its own bound and not `limits.memory`, and a process that refuses
+ * calls allocates nothing: left alone it would stay full of garbage.
+ */
+export function collectGarbage(): void {
+  if (collector === undefined) {
+    setFlagsFromString('--expose-gc');
+    const found: unknown = runInNewContext('gc');
+    collector = typeof found === 'function' ? () => void found() : () => undefined;
+  }
+  collector();
+}

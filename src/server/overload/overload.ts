@@ -1,0 +1,206 @@
+/**
+ * What the gateway takes on, and what it does when that was too much (G2, G5–G10): one object that the
+ * data plane asks before it begins anything, and that looks at the process a few times a second.
+ */
+import type { ServerResponse } from 'node:http';
+import { GatewayError } from '../../core/errors.ts';
+import type { Clock, Log } from '../../core/runtime.ts';
+import { BadKeys } from './bad-keys.ts';
+import { BodyBudget } from './body-budget.ts';
+import { CallSlots, type SlotLimits } from './call-slots.ts';
+import { Ladder, type Step } from './ladder.ts';
+import type { LoadSample, LoadSource } from './load.ts';
+import { SlowBodies } from './slow-bodies.ts';
+
+export interface OverloadLimits extends SlotLimits {
+  /** Largest request body. */
+  readonly bodyBytes: number;
+  /** What the process may use; undefined = what the system lets it. */
+  readonly memoryBytes: number | undefined;
+  /** Bytes a second at which bodies must come. */
+  readonly bodyRate: number;
+  /** Refused keys a minute and address. */
+  readonly badKeys: number;
+}
+
+/** Calls whose clients take nothing. */
+export interface SlowReaders {
+  /** Ends the one that has waited longest; false when there is none. */
+  cutStalest(error: GatewayError): boolean;
+}
+
+export interface OverloadParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** In [0, 1). */
+  readonly random: () => number;
+  /** The current ones: a reload changes them. */
+  readonly limits: () => OverloadLimits;
+  readonly load: LoadSource;
+  readonly slowReaders: SlowReaders;
+  /** What the process may use, and how large its heap can be, in bytes. */
+  readonly memory: { readonly process: number; readonly heap: number };
+  readonly collectGarbage: () => void;
+}
+
+/** From the first step on larger bodies wait for better times. */
+const largeBody = 1024 * 1024;
+/** Collecting takes some hundred ms where it is needed: not more often. */
+const collectEveryMs = 10_000;
+/** Garbage is collected before anybody is refused for it. */
+const collectFrom = 0.8;
+/** Refused calls that get a row each second; a flood is told by its number. */
+const rowsPerSecond = 10;
+const second = 1000;
+
+export class Overload {
+  readonly calls: CallSlots;
+  readonly bodies: BodyBudget;
+  readonly slowBodies: SlowBodies;
+  readonly badKeys: BadKeys;
+  readonly #parts: OverloadParts;
+  readonly #ladder = new Ladder();
+  /** Answers that are whole, and not read yet. */
+  readonly #unread = new Set<ServerResponse>();
+  #delayMs = 0;
+  #collectedAt = Number.NEGATIVE_INFINITY;
+  #shed = 0;
+  #shedBefore = 0;
+  #shedSince = 0;
+  #stop: (() => void) | undefined;
+
+  constructor(parts: OverloadParts) {
+    const { clock, limits } = parts;
+    this.#parts = parts;
+    this.calls = new CallSlots({ limits, clock });
+    this.bodies = new BodyBudget({ bytes: () => this.#bodyBytes() });
+    this.slowBodies = new SlowBodies({ clock, rate: () => limits().bodyRate });
+    this.badKeys = new BadKeys({ clock, perMinute: () => limits().badKeys });
+  }
+
+  start(): void {
+    this.#stop ??= this.#parts.load((sample) => this.#look(sample));
+  }
+
+  stop(): void {
+    this.#stop?.();
+    this.#stop = undefined;
+  }
+
+  get step(): Step {
+    return this.#ladder.step;
+  }
+
+  /** Largest body that may be read now at all; a larger one is told to try again, or that it never fits. */
+  get longestBody(): number {
+    return Math.min(this.#parts.limits().bodyBytes, this.bodies.longest);
+  }
+
+  /** @throws GatewayError `overloaded` when bodies of this length are not taken now. */
+  checkBody(length: number): void {
+    if (this.step === 0 || length <= largeBody) return;
+    throw this.refusal('The gateway is short of memory or time and takes no large bodies');
+  }
+
+  /**
+   * Takes a slot for a call; `calls.leave` gives it back.
+   * @throws GatewayError `overloaded`.
+   */
+  enter(key: string): void {
+    if (this.step >= 2) throw this.refusal('The gateway is short of memory');
+    const why = this.calls.enter(key);
+    if (why === 'all') throw this.refusal('The gateway serves as many calls as it may');
+    if (why === 'key') throw this.refusal('This key has its share of the calls at the same time');
+  }
+
+  /** E10; callers come back at different times. */
+  refusal(why: string): GatewayError {
+    const retryAfterMs = second + Math.floor(this.#parts.random() * 9 * second);
+    return new GatewayError('overloaded', `${why}; retry later.`, { retryAfterMs });
+  }
+
+  /** A call was refused without more ado; whether it shall have a row of its own. */
+  noteShed(): boolean {
+    const now = this.#parts.clock.now();
+    if (now - this.#shedSince >= second) {
+      this.#tellShed();
+      this.#shedSince = now;
+    }
+    this.#shed += 1;
+    return this.#shed - this.#shedBefore <= rowsPerSecond;
+  }
+
+  /** An answer is whole; its client may not have read it. */
+  answered(response: ServerResponse): void {
+    if (response.writableLength === 0 || response.destroyed) return;
+    this.#unread.add(response);
+    response.once('close', () => this.#unread.delete(response));
+  }
+
+  status(): { readonly [name: string]: number } {
+    return {
+      pressure: this.step,
+      memory_share: Math.round(this.#ladder.share * 100) / 100,
+      loop_delay_ms: Math.round(this.#delayMs),
+      call_slots: this.calls.slots,
+      calls_held: this.calls.live,
+      calls_shed: this.#shed,
+      body_memory: this.bodies.taken,
+    };
+  }
+
+  get #memoryBytes(): number {
+    return this.#parts.limits().memoryBytes ?? this.#parts.memory.process;
+  }
+
+  /** Half of what bodies cost lies in the heap: all of it at most. */
+  #bodyBytes(): number {
+    return Math.min(this.#memoryBytes / 2, this.#parts.memory.heap);
+  }
+
+  #look(sample: LoadSample): void {
+    const { clock } = this.#parts;
+    const now = clock.now();
+    this.#delayMs = sample.delayMs;
+    this.calls.adapt(sample.delayMs);
+    const idle = this.calls.live === 0;
+    const changed = this.#ladder.update({ ...sample, memoryBytes: this.#memoryBytes, idle, now });
+    if (changed) this.#tellStep();
+    if (this.#ladder.share >= collectFrom) this.#collect(now);
+    if (this.step === 3) this.#relieve();
+    if (this.#shed > this.#shedBefore && now - this.#shedSince >= second) this.#tellShed();
+  }
+
+  #collect(now: number): void {
+    if (now - this.#collectedAt < collectEveryMs) return;
+    this.#collectedAt = now;
+    this.#parts.collectGarbage();
+  }
+
+  /** A few at each look: memory comes back with some delay. */
+  #relieve(): void {
+    for (const response of [...this.#unread].slice(0, 8)) response.destroy();
+    const why = 'The gateway is out of memory, and this answer was not being read.';
+    const error = new GatewayError('overloaded', why, { retryable: false });
+    for (let i = 0; i < 8; i++) if (!this.#parts.slowReaders.cutStalest(error)) return;
+  }
+
+  #tellStep(): void {
+    const { log } = this.#parts;
+    const { step, share } = this.#ladder;
+    const fields = {
+      step,
+      memory_share: Math.round(share * 100) / 100,
+      loop_delay_ms: Math.round(this.#delayMs),
+      calls: this.calls.live,
+    };
+    if (step === 0) log.info('pressure', fields);
+    else log.warn('pressure', fields);
+  }
+
+  #tellShed(): void {
+    const calls = this.#shed - this.#shedBefore;
+    this.#shedBefore = this.#shed;
+    if (calls > 0) this.#parts.log.warn('calls_shed', { calls, slots: this.calls.slots });
+  }
+}

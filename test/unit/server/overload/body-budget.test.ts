@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { BodyBudget, type BodyShare } from '../../../../src/server/overload/body-budget.ts';
+
+const mebibyte = 1024 ** 2;
+
+function budget(bytes: number): BodyBudget {
+  return new BodyBudget({ bytes: () => bytes });
+}
+
+function taken(share: BodyShare | undefined): BodyShare {
+  assert.ok(share !== undefined);
+  return share;
+}
+
+test('G5 a body costs four times its length, then twice, then nothing', () => {
+  const bodies = budget(256 * mebibyte);
+  const share = taken(bodies.take(32 * mebibyte));
+  assert.equal(bodies.taken, 128 * mebibyte);
+  assert.equal(bodies.longest, 64 * mebibyte);
+  share.parsed(32 * mebibyte);
+  assert.equal(bodies.taken, 64 * mebibyte);
+  share.release();
+  share.release();
+  assert.equal(bodies.taken, 0);
+});
+
+test('G5 what has no room is refused at once, and again served when there is room', () => {
+  const bodies = budget(256 * mebibyte);
+  const first = taken(bodies.take(40 * mebibyte));
+  assert.equal(bodies.take(32 * mebibyte), undefined);
+  assert.equal(bodies.taken, 160 * mebibyte);
+  taken(bodies.take(mebibyte));
+  first.release();
+  taken(bodies.take(32 * mebibyte));
+});
+
+test('G5 a body without a length takes as it grows, and is refused where the room ends', () => {
+  const bodies = budget(mebibyte);
+  const share = taken(bodies.take(undefined));
+  assert.equal(bodies.taken, 256 * 1024);
+  assert.equal(share.grow(64 * 1024), true);
+  assert.equal(bodies.taken, 256 * 1024);
+  assert.equal(share.grow(64 * 1024 + 1), true);
+  assert.equal(bodies.taken, 512 * 1024);
+  const other = taken(bodies.take(100 * 1024));
+  // Twice as much is not there any more; what is needed is.
+  assert.equal(share.grow(150 * 1024), true);
+  assert.equal(bodies.taken, 4 * 250 * 1024);
+  assert.equal(share.grow(160 * 1024), false);
+  assert.equal(bodies.taken, 4 * 250 * 1024);
+  share.parsed(150 * 1024);
+  other.release();
+  share.release();
+  assert.equal(bodies.taken, 0);
+});
+
+test('G5 a small body that came without a length costs what it is once it is there', () => {
+  const bodies = budget(mebibyte);
+  const share = taken(bodies.take(undefined));
+  share.parsed(100);
+  assert.equal(bodies.taken, 200);
+});

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  CallSlots,
+  leastSlots,
+  type SlotLimits,
+} from '../../../../src/server/overload/call-slots.ts';
+import { HeldClock } from '../../access/parts.ts';
+
+function scene(limits: Partial<SlotLimits> = {}) {
+  const clock = new HeldClock();
+  const all = { streams: 100, keyShare: 0.5, loopDelayMs: 25, ...limits };
+  const slots = new CallSlots({ limits: () => all, clock });
+  /** How many of so many calls of a key got in. */
+  const enter = (key: string, count: number): number => {
+    let entered = 0;
+    for (let i = 0; i < count; i++) if (slots.enter(key) === undefined) entered += 1;
+    return entered;
+  };
+  return { slots, clock, enter };
+}
+
+test('G2 a key that is alone may hold every slot, and no more', () => {
+  const { slots, enter } = scene();
+  assert.equal(enter('a', 101), 100);
+  assert.equal(slots.enter('a'), 'all');
+  slots.leave('a');
+  assert.equal(slots.enter('a'), undefined);
+});
+
+test('G8 a key that floods holds half of the slots once they are scarce, and others get in', () => {
+  const { slots, clock, enter } = scene();
+  assert.equal(enter('b', 1), 1);
+  slots.leave('b');
+  // Nothing is scarce yet: three quarters are everybody's.
+  assert.equal(enter('flood', 1000), 75);
+  assert.equal(slots.enter('flood'), 'key');
+  assert.equal(enter('b', 30), 25);
+  // As its calls end, others take their places, down to a half.
+  for (let i = 0; i < 30; i++) slots.leave('flood');
+  assert.equal(enter('flood', 100), 5);
+  clock.time += 60_001;
+  assert.equal(slots.enter('flood'), undefined);
+});
+
+test('G8 a key that filled the gateway while it was alone does not lock the next one out', () => {
+  const { slots, enter } = scene();
+  assert.equal(enter('flood', 200), 100);
+  assert.equal(enter('b', 50), 10);
+  assert.equal(slots.enter('b'), 'all');
+  assert.equal(slots.enter('flood'), 'key');
+});
+
+test('G8 key_share 100 leaves all slots to whoever comes first', () => {
+  const { slots, enter } = scene({ keyShare: 1 });
+  assert.equal(enter('b', 1), 1);
+  slots.leave('b');
+  assert.equal(enter('flood', 200), 100);
+});
+
+test('G6 a late loop takes slots away, down to what is never too many, and calm gives them back', () => {
+  const { slots, enter } = scene({ streams: 3000 });
+  assert.equal(enter('a', 1000), 1000);
+  slots.adapt(25);
+  assert.equal(slots.slots, 3000);
+  slots.adapt(26);
+  assert.equal(slots.slots, 900);
+  assert.equal(slots.enter('a'), 'all');
+  slots.adapt(13);
+  assert.equal(slots.slots, 900);
+  slots.adapt(101);
+  assert.equal(slots.slots, 675);
+  for (let i = 0; i < 20; i++) slots.adapt(500);
+  assert.equal(slots.slots, leastSlots);
+  let looks = 0;
+  while (slots.slots < 3000) {
+    slots.adapt(0);
+    looks += 1;
+  }
+  // Four looks a second: all of them within 13 s, what a load needs sooner.
+  assert.ok(looks <= 52, `${looks} looks`);
+});
+
+test('G8 what is held is counted exactly, and a key that holds nothing is forgotten', () => {
+  const { slots, enter } = scene();
+  enter('a', 3);
+  enter('b', 2);
+  assert.equal(slots.live, 5);
+  for (const key of ['a', 'b', 'a', 'b', 'a']) slots.leave(key);
+  assert.equal(slots.live, 0);
+  assert.equal(enter('a', 200), 75);
+});
