@@ -2,7 +2,7 @@
  * Splits an answer of a thinking model into its reasoning and what it says. The reasoning stands at
  * the beginning, between tags; the opening one is written by the model or stood in the prompt already.
  */
-import { heldLength } from './stop-scanner.ts';
+import { TextToMark } from './text-marks.ts';
 
 export interface ReasoningTags {
   readonly open: string;
@@ -29,20 +29,22 @@ export function reasoningTagsOf(template: string): ReasoningTags | undefined {
   return knownTags.find(({ close }) => template.includes(close));
 }
 
-const trailingSpace = /\s+$/u;
-
 /** Text in pieces of any size; what may be the beginning of a tag is held back. */
 export class ReasoningScanner {
   readonly #tags: ReasoningTags | undefined;
   readonly #sink: ReasoningSink;
   #state: 'undecided' | 'reasoning' | 'between' | 'content';
-  #held = '';
+  /** White space before anything else, and what may be the beginning of the opening tag. */
+  #lead = '';
+  #word = '';
+  readonly #inside: TextToMark;
   #begun = false;
 
   /** Without tags everything is content. `open` = the prompt ended in the opening tag. */
   constructor(tags: ReasoningTags | undefined, open: boolean, sink: ReasoningSink) {
     this.#tags = tags;
     this.#sink = sink;
+    this.#inside = new TextToMark(tags?.close ?? '');
     if (tags === undefined) this.#state = 'content';
     else this.#state = open ? 'reasoning' : 'undecided';
   }
@@ -58,52 +60,53 @@ export class ReasoningScanner {
       this.#sink.content(piece);
       return;
     }
-    this.#held += piece;
-    if (this.#state === 'undecided') this.#decide(this.#tags.open);
-    if (this.#state === 'reasoning') this.#reason(this.#tags.close);
-    if (this.#state === 'between') this.#leave();
+    switch (this.#state) {
+      case 'undecided':
+        return this.#decide(piece, this.#tags.open);
+      case 'reasoning':
+        return this.#reason(piece);
+      case 'between':
+        return this.#leave(piece);
+      default:
+        return this.#state satisfies never;
+    }
   }
 
   /** No more text comes. */
   end(): void {
-    const text = this.#held;
-    this.#held = '';
-    if (text === '') return;
-    if (this.#state === 'reasoning') this.#emit(text.replace(trailingSpace, ''));
-    else if (this.#state === 'undecided') this.#sink.content(text);
+    if (this.#state === 'reasoning') this.#emit(this.#inside.end().trimEnd());
+    else if (this.#state === 'undecided' && this.#lead + this.#word !== '') {
+      this.#sink.content(this.#lead + this.#word);
+    }
+    this.#lead = '';
+    this.#word = '';
   }
 
-  #decide(open: string): void {
-    const text = this.#held.trimStart();
-    if (text.startsWith(open)) {
-      this.#held = text.slice(open.length);
+  #decide(piece: string, open: string): void {
+    const text = this.#word === '' ? piece.trimStart() : piece;
+    this.#lead += piece.slice(0, piece.length - text.length);
+    this.#word += text;
+    if (this.#word.startsWith(open)) {
       this.#state = 'reasoning';
-    } else if (!open.startsWith(text)) {
+      this.push(this.#word.slice(open.length));
+    } else if (!open.startsWith(this.#word)) {
       this.#state = 'content';
-      this.#sink.content(this.#held);
-      this.#held = '';
+      this.#sink.content(this.#lead + this.#word);
     }
   }
 
-  #reason(close: string): void {
-    const at = this.#held.indexOf(close);
-    if (at !== -1) {
-      this.#emit(this.#held.slice(0, at).replace(trailingSpace, ''));
-      this.#held = this.#held.slice(at + close.length);
-      this.#state = 'between';
-      return;
-    }
-    const safe = this.#held.length - heldLength(this.#held, [close]);
-    // White space before the closing tag belongs to the form, so it waits until text follows.
-    const text = this.#held.slice(0, safe).replace(trailingSpace, '');
+  /** White space before the closing tag belongs to the form, so it waits until text follows. */
+  #reason(piece: string): void {
+    const { text, rest } = this.#inside.push(piece);
     this.#emit(text);
-    this.#held = this.#held.slice(text.length);
+    if (rest === undefined) return;
+    this.#state = 'between';
+    this.push(rest);
   }
 
-  #leave(): void {
-    const text = this.#held.trimStart();
+  #leave(piece: string): void {
+    const text = piece.trimStart();
     if (text === '') return;
-    this.#held = '';
     this.#state = 'content';
     this.#sink.content(text);
   }

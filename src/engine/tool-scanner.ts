@@ -7,7 +7,7 @@
  * whole; what is no call of an offered tool stays text, so that nothing the model said is lost.
  */
 import { isObject, tryParse, type JsonObject } from './json.ts';
-import { heldLength } from './stop-scanner.ts';
+import { TextBefore, TextToMark } from './text-marks.ts';
 import { readXmlCall } from './xml-calls.ts';
 
 /** Receives what the scanner finds, in order. */
@@ -31,7 +31,6 @@ export interface ToolScannerOptions {
 
 export const callOpening = '<tool_call>';
 export const callClosing = '</tool_call>';
-const trailingSpace = /\s+$/u;
 const header = /^\s*\{"name": "([^"\\]*)", "arguments": /u;
 
 /** Splits one answer into text and calls. */
@@ -39,7 +38,10 @@ export class ToolScanner {
   readonly #options: ToolScannerOptions;
   readonly #sink: ToolSink;
   #state: 'text' | 'whole' | 'header' | 'arguments' | 'tail' = 'text';
+  /** What came last and was not looked at; in a header all of it. */
   #held = '';
+  readonly #said = new TextToMark(callOpening);
+  #body = new TextBefore(callClosing);
   #calls = 0;
   readonly #depth = new JsonDepth();
 
@@ -78,9 +80,9 @@ export class ToolScanner {
   end(): void {
     const text = this.#held;
     this.#held = '';
-    if (this.#state === 'whole') this.#finishCall(text, '');
+    if (this.#state === 'whole') this.#finishCall(this.#body.text, '');
     else if (this.#state === 'header') this.#emit(`${callOpening}${text}`);
-    else if (this.#state === 'text') this.#emit(text);
+    else if (this.#state === 'text') this.#emit(this.#said.end());
   }
 
   /** True when what is held may hold more. */
@@ -103,19 +105,22 @@ export class ToolScanner {
 
   /** Passes text on up to a call. */
   #openCall(): boolean {
-    const at = this.#held.indexOf(callOpening);
-    if (at !== -1) {
-      this.#emit(this.#held.slice(0, at).replace(trailingSpace, ''));
-      this.#held = this.#held.slice(at + callOpening.length);
-      this.#state = this.#options.holdsForm(this.#held) ? 'header' : 'whole';
-      return true;
-    }
-    const safe = this.#held.length - heldLength(this.#held, [callOpening]);
-    // Space before a call belongs to the call's form, so it waits until text follows.
-    const text = this.#held.slice(0, safe).replace(trailingSpace, '');
+    const { text, rest } = this.#said.push(this.#taken());
     this.#emit(text);
-    this.#held = this.#held.slice(text.length);
-    return false;
+    if (rest === undefined) return false;
+    this.#held = rest;
+    if (this.#options.holdsForm(rest)) this.#state = 'header';
+    else {
+      this.#state = 'whole';
+      this.#body = new TextBefore(callClosing);
+    }
+    return true;
+  }
+
+  #taken(): string {
+    const text = this.#held;
+    this.#held = '';
+    return text;
   }
 
   #readHeader(): boolean {
@@ -140,7 +145,10 @@ export class ToolScanner {
 
   #readTail(): boolean {
     const at = this.#held.indexOf(callClosing);
-    if (at === -1) return false;
+    if (at === -1) {
+      this.#held = this.#held.slice(1 - callClosing.length);
+      return false;
+    }
     this.#held = this.#held.slice(at + callClosing.length);
     this.#state = 'text';
     this.#options.callEnded();
@@ -148,11 +156,10 @@ export class ToolScanner {
   }
 
   #closeCall(): boolean {
-    const at = this.#held.indexOf(callClosing);
-    if (at === -1) return false;
-    const body = this.#held.slice(0, at);
-    this.#held = this.#held.slice(at + callClosing.length);
-    this.#finishCall(body, callClosing);
+    const found = this.#body.push(this.#taken());
+    if (found === undefined) return false;
+    this.#held = found.rest;
+    this.#finishCall(found.before, callClosing);
     return true;
   }
 

@@ -16,7 +16,8 @@ export interface XmlCall {
   readonly argumentsJson: string;
 }
 
-const wholeForm = /^\s*<function=([^>\s]+)>([^]*?)(?:<\/function>)?\s*$/u;
+const opening = /^<function=([^>\s]+)>/u;
+const closing = '</function>';
 /** A value may hold the closing tag itself: only what begins or ends an element closes one. */
 const parameterForm = /\s*<parameter=([^>\n]+)>\n?([^]*?)\n?<\/parameter>\s*(?=<parameter=|$)/uy;
 
@@ -25,8 +26,10 @@ export function readXmlCall(
   text: string,
   schemaOf: (name: string) => JsonObject | undefined,
 ): XmlCall | undefined {
-  const [, name, body = ''] = wholeForm.exec(text) ?? [];
+  const call = text.trim();
+  const [tag = '', name] = opening.exec(call) ?? [];
   if (name === undefined) return undefined;
+  const body = call.slice(tag.length, call.endsWith(closing) ? -closing.length : undefined);
   const properties = schemaOf(name)?.['properties'];
   const members = new Map<string, string>();
   parameterForm.lastIndex = 0;

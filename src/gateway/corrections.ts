@@ -139,7 +139,10 @@ function fixMaxTokens({ text, sent, traits }: Seen): Changes | undefined {
 function fixEffort({ text, sent, traits }: Seen): Changes | undefined {
   const refused = sentEffort(sent);
   if (refused === undefined) return undefined;
-  if (/tools?\b.*(not supported|cannot|are not)/is.test(text) && sent['tools'] !== undefined) {
+  if (
+    /tools?\b[^]{0,300}(not supported|cannot|are not)/i.test(text) &&
+    sent['tools'] !== undefined
+  ) {
     return { toolsExcludeReasoning: true };
   }
   const listed = allEfforts.filter(
@@ -174,9 +177,10 @@ function fixStop({ text, sent }: Seen): Changes | undefined {
   const stop = sent['stop'] ?? sent['stop_sequences'];
   if (!Array.isArray(stop)) return undefined;
   if (/white ?space/i.test(text)) return { refusesBlankStops: true };
-  const limit = /(?:at most|maximum(?: \w+){0,3}|max(?:imum)? length|up to|more than) (\d+)/i.exec(
-    text,
-  )?.[1];
+  const limit =
+    /(?:at most|maximum(?: \w{1,20}){0,3}|max(?:imum)? length|up to|more than) (\d{1,6})/i.exec(
+      text,
+    )?.[1];
   const known = limit === undefined ? 0 : Number(limit);
   return { stopMax: known < stop.length ? known : 0 };
 }
@@ -218,7 +222,7 @@ function fixThinking(seen: Seen): Changes | undefined {
     case 'enabled':
       return /adaptive/.test(text) ? { thinking: 'adaptive' } : { thinking: 'none' };
     case 'adaptive':
-      return /thinking[^.]*not supported|enabled|budget/.test(text)
+      return /thinking[^.]{0,200}not supported|enabled|budget/.test(text)
         ? { thinking: /adaptive|enabled|budget/.test(text) ? 'budget' : 'none' }
         : undefined;
     case 'disabled':
@@ -251,7 +255,9 @@ function fixStrict({ sent, traits }: Seen): Changes | undefined {
 
 function fixStream({ text, sent }: Seen): Changes | undefined {
   if (sent['stream'] !== true) {
-    return /must be (set to )?true|only.*stream/i.test(text) ? { streams: 'only' } : undefined;
+    return /must be (set to )?true|only.{0,200}stream/i.test(text)
+      ? { streams: 'only' }
+      : undefined;
   }
   return /stream_options/.test(text) ? undefined : { streams: 'never' };
 }

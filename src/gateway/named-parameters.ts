@@ -30,7 +30,7 @@ const refusal = new RegExp(
     'maximum',
     'only (supports?|one|the default)',
     'requires',
-    'use .* instead',
+    'use .{1,100} instead',
   ].join('|'),
   'i',
 );
@@ -84,12 +84,12 @@ function gatherNames({ param, loc, field }: JsonObject, names: Set<string>): voi
 const quoted = /["'`]([A-Za-z][A-Za-z0-9_.[\]]{1,60})["'`]/g;
 /** `max_tokens: 5 > 4`, `tools.0.custom.strict: Extra inputs…`, `parameter stop`, `model: stop`. */
 const bare = [
-  /(?:^|[\n"'`:]\s*)([a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*):/g,
-  /(?:parameters?|argument|field|property|key|name):?\s+["'`\\]*([A-Za-z][A-Za-z0-9_.]*)/gi,
+  /(?:^|[\n"'`:]\s{0,3})([a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*):/g,
+  /(?:parameters?|argument|field|property|key|name):?\s{1,3}["'`\\]{0,3}([A-Za-z][A-Za-z0-9_.]{0,60})/gi,
   /on this model:\s*([A-Za-z][A-Za-z0-9_]*)/g,
-  /\b([a-z][a-z_]*) (?:parameter|argument|field|is not|must be)\b/gi,
+  /\b([a-z][a-z_]{0,60}) (?:parameter|argument|field|is not|must be)\b/gi,
   /\b([a-z]+(?:_[a-z]+)+)\b/g,
-  /'loc': [([]'body', '([^)\]]*)'/g,
+  /'loc': [([]'body', '([^)\]]{0,200})'/g,
 ];
 
 function* quotedNames(text: string): Generator<string> {

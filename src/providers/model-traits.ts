@@ -203,7 +203,7 @@ export function geminiModelTraits(model: string): Partial<UpstreamTraits> {
   return lookUp(
     [
       [/gemini-(1|2\.0)|gemma/, noEffort],
-      [/gemini-2\.5.*pro/, { efforts: lowToHigh, reasoningBudget: true }],
+      [/gemini-2\.5.{0,60}pro/, { efforts: lowToHigh, reasoningBudget: true }],
       [/gemini-2\.5/, { efforts: noneToHigh, reasoningBudget: true }],
       [/pro/, { efforts: lowToHigh, ...unsignedCalls }],
       [/./, { efforts: noneToHigh, ...unsignedCalls }],

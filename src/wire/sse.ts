@@ -6,6 +6,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { Frame } from '../core/dialect.ts';
 import { GatewayError } from '../core/errors.ts';
+import { GrowingBytes } from './growing-bytes.ts';
 
 /** A frame larger than this is refused (F35). */
 export const maxFrameBytes = 8 * 1024 * 1024;
@@ -19,9 +20,11 @@ const none: readonly Frame[] = [];
 /** Splits one stream. Push chunks in order; `end` gives a last frame that had no blank line (F51). */
 export class SseSplitter {
   /** The beginning of a frame whose end has not come yet. */
-  #held: Buffer | undefined;
-  /** How far `#held` was searched, so that a large frame is not searched again per chunk. */
+  readonly #held = new GrowingBytes();
+  /** How far what is held was searched, so that a large frame is not searched again per chunk (S22). */
   #searched = 0;
+  /** Where the line begins in which that search stopped. */
+  #lineStart = 0;
   /** A carriage return was seen: line ends must be looked at one by one from now on. */
   #mixedLineEnds = false;
   #atStart = true;
@@ -34,28 +37,58 @@ export class SseSplitter {
     if (!this.#mixedLineEnds && chunk.includes(carriageReturn)) {
       this.#mixedLineEnds = true;
       this.#searched = 0;
+      this.#lineStart = 0;
     }
     const frames: Frame[] = [];
     let start = 0;
-    let searchFrom = this.#searched;
     for (;;) {
       const end = this.#mixedLineEnds
-        ? frameEndAnyLine(bytes, start)
-        : frameEndLineFeed(bytes, Math.max(start, searchFrom));
+        ? this.#frameEndAnyLine(bytes, start)
+        : this.#frameEndLineFeed(bytes);
       if (end === -1) break;
       frames.push(this.#read(bytes.subarray(start, end)));
       start = end;
-      searchFrom = end;
+      this.#searched = end;
+      this.#lineStart = end;
     }
+    this.#searched -= start;
+    this.#lineStart -= start;
     this.#hold(start === 0 ? bytes : bytes.subarray(start));
     return frames;
   }
 
+  /** Offset behind the next blank line, when all line ends are line feeds; -1 when there is none yet. */
+  #frameEndLineFeed(bytes: Buffer): number {
+    const at = bytes.indexOf(emptyLine, this.#searched);
+    if (at !== -1) return at + 2;
+    this.#searched = Math.max(this.#searched, bytes.length - 1);
+    return -1;
+  }
+
+  /** The same for CR, LF and CR LF in any mixture. */
+  #frameEndAnyLine(bytes: Buffer, start: number): number {
+    for (let i = this.#searched; i < bytes.length; i++) {
+      const byte = bytes[i];
+      if (byte !== lineFeed && byte !== carriageReturn) continue;
+      // A CR that ends the bytes may be half of CR LF: the LF then opens the next frame, harmlessly.
+      const next = byte === carriageReturn && bytes[i + 1] === lineFeed ? i + 2 : i + 1;
+      if (i === this.#lineStart && i > start) return next;
+      // Behind a line it must be looked at again: its LF would be taken for an empty line.
+      if (byte === carriageReturn && next === bytes.length) {
+        this.#searched = i;
+        return -1;
+      }
+      this.#lineStart = next;
+      i = next - 1;
+    }
+    this.#searched = bytes.length;
+    return -1;
+  }
+
   /** What is left when the upstream closed: a frame without its blank line, or undefined. */
   end(): Frame | undefined {
-    const rest = this.#held;
-    this.#held = undefined;
-    return rest === undefined || rest.length === 0 ? undefined : this.#read(rest);
+    const rest = this.#held.taken();
+    return rest === undefined ? undefined : this.#read(rest);
   }
 
   /** Reads `event` and `data` of one frame. The usual shape, one data line, takes no splitting. */
@@ -76,7 +109,7 @@ export class SseSplitter {
 
   /** What is held and the chunk, without a byte order mark; undefined while that is undecided. */
   #joined(chunk: Buffer): Buffer | undefined {
-    const bytes = this.#held === undefined ? chunk : Buffer.concat([this.#held, chunk]);
+    const bytes = this.#held.with(chunk);
     if (!this.#atStart) return bytes;
     if (bytes.length < byteOrderMark.length && bytes[0] === byteOrderMark[0]) {
       this.#hold(bytes);
@@ -91,30 +124,8 @@ export class SseSplitter {
     if (rest.length > maxFrameBytes) {
       throw new GatewayError('upstream_invalid', 'The upstream sent an event larger than 8 MiB.');
     }
-    this.#held = rest.length === 0 ? undefined : rest;
-    this.#searched = Math.max(0, rest.length - 1);
+    this.#held.keep(rest);
   }
-}
-
-/** Offset behind the first blank line at or after `from`, when all line ends are line feeds. */
-function frameEndLineFeed(bytes: Buffer, from: number): number {
-  const at = bytes.indexOf(emptyLine, from);
-  return at === -1 ? -1 : at + 2;
-}
-
-/** The same for CR, LF and CR LF in any mixture. */
-function frameEndAnyLine(bytes: Buffer, from: number): number {
-  let lineStart = from;
-  for (let i = from; i < bytes.length; i++) {
-    const byte = bytes[i];
-    if (byte !== lineFeed && byte !== carriageReturn) continue;
-    // A CR that ends the bytes may be half of CR LF: the LF then opens the next frame, harmlessly.
-    const next = byte === carriageReturn && bytes[i + 1] === lineFeed ? i + 2 : i + 1;
-    if (i === lineStart && i > from) return next;
-    lineStart = next;
-    i = next - 1;
-  }
-  return -1;
 }
 
 function readLines(bytes: Buffer): Frame {

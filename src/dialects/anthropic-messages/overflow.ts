@@ -14,7 +14,7 @@ const phrases = new RegExp(
     'context window (of|is) ',
     'input (length )?(is too long|exceeds)',
     'input length and `?max_tokens`? exceed',
-    'input token count.*exceeds',
+    'input token count.{0,100}exceeds',
     'too many (input|prompt) tokens',
     'exceeded model token limit',
     'reduce the length of (the|your) (messages|prompt|input)',
@@ -24,7 +24,7 @@ const phrases = new RegExp(
 
 const asAgentsReadIt = /^prompt is too long/i;
 const limitWords =
-  /(?:maximum|max\.?|limit|context (?:length|size|window)|n_ctx)[^\d]{0,40}(\d[\d,]*)|(\d[\d,]*)(?: tokens?)? max/i;
+  /(?:maximum|max\.?|limit|context (?:length|size|window)|n_ctx)[^\d]{0,40}(\d[\d,]{0,20})|(?<!\d)(\d[\d,]{0,20})(?: tokens?)? max/i;
 const numbers = /\d[\d,]{2,}/g;
 
 /** Whether an upstream's message or code says that the prompt is too long. */

@@ -14,7 +14,7 @@ const textOf = (name: string): string => readFileSync(join(src, name), 'utf8');
 /** Each round begins with a character that the inner repetition cannot take: there is one way to cut a text. */
 const oneWayOnly: ReadonlySet<string> = new Set([
   String.raw`^data:([^;,]*)((?:;[^;,]*)*),`,
-  String.raw`(?:^|[\n"'${'`'}:]\s*)([a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*):`,
+  String.raw`(?:^|[\n"'${'`'}:]\s{0,3})([a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*):`,
   String.raw`\b([a-z]+(?:_[a-z]+)+)\b`,
   String.raw`(?:^|[-._/])((?:UD-)?(?:I?Q\d+_[A-Z0-9]+(?:_[A-Z0-9]+)*|BF16|F16|F32|MXFP4|TQ[12]_0))(?:[-.]|$)`,
 ]);

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { maxFrameBytes, SseSplitter } from '../../../src/wire/sse.ts';
+import { assertLinear } from '../../support/linear.ts';
 
 interface Seen {
   readonly bytes: string;
@@ -88,4 +89,29 @@ test('E1, F47, F48: any byte split of any line ends gives the same events, and a
     ),
     { numRuns: 300 },
   );
+});
+
+test('S22 E1: large frames in small pieces cost their length, and lose no byte', () => {
+  for (const [begin, end] of [
+    ['data: ', '\n\n'],
+    ['data: ', '\r\n\r\n'],
+    ['\r\n\r\ndata: \r\nx', '\r\r'],
+  ] as const) {
+    assertLinear((size) => {
+      const splitter = new SseSplitter();
+      splitter.push(Buffer.from(begin));
+      for (let i = 0; i < size; i += 1) splitter.push(Buffer.from('12345'));
+      return splitter.push(Buffer.from(end));
+    });
+    const body = Array.from({ length: 9000 }, (_, i) => String(i)).join(' ');
+    const whole = Buffer.from(`${begin}${body}${end}${begin}${body}${end}data: last\n\n`);
+    for (const step of [1, 7, 4095, 5000, 30_000]) {
+      const chunks = Array.from({ length: Math.ceil(whole.length / step) }, (_, i) =>
+        whole.subarray(i * step, (i + 1) * step),
+      );
+      const seen = split(chunks);
+      assert.equal(seen.bytes, whole.toString('latin1'));
+      assert.deepEqual(seen.fields, split([whole]).fields);
+    }
+  }
 });

@@ -1,0 +1,81 @@
+// Looks at every regular expression of src/ for texts on which it takes more than linear time
+// (reliability.md S22). Usage: node scripts/check-patterns.mjs
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { patternsOf } from '../test/support/patterns.ts';
+
+// The analysis in JavaScript alone: its native programs are not installed (overrides in package.json).
+process.env.RECHECK_BACKEND = 'pure';
+const { checkSync } = await import('recheck');
+
+/** What one pattern may take; on an idle machine none takes more than three seconds. */
+const timeout = 30_000;
+
+/** The administrator's own text: short, and nobody else writes it. */
+const ofAdministrator = 'reads the config, or what the command line was given';
+/** No verdict in time, so a person looked: why the time is linear. */
+const oneWay = 'every repetition ends at a character that it cannot take, and begins at one place';
+const bounded =
+  'behind each word a bounded number of characters is looked at, in 8 KiB of text at most';
+const noTail = 'nothing follows the repetition, so nothing is tried again';
+
+/** Patterns that the analysis refuses or cannot judge, by their source, each with the reason. */
+const reviewed = new Map([
+  [String.raw`\/+$`, ofAdministrator],
+  [String.raw`[{[,].*\$\{`, ofAdministrator],
+  [String.raw` +$`, 'cuts the lines of tables that the program made'],
+  ['0+$', 'reads at most 21 digits that the program made'],
+  [
+    String.raw`(?:^|[-._/])((?:UD-)?(?:I?Q\d+_[A-Z0-9]+(?:_[A-Z0-9]+)*|BF16|F16|F32|MXFP4|TQ[12]_0))(?:[-.]|$)`,
+    oneWay,
+  ],
+  [String.raw`\b(?:I?Q\d\w*|TQ\d\w*|BF16|F16|F32|MXFP4\w*)(?: - \w+)?`, noTail],
+  [
+    String.raw`\s*<parameter=([^>\n]+)>\n?([^]*?)\n?<\/parameter>\s*(?=<parameter=|$)`,
+    'sticky, and each end of an element is looked at once (test/unit/engine/linear.test.ts)',
+  ],
+  [
+    String.raw`\b(sk|rk|gw|gsk|xai|pk|key|AIza)[-_][A-Za-z0-9*_-]{6,}|\bAIza[\w-]{10,}|Bearer\s+\S+`,
+    noTail,
+  ],
+  [
+    String.raw`\b(sk|rk|gw|gsk|xai|pk|key)[-_][A-Za-z0-9*_-]{6,}|\bAIza[\w-]{10,}|Bearer\s+\S+`,
+    noTail,
+  ],
+  [
+    String.raw`(?:maximum|max\.?|limit|context (?:length|size|window)|n_ctx)[^\d]{0,40}(\d[\d,]{0,20})|(?<!\d)(\d[\d,]{0,20})(?: tokens?)? max`,
+    bounded,
+  ],
+  [String.raw`tools?\b[^]{0,300}(not supported|cannot|are not)`, bounded],
+  [String.raw`thinking[^.]{0,200}not supported|enabled|budget`, bounded],
+  [String.raw`must be (set to )?true|only.{0,200}stream`, bounded],
+]);
+
+const src = join(import.meta.dirname, '..', 'src');
+const used = new Set();
+let looked = 0;
+let problems = 0;
+const tell = (text) => {
+  problems += 1;
+  process.stdout.write(`${text}\n`);
+};
+for (const name of globSync('**/*.ts', { cwd: src }).sort()) {
+  for (const { source, flags, line } of patternsOf(readFileSync(join(src, name), 'utf8'))) {
+    looked += 1;
+    if (reviewed.has(source)) {
+      used.add(source);
+      continue;
+    }
+    const { status, complexity, attack } = checkSync(source, flags, { timeout });
+    if (status === 'safe') continue;
+    const why = complexity?.summary ?? 'no verdict in time';
+    tell(`src/${name}:${line}: /${source}/${flags}: ${why} ${attack?.pattern ?? ''}`);
+  }
+}
+for (const source of reviewed.keys()) {
+  if (!used.has(source)) tell(`scripts/check-patterns.mjs: /${source}/ is in src no longer`);
+}
+process.stdout.write(
+  `patterns: ${looked} looked at, ${reviewed.size} by a person; ${problems} problems\n`,
+);
+process.exitCode = problems === 0 ? 0 : 1;
