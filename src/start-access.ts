@@ -23,7 +23,7 @@ import { openStorage, type OpenedStorage } from './start-storage.ts';
 import { openCounters, type OpenedCounters } from './start-limits.ts';
 import { leaseMs } from './store/lease.ts';
 import { lockDataDir, type DataDirLock } from './store/lock.ts';
-import type { Spent, Store } from './store/store.ts';
+import type { CallRow, Spent, Store } from './store/store.ts';
 import { version } from './version.ts';
 
 export interface AccessOptions {
@@ -174,6 +174,7 @@ class OpenAccess implements Access {
       log: parts.log,
       refusedFile: join(parts.dataDir, 'refused-calls.jsonl'),
     });
+    parts.shared?.onWritten((rows) => parts.counting.counters.written?.(rows));
     if (parts.shared !== undefined) this.stillMs = leaseMs - checkpointGraceMs;
     parts.retention.start();
     if (made.key !== undefined) this.newKey = made.key;
@@ -197,6 +198,9 @@ class OpenAccess implements Access {
     this.#upkeep ??= new SharedUpkeep({
       store,
       counters: counting.counters,
+      ...(shared === undefined
+        ? {}
+        : { recordLost: (rows: readonly CallRow[]) => shared.recordLost(rows) }),
       clock: systemClock,
       log,
       // Nobody but others can leave calls behind: a start on a store of one's own settles them.

@@ -4,7 +4,7 @@
  * pays nothing for it.
  */
 import { GatewayError } from '../core/errors.ts';
-import type { Counters, Draw, DrawResult, Granted, Refused } from '../store/counters.ts';
+import type { Counters, Draw, DrawnCall, DrawResult, Granted, Refused } from '../store/counters.ts';
 import type { BudgetWatch } from './budget-watch.ts';
 import { CallGrant } from './call-grant.ts';
 import { HeldLimits } from './held-limits.ts';
@@ -34,6 +34,8 @@ export interface AskedCall {
   readonly tags: readonly string[];
   /** As the client wrote it. */
   readonly model: string;
+  /** Dialect of the client. */
+  readonly endpoint?: string;
   /** Absent = it costs nothing and takes no tokens (a count of tokens). */
   readonly size?: AskedSize;
   /** Whether the answer may be lowered to what a budget still has. */
@@ -41,6 +43,9 @@ export interface AskedCall {
   /** It is not lowered below so many tokens. */
   readonly leastOutput: number;
 }
+
+/** A client's model name may be a megabyte. */
+const maxNameLength = 256;
 
 /** A smaller answer than so much helps nobody (reliability.md §6). */
 export const leastOutputTokens = 256;
@@ -175,6 +180,20 @@ class Admitting {
             const { nanodollars } = held.budget;
             return { counter, window, endsAt, nanodollars, amount: reservation.cost() };
           }),
+      ...(paid && budgets.length > 0 ? { about: this.#about() } : {}),
+    };
+  }
+
+  #about(): DrawnCall {
+    const { principal, tags, endpoint = '', model } = this.#call;
+    const { keyId, team, tags: own } = principal;
+    return {
+      keyId,
+      ...(team === undefined ? {} : { team }),
+      tags: tags.length === 0 ? own : [...own, ...tags],
+      endpoint,
+      model: model.slice(0, maxNameLength),
+      startedAt: Math.floor(this.#now),
     };
   }
 

@@ -9,7 +9,12 @@ import { leaseMs } from '../store/lease.ts';
 
 export interface SharedUpkeepParts {
   readonly store: Pick<CallStore, 'settleOrphans' | 'spent'>;
-  readonly counters: Pick<Counters, 'settle' | 'balance' | 'repair' | 'healthy'>;
+  readonly counters: Pick<
+    Counters,
+    'settle' | 'balance' | 'repair' | 'healthy' | 'abandoned' | 'booked'
+  >;
+  /** Records calls that nobody else will (`PostgresStore.recordLost`); absent where there are no others. */
+  readonly recordLost?: (rows: readonly CallRow[]) => Promise<ReadonlyMap<string, number>>;
   readonly clock: Clock;
   readonly log: Log;
   /** Since when the store answers, on the monotonic clock; undefined while it does not. */
@@ -61,6 +66,18 @@ export class SharedUpkeep {
     const rows = await store.settleOrphans(clock.wall() - leaseMs);
     if (rows.length > 0) log.warn('calls_recovered', { calls: rows.length });
     for (const row of rows) counters.settle(row.id, usedBy(row));
+    await this.#bookLost();
+  }
+
+  /** Calls that a dead gateway told nobody of are booked with what they held (Q1). */
+  async #bookLost(): Promise<void> {
+    const { counters, log, recordLost } = this.#parts;
+    if (recordLost === undefined || !counters.healthy()) return;
+    const lost = (await counters.abandoned?.()) ?? [];
+    if (lost.length === 0) return;
+    const costs = await recordLost(lost);
+    for (const [id, nanodollars] of costs) await counters.booked?.(id, nanodollars);
+    log.warn('calls_booked_as_held', { calls: costs.size });
   }
 
   /** Tells budgets whose counter is not what the ledger says, and puts them right. @throws StoreError */

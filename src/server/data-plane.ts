@@ -259,6 +259,7 @@ export class DataPlane {
       principal,
       tags,
       model: head.model,
+      endpoint: call.dialect.id,
       size: new CallSize(gateway, call, (target) => registry().outputLimit(target)),
       mayShrink: principal.shrink && !strict,
       leastOutput: (head.reasoningBudget ?? 0) + leastOutputTokens,

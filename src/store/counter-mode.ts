@@ -3,8 +3,9 @@
  * they never count in two places at once (Q1).
  */
 import { parseOwn } from '../core/json.ts';
-import type { BudgetDraw, Draw } from './counters.ts';
+import type { BudgetDraw, Draw, DrawnCall } from './counters.ts';
 import { readKeptCall } from './kept-call.ts';
+import { readAbout } from './lost-calls.ts';
 import type { Row, Sql, Statement } from './postgres-pool.ts';
 import type { PostgresServer } from './postgres-server.ts';
 import type { EpochContents } from './redis-counters.ts';
@@ -48,13 +49,13 @@ const book: Statement = {
   text: `SELECT
     (SELECT coalesce(jsonb_agg(jsonb_build_array(counter, period, ends_at, nanodollars)), '[]')
       FROM spending WHERE ends_at IS NULL OR ends_at > counter_now() - 172800000)::text AS spent,
-    (SELECT coalesce(jsonb_agg(jsonb_build_array(name, call_id, amount, done)), '[]')
-      FROM counter_holds WHERE name LIKE 'b:%' AND until > counter_now())::text AS holds,
+    (SELECT coalesce(jsonb_agg(jsonb_build_array(name, call_id, amount, done, about)), '[]')
+      FROM counter_holds WHERE name LIKE 'b:%')::text AS holds,
     (SELECT coalesce(jsonb_agg(call), '[]') FROM open_calls)::text AS open`,
 };
 
 type SpentRow = readonly [string, string, number | null, number];
-type HoldRow = readonly [string, string, number, boolean];
+type HoldRow = readonly [string, string, number, boolean, string | null];
 
 export class CounterMode {
   readonly #options: CounterModeOptions;
@@ -123,7 +124,7 @@ async function readBook(sql: Sql): Promise<EpochContents> {
     ]),
   );
   const open = new Map<string, Draw>();
-  for (const [name, callId, amount, done] of holds) {
+  for (const [name, callId, amount, done, about] of holds) {
     const budget = name.slice(2);
     if (done) {
       const known = settled.get(budget);
@@ -131,7 +132,8 @@ async function readBook(sql: Sql): Promise<EpochContents> {
       settled.set(budget, { nanodollars, endsAt: known?.endsAt });
     } else {
       const at = budget.lastIndexOf('|');
-      hold(open, callId, { counter: budget.slice(0, at), window: budget.slice(at + 1), amount });
+      const [counter, window] = [budget.slice(0, at), budget.slice(at + 1)];
+      hold(open, callId, { counter, window, amount, ...readAbout(about ?? undefined) });
     }
   }
   holdRunning(open, running);
@@ -154,10 +156,14 @@ function holdRunning(open: Map<string, Draw>, running: readonly string[]): void 
   }
 }
 
-type Held = Pick<BudgetDraw, 'counter' | 'window' | 'amount'> & { readonly endsAt?: number };
+type Held = Pick<BudgetDraw, 'counter' | 'window' | 'amount'> & {
+  readonly endsAt?: number;
+  readonly about?: DrawnCall;
+};
 
-function hold(open: Map<string, Draw>, callId: string, held: Held): void {
+function hold(open: Map<string, Draw>, callId: string, { about, ...held }: Held): void {
   const budget: BudgetDraw = { endsAt: undefined, nanodollars: 0, ...held };
   const budgets = [...(open.get(callId)?.budgets ?? []), budget];
-  open.set(callId, { callId, concurrent: [], requests: [], tokens: [], budgets });
+  const parts = { callId, concurrent: [], requests: [], tokens: [], budgets };
+  open.set(callId, { ...parts, ...(about === undefined ? {} : { about }) });
 }

@@ -5,6 +5,8 @@
  * time), postgres-counters.ts (several, row locks). One test suite runs on all of them.
  */
 
+import type { CallRow } from './calls.ts';
+
 /** Calls at a time. Each taken place is leased and given back by `settle` or when the lease ends. */
 export interface ConcurrencyDraw {
   readonly counter: string;
@@ -40,6 +42,17 @@ export interface BudgetDraw {
   readonly amount: number;
 }
 
+/** Whose call it is: for its row in the ledger, where its gateway dies before it wrote one. */
+export interface DrawnCall {
+  readonly keyId: string;
+  readonly team?: string;
+  readonly tags: readonly string[];
+  readonly endpoint: string;
+  readonly model: string;
+  /** Ms since the epoch. */
+  readonly startedAt: number;
+}
+
 /**
  * Everything one call takes. Checked in this order: concurrency, requests, tokens, budgets. A counter
  * is named at most once in a list.
@@ -51,6 +64,8 @@ export interface Draw {
   readonly requests: readonly RequestsDraw[];
   readonly tokens: readonly TokensDraw[];
   readonly budgets: readonly BudgetDraw[];
+  /** Only needed with budgets, where several gateways count. */
+  readonly about?: DrawnCall;
 }
 
 /** Where a counter stands after a draw; for the headers of the answer and for messages. */
@@ -142,6 +157,19 @@ export interface Counters {
    * @throws StoreError as `draw`.
    */
   repair(drift: Drift): void | Promise<void>;
+  /**
+   * Calls that hold money, or spent some, and of which nobody told the ledger in time: their gateways are
+   * dead. As the rows that they shall have. Absent where no other gateway counts.
+   * @throws StoreError as `draw`.
+   */
+  abandoned?(): Promise<readonly CallRow[]>;
+  /**
+   * A call has its row in the ledger, with this cost: what it held or spent is that now.
+   * @throws StoreError as `draw`.
+   */
+  booked?(callId: string, nanodollars: number): Promise<void>;
+  /** Calls that ended here have their rows. Never throws. */
+  written?(rows: readonly CallRow[]): void;
   /** Whether draws can be answered now; false is E18 for calls with limits, and not ready. */
   healthy(): boolean;
   close(): Promise<void>;

@@ -1,13 +1,16 @@
 /**
  * Counters that are rows of the book: exact for any number of gateways, one round trip a draw
- * (postgres-migrations/0002-counters.ts). Times are the server's.
+ * (postgres-migrations/0002-counters.ts, 0004-lost-calls.ts). Times are the server's.
  */
 import { parseOwn } from '../core/json.ts';
 import type { Clock, Log } from '../core/runtime.ts';
-import type { Balance, Counters, Draw, DrawResult, Drift, Used } from './counters.ts';
+import type { Balance, Counters, Draw, DrawResult, Used } from './counters.ts';
 import { leaseMs, moneyGraceMs, renewEveryMs } from './lease.ts';
 import type { PostgresServer } from './postgres-server.ts';
 import type { Row, SqlValue, Statement } from './postgres-pool.ts';
+import { lostCall, aboutHold, type LostHold } from './lost-calls.ts';
+import { optionalText, text } from './sqlite-columns.ts';
+import type { CallRow } from './calls.ts';
 import { Settlements } from './settlements.ts';
 import { ServerTime } from './server-time.ts';
 import { StoreError } from './store-error.ts';
@@ -32,7 +35,7 @@ const settle: Statement = {
 const renew: Statement = { name: 'counter_renew', text: 'SELECT counter_renew($1, $2, $3) AS now' };
 const hold: Statement = {
   name: 'counter_hold',
-  text: `INSERT INTO counter_holds SELECT r->>0, r->>1, (r->>2)::bigint, 0, counter_now() + $2, false
+  text: `INSERT INTO counter_holds SELECT r->>0, r->>1, (r->>2)::bigint, 0, counter_now() + $2, false, r->>3
     FROM jsonb_array_elements($1::jsonb) r ORDER BY 1, 2 ON CONFLICT DO NOTHING`,
 };
 const sweep: Statement = { name: 'counter_sweep', text: 'SELECT counter_sweep($1) AS now' };
@@ -41,14 +44,13 @@ const readBalance: Statement = {
   text: 'SELECT settled, open FROM counter_balance($1, $2, counter_now())',
 };
 
-/** Settled, and not booked for so long: `until` is a week behind the settlement. */
-const unbooked: Statement = {
-  name: 'counter_unbooked',
-  text: `DELETE FROM counter_holds WHERE name = $1 AND done AND until < counter_now() + 604800000 - $2
-    AND NOT EXISTS (SELECT 1 FROM open_calls WHERE id = call_id)`,
+const lost: Statement = {
+  name: 'counter_lost',
+  text: 'SELECT id, name, amount, about FROM counter_lost($1, $2)',
 };
-/** Longer than a gateway's queue; what waits on a disk counts again when it is booked. */
+/** Longer than a gateway's queue; what waits on a disk takes the estimate's place when it comes. */
 const bookedWithinMs = 240_000;
+const lostAtOnce = 200;
 
 const sweepAtOnce = 1000;
 const settleAtOnce = 4;
@@ -107,9 +109,9 @@ export class PostgresCounters implements Counters {
   /** What calls hold of budgets that other counters have admitted; nobody draws yet. @throws StoreError */
   async takeMoney(draws: readonly Draw[]): Promise<void> {
     for (const wanted of draws) this.#live.set(wanted.callId, wanted);
-    const rows = draws.flatMap(({ callId, budgets }) => [
+    const rows = draws.flatMap(({ callId, budgets, about }) => [
       ['', callId, 0],
-      ...budgets.map((b) => [`b:${b.counter}|${b.window}`, callId, b.amount]),
+      ...budgets.map((b) => [`b:${b.counter}|${b.window}`, callId, b.amount, aboutHold(about, b)]),
     ]);
     const { server } = this.#options;
     const values = [JSON.stringify(rows), leaseMs + moneyGraceMs];
@@ -126,9 +128,33 @@ export class PostgresCounters implements Counters {
     return { settled: number(row, 'settled'), open: number(row, 'open') };
   }
 
-  /** Settled is what the ledger says and what it does not know yet: only that can be wrong. */
-  async repair({ counter, window }: Drift): Promise<void> {
-    await this.#run(unbooked, [`b:${counter}|${window}`, bookedWithinMs]);
+  /** Settled is the ledger's own figure and what is not booked yet, which `abandoned` tells: never wrong. */
+  async repair(): Promise<void> {
+    // Nothing to do.
+  }
+
+  async abandoned(): Promise<readonly CallRow[]> {
+    const { server } = this.#options;
+    const { rows } = await server.use(() => server.data.run(lost, [bookedWithinMs, lostAtOnce]));
+    const calls = new Map<string, LostHold[]>();
+    for (const row of rows) {
+      const id = text(row, 'id');
+      const name = text(row, 'name').slice('b:'.length);
+      const at = name.lastIndexOf('|');
+      const hold: LostHold = {
+        counter: name.slice(0, at),
+        window: name.slice(at + 1),
+        nanodollars: number(row, 'amount'),
+        about: optionalText(row, 'about'),
+      };
+      calls.set(id, [...(calls.get(id) ?? []), hold]);
+    }
+    return [...calls].map(([id, holds]) => lostCall(id, holds, Math.floor(this.wall())));
+  }
+
+  /** The transaction that booked it took its holds away. */
+  async booked(): Promise<void> {
+    // Nothing to do.
   }
 
   healthy(): boolean {
@@ -166,7 +192,15 @@ export class PostgresCounters implements Counters {
       JSON.stringify(wanted.concurrent.map(({ counter, most }) => [counter, most])),
       JSON.stringify(wanted.requests.map(({ counter, perMinute }) => [counter, perMinute])),
       JSON.stringify(wanted.tokens.map((t) => [t.counter, t.perMinute, t.amount])),
-      JSON.stringify(wanted.budgets.map((b) => [b.counter, b.window, b.nanodollars, b.amount])),
+      JSON.stringify(
+        wanted.budgets.map((b) => [
+          b.counter,
+          b.window,
+          b.nanodollars,
+          b.amount,
+          aboutHold(wanted.about, b),
+        ]),
+      ),
       leaseMs,
       moneyGraceMs,
       tenant ?? null,

@@ -5,11 +5,19 @@
  */
 import type { CallRow, OpenCall, Retention, Spent } from './calls.ts';
 import { keptCall, readKeptCall } from './kept-call.ts';
+import { isEstimate } from './lost-calls.ts';
 import { rowsText, type Sql, type Statement } from './postgres-pool.ts';
 import type { PostgresServer } from './postgres-server.ts';
 import { groupId, idOf, PostgresTagGroups } from './postgres-tag-groups.ts';
 import { dayMs, hourMs, sumsOf } from './roll-up.ts';
-import { attemptColumns, callColumns, callValues, type CallValues } from './sqlite-call-rows.ts';
+import { isOfRow } from './refused-rows.ts';
+import {
+  attemptColumns,
+  callColumns,
+  callValues,
+  readCallRow,
+  type CallValues,
+} from './sqlite-call-rows.ts';
 import { number, text, type Value } from './sqlite-columns.ts';
 import { callsKeptSince, hoursKeptSince } from './sqlite-ledger.ts';
 import { sumColumns } from './sqlite-sums.ts';
@@ -45,14 +53,25 @@ const sumInput = ['call_id', 'at', 'group_id', ...sumColumns];
 const groupInput = ['key_id', 'team', 'model', 'provider', 'tags'];
 const spendingInput = ['call_id', 'counter', 'period', 'ends_at', 'nanodollars'];
 
-function addSums(table: 'usage_hours' | 'usage_days', unit: number): string {
+function addSums(
+  table: 'usage_hours' | 'usage_days',
+  { unit, sums }: { readonly unit: number; readonly sums: number },
+): string {
   const added = sumColumns.map((name) => `${name} = ${table}.${name} + excluded.${name}`);
   // Sorted: instances that add to the same sums wait for each other in the same order.
   return `INSERT INTO ${table} (at, group_id, ${sumColumns.join(', ')})
     SELECT at / ${unit} * ${unit}, group_id, ${sumColumns.map((name) => `sum(${name})`).join(', ')}
-    FROM ${rowsOf(3, sumInput)} s JOIN added ON added.id = s.call_id GROUP BY 1, 2 ORDER BY 1, 2
+    FROM ${rowsOf(sums, sumInput)} s JOIN added ON added.id = s.call_id GROUP BY 1, 2 ORDER BY 1, 2
     ON CONFLICT (at, group_id) DO UPDATE SET ${added.join(', ')}`;
 }
+
+const addSpending = (
+  spending: number,
+): string => `INSERT INTO spending (counter, period, ends_at, nanodollars)
+    SELECT counter, period, max(ends_at), sum(nanodollars)
+    FROM ${rowsOf(spending, spendingInput)} s JOIN added ON added.id = s.call_id GROUP BY 1, 2 ORDER BY 1, 2
+    ON CONFLICT (counter, period)
+    DO UPDATE SET nanodollars = spending.nanodollars + excluded.nanodollars`;
 
 /** 1 calls, 2 attempts, 3 sums, 4 groups, 5 prices, 6 spending, 7 ids. */
 const record: Statement = {
@@ -68,14 +87,36 @@ const record: Statement = {
   grouped AS (INSERT INTO usage_groups (id, ${groupInput.join(', ')})
     SELECT group_id, ${groupInput.join(', ')} FROM ${rowsOf(4, ['group_id', ...groupInput])} g
     ORDER BY 1 ON CONFLICT (id) DO NOTHING),
-  hours AS (${addSums('usage_hours', hourMs)}),
-  days AS (${addSums('usage_days', dayMs)}),
-  spent AS (INSERT INTO spending (counter, period, ends_at, nanodollars)
-    SELECT counter, period, max(ends_at), sum(nanodollars)
-    FROM ${rowsOf(6, spendingInput)} s JOIN added ON added.id = s.call_id GROUP BY 1, 2 ORDER BY 1, 2
-    ON CONFLICT (counter, period)
-    DO UPDATE SET nanodollars = spending.nanodollars + excluded.nanodollars)
+  hours AS (${addSums('usage_hours', { unit: hourMs, sums: 3 })}),
+  days AS (${addSums('usage_days', { unit: dayMs, sums: 3 })}),
+  spent AS (${addSpending(6)})
   SELECT id FROM added`,
+};
+
+/** Rows of calls that others recorded for a gateway that seemed dead (`isEstimate`). */
+const findEstimates: Statement = {
+  name: 'find_estimates',
+  text: `SELECT calls.*, prices.price FROM calls LEFT JOIN prices ON prices.id = calls.price_id
+    WHERE calls.id = ANY ($1::text[]) AND error = 'interrupted' AND usage_source = 'estimated'
+    ORDER BY calls.id FOR UPDATE OF calls`,
+};
+
+/** The opposite of `record`, for sums below zero: 1 ids, 2 sums, 3 spending. */
+const unrecord: Statement = {
+  name: 'unrecord_calls',
+  text: `WITH added AS (DELETE FROM calls WHERE id = ANY ($1::text[]) RETURNING id),
+  tried AS (DELETE FROM attempts WHERE call_id = ANY ($1::text[])),
+  hours AS (${addSums('usage_hours', { unit: hourMs, sums: 2 })}),
+  days AS (${addSums('usage_days', { unit: dayMs, sums: 2 })}),
+  spent AS (${addSpending(3)})
+  SELECT id FROM added`,
+};
+/** A group that no call is in any more: nobody has heard of it. 1 sums. */
+const emptyHours: Statement = {
+  name: 'empty_sums',
+  text: `WITH old AS (SELECT DISTINCT group_id FROM ${rowsOf(1, sumInput)} s),
+    hours AS (DELETE FROM usage_hours USING old WHERE usage_hours.group_id = old.group_id AND calls = 0)
+    DELETE FROM usage_days USING old WHERE usage_days.group_id = old.group_id AND calls = 0`,
 };
 
 // A checkpoint that comes behind the end of its call must not open it again.
@@ -90,10 +131,25 @@ const open: Statement = {
 /** Whoever locks an orphan first settles it; the others pass on (Q2). */
 const findOrphans: Statement = {
   name: 'find_orphans',
-  text: `SELECT call FROM open_calls WHERE seen_at < $1 ORDER BY id LIMIT $2
+  text: `SELECT id, call FROM open_calls WHERE seen_at < $1 ORDER BY id LIMIT $2
     FOR UPDATE SKIP LOCKED`,
 };
 const orphansAtOnce = 500;
+const setAside: Statement = {
+  name: 'set_orphan_aside',
+  text: 'DELETE FROM open_calls WHERE id = $1',
+};
+
+const runningOf: Statement = {
+  name: 'running_of',
+  text: 'SELECT id FROM open_calls WHERE id = ANY ($1::text[])',
+};
+const costsOf: Statement = {
+  name: 'costs_of',
+  text: 'SELECT id, coalesce(cost, 0) AS cost FROM calls WHERE id = ANY ($1::text[])',
+};
+/** What calls held under further names (0004-lost-calls.ts); their own holds went with their rows. */
+const forgetHolds: Statement = { name: 'forget_holds', text: 'SELECT counter_forget($1)' };
 
 const spent: Statement = {
   name: 'spent',
@@ -133,6 +189,14 @@ const pruneSpending: Statement = {
 
 const priceAt = callColumns.indexOf('price_id');
 
+/** A running call whose gateway is gone, and that cannot be recorded. */
+export interface RefusedOrphan {
+  readonly id: string;
+  /** As it was noted. */
+  readonly call: string;
+  readonly reason: string;
+}
+
 export class PostgresLedger {
   readonly #server: PostgresServer;
   /** Prices that the book is known to have. */
@@ -146,7 +210,9 @@ export class PostgresLedger {
 
   async record(rows: readonly CallRow[]): Promise<void> {
     if (rows.length === 0) return;
-    await this.#server.use(() => this.#recordIn(this.#server.data, rows));
+    const added = await this.#server.use(() => this.#recordIn(this.#server.data, rows));
+    const own = rows.filter((row) => !added.has(row.id) && !isEstimate(row));
+    if (own.length > 0) await this.#replaceEstimates(own);
   }
 
   /** @returns the ids of calls that have their final row. */
@@ -159,22 +225,81 @@ export class PostgresLedger {
     return calls.map(({ row }) => row.id).filter((id) => !ids.has(id));
   }
 
-  async settleOrphans(seenBefore: number): Promise<readonly CallRow[]> {
+  /**
+   * An orphan that cannot be recorded is handed to `onRefused` and forgotten here: it must not hold up the
+   * others. What it holds of budgets is booked like that of a call of which nothing is known.
+   */
+  async settleOrphans(
+    seenBefore: number,
+    onRefused: (orphan: RefusedOrphan) => Promise<void>,
+  ): Promise<readonly CallRow[]> {
     // By the server's clock: those of the instances differ (F90).
     const limit = Math.min(seenBefore + this.#server.aheadMs, Number.MAX_SAFE_INTEGER);
     const settled: CallRow[] = [];
-    for (;;) {
-      const rows = await this.#server.use(() =>
-        this.#server.data.transaction(async (sql) => {
-          const found = await sql.run(findOrphans, [limit, orphansAtOnce]);
-          const orphans = found.rows.map((row) => readKeptCall(text(row, 'call')));
-          if (orphans.length > 0) await this.#recordIn(sql, orphans);
-          return orphans;
-        }),
-      );
-      settled.push(...rows);
-      if (rows.length < orphansAtOnce) return settled;
+    for (let atOnce = orphansAtOnce; ;) {
+      try {
+        const rows = await this.#settleSome(limit, atOnce);
+        settled.push(...rows);
+        if (rows.length < atOnce) return settled;
+      } catch (error) {
+        if (!isOfRow(error)) throw error;
+        // One of them: it is found by taking each alone.
+        if (atOnce === 1) await this.#setAside(limit, { onRefused, reason: String(error) });
+        atOnce = 1;
+      }
     }
+  }
+
+  /**
+   * Records calls of which nothing else is known, unless they run or have a row.
+   * @returns what each of them that does not run has cost by its row, by id
+   */
+  async recordLost(rows: readonly CallRow[]): Promise<ReadonlyMap<string, number>> {
+    const wanted = rows.map(({ id }) => id);
+    return this.#server.use(() =>
+      this.#server.data.transaction(async (sql) => {
+        const running = (await sql.run(runningOf, [wanted])).rows.map((row) => text(row, 'id'));
+        const lost = rows.filter(({ id }) => !running.includes(id));
+        const ids = lost.map(({ id }) => id);
+        await this.#recordIn(
+          sql,
+          lost.filter(({ budgets }) => budgets.length > 0),
+        );
+        const booked = (await sql.run(costsOf, [ids])).rows;
+        await sql.run(forgetHolds, [booked.map((row) => text(row, 'id'))]);
+        const costs = new Map(booked.map((row) => [text(row, 'id'), number(row, 'cost')]));
+        return new Map(ids.map((id) => [id, costs.get(id) ?? 0]));
+      }),
+    );
+  }
+
+  #settleSome(limit: number, atOnce: number): Promise<readonly CallRow[]> {
+    return this.#server.use(() =>
+      this.#server.data.transaction(async (sql) => {
+        const found = await sql.run(findOrphans, [limit, atOnce]);
+        const orphans = found.rows.map((row) => readKeptCall(text(row, 'call')));
+        if (orphans.length === 0) return orphans;
+        await this.#recordIn(sql, orphans);
+        await sql.run(forgetHolds, [orphans.map(({ id }) => id)]);
+        return orphans;
+      }),
+    );
+  }
+
+  /** The first orphan, as `#settleSome` finds it. */
+  #setAside(
+    limit: number,
+    { onRefused, reason }: { onRefused(orphan: RefusedOrphan): Promise<void>; reason: string },
+  ): Promise<void> {
+    return this.#server.use(() =>
+      this.#server.data.transaction(async (sql) => {
+        const [row] = (await sql.run(findOrphans, [limit, 1])).rows;
+        if (row === undefined) return;
+        const id = text(row, 'id');
+        await onRefused({ id, call: text(row, 'call'), reason });
+        await sql.run(setAside, [id]);
+      }),
+    );
   }
 
   async spent(endingAfter: number, counters?: readonly string[]): Promise<readonly Spent[]> {
@@ -209,12 +334,35 @@ export class PostgresLedger {
     );
   }
 
-  async #recordIn(sql: Sql, rows: readonly CallRow[]): Promise<void> {
+  /** @returns the ids of those that were not there. */
+  async #recordIn(sql: Sql, rows: readonly CallRow[]): Promise<ReadonlySet<string>> {
+    if (rows.length === 0) return new Set();
     await this.#groups.learn(rows);
     const batch = new Batch(rows, { prices: this.#prices, groups: this.#groups });
-    await sql.run(record, batch.parameters());
+    const added = await sql.run(record, batch.parameters());
     for (const id of batch.newPrices) this.#prices.add(id);
     if (this.#prices.size > mostPrices) this.#prices = new Set();
+    return new Set(added.rows.map((row) => text(row, 'id')));
+  }
+
+  /** Rows of calls that others took for lost: the estimate goes, with all that was added up for it (Q3). */
+  async #replaceEstimates(rows: readonly CallRow[]): Promise<void> {
+    await this.#server.use(() =>
+      this.#server.data.transaction(async (sql) => {
+        const found = await sql.run(findEstimates, [rows.map(({ id }) => id)]);
+        if (found.count === 0) return;
+        const old = found.rows.map((row) => readCallRow(row, []));
+        await this.#groups.learn(old);
+        const batch = new Batch(old, { prices: this.#prices, groups: this.#groups, sign: -1 });
+        await sql.run(unrecord, batch.takenBack());
+        const ids = new Set(old.map(({ id }) => id));
+        await this.#recordIn(
+          sql,
+          rows.filter(({ id }) => ids.has(id)),
+        );
+        await sql.run(emptyHours, [batch.takenBack()[1] ?? '']);
+      }),
+    );
   }
 }
 
@@ -222,6 +370,8 @@ const mostPrices = 1000;
 
 /** What need not be asked for again. */
 interface Known {
+  /** -1: what was added up is taken away again. */
+  readonly sign?: -1;
   readonly prices: ReadonlySet<string>;
   readonly groups: Pick<PostgresTagGroups, 'of'>;
 }
@@ -230,6 +380,7 @@ interface Known {
 class Batch {
   readonly newPrices = new Set<string>();
   readonly #known: Known;
+  readonly #sign: number;
   readonly #ids: string[] = [];
   readonly #calls: CallValues[] = [];
   readonly #attempts: Value[][] = [];
@@ -240,6 +391,7 @@ class Batch {
 
   constructor(rows: readonly CallRow[], known: Known) {
     this.#known = known;
+    this.#sign = known.sign ?? 1;
     // One statement cannot tell two rows with the same id apart.
     const byId = new Map<string, CallRow>();
     for (const row of rows) if (!byId.has(row.id)) byId.set(row.id, row);
@@ -258,6 +410,11 @@ class Batch {
     ];
   }
 
+  /** The parameters of `unrecord`. */
+  takenBack(): (string | readonly string[])[] {
+    return [this.#ids, rowsText(this.#sums), rowsText(this.#spending)];
+  }
+
   #add(row: CallRow): void {
     const flat = callValues(row);
     const values = flat.slice(0, callColumns.length);
@@ -271,7 +428,13 @@ class Batch {
     }
     this.#addSums(row);
     for (const { counter, window, endsAt } of row.cost === undefined ? [] : row.budgets) {
-      this.#spending.push([row.id, counter, window, endsAt ?? null, row.cost?.total ?? 0]);
+      this.#spending.push([
+        row.id,
+        counter,
+        window,
+        endsAt ?? null,
+        this.#sign * (row.cost?.total ?? 0),
+      ]);
     }
   }
 
@@ -281,19 +444,20 @@ class Batch {
     const id = groupId(group);
     this.#groups.set(id, [key, team, model, provider, JSON.stringify(tags)]);
     const s = sumsOf(row);
+    const sign = this.#sign;
     this.#sums.push([
       row.id,
       Math.round(row.startedAt),
       id,
-      s.calls,
-      s.failed,
-      s.inputTokens,
-      s.cacheReadTokens,
-      s.cacheWriteTokens,
-      s.outputTokens,
-      s.pricedCalls,
-      s.unpricedCalls,
-      s.nanodollars,
+      sign * s.calls,
+      sign * s.failed,
+      sign * s.inputTokens,
+      sign * s.cacheReadTokens,
+      sign * s.cacheWriteTokens,
+      sign * s.outputTokens,
+      sign * s.pricedCalls,
+      sign * s.unpricedCalls,
+      sign * s.nanodollars,
     ]);
   }
 

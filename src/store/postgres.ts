@@ -2,6 +2,8 @@
  * The store on PostgreSQL: one book for several gateways. While the server is away everything is refused
  * at once with `unavailable`, and goes on when it is back, without a restart (L1, F88).
  */
+import { appendFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { SharedPolicy } from '../core/policy.ts';
 import type {
   CallPage,
@@ -32,6 +34,7 @@ import type {
 } from './records.ts';
 import { PostgresChanges } from './postgres-changes.ts';
 import { inTurn } from './postgres-turn.ts';
+import { createPrivateFile } from './private-file.ts';
 import { Spool } from './spool.ts';
 import { StoreError, type StoreFailure } from './store-error.ts';
 import type { Store } from './store.ts';
@@ -86,6 +89,7 @@ export class PostgresStore implements Store {
   readonly #queries: PostgresQueries;
   #changes: PostgresChanges | undefined;
   #draining: NodeJS.Timeout | undefined;
+  #onWritten: ((rows: readonly CallRow[]) => void) | undefined;
 
   constructor({ server, spool, options }: PostgresParts) {
     this.server = server;
@@ -175,10 +179,16 @@ export class PostgresStore implements Store {
     return this.#keys.writeSetting(name, value);
   }
 
+  /** Calls `tell` with calls that are in the book from now on. */
+  onWritten(tell: (rows: readonly CallRow[]) => void): void {
+    this.#onWritten = tell;
+  }
+
   /** On the disk of this instance while the book is away (F88). @throws StoreError */
   async recordCalls(rows: readonly CallRow[]): Promise<void> {
     try {
       await this.#ledger.record(rows);
+      this.#onWritten?.(rows);
     } catch (error) {
       if (!passes(error)) throw error;
       await this.#spool.append(rows);
@@ -197,7 +207,22 @@ export class PostgresStore implements Store {
   }
 
   settleOrphans(seenBefore: number): Promise<readonly CallRow[]> {
-    return this.#ledger.settleOrphans(seenBefore);
+    return this.#ledger.settleOrphans(seenBefore, async (orphan) => {
+      const path = join(this.#options.spoolDirectory, 'orphans.unread');
+      createPrivateFile(path);
+      await appendFile(path, `${JSON.stringify(orphan)}\n`, { flush: true });
+      const { id: call, reason } = orphan;
+      this.#options.log.error('orphan_refused', { call, path, reason });
+    });
+  }
+
+  /**
+   * Records calls of which nothing else is known, unless they run or have a row.
+   * @returns what those that do not run have cost, by id
+   * @throws StoreError
+   */
+  recordLost(rows: readonly CallRow[]): Promise<ReadonlyMap<string, number>> {
+    return this.#ledger.recordLost(rows);
   }
 
   spent(endingAfter: number, counters?: readonly string[]): Promise<readonly Spent[]> {

@@ -3,12 +3,15 @@
  * never the book: what budgets spent is in there for one epoch only, and an epoch that is lost (FLUSHALL,
  * a restart, a failover that lost writes) is built anew from the book before anything is admitted.
  */
-import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock, Log } from '../core/runtime.ts';
+import type { CallRow } from './calls.ts';
 import type { Balance, Counters, Draw, DrawResult, Drift, Used } from './counters.ts';
 import { leaseMs, moneyGraceMs, renewEveryMs } from './lease.ts';
+import { lostCall } from './lost-calls.ts';
 import type { RedisClient } from './redis-client.ts';
+import { aboutDraw, holdsOf } from './redis-holds.ts';
+import { Script, type Answer } from './redis-run.ts';
 import { counterScripts, loadScript, serverTime, type CounterScripts } from './redis-script.ts';
 import { ServerTime } from './server-time.ts';
 import { Settlements } from './settlements.ts';
@@ -66,8 +69,6 @@ interface Attempt {
   givenUp: boolean;
 }
 
-type Answer = readonly (string | number)[];
-
 export class RedisCounters implements Counters {
   readonly prefix: string;
   readonly #options: RedisCountersOptions;
@@ -92,6 +93,9 @@ export class RedisCounters implements Counters {
     this.#scripts = {
       draw: script('draw'),
       settle: script('settle'),
+      written: script('written'),
+      booked: script('booked'),
+      lost: script('lost'),
       renew: script('renew'),
       balance: script('balance'),
       repair: script('repair'),
@@ -178,6 +182,37 @@ export class RedisCounters implements Counters {
 
   async settled(): Promise<void> {
     await this.#settlements.sent();
+  }
+
+  /** What was not told is found by `abandoned`. */
+  written(rows: readonly CallRow[]): void {
+    const ids = rows.flatMap((row) => (row.budgets.length > 0 ? [row.id] : []));
+    for (let i = 0; i < ids.length; i += takeAtOnce) {
+      this.#run('written', ids.slice(i, i + takeAtOnce)).catch(() => undefined);
+    }
+  }
+
+  async booked(callId: string, nanodollars: number): Promise<void> {
+    try {
+      await this.#run('booked', [callId, String(nanodollars)]);
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+
+  async abandoned(): Promise<readonly CallRow[]> {
+    try {
+      const answer = await this.#run('lost', [String(takeAtOnce)]);
+      const at = Math.floor(this.wall());
+      const rows: CallRow[] = [];
+      for (let i = 2; i + 1 < answer.length; i += 2) {
+        const holds = holdsOf(String(answer[i + 1]));
+        rows.push(lostCall(String(answer[i]), holds, at));
+      }
+      return rows;
+    } catch (error) {
+      throw unavailable(error);
+    }
   }
 
   async balance(counter: string, window: string): Promise<Balance> {
@@ -341,7 +376,7 @@ export class RedisCounters implements Counters {
    */
   #giveBack(callId: string, epoch: string | undefined): void {
     if (epoch === undefined) return;
-    const nothing = [this.prefix, epoch, callId, '0', '0'];
+    const nothing = [this.prefix, epoch, callId, '0', '0', '0'];
     this.#scripts.settle.run(this.#key, nothing).catch(() => undefined);
   }
 
@@ -354,6 +389,7 @@ export class RedisCounters implements Counters {
       leaseMs,
       moneyGraceMs,
       force ? 1 : 0,
+      aboutDraw(wanted),
       wanted.concurrent.length,
       ...wanted.concurrent.flatMap(({ counter, most }) => [counter, most]),
       wanted.requests.length,
@@ -374,7 +410,8 @@ export class RedisCounters implements Counters {
     const tokens = Math.max(0, used.tokens);
     const nanodollars = Math.max(0, used.nanodollars ?? 0);
     try {
-      await this.#run('settle', [callId, String(tokens), String(nanodollars)]);
+      const values = [callId, String(tokens), String(nanodollars), String(moneyGraceMs)];
+      await this.#run('settle', values);
     } catch (error) {
       throw isRefusal(error) ? new StoreError('refused', String(error), error) : error;
     }
@@ -403,34 +440,6 @@ export class RedisCounters implements Counters {
 /** How long a window's counter is kept. */
 export function keepMs(endsAt: number | undefined, now: number): number {
   return endsAt === undefined ? everMs : Math.max(0, Math.ceil(endsAt - now)) + afterEndMs;
-}
-
-/** A script that the server knows by its hash, and is sent again where it forgot it. */
-class Script {
-  readonly #client: RedisClient;
-  readonly #text: string;
-  readonly #hash: string;
-
-  constructor(client: RedisClient, text: string) {
-    this.#client = client;
-    this.#text = text;
-    this.#hash = createHash('sha1').update(text).digest('hex');
-  }
-
-  async run(key: string, values: readonly (string | number)[]): Promise<Answer> {
-    try {
-      return readAnswer(await this.#client.evalsha(this.#hash, 1, key, ...values));
-    } catch (error) {
-      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
-    }
-    return readAnswer(await this.#client.eval(this.#text, 1, key, ...values));
-  }
-}
-
-function readAnswer(answer: unknown): Answer {
-  return Array.isArray(answer)
-    ? answer.map((each: unknown) => (typeof each === 'number' ? each : String(each)))
-    : [];
 }
 
 function readingOf(wanted: Draw, answer: Answer): Reading {

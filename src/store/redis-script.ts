@@ -5,7 +5,9 @@
  * All keys share the hash tag `{tenant}`, so that they lie together in a cluster. Rates and places:
  * `r:`, `t:` hashes of `m` (missing), `a` (at), `p` (per minute); `c:` sorted sets of calls by the end of
  * their lease. Money belongs to an epoch: `b:` hashes of `s` (settled), `o` (open); `k:` what a call holds;
- * `leases` calls by when their money is given back. A new epoch begins with empty keys (redis-counters.ts).
+ * `leases` calls by when their gateway is taken for dead. A call that spent something stays there as `d` and
+ * its record until the ledger has it; what nobody tells the ledger is booked as spent (lost-calls.ts), since
+ * money that is held is never given back by time alone. A new epoch begins with empty keys (redis-counters.ts).
  */
 
 /** Lua for the server's time in whole ms. */
@@ -44,26 +46,18 @@ local function release(id, record, spent)
   redis.call('ZREM', leases, id)
 end
 
-local function sweep(most)
-  for _, id in ipairs(redis.call('ZRANGE', leases, '-inf', text(now), 'BYSCORE', 'LIMIT', 0, most)) do
-    local kept = redis.call('GET', money .. 'k:' .. id)
-    if kept and kept ~= 'done' then release(id, cjson.decode(kept), '0') end
-    redis.call('DEL', money .. 'k:' .. id)
-    redis.call('ZREM', leases, id)
-  end
-end
+local function holding(kept) return kept and string.sub(kept, 1, 1) == '{' end
 `;
 
 /**
- * ARGV: prefix, epoch, call, lease, grace, force ('1' = without asking), then for each kind its count and
+ * ARGV: prefix, epoch, call, lease, grace, force ('1' = without asking), whose call it is, then for each kind its count and
  * its fields: c (counter, most), r (counter, per minute), t (counter, per minute, amount),
  * b (counter|window, limit, amount, ms to keep).
  * Answer: what became of it, the time, and the readings from before, kind by kind.
  */
 const drawBody = `
-sweep(5)
 local id, lease, grace, force = ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] == '1'
-local at = 7
+local at = 8
 local function list(fields)
   local rows = {}
   local count = tonumber(ARGV[at])
@@ -77,7 +71,7 @@ local function list(fields)
 end
 local c, r, t, b = list(2), list(2), list(3), list(4)
 local kept = redis.call('GET', money .. 'k:' .. id)
-if kept == 'done' then return {'done', now} end
+if kept and not holding(kept) then return {'done', now} end
 
 local answer, fits = {'', now}, true
 local function tell(n) answer[#answer + 1] = text(n) end
@@ -115,13 +109,13 @@ if kept then
       redis.call('PEXPIRE', prefix .. 'c:' .. x[1], text(lease * 2))
       record.c[i] = x[1]
     end
-    redis.call('SET', money .. 'k:' .. id, cjson.encode(record), 'PX', 86400000)
+    redis.call('SET', money .. 'k:' .. id, cjson.encode(record), 'PX', 864000000)
   end
 elseif not fits and not force then
   answer[1] = 'refused'
 else
   answer[1] = 'granted'
-  local record = {c = {}, t = {}, b = {}}
+  local record = {c = {}, t = {}, b = {}, n = ARGV[7]}
   for i, x in ipairs(c) do
     local key = prefix .. 'c:' .. x[1]
     redis.call('ZADD', key, text(now + lease), id)
@@ -139,21 +133,21 @@ else
     redis.call('PEXPIRE', key, x[4])
     record.b[i] = {x[1], x[3], x[4]}
   end
-  redis.call('SET', money .. 'k:' .. id, cjson.encode(record), 'PX', 86400000)
+  redis.call('SET', money .. 'k:' .. id, cjson.encode(record), 'PX', 864000000)
   redis.call('ZADD', leases, text(now + lease + grace), id)
   redis.call('PEXPIRE', leases, 864000000)
 end
 return answer`;
 
 /**
- * ARGV: prefix, epoch, call, used tokens, used nanodollars. The call is remembered for a minute, so that
- * a draw that comes late takes nothing any more.
+ * ARGV: prefix, epoch, call, used tokens, used nanodollars, grace. The call is remembered for a minute, so
+ * that a draw that comes late takes nothing any more; one that spent something until the ledger has it.
  */
 const settleBody = `
 local id, tokens = ARGV[3], tonumber(ARGV[4])
 local key = money .. 'k:' .. id
 local kept = redis.call('GET', key)
-if kept == 'done' then return {'unknown', now} end
+if kept and not holding(kept) then return {'unknown', now} end
 redis.call('SET', key, 'done', 'PX', 60000)
 if not kept then return {'unknown', now} end
 local record = cjson.decode(kept)
@@ -165,24 +159,83 @@ for _, x in ipairs(record.t) do
   if units ~= was then keep(bucket, units, rate) end
 end
 release(id, record, ARGV[5])
+if ARGV[5] ~= '0' and #record.b > 0 then
+  for _, x in ipairs(record.b) do x[2] = ARGV[5] end
+  record.c, record.t = {}, {}
+  redis.call('SET', key, 'd' .. cjson.encode(record), 'PX', 864000000)
+  redis.call('ZADD', leases, text(now + tonumber(ARGV[6])), id)
+end
 return {'settled', now}`;
 
-/** ARGV: prefix, epoch, lease, grace, calls … Sweeps too. */
+/** ARGV: prefix, epoch, calls that ended and that the ledger has … */
+const writtenBody = `
+for i = 3, #ARGV do
+  local key = money .. 'k:' .. ARGV[i]
+  local kept = redis.call('GET', key)
+  if kept and string.sub(kept, 1, 2) == 'd{' then
+    redis.call('SET', key, 'done', 'PX', 60000)
+    redis.call('ZREM', leases, ARGV[i])
+  end
+end
+return {'written', now}`;
+
+/**
+ * ARGV: prefix, epoch, call, nanodollars that the ledger has of it. What it and its further draws (call+,
+ * call+2, …) held is spent as the ledger says; what was settled already stays so.
+ */
+const bookedBody = `
+local id, n = ARGV[3], 1
+local name, spent = id, ARGV[4]
+while n < 100 do
+  local key = money .. 'k:' .. name
+  local kept = redis.call('GET', key)
+  if holding(kept) then release(name, cjson.decode(kept), spent) end
+  if kept then redis.call('SET', key, 'done', 'PX', 60000) end
+  redis.call('ZREM', leases, name)
+  if not kept and n > 1 then break end
+  name, spent, n = id .. '+' .. (n > 1 and text(n) or ''), '0', n + 1
+end
+return {'booked', now}`;
+
+/**
+ * ARGV: prefix, epoch, most. Answer: calls whose lease is over, and behind each its records, joined: its own
+ * and those of its further draws.
+ */
+const lostBody = `
+local answer, seen = {'lost', now}, {}
+for _, name in ipairs(redis.call('ZRANGE', leases, '-inf', text(now), 'BYSCORE', 'LIMIT', 0, tonumber(ARGV[3]))) do
+  local id = string.match(name, '^[^+]*')
+  local own = redis.call('ZSCORE', leases, id)
+  if not seen[id] and (not own or tonumber(own) <= now) then
+    seen[id] = true
+    local records, next, n = {}, id, 1
+    while n < 100 do
+      local kept = redis.call('GET', money .. 'k:' .. next)
+      if kept and kept ~= 'done' then records[#records + 1] = string.match(kept, '{.*') end
+      if not kept and n > 1 then break end
+      next, n = id .. '+' .. (n > 1 and text(n) or ''), n + 1
+    end
+    answer[#answer + 1] = id
+    answer[#answer + 1] = '[' .. table.concat(records, ',') .. ']'
+  end
+end
+return answer`;
+
+/** ARGV: prefix, epoch, lease, grace, calls … */
 const renewBody = `
 local lease, grace = tonumber(ARGV[3]), tonumber(ARGV[4])
 for i = 5, #ARGV do
   local kept = redis.call('GET', money .. 'k:' .. ARGV[i])
-  if kept and kept ~= 'done' then
+  if holding(kept) then
     local record = cjson.decode(kept)
     for _, name in ipairs(record.c) do
       redis.call('ZADD', prefix .. 'c:' .. name, text(now + lease), ARGV[i])
       redis.call('PEXPIRE', prefix .. 'c:' .. name, text(lease * 2))
     end
-    redis.call('PEXPIRE', money .. 'k:' .. ARGV[i], 86400000)
+    redis.call('PEXPIRE', money .. 'k:' .. ARGV[i], 864000000)
     redis.call('ZADD', leases, text(now + lease + grace), ARGV[i])
   end
 end
-sweep(200)
 return {'renewed', now}`;
 
 /** ARGV: prefix, epoch, `counter|window`. */
@@ -215,6 +268,9 @@ return {'loaded'}`;
 export interface CounterScripts {
   readonly draw: string;
   readonly settle: string;
+  readonly written: string;
+  readonly booked: string;
+  readonly lost: string;
   readonly renew: string;
   readonly balance: string;
   readonly repair: string;
@@ -226,6 +282,9 @@ export function counterScripts(time: string): CounterScripts {
   return {
     draw: begin + drawBody,
     settle: begin + settleBody,
+    written: begin + writtenBody,
+    booked: begin + bookedBody,
+    lost: begin + lostBody,
     renew: begin + renewBody,
     balance: begin + balanceBody,
     repair: begin + repairBody,

@@ -43,9 +43,10 @@ export async function layAside(path: string, refused: readonly RefusedRow[]): Pr
   await appendFile(path, refused.map(({ row }) => `${lineOf(row)}\n`).join(''), { flush: true });
 }
 
-/** Also where a value has not the type that it must have. */
-function isOfRow(error: unknown): boolean {
-  return error instanceof StoreError ? error.kind === 'refused' : error instanceof TypeError;
+/** Whether what stands in a row is at fault, also where a value has not the type that it must have. */
+export function isOfRow(error: unknown): boolean {
+  if (error instanceof StoreError) return error.kind === 'refused' || error.kind === 'corrupt';
+  return error instanceof TypeError;
 }
 
 function lineOf(row: CallRow): string {

@@ -9,6 +9,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock, Log } from '../core/runtime.ts';
+import type { CallRow } from './calls.ts';
 import type { CounterMode } from './counter-mode.ts';
 import type { Balance, Counters, Draw, DrawResult, Drift, Used } from './counters.ts';
 import { MemoryCounters } from './memory-counters.ts';
@@ -120,7 +121,20 @@ export class SharedCounters implements Counters {
 
   repair(drift: Drift): Promise<void> {
     const { redis, postgres } = this.#options;
-    return (this.#place === 'redis' ? redis : postgres).repair(drift);
+    return this.#place === 'redis' ? redis.repair(drift) : postgres.repair();
+  }
+
+  written(rows: readonly CallRow[]): void {
+    if (this.#place === 'redis') this.#options.redis.written(rows);
+  }
+
+  abandoned(): Promise<readonly CallRow[]> {
+    const { redis, postgres } = this.#options;
+    return (this.#place === 'redis' ? redis : postgres).abandoned();
+  }
+
+  async booked(callId: string, nanodollars: number): Promise<void> {
+    if (this.#place === 'redis') await this.#options.redis.booked(callId, nanodollars);
   }
 
   healthy(): boolean {
@@ -319,6 +333,6 @@ export class SharedCounters implements Counters {
   }
 }
 
-function moneyOf({ callId, budgets }: Draw): Draw {
-  return { callId, concurrent: [], requests: [], tokens: [], budgets };
+function moneyOf(draw: Draw): Draw {
+  return { ...draw, concurrent: [], requests: [], tokens: [] };
 }

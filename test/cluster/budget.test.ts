@@ -5,6 +5,7 @@ import { noPostgres, startPostgres, type TestPostgres } from '../support/postgre
 import { until } from '../support/postgres-store.ts';
 import { chatDocument } from '../upstream/chat.ts';
 import type { MadeKey } from './instance.ts';
+import { assertBookedAsHeld, killBeforeItTells, lastCallTokens } from './last-moment.ts';
 import { dollar, nanodollarsOfToken, spender, spendTheRest, storm } from './storm.ts';
 import { Trio } from './trio.ts';
 
@@ -16,6 +17,8 @@ function budgets(postgres: TestPostgres): void {
   let trio: Trio;
   /** Of a stream that runs on a gateway which is killed. */
   let orphan: MadeKey = { id: '', key: '' };
+  /** Of a call that the killed gateway could not tell of. */
+  let untold: MadeKey = { id: '', key: '' };
 
   before(async () => {
     trio = await Trio.start(postgres);
@@ -82,6 +85,7 @@ function budgets(postgres: TestPostgres): void {
       const { upstream } = trio;
       const made = await trio.makeKey({ budget: 1 });
       orphan = await trio.makeKey({ budget: 1 });
+      untold = await trio.makeKey({ budget: 1 });
       const account = spender(upstream);
       const [victim, ...others] = trio.instances;
       assert.ok(victim !== undefined);
@@ -95,7 +99,7 @@ function budgets(postgres: TestPostgres): void {
         () => undefined,
       );
       await until(() => account.tokens > 10_000, 'money is spent');
-      await victim.kill();
+      await killBeforeItTells(trio, victim, untold);
       assert.equal((await stream).complete, false);
       trio.instances = others;
       await Promise.all([running, lost]);
@@ -122,6 +126,18 @@ function budgets(postgres: TestPostgres): void {
         WHERE name LIKE 'b:key:${orphan.id}:%'`);
       assert.deepEqual(holds, { n: 0 });
       assert.equal(await trio.spent(orphan), cost);
+    });
+
+    it('Q1 F81: a call that the killed gateway had told nobody of is booked with what it held', async () => {
+      const held = lastCallTokens * nanodollarsOfToken;
+      const name = `b:key:${untold.id}:%`;
+      const [before] = await trio.query(
+        `SELECT amount::integer AS amount FROM counter_holds WHERE name LIKE '${name}'`,
+      );
+      assert.deepEqual(before, { amount: held });
+      // As if the lease and the time to settle it were over.
+      await trio.query(`UPDATE counter_holds SET until = 0 WHERE name LIKE '${name}'`);
+      await assertBookedAsHeld(trio, untold, held);
     });
   });
 }

@@ -4,6 +4,7 @@ import { after, before, describe, it, test } from 'node:test';
 import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { until } from '../support/postgres-store.ts';
 import { noRedis, redisPassword, startRedis, type TestRedis } from '../support/redis.ts';
+import { assertBookedAsHeld, killBeforeItTells, lastCallTokens } from './last-moment.ts';
 import { dollar, nanodollarsOfToken, spender, spendTheRest, storm, type Spender } from './storm.ts';
 import { Trio } from './trio.ts';
 
@@ -72,5 +73,32 @@ function budgets(postgres: TestPostgres, redis: TestRedis): void {
         await until(() => account.tokens > before + 5000, 'PostgreSQL counts');
         redis.resume();
       }));
+
+    it('Q1 F81: what a killed gateway could tell nobody of is booked with what it held', async () => {
+      await until(
+        async () => {
+          const [row] = await trio.query('SELECT mode FROM counter_mode');
+          return row?.mode === 'redis';
+        },
+        'Redis counts again',
+        60_000,
+      );
+      const made = await trio.makeKey({ budget: 1 });
+      const [victim, ...others] = trio.instances;
+      assert.ok(victim !== undefined);
+      await killBeforeItTells(trio, victim, made);
+      trio.instances = others;
+      // As if the lease and the time to settle it were over.
+      const aged = `local keys = redis.call('KEYS', '*:leases')
+        for _, key in ipairs(keys) do
+          for _, id in ipairs(redis.call('ZRANGE', key, 0, -1)) do redis.call('ZADD', key, 1, id) end
+        end
+        return #keys`;
+      assert.match(await redis.command('EVAL', aged, '0'), /^:[1-9]/);
+      await assertBookedAsHeld(trio, made, lastCallTokens * nanodollarsOfToken);
+      const [other] = others;
+      const shown = await other?.admin('GET', `/api/keys/${made.id}`);
+      assert.match(shown?.text ?? '', /"spent_usd":"?0\.005/);
+    });
   });
 }

@@ -11,7 +11,7 @@ if (server === undefined) {
   test(noRedis, () => {});
 } else {
   const rig = await openRedisRig(server);
-  // Without what other tests left to sweep: a draw sweeps a few calls only.
+  // Without what other tests left: two hundred lost calls are told at once.
   const lonely = await openRedisRig(server);
   after(async () => {
     await rig.close();
@@ -20,5 +20,11 @@ if (server === undefined) {
   });
   suite('redis', () => rig);
   properties('redis', () => rig, 60);
-  leases('redis', () => lonely);
+  leases(
+    'redis',
+    () => lonely,
+    async (rows) => {
+      for (const { id, cost } of rows) await lonely.counters.booked(id, cost?.total ?? 0);
+    },
+  );
 }

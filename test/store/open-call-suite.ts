@@ -11,7 +11,7 @@ function running(id: string, seenAt: number, change: Partial<CallRow> = {}): Ope
   return { row: callRow(id, { ...cut, ...change }), seenAt };
 }
 
-export function openCallSuite(open: OpenStore): void {
+export function openCallSuite(open: OpenStore, kind: 'own' | 'shared'): void {
   describe('running calls', () => {
     const opened = eachWith(open);
 
@@ -56,13 +56,25 @@ export function openCallSuite(open: OpenStore): void {
       assert.deepEqual(await store.settleOrphans(march + 20), []);
     });
 
-    it('Q3 an end that comes after the call was given up changes nothing', async () => {
+    it('Q3 an end that comes after the call was given up counts once', async () => {
       const { store } = opened;
-      await store.openCalls([running('c1', march, costing(10))]);
+      const budgets = [{ counter: 'key:k1:ever', window: 'ever' }];
+      await store.openCalls([running('c1', march, { ...costing(10), budgets })]);
       await store.settleOrphans(Infinity);
-      await store.recordCalls([callRow('c1', costing(99))]);
-      assert.equal((await store.findCall('c1'))?.cost?.total, 10);
-      assert.equal((await store.usage({ by: 'key', since: 0 }))[0]?.nanodollars, 10);
+      const late = callRow('c1', { ...fullCall, ...costing(99), id: 'c1', budgets });
+      await store.recordCalls([late]);
+      await store.recordCalls([late, callRow('c1', costing(5))]);
+      // Only on a shared store can somebody be alive who knows better than the estimate.
+      const total = kind === 'shared' ? 99 : 10;
+      const found = await store.findCall('c1');
+      assert.equal(found?.cost?.total, total);
+      if (kind === 'shared') assert.deepEqual(found, late);
+      for (const by of ['key', 'day', 'hour', 'provider'] as const) {
+        const [sums, ...others] = await store.usage({ by, since: 0 });
+        assert.deepEqual([sums?.calls, sums?.nanodollars, others], [1, total, []], by);
+      }
+      const [spent] = await store.spent(march);
+      assert.equal(spent?.nanodollars, total);
     });
   });
 }

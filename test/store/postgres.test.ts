@@ -7,8 +7,6 @@ const server = await startPostgres();
 if (server === undefined) test(noPostgres, () => {});
 else {
   after(() => server.close());
-  storeSuite('postgres', async () => {
-    const { store } = await openTestStore(await server.makeDatabase());
-    return store;
-  });
+  const open = async () => (await openTestStore(await server.makeDatabase())).store;
+  storeSuite('postgres', open, 'shared');
 }

@@ -10,14 +10,17 @@ import { pruneSuite } from './prune-suite.ts';
 import { sumSuite } from './sum-suite.ts';
 import { usageSuite } from './usage-suite.ts';
 
-/** @param open opens a new, empty store; the suite closes it. */
-export function storeSuite(name: string, open: OpenStore): void {
+/**
+ * @param open opens a new, empty store; the suite closes it.
+ * @param kind whether several gateways write into it
+ */
+export function storeSuite(name: string, open: OpenStore, kind: 'own' | 'shared' = 'own'): void {
   describe(`store ${name}`, () => {
     keySuite(open);
     auditSuite(open);
     callSuite(open);
     pageSuite(open);
-    openCallSuite(open);
+    openCallSuite(open, kind);
     usageSuite(open);
     pruneSuite(open);
     sumSuite(open);

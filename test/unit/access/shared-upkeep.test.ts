@@ -5,7 +5,7 @@ import type { Log } from '../../../src/core/runtime.ts';
 import type { Drift, Used } from '../../../src/store/counters.ts';
 import { leaseMs } from '../../../src/store/lease.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
-import type { Spent } from '../../../src/store/store.ts';
+import type { CallRow, Spent } from '../../../src/store/store.ts';
 import { callRow } from '../store/call-rows.ts';
 import { HeldClock } from './parts.ts';
 
@@ -20,6 +20,7 @@ function scene(context: TestContext) {
   const told: string[] = [];
   const repaired: Drift[] = [];
   const counters = { balance: { settled: 0, open: 0 }, healthy: true };
+  const lost: { rows: CallRow[]; booked: (readonly [string, number])[] } = { rows: [], booked: [] };
   const state: { upSince: number | undefined } = { upSince: clock.now() };
   const tell: Log['error'] = (event, fields) => told.push(`${event} ${JSON.stringify(fields)}`);
   const upkeep = new SharedUpkeep({
@@ -29,6 +30,13 @@ function scene(context: TestContext) {
       balance: () => counters.balance,
       repair: (drift) => void repaired.push(drift),
       healthy: () => counters.healthy,
+      abandoned: async () => lost.rows,
+      booked: async (id, nanodollars) => void lost.booked.push([id, nanodollars]),
+    },
+    recordLost: async (rows) => {
+      await store.recordCalls(rows);
+      const found = await Promise.all(rows.map(({ id }) => store.findCall(id)));
+      return new Map(found.flatMap((row) => (row ? [[row.id, row.cost?.total ?? 0]] : [])));
     },
     clock,
     log: { debug: tell, info: tell, warn: tell, error: tell },
@@ -36,7 +44,7 @@ function scene(context: TestContext) {
     onSpent: (spent) => heard.push(spent),
   });
   context.after(() => upkeep.close());
-  return { clock, store, upkeep, settled, heard, told, repaired, counters, state };
+  return { clock, store, upkeep, settled, lost, heard, told, repaired, counters, state };
 }
 
 test('F81 Q2: a call that nobody tells of for a lease is settled, and what it held is given back', async (t) => {
@@ -52,6 +60,22 @@ test('F81 Q2: a call that nobody tells of for a lease is settled, and what it he
   assert.deepEqual(await store.findCall('dead'), row);
   await upkeep.sweep();
   assert.equal(settled.length, 1);
+});
+
+test('Q1: what a dead gateway told nobody of is booked as held, or as its row says', async (t) => {
+  const { clock, store, upkeep, settled, lost, told } = scene(t);
+  await store.recordCalls([callRow('known', { cost: { ...cost, total: 3 }, budgets })]);
+  lost.rows = [callRow('gone', { cost, budgets }), callRow('known', { cost, budgets })];
+  await upkeep.sweep();
+  assert.deepEqual(lost.booked, [], 'the living may tell of their calls first');
+  clock.time += leaseMs;
+  await upkeep.sweep();
+  assert.deepEqual(lost.booked, [
+    ['gone', 7],
+    ['known', 3],
+  ]);
+  assert.deepEqual(settled, []);
+  assert.deepEqual(told, ['calls_booked_as_held {"calls":2}']);
 });
 
 test('F88: after an outage of the store the living may tell of their calls first', async (t) => {

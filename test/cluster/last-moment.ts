@@ -1,0 +1,58 @@
+/** A gateway that is killed while a call runs of which it could tell the book nothing yet. */
+import assert from 'node:assert/strict';
+import { until } from '../support/postgres-store.ts';
+import type { Instance, MadeKey } from './instance.ts';
+import type { Trio } from './trio.ts';
+
+/** Of the model `up/slow`, which hangs. */
+export const lastCallTokens = 500;
+
+/** The book takes no notes until the gateway is dead. */
+export async function killBeforeItTells(
+  trio: Trio,
+  victim: Instance,
+  { key }: MadeKey,
+): Promise<void> {
+  const asked = trio.upstream.script('slow', {
+    body: ['data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"abc"}}]}\n\n'],
+    headers: { 'content-type': 'text/event-stream' },
+    ending: 'hang',
+  });
+  const locking = trio
+    .query(`BEGIN; LOCK TABLE open_calls IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(600)`)
+    .catch(() => undefined);
+  const locker = `SELECT l.pid FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+    WHERE l.relation = 'open_calls'::regclass AND l.mode = 'AccessExclusiveLock' AND l.granted
+      AND a.query LIKE '%pg_sleep%'`;
+  await until(async () => (await trio.query(locker)).length > 0, 'the table is locked');
+  const before = asked.requests.length;
+  const cut = victim.chat(key, { model: 'up/slow', stream: true, max_tokens: lastCallTokens });
+  await until(() => asked.requests.length > before, 'the call runs');
+  await victim.kill();
+  const reply = await cut.catch(() => undefined);
+  assert.notEqual(reply?.complete, true);
+  await trio.query(`SELECT pg_terminate_backend(pid) FROM (${locker}) locked`);
+  await locking;
+}
+
+/** What nobody told of is in the book with all that it held, once. */
+export async function assertBookedAsHeld(
+  trio: Trio,
+  made: MadeKey,
+  nanodollars: number,
+): Promise<void> {
+  await until(async () => (await trio.spent(made)) > 0, 'it is booked', 90_000);
+  assert.equal(await trio.spent(made), nanodollars);
+  const rows = await trio.query(`SELECT outcome, error, usage_source, endpoint, model,
+    cost::integer AS cost FROM calls WHERE key_id = '${made.id}' AND cost > 0`);
+  assert.deepEqual(rows, [
+    {
+      outcome: 'failed',
+      error: 'interrupted',
+      usage_source: 'estimated',
+      endpoint: 'openai-chat',
+      model: 'up/slow',
+      cost: nanodollars,
+    },
+  ]);
+}

@@ -1,0 +1,76 @@
+/** Calls of gateways that are gone, on the shared book: none holds up the others, none is booked twice. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, afterEach, describe, it, test } from 'node:test';
+import { openTestStore, type TestStore } from '../support/postgres-store.ts';
+import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts';
+import { callRow, march } from '../unit/store/call-rows.ts';
+import { costing } from './rows.ts';
+
+const server = await startPostgres();
+if (server === undefined) test(noPostgres, () => {});
+else lostCalls(server);
+
+const budgets = [{ counter: 'key:k1:ever', window: 'ever' }];
+const cut = { outcome: 'failed', error: 'interrupted', usageSource: 'estimated' } as const;
+
+function lostCalls(postgres: TestPostgres): void {
+  const stores: TestStore[] = [];
+  const open = async (): Promise<TestStore & { readonly url: string }> => {
+    const url = await postgres.makeDatabase();
+    const opened = await openTestStore(url);
+    stores.push(opened);
+    return { ...opened, url };
+  };
+  after(() => postgres.close());
+  afterEach(async () => {
+    await Promise.all(stores.splice(0).map((each) => each.close()));
+  });
+
+  describe('calls of gateways that are gone', () => {
+    it('F81 Q2: an orphan that cannot be recorded is laid aside, and holds up no other', async () => {
+      const { store, url, spoolDirectory, log } = await open();
+      const ids = ['c1', 'c2', 'c3', 'c4', 'c5'];
+      const row = (id: string) => callRow(id, { ...cut, ...costing(10), budgets });
+      await store.openCalls(ids.map((id) => ({ row: row(id), seenAt: march })));
+      await postgres.query(`UPDATE open_calls SET call = '["half' WHERE id = 'c1'`, url);
+      await postgres.query(
+        `UPDATE open_calls SET call = replace(call, '"c3"', '"c\\u00003"') WHERE id = 'c3'`,
+        url,
+      );
+      const settled = await store.settleOrphans(Infinity);
+      assert.deepEqual(settled.map(({ id }) => id).toSorted(), ['c2', 'c4', 'c5']);
+      assert.equal((await store.spent(0))[0]?.nanodollars, 30);
+      const aside = readFileSync(join(spoolDirectory, 'orphans.unread'), 'utf8');
+      assert.match(aside, /"id":"c1".*half.*\n.*"id":"c3"/);
+      assert.equal(log.filter((line) => line.startsWith('orphan_refused')).length, 2);
+      assert.deepEqual(await store.settleOrphans(Infinity), []);
+    });
+
+    it('Q1 Q3: what is booked as held is booked once, not for calls that run, and gives way to the real row', async () => {
+      const [{ store, url }] = [await open()];
+      const lost = (id: string) => callRow(id, { ...cut, ...costing(50), charged: {}, budgets });
+      await store.openCalls([{ row: lost('runs'), seenAt: march }]);
+      await store.recordCalls([callRow('known', { ...costing(7), budgets })]);
+      const rows = [lost('gone'), lost('runs'), lost('known')];
+      const costs = new Map([
+        ['gone', 50],
+        ['known', 7],
+      ]);
+      assert.deepEqual(new Map(await store.recordLost(rows)), costs);
+      assert.deepEqual(new Map(await store.recordLost(rows)), costs);
+      assert.equal((await store.spent(0))[0]?.nanodollars, 57);
+      await Promise.all([
+        store.recordCalls([callRow('gone', { ...costing(20), budgets })]),
+        store.recordCalls([callRow('gone', { ...costing(20), budgets })]),
+        store.recordLost(rows),
+      ]);
+      assert.equal((await store.spent(0))[0]?.nanodollars, 27);
+      const [sums] = await store.usage({ by: 'key', since: 0 });
+      assert.deepEqual([sums?.calls, sums?.nanodollars, sums?.failed], [2, 27, 0]);
+      const [tries] = await postgres.query('SELECT count(*)::integer AS n FROM attempts', url);
+      assert.deepEqual(tries, { n: 0 });
+    });
+  });
+}
