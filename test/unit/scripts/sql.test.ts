@@ -1,0 +1,76 @@
+/** S21: SQL is text of the program; values reach it as parameters, never as text. */
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { templatesOf } from '../../support/templates.ts';
+
+const src = join(import.meta.dirname, '..', '..', '..', 'src');
+const files = globSync('**/*.ts', { cwd: src })
+  .map((name) => name.replaceAll('\\', '/'))
+  .sort();
+const textOf = (name: string): string => readFileSync(join(src, name), 'utf8');
+
+const sql =
+  /\b(SELECT|INSERT|UPDATE|DELETE|WHERE|VALUES|PRAGMA|CREATE|ALTER|DROP|LISTEN|NOTIFY|FROM|ORDER BY|GROUP BY|SET)\b/;
+const joined =
+  /['"`][^'"`\n]*\b(SELECT|INSERT INTO|UPDATE|DELETE FROM|WHERE|VALUES)\b[^'"`\n]*['"`]\s*\+/;
+
+/** What may be put into SQL: names of columns and tables, numbers of parameters, other pieces of SQL. */
+const constants: readonly RegExp[] = [
+  // Whole texts of migrations, and pieces of statements that the module defines.
+  /^(keysAndCalls|strictKeys|policiesAndAudit|ledger|totals|inGroup|added|sums|place|inPage|wanted)$/,
+  /^(nextStamp|unknownModelError|mostScanned|changesChannel|unit|table|parameter)$/,
+  // Columns that the module lists.
+  /^\w*[cC]olumns\.join\(', '\)$/,
+  /^(attemptInput|groupInput|values|added)\.join\(', '\)$/,
+  /^\w+Columns\.map\(\(name\) => `(\$\{name\} = \?|sum\(\$\{name\}\))`\)\.join\(', '\)$/,
+  /^columns\.map\(\(\) => '\?'\)\.join\(', '\)$/,
+  // Parameters by their number.
+  /^parameters\(\w+\.length( \+ 1|, 2)?\)$/,
+  /^keyColumns\.length \+ 1$/,
+  // Of closed lists; anything else gives undefined, which is no SQL.
+  /^labels\[by\]$|^sources\[source\]$|^sources\.(days|hours)$/,
+  // Functions that are given constants.
+  /^rowsOf\((\d|sums|spending), (\w+Input|callColumns|\['group_id', \.\.\.groupInput\]|\['id', 'seen_at', 'call'\])\)$/,
+  /^addSums\('usage_(hours|days)', \{ unit: (hourMs|dayMs), sums: \d \}\)$|^addSpending\(\d\)$/,
+  /^insertInto\('usage_(hours|days)', \['at', 'group_id', \.\.\.sumColumns\]\)$/,
+  /^tokens\('(reported|charged)'\)$/,
+];
+
+test('S21 templates are found, also within templates', () => {
+  const found = templatesOf('const a = "`no`"; // `no`\n`x ${ f(`y ${1}`, { b }) } z`; `w`;');
+  assert.deepEqual(
+    found.map(({ text, expressions, line }) => [text, expressions, line]),
+    [
+      ['y ${1}', ['1'], 2],
+      ['x ${ f(`y ${1}`, { b }) } z', ['f(`y ${1}`, { b })'], 2],
+      ['w', [], 2],
+    ],
+  );
+});
+
+test('S21 only constants of the program are put into SQL', () => {
+  let seen = 0;
+  for (const file of files) {
+    for (const { text, expressions, line } of templatesOf(textOf(file))) {
+      if (expressions.length === 0 || !sql.test(text)) continue;
+      for (const expression of expressions) {
+        seen += 1;
+        const known = constants.some((form) => form.test(expression));
+        assert.ok(
+          known && file.startsWith('store/'),
+          `src/${file}:${line}: \${${expression}} in SQL: pass values as parameters; list constants in this test`,
+        );
+      }
+    }
+  }
+  assert.ok(seen > 50, `only ${seen} found`);
+});
+
+test('S21 no SQL is put together with +', () => {
+  for (const file of files) {
+    const found = joined.exec(textOf(file));
+    assert.equal(found, null, `src/${file}: ${found?.[0] ?? ''}`);
+  }
+});
