@@ -32,6 +32,9 @@ export function keepDigits(
   value: Json,
   { source }: { readonly source?: string },
 ): Json {
-  if (typeof value !== 'number' || Number.isSafeInteger(value)) return value;
+  // What is infinite here is infinite to others too: it stays a number and is refused as one (B41).
+  if (typeof value !== 'number' || Number.isSafeInteger(value) || !Number.isFinite(value)) {
+    return value;
+  }
   return source !== undefined && integer.test(source) ? JSON.rawJSON(source) : value;
 }

@@ -6,10 +6,12 @@ export interface TextPosition {
 }
 
 const space = /[ \t\n\r]*/y;
-const scalar =
-  // A JSON string may not hold raw control characters, so the expression must name them.
-  // oxlint-disable-next-line no-control-regex
-  /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
+const scalar = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+// Two expressions in turn: one that repeats both would need a stack as deep as a string is long.
+// A JSON string may not hold raw control characters, so the expression must name them.
+// oxlint-disable-next-line no-control-regex
+const plainText = /[^"\\\u0000-\u001f]*/y;
+const escaped = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
 /** Line and column (from 1) of the first character that cannot stand where it stands. */
 export function locateJsonError(text: string): TextPosition {
@@ -18,8 +20,8 @@ export function locateJsonError(text: string): TextPosition {
 
 type Expected = 'value' | 'key' | 'key-or-end' | 'value-or-end' | 'after';
 
-/** Walks the text with a stack of open brackets; returns the offset at which it fails. */
-function firstError(text: string): number {
+/** The offset of the first character that cannot stand where it stands; the length when more must come. */
+export function firstError(text: string): number {
   const open: string[] = [];
   let expected: Expected = 'value';
   let at = skip(text, 0);
@@ -76,14 +78,28 @@ function afterKey(text: string, at: number): Step | undefined {
 }
 
 function skip(text: string, at: number): number {
-  space.lastIndex = at;
-  space.exec(text);
-  return space.lastIndex;
+  return matchOf(space, text, at);
 }
 
+/** Where the scalar that begins here ends; `at` when there is none. */
 function match(text: string, at: number): number {
-  scalar.lastIndex = at;
-  return scalar.exec(text) === null ? at : scalar.lastIndex;
+  return text[at] === '"' ? stringEnd(text, at) : matchOf(scalar, text, at);
+}
+
+function stringEnd(text: string, at: number): number {
+  let i = matchOf(plainText, text, at + 1);
+  while (text[i] === '\\') {
+    const behind = matchOf(escaped, text, i);
+    if (behind === i) return at;
+    i = matchOf(plainText, text, behind);
+  }
+  return text[i] === '"' ? i + 1 : at;
+}
+
+/** Where a sticky expression's match at this place ends; `at` when it does not match. */
+function matchOf(expression: RegExp, text: string, at: number): number {
+  expression.lastIndex = at;
+  return expression.test(text) ? expression.lastIndex : at;
 }
 
 function position(text: string, offset: number): TextPosition {

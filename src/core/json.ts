@@ -7,14 +7,30 @@
 import { isUtf8 } from 'node:buffer';
 import type { Json, JsonObject } from './conversation.ts';
 import { digitsAtRisk, keepDigits, mayLoseDigits } from './exact-numbers.ts';
-import { GatewayError, invalidRequest, type FieldPath } from './errors.ts';
+import { invalidRequest } from './errors.ts';
+import {
+  backslash,
+  isClosing,
+  isDigit,
+  isSpace,
+  longNumber,
+  maxDepth,
+  maxDigits,
+  maxTokens,
+  notJson,
+  quote,
+  skipSpace,
+  tooDeep,
+  tooMany,
+  trimEnd,
+  type Span,
+} from './json-bytes.ts';
+import { countKeys } from './json-count.ts';
 import { locateJsonError } from './json-position.ts';
+import { parseInSteps } from './json-steps.ts';
 
-/** Where a top-level member stands in the bytes; `end` is exclusive. */
-export interface Span {
-  readonly start: number;
-  readonly end: number;
-}
+export { maxDepth } from './json-bytes.ts';
+export type { Span } from './json-bytes.ts';
 
 /** A parsed body that still knows its bytes. */
 export interface JsonSource {
@@ -28,11 +44,11 @@ export interface JsonSource {
   readonly unambiguous: boolean;
 }
 
-export const maxDepth = 128;
-export const maxTokens = 500_000;
-const maxKeyLength = 1024;
 /** Twins of keys are no fault as such in depth (B39), but so many are an attack (B38). */
 const maxRepeatedKeys = 1000;
+/** What is longer, or has more tokens, is parsed in steps: all others wait for a parse (G11). */
+const maxBytesAtOnce = 1024 * 1024;
+const maxTokensAtOnce = 20_000;
 
 /** True for a JSON object (not null, not an array). */
 export function isObject(value: unknown): value is JsonObject {
@@ -86,32 +102,70 @@ export function tryParseObject(text: string): JsonObject | undefined {
 }
 
 /**
- * Parses a client's body.
+ * Parses a client's body, in steps where it is long: a promise only then.
  * @throws GatewayError `invalid_request` (empty, not UTF-8, not JSON, not an object, a repeated owned
  * key, a number beyond double range) or `too_large` (too deep, too many tokens).
  */
+export function parseClientBody(
+  received: Uint8Array,
+  ownedKeys: ReadonlySet<string>,
+): JsonSource | Promise<JsonSource> {
+  const bytes = withoutByteOrderMark(received);
+  if (bytes.length > maxBytesAtOnce) return parseLong(bytes, ownedKeys);
+  checkUtf8(bytes);
+  const scan = scanBody(bytes);
+  return scan.tokens > maxTokensAtOnce
+    ? parseLong(bytes, ownedKeys)
+    : parseScanned(bytes, scan, ownedKeys);
+}
+
+/**
+ * Parses a body at once, however long it is.
+ * @throws GatewayError as `parseClientBody`.
+ */
 export function parseBody(received: Uint8Array, ownedKeys: ReadonlySet<string>): JsonSource {
   const bytes = withoutByteOrderMark(received);
-  if (!isUtf8(bytes)) throw invalidRequest('The request body is not valid UTF-8.');
-  const scan = scanBody(bytes);
-  if (scan.empty) throw invalidRequest('The request body is empty; a JSON object is expected.');
-  const value = parseText(bytes, scan.longNumbers);
-  if (!isObject(value)) throw invalidRequest('The request body must be a JSON object.');
-  for (const key of scan.repeated) {
+  checkUtf8(bytes);
+  return parseScanned(bytes, scanBody(bytes), ownedKeys);
+}
+
+async function parseLong(bytes: Buffer, ownedKeys: ReadonlySet<string>): Promise<JsonSource> {
+  checkUtf8(bytes);
+  return sourceOf(bytes, await parseInSteps(bytes, parseNumbers), ownedKeys);
+}
+
+function parseScanned(bytes: Buffer, scan: Scan, ownedKeys: ReadonlySet<string>): JsonSource {
+  const value = scan.empty ? undefined : parseText(bytes, scan.longNumbers);
+  if (value !== undefined && !isObject(value)) {
+    throw invalidRequest('The request body must be a JSON object.');
+  }
+  const keys = value === undefined ? 0 : countKeys(value);
+  return sourceOf(bytes, { ...scan, value, keys }, ownedKeys);
+}
+
+interface ParsedBody extends Omit<Scan, 'empty' | 'tokens' | 'longNumbers'> {
+  /** Undefined when there is nothing but white space. */
+  readonly value: JsonObject | undefined;
+  readonly keys: number;
+}
+
+function sourceOf(bytes: Buffer, parsed: ParsedBody, ownedKeys: ReadonlySet<string>): JsonSource {
+  const { value, spans, repeated, colons, keys, bodyStart } = parsed;
+  if (value === undefined) {
+    throw invalidRequest('The request body is empty; a JSON object is expected.');
+  }
+  for (const key of repeated) {
     if (ownedKeys.has(key))
       throw invalidRequest(`The key "${key}" stands twice in the body.`, [key]);
   }
-  const keys = countKeys(value, []);
-  if (scan.colons - keys > maxRepeatedKeys) {
+  if (colons - keys > maxRepeatedKeys) {
     throw invalidRequest('The request body repeats its keys too often.');
   }
-  return {
-    bytes,
-    value,
-    spans: scan.spans,
-    bodyStart: scan.bodyStart,
-    unambiguous: keys === scan.colons,
-  };
+  return { bytes, value, spans, bodyStart, unambiguous: keys === colons };
+}
+
+function checkUtf8(bytes: Buffer): void {
+  if (!isUtf8(bytes)) throw invalidRequest('The request body is not valid UTF-8.');
 }
 
 /**
@@ -167,27 +221,28 @@ function withoutByteOrderMark(received: Uint8Array): Buffer {
 function parseText(bytes: Buffer, longNumbers: boolean): Json {
   const text = bytes.toString('utf8');
   try {
-    if (longNumbers) return JSON.parse(text, keepDigits);
-    const value: Json = JSON.parse(text);
-    return value;
+    return parseNumbers(text, longNumbers);
   } catch {
-    // V8's message quotes the content, which may be a secret: only the position is told.
-    const { line, column } = locateJsonError(text);
-    throw invalidRequest(`The request body is not valid JSON (line ${line}, column ${column}).`);
+    throw notJson(locateJsonError(text));
   }
+}
+
+/** @throws SyntaxError */
+function parseNumbers(text: string, longNumbers: boolean): Json {
+  if (longNumbers) return JSON.parse(text, keepDigits);
+  const value: Json = JSON.parse(text);
+  return value;
 }
 
 interface Scan {
   readonly empty: boolean;
-  readonly spans: Map<string, Span>;
+  readonly spans: ReadonlyMap<string, Span>;
   readonly repeated: readonly string[];
+  readonly tokens: number;
   readonly colons: number;
   readonly bodyStart: number;
   readonly longNumbers: boolean;
 }
-
-const quote = 0x22;
-const backslash = 0x5c;
 
 /**
  * One pass over the bytes: depth, tokens, and the spans of the top-level members. One long function
@@ -230,14 +285,19 @@ function scanBody(bytes: Buffer): Scan {
       if (depth > maxDepth) throw tooDeep();
       if (tokens > maxTokens) throw tooMany();
     } else if (byte === 0x7d || byte === 0x5d) {
+      empty = false;
       if (depth === 1) closeMember(i);
       depth -= 1;
     } else if (byte === 0x2c) {
+      empty = false;
       tokens += 1;
       if (tokens > maxTokens) throw tooMany();
       if (depth === 1) closeMember(i);
     } else if (byte === 0x3a) {
+      tokens += 1;
+      if (tokens > maxTokens) throw tooMany();
       colons += 1;
+      empty = false;
       if (depth === 1 && keyText !== undefined) {
         key = readKey(bytes, keyText);
         keyText = undefined;
@@ -247,12 +307,13 @@ function scanBody(bytes: Buffer): Scan {
       const start = i;
       while (isDigit(bytes[i + 1])) i += 1;
       if (i - start + 1 >= digitsAtRisk) longNumbers = true;
+      if (i - start + 1 > maxDigits) throw longNumber();
       empty = false;
     } else if (empty && !isSpace(byte)) {
       empty = false;
     }
   }
-  return { empty, spans, repeated, colons, bodyStart, longNumbers };
+  return { empty, spans, repeated, tokens, colons, bodyStart, longNumbers };
 }
 
 /** Offset of the closing quote; the end of the bytes when there is none. */
@@ -268,9 +329,7 @@ function stringEnd(bytes: Buffer, from: number): number {
   for (;;) {
     const end = bytes.indexOf(quote, i);
     if (end === -1) return bytes.length;
-    let slashes = 0;
-    while (end - 1 - slashes >= i && bytes[end - 1 - slashes] === backslash) slashes += 1;
-    if (slashes % 2 === 0) return end;
+    if (isClosing(bytes, end, i)) return end;
     i = end + 1;
   }
 }
@@ -280,69 +339,4 @@ function readKey(bytes: Buffer, [start, end]: readonly [number, number]): string
   if (!text.includes('\\')) return text;
   const decoded = tryParse(`"${text}"`);
   return typeof decoded === 'string' ? decoded : text;
-}
-
-function skipSpace(bytes: Buffer, from: number): number {
-  let i = from;
-  while (i < bytes.length && isSpace(bytes[i])) i += 1;
-  return i;
-}
-
-function trimEnd(bytes: Buffer, end: number): number {
-  let i = end;
-  while (i > 0 && isSpace(bytes[i - 1])) i -= 1;
-  return i;
-}
-
-function isDigit(byte: number | undefined): boolean {
-  return byte !== undefined && byte >= 0x30 && byte <= 0x39;
-}
-
-function isSpace(byte: number | undefined): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
-}
-
-/** Counts all keys, and refuses what would not survive: infinite numbers, giant keys. */
-function countKeys(value: Json | undefined, path: FieldPath): number {
-  if (typeof value === 'number') {
-    if (!Number.isFinite(value)) throw invalidRequest('The number is out of range.', path);
-    return 0;
-  }
-  if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return 0;
-  let count = 0;
-  if (isArray(value)) {
-    for (let i = 0; i < value.length; i++) {
-      const item = value[i];
-      if (isCounted(item)) count += countKeys(item, [...path, i]);
-    }
-    return count;
-  }
-  for (const key of Object.keys(value)) {
-    count += 1;
-    if (key.length > maxKeyLength) {
-      throw invalidRequest('A key is longer than 1024 characters.', path);
-    }
-    const item = value[key];
-    if (isCounted(item)) count += countKeys(item, [...path, key]);
-  }
-  return count;
-}
-
-function isCounted(value: Json | undefined): boolean {
-  return typeof value === 'object' || typeof value === 'number';
-}
-
-function isArray(value: JsonObject | readonly Json[]): value is readonly Json[] {
-  return Array.isArray(value);
-}
-
-function tooDeep(): GatewayError {
-  return new GatewayError(
-    'too_large',
-    `The request body is nested more than ${maxDepth} levels deep.`,
-  );
-}
-
-function tooMany(): GatewayError {
-  return new GatewayError('too_large', `The request body has more than ${maxTokens} JSON values.`);
 }

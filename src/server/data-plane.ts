@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ClientDialect, RequestHead } from '../core/dialect.ts';
 import { asGatewayError, GatewayError } from '../core/errors.ts';
 import { LimitError } from '../core/grant.ts';
-import { parseBody, type JsonSource } from '../core/json.ts';
+import { parseClientBody, type JsonSource } from '../core/json.ts';
 import type { Route } from '../core/provider.ts';
 import { readCountRequest } from '../dialects/anthropic-messages/count.ts';
 import { leastOutputTokens, type Admission } from '../access/admission.ts';
@@ -348,7 +348,7 @@ export class DataPlane {
     const bytes = await readBody(request, limit);
     // A body may take minutes; the key of a call that begins only now must still be one (S6).
     if (need.principal.revoked()) throw new GatewayError('unauthenticated', keyRefusal);
-    return parseBody(bytes, need.dialect.ownedKeys);
+    return parseClientBody(bytes, need.dialect.ownedKeys);
   }
 
   /**
