@@ -1,4 +1,5 @@
 /** The bytes of an answer that is no stream: a document, or an error. Gathered under a limit. */
+import { isUtf8 } from 'node:buffer';
 import { GatewayError, withRetryAfter } from '../core/errors.ts';
 import { tryParseObject } from '../core/json.ts';
 import type { Provider } from '../core/provider.ts';
@@ -55,11 +56,12 @@ export class AnswerBody {
   /** @throws GatewayError `upstream_invalid` for what is no answer, or the error that it is. */
   document(provider: Provider, traits: UpstreamTraits): Omit<DocumentAnswer, 'events'> {
     const bytes = this.bytes();
-    const body = tryParseObject(bytes.toString('utf8'));
+    // Read leniently, broken bytes would become other characters and go out as the model's words (F46).
+    const body = isUtf8(bytes) ? tryParseObject(bytes.toString('utf8')) : undefined;
     if (body === undefined) {
       throw new GatewayError(
         'upstream_invalid',
-        'The upstream sent an answer that is not a JSON object.',
+        'The upstream sent an answer that is not a JSON object in UTF-8.',
         { repeat: 'may' },
       );
     }

@@ -340,7 +340,8 @@ export class Attempt implements UpstreamHandler {
     const reader = this.#reader;
     if (reader === undefined || this.#phase === 'over') return;
     const last = this.#splitter.end();
-    if (last !== undefined) this.#readStream([last]);
+    // Half a line behind the last event says nothing, and passed on it would spoil the terminator (F52).
+    if (last?.data !== undefined && last.data !== '') this.#readStream([last]);
     if (this.over) return;
     const events = this.#seen(reader.end());
     for (const event of events) this.#meter.see(event);
