@@ -1,0 +1,266 @@
+/** One process of the gateway in a history: everything real but time, chance, connections and the disk. */
+import type { Server } from 'node:http';
+import { KeyRing } from '../../src/access/keys.ts';
+import { Ledger } from '../../src/access/ledger.ts';
+import { noPolicies } from '../../src/access/policies.ts';
+import { PriceBook } from '../../src/access/prices.ts';
+import { createSealer } from '../../src/core/sealer.ts';
+import type { Log } from '../../src/core/runtime.ts';
+import { anthropicMessagesClient } from '../../src/dialects/anthropic-messages/client.ts';
+import { openaiChatClient } from '../../src/dialects/openai-chat/client.ts';
+import type { Gateway } from '../../src/gateway/call.ts';
+import { TargetHealth } from '../../src/gateway/health.ts';
+import { LearnedParameters } from '../../src/gateway/learned-parameters.ts';
+import { ReasoningMemory } from '../../src/gateway/reasoning-memory.ts';
+import { ReasoningStore } from '../../src/gateway/reasoning-store.ts';
+import { RetryBudget } from '../../src/gateway/retry-budget.ts';
+import { Sweeper } from '../../src/gateway/sweeper.ts';
+import { TokenEstimator } from '../../src/gateway/token-estimator.ts';
+import { createHttpProvider } from '../../src/providers/http-provider.ts';
+import { ModelLists } from '../../src/providers/model-list.ts';
+import { Registry, type RegistryOptions } from '../../src/providers/registry.ts';
+import { DataPlane } from '../../src/server/data-plane.ts';
+import { Overload } from '../../src/server/overload/overload.ts';
+import { createDataServer } from '../../src/server/listen.ts';
+import { createLimits, openCounters } from '../../src/start-limits.ts';
+import type { CallRow } from '../../src/store/calls.ts';
+import { HttpClient } from '../../src/wire/http-client.ts';
+import type { Dice } from './dice.ts';
+import { Disk } from './disk.ts';
+import { Link, type End } from './link.ts';
+import { Purse } from './purse.ts';
+import { declared, priceSettings, routes, timeouts } from './scene.ts';
+import type { Sabotage } from './history.ts';
+import type { Upstream } from './upstream.ts';
+import type { VirtualTime } from './virtual-time.ts';
+
+export interface World {
+  readonly time: VirtualTime;
+  readonly dice: Dice;
+  readonly upstream: Upstream;
+  readonly disk: Disk;
+  readonly newId: (prefix: string) => string;
+  readonly random: (count: number) => Uint8Array;
+  /** Told of what cannot be: an internal error, a lost row. */
+  readonly complain: (what: string) => void;
+  readonly sabotage: Sabotage | undefined;
+}
+
+/** What the gateway was told of a call, for the account of the history. */
+export interface Told {
+  /** Calls that came as far as a row is due. */
+  due: number;
+  /** When each row was handed to the ledger. */
+  readonly recorded: Map<string, number>;
+  /** When calls that money pays for were first said to run. */
+  readonly running: Map<string, number>;
+}
+
+export class Instance {
+  readonly keys: KeyRing;
+  readonly purse: Purse;
+  readonly told: Told = { due: 0, recorded: new Map(), running: new Map() };
+  readonly sweeper: Sweeper;
+  readonly ledger: Ledger;
+  /** Ends of connections that are this process's. */
+  readonly ends = new Set<End>();
+  readonly client: HttpClient;
+  /** The store behind it answers no more once it is dead. */
+  alive = true;
+  readonly #world: World;
+  readonly #server: Server;
+  readonly #health: TargetHealth;
+  readonly #lists: ModelLists;
+  readonly #log: Log;
+  #registry: Registry;
+  #prices: PriceBook;
+
+  static async start(world: World): Promise<Instance> {
+    const log = logOf(world);
+    const store = world.disk.open();
+    const keys = new KeyRing({ store, clock: world.time, random: world.random });
+    await keys.load();
+    const { counters, spent } = await openCounters({ store, clock: world.time, log });
+    return new Instance(world, { keys, store, purse: new Purse(counters, world), spent });
+  }
+
+  private constructor(
+    world: World,
+    parts: {
+      readonly keys: KeyRing;
+      readonly store: ReturnType<Disk['open']>;
+      readonly purse: Purse;
+      readonly spent: Awaited<ReturnType<typeof openCounters>>['spent'];
+    },
+  ) {
+    const { time, upstream } = world;
+    this.#world = world;
+    this.#log = logOf(world);
+    this.keys = parts.keys;
+    this.purse = parts.purse;
+    this.client = new HttpClient({ connector: (connectMs) => upstream.connector(connectMs) });
+    this.sweeper = new Sweeper(time);
+    this.ledger = new Ledger({ store: parts.store, clock: time, log: this.#log });
+    this.#health = new TargetHealth({ clock: time, log: this.#log });
+    this.#lists = new ModelLists({
+      client: this.client,
+      clock: time,
+      log: this.#log,
+      connectMs: 1,
+    });
+    this.#registry = this.#registryOf(routes(0));
+    this.#prices = priceBook(this.#log, 0);
+    const plane = this.#dataPlane(parts.spent);
+    this.#server = createDataServer((request, response) => void plane.handle(request, response));
+  }
+
+  /** A client's connection to it. */
+  connect(): Link {
+    const { time, dice } = this.#world;
+    const link = new Link({ time, dice, slowest: dice.pick([0, 5, 60]) });
+    this.ends.add(link.far);
+    this.#server.emit('connection', link.far);
+    return link;
+  }
+
+  /** Other prices, another order of targets: as `#apply` of src/start.ts does it. */
+  reload(version: number): void {
+    this.#registry = this.#registryOf(routes(version));
+    this.#health.forget();
+    this.#prices = priceBook(this.#log, version);
+  }
+
+  /** kill -9: nothing of it is heard any more. */
+  kill(): void {
+    this.alive = false;
+    this.#world.disk.abandon();
+    for (const end of this.ends) end.freeze();
+    this.#world.time.forgetTimers();
+  }
+
+  #registryOf(declaredRoutes: RegistryOptions['routes']): Registry {
+    const lists = this.#lists;
+    return new Registry({ declared, routes: declaredRoutes, timeouts, env: {}, lists, local });
+  }
+
+  #dataPlane(spent: Awaited<ReturnType<typeof openCounters>>['spent']): DataPlane {
+    const { time, dice, newId } = this.#world;
+    const log = this.#log;
+    const record = (row: CallRow): void => {
+      if (this.told.recorded.has(row.id)) this.#world.complain(`two rows of ${row.id}`);
+      if (this.#world.sabotage === 'a row that is lost' && dice.chance(0.2)) return;
+      this.told.recorded.set(row.id, time.now());
+      this.ledger.record(row);
+    };
+    const random = (): number => dice.next();
+    const limits = createLimits({
+      counters: this.purse,
+      spent,
+      policies: noPolicies,
+      prices: () => this.#prices,
+      random,
+      log,
+      tell: () => undefined,
+    });
+    const gateway: Gateway = {
+      client: this.client,
+      clock: time,
+      later: time.later,
+      log,
+      newId,
+      random,
+      estimator: new TokenEstimator(),
+      textCounter: { count: async () => undefined },
+      learned: new LearnedParameters(),
+      memory: new ReasoningMemory(
+        createSealer(Buffer.alloc(32, 7)),
+        new ReasoningStore({ clock: time }),
+      ),
+      health: this.#health,
+      retryBudget: new RetryBudget(),
+      sweeper: this.sweeper,
+      running: (call, soFar) => {
+        const { running } = this.told;
+        if (!running.has(call.id)) running.set(call.id, time.now());
+        this.ledger.running(call.id, () => limits.running(call, soFar()));
+      },
+      settle: (call, receipt) => {
+        record(limits.settle(call, receipt));
+        if (this.#world.sabotage === 'a timer that is left') setInterval(() => undefined, 1000);
+      },
+    };
+    const overload = this.#overload(log);
+    return new DataPlane({
+      gateway,
+      dialects: { chat: openaiChatClient, messages: anthropicMessagesClient },
+      authenticate: (authorization, apiKey) => this.keys.authenticate(authorization, apiKey),
+      lookAgain: () => undefined,
+      clientAddress: () => '127.0.0.1',
+      registry: () => this.#registry,
+      notReady: () => undefined,
+      mayAdmit: () => {
+        const may = this.ledger.healthy();
+        if (may) this.told.due += 1;
+        return may;
+      },
+      overload,
+      badKeys: overload.badKeys,
+      admission: limits.admission,
+      record,
+      version: 'simulated',
+    });
+  }
+
+  #overload(log: Log): Overload {
+    const limits = {
+      streams: 50,
+      keyShare: 1,
+      loopDelayMs: 25,
+      bodyBytes: 1_000_000,
+      memoryBytes: undefined,
+      bodyRate: 1,
+      badKeys: 1_000_000,
+    };
+    return new Overload({
+      clock: this.#world.time,
+      log,
+      random: () => this.#world.dice.next(),
+      limits: () => limits,
+      load: () => () => undefined,
+      slowReaders: this.sweeper,
+      memory: { process: 1e9, heap: 1e9 },
+      collectGarbage: () => undefined,
+    });
+  }
+}
+
+/** Stands for the embedded engine, which nobody calls here. */
+const local: RegistryOptions['local'] = {
+  models: () => [],
+  provider: createHttpProvider({
+    id: 'local',
+    dialect: 'openai-chat',
+    baseUrl: 'http://local.test/v1',
+    headers: new Map(),
+  }),
+};
+
+function priceBook(log: Log, version: number): PriceBook {
+  const list = { find: () => undefined, load: () => undefined };
+  return new PriceBook({ settings: priceSettings(version), list, origin: () => undefined, log });
+}
+
+/** What the store refuses for a while is written again; a refused credential is the operator's to know. */
+const expected: ReadonlySet<string> = new Set(['ledger_write_failed', 'credential out']);
+
+function logOf({ complain }: World): Log {
+  return {
+    debug() {},
+    info() {},
+    warn() {},
+    error: (event, fields) => {
+      if (expected.has(event)) return;
+      complain(`log: ${event} ${JSON.stringify(fields)}`);
+    },
+  };
+}

@@ -1,0 +1,3 @@
+import { playPart } from './play.ts';
+
+playPart(2);

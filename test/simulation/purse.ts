@@ -1,0 +1,109 @@
+/** The real counters, watched: after each change every budget must hold (Q1), and at the end nothing is held. */
+import type {
+  Balance,
+  BudgetDraw,
+  Counters,
+  Draw,
+  DrawResult,
+  Drift,
+  Used,
+} from '../../src/store/counters.ts';
+import type { Sabotage } from './history.ts';
+import type { World } from './instance.ts';
+
+export class Purse implements Counters {
+  readonly #counters: Counters;
+  readonly #complain: (what: string) => void;
+  readonly #sabotage: Sabotage | undefined;
+  readonly #budgets = new Map<string, BudgetDraw>();
+  readonly #live = new Map<string, Draw>();
+  readonly #places = new Set<string>();
+
+  constructor(counters: Counters, { complain, sabotage }: Pick<World, 'complain' | 'sabotage'>) {
+    this.#counters = counters;
+    this.#complain = complain;
+    this.#sabotage = sabotage;
+  }
+
+  wall(): number {
+    return this.#counters.wall();
+  }
+
+  draw(draw: Draw): DrawResult | Promise<DrawResult> {
+    for (const { counter } of draw.concurrent) this.#places.add(counter);
+    for (const each of draw.budgets) this.#budgets.set(`${each.counter} ${each.window}`, each);
+    const generous = (each: BudgetDraw): BudgetDraw => ({ ...each, nanodollars: 1e12 });
+    const passes = this.#sabotage === 'a budget that is passed';
+    const result = this.#counters.draw(
+      passes ? { ...draw, budgets: draw.budgets.map(generous) } : draw,
+    );
+    if (result instanceof Promise) throw new Error('counters of one process need no promise');
+    if (result.granted) this.#live.set(draw.callId, draw);
+    this.#check(`the draw of ${draw.callId}`);
+    return result;
+  }
+
+  settle(callId: string, used: Used): void {
+    if (this.#sabotage === 'a settlement that is lost') return;
+    const draw = this.#live.get(callId);
+    this.#live.delete(callId);
+    const reserved = Math.max(0, ...(draw?.budgets ?? []).map(({ amount }) => amount));
+    const more = this.#live.get(`${callId}+`)?.budgets[0]?.amount ?? 0;
+    if (draw !== undefined && (used.nanodollars ?? 0) > reserved + more) {
+      if (draw.budgets.length > 0) {
+        this.#complain(`${callId} cost ${used.nanodollars} of ${reserved + more} reserved`);
+      }
+    }
+    this.#counters.settle(callId, used);
+    this.#check(`the settlement of ${callId}`);
+  }
+
+  balance(counter: string, window: string): Balance | Promise<Balance> {
+    return this.#counters.balance(counter, window);
+  }
+
+  repair(drift: Drift): void | Promise<void> {
+    return this.#counters.repair(drift);
+  }
+
+  healthy(): boolean {
+    return this.#counters.healthy();
+  }
+
+  close(): Promise<void> {
+    return this.#counters.close();
+  }
+
+  /** What each budget's window has spent. @throws through `complain` what is still held. */
+  async spent(): Promise<ReadonlyMap<string, number>> {
+    for (const callId of this.#live.keys()) this.#complain(`${callId} still holds its share`);
+    const spent = new Map<string, number>();
+    for (const [name, { counter, window }] of this.#budgets) {
+      const { settled, open } = await this.#counters.balance(counter, window);
+      if (open !== 0) this.#complain(`${name}: ${open} are still reserved`);
+      spent.set(name, settled);
+    }
+    for (const counter of this.#places) {
+      const callId = `probe ${counter}`;
+      const concurrent = [{ counter, most: 1 }];
+      const probe = { callId, concurrent, requests: [], tokens: [], budgets: [] };
+      const result = await this.#counters.draw(probe);
+      if (!result.granted) this.#complain(`a place of ${counter} was not given back`);
+      this.#counters.settle(callId, { tokens: 0, nanodollars: 0 });
+    }
+    return spent;
+  }
+
+  #check(when: string): void {
+    for (const [name, { counter, window, nanodollars }] of this.#budgets) {
+      const balance = this.#counters.balance(counter, window);
+      if (balance instanceof Promise) throw new Error('counters of one process need no promise');
+      const { settled, open } = balance;
+      if (settled + open > nanodollars) {
+        this.#complain(
+          `${name} after ${when}: ${settled} spent and ${open} held of ${nanodollars}`,
+        );
+      }
+    }
+  }
+}

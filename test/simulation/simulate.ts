@@ -1,0 +1,34 @@
+/**
+ * `npm run simulate -- --seed N --rounds N`: plays histories from a seed on and tells what went wrong in each.
+ * `--trace` prints what was seen. Exits with 1 when a history has complaints.
+ */
+import { parseArgs } from 'node:util';
+import { runHistory } from './history.ts';
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string', default: '1' },
+    rounds: { type: 'string', default: '1' },
+    trace: { type: 'boolean', default: false },
+  },
+});
+const first = Number(values.seed);
+const rounds = Number(values.rounds);
+const began = performance.now();
+let failed = 0;
+let calls = 0;
+for (let seed = first; seed < first + rounds; seed++) {
+  const outcome = await runHistory(seed);
+  calls += outcome.calls;
+  if (values.trace) process.stdout.write(`${outcome.trace}\n`);
+  if (outcome.complaints.length === 0) continue;
+  failed += 1;
+  process.stdout.write(
+    `seed ${seed}:\n${outcome.complaints.map((what) => `  ${what}\n`).join('')}`,
+  );
+}
+const seconds = (performance.now() - began) / 1000;
+process.stdout.write(
+  `${rounds} histories, ${calls} calls, ${failed} with complaints, ${seconds.toFixed(1)} s\n`,
+);
+if (failed > 0) process.exitCode = 1;
