@@ -7,7 +7,7 @@ import { GatewayError } from '../core/errors.ts';
 import type { Counters, Draw, DrawnCall, DrawResult, Granted, Refused } from '../store/counters.ts';
 import type { BudgetWatch } from './budget-watch.ts';
 import { CallGrant } from './call-grant.ts';
-import { HeldLimits } from './held-limits.ts';
+import { HeldLimits, type HeldLimit } from './held-limits.ts';
 import type { HeldPolicy, PolicySource } from './policies.ts';
 import type { PriceBook } from './prices.ts';
 import type { Principal } from './principal.ts';
@@ -169,9 +169,10 @@ class Admitting {
       tokens: !sized
         ? []
         : tokens.map((held) => {
-            const amount = reservation.tokensFrom(held.limit.amount);
-            if (amount === undefined) throw neverFits(held, reservation);
-            return { counter: held.counter, perMinute: held.limit.amount, amount };
+            const perMinute = held.limit.amount;
+            // More than the bucket: the counters refuse it, and tell how all of them stand.
+            const amount = reservation.tokensFrom(perMinute) ?? reservation.prompt;
+            return { counter: held.counter, perMinute, amount };
           }),
       budgets: !paid
         ? []
@@ -257,10 +258,21 @@ class Admitting {
         throw budgetRefusal(budget, facts);
       }
     } else {
+      const never = this.#neverFits();
+      if (never !== undefined) throw neverFits(never, facts);
       const limit = this.#held[kind][index];
       if (limit !== undefined) throw rateRefusal(limit, facts);
     }
     throw new GatewayError('rate_limited', 'A limit of this key is reached; try again later.');
+  }
+
+  /** The first limit whose whole bucket is smaller than the prompt. */
+  #neverFits(): HeldLimit | undefined {
+    if (this.#call.size === undefined) return undefined;
+    const reservation = this.#reservation;
+    return this.#held.tokens.find(
+      ({ limit }) => reservation.tokensFrom(limit.amount) === undefined,
+    );
   }
 
   #capNote(): string | undefined {

@@ -19,9 +19,9 @@ export interface GrantParts {
   readonly held: readonly HeldBudget[];
 }
 
-/** A call that asks for more behind its first draw does it under this name. */
-function moreOf(callId: string): string {
-  return `${callId}+`;
+/** A call that asks for more behind its first draw does it under these names: `call+`, `call+2`, … */
+function moreOf(callId: string, ask: number): string {
+  return ask === 1 ? `${callId}+` : `${callId}+${ask}`;
 }
 
 export class CallGrant implements Grant {
@@ -36,7 +36,11 @@ export class CallGrant implements Grant {
   /** The prompt that the reservation pays for. */
   #prompt: number;
   #reserved: number | undefined;
-  #askedMore = false;
+  /** How often it asked for more. */
+  #asks = 0;
+  #asking: Promise<unknown> | undefined;
+  /** Whether there is less money than for all that it may answer. */
+  #short = false;
 
   constructor(parts: GrantParts, capNote: string | undefined) {
     const { granted, reservation, now, held, draw } = parts;
@@ -76,17 +80,18 @@ export class CallGrant implements Grant {
 
   /**
    * A prompt that turns out larger than reserved is paid for out of what the budget still has; where it
-   * has nothing, out of what was meant for the answer.
+   * has nothing, out of what was meant for the answer. It may grow again: a provider's own tools read more.
    */
   outputAfter(usage: Usage): number | undefined | Promise<number | undefined> {
+    // One after the other: what the first one gets is not asked for again.
+    if (this.#asking !== undefined) return this.#asking.then(() => this.outputAfter(usage));
     const reserved = this.#reserved;
     const prompt = totalInputTokens(usage);
     if (reserved === undefined || prompt === undefined || prompt <= this.#prompt) return undefined;
     this.#prompt = prompt;
     const missing = this.#needs(usage, this.#most) - reserved;
     if (missing <= 0) return undefined;
-    if (this.#askedMore) return this.#affordable(usage);
-    this.#askedMore = true;
+    this.#asks += 1;
     return this.#askMore(usage, missing);
   }
 
@@ -94,7 +99,9 @@ export class CallGrant implements Grant {
   settle(used: { readonly tokens: number; readonly nanodollars: number | undefined }): void {
     const { counters, draw } = this.#parts;
     counters.settle(draw.callId, used);
-    if (this.#askedMore) counters.settle(moreOf(draw.callId), { tokens: 0, nanodollars: 0 });
+    for (let ask = 1; ask <= this.#asks; ask++) {
+      counters.settle(moreOf(draw.callId, ask), { tokens: 0, nanodollars: 0 });
+    }
   }
 
   get #most(): number {
@@ -105,24 +112,29 @@ export class CallGrant implements Grant {
   #askMore(usage: Usage, missing: number): number | undefined | Promise<number | undefined> {
     const { counters, draw } = this.#parts;
     const more: Draw = {
-      callId: moreOf(draw.callId),
+      callId: moreOf(draw.callId, this.#asks),
       concurrent: [],
       requests: [],
       tokens: [],
       budgets: draw.budgets.map((each): BudgetDraw => ({ ...each, amount: missing })),
     };
     const taken = (granted: boolean): number | undefined => {
+      this.#asking = undefined;
+      const wasShort = this.#short;
+      this.#short = !granted;
       if (!granted) return this.#affordable(usage);
       this.#reserved = (this.#reserved ?? 0) + missing;
-      return undefined;
+      return wasShort ? this.#most : undefined;
     };
     try {
       const result = counters.draw(more);
       if (!(result instanceof Promise)) return taken(result.granted);
-      return result.then(
+      const asking = result.then(
         ({ granted }) => taken(granted),
         () => taken(false),
       );
+      this.#asking = asking;
+      return asking;
     } catch {
       return taken(false);
     }

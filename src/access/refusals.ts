@@ -2,13 +2,14 @@
  * What a caller is told when a limit or a budget refuses its call: which one, whose, how much, and when
  * it is free again (H5, E8, E9).
  */
-import { GatewayError } from '../core/errors.ts';
+import type { GatewayError } from '../core/errors.ts';
 import { LimitError, type Standings } from '../core/grant.ts';
 import { dollarsText } from '../core/money.ts';
 import type { Refused } from '../store/counters.ts';
 import type { HeldBudget, HeldLimit } from './held-limits.ts';
 import type { Holder } from './policies.ts';
 import type { Reservation } from './reservation.ts';
+import { tightest } from './call-grant.ts';
 
 /** How much later than needed a refused caller may come again, so that not all come at once. */
 const jitterMs = 500;
@@ -16,7 +17,7 @@ const jitterMs = 500;
 const longestWaitMs = 60_000;
 
 export interface RefusalFacts {
-  readonly refused: Pick<Refused, 'state' | 'waitMs' | 'open'>;
+  readonly refused: Pick<Refused, 'state' | 'waitMs' | 'open' | 'requests' | 'tokens'>;
   readonly reservation: Reservation;
   /** Ms since the epoch. */
   readonly now: number;
@@ -29,11 +30,10 @@ export function rateRefusal(held: HeldLimit, facts: RefusalFacts): GatewayError 
   const { waitMs } = facts.refused;
   const retryAfterMs =
     waitMs === undefined ? undefined : jittered(waitMs, facts.random() * jitterMs);
-  return new LimitError(
-    rateText(held, facts),
-    standingsOf(held, facts),
-    retryAfterMs === undefined ? {} : { retryAfterMs },
-  );
+  return new LimitError('rate_limited', rateText(held, facts), {
+    standings: standingsOf(held, facts),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  });
 }
 
 /** Jitter alone makes no wait too long. */
@@ -42,11 +42,17 @@ function jittered(waitMs: number, jitter: number): number {
   return waitMs <= longestWaitMs ? Math.min(later, longestWaitMs) : later;
 }
 
-function standingsOf(held: HeldLimit, { refused, now }: RefusalFacts): Standings {
+/** Of the kind that refused the limit that did; of the others the one that will refuse first. */
+function standingsOf(held: HeldLimit | undefined, { refused, now }: RefusalFacts): Standings {
   const { limit, remaining, resetMs } = refused.state;
-  const standing = { limit, remaining, fullAt: now + resetMs };
-  if (held.limit.kind === 'concurrent') return {};
-  return held.limit.kind === 'requests' ? { requests: standing } : { tokens: standing };
+  const own = { limit, remaining, fullAt: now + resetMs };
+  const kind = held?.limit.kind;
+  const requests = kind === 'requests' ? own : tightest(refused.requests, now);
+  const tokens = kind === 'tokens' ? own : tightest(refused.tokens, now);
+  return {
+    ...(requests === undefined ? {} : { requests }),
+    ...(tokens === undefined ? {} : { tokens }),
+  };
 }
 
 function rateText(held: HeldLimit, { refused, reservation }: RefusalFacts): string {
@@ -67,11 +73,16 @@ function rateText(held: HeldLimit, { refused, reservation }: RefusalFacts): stri
 }
 
 /** A prompt that is larger than the whole bucket: waiting does not help, and the SDKs are told so. */
-export function neverFits(held: HeldLimit, reservation: Reservation): GatewayError {
+export function neverFits(held: HeldLimit, facts: RefusalFacts): GatewayError {
+  const { reservation } = facts;
   const why =
     `Rate limit of ${scopeText(held)}: ${held.limit.amount} tokens a minute; the prompt alone has about ` +
     `${reservation.prompt}, so that this call never fits. Send less.`;
-  return new GatewayError('rate_limited', why, { retryAfterMs: Number.POSITIVE_INFINITY });
+  const retryAfterMs = Number.POSITIVE_INFINITY;
+  return new LimitError('rate_limited', why, {
+    standings: standingsOf(undefined, facts),
+    retryAfterMs,
+  });
 }
 
 /** A budget has no room for the call. */
@@ -86,7 +97,7 @@ export function budgetRefusal(held: HeldBudget, facts: RefusalFacts): GatewayErr
     `The budget of ${holderText(holder)} has no room for this call: $${dollarsText(budget.nanodollars)} ` +
     `${periodText[budget.per]}, ${left} left${running}; the call may cost up to $${dollarsText(reservation.cost())} ` +
     `(${sizeText(reservation)}).${renewalText(held, now)}`;
-  return new GatewayError('budget_exhausted', why);
+  return new LimitError('budget_exhausted', why, { standings: standingsOf(undefined, facts) });
 }
 
 const periodText = { day: 'a day', week: 'a week', month: 'a month', ever: 'in all' } as const;

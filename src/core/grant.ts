@@ -37,12 +37,16 @@ export interface Grant {
   outputAfter(usage: Usage): number | undefined | Promise<number | undefined>;
 }
 
-/** A rate limit refused the call; the answer tells where that limit stands. */
+/** A rate limit or a budget refused the call; the answer tells where the limits stand. */
 export class LimitError extends GatewayError {
   readonly standings: Standings;
 
-  constructor(message: string, standings: Standings, options: GatewayErrorOptions = {}) {
-    super('rate_limited', message, options);
+  constructor(
+    code: 'rate_limited' | 'budget_exhausted',
+    message: string,
+    { standings, ...options }: GatewayErrorOptions & { readonly standings: Standings },
+  ) {
+    super(code, message, options);
     this.standings = standings;
   }
 }

@@ -102,6 +102,9 @@ export interface Refused {
    * not by waiting alone: a place must become free, reservations must end, or it never fits.
    */
   readonly waitMs: number | undefined;
+  /** All of the draw, as they stand without it, in its order. */
+  readonly requests: readonly CounterState[];
+  readonly tokens: readonly CounterState[];
   /** Of a budget: nanodollars that running calls hold, and may give back when they end. */
   readonly open?: number;
 }

@@ -25,13 +25,21 @@ export interface Reading {
   readonly budgets: readonly BudgetReading[];
 }
 
+/** What refuses, before the rest is told. */
+type Verdict = Omit<Refused, 'requests' | 'tokens'>;
+
 /** Undefined when everything fits. `wall` is the counters' own clock. */
 export function refusal(draw: Draw, reading: Reading, wall: number): Refused | undefined {
-  return (
+  const refused =
     refusedPlace(draw, reading) ??
     refusedRate(draw, reading, wall) ??
-    refusedBudget(draw, reading, wall)
-  );
+    refusedBudget(draw, reading, wall);
+  if (refused === undefined) return undefined;
+  const states = (kind: 'requests' | 'tokens'): readonly CounterState[] =>
+    draw[kind].map(({ counter, perMinute }, i) =>
+      rateState(counter, perMinute, owed(reading[kind][i], perMinute, kind)),
+    );
+  return { ...refused, requests: states('requests'), tokens: states('tokens') };
 }
 
 /**
@@ -57,7 +65,7 @@ export function grant(draw: Draw, reading: Reading, at: { wall: number; taken: b
   };
 }
 
-function refusedPlace(draw: Draw, reading: Reading): Refused | undefined {
+function refusedPlace(draw: Draw, reading: Reading): Verdict | undefined {
   for (let index = 0; index < draw.concurrent.length; index++) {
     const wanted = draw.concurrent[index];
     if (wanted === undefined || (reading.concurrent[index] ?? 0) < wanted.most) continue;
@@ -67,7 +75,7 @@ function refusedPlace(draw: Draw, reading: Reading): Refused | undefined {
   return undefined;
 }
 
-function refusedRate(draw: Draw, reading: Reading, wall: number): Refused | undefined {
+function refusedRate(draw: Draw, reading: Reading, wall: number): Verdict | undefined {
   for (const kind of ['requests', 'tokens'] as const) {
     const list = draw[kind];
     for (let index = 0; index < list.length; index++) {
@@ -83,7 +91,7 @@ function refusedRate(draw: Draw, reading: Reading, wall: number): Refused | unde
   return undefined;
 }
 
-function refusedBudget(draw: Draw, reading: Reading, wall: number): Refused | undefined {
+function refusedBudget(draw: Draw, reading: Reading, wall: number): Verdict | undefined {
   for (let index = 0; index < draw.budgets.length; index++) {
     const wanted = draw.budgets[index];
     if (wanted === undefined) continue;

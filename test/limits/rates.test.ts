@@ -114,6 +114,47 @@ describe('headers', () => {
     );
   });
 
+  test('H5 K7 a refusal tells of all limits of the key, whichever of them refused', async () => {
+    const { model } = rig.play('chat', replying('chat', answer));
+    const names = ['x-ratelimit-limit-requests', 'x-ratelimit-limit-tokens'];
+    const told = (reply: HttpReply): readonly string[] => names.map((name) => header(reply, name));
+    const body = bodyOf('chat', model, { max_tokens: 100 });
+    const rated = await rig.key({ rpm: 1, tpm: 60_000 });
+    await rig.call(rated, 'chat', body);
+    const byRequests = await rig.call(rated, 'chat', body);
+    assert.equal(byRequests.status, 429);
+    assert.deepEqual(told(byRequests), ['1', '60000']);
+    const left = Number(header(byRequests, 'x-ratelimit-remaining-tokens'));
+    assert.ok(left > 59_000 && left <= 60_000, String(left));
+
+    const small = await rig.key({ rpm: 7, tpm: 20 });
+    const text = 'many words '.repeat(50);
+    const large = { ...body, messages: [{ role: 'user', content: text }] };
+    const never = await rig.call(small, 'chat', large);
+    assert.match(String(errorOf(never)['message']), /never fits/);
+    assert.deepEqual(told(never), ['7', '20']);
+    assert.equal(header(never, 'x-ratelimit-remaining-requests'), '7');
+    assert.equal(header(never, 'x-should-retry'), 'false');
+
+    const poor = await rig.key({ rpm: 9, tpm: 5000, budget: '0.000001', per: 'day' });
+    const broke = await rig.call(poor, 'chat', body);
+    assert.equal(errorOf(broke)['code'], 'insufficient_quota');
+    assert.deepEqual(told(broke), ['9', '5000']);
+    assert.equal(header(broke, 'x-ratelimit-remaining-requests'), '9');
+
+    const busy = await rig.key({ concurrent: 1, rpm: 5, tpm: 5000 });
+    const gate = Promise.withResolvers<void>();
+    const held = rig.play('chat', { body: [gate.promise, '{}'] });
+    const running = rig.call(busy, 'chat', bodyOf('chat', held.model));
+    await held.script.request(0);
+    const full = await rig.call(busy, 'chat', body);
+    gate.resolve();
+    await running;
+    assert.equal(full.status, 429);
+    assert.deepEqual(told(full), ['5', '5000']);
+    assert.equal(header(full, 'x-ratelimit-remaining-requests'), '4');
+  });
+
   test('streams and failures of the upstream have them too', async () => {
     const key = await rig.key({ rpm: 60 });
     const good = rig.play('chat', replying('chat', answer));

@@ -184,6 +184,27 @@ test('H5 refusals name the limit, its holder, its value and when it is free agai
   assert.equal(refusal.retryAfterMs, 30_000);
 });
 
+test('F64 a prompt that grows again is paid for again, as long as there is money', async () => {
+  const rig = new LimitsRig();
+  const principal = principalOf([heldBy('k1', { budgets: [budgetOf(1_000_000)] })]);
+  const grant = await rig.admit({ id: 'c1', principal, prompt: 100, maxOutputTokens: 100 });
+  // A tool of the provider reads on and on.
+  for (const freshInputTokens of [300, 400, 500]) {
+    assert.equal(await grant?.outputAfter({ freshInputTokens }), undefined);
+    assert.equal(grant?.reserved, freshInputTokens * 1000 + 200_000);
+  }
+  const other = await rig.admit({ id: 'c2', principal, prompt: 100, maxOutputTokens: 100 });
+  assert.equal(await grant?.outputAfter({ freshInputTokens: 600 }), 50);
+  rig.settle(other, { freshInputTokens: 10, outputTokens: 0 });
+  assert.equal(await grant?.outputAfter({ freshInputTokens: 601 }), 100, 'there is money again');
+  const window = grant?.budgets[0]?.window ?? '';
+  const held = { settled: 10_000, open: 801_000 };
+  assert.deepEqual(rig.counters.balance('key:k1:day', window), held);
+  rig.settle(grant, { freshInputTokens: 601, outputTokens: 100 });
+  const settled = { settled: 811_000, open: 0 };
+  assert.deepEqual(rig.counters.balance('key:k1:day', window), settled);
+});
+
 test('F64 a larger prompt is paid for by what the budget has left, else by the answer', async () => {
   const rig = new LimitsRig();
   const principal = principalOf([heldBy('k1', { budgets: [budgetOf(1_000_000)] })]);
