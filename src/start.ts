@@ -5,6 +5,7 @@
 import type { Server } from 'node:http';
 import { openAccess, type Access } from './start-access.ts';
 import { createLimits } from './start-limits.ts';
+import { createOverload, guardConnections, type OverloadOptions } from './start-overload.ts';
 import { createLocalModels, type LocalModels } from './start-local.ts';
 import { priceBook, pricedTargets } from './start-prices.ts';
 import type { PriceBook } from './access/prices.ts';
@@ -37,6 +38,8 @@ import { DataPlane } from './server/data-plane.ts';
 import { ClientAddresses } from './server/client-address.ts';
 import { closeServer, Drain } from './server/drain.ts';
 import { createDataServer, listen } from './server/listen.ts';
+import { systemLoad, type LoadSource } from './server/overload/load.ts';
+import type { Overload } from './server/overload/overload.ts';
 import { localModelJson } from './server/models.ts';
 import { Webhooks } from './server/webhooks.ts';
 import type { CallRow } from './store/store.ts';
@@ -51,6 +54,8 @@ export interface StartOptions {
   readonly cwd?: string;
   /** Replaces `Math.random` in waits and weights. */
   readonly random?: () => number;
+  /** Replaces what the process says of its memory and its event loop. */
+  readonly load?: LoadSource;
 }
 
 export type Environment = { readonly [name: string]: string | undefined };
@@ -100,7 +105,8 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
   for (const warning of settings.warnings) log.warn('config', { warning });
   const access = await openAccess({ settings, env, log });
   const random = options.random ?? Math.random;
-  const running = new Runtime({ settings, load, env, log, access, random });
+  const pressure = options.load ?? systemLoad;
+  const running = new Runtime({ settings, load, env, log, access, random, pressure });
   try {
     await running.listen();
   } catch (error) {
@@ -117,6 +123,7 @@ interface RuntimeOptions {
   readonly log: LineLog;
   readonly access: Access;
   readonly random: () => number;
+  readonly pressure: LoadSource;
 }
 
 class Runtime implements RunningGateway {
@@ -135,6 +142,7 @@ class Runtime implements RunningGateway {
   readonly #data: Server;
   readonly #admin: Server;
   readonly #drain: Drain;
+  readonly #overload: Overload;
   #settings: Settings;
   #addresses: ClientAddresses;
   #registry: Registry;
@@ -174,12 +182,14 @@ class Runtime implements RunningGateway {
     this.#health = new TargetHealth({ clock, log });
     this.#registry = this.#buildRegistry(settings);
     this.#prices = priceBook(settings, log);
+    this.#overload = createOverload(this.#guarded());
     const plane = this.#dataPlane();
     this.#data = createDataServer((request, response) => void plane.handle(request, response), {
-      lastAnswers: () => this.#drain.begun,
+      lastAnswers: () => this.#drain.begun || this.#overload.step > 0,
       newId,
       refused: (refusal) => log.info('refused', { ...refusal }),
     });
+    guardConnections(this.#data, () => this.#settings.limits);
     this.#drain = new Drain({
       server: this.#data,
       clock,
@@ -207,6 +217,7 @@ class Runtime implements RunningGateway {
   async listen(): Promise<void> {
     const { listen: data, adminListen, configFile, local } = this.#settings;
     await this.#localModels.refresh(local);
+    this.#overload.start();
     this.url = await listen(this.#data, data);
     this.adminUrl = await listen(this.#admin, adminListen);
     this.#options.access.announce(this.adminUrl);
@@ -247,6 +258,7 @@ class Runtime implements RunningGateway {
   async #stop(how: { readonly announced: boolean }): Promise<void> {
     this.#watch?.close();
     await this.#drain.run(how);
+    this.#overload.stop();
     await closeServer(this.#admin);
     await this.#local.stop();
     this.#webhooks.close();
@@ -293,6 +305,18 @@ class Runtime implements RunningGateway {
 
   get #local(): LocalEngines {
     return this.#localModels.engines;
+  }
+
+  #guarded(): OverloadOptions {
+    const { log, pressure } = this.#options;
+    return {
+      clock: systemClock,
+      log,
+      random: Math.random,
+      limits: () => this.#settings.limits,
+      load: pressure,
+      sweeper: this.#sweeper,
+    };
   }
 
   #buildRegistry(settings: Settings): Registry {
@@ -345,13 +369,13 @@ class Runtime implements RunningGateway {
       lookAgain: (authorization, apiKey) => access.keys.lookAgain(authorization, apiKey),
       clientAddress: (request) => this.#addresses.of(request),
       registry: () => this.#registry,
-      bodyLimitBytes: () => this.#settings.limits.bodyBytes,
       notReady: () => {
         this.#drain.probed();
         return this.#notReady();
       },
       mayAdmit: () => access.mayAdmit(),
-      hasRoom: () => this.#sweeper.size < this.#settings.limits.streams,
+      overload: this.#overload,
+      badKeys: this.#overload.badKeys,
       admission: limits.admission,
       record,
       version,
@@ -370,6 +394,7 @@ class Runtime implements RunningGateway {
       url: this.url,
       ready: this.#notReady() === undefined,
       live_calls: this.#sweeper.size,
+      ...this.#overload.status(),
       providers: this.providers.join(','),
       engine: engine?.phase ?? null,
       engine_reason: engine?.reason ?? null,

@@ -11,6 +11,7 @@ import { ConfigError, type ConfigIssue } from './config-error.ts';
 import type { Flags } from './flags.ts';
 import type { KnownProviders } from './known-provider.ts';
 import { ledgerOrigins, readLedger } from './ledger-section.ts';
+import { readLimits } from './limits-section.ts';
 import { localOrigins, readLocal } from './local-section.ts';
 import { readRoutes } from './models-section.ts';
 import { readStorage } from './storage-section.ts';
@@ -105,13 +106,10 @@ async function openConfig(
 }
 
 function bounds(file: CheckedFile | undefined): Pick<Settings, 'limits' | 'timeouts' | 'drain'> {
-  const { limits, timeouts, drain } = file?.content ?? {};
+  const { timeouts, drain } = file?.content ?? {};
   const merged: Timeouts = { ...defaults.timeouts, ...optionalTimeouts(timeouts).timeouts };
   return {
-    limits: {
-      bodyBytes: limits?.body ?? defaults.bodyBytes,
-      streams: limits?.streams ?? defaults.streams,
-    },
+    limits: readLimits(file),
     timeouts: merged,
     drain: { waitMs: drain?.wait, limitMs: drain?.limit ?? defaults.drain.limitMs },
   };

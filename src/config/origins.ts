@@ -3,7 +3,8 @@ import type { Timeouts } from '../core/provider.ts';
 import type { CheckedFile } from './config-file.ts';
 import { pathText } from './config-error.ts';
 import { targetPath } from './models-section.ts';
-import { durationText, sizeText } from './quantity.ts';
+import { limitOrigins } from './limits-section.ts';
+import { durationText } from './quantity.ts';
 import type { OriginLine, ProviderSettings, RouteSettings, Settings } from './settings.ts';
 
 type Path = readonly (string | number)[];
@@ -21,11 +22,10 @@ export function fileOrigins(
     value,
     origin: place(path, isSet),
   });
-  const { limits, timeouts, drain } = content;
+  const { timeouts, drain } = content;
   const { waitMs, limitMs } = settings.drain;
   return [
-    line(['limits', 'body'], sizeText(settings.limits.bodyBytes), limits?.body !== undefined),
-    line(['limits', 'streams'], String(settings.limits.streams), limits?.streams !== undefined),
+    ...limitOrigins(settings.limits, file),
     ...timeoutNames.map(([name, key]) =>
       line(
         ['timeouts', name],

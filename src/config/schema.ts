@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { keysForm, tagsForm, teamsForm, trustedProxiesForm } from './access-form.ts';
 import { ledgerForm } from './ledger-form.ts';
+import { limitsForm } from './limits-form.ts';
 import { pricesForm } from './prices-form.ts';
 import { logLevels } from './settings.ts';
 import { webhooksForm } from './webhooks-form.ts';
@@ -15,7 +16,6 @@ const orReference = '|\\$\\{';
 /** The message of a planned value. */
 export const notYet = 'is not available yet';
 const maxDurationMs = 24 * 3_600_000;
-const maxBodyBytes = 512 * 1024 * 1024;
 
 /** Values that are planned: the message says so instead of calling them wrong. */
 function later(planned: readonly string[]) {
@@ -44,21 +44,6 @@ function duration(description: string, leastMs = 1) {
     .optional()
     .describe(description);
 }
-
-const size = z
-  .union([
-    z.string().meta({ pattern: sizePattern + orReference, examples: ['32MiB', '10MB'] }),
-    z.number().int().meta({ description: 'Bytes' }),
-  ])
-  .transform((value, context) => {
-    const bytes = typeof value === 'number' ? value : readSize(value);
-    if (bytes !== undefined && bytes >= 1 && bytes <= maxBodyBytes) return bytes;
-    context.addIssue({
-      code: 'custom',
-      message: bytes === undefined ? 'is no size (32MiB, 10MB, bytes)' : 'must be 1B to 512MiB',
-    });
-    return z.NEVER;
-  });
 
 const timeouts = z
   .strictObject({
@@ -170,19 +155,6 @@ const route = z.strictObject({
   server_tools: serverTools,
   timeouts: timeouts.describe("Time limits of calls through this name; before the provider's."),
 });
-
-const limits = z
-  .strictObject({
-    body: size.optional().describe('Largest request body. Default 32MiB.'),
-    streams: z
-      .number()
-      .int('must be a whole number')
-      .min(1, 'must be at least 1')
-      .max(1_000_000, 'must be at most 1000000')
-      .optional()
-      .describe('Calls at the same time; above it callers get "overloaded". Default 3000.'),
-  })
-  .nullish();
 
 const drain = z
   .strictObject({
@@ -358,7 +330,7 @@ export const configForm = z
     teams: teamsForm,
     tags: tagsForm,
     trusted_proxies: trustedProxiesForm,
-    limits: limits.describe('Bounds of the whole gateway.'),
+    limits: limitsForm,
     timeouts: timeouts.describe('Time limits of all calls, where nothing nearer says otherwise.'),
     drain: drain.describe('How a gateway stops.'),
     ledger: ledgerForm,

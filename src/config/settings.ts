@@ -33,7 +33,8 @@ export interface Settings {
   readonly policies: readonly SharedPolicy[];
   /** Ranges of addresses whose x-forwarded-for is believed. */
   readonly trustedProxies: readonly string[];
-  readonly limits: { readonly bodyBytes: number; readonly streams: number };
+  /** `limits:` of the file. */
+  readonly limits: LimitSettings;
   readonly storage: StorageSettings;
   /** `ledger:` of the file. */
   readonly ledger: LedgerSettings;
@@ -66,6 +67,24 @@ export interface KeySettings {
   readonly expiresAt?: number;
   readonly policy: Policy;
   readonly where: string;
+}
+
+/** Bounds of the whole gateway (docs/overload.md). */
+export interface LimitSettings {
+  readonly bodyBytes: number;
+  /** Calls at the same time. */
+  readonly streams: number;
+  /** What the process may use; undefined = what the system lets it. */
+  readonly memoryBytes: number | undefined;
+  /** Of clients, at the same time; undefined = as many as are usual and can be opened. */
+  readonly connections: number | undefined;
+  /** Part of the calls that one key may hold while they are scarce, 0 to 1. */
+  readonly keyShare: number;
+  readonly loopDelayMs: number;
+  /** Bytes a second. */
+  readonly bodyRate: number;
+  /** Refused keys a minute and address. */
+  readonly badKeys: number;
 }
 
 /** Where keys, ledger and counters are kept. */
@@ -205,8 +224,14 @@ export const defaults = {
   configFile: 'gateway.yaml',
   logLevel: 'info',
   workers: 1,
-  bodyBytes: 32 * 1024 * 1024,
-  streams: 3000,
+  limits: {
+    bodyBytes: 32 * 1024 * 1024,
+    streams: 3000,
+    keyShare: 0.5,
+    loopDelayMs: 25,
+    bodyRate: 16 * 1024,
+    badKeys: 20,
+  },
   storage: 'sqlite',
   tenant: 'default',
   ledger: { keepMs: 90 * 86_400_000, keepHoursMs: 400 * 86_400_000, durability: 'normal' },

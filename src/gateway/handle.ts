@@ -25,6 +25,8 @@ export const holdMs = 15_000;
 export const keepAliveMs = 15_000;
 /** A client that takes no bytes for so long is cut (G9). */
 const stalledClientMs = 60_000;
+/** How long an answer that is given up waits for its client. */
+const lastWordsMs = 250;
 /** How old the ledger's knowledge of a running call may be (F81). */
 const checkpointMs = 5000;
 /** The same in characters of the answer: some 256 tokens. */
@@ -239,6 +241,16 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   end(error: GatewayError): void {
     if (this.#closedAt === undefined) this.#endWith(error);
     else this.#close();
+  }
+
+  get fullSince(): number | undefined {
+    return this.#settled ? undefined : this.#fullSince;
+  }
+
+  giveUp(error: GatewayError): void {
+    this.#endWith(error);
+    // The error stands behind what was not read yet: a client that reads now still sees it.
+    this.#gateway.later(lastWordsMs, () => this.#sink.cut());
   }
 
   /** Ends the running call through its attempt, or before one began. */

@@ -5,14 +5,15 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 
-const silent = new WeakMap<Server, Set<Socket>>();
+/** Each with the monotonic ms of its start, the oldest first. */
+const silent = new WeakMap<Server, Map<Socket, number>>();
 
 /** Keeps account of the connections that have not asked for anything yet. */
 export function watchConnections(server: Server): void {
-  const sockets = new Set<Socket>();
+  const sockets = new Map<Socket, number>();
   silent.set(server, sockets);
   server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
+    sockets.set(socket, performance.now());
     socket.once('close', () => sockets.delete(socket));
   });
   const asked = (request: IncomingMessage): void => void sockets.delete(request.socket);
@@ -24,12 +25,18 @@ export function watchConnections(server: Server): void {
 /** Closes the connections on which no request is being answered. */
 export function closeWaiting(server: Server): void {
   server.closeIdleConnections();
-  for (const socket of silent.get(server) ?? []) socket.destroy();
+  for (const socket of silent.get(server)?.keys() ?? []) socket.destroy();
 }
 
-/** Closes the connection that has gone longest without asking for anything; false when there is none. */
+/** Who has just come may have sent a request that was not looked at yet. */
+const silentForMs = 1000;
+
+/** Closes the connection that has gone longest without asking for anything; false when all are new. */
 export function closeOldestSilent(server: Server): boolean {
-  for (const socket of silent.get(server) ?? []) {
+  const sockets = silent.get(server) ?? [];
+  const before = performance.now() - silentForMs;
+  for (const [socket, since] of sockets) {
+    if (since > before) return false;
     silent.get(server)?.delete(socket);
     if (socket.destroyed) continue;
     socket.destroy();

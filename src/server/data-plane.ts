@@ -18,11 +18,21 @@ import type { ModelListing, Registry } from '../providers/registry.ts';
 import type { CallRow } from '../store/store.ts';
 import { keyRefusal } from '../access/keys.ts';
 import type { Principal } from '../access/principal.ts';
-import { checkBodyHeaders, readBody } from './body.ts';
 import { callLabels, clientTags } from './call-labels.ts';
 import { refusedRow } from './call-row.ts';
+import {
+  maxNameLength,
+  MethodNotAllowed,
+  notFound,
+  requireScope,
+  unknownModel,
+} from './door-errors.ts';
 import { checkRequestHead } from './hygiene.ts';
 import { modelEntry, modelPage } from './models.ts';
+import type { BodyShare } from './overload/body-budget.ts';
+import { takeBody } from './overload/body-door.ts';
+import type { Overload } from './overload/overload.ts';
+import { openAnswer, openPaths } from './open-paths.ts';
 import { readPath, speaksMessages, type RequestPath } from './paths.ts';
 import { refuse } from './refuse.ts';
 import { ResponseSink, sendJson } from './send.ts';
@@ -33,13 +43,12 @@ export interface DataPlaneOptions extends WhoCallsParts {
   readonly dialects: { readonly chat: ClientDialect; readonly messages: ClientDialect };
   /** The current one: a reload replaces it. */
   readonly registry: () => Registry;
-  readonly bodyLimitBytes: () => number;
   /** Why no traffic should come now, or undefined when ready. */
   readonly notReady: () => string | undefined;
   /** Whether the ledger takes rows; what it could not record is not served (E18). */
   readonly mayAdmit: () => boolean;
-  /** Whether fewer calls run than `limits.streams` allows (G2). */
-  readonly hasRoom: () => boolean;
+  /** What may be begun at all (G2, G5–G8). */
+  readonly overload: Overload;
   readonly admission: Pick<Admission, 'admit'>;
   /** Records a call that was refused before it reached the gateway's path (F8). */
   readonly record: (row: CallRow) => void;
@@ -63,13 +72,14 @@ interface AskedSoFar {
   readonly dialect: ClientDialect;
   head: RequestHead | undefined;
   tags: readonly string[];
+  /** What its body holds of the memory for bodies. */
+  body: BodyShare | undefined;
 }
 
 const countPath = '/v1/messages/count_tokens';
 const modelsPath = '/v1/models';
 /** What else needs a key, and calls no model. */
 export const sidePaths: readonly string[] = [countPath, modelsPath];
-const maxNameLength = 256;
 
 /** All paths on which models are called, each with its dialect (K4). */
 export function generatingPaths(
@@ -150,67 +160,73 @@ export class DataPlane {
   /** Probes and the greeting: the only paths without a key. */
   #open({ request, response, path }: Visit): void {
     const reading = request.method === 'GET' || request.method === 'HEAD';
-    if (!['/', '/healthz', '/readyz'].includes(path)) throw notFound(path);
+    if (!openPaths.includes(path)) throw notFound(path);
     if (!reading) throw new MethodNotAllowed('GET, HEAD');
-    if (path === '/') {
-      sendJson(response, {
-        status: 200,
-        body: {
-          name: 'model-gateway',
-          version: this.#options.version,
-          endpoints: ['/v1/chat/completions', '/v1/messages'],
-        },
-      });
-    } else if (path === '/healthz') {
-      sendJson(response, { status: 200, body: { status: 'ok' } });
-    } else {
-      const why = this.#options.notReady();
-      const body = why === undefined ? { status: 'ready' } : { status: 'not ready', why };
-      sendJson(response, { status: why === undefined ? 200 : 503, body });
-    }
+    const { version, notReady, overload } = this.#options;
+    sendJson(response, openAnswer(path, { version, notReady, step: overload.step }));
   }
 
   async #generate(visit: Visit, dialect: ClientDialect): Promise<void> {
-    const { gateway } = this.#options;
+    const { overload } = this.#options;
     const found = this.#authenticate(visit);
     const principal = found instanceof Promise ? await found : found;
     // No row of it: the queue of rows is what is full.
     if (!this.#options.mayAdmit()) {
       throw new GatewayError('store_unavailable', 'The gateway cannot record calls; retry later.');
     }
-    const asked: AskedSoFar = { principal, dialect, head: undefined, tags: [] };
+    const asked: AskedSoFar = {
+      principal,
+      dialect,
+      head: undefined,
+      tags: [],
+      body: undefined,
+    };
     try {
-      await this.#serve(visit, asked);
+      overload.enter(principal.keyId);
     } catch (error) {
       const refusal = asGatewayError(error);
       const status = this.#refuse(visit, refusal);
-      this.#options.record(
-        refusedRow({
-          id: visit.requestId,
-          startedWall: visit.startedWall,
-          principal,
-          tags: asked.tags,
-          endpoint: dialect.id,
-          model: asked.head?.model ?? '',
-          stream: asked.head?.stream ?? false,
-          error: refusal,
-          status,
-          totalMs: gateway.clock.now() - visit.startedAt,
-        }),
-      );
+      if (overload.noteShed()) this.#recordRefusal(visit, asked, { refusal, status });
+      return;
+    }
+    try {
+      await this.#serve(visit, asked);
+      overload.answered(visit.response);
+    } catch (error) {
+      const refusal = asGatewayError(error);
+      const status = this.#refuse(visit, refusal);
+      this.#recordRefusal(visit, asked, { refusal, status });
+    } finally {
+      asked.body?.release();
+      overload.calls.leave(principal.keyId);
     }
   }
 
+  #recordRefusal(
+    visit: Visit,
+    { principal, dialect, tags, head }: AskedSoFar,
+    { refusal, status }: { readonly refusal: GatewayError; readonly status: number | undefined },
+  ): void {
+    this.#options.record(
+      refusedRow({
+        id: visit.requestId,
+        startedWall: visit.startedWall,
+        principal,
+        tags,
+        endpoint: dialect.id,
+        model: head?.model ?? '',
+        stream: head?.stream ?? false,
+        error: refusal,
+        status,
+        totalMs: this.#options.gateway.clock.now() - visit.startedAt,
+      }),
+    );
+  }
+
   async #serve(visit: Visit, asked: AskedSoFar): Promise<void> {
-    const { gateway, hasRoom } = this.#options;
+    const { gateway } = this.#options;
     const { principal, dialect } = asked;
-    if (!hasRoom()) {
-      throw new GatewayError(
-        'overloaded',
-        'The gateway serves as many calls as it may; retry later.',
-      );
-    }
-    const source = await this.#readBody(visit, { principal, dialect, scope: dialect.scope });
+    const source = await this.#readBody(visit, asked, dialect.scope);
     const head = dialect.readHead(source.value);
     asked.head = head;
     const { request, response, requestId, startedAt, startedWall } = visit;
@@ -266,10 +282,29 @@ export class DataPlane {
     });
   }
 
+  /** It takes a slot and memory as a call does. */
   async #count(visit: Visit, principal: Principal): Promise<void> {
+    const { overload, dialects } = this.#options;
+    const asked: AskedSoFar = {
+      principal,
+      dialect: dialects.messages,
+      head: undefined,
+      tags: [],
+      body: undefined,
+    };
+    overload.enter(principal.keyId);
+    try {
+      await this.#countIn(visit, asked);
+    } finally {
+      asked.body?.release();
+      overload.calls.leave(principal.keyId);
+    }
+  }
+
+  async #countIn(visit: Visit, asked: AskedSoFar): Promise<void> {
     const { gateway } = this.#options;
-    const dialect = this.#options.dialects.messages;
-    const source = await this.#readBody(visit, { principal, dialect, scope: 'count_tokens' });
+    const { principal, dialect } = asked;
+    const source = await this.#readBody(visit, asked, 'count_tokens');
     const model = source.value['model'];
     if (typeof model !== 'string' || model === '')
       throw new GatewayError('invalid_request', 'Field required', { path: ['model'] });
@@ -280,8 +315,8 @@ export class DataPlane {
     const tags = clientTags(header, principal.tags);
     // It counts as a request, and takes neither tokens nor money.
     const { requestId: id } = visit;
-    const asked = { id, principal, tags, model, mayShrink: false, leastOutput: 0 };
-    const grant = await this.#options.admission.admit(asked);
+    const wanted = { id, principal, tags, model, mayShrink: false, leastOutput: 0 };
+    const grant = await this.#options.admission.admit(wanted);
     try {
       const left = new AbortController();
       visit.response.once('close', () => left.abort());
@@ -329,26 +364,19 @@ export class DataPlane {
     sendJson(visit.response, { status: 200, body: modelEntry(listing), headers });
   }
 
-  async #readBody(
-    { request, response }: Visit,
-    need: {
-      readonly principal: Principal;
-      readonly dialect: ClientDialect;
-      readonly scope: string;
-    },
-  ): Promise<JsonSource> {
+  async #readBody(visit: Visit, asked: AskedSoFar, scope: string): Promise<JsonSource> {
+    const { request, response } = visit;
+    const { principal, dialect } = asked;
     if (request.method !== 'POST') throw new MethodNotAllowed('POST');
-    requireScope(need.principal, need.scope);
-    const limit = this.#options.bodyLimitBytes();
-    checkBodyHeaders(request, limit);
-    // HTTP/1.0 knows no interim answers.
-    if (request.headers.expect !== undefined && request.httpVersionMinor > 0) {
-      response.writeContinue();
-    }
-    const bytes = await readBody(request, limit);
+    requireScope(principal, scope);
+    const { bytes, share } = await takeBody(request, response, this.#options.overload);
+    asked.body = share;
     // A body may take minutes; the key of a call that begins only now must still be one (S6).
-    if (need.principal.revoked()) throw new GatewayError('unauthenticated', keyRefusal);
-    return parseClientBody(bytes, need.dialect.ownedKeys);
+    if (principal.revoked()) throw new GatewayError('unauthenticated', keyRefusal);
+    const parsed = parseClientBody(bytes, dialect.ownedKeys);
+    const source = parsed instanceof Promise ? await parsed : parsed;
+    share.parsed(bytes.length);
+    return source;
   }
 
   /**
@@ -409,11 +437,6 @@ function allowedMethods(path: string): string {
   return path.startsWith(modelsPath) ? 'GET' : 'POST';
 }
 
-function requireScope(principal: Principal, scope: string): void {
-  if (principal.allowsEndpoint(scope)) return;
-  throw new GatewayError('forbidden', 'This key may not use this endpoint.');
-}
-
 function headerValue(request: IncomingMessage, name: string): string | undefined {
   const value = request.headers[name];
   return Array.isArray(value) ? value.join(',') : value;
@@ -428,34 +451,5 @@ function decodeName(text: string): string {
     return decodeURIComponent(text);
   } catch {
     return text;
-  }
-}
-
-function unknownModel(model: string): GatewayError {
-  const shown = model.length > maxNameLength ? `${model.slice(0, maxNameLength)}…` : model;
-  return new GatewayError(
-    'model_not_found',
-    `The model "${shown}" does not exist or this key may not use it.`,
-    {
-      path: ['model'],
-    },
-  );
-}
-
-function notFound(path: string): GatewayError {
-  const shown = path.length > maxNameLength ? `${path.slice(0, maxNameLength)}…` : path;
-  return new GatewayError(
-    'route_not_found',
-    `There is no endpoint ${shown}. The base address ends in /v1; see POST /v1/chat/completions and POST /v1/messages.`,
-  );
-}
-
-class MethodNotAllowed extends GatewayError {
-  /** Value of the `allow` header. */
-  readonly allow: string;
-
-  constructor(allow: string) {
-    super('method_not_allowed', `This endpoint takes ${allow} only.`);
-    this.allow = allow;
   }
 }

@@ -22,9 +22,10 @@ export function createDataServer(
   const server = createServer({
     ServerResponse: answerClass(lastAnswers, refusals),
     maxHeaderSize: 16 * 1024,
-    headersTimeout: 10_000,
+    // With the interval, none lives for longer than ten seconds (G10).
+    headersTimeout: 9000,
     requestTimeout: 300_000,
-    connectionsCheckingInterval: 2000,
+    connectionsCheckingInterval: 1000,
     // Longer than the usual 60 s of balancers, so that they close first.
     keepAliveTimeout: 75_000,
     noDelay: true,

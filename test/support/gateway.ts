@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startGateway } from '../../src/main.ts';
+import type { LoadSource } from '../../src/server/overload/load.ts';
 import { isObject, tryParseObject } from '../../src/core/json.ts';
 import type { JsonObject } from '../../src/core/conversation.ts';
 import { adminToken, clientKey } from './keys.ts';
@@ -32,6 +33,7 @@ export interface TestConfig {
   readonly local?: JsonObject;
   readonly prices?: JsonObject;
   readonly keys?: JsonObject;
+  readonly clients?: JsonObject;
   readonly trusted_proxies?: readonly string[];
   readonly teams?: JsonObject;
   readonly tags?: JsonObject;
@@ -62,6 +64,8 @@ export function upstreamConfig(
 /** What waits and weights are drawn with: with 0 no backoff takes any time. */
 export interface TestMeans {
   readonly random?: () => number;
+  /** Default: nothing is said of the load. The test's own work blocks the gateway's event loop, too. */
+  readonly load?: LoadSource;
 }
 
 export async function startTestGateway(
@@ -70,7 +74,7 @@ export async function startTestGateway(
 ): Promise<TestGateway> {
   const directory = await mkdtemp(join(tmpdir(), 'model-gateway-test-'));
   const configFile = join(directory, 'gateway.yaml');
-  await writeFile(configFile, JSON.stringify(config));
+  await writeFile(configFile, configText(config));
   const running = await startGateway({
     flags: {
       listen: '127.0.0.1:0',
@@ -81,6 +85,7 @@ export async function startTestGateway(
     },
     env: { MODEL_GATEWAY_KEY: clientKey, MODEL_GATEWAY_ADMIN_TOKEN: adminToken },
     cwd: directory,
+    load: () => () => undefined,
     ...means,
   });
   const { url, adminUrl } = running;
@@ -103,7 +108,7 @@ export async function startTestGateway(
     callRow: (requestId) =>
       untilRows(adminUrl, (rows) => rows.find((row) => row['id'] === requestId)),
     reload: async (wanted) => {
-      await writeFile(configFile, JSON.stringify(wanted));
+      await writeFile(configFile, configText(wanted));
       const outcome = await running.reload();
       if (!outcome.applied) throw new Error(outcome.problems.join('\n'));
     },
@@ -117,6 +122,11 @@ export async function startTestGateway(
       await rm(directory, { recursive: true, force: true });
     },
   };
+}
+
+/** Tests knock with more bad keys a minute than anybody may; those that are about it set their own. */
+function configText({ limits, ...config }: TestConfig): string {
+  return JSON.stringify({ ...config, limits: { bad_keys: 1_000_000, ...limits } });
 }
 
 /** Rows are written behind the answer: asks again until they are there. */

@@ -1,55 +1,44 @@
 /**
  * How many connections a listener holds (G10). Before one is turned away, those are closed that wait
- * for nothing: idle ones between two requests, then those that never sent a whole head, the oldest first.
- * So half-open heads by the thousand make room for each other's successors, and a client that sends its
- * request gets in.
+ * for nothing: idle ones between two requests when the cap is near, and at the cap those that never
+ * sent a whole head, the oldest first. So half-open heads by the thousand push out each other, and a client
+ * that sends its request gets in.
  */
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Clock } from '../../core/runtime.ts';
 import { closeOldestSilent } from '../connections.ts';
 
-export interface ConnectionCapParts {
-  readonly most: () => number;
-  readonly clock: Pick<Clock, 'now'>;
-}
-
+/** From this part of the cap on, idle ones are closed. */
+const near = 0.9;
+/** Where nothing can be closed the system turns the next ones away from here on. */
+const beyond = 1.1;
 /** Looking for idle ones costs a look at all of them. */
-const lookEveryMs = 1000;
+const lookEveryMs = 100;
 
 export interface ConnectionCount {
   readonly open: number;
-  /** Connections that were closed or turned away for want of room. */
+  /** Half-open ones that were closed for want of room. */
   readonly closed: number;
 }
 
 /** Holds the server to the cap; the result tells how it stands. */
-export function capConnections(
-  server: Server,
-  { most, clock }: ConnectionCapParts,
-): ConnectionCount {
+export function capConnections(server: Server, most: () => number): ConnectionCount {
   const count = { open: 0, closed: 0 };
-  let lookedAt = Number.NEGATIVE_INFINITY;
-  const makeRoom = (newcomer: Socket): void => {
-    if (count.open <= most()) return;
-    count.closed += 1;
-    if (!closeOldestSilent(server)) newcomer.destroy();
+  let look: NodeJS.Timeout | undefined;
+  const closeIdle = (): void => {
+    look = undefined;
+    server.closeIdleConnections();
   };
   server.on('connection', (socket: Socket) => {
-    // Where nothing can be closed, the system turns the next ones away.
-    server.maxConnections = Math.ceil(1.1 * most());
+    const cap = most();
+    server.maxConnections = Math.ceil(beyond * cap);
     count.open += 1;
     socket.once('close', () => {
       count.open -= 1;
     });
-    if (count.open <= most()) return;
-    const now = clock.now();
-    if (now - lookedAt < lookEveryMs) return makeRoom(socket);
-    lookedAt = now;
-    server.closeIdleConnections();
-    // Whether there were idle ones is known when they are gone.
-    setImmediate(makeRoom, socket);
+    if (count.open > near * cap) look ??= setTimeout(closeIdle, lookEveryMs).unref();
+    if (count.open > cap && closeOldestSilent(server)) count.closed += 1;
   });
   return count;
 }

@@ -1,0 +1,122 @@
+/** What bodies may take of the memory, and how fast they must come (G5, G10). */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { dialects, objectAt } from '../support/reading.ts';
+import { requestBody } from '../support/requests.ts';
+import { replying } from '../upstream/reply.ts';
+import { openRaw, rawHead, startOverloadRig, until, type OverloadRig } from './overload-rig.ts';
+
+const mebibyte = 1024 ** 2;
+
+let rig: OverloadRig;
+before(async () => {
+  // 64 MiB for bodies: one of 16 MiB at a time.
+  rig = await startOverloadRig({ limits: { memory: '128MiB' } });
+});
+after(() => rig.stop());
+
+async function bodyMemory(): Promise<number> {
+  return Number((await rig.status())['body_memory']);
+}
+
+function large(model: string, bytes: number): string {
+  const more = { messages: [{ role: 'user', content: 'x'.repeat(bytes) }] };
+  return JSON.stringify(requestBody('chat', { model, stream: false, more }));
+}
+
+describe('G5 bodies', { timeout: 120_000 }, () => {
+  for (const dialect of dialects) {
+    test(`E10 before a byte is read of what has no room, ${dialect}`, async () => {
+      const held = await openRaw(rig.gateway.url, rawHead(12 * mebibyte));
+      await until('it is being read', async () => (await bodyMemory()) === 48 * mebibyte);
+      const path = dialect === 'chat' ? '/v1/chat/completions' : '/v1/messages';
+      const head = rawHead(8 * mebibyte).replace('/v1/chat/completions', path);
+      const second = await openRaw(rig.gateway.url, head);
+      await second.closed;
+      const status = dialect === 'chat' ? 503 : 529;
+      assert.match(second.text(), new RegExp(`^HTTP/1\\.1 ${status} `));
+      assert.match(second.text(), /\r\nconnection: close\r\n/i);
+      assert.match(second.text(), /\r\nretry-after: ([1-9]|10)\r\n/i);
+      // What is small still has room.
+      const { model } = rig.play('chat', replying('chat', { text: 'Hi' }));
+      const body = requestBody(dialect, { model, stream: false });
+      assert.equal((await rig.call(dialect, body)).status, 200);
+      held.socket.destroy();
+      await until('nothing is held', async () => (await bodyMemory()) === 0);
+    });
+  }
+
+  test('what would never fit is told so at once', async () => {
+    const reply = await openRaw(rig.gateway.url, rawHead(16 * mebibyte + 1));
+    await reply.closed;
+    assert.match(reply.text(), /^HTTP\/1\.1 413 /);
+    assert.equal(await bodyMemory(), 0);
+  });
+
+  test('a body that is served holds twice its length until its call is over', async () => {
+    const gate = Promise.withResolvers<void>();
+    const { model, script } = rig.play('chat', {
+      body: [gate.promise, ''],
+      ending: 'reset',
+    });
+    const body = large(model, mebibyte);
+    const call = rig.call('chat', body);
+    await script.request(0);
+    assert.equal(await bodyMemory(), 2 * Buffer.byteLength(body));
+    gate.resolve();
+    await call;
+    await until('nothing is held', async () => (await bodyMemory()) === 0);
+  });
+
+  test('a body without a length is refused where the room ends, and served where it is enough', async () => {
+    const { model } = rig.play('chat', replying('chat', { text: 'Hi' }));
+    const held = await openRaw(rig.gateway.url, rawHead(14 * mebibyte));
+    await until('it is being read', async () => (await bodyMemory()) === 56 * mebibyte);
+    const small = large(model, mebibyte);
+    const chunked = await openRaw(rig.gateway.url, rawHead('chunked', ['connection: close']));
+    chunked.socket.write(`${small.length.toString(16)}\r\n${small}\r\n0\r\n\r\n`);
+    await chunked.closed;
+    assert.match(chunked.text(), /^HTTP\/1\.1 200 /);
+
+    const endless = await openRaw(rig.gateway.url, rawHead('chunked'));
+    for (let i = 0; i < 12; i++) {
+      endless.socket.write(`${mebibyte.toString(16)}\r\n${' '.repeat(mebibyte)}\r\n`);
+    }
+    await endless.closed;
+    assert.match(endless.text(), /^HTTP\/1\.1 503 /);
+    held.socket.destroy();
+    await until('nothing is held', async () => (await bodyMemory()) === 0);
+  });
+
+  test('refused bodies leave nothing behind', async () => {
+    for (const body of ['{', '', '[]', `{"model": "up-chat/none"}`]) {
+      assert.ok((await rig.call('chat', body)).status >= 400);
+    }
+    assert.equal(await bodyMemory(), 0);
+    assert.equal((await rig.status())['calls_held'], 0);
+  });
+});
+
+describe('G10 bodies', { timeout: 120_000 }, () => {
+  test('one that does not come is answered with 408, and its connection closed', async () => {
+    const short = await openRaw(rig.gateway.url, `${rawHead(1000)}{`);
+    const long = await openRaw(rig.gateway.url, `${rawHead(mebibyte)}{`);
+    const chunked = await openRaw(rig.gateway.url, rawHead('chunked'));
+    const drip = setInterval(() => {
+      for (const { socket } of [short, long]) if (socket.writable) socket.write(' ');
+    }, 1000);
+    await Promise.all([short, long, chunked].map(({ closed }) => closed));
+    clearInterval(drip);
+    for (const { text } of [short, long, chunked]) {
+      assert.match(text(), /^HTTP\/1\.1 408 /);
+      assert.match(text(), /\r\nconnection: close\r\n/i);
+      assert.equal(objectAt(bodyOf(text()), 'error')['code'], 'request_timeout');
+    }
+    assert.equal(await bodyMemory(), 0);
+    assert.equal((await rig.status())['calls_held'], 0);
+  });
+});
+
+function bodyOf(text: string): { readonly [name: string]: never } {
+  return JSON.parse(text.slice(text.indexOf('\r\n\r\n') + 4));
+}
