@@ -116,9 +116,19 @@ export function withRetryAfter(
   return new GatewayError(error.code, error.message, { ...optionsOf(error), retryAfterMs });
 }
 
-/** The same error in other words. */
-export function withMessage(error: GatewayError, message: string): GatewayError {
-  return new GatewayError(error.code, message, optionsOf(error));
+/** The same error with each text that a client sees in other words: message, reason and path. */
+export function withWords(error: GatewayError, reword: (text: string) => string): GatewayError {
+  const { reason, path } = error;
+  const message = reword(error.message);
+  const code = reason === undefined ? undefined : reword(reason);
+  const place = path?.map((part) => (typeof part === 'string' ? reword(part) : part));
+  const same = message === error.message && code === reason;
+  if (same && (place ?? []).every((part, i) => part === path?.[i])) return error;
+  return new GatewayError(error.code, message, {
+    ...optionsOf(error),
+    ...(code === undefined ? {} : { reason: code }),
+    ...(place === undefined ? {} : { path: place }),
+  });
 }
 
 function optionsOf(error: GatewayError): GatewayErrorOptions {

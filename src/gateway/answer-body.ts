@@ -1,6 +1,8 @@
 /** The bytes of an answer that is no stream: a document, or an error. Gathered under a limit. */
 import { isUtf8 } from 'node:buffer';
+import type { JsonObject } from '../core/conversation.ts';
 import { GatewayError, withRetryAfter } from '../core/errors.ts';
+import type { Generation } from '../core/generation.ts';
 import { tryParseObject } from '../core/json.ts';
 import type { Provider } from '../core/provider.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
@@ -65,8 +67,7 @@ export class AnswerBody {
         { repeat: 'may' },
       );
     }
-    const generation = provider.dialect.readResponse(body, traits);
-    return { kind: 'document', bytes, body, generation };
+    return { kind: 'document', bytes, body, generation: readGeneration(provider, body, traits) };
   }
 
   error(
@@ -77,5 +78,18 @@ export class AnswerBody {
     const { dialect, generate } = provider;
     const error = maskCredentials(dialect.readError(head.status, body), generate.headers);
     return withRetryAfter(error, readRetryAfterMs(head.headers, head.wallMs));
+  }
+}
+
+/** @throws GatewayError also for an error that stands in the document (F24); it may quote the request (S14). */
+function readGeneration(
+  { dialect, generate }: Provider,
+  body: JsonObject,
+  traits: UpstreamTraits,
+): Generation {
+  try {
+    return dialect.readResponse(body, traits);
+  } catch (error) {
+    throw error instanceof GatewayError ? maskCredentials(error, generate.headers) : error;
   }
 }

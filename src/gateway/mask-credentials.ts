@@ -2,7 +2,7 @@
  * Upstreams quote requests in their errors, credentials included (S14). The dialects remove what looks
  * like a key; here goes, by its value, what this gateway sent, whatever it looks like.
  */
-import { withMessage, type GatewayError } from '../core/errors.ts';
+import { withWords, type GatewayError } from '../core/errors.ts';
 import type { GenerationEvent } from '../core/generation.ts';
 
 /** Header values that everybody knows; an error may well speak of them. */
@@ -13,11 +13,14 @@ const mask = '[redacted]';
 
 /** The error without any value of the flat `headers` that went upstream. */
 export function maskCredentials(error: GatewayError, headers: readonly string[]): GatewayError {
-  let message = error.message;
-  for (const secret of secretsIn(headers)) {
-    message = withoutCutOff(message.replaceAll(secret, mask), secret);
-  }
-  return message === error.message ? error : withMessage(error, message);
+  const secrets = secretsIn(headers);
+  return withWords(error, (text) => masked(text, secrets));
+}
+
+function masked(text: string, secrets: readonly string[]): string {
+  let shown = text;
+  for (const secret of secrets) shown = withoutCutOff(shown.replaceAll(secret, mask), secret);
+  return shown;
 }
 
 /** The same for the error events among others. */

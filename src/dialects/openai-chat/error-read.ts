@@ -60,6 +60,10 @@ const badKeyPhrases = /api[_ ]key[_ ](not[_ ]valid|invalid)|(invalid|incorrect) 
 const secrets =
   /\b(sk|rk|gw|gsk|xai|pk|key|AIza)[-_][A-Za-z0-9*_-]{6,}|\bAIza[\w-]{10,}|Bearer\s+\S+/g;
 
+/** Of what goes on to the client: names and paths; anything else may be a quotation (S14). */
+const codeForm = /^(?!\d+$)[\w.:-]{1,64}$/;
+const paramForm = /^[\w.:$[\]'"-]{1,200}$/;
+
 /** An HTTP error answer. Never throws. */
 export function readError(status: number, body: string): GatewayError {
   const parsed = tryParse(body);
@@ -223,15 +227,15 @@ function readComplaint(body: Json | undefined): Complaint {
   return {
     message: message.slice(0, maxJudgedLength),
     words: words.slice(0, maxJudgedLength),
-    code: typeof code === 'string' && !/^\d+$/.test(code) ? code : undefined,
-    param: nonEmpty(error['param']),
+    code: matching(code, codeForm),
+    param: matching(error['param'], paramForm),
     status: readStatus(error, code),
     retryAfterMs: readRetryDelay(error['details']),
   };
 }
 
-function nonEmpty(value: Json | undefined): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
+function matching(value: Json | undefined, form: RegExp): string | undefined {
+  return typeof value === 'string' && form.test(value) ? value : undefined;
 }
 
 const nothingSaid: Complaint = {
