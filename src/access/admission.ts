@@ -157,15 +157,15 @@ class Admitting {
   }
 
   #draw(): Draw {
-    const { concurrent, requests, tokens, budgets } = this.#held;
+    const { places, rates, tokens, budgets } = this.#held;
     const reservation = this.#reservation;
     const sized = this.#call.size !== undefined;
     // What costs nothing is served on a spent budget, too.
     const paid = sized && !reservation.free;
     return {
       callId: this.#call.id,
-      concurrent: concurrent.map(({ counter, limit }) => ({ counter, most: limit.amount })),
-      requests: requests.map(({ counter, limit }) => ({ counter, perMinute: limit.amount })),
+      concurrent: places,
+      requests: rates,
       tokens: !sized
         ? []
         : tokens.map((held) => {
@@ -213,6 +213,7 @@ class Admitting {
       reservation: this.#reservation,
       now: this.#now,
       held: paid ? this.#held.budgets : [],
+      windows: paid ? this.#held.windows(this.#now) : [],
     };
     return new CallGrant(parts, paid ? this.#capNote() : undefined);
   }

@@ -17,6 +17,8 @@ export interface GrantParts {
   readonly now: number;
   /** The budgets that pay for the call. */
   readonly held: readonly HeldBudget[];
+  /** Theirs, as the draw named them. */
+  readonly windows: readonly BudgetWindow[];
 }
 
 /** A call that asks for more behind its first draw does it under these names: `call+`, `call+2`, … */
@@ -60,12 +62,12 @@ export class CallGrant implements Grant {
 
   /** The windows that its cost is added to. */
   get budgets(): readonly BudgetWindow[] {
-    const { granted, now } = this.#parts;
-    return this.held.map((budget, i) => {
-      const drawn = budget.window(now);
-      // Counters never go back to a window that is over, whatever the clock says (G17).
-      return { ...drawn, window: granted.budgets[i]?.window ?? drawn.window };
-    });
+    const { granted, windows } = this.#parts;
+    // Counters never go back to a window that is over, whatever the clock says (G17).
+    const counted = (drawn: BudgetWindow, i: number): string =>
+      granted.budgets[i]?.window ?? drawn.window;
+    if (windows.every((drawn, i) => counted(drawn, i) === drawn.window)) return windows;
+    return windows.map((drawn, i) => ({ ...drawn, window: counted(drawn, i) }));
   }
 
   /** What the call was admitted at; undefined without a budget. */
@@ -166,13 +168,15 @@ export class CallGrant implements Grant {
   }
 }
 
+const noStandings: Standings = {};
+
 function standingsOf({ requests, tokens }: Granted, now: number): Standings {
   const ofRequests = tightest(requests, now);
   const ofTokens = tightest(tokens, now);
-  return {
-    ...(ofRequests === undefined ? {} : { requests: ofRequests }),
-    ...(ofTokens === undefined ? {} : { tokens: ofTokens }),
-  };
+  if (ofRequests === undefined) return ofTokens === undefined ? noStandings : { tokens: ofTokens };
+  return ofTokens === undefined
+    ? { requests: ofRequests }
+    : { requests: ofRequests, tokens: ofTokens };
 }
 
 /** The counter that will refuse first. */

@@ -42,36 +42,7 @@ export function costOf(price: Price, usage: BilledTokens): Cost | undefined {
   const rates = ratesFor(price, prompt ?? 0);
   if (prompt === undefined && !isFreeInput(price)) return undefined;
   if (usage.outputTokens === undefined && !isFreeOutput(price)) return undefined;
-  return summed([
-    ...inputCharges(rates, usage),
-    ...outputCharges(rates, usage),
-    [1, price.call ?? 0],
-    [usage.webSearches ?? 0, price.webSearch ?? 0],
-  ]);
-}
-
-function inputCharges(
-  rates: Rates,
-  usage: BilledTokens,
-): readonly [Charge, Charge, Charge, Charge] {
-  const write = usage.cacheWriteTokens ?? 0;
-  const long = Math.min(usage.cacheWriteLongTokens ?? 0, write);
-  const writeRate = rates.cacheWrite ?? rates.input;
-  return [
-    [usage.freshInputTokens ?? 0, rates.input],
-    [usage.cacheReadTokens ?? 0, rates.cacheRead ?? rates.input],
-    [write - long, writeRate],
-    [long, rates.cacheWriteLong ?? writeRate],
-  ];
-}
-
-function outputCharges(rates: Rates, usage: BilledTokens): readonly [Charge, Charge] {
-  const all = usage.outputTokens ?? 0;
-  const reasoning = Math.min(usage.reasoningTokens ?? 0, all);
-  return [
-    [all - reasoning, rates.output],
-    [reasoning, rates.reasoning ?? rates.output],
-  ];
+  return summed(price, rates, usage);
 }
 
 /** What a request can make of its prompt. */
@@ -111,13 +82,11 @@ function bound(
   most: MostTokens,
   { rates, endsAt = Number.POSITIVE_INFINITY }: { rates: Rates; endsAt: number | undefined },
 ): number {
-  const charges: readonly Charge[] = [
-    [Math.ceil(Math.min(most.promptTokens, endsAt)), dearestInput(rates, most)],
-    [Math.ceil(most.outputTokens), Math.max(rates.output, rates.reasoning ?? 0)],
-    [1, price.call ?? 0],
-    [most.webSearches ?? 0, price.webSearch ?? 0],
-  ];
-  return nanodollars(charges, 999);
+  term(0, Math.ceil(Math.min(most.promptTokens, endsAt)), dearestInput(rates, most));
+  term(1, Math.ceil(most.outputTokens), Math.max(rates.output, rates.reasoning ?? 0));
+  term(2, 1, price.call ?? 0);
+  term(3, most.webSearches ?? 0, price.webSearch ?? 0);
+  return nanodollars(0, 4, 999);
 }
 
 function dearestInput(rates: Rates, { cacheWrites = 'long' }: MostTokens): number {
@@ -130,6 +99,17 @@ function dearestInput(rates: Rates, { cacheWrites = 'long' }: MostTokens): numbe
     cacheWrites === 'none' ? 0 : write,
     cacheWrites === 'long' ? long : 0,
   );
+}
+
+/** Whether it makes a difference what a prompt makes the vendor write to its cache. */
+export function caresForCacheWrites({ rates, tiers }: Price): boolean {
+  if (hasWriteRate(rates)) return true;
+  for (const tier of tiers) if (hasWriteRate(tier.rates)) return true;
+  return false;
+}
+
+function hasWriteRate({ cacheWrite, cacheWriteLong }: Rates): boolean {
+  return cacheWrite !== undefined || cacheWriteLong !== undefined;
 }
 
 function ratesFor({ rates, tiers }: Price, prompt: number): Rates {
@@ -145,46 +125,82 @@ export function isFree(price: Price): boolean {
 }
 
 function isFreeInput({ rates, tiers }: Price): boolean {
-  return [rates, ...tiers.map((tier) => tier.rates)].every(
-    (each) => each.input === 0 && !each.cacheRead && !each.cacheWrite && !each.cacheWriteLong,
-  );
+  if (!hasFreeInput(rates)) return false;
+  for (const tier of tiers) if (!hasFreeInput(tier.rates)) return false;
+  return true;
+}
+
+function hasFreeInput({ input, cacheRead, cacheWrite, cacheWriteLong }: Rates): boolean {
+  return input === 0 && !cacheRead && !cacheWrite && !cacheWriteLong;
 }
 
 function isFreeOutput({ rates, tiers }: Price): boolean {
-  return [rates, ...tiers.map((tier) => tier.rates)].every(
-    (each) => each.output === 0 && !each.reasoning,
-  );
+  if (!hasFreeOutput(rates)) return false;
+  for (const tier of tiers) if (!hasFreeOutput(tier.rates)) return false;
+  return true;
 }
 
-type Charge = readonly [tokens: number, rate: number];
-
-/** Of: fresh input, read, write, long write, output, reasoning, the call, its web searches. */
-type Charges = readonly [Charge, Charge, Charge, Charge, Charge, Charge, Charge, Charge];
-
-function summed(charges: Charges): Cost {
-  const [fresh, read, write, long, output, reasoning, call, searches] = charges;
-  return {
-    total: nanodollars(charges, 500),
-    input: nanodollars([fresh], 500),
-    cacheRead: nanodollars([read], 500),
-    cacheWrite: nanodollars([write, long], 500),
-    output: nanodollars([output], 500),
-    reasoning: nanodollars([reasoning], 500),
-    call: nanodollars([call, searches], 500),
-  };
+function hasFreeOutput({ output, reasoning }: Rates): boolean {
+  return output === 0 && !reasoning;
 }
 
 /**
- * The sum of the products in nanodollars. `raise` picodollars are added before what is left of a
+ * Tokens and their rates in turn, of the sum that is being made. One list for all: every call comes by
+ * here several times, and nothing waits in between.
+ */
+const terms = new Float64Array(16);
+
+function term(place: number, tokens: number, rate: number): void {
+  terms[2 * place] = tokens;
+  terms[2 * place + 1] = rate;
+}
+
+function summed(price: Price, rates: Rates, usage: BilledTokens): Cost {
+  inputTerms(rates, usage);
+  outputTerms(rates, usage);
+  term(6, 1, price.call ?? 0);
+  term(7, usage.webSearches ?? 0, price.webSearch ?? 0);
+  return {
+    total: nanodollars(0, 8, 500),
+    input: nanodollars(0, 1, 500),
+    cacheRead: nanodollars(1, 2, 500),
+    cacheWrite: nanodollars(2, 4, 500),
+    output: nanodollars(4, 5, 500),
+    reasoning: nanodollars(5, 6, 500),
+    call: nanodollars(6, 8, 500),
+  };
+}
+
+function inputTerms(rates: Rates, usage: BilledTokens): void {
+  const write = usage.cacheWriteTokens ?? 0;
+  const long = Math.min(usage.cacheWriteLongTokens ?? 0, write);
+  const writeRate = rates.cacheWrite ?? rates.input;
+  term(0, usage.freshInputTokens ?? 0, rates.input);
+  term(1, usage.cacheReadTokens ?? 0, rates.cacheRead ?? rates.input);
+  term(2, write - long, writeRate);
+  term(3, long, rates.cacheWriteLong ?? writeRate);
+}
+
+function outputTerms(rates: Rates, usage: BilledTokens): void {
+  const all = usage.outputTokens ?? 0;
+  const reasoning = Math.min(usage.reasoningTokens ?? 0, all);
+  term(4, all - reasoning, rates.output);
+  term(5, reasoning, rates.reasoning ?? rates.output);
+}
+
+/**
+ * The sum of these terms in nanodollars. `raise` picodollars are added before what is left of a
  * nanodollar falls off: 500 rounds half up, 999 rounds up. Numbers are exact below 2^53, and nearly all
  * calls are there: a sum of numbers that came out below it never was beyond it. Nine million dollars
  * are the end of the scale.
  */
-function nanodollars(charges: readonly Charge[], raise: number): number {
+function nanodollars(from: number, to: number, raise: number): number {
   let sum = raise;
-  for (const [tokens, rate] of charges) sum += tokens * rate;
+  for (let i = 2 * from; i < 2 * to; i += 2) sum += (terms[i] ?? 0) * (terms[i + 1] ?? 0);
   if (sum <= Number.MAX_SAFE_INTEGER) return (sum - (sum % 1000)) / 1000;
   let exact = BigInt(raise);
-  for (const [tokens, rate] of charges) exact += BigInt(tokens) * BigInt(rate);
+  for (let i = 2 * from; i < 2 * to; i += 2) {
+    exact += BigInt(terms[i] ?? 0) * BigInt(terms[i + 1] ?? 0);
+  }
   return Math.min(Number(exact / 1000n), Number.MAX_SAFE_INTEGER);
 }

@@ -1,6 +1,7 @@
 /** The policies that a call counts for, made ready for draws: counters named, globs and windows kept. */
 import type { Budget, RateLimit } from '../core/policy.ts';
 import type { BudgetWindow } from '../store/calls.ts';
+import type { ConcurrencyDraw, RequestsDraw } from '../store/counters.ts';
 import { Glob } from './glob.ts';
 import type { HeldPolicy, Holder } from './policies.ts';
 import { windowAt } from './windows.ts';
@@ -63,7 +64,11 @@ export class HeldLimits {
   readonly requests: readonly HeldLimit[];
   readonly tokens: readonly HeldLimit[];
   readonly budgets: readonly HeldBudget[];
+  /** What every call draws alike. */
+  readonly places: readonly ConcurrencyDraw[];
+  readonly rates: readonly RequestsDraw[];
   readonly #sameForAll: boolean;
+  #windows: readonly BudgetWindow[] = [];
 
   private constructor(limits: readonly HeldLimit[], budgets: readonly HeldBudget[]) {
     const ofKind = (kind: RateLimit['kind']): readonly HeldLimit[] =>
@@ -72,6 +77,8 @@ export class HeldLimits {
     this.requests = ofKind('requests');
     this.tokens = ofKind('tokens');
     this.budgets = budgets;
+    this.places = this.concurrent.map(({ counter, limit }) => ({ counter, most: limit.amount }));
+    this.rates = this.requests.map(({ counter, limit }) => ({ counter, perMinute: limit.amount }));
     this.#sameForAll = limits.every((limit) => limit.everyModel);
   }
 
@@ -90,6 +97,18 @@ export class HeldLimits {
 
   get none(): boolean {
     return this.budgets.length === 0 && this.tokens.length === 0 && this.countless;
+  }
+
+  /** Of its budgets, in their order. The same array until one of them ends. */
+  windows(now: number): readonly BudgetWindow[] {
+    const { budgets } = this;
+    for (let i = 0; i < budgets.length; i++) {
+      if (budgets[i]?.window(now) !== this.#windows[i]) {
+        this.#windows = budgets.map((budget) => budget.window(now));
+        break;
+      }
+    }
+    return this.#windows;
   }
 
   /** Nothing counts a call that takes no tokens and costs nothing. */

@@ -4,6 +4,7 @@
  * the process lives, instead the gateway stops to admit calls (F84, F85). Calls that take longer are
  * noted while they run, so that a crash does not lose them (F81).
  */
+import { IdTable } from '../core/id-table.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import { layAside, recordApart, type RefusedRow } from '../store/refused-rows.ts';
 import { StoreError } from '../store/store-error.ts';
@@ -12,6 +13,9 @@ import type { CallRow, Store } from '../store/store.ts';
 /** Group commit: at most so long after a call is over, and so many rows in one transaction. */
 const writeEveryMs = 20;
 const batchRows = 500;
+
+/** Most short calls are over before they are so old, and are never noted while they run. */
+const notedFromMs = 10;
 
 /** New calls are refused beyond either (F84). */
 const maxQueuedRows = 10_000;
@@ -31,6 +35,13 @@ export interface LedgerParts {
   readonly refusedFile?: string;
 }
 
+/** A running call that is to be noted. */
+interface Running {
+  readonly row: () => CallRow;
+  /** Monotonic ms at which it was told. */
+  readonly at: number;
+}
+
 export class Ledger {
   readonly #store: Store;
   readonly #clock: Clock;
@@ -38,7 +49,9 @@ export class Ledger {
   readonly #refusedFile: string | undefined;
   #queue: CallRow[] = [];
   /** Running calls that are to be noted. */
-  readonly #running = new Map<string, () => CallRow>();
+  readonly #running = new IdTable<Running>();
+  /** The next write notes calls of any age: somebody wants to know how all stands. */
+  #youngToo = false;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
   /** Monotonic ms at which the oldest unfinished write began. */
@@ -68,12 +81,12 @@ export class Ledger {
   }
 
   /**
-   * Notes a call at the next write if it still runs then. `row` is asked for there: the row that the call
-   * shall have if nothing more is heard of it.
+   * Notes a call at the next write that finds it running for 10 ms; at each again until it has done so.
+   * `row` is asked for there: the row that the call shall have if nothing more is heard of it.
    */
   running(id: string, row: () => CallRow): void {
     if (this.#closed) return;
-    this.#running.set(id, row);
+    this.#running.set(id, { row, at: this.#clock.now() });
     this.#schedule(writeEveryMs);
   }
 
@@ -100,6 +113,7 @@ export class Ledger {
     const wanted = this.#saved + this.#queue.length;
     if (this.#writing !== undefined) await this.#writing.catch(() => undefined);
     // Not "until the queue is empty": under load it never is.
+    this.#youngToo = true;
     while (this.#saved < wanted) await this.#write();
   }
 
@@ -174,13 +188,16 @@ export class Ledger {
   /** Behind the finished ones: a call that is over by now is among them, or will be. */
   async #writeRunning(): Promise<void> {
     if (this.#running.size === 0) return;
-    const noted = [...this.#running];
+    const toldBefore = this.#clock.now() - (this.#youngToo ? 0 : notedFromMs);
+    this.#youngToo = false;
+    const noted = this.#running.entries().filter(([, { at }]) => at <= toldBefore);
+    if (noted.length === 0) return;
     const seenAt = this.#clock.wall();
-    const calls = noted.map(([, row]) => ({ row: cut(row()), seenAt }));
+    const calls = noted.map(([, { row }]) => ({ row: cut(row()), seenAt }));
     const settled = await this.#store.openCalls(calls);
     if (settled.length > 0) this.#onSettled?.(new Set(settled));
-    for (const [id, row] of noted) {
-      if (this.#running.get(id) === row) this.#running.delete(id);
+    for (const [id, running] of noted) {
+      if (this.#running.get(id) === running) this.#running.delete(id);
     }
   }
 

@@ -4,7 +4,7 @@
  */
 import { invalidRequest } from '../core/errors.ts';
 import type { Price } from '../core/price.ts';
-import { isFree, mostCost } from './cost.ts';
+import { caresForCacheWrites, isFree, mostCost } from './cost.ts';
 import type { PriceBook } from './prices.ts';
 
 /** Who may answer the call. */
@@ -77,16 +77,19 @@ export class Reservation {
   /** Nothing that it may use costs anything: a budget has no reason to limit it. */
   readonly free: boolean;
   #prompt: number | undefined;
+  readonly #targets: readonly AskedTarget[];
   #cacheWrites: ReturnType<AskedSize['cacheWrites']> | undefined;
   #output: number;
+  /** What the output costs at most; undefined = not computed for what is asked now. */
+  #cost: number | undefined;
   #lowered = false;
 
   /** @param prices none where no budget counts the call. */
   constructor(size: AskedSize, prices: readonly Price[]) {
     const { maxOutputTokens: own, choices, targets } = size;
-    const limits = targets.map((target) => target.maxOutputTokens);
-    const ofModel = limits.every((limit) => limit !== undefined) ? Math.max(...limits) : undefined;
+    const ofModel = own === undefined ? largestOf(targets) : undefined;
     this.#size = size;
+    this.#targets = targets;
     this.choices = choices;
     this.prices = prices;
     this.free = prices.every(isFree);
@@ -111,22 +114,35 @@ export class Reservation {
   }
 
   /** What it may cost with so much output an answer, by the dearest target. */
-  cost(output = this.#output): number {
-    this.#cacheWrites ??= this.#size.cacheWrites();
-    const most = {
-      promptTokens: this.prompt,
-      outputTokens: output * this.choices,
-      cacheWrites: this.#cacheWrites,
-      webSearches: this.#size.webSearches() * this.choices,
-    };
+  cost(output?: number): number {
+    if (output !== undefined) return this.#costOf(output);
+    this.#cost ??= this.#costOf(this.#output);
+    return this.#cost;
+  }
+
+  #costOf(output: number): number {
     let dearest = 0;
-    for (const price of this.prices) dearest = Math.max(dearest, mostCost(price, most));
+    for (const price of this.prices) {
+      const cost = mostCost(price, {
+        promptTokens: this.prompt,
+        outputTokens: output * this.choices,
+        // The body is looked through only where that makes a difference.
+        cacheWrites: caresForCacheWrites(price) ? this.#writes() : 'none',
+        webSearches: price.webSearch === undefined ? 0 : this.#size.webSearches() * this.choices,
+      });
+      if (cost > dearest) dearest = cost;
+    }
     return dearest;
+  }
+
+  #writes(): ReturnType<AskedSize['cacheWrites']> {
+    this.#cacheWrites ??= this.#size.cacheWrites();
+    return this.#cacheWrites;
   }
 
   /** What that target was reserved at; undefined where no budget counts the call. */
   priceOf(provider: string, model: string): Price | undefined {
-    const index = this.#size.targets.findIndex(
+    const index = this.#targets.findIndex(
       (target) => target.provider === provider && target.model === model,
     );
     return this.prices[index];
@@ -150,6 +166,7 @@ export class Reservation {
     const tokens = await this.#size.promptExactly();
     if (tokens === undefined || tokens >= this.prompt) return false;
     this.#prompt = tokens;
+    this.#cost = undefined;
     return true;
   }
 
@@ -168,7 +185,18 @@ export class Reservation {
       else tooMuch = middle;
     }
     this.#output = fits;
+    this.#cost = undefined;
     this.#lowered = true;
     return true;
   }
+}
+
+/** The largest cap of the models; undefined when one of them tells none. */
+function largestOf(targets: readonly AskedTarget[]): number | undefined {
+  let largest = Number.NEGATIVE_INFINITY;
+  for (const { maxOutputTokens } of targets) {
+    if (maxOutputTokens === undefined) return undefined;
+    largest = Math.max(largest, maxOutputTokens);
+  }
+  return largest;
 }

@@ -9,6 +9,8 @@ import { tokenizedPrompt } from './count-tokens.ts';
 /** Searches that are reserved for a tool that says no `max_uses`. */
 const usualSearches = 5;
 
+/** What all escapes of letters and digits begin with: most bodies have none. */
+const escapeStart = '\\u00';
 /** Nobody writes a letter or a digit like this, unless to hide a mark. */
 const escapes: readonly string[] = ['\\u005', '\\u006', '\\u007', '\\u0031'];
 
@@ -30,6 +32,7 @@ export class CallSize {
   readonly #gateway: Gateway;
   readonly #call: SizedCall;
   readonly #limitOf: (target: Target) => number | undefined;
+  #targets: readonly SizedTarget[] | undefined;
 
   /** @param limitOf the model's own cap on an answer, where its provider tells. */
   constructor(gateway: Gateway, call: SizedCall, limitOf: (target: Target) => number | undefined) {
@@ -39,6 +42,11 @@ export class CallSize {
   }
 
   get targets(): readonly SizedTarget[] {
+    this.#targets ??= this.#sizedTargets();
+    return this.#targets;
+  }
+
+  #sizedTargets(): readonly SizedTarget[] {
     return this.#call.route.targets.map((target) => {
       const cap = this.#capOf(target);
       return {
@@ -61,10 +69,11 @@ export class CallSize {
   promptAtMost(): number {
     const guess = countPrompt(promptOf(this.#call.source.value));
     const { estimator } = this.#gateway;
-    const counts = this.#call.route.targets.map(({ provider, model }) =>
-      estimator.promptAtMost(`${provider.id}/${model}`, guess),
-    );
-    return Math.max(0, ...counts);
+    let most = 0;
+    for (const { provider, model } of this.#call.route.targets) {
+      most = Math.max(most, estimator.promptAtMost(`${provider.id}/${model}`, guess));
+    }
+    return most;
   }
 
   /** Tokens of the prompt by the models' own tokenizers; undefined when one of them has none. */
@@ -88,7 +97,9 @@ export class CallSize {
   /** Vendors that know marks write what is marked; others write as they like, for the usual time. */
   cacheWrites(): 'none' | 'usual' | 'long' {
     const { bytes } = this.#call.source;
-    if (escapes.some((escape) => bytes.includes(escape))) return 'long';
+    if (bytes.includes(escapeStart) && escapes.some((escape) => bytes.includes(escape))) {
+      return 'long';
+    }
     if (bytes.includes('"cache_control"')) return bytes.includes('"1h"') ? 'long' : 'usual';
     const marked = this.#call.route.targets.every(
       ({ provider, model }) => provider.traits(model).cacheMarks,

@@ -28,6 +28,8 @@ interface Entry {
 export class ModelLists {
   readonly #options: ModelListOptions;
   readonly #entries = new Map<string, Entry>();
+  /** Asked for with every call that has a limit. */
+  readonly #places = new WeakMap<Provider, string>();
 
   constructor(options: ModelListOptions) {
     this.#options = options;
@@ -35,7 +37,7 @@ export class ModelLists {
 
   /** The list as last known, without asking; undefined when the provider never answered. */
   known(provider: Provider): Models | undefined {
-    return this.#entries.get(place(provider))?.models;
+    return this.#entries.get(this.#place(provider))?.models;
   }
 
   /** The list, asked for when it is old. Undefined when the provider does not answer. Never throws. */
@@ -52,6 +54,15 @@ export class ModelLists {
     });
     this.#entries.set(place(provider), { models: entry?.models, until: 0, pending });
     return pending;
+  }
+
+  #place(provider: Provider): string {
+    let known = this.#places.get(provider);
+    if (known === undefined) {
+      known = place(provider);
+      this.#places.set(provider, known);
+    }
+    return known;
   }
 
   async #ask(provider: Provider): Promise<Models | undefined> {

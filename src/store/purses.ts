@@ -14,6 +14,14 @@ export interface Purse {
   older: Purse | undefined;
 }
 
+/** A window as a draw names it. */
+export interface OpenedWindow {
+  readonly counter: string;
+  readonly window: string;
+  /** Undefined = it never ends, or nobody knows. */
+  readonly endsAt: number | undefined;
+}
+
 /**
  * How long a window that is over is still known, by the monotonic clock: a wall clock that was wrong
  * for a day and is put right finds what was spent before (G17).
@@ -44,9 +52,11 @@ export class Purses {
     return purse;
   }
 
-  /** Finds or makes it. */
-  open(counter: string, window: string, endsAt: number | undefined): Purse {
-    const usedAt = this.#clock.now();
+  /**
+   * Finds or makes it.
+   * @param usedAt monotonic ms, now.
+   */
+  open({ counter, window, endsAt }: OpenedWindow, usedAt: number): Purse {
     const found = this.find(counter, window);
     if (found !== undefined) {
       found.usedAt = usedAt;

@@ -1,6 +1,13 @@
 /** Calls as SQLite columns and back. */
 import type { Cost, Price } from '../core/price.ts';
-import type { AttemptRow, CallOutcome, CallRow, CountedUsage, UsageRow } from './calls.ts';
+import type {
+  AttemptRow,
+  BudgetWindow,
+  CallOutcome,
+  CallRow,
+  CountedUsage,
+  UsageRow,
+} from './calls.ts';
 import { readBudgets, readPrice, readTexts } from './kept-json.ts';
 import {
   finite,
@@ -93,9 +100,9 @@ export function callValues(row: CallRow): CallValues {
   pushCost(values, row.cost);
   values.push(
     row.price === undefined ? null : priceText(row.price),
-    row.budgets.length === 0 ? null : JSON.stringify(row.budgets),
+    row.budgets.length === 0 ? null : budgetsText(row.budgets),
     whole(row.reservedNanodollars),
-    row.overrun === true ? 1 : null,
+    marksOf(row),
     finite(row.firstEventMs),
     finite(row.totalMs) ?? 0,
     row.notes ?? null,
@@ -168,6 +175,15 @@ function pushCost(values: Value[], cost: Cost | undefined): void {
   );
 }
 
+/** In one column, so that no row of an older version, or of its spool, reads otherwise. */
+const overrunMark = 1;
+const suspectMark = 2;
+
+function marksOf({ overrun, suspect }: CallRow): number | null {
+  const marks = (overrun === true ? overrunMark : 0) | (suspect === true ? suspectMark : 0);
+  return marks === 0 ? null : marks;
+}
+
 /** A model's price is one object for all its calls. */
 const priceTexts = new WeakMap<Price, string>();
 
@@ -176,6 +192,18 @@ function priceText(price: Price): string {
   if (found === undefined) {
     found = JSON.stringify(price);
     priceTexts.set(price, found);
+  }
+  return found;
+}
+
+/** The windows of a key's budgets are one list until one of them ends. */
+const budgetTexts = new WeakMap<readonly BudgetWindow[], string>();
+
+function budgetsText(budgets: readonly BudgetWindow[]): string {
+  let found = budgetTexts.get(budgets);
+  if (found === undefined) {
+    found = JSON.stringify(budgets);
+    budgetTexts.set(budgets, found);
   }
   return found;
 }
@@ -210,7 +238,8 @@ export function readCallRow(row: Columns, attempts: readonly Columns[]): CallRow
     ...(row['price'] === null ? {} : { price: readPrice(text(row, 'price')) }),
     budgets: row['budgets'] === null ? [] : readBudgets(text(row, 'budgets')),
     ...present('reservedNanodollars', optionalNumber(row, 'reserved')),
-    ...(number(row, 'overrun') === 1 ? { overrun: true } : {}),
+    ...((number(row, 'overrun') & overrunMark) === 0 ? {} : { overrun: true }),
+    ...((number(row, 'overrun') & suspectMark) === 0 ? {} : { suspect: true }),
     ...present('firstEventMs', optionalNumber(row, 'first_event_ms')),
     totalMs: number(row, 'total_ms'),
     ...present('notes', optionalText(row, 'notes')),

@@ -49,8 +49,9 @@ export function promptOf(body: JsonObject): Prompt {
     frameTokens += partFrame;
     const found = mediumOf(part);
     if (found !== undefined) media.push(found);
-    for (const [key, value] of Object.entries(part)) {
+    for (const key of Object.keys(part)) {
       if (unread.has(key) || (found !== undefined && isMediaMember(key))) continue;
+      const value = part[key];
       // The arguments of a tool call are shown as JSON.
       if (key === 'input' && isObject(value)) texts.push(JSON.stringify(value));
       else collect(value);

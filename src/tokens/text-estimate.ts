@@ -69,32 +69,50 @@ function kindOf(code: number): number {
   return code < 128 ? (kinds[code] ?? sign) : 0;
 }
 
-/** Tokens of a text, not rounded; 0 for ''. */
+/** Tokens of a text, not rounded; 0 for ''. Calls with limits wait for it: each character is read once. */
 export function estimateText(text: string): number {
   const { length } = text;
   let tokens = 0;
+  let words = 0;
+  let furtherLetters = 0;
+  let pairs = 0;
   let at = 0;
   while (at < length) {
+    const start = at;
     const code = text.charCodeAt(at);
-    const kind = kindOf(code);
-    let end = at + 1;
-    if (kind === 0) {
-      tokens += tokensOfUnit(code);
-    } else {
-      while (end < length && kindOf(text.charCodeAt(end)) === kind) end += 1;
-      tokens +=
-        kind === lower
-          ? tokensOfWord(text, at, end)
-          : tokensOfRun(kind, end - at - 1, text.charCodeAt(end));
+    at += 1;
+    if (code >= 97 && code <= 122) {
+      let before = code - 97;
+      while (at < length) {
+        const letter = text.charCodeAt(at) - 97;
+        if (letter < 0 || letter > 25) break;
+        pairs += rarePairs[before * 26 + letter] ?? 0;
+        before = letter;
+        at += 1;
+      }
+      words += 1;
+      if (at - start > firstTokenLetters) furtherLetters += at - start - firstTokenLetters;
+    } else if (code !== 32 || !(text.charCodeAt(at) > 32)) {
+      at = endOfRun(text, start);
+      tokens += tokensOfRun(code, at - start - 1, text.charCodeAt(at));
     }
-    at = end;
   }
-  return tokens;
+  return tokens + words + furtherLetters * letterShare + pairs * rarePairCost;
+}
+
+/** Where characters of another kind follow; each one outside ASCII is a run of its own. */
+function endOfRun(text: string, start: number): number {
+  const kind = kindOf(text.charCodeAt(start));
+  let end = start + 1;
+  if (kind !== 0) while (end < text.length && kindOf(text.charCodeAt(end)) === kind) end += 1;
+  return end;
 }
 
 /** @param more length of the run less one. @param next the unit behind it; NaN at the end. */
-function tokensOfRun(kind: number, more: number, next: number): number {
-  switch (kind) {
+function tokensOfRun(code: number, more: number, next: number): number {
+  switch (kindOf(code)) {
+    case 0:
+      return tokensOfUnit(code);
     case upper:
       // A capital is part of the word that it begins.
       return more === 0 && kindOf(next) === lower ? 0 : 1 + more * capitalShare;
@@ -102,22 +120,11 @@ function tokensOfRun(kind: number, more: number, next: number): number {
       // Some vocabularies know single digits only.
       return 1 + more;
     case space:
-      // One space goes with the word behind it.
+      // One tab goes with the word behind it, as one space does, which is looked at before.
       return more === 0 && next > 32 ? 0 : 1 + more / 40;
     case newline:
       return 0.8;
     default:
       return 1 + more * signShare;
   }
-}
-
-function tokensOfWord(text: string, start: number, end: number): number {
-  let tokens = 1 + Math.max(0, end - start - firstTokenLetters) * letterShare;
-  let before = text.charCodeAt(start) - 97;
-  for (let at = start + 1; at < end; at++) {
-    const letter = text.charCodeAt(at) - 97;
-    if (rarePairs[before * 26 + letter] === 1) tokens += rarePairCost;
-    before = letter;
-  }
-  return tokens;
 }

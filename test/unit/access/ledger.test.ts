@@ -154,6 +154,37 @@ it('a giant model name is cut before it is kept', async () => {
   assert.equal((await store.listCalls({ limit: 1 })).calls[0]?.model.length, 512);
 });
 
+it('F81 a call is noted by itself once it runs for 10 ms, and never when it is over by then', async () => {
+  const clock = new HeldClock();
+  const { promise: noted, resolve } = Promise.withResolvers<readonly string[]>();
+  const recorded: string[] = [];
+  const store = new (class extends MemoryStore {
+    override async recordCalls(rows: Parameters<MemoryStore['recordCalls']>[0]): Promise<void> {
+      await super.recordCalls(rows);
+      recorded.push(...rows.map(({ id }) => id));
+      clock.time += 5;
+    }
+
+    override async openCalls(
+      calls: Parameters<MemoryStore['openCalls']>[0],
+    ): Promise<readonly string[]> {
+      resolve(calls.map(({ row }) => row.id));
+      return super.openCalls(calls);
+    }
+  })();
+  const ledger = new Ledger({ store, clock, log: silentLog });
+  ledger.running('old', () => callRow('old'));
+  clock.time += 9;
+  ledger.running('soon over', () => assert.fail('nobody needs the row'));
+  ledger.record(callRow('first'));
+  ledger.record(callRow('soon over'));
+  ledger.running('young', () => assert.fail('it is too young'));
+  assert.deepEqual(await noted, ['old']);
+  assert.deepEqual(recorded, ['first', 'soon over']);
+  ledger.record(callRow('young'));
+  await ledger.close();
+});
+
 it('F81 a running call is noted, refreshed, and gone with its final row', async () => {
   const { store, clock, ledger } = await ledgerOn('running');
   const noted = (output: number) => (): CallRow =>
