@@ -299,6 +299,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
       reported: meter.reported,
       charged: billed ? meter.complete() : {},
       usageSource: meter.source,
+      suspect: meter.suspect,
       firstEventMs: firstEventAt === undefined ? undefined : firstEventAt - this.#call.startedAt,
       totalMs: now - this.#call.startedAt,
       notes: notes.all,

@@ -27,6 +27,8 @@ export class Meter {
   /** The same of the answers that no events tell of. */
   #besideBytes = 0;
   #finished = false;
+  /** A count was reported that is none (F57). */
+  #absurd = false;
   /** Output tokens that can be at most, where somebody sees to it. */
   #most = Number.POSITIVE_INFINITY;
   #witness: { see(event: GenerationEvent): void } | undefined;
@@ -44,6 +46,7 @@ export class Meter {
     this.#outputBytes = 0;
     this.#besideBytes = 0;
     this.#finished = false;
+    this.#absurd = false;
   }
 
   /** Characters of output so far, of all answers. */
@@ -81,6 +84,7 @@ export class Meter {
         this.#outputBytes += textLength(event.part);
         return;
       case 'usage':
+        this.#absurd ||= isAbsurd(event.usage);
         this.#reported = mergeUsage(this.#reported, sane(event.usage));
         return;
       case 'finish':
@@ -103,6 +107,12 @@ export class Meter {
   get promptEstimate(): number {
     this.#promptGuess ??= this.#guess();
     return this.#estimator.prompt(this.#model, this.#promptGuess);
+  }
+
+  /** Whether the upstream reported what cannot be (F57). */
+  get suspect(): boolean {
+    const output = this.#reported?.outputTokens;
+    return this.#absurd || (this.#finished && output !== undefined && this.#saidMore(output));
   }
 
   /** Whether the numbers are all the upstream's own. */
@@ -177,13 +187,27 @@ function textLength(part: Extract<GenerationEvent, { type: 'part-start' }>['part
   }
 }
 
+/** Whether something that is called a number of tokens is none: what readers leave out is seen here. */
+function isAbsurd({ raw }: Usage): boolean {
+  if (raw === undefined) return false;
+  for (const name in raw) {
+    if (!name.endsWith('_tokens')) continue;
+    const value = raw[name];
+    if (value !== null && value !== undefined && !isCount(value)) return true;
+  }
+  return false;
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= mostTokens;
+}
+
 /** Drops counts that cannot be (F57): negative, fractional, beyond any context. */
 function sane(usage: Usage): Usage {
   let checked: Usage = usage;
   for (const field of usageCounts) {
     const value = usage[field];
-    if (value === undefined || (Number.isInteger(value) && value >= 0 && value <= mostTokens))
-      continue;
+    if (value === undefined || isCount(value)) continue;
     const { [field]: _dropped, ...rest } = checked;
     checked = rest;
   }

@@ -34,6 +34,8 @@ export interface Receipt {
   readonly reported: Usage | undefined;
   readonly charged: Usage;
   readonly usageSource: UsageSource;
+  /** The upstream reported what cannot be: it was put right, or left out (F57). */
+  readonly suspect: boolean;
   readonly firstEventMs: number | undefined;
   readonly totalMs: number;
   readonly notes: readonly Note[];

@@ -63,6 +63,7 @@ const call = z.strictObject({
   reported: counts.nullable().describe('By the vendor.'),
   charged: counts.describe('What counts.'),
   usage_source: z.enum(['reported', 'counted', 'estimated']),
+  suspect: z.boolean().describe('The upstream reported counts that cannot be.'),
   cost_usd: usd.describe('Null: the price is unknown.'),
   cost: z
     .strictObject({
@@ -183,6 +184,7 @@ function callJson(row: CallRow): JsonObject {
     reported: row.reported === undefined ? null : countsJson(row.reported),
     charged: countsJson(row.charged),
     usage_source: row.usageSource,
+    suspect: row.suspect === true,
     ...moneyJson(row),
     first_event_ms: row.firstEventMs ?? null,
     total_ms: row.totalMs,

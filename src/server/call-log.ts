@@ -19,6 +19,7 @@ export function callLogFields(row: CallRow): LogFields {
     input_tokens: inputTokens(row.charged),
     output_tokens: row.charged.outputTokens,
     usage: row.usageSource,
+    suspect: row.suspect,
     // Null and not 0: the price is not known (F6).
     cost_usd: row.cost === undefined ? null : dollarsNumber(row.cost.total),
     overrun: row.overrun,

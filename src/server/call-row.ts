@@ -20,6 +20,7 @@ export function callRow(call: Call, receipt: Receipt, bill: Bill): CallRow {
     ...bill,
     ...usage(receipt),
     usageSource: receipt.usageSource,
+    ...(receipt.suspect ? { suspect: true } : {}),
     ...optional('firstEventMs', rounded(receipt.firstEventMs)),
     totalMs: rounded(receipt.totalMs) ?? 0,
     ...notesOf(receipt),

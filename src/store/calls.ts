@@ -77,6 +77,8 @@ export interface CallRow {
   /** Budgets that `cost.total` counts for. */
   readonly budgets: readonly BudgetWindow[];
   readonly reservedNanodollars?: number;
+  /** The upstream's usage cannot be so (F57): a count that is no count, or fewer tokens than the text has. */
+  readonly suspect?: true;
   /** Cost more than was reserved. */
   readonly overrun?: true;
   readonly firstEventMs?: number;

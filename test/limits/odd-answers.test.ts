@@ -104,9 +104,23 @@ for (const completion of [0, 2]) {
     await rig.call(key, 'chat', requestBody('chat', { model, stream: true, more }));
     const row = await lastRow(model);
     assert.equal(row['usage_source'], 'estimated');
+    assert.equal(row['suspect'], true);
     assert.equal(objectAt(row, 'charged')['output_tokens'], 450);
   });
 }
+
+test('F57 a count that is no count is left out and flagged; an honest report is not', async () => {
+  const key = await rig.key({ budget: 1, per: 'day' });
+  const rows: [unknown, unknown][] = [];
+  for (const completion_tokens of [-5, 1e308, '7', 2.5, 3]) {
+    const usage = { prompt_tokens: 9, completion_tokens, total_tokens: 12 };
+    const { model } = rig.play('chat', { body: chatFrames({ text: 'Yes, indeed.', usage }) });
+    await rig.call(key, 'chat', requestBody('chat', { model, stream: true }));
+    const row = await lastRow(model);
+    rows.push([row['suspect'], Number(objectAt(row, 'charged')['output_tokens']) < 10]);
+  }
+  assert.deepEqual(rows, [...Array.from({ length: 4 }, () => [true, true]), [false, true]]);
+});
 
 test('F57 a report beyond any context is not charged', async () => {
   const usage = { prompt_tokens: 9, completion_tokens: 999_999_999, total_tokens: 1_000_000_008 };
@@ -114,7 +128,8 @@ test('F57 a report beyond any context is not charged', async () => {
   const key = await rig.key({ budget: 1, per: 'day' });
   const more = { max_tokens: 500 };
   await rig.call(key, 'chat', requestBody('chat', { model, stream: true, more }));
-  assert.equal((await lastRow(model))['usage_source'], 'estimated');
+  const row = await lastRow(model);
+  assert.deepEqual([row['usage_source'], row['suspect']], ['estimated', true]);
   assert.ok((await rig.spent(key)) <= 500 * nanodollarsOfOutput);
 });
 

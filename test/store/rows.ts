@@ -76,6 +76,7 @@ export const fullCall: CallRow = callRow('c2', {
   ],
   reservedNanodollars: 20,
   overrun: true,
+  suspect: true,
   firstEventMs: 1.25,
   totalMs: 1000.5,
   notes: 'top_k: dropped',
