@@ -8,7 +8,7 @@ import { asGatewayError, GatewayError } from '../core/errors.ts';
 import { LimitError } from '../core/grant.ts';
 import { parseClientBody, type JsonSource } from '../core/json.ts';
 import type { Route } from '../core/provider.ts';
-import { readCountRequest } from '../dialects/anthropic-messages/count.ts';
+import { readCountHead, readCountRequest } from '../dialects/anthropic-messages/count.ts';
 import { leastOutputTokens, type Admission } from '../access/admission.ts';
 import type { Gateway } from '../gateway/call.ts';
 import { CallSize, type SizedCall } from '../gateway/call-size.ts';
@@ -305,9 +305,7 @@ export class DataPlane {
     const { gateway } = this.#options;
     const { principal, dialect } = asked;
     const source = await this.#readBody(visit, asked, 'count_tokens');
-    const model = source.value['model'];
-    if (typeof model !== 'string' || model === '')
-      throw new GatewayError('invalid_request', 'Field required', { path: ['model'] });
+    const model = readCountHead(source.value);
     const route = this.#knownRoute(principal, model) ?? (await this.#searchRoute(model));
     const target = route.targets[0];
     if (target === undefined) throw unknownModel(model);

@@ -5,14 +5,17 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { assertErrorBody } from '../support/legality.ts';
-import { dialects, textAt, type Dialect } from '../support/reading.ts';
+import { dialects, listAt, textAt, type Dialect } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
+import { send, type Reply } from '../support/http.ts';
+import { adminToken } from '../support/keys.ts';
 import { requestBody } from '../support/requests.ts';
 import type { JsonObject } from '../../src/core/conversation.ts';
 import type { BadRow } from './bad-row.ts';
 import { byteRows } from './byte-rows.ts';
 import { conversationRows, statefulRows, toolRows } from './conversation-rows.ts';
 import { fieldRows } from './field-rows.ts';
+import { mediaRows } from './media-rows.ts';
 
 const badRows: readonly BadRow[] = [
   ...byteRows,
@@ -20,8 +23,11 @@ const badRows: readonly BadRow[] = [
   ...conversationRows,
   ...toolRows,
   ...statefulRows,
+  ...mediaRows,
 ];
 
+/** Each refused call that must have a row, and the status that it was told. */
+const refused = new Map<string, number>();
 let rig: Rig;
 before(async () => {
   rig = await startRig();
@@ -62,28 +68,76 @@ for (const dialect of dialects) {
           const model = `up-${upstream}/bad-input`;
           const sending = row.headers === undefined ? {} : { headers: row.headers };
           const reply = await ask(rig, dialect, bodyOf(row, dialect, model), sending);
-          assert.equal(reply.status, row.status, reply.text);
-          assert.match(reply.headers['content-type'] ?? '', /^application\/json/);
-          const error = assertErrorBody(dialect, reply.json);
+          assertRefused(row, dialect, reply);
           assert.equal(upstreamCalls(), before, 'no upstream call');
-          assert.notEqual(reply.headers['x-request-id'] ?? '', '');
-          assert.equal(reply.headers['request-id'], reply.headers['x-request-id']);
-          if (row.status === 400) assert.equal(error['type'], 'invalid_request_error');
-          const path = row.path?.[dialect] ?? row.path?.both;
-          if (path !== undefined) {
-            const named = namedPath(dialect, error);
-            assert.ok(
-              named === path || named.startsWith(`${path}.`),
-              `names ${path}, not "${named}": ${reply.text}`,
-            );
-          }
-          if (row.message !== undefined) assert.match(textAt(error, 'message'), row.message);
-          assert.ok(!reply.text.includes('SECRET'), 'content is not echoed');
+          refused.set(String(reply.headers['x-request-id']), row.status);
         });
       }
     });
   }
 }
+
+for (const upstream of dialects) {
+  describe(`count_tokens, ${upstream} upstream`, () => {
+    for (const row of badRows) {
+      if (row.notCounted === true || row.only === 'chat') continue;
+      if (row.mode !== undefined) continue;
+      test(`${row.id} ${row.name}`, async () => {
+        const before = upstreamCalls();
+        const body = bodyOf(row, 'messages', `up-${upstream}/bad-input`);
+        const url = `${rig.gateway.url}/v1/messages/count_tokens`;
+        assertRefused(row, 'messages', await send(url, body, { headers: row.headers ?? {} }));
+        assert.equal(upstreamCalls(), before, 'no upstream call');
+      });
+    }
+  });
+}
+
+function assertRefused(row: BadRow, dialect: Dialect, reply: Reply): void {
+  assert.equal(reply.status, row.status, reply.text);
+  assert.match(reply.headers['content-type'] ?? '', /^application\/json/);
+  const error = assertErrorBody(dialect, reply.json);
+  assert.notEqual(reply.headers['x-request-id'] ?? '', '');
+  assert.equal(reply.headers['request-id'], reply.headers['x-request-id']);
+  assert.equal(reply.headers['x-should-retry'] ?? 'false', 'false', 'the SDKs do not ask again');
+  if (row.status === 400) assert.equal(error['type'], 'invalid_request_error');
+  const path = row.path?.[dialect] ?? row.path?.both;
+  if (path !== undefined) {
+    const named = namedPath(dialect, error);
+    assert.ok(
+      named === path || named.startsWith(`${path}.`),
+      `names ${path}, not "${named}": ${reply.text}`,
+    );
+  }
+  if (row.message !== undefined) assert.match(textAt(error, 'message'), row.message);
+  assert.ok(!reply.text.includes('SECRET'), 'content is not echoed');
+}
+
+test('F8 each refused call has its row: failed, without cost, nothing of the body', async () => {
+  // The rows are written in order: the last one is there when all are.
+  await rig.gateway.callRow([...refused.keys()].at(-1) ?? '');
+  const rows = new Map<string, JsonObject>();
+  for (let cursor = ''; rows.size < refused.size;) {
+    const reply = await send(`${rig.gateway.adminUrl}/api/calls?limit=1000${cursor}`, undefined, {
+      anonymous: true,
+      headers: { authorization: `Bearer ${adminToken}` },
+    });
+    assert.ok(!reply.text.includes('SECRET'), 'no content is kept');
+    for (const row of listAt(reply.json, 'calls')) rows.set(textAt(row, 'id'), row);
+    const next = reply.json['next'];
+    if (typeof next !== 'string') break;
+    cursor = `&after=${encodeURIComponent(next)}`;
+  }
+  for (const [id, status] of refused) {
+    const row = rows.get(id);
+    assert.ok(row !== undefined, `no row of ${id}`);
+    assert.deepEqual(
+      [row['outcome'], row['status'], row['cost_usd']],
+      ['failed', status, 0],
+      JSON.stringify(row),
+    );
+  }
+});
 
 test('E2 a body beyond the limit is refused, by length and while it comes in', async () => {
   const before = upstreamCalls();

@@ -12,6 +12,8 @@ export interface BadRow {
   /** Only this dialect, or only this mode. */
   readonly only?: Dialect;
   readonly mode?: 'relay' | 'translate';
+  /** About a field that a count of tokens does not have. */
+  readonly notCounted?: true;
   /** The body's bytes, from a legal body's text. */
   readonly raw?: (legal: string) => string | Buffer;
   /** Members that replace those of a legal body. */

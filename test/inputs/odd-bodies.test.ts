@@ -10,6 +10,7 @@ import { send, type Reply, type Sending } from '../support/http.ts';
 import { rawPost } from '../support/raw-post.ts';
 import { replying } from '../upstream/reply.ts';
 import { messagesWith, tool, user } from './bad-row.ts';
+import { goodImages } from './media-rows.ts';
 
 let rig: Rig;
 before(async () => {
@@ -125,6 +126,22 @@ for (const pair of pairs) {
       assert.equal(reply.headers['x-gateway-attempts'], '1');
       assert.equal(reply.headers['x-gateway-target'], reply.json['model']);
     });
+
+    for (const url of goodImages) {
+      test(`B59 B61 an image goes on: ${url.slice(0, 40)}`, async () => {
+        const [, mediaType = '', data = ''] = /^data:([^;]*);base64,(.*)$/.exec(url) ?? [];
+        const source =
+          data === '' ? { type: 'url', url } : { type: 'base64', media_type: mediaType, data };
+        const image =
+          dialect === 'chat'
+            ? { type: 'image_url', image_url: { url } }
+            : { type: 'image', source };
+        const { text } = await serve(pair, (model) =>
+          legal(model, messagesWith({ role: 'user', content: [image] })),
+        );
+        assert.ok(text.includes(data === '' ? url : data), text);
+      });
+    }
 
     test('S17 only headers that are meant for it go up', async () => {
       const { model, script } = rig.play(upstream, replying(upstream, { text: 'Hello' }));

@@ -111,7 +111,10 @@ const textPart: fc.Arbitrary<Part> = text.map((said) => ({ type: 'text', text: s
 const imagePart: fc.Arbitrary<Part> = fc
   .record({
     mediaType: fc.constantFrom('image/png', 'image/jpeg'),
-    source: fc.base64String({ minLength: 8, maxLength: 40 }).map((base64) => ({ base64 })),
+    // Image data must begin as an image does (B59).
+    source: fc
+      .base64String({ minLength: 8, maxLength: 40 })
+      .map((data) => ({ base64: `iVBORw0KGgoA${data}` })),
   })
   .map((part) => ({ type: 'media', kind: 'image', ...part }));
 

@@ -1,6 +1,8 @@
-/** Checks content blocks; types that are not known here pass (wire/messages.md §4.1; B53, B59, B60). */
+/** Checks content blocks; types that are not known here pass (wire/messages.md §4.1; B53, B59–B61). */
 import type { Json, JsonObject } from '../../core/conversation.ts';
 import { type FieldPath, invalidRequest } from '../../core/errors.ts';
+import { mayBeImage } from '../../core/image-bytes.ts';
+import { isInternalUrl } from '../../core/internal-address.ts';
 import { isObject } from '../../core/json.ts';
 import {
   isArray,
@@ -104,9 +106,17 @@ function checkSource(block: JsonObject, path: FieldPath, type: 'image' | 'docume
     case 'text':
       requireString({ of: source, key: 'data', at });
       return;
+    case 'content':
+      return checkContent(source['content'], [...at, 'content']);
     default:
       return;
   }
+}
+
+/** A document that is made of blocks. */
+function checkContent(content: Json | undefined, path: FieldPath): void {
+  if (!isArray(content)) return;
+  content.forEach((inner, j) => checkBlock(inner, { path: [...path, j], role: 'result' }));
 }
 
 function checkBase64(source: JsonObject, at: FieldPath, type: 'image' | 'document'): void {
@@ -121,6 +131,9 @@ function checkBase64(source: JsonObject, at: FieldPath, type: 'image' | 'documen
   if (data === '' || !base64Text.test(data)) {
     throw invalidRequest('The data should be valid base64 of at least one byte', [...at, 'data']);
   }
+  if (type === 'image' && !mayBeImage(mediaType, data)) {
+    throw invalidRequest('The data should be a JPEG, PNG, GIF or WebP image', [...at, 'data']);
+  }
 }
 
 function checkUrl(url: string, path: FieldPath): void {
@@ -128,5 +141,8 @@ function checkUrl(url: string, path: FieldPath): void {
   if (credentials.test(url)) throw invalidRequest('The URL should not contain credentials', path);
   if (url.length > maxUrlLength) {
     throw invalidRequest(`URL should have at most ${maxUrlLength} characters`, path);
+  }
+  if (isInternalUrl(url)) {
+    throw invalidRequest('The URL should not point into a private network', path);
   }
 }

@@ -81,7 +81,8 @@ export function checkRequest(body: JsonObject): number | undefined {
   return checkThinking(body);
 }
 
-function readModel(body: JsonObject): string {
+/** @throws GatewayError `invalid_request`. */
+export function readModel(body: JsonObject): string {
   const model = requireString({ of: body, key: 'model' });
   const path = ['model'];
   if (model === '') throw invalidRequest('String should have at least 1 character', path);

@@ -1,5 +1,7 @@
-/** Addresses of images: which ones may travel at all (reliability.md B60), and `data:` URLs. */
+/** Addresses of images: which ones may travel at all (reliability.md B59–B61), and `data:` URLs. */
 import type { FieldPath } from '../../core/errors.ts';
+import { mayBeImage } from '../../core/image-bytes.ts';
+import { isInternalUrl } from '../../core/internal-address.ts';
 import { badValue } from './fields.ts';
 
 const maxUrlLength = 2048;
@@ -17,19 +19,33 @@ export interface DataUrl {
 }
 
 /**
- * Refuses addresses that point at files or other protocols, carry credentials, or are too long.
+ * Refuses addresses that point at files or other protocols, into the network that the gateway stands
+ * in, carry credentials, or are too long; and `data:` URLs that hold no image.
  * @throws GatewayError `invalid_request`.
  */
 export function checkMediaUrl(url: string, path: FieldPath): void {
   if (url === '') throw badValue(path, 'must not be empty');
   const found = scheme.exec(url)?.[1]?.toLowerCase();
-  if (found === undefined || found === 'data') return;
+  if (found === 'data') return checkImageData(url, path);
+  // No address at all: some engines take bare base64.
+  if (found === undefined) return;
   if (!allowedSchemes.has(found)) {
     throw badValue(path, 'must be an http, https or data URL');
   }
   if (url.length > maxUrlLength)
     throw badValue(path, `must have at most ${maxUrlLength} characters`);
   if (credentials.test(url)) throw badValue(path, 'must not contain credentials');
+  if (found !== 'gs' && isInternalUrl(url)) {
+    throw badValue(path, 'must not point into a private network');
+  }
+}
+
+function checkImageData(url: string, path: FieldPath): void {
+  const data = readDataUrl(url, path);
+  if (data === undefined) return;
+  if (data.mediaType === 'image/svg+xml' || !mayBeImage(data.mediaType, data.base64)) {
+    throw badValue(path, 'must hold a JPEG, PNG, GIF or WebP image');
+  }
 }
 
 /**

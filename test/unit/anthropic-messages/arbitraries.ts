@@ -184,7 +184,10 @@ export function interleaved(
 }
 
 const image: fc.Arbitrary<Part> = fc
-  .record({ base64: fc.base64String({ minLength: 4, maxLength: 16 }) })
+  // Image data must begin as an image does (B59).
+  .record({
+    base64: fc.base64String({ minLength: 4, maxLength: 16 }).map((data) => `iVBORw0KGgoA${data}`),
+  })
   .map((source) => ({ type: 'media', kind: 'image', mediaType: 'image/png', source }));
 
 const mark = fc.constantFrom(undefined, undefined, undefined, {}, { ttl: '1h' }, { ttl: '5m' });

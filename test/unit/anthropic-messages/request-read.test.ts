@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Conversation, JsonObject } from '../../../src/core/conversation.ts';
 import { NoteList } from '../../../src/core/notes.ts';
-import { readCountRequest } from '../../../src/dialects/anthropic-messages/count.ts';
+import { readCountHead, readCountRequest } from '../../../src/dialects/anthropic-messages/count.ts';
 import { noted, refusalOf } from './answer-context.ts';
 import { read, user } from './reading-requests.ts';
 
@@ -286,7 +286,7 @@ describe('token counts', () => {
   });
 
   test('a body that nobody could take is refused', () => {
-    const count = (body: JsonObject) => refusalOf(() => readCountRequest(body, new NoteList()));
+    const count = (body: JsonObject) => refusalOf(() => readCountHead(body));
     assert.equal(count({ model: 'm' }), 'messages: Field required');
   });
 });
