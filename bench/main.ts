@@ -9,6 +9,7 @@ import { doubts, Results } from './analysis.ts';
 import { stopAll, loadCore } from './child.ts';
 import { measureEngine } from './engine.ts';
 import { findGateway, limitedGateway } from './gateway.ts';
+import { keptSections } from './kept-sections.ts';
 import { inspectMachine, pinMyself } from './machine.ts';
 import { measureOne, startRig, subjectsOf, type MeasureOptions, type Sample } from './measure.ts';
 import { findNginx } from './nginx.ts';
@@ -154,7 +155,7 @@ async function main(): Promise<void> {
     engines,
     installMb: installedMb(),
   });
-  writeFileSync(flags.out, report);
+  writeFileSync(flags.out, report + keptSections(flags.out));
   process.stdout.write(`${report}\n`);
   say(`written to ${relative(process.cwd(), flags.out)}`);
   if (results.failed().length > 0) process.exitCode = 1;

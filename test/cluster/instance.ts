@@ -22,6 +22,10 @@ export interface InstanceOptions {
   readonly drain?: JsonObject;
   /** Instead of a fresh one: that of an instance that ended. */
   readonly directory?: string;
+  /** Sections of the config besides, or instead. */
+  readonly config?: JsonObject;
+  /** Options of Node; with them it can be asked by `ask`. */
+  readonly node?: readonly string[];
 }
 
 /** Of the admin API. */
@@ -37,15 +41,15 @@ export class Instance {
   #printed = '';
   #log = '';
 
-  private constructor(directory: string, configFile: string) {
+  private constructor(directory: string, configFile: string, node: readonly string[] | undefined) {
     this.directory = directory;
     const args = ['start', '--config', configFile, '--data-dir', join(directory, 'data')];
     const listen = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0'];
-    const options = ['--disable-warning=ExperimentalWarning', main];
+    const options = ['--disable-warning=ExperimentalWarning', ...(node ?? []), main];
     this.#child = spawn(process.execPath, [...options, ...args, ...listen], {
       cwd: directory,
       env: { PATH: process.env['PATH'], MODEL_GATEWAY_ADMIN_TOKEN: adminToken },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe', ...(node === undefined ? [] : ['ipc' as const])],
     });
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => (this.#printed += text));
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.#log += text));
@@ -60,7 +64,7 @@ export class Instance {
     const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'gw-instance-'));
     const configFile = join(directory, 'gateway.yaml');
     writeFileSync(configFile, JSON.stringify(configOf(options)), { mode: 0o600 });
-    const instance = new Instance(directory, configFile);
+    const instance = new Instance(directory, configFile, options.node);
     await until(() => instance.#printed.includes('\nadmin ') || !instance.running, 'it listens');
     assert.ok(instance.running, instance.log);
     return instance;
@@ -81,6 +85,14 @@ export class Instance {
 
   get running(): boolean {
     return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** What a module that was loaded with `--import` answers to a message. */
+  async ask(message: string): Promise<unknown> {
+    const answered = once(this.#child, 'message');
+    this.#child.send(message);
+    const [answer]: unknown[] = await answered;
+    return answer;
   }
 
   signal(signal: NodeJS.Signals): void {
@@ -126,12 +138,13 @@ export class Instance {
   }
 }
 
-function configOf({ storage, upstream, prices, drain }: InstanceOptions): JsonObject {
+function configOf({ storage, upstream, prices, drain, config }: InstanceOptions): JsonObject {
   const base_url = `http://127.0.0.1:${upstream}/v1`;
   return {
     storage,
     drain: drain ?? { wait: '0s' },
     providers: { up: { dialect: 'openai-chat', base_url, api_key: 'upstream-key' } },
     ...(prices === undefined ? {} : { prices }),
+    ...config,
   };
 }

@@ -1,0 +1,125 @@
+/**
+ * F81, F82: a gateway is killed at a random moment under load, started again on the same data, and its
+ * ledger compared with what the clients heard and what the upstream counted.
+ */
+import { randomInt } from 'node:crypto';
+import { isObject } from '../../src/core/json.ts';
+import { Instance, type InstanceOptions } from '../cluster/instance.ts';
+import { compare, readBook, type Comparison } from './book.ts';
+import { Callers, type Called } from './callers.ts';
+import { CountingUpstream } from './counting-upstream.ts';
+
+export interface CrashReport extends Comparison {
+  readonly rounds: number;
+  readonly calls: number;
+  /** Calls that ran when their gateway was killed and have a row all the same. */
+  readonly interrupted: number;
+  /** Calls that ended so shortly before a kill that their rows may be lost, and are. */
+  readonly lost: number;
+  /** The same for calls that were running. */
+  readonly forgotten: number;
+}
+
+export interface CrashOptions {
+  readonly rounds: number;
+  readonly say?: (line: string) => void;
+}
+
+/** Rows are written 20 ms behind the answer, on a busy machine later; what is older than this must be there. */
+const writtenMs = 400;
+const prices = { 'up/*': { input: 1, output: 10 }, 'up-messages/*': { input: 1, output: 10 } };
+
+export async function crashLoop({
+  rounds,
+  say = () => undefined,
+}: CrashOptions): Promise<CrashReport> {
+  const upstream = await CountingUpstream.start({
+    faulty: 0.1,
+    paceMs: 5,
+    longest: 60,
+    random: Math.random,
+  });
+  const options = optionsOf(upstream.port);
+  let gateway = await Instance.start(options);
+  const { directory } = gateway;
+  const calls = new Map<string, Called>();
+  const killedAt: number[] = [];
+  const excused = (called: Called): boolean => {
+    const ended = called.endedAt ?? Number.POSITIVE_INFINITY;
+    return killedAt.some((at) => ended > at - writtenMs && ended < at + 2000);
+  };
+  try {
+    const paid = await gateway.makeKey({ budget: 100, per: 'ever' });
+    const free = await gateway.makeKey();
+    for (let round = 1; round <= rounds; round++) {
+      const callers = new Callers({
+        url: () => gateway.url,
+        keys: [paid.key, free.key],
+        count: 16,
+        leaving: 0.2,
+        prefix: `r${round}x`,
+      });
+      await new Promise((resolve) => setTimeout(resolve, randomInt(300, 1500)));
+      await gateway.kill();
+      killedAt.push(performance.now());
+      await callers.stop();
+      for (const [name, called] of callers.calls) calls.set(name, called);
+      gateway = await Instance.start({ ...options, directory });
+      say(`round ${round}: ${callers.calls.size} calls`);
+    }
+    const spent = await spentOf(gateway, paid.id);
+    await gateway.stop();
+    return report({ rounds, spent }, { rows: readBook(directory), calls, upstream, excused });
+  } finally {
+    await gateway.kill();
+    await upstream.close();
+    gateway.remove();
+  }
+}
+
+function optionsOf(port: number): InstanceOptions {
+  const base = `http://127.0.0.1:${port}`;
+  const provider = { base_url: `${base}/v1`, api_key: 'upstream-key', dialect: 'openai-chat' };
+  const messages = { base_url: base, api_key: 'upstream-key', dialect: 'anthropic-messages' };
+  const config = { providers: { up: provider, 'up-messages': messages } };
+  return { storage: 'sqlite', upstream: port, prices, config };
+}
+
+/** Of the paid key's budget, in nanodollars. */
+async function spentOf(gateway: Instance, id: string): Promise<number> {
+  const budgets = (await gateway.admin('GET', `/api/keys/${id}`)).json['budgets'];
+  const [first] = Array.isArray(budgets) ? budgets.filter(isObject) : [];
+  return Math.round(Number(first?.['spent_usd']) * 1e9);
+}
+
+function report(
+  { rounds, spent }: { readonly rounds: number; readonly spent: number },
+  compared: Parameters<typeof compare>[0],
+): CrashReport {
+  const { rows, calls, upstream, excused } = compared;
+  const comparison = compare(compared);
+  const wrong = [...comparison.wrong];
+  const paidKeys = new Map([...calls.values()].map(({ name, key }) => [name, key]));
+  const [paid] = paidKeys.values();
+  const keys = [...new Set(paidKeys.values())];
+  const sums = keys.map((key) =>
+    rows.reduce((sum, row) => sum + (paidKeys.get(row.user) === key ? row.cost : 0), 0),
+  );
+  // Which of the two keys is the paid one is known by its sum.
+  if (paid !== undefined && !sums.includes(spent)) {
+    wrong.push(`the budget says ${spent} are spent, the rows cost ${sums.join(' or ')}`);
+  }
+  const written = new Set(rows.map(({ user }) => user));
+  const missing = [...calls.values()].filter(
+    (called) => !written.has(called.name) && excused(called) && upstream.calls.has(called.name),
+  );
+  return {
+    ...comparison,
+    wrong,
+    rounds,
+    calls: calls.size,
+    interrupted: rows.filter(({ error }) => error === 'interrupted').length,
+    lost: missing.filter(({ heard }) => heard).length,
+    forgotten: missing.filter(({ heard }) => !heard).length,
+  };
+}
