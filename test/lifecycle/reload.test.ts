@@ -1,0 +1,90 @@
+/** G15: edits of the config under running streams; what is wrong is refused and the old config stays. */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { Instance } from '../cluster/instance.ts';
+import { until } from '../support/postgres-store.ts';
+import { dialects, type Dialect } from '../support/reading.ts';
+import { ScriptedUpstream } from '../upstream/scripted.ts';
+import { brokenness, scriptSlow, stream } from './streams.ts';
+
+let upstream: ScriptedUpstream;
+let instance: Instance;
+before(async () => {
+  upstream = await ScriptedUpstream.start();
+  instance = await Instance.start({ storage: 'sqlite', upstream: upstream.port });
+});
+after(async () => {
+  await instance.stop();
+  instance.remove();
+  await upstream.close();
+});
+
+const streams = 60;
+
+function write(text: string): void {
+  writeFileSync(join(instance.directory, 'gateway.yaml'), text);
+}
+
+/** A config in which the route `current` leads to a model of this number, by a provider of its own. */
+function edition(number: number): string {
+  const up = { dialect: 'openai-chat', base_url: `http://127.0.0.1:${upstream.port}/v1` };
+  return JSON.stringify({
+    storage: 'sqlite',
+    drain: { wait: '0s' },
+    providers: { up: { ...up, api_key: `key-${number}` }, [`extra-${number}`]: up },
+    models: { current: `up/edition-${number}` },
+    timeouts: { idle: `${50 + number}s` },
+  });
+}
+
+const wrong = [
+  'providers: [',
+  'providers:\n  up:\n    dialect: openai-chat\n',
+  'limits: { streams: many }\n',
+  'nonsense: true\n',
+];
+
+test('G15 60 streams live through 12 editions and 4 wrong ones, and each call finds the edition that holds', async () => {
+  const { key } = await instance.makeKey();
+  const gate = Promise.withResolvers<void>();
+  scriptSlow(upstream, 'slow', () => gate.promise);
+  let begun = 0;
+  const running = Array.from({ length: streams }, async (_, i) => {
+    const dialect: Dialect = dialects[i % dialects.length] ?? 'chat';
+    let first = true;
+    const onData = (): void => {
+      if (first) begun += 1;
+      first = false;
+    };
+    return { dialect, reply: await stream({ instance, key, dialect, model: 'up/slow', onData }) };
+  });
+  await until(() => begun === streams, 'all have begun');
+
+  for (let number = 1; number <= 12; number += 1) {
+    const model = `edition-${number}`;
+    scriptSlow(upstream, model, () => Promise.resolve());
+    write(edition(number));
+    // The three ways in which an edit is found: by itself, by a signal, by the admin API.
+    if (number % 3 === 1) instance.signal('SIGHUP');
+    if (number % 3 === 2) assert.equal((await instance.admin('POST', '/api/reload')).status, 200);
+    const text = wrong[number % wrong.length] ?? '';
+    await until(async () => {
+      const reply = await stream({ instance, key, dialect: 'chat', model: 'current' });
+      return reply.headers['x-gateway-target'] === `up/${model}`;
+    }, `edition ${number} holds`);
+    if (number % 3 !== 0) continue;
+    write(text);
+    const refused = await instance.admin('POST', '/api/reload');
+    assert.equal(refused.status, 422, refused.text);
+    const still = await stream({ instance, key, dialect: 'messages', model: 'current' });
+    assert.equal(brokenness('messages', still), undefined);
+    assert.equal(still.headers['x-gateway-target'], `up/${model}`);
+  }
+  gate.resolve();
+  for (const each of running) {
+    const { dialect, reply } = await each;
+    assert.equal(brokenness(dialect, reply), undefined);
+  }
+});

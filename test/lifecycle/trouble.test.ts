@@ -1,0 +1,224 @@
+/** Gateway processes whose disk, database or own program fails under running calls (F85, F86, F87, F94). */
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, before, describe, test } from 'node:test';
+import { Instance } from '../cluster/instance.ts';
+import { until } from '../support/postgres-store.ts';
+import { dialects, type Dialect } from '../support/reading.ts';
+import type { Reply } from '../support/http.ts';
+import { ScriptedUpstream } from '../upstream/scripted.ts';
+import { brokenness, scriptSlow, stream } from './streams.ts';
+
+const main = join(import.meta.dirname, '../../src/main.ts');
+const unlimited = 'unlimited';
+
+let upstream: ScriptedUpstream;
+before(async () => {
+  upstream = await ScriptedUpstream.start();
+});
+after(() => upstream.close());
+
+interface Stage {
+  readonly instance: Instance;
+  readonly key: string;
+  readonly database: string;
+}
+
+async function started(node?: readonly string[]): Promise<Stage> {
+  const instance = await Instance.start({
+    storage: 'sqlite',
+    upstream: upstream.port,
+    ...(node === undefined ? {} : { node }),
+  });
+  const { key } = await instance.makeKey();
+  return { instance, key, database: join(instance.directory, 'data', 'gateway.db') };
+}
+
+/** One stream of each dialect with its first content; they go on when the gate opens. */
+async function begin(stage: Stage, gate: Promise<void>): Promise<readonly Promise<Reply>[]> {
+  scriptSlow(upstream, 'gated', () => gate);
+  let begun = 0;
+  const replies = dialects.map((dialect) => {
+    let first = true;
+    const onData = (): void => {
+      if (first) begun += 1;
+      first = false;
+    };
+    return stream({ ...stage, dialect, model: 'up/gated', onData });
+  });
+  await until(() => begun === dialects.length, 'the streams have begun');
+  return replies;
+}
+
+function quick(stage: Stage, dialect: Dialect): Promise<Reply> {
+  return stream({ ...stage, dialect, model: 'up/quick' });
+}
+
+function rows(database: string): readonly string[] {
+  const db = new DatabaseSync(database, { readOnly: true });
+  try {
+    assert.equal(db.prepare('PRAGMA integrity_check').get()?.['integrity_check'], 'ok');
+    assert.equal(db.prepare('SELECT count(*) AS n FROM open_calls').get()?.['n'], 0);
+    return db
+      .prepare('SELECT id, outcome FROM calls ORDER BY id')
+      .all()
+      .map((row) => `${String(row['id'])} ${String(row['outcome'])}`);
+  } finally {
+    db.close();
+  }
+}
+
+function assertRefused(dialect: Dialect, { status, text, headers }: Reply): void {
+  assert.equal(status, dialect === 'chat' ? 503 : 529, text);
+  assert.match(text, dialect === 'chat' ? /"store_unavailable"/ : /"overloaded_error"/);
+  assert.ok(Number(headers['retry-after']) >= 1);
+}
+
+describe('a store that fails', { timeout: 120_000 }, () => {
+  test('F85 no file may grow: running streams end well, new calls are refused, then all rows are written', async () => {
+    scriptSlow(upstream, 'quick', () => Promise.resolve());
+    const stage = await started();
+    const { instance, database } = stage;
+    const gate = Promise.withResolvers<void>();
+    const running = await begin(stage, gate.promise);
+    const mayGrow = (bytes: string): void => {
+      const pid = readFileSync(join(instance.directory, 'data', 'gateway.pid'), 'utf8').trim();
+      execFileSync('prlimit', ['--pid', pid, `--fsize=${bytes}`]);
+    };
+    mayGrow('4096:unlimited');
+    const ids: string[] = [];
+    const note = ({ headers }: Reply): void => void ids.push(String(headers['x-request-id']));
+    // Its row cannot be written; calls are taken until that has lasted for five seconds.
+    note(await quick(stage, 'chat'));
+    await until(async () => (await instance.ready()) === 503, 'it says that it is not ready');
+    for (const dialect of dialects) assertRefused(dialect, await quick(stage, dialect));
+    assert.equal((await instance.admin('GET', '/api/status')).status, 200);
+
+    gate.resolve();
+    for (const [i, reply] of running.entries()) {
+      assert.equal(brokenness(dialects[i] ?? 'chat', await reply), undefined);
+      note(await reply);
+    }
+    mayGrow(unlimited);
+    await until(async () => (await instance.ready()) === 200, 'it is ready again');
+    const last = await quick(stage, 'messages');
+    assert.equal(brokenness('messages', last), undefined);
+    note(last);
+    assert.equal(await instance.stop(), 0);
+    const found = rows(database);
+    for (const id of ids) assert.ok(found.includes(`${id} ok`), `${id} of ${found.join(', ')}`);
+    instance.remove();
+  });
+
+  test('F87 the database is removed under it: it says so, takes no calls, and goes on when it is back', async () => {
+    scriptSlow(upstream, 'quick', () => Promise.resolve());
+    const stage = await started();
+    const { instance, database } = stage;
+    const gate = Promise.withResolvers<void>();
+    const running = await begin(stage, gate.promise);
+    renameSync(database, `${database}.away`);
+    const made: Reply[] = [];
+    await until(
+      async () => {
+        const reply = await quick(stage, 'chat');
+        if (reply.status === 200) made.push(reply);
+        return (await instance.ready()) === 503;
+      },
+      'it says that it is not ready',
+      60_000,
+    );
+    for (const dialect of dialects) assertRefused(dialect, await quick(stage, dialect));
+    assert.match(instance.log, /gateway\.db was removed or replaced/);
+    gate.resolve();
+    for (const [i, reply] of running.entries()) {
+      assert.equal(brokenness(dialects[i] ?? 'chat', await reply), undefined);
+      made.push(await reply);
+    }
+    renameSync(`${database}.away`, database);
+    await until(async () => (await instance.ready()) === 200, 'it is ready again');
+    assert.equal(await instance.stop(), 0);
+    const found = rows(database);
+    for (const { headers } of made) {
+      assert.ok(found.includes(`${String(headers['x-request-id'])} ok`));
+    }
+    instance.remove();
+  });
+});
+
+interface Ended {
+  readonly status: number | null;
+  readonly text: string;
+}
+
+/** A start that cannot come about. */
+function startOn(directory: string): Ended {
+  const args = ['start', '--data-dir', directory, '--listen', ':0', '--admin-listen', ':0'];
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, ...args], {
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'] ?? '' },
+    cwd: tmpdir(),
+    timeout: 60_000,
+  });
+  return { status, text: stdout + stderr };
+}
+
+describe('a start that must not be', { timeout: 120_000 }, () => {
+  test('F87 a second process on the same directory ends with the pid of the first, which goes on', async () => {
+    const { instance } = await started();
+    const { status, text } = startOn(join(instance.directory, 'data'));
+    assert.equal(status, 1);
+    const pid = readFileSync(join(instance.directory, 'data', 'gateway.pid'), 'utf8').trim();
+    assert.match(text, new RegExp(`Another gateway.*pid ${pid}`));
+    assert.equal(await instance.ready(), 200);
+    assert.equal(await instance.stop(), 0);
+    instance.remove();
+  });
+
+  test('F86 a broken database ends the start, names the way out, and stays as it is', () => {
+    const directory = mkdtempSync(join(tmpdir(), 'gw-broken-'));
+    const database = join(directory, 'gateway.db');
+    writeFileSync(database, 'this is no database. '.repeat(500), { mode: 0o600 });
+    const before = readFileSync(database);
+    const { status, text } = startOn(directory);
+    assert.equal(status, 1);
+    assert.ok(text.includes(database) && text.includes('restore it from a backup'), text);
+    assert.doesNotMatch(text, /listening|gw_/);
+    assert.deepEqual(readFileSync(database), before);
+    rmSync(directory, { recursive: true });
+  });
+});
+
+/** Breaks the program from within when it is told to. */
+const breaking = (how: string): readonly string[] => {
+  const text = `process.on('SIGUSR2', () => { ${how} });`;
+  return ['--import', `data:text/javascript,${encodeURIComponent(text)}`];
+};
+
+describe('a bug', { timeout: 120_000 }, () => {
+  for (const [name, how] of [
+    ['an exception that nobody caught', `throw new Error('a bug')`],
+    ['a promise that nobody caught', `Promise.reject(new Error('a bug'))`],
+  ] as const) {
+    test(`F94 ${name}: running streams end well and are settled, then the process ends with 1`, async () => {
+      const stage = await started(breaking(how));
+      const { instance, database } = stage;
+      const gate = Promise.withResolvers<void>();
+      const running = await begin(stage, gate.promise);
+      instance.signal('SIGUSR2');
+      await until(() => instance.log.includes('a bug'), 'it tells what happened');
+      assert.equal(instance.running, true);
+      gate.resolve();
+      for (const [i, reply] of running.entries()) {
+        assert.equal(brokenness(dialects[i] ?? 'chat', await reply), undefined);
+      }
+      await until(() => !instance.running, 'it has ended');
+      assert.equal(await instance.stop(), 1);
+      assert.equal(rows(database).filter((row) => row.endsWith(' ok')).length, 2);
+      instance.remove();
+    });
+  }
+});
