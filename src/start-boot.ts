@@ -13,7 +13,7 @@ import { loadSealKey } from './access/seal-key.ts';
 import type { Log } from './core/runtime.ts';
 import { createSealer, type Sealer } from './core/sealer.ts';
 import { Secret } from './core/secret.ts';
-import { noteMade, type Door } from './start-keys.ts';
+import { makeFirstKey, noteAdminToken, type Door } from './start-keys.ts';
 import type { OpenedStorage } from './start-storage.ts';
 import { StoreError } from './store/store-error.ts';
 
@@ -115,10 +115,10 @@ export class Boot {
     const { door, store, shared } = this.#options;
     // Another one may have made it while this one waited for its turn.
     if (shared !== undefined) await door.load();
-    const first = mayMake ? await door.keys.ensureFirstKey() : undefined;
+    await door.audit.checkEnd();
+    const first = mayMake ? await makeFirstKey(door) : undefined;
     this.#admin = await this.#loadAdmin(mayMake);
     const adminToken = this.#admin?.made;
-    await noteMade(door, { keyId: first?.id, adminToken: adminToken !== undefined });
     this.#sealer = createSealer(await loadSealKey(store, random));
     return {
       ...(first === undefined ? {} : { key: first.key.reveal() }),
@@ -131,7 +131,15 @@ export class Boot {
     const text = env['MODEL_GATEWAY_ADMIN_TOKEN'];
     const literal = text === undefined || text === '' ? {} : { literal: new Secret(text) };
     const mayLoad = mayMake || 'literal' in literal || (await hasAdminToken(store));
-    return mayLoad ? loadAdminToken({ store, keys: door.keys, random, ...literal }) : undefined;
+    return mayLoad
+      ? loadAdminToken({
+          store,
+          keys: door.keys,
+          random,
+          onMake: () => noteAdminToken(door),
+          ...literal,
+        })
+      : undefined;
   }
 
   #requireSealer(): Sealer {

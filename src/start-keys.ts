@@ -1,7 +1,9 @@
 /** Part of the composition root: keys, the policies that they share, and the log of who changed them. */
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { FileAnchor } from './access/audit-anchor.ts';
 import { AuditLog } from './access/audit.ts';
-import { KeyRing } from './access/keys.ts';
+import { KeyRing, type NewKey } from './access/keys.ts';
 import { Pepper } from './access/pepper.ts';
 import { Policies } from './access/policies.ts';
 import { readPepper } from './config/pepper.ts';
@@ -14,7 +16,8 @@ import type { Store } from './store/store.ts';
 
 export interface DoorOptions {
   readonly store: Store;
-  readonly settings: Pick<Settings, 'keys' | 'policies'>;
+  readonly settings: Pick<Settings, 'keys' | 'policies'> &
+    Partial<Pick<Settings, 'dataDir' | 'storage'>>;
   readonly env: { readonly [name: string]: string | undefined };
   readonly log: Log;
   /** Whether other gateways use the store, too. */
@@ -82,7 +85,16 @@ export function makeDoor({ store, settings, env, log, shared = false }: DoorOpti
     });
   }
   declare(settings);
-  const audit = new AuditLog({ store, clock: systemClock, log });
+  const { dataDir, storage } = settings;
+  const audit = new AuditLog({
+    store,
+    clock: systemClock,
+    log,
+    // A store in memory leaves nothing behind, and begins a new log each time.
+    ...(dataDir === undefined || storage?.book === 'memory'
+      ? {}
+      : { anchor: new FileAnchor(join(dataDir, 'audit.head')) }),
+  });
   const noteReload: Door['noteReload'] = async ({ applied, problems }) => {
     const done = { actor: { name: 'config' }, action: 'config.reload', subject: 'config' } as const;
     // The store may be down; the entry is in the log then.
@@ -113,16 +125,16 @@ function inBackground(load: () => Promise<void>, log: Log): () => void {
   };
 }
 
-/** What the gateway made for itself at this start, for the audit log. @throws StoreError */
-export async function noteMade(
-  { audit }: Door,
-  made: { readonly keyId: string | undefined; readonly adminToken: boolean },
-): Promise<void> {
-  const actor = { name: 'start' } as const;
-  if (made.keyId !== undefined) {
-    await audit.note({ actor, action: 'key.create', subject: `key:${made.keyId}` });
-  }
-  if (made.adminToken) {
-    await audit.note({ actor, action: 'admin_token.create', subject: 'admin_token' });
-  }
+const actor = { name: 'start' } as const;
+
+/** The key of the first start, and its entry in the audit log in one transaction. @throws StoreError */
+export function makeFirstKey({ keys, audit }: Door): Promise<NewKey | undefined> {
+  return keys.ensureFirstKey((change, { after }) =>
+    audit.change(change, { actor, action: 'key.create', subject: `key:${after.record.id}` }),
+  );
+}
+
+/** Before it is made: a token that no entry tells of never exists. @throws StoreError */
+export function noteAdminToken({ audit }: Door): Promise<void> {
+  return audit.note({ actor, action: 'admin_token.create', subject: 'admin_token' });
 }

@@ -31,6 +31,8 @@ export interface AdminTokenParts {
   /** Loaded; a key of the data plane must not open the admin plane. */
   readonly keys: KeyRing;
   readonly random: RandomBytes;
+  /** Told just before a token is made. */
+  readonly onMake?: () => Promise<void>;
   /** MODEL_GATEWAY_ADMIN_TOKEN; replaces the stored token while it is set. */
   readonly literal?: Secret;
 }
@@ -55,6 +57,7 @@ export async function loadAdminToken(parts: AdminTokenParts): Promise<AdminToken
   }
   const stored = await parts.store.readSetting(setting);
   if (stored !== undefined) return { check: new TokenCheck(Buffer.from(stored, 'hex')) };
+  await parts.onMake?.();
   const made = makeRunToken(parts.random);
   await parts.store.writeSetting(setting, digestOf(made.reveal()).toString('hex'));
   return { check: TokenCheck.of(made), made };

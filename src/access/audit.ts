@@ -1,12 +1,14 @@
 /**
  * Who changed what (S24). Entries hold no secret and no digest; the store chains them by hashes, and
- * each goes to the log with its hash, so that even a log cut at its end shows.
+ * each goes to the log with its hash, and the newest is noted beside the store, so that even a log cut at its
+ * end shows.
  */
 import type { JsonObject } from '../core/conversation.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import { brokenAt } from '../store/audit-chain.ts';
 import type { AuditEntry, AuditRecord, NotedChange } from '../store/records.ts';
 import type { Store } from '../store/store.ts';
+import type { AnchoredEntry, AuditAnchor } from './audit-anchor.ts';
 
 /** Who acts. */
 export interface Actor {
@@ -30,6 +32,8 @@ export interface AuditLogParts {
   readonly store: Pick<Store, 'appendAudit' | 'changeNoted' | 'listAudit'>;
   readonly clock: Clock;
   readonly log: Log;
+  /** Where the newest entry is noted; absent where there is no place for it. */
+  readonly anchor?: AuditAnchor;
 }
 
 /** Whether the whole log is as it was written. */
@@ -37,6 +41,8 @@ export interface AuditCheck {
   readonly entries: number;
   /** The first entry that is not. */
   readonly brokenAt?: number;
+  /** An entry that was there, and is not any more as it was: the end of the log was cut off or replaced. */
+  readonly missing?: AnchoredEntry;
   /** Hash of the last entry: note it elsewhere to see later that none behind it was taken away. */
   readonly head?: string;
 }
@@ -45,6 +51,8 @@ const checkAtOnce = 1000;
 
 export class AuditLog {
   readonly #parts: AuditLogParts;
+  /** `seq` of the newest entry that is noted beside the store. */
+  #seen = 0;
 
   constructor(parts: AuditLogParts) {
     this.#parts = parts;
@@ -88,6 +96,7 @@ export class AuditLog {
       if (record === undefined) return false;
       const { seq, actor, ip, action, subject, hash } = record;
       log.info('audit', { seq, actor, ip, action, subject, hash });
+      this.#anchored({ seq, hash });
       return true;
     } catch (error) {
       log.error('audit_not_written', { ...entry });
@@ -100,6 +109,7 @@ export class AuditLog {
     let entries = 0;
     let head: string | undefined;
     let broken: number | undefined;
+    const missing = await this.#missing();
     let page = await this.#page(undefined);
     while (page.length > 0) {
       head ??= page[0]?.hash;
@@ -113,12 +123,44 @@ export class AuditLog {
     return {
       entries,
       ...(broken === undefined ? {} : { brokenAt: broken }),
+      ...(missing === undefined ? {} : { missing }),
       ...(head === undefined ? {} : { head }),
     };
   }
 
-  #page(before: number | undefined): Promise<readonly AuditRecord[]> {
+  /**
+   * At a start: whether the log still reaches as far as it did. Where it does not, that is told in the
+   * gateway's log and is an entry itself; a restored backup looks the same. @throws StoreError
+   */
+  async checkEnd(): Promise<void> {
+    const missing = await this.#missing();
+    if (missing === undefined) {
+      const [newest] = await this.#page(undefined, 1);
+      if (newest !== undefined) this.#anchored(newest);
+      return;
+    }
+    this.#parts.log.error('audit_cut', { ...missing });
+    this.#seen = 0;
+    const change = { actor: { name: 'start' }, action: 'audit.cut', subject: 'audit' } as const;
+    await this.note({ ...change, before: { ...missing } });
+  }
+
+  /** What was there as far as is known here, and is not. */
+  async #missing(): Promise<AnchoredEntry | undefined> {
+    const known = this.#parts.anchor?.read();
+    if (known === undefined) return undefined;
+    const [found] = await this.#page(known.seq + 1, 1);
+    return found?.seq === known.seq && found.hash === known.hash ? undefined : known;
+  }
+
+  #anchored({ seq, hash }: AnchoredEntry): void {
+    if (seq <= this.#seen) return;
+    this.#seen = seq;
+    this.#parts.anchor?.write({ seq, hash });
+  }
+
+  #page(before: number | undefined, limit = checkAtOnce): Promise<readonly AuditRecord[]> {
     const { store } = this.#parts;
-    return store.listAudit({ limit: checkAtOnce, ...(before === undefined ? {} : { before }) });
+    return store.listAudit({ limit, ...(before === undefined ? {} : { before }) });
   }
 }

@@ -19,6 +19,9 @@ export interface KeyBookParts {
   readonly log: Log;
 }
 
+/** A page that is asked for so many removals later begins anew. */
+const mostGone = 10_000;
+
 /** Keys that get their pepper at the same time. */
 const pepperBatch = 500;
 
@@ -29,6 +32,8 @@ export class KeyBook {
   readonly #stored: KeyEntry[] = [];
   /** Keys of the environment, then those of the config. */
   #fixed: readonly KeyEntry[] = [];
+  /** Places of declared keys that were taken out of the config: a page that follows one goes on there. */
+  readonly #gone = new Map<string, number>();
   /** The fixed ones again: their secrets may have any form, so that no id can be read from them. */
   #byDigest: ReadonlyMap<string, KeyEntry> = new Map();
   /** Of stored keys; those of the config have no pepper. */
@@ -117,8 +122,12 @@ export class KeyBook {
       throw new Error(`keys.${id}: another key has this id; give the declared one another name.`);
     }
     const wanted = new Set(records.map(({ id }) => id));
+    this.#forgetPlaces([...old.values()].filter(({ record }) => !wanted.has(record.id)));
     for (const [id, entry] of old) {
-      if (wanted.has(id)) continue;
+      if (wanted.has(id)) {
+        this.#gone.delete(id);
+        continue;
+      }
       entry.remove();
       this.#entries.delete(id);
     }
@@ -141,12 +150,26 @@ export class KeyBook {
     after: string | undefined,
   ): { readonly entries: readonly KeyEntry[]; readonly more: boolean } | undefined {
     const before = after === undefined ? undefined : this.#entries.get(after);
-    if (after !== undefined && before === undefined) return undefined;
-    const start = before === undefined ? 0 : this.#placeOf(before) + 1;
+    const gone = after === undefined ? 0 : this.#gone.get(after);
+    if (before === undefined && gone === undefined) return undefined;
+    const start = before === undefined ? (gone ?? 0) : this.#placeOf(before) + 1;
     const fixed = this.#fixed.slice(start, start + limit);
     const from = Math.max(0, start - this.#fixed.length);
     const stored = this.#stored.slice(from, from + limit - fixed.length);
     return { entries: [...fixed, ...stored], more: start + limit < this.size };
+  }
+
+  /** What followed them moves up. */
+  #forgetPlaces(removed: readonly KeyEntry[]): void {
+    const places = removed.map(({ position }) => position);
+    const movedUp = (place: number): number =>
+      place - places.filter((position) => position < place).length;
+    for (const [id, place] of this.#gone) this.#gone.set(id, movedUp(place));
+    for (const { record, position } of removed) this.#gone.set(record.id, movedUp(position));
+    for (const id of this.#gone.keys()) {
+      if (this.#gone.size <= mostGone) break;
+      this.#gone.delete(id);
+    }
   }
 
   #placeOf({ source, position }: KeyEntry): number {

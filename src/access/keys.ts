@@ -279,10 +279,10 @@ export class KeyRing {
    * The key of the first start (S10): made when there has never been a key and none came from the
    * environment or the config. It may call every model.
    */
-  async ensureFirstKey(): Promise<NewKey | undefined> {
+  async ensureFirstKey(write: WriteKey = this.#write): Promise<NewKey | undefined> {
     if (!this.#book.loaded) await this.load();
     if (this.#book.size > 0) return undefined;
-    return this.create({ name: 'first key', models: ['*'] });
+    return this.create({ name: 'first key', models: ['*'] }, write);
   }
 
   /** Whether this is one of the keys, whatever its state. */

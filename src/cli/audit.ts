@@ -1,5 +1,6 @@
 /** `audit`: who changed what, and whether the log of it was tampered with. */
 import type { JsonObject } from '../core/conversation.ts';
+import { isObject } from '../core/json.ts';
 import { commandOf, type Action } from './actions.ts';
 import type { Arguments } from './arguments.ts';
 import type { Command, CommandContext } from './command.ts';
@@ -70,6 +71,11 @@ async function check(given: Arguments, context: CommandContext): Promise<number>
   else if (intact) {
     context.stdout(`${cell(found['entries'])} entries, as they were written.\n`);
     if (found['head'] !== null) context.stdout(`The newest has the hash ${cell(found['head'])}.\n`);
+  } else if (found['broken_at'] === null) {
+    const missing = isObject(found['missing']) ? found['missing'] : {};
+    context.stderr(
+      `The end of the log was cut off: entry ${cell(missing['seq'])} with the hash ${cell(missing['hash'])} was there and is not. If you restored a backup, that is why; else a backup and the gateway's log (event "audit") tell what it was.\n`,
+    );
   } else {
     context.stderr(
       `The log was changed: entry ${cell(found['broken_at'])} is not what was written. A backup and the gateway's log (event "audit") tell what it was.\n`,

@@ -1,4 +1,5 @@
 /** `keys:`, `teams:`, `tags:` and `trusted_proxies:` of the file: who may come in, and how much they may use. */
+import { hash } from 'node:crypto';
 import { dollarsText } from '../core/money.ts';
 import { noPolicy, type Policy, type SharedPolicy } from '../core/policy.ts';
 import type { CheckedFile } from './config-file.ts';
@@ -40,7 +41,12 @@ export async function readAccess(
       name,
       ...policyOf(form, [`${kind}s`, name]),
     }));
-  const read = Object.entries(keys ?? {}).map(([id, form]) => {
+  const named = Object.entries(keys ?? {}).filter(([id, form]) => {
+    if (!isSecret(id, digestsOf(form))) return true;
+    scope.report({ ...file.issue(['keys', id], secretName), path: 'keys' });
+    return false;
+  });
+  const read = named.map(([id, form]) => {
     const policy = policyOf(form, ['keys', id]);
     return readKey([id, form], policy, { file, scope });
   });
@@ -63,6 +69,25 @@ type ScopeMember =
 /** What anybody knows the hash of. */
 const emptyDigest = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
 
+const secretName =
+  'one name on this line is, or looks like, the secret of a key: it would stand in lists, logs and usage. ' +
+  'Give the key a name, and take a new secret if this one is in use';
+const secretForms =
+  /^(?:sk|rk|pk|gw|gsk|xai|ghp|glpat|hf|AKIA|AIza|eyJ)[-_]?[\w-]*[A-Za-z0-9]{12}|^Bearer\b/;
+
+/** Whether a name is the secret that is declared, or has the form of one (S4). */
+function isSecret(name: string, digests: readonly string[]): boolean {
+  if (secretForms.test(name) || digests.includes(hash('sha256', name))) return true;
+  // Long, without a word in it: three kinds of characters, and nothing that parts them.
+  const kinds = [/[a-z]/, /[A-Z]/, /\d/].filter((kind) => kind.test(name)).length;
+  return kinds === 3 && /[A-Za-z0-9+/=]{24}/.test(name);
+}
+
+function digestsOf({ digest }: KeyForm): readonly string[] {
+  const written = typeof digest === 'string' ? [digest] : digest;
+  return written.map((text) => text.slice('sha256:'.length).toLowerCase());
+}
+
 function readKey(
   [id, form]: readonly [string, KeyForm],
   policy: Policy,
@@ -70,8 +95,7 @@ function readKey(
 ): KeySettings {
   const complain = (name: string, message: string): void =>
     scope.report(file.issue(['keys', id, name], message));
-  const written = typeof form.digest === 'string' ? [form.digest] : form.digest;
-  const digests = written.map((text) => text.slice('sha256:'.length).toLowerCase());
+  const digests = digestsOf(form);
   if (digests.includes(emptyDigest)) complain('digest', 'is the hash of an empty text');
   const expiresAt = form.expires === undefined ? undefined : Date.parse(form.expires);
   if (form.expires !== undefined && !isDay(form.expires.slice(0, 10)))

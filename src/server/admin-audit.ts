@@ -74,6 +74,10 @@ export function auditRoutes({ store, audit }: AuditRouteParts): readonly AdminRo
           intact: z.boolean(),
           entries: z.number().int(),
           broken_at: z.number().int().nullable().describe('`seq` of the first wrong entry.'),
+          missing: z
+            .strictObject({ seq: z.number().int(), hash: z.string() })
+            .nullable()
+            .describe('An entry that was there once: the end of the log was cut off.'),
           head: z
             .string()
             .nullable()
@@ -81,11 +85,12 @@ export function auditRoutes({ store, audit }: AuditRouteParts): readonly AdminRo
         }),
       },
       run: async () => {
-        const { entries, brokenAt, head } = await audit.check();
+        const { entries, brokenAt, missing, head } = await audit.check();
         const body = {
-          intact: brokenAt === undefined,
+          intact: brokenAt === undefined && missing === undefined,
           entries,
           broken_at: brokenAt ?? null,
+          missing: missing === undefined ? null : { seq: missing.seq, hash: missing.hash },
           head: head ?? null,
         };
         return { status: 200, body };

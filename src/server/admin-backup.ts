@@ -31,8 +31,16 @@ export function backupRoutes({ store, audit }: BackupRouteParts): readonly Admin
       },
       run: async (request) => {
         const { path } = readInput(body, request.body);
-        await store.backup(path).catch(told);
-        await audit.note({ actor: request.actor, action: 'store.backup', subject: `file:${path}` });
+        // First the entry: no copy exists that no entry tells of, and the copy has it itself.
+        const { actor } = request;
+        const subject = `file:${path}`;
+        await audit.note({ actor, action: 'store.backup', subject });
+        try {
+          await store.backup(path).catch(told);
+        } catch (error) {
+          await audit.note({ actor, action: 'store.backup_failed', subject });
+          throw error;
+        }
         return { status: 200, body: { path } };
       },
     },

@@ -34,3 +34,41 @@ it('L5 keys are read in portions, and listed in the order of creation all the sa
     Array.from({ length: 30 }, (_, i) => `k${29 - i}`),
   );
 });
+
+it('S7 a page that follows a declared key goes on where that stood, once it is gone from the config', async () => {
+  const store = new MemoryStore();
+  for (const id of ['s0', 's1']) await store.addKey(keyRecord(id));
+  const keys = new KeyRing({ store, clock: new HeldClock(), random: countingBytes(1) });
+  await keys.load();
+  const declare = (names: string): void =>
+    keys.declare(
+      [...names].map((id) => ({
+        id,
+        name: id,
+        models: ['*'],
+        digests: [id.charCodeAt(0).toString(16).repeat(32)],
+      })),
+    );
+  const after = (id: string): string | undefined =>
+    keys
+      .list({ limit: 10, after: id })
+      ?.keys.map(({ record }) => record.id)
+      .join('');
+  declare('abcde');
+  assert.equal(after('b'), 'cdes0s1');
+  declare('acde');
+  assert.equal(after('b'), 'cdes0s1');
+  declare('ce');
+  assert.deepEqual(
+    ['a', 'b', 'c', 'd', 'e'].map((id) => after(id)),
+    ['ces0s1', 'ces0s1', 'es0s1', 'es0s1', 's0s1'],
+  );
+  declare('');
+  assert.deepEqual(
+    ['a', 'c', 'e', 's0'].map((id) => after(id)),
+    ['s0s1', 's0s1', 's0s1', 's1'],
+  );
+  declare('bc');
+  assert.equal(after('b'), 'cs0s1');
+  assert.equal(after('nobody'), undefined);
+});

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { loadAdminToken, makeRunToken } from '../../../src/access/admin-token.ts';
+import { FileAnchor } from '../../../src/access/audit-anchor.ts';
 import { AuditLog } from '../../../src/access/audit.ts';
 import { KeyRing } from '../../../src/access/keys.ts';
 import { Ledger } from '../../../src/access/ledger.ts';
@@ -64,7 +65,12 @@ export async function adminRig(t: TestContext, change: Partial<AdminParts> = {})
   const parts: AdminParts = {
     keys,
     policies,
-    audit: new AuditLog({ store, clock, log: silentLog }),
+    audit: new AuditLog({
+      store,
+      clock,
+      log: silentLog,
+      anchor: new FileAnchor(join(folder, 'audit.head')),
+    }),
     version: '1.2.3',
     store,
     clock,

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { it } from 'node:test';
+import { FileAnchor } from '../../../src/access/audit-anchor.ts';
 import { AuditLog } from '../../../src/access/audit.ts';
 import type { LogFields } from '../../../src/core/runtime.ts';
 import { isObject } from '../../../src/core/json.ts';
@@ -125,6 +127,79 @@ for (const [name, sql, brokenAt] of tampering) {
     assert.match(told.err, new RegExp(`entry ${brokenAt} is not what was written`));
   });
 }
+
+for (const [name, sql] of [
+  ['its end cut off', 'DELETE FROM audit WHERE seq > 2'],
+  ['all of it', 'DELETE FROM audit'],
+] as const) {
+  it(`S24 a log that lost ${name} shows, at the check and at the next start, and for ever`, async (t) => {
+    const rig = await cliRig(t);
+    for (const team of ['a', 'b', 'c', 'd']) {
+      await rig.ask(`/api/teams/${team}`, { method: 'PUT', body: { rpm: 1 } });
+    }
+    const head = textOf((await rig.ask('/api/audit/check')).body, 'head');
+    const db = new DatabaseSync(join(rig.folder, 'gateway.db'));
+    db.exec('DROP TRIGGER audit_no_delete');
+    db.exec(sql);
+    db.close();
+    const found = (await rig.ask('/api/audit/check')).body;
+    assert.deepEqual([found['intact'], found['broken_at']], [false, null]);
+    assert.deepEqual(found['missing'], { seq: 4, hash: head });
+    const told = await rig.run(auditCommand, ['check']);
+    assert.deepEqual([told.code, told.err.includes(`entry 4 with the hash ${head}`)], [1, true]);
+
+    const lines: string[] = [];
+    const log = { ...silentLog, error: (event: string) => void lines.push(event) };
+    const { store } = rig.parts;
+    const anchor = new FileAnchor(join(rig.folder, 'audit.head'));
+    const start = new AuditLog({ store, clock: new HeldClock(), log, anchor });
+    await start.checkEnd();
+    await start.checkEnd();
+    assert.deepEqual(lines, ['audit_cut'], 'it is told once');
+    const [newest] = await store.listAudit({ limit: 1 });
+    assert.equal(newest?.action, 'audit.cut');
+    assert.ok(newest.before?.includes(head));
+    assert.equal((await start.check()).missing, undefined);
+  });
+}
+
+it('S24 a start notes how far a log goes that has no note yet; a note that cannot be read is none', async (t) => {
+  const rig = await adminRig(t);
+  const path = join(rig.folder, 'audit.head');
+  await rig.ask('/api/teams/a', { method: 'PUT', body: {} });
+  const { store } = rig.parts;
+  for (const text of ['', '{"seq":"1"}', undefined]) {
+    if (text === undefined) rmSync(path);
+    else writeFileSync(path, text);
+    const audit = new AuditLog({
+      store,
+      clock: new HeldClock(),
+      log: silentLog,
+      anchor: new FileAnchor(path),
+    });
+    await audit.checkEnd();
+    assert.match(readFileSync(path, 'utf8'), /^\{"seq":1,"hash":"[0-9a-f]{64}"\}\n$/);
+  }
+});
+
+it('S24 a backup has its own entry, also one that could not be written', async (t) => {
+  const rig = await adminRig(t);
+  const body = { path: join(rig.folder, 'copy.db') };
+  assert.equal((await rig.ask('/api/backup', { method: 'POST', body })).status, 200);
+  const copy = new DatabaseSync(body.path, { readOnly: true });
+  const inCopy = copy.prepare('SELECT action FROM audit').all();
+  copy.close();
+  assert.deepEqual(
+    inCopy.map(({ action }) => action),
+    ['store.backup'],
+  );
+  assert.equal((await rig.ask('/api/backup', { method: 'POST', body })).status, 409);
+  const entries = listOf((await rig.ask('/api/audit')).body, 'entries');
+  assert.deepEqual(
+    entries.map(({ action }) => action),
+    ['store.backup_failed', 'store.backup', 'store.backup'],
+  );
+});
 
 it('S24 the store itself takes no change of the log', async (t) => {
   const rig = await adminRig(t);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { it } from 'node:test';
 import {
   readPolicy,
@@ -229,3 +230,29 @@ for (const [name, form, expected] of changes) {
     assert.deepEqual(readPolicy(form, base), expected);
   });
 }
+
+it('S4 a name of a key that is a secret, or looks like one, is refused and shown nowhere', async (t) => {
+  const secret = 'correct-horse-battery-staple';
+  const own = createHash('sha256').update(secret).digest('hex');
+  const names: readonly (readonly [string, string])[] = [
+    [secret, own],
+    ['sk-proj-4f9aK2mQ8sT1vX7z', 'ab'.repeat(32)],
+    ['gw_a1b2c3d4_0123456789abcdefghijklmnopqrstuvwxyz', 'ab'.repeat(32)],
+    ['q8Zt3Lk9Vw2Xr5Yp7Nb1Mc4D', 'ab'.repeat(32)],
+  ];
+  for (const [name, digest64] of names) {
+    const { load } = scene(
+      t,
+      `keys:\n  "${name}":\n    digest: sha256:${digest64}\n    models: ["*"]\n`,
+    );
+    await assert.rejects(load(), (error: Error) => {
+      assert.match(error.message, /gateway\.yaml:2: keys: .*secret of a key/);
+      assert.ok(!error.message.includes(name), error.message);
+      return true;
+    });
+  }
+  for (const name of ['ci', 'team-research-2026', 'nightly_Build_of_the_Eval_Pipeline_7']) {
+    const text = `keys:\n  "${name}":\n    digest: ${digest}\n    models: ["*"]\n`;
+    assert.equal((await scene(t, text).load()).keys[0]?.id, name);
+  }
+});
