@@ -24,6 +24,7 @@ const othersIds = [
   'test/inputs/request-rows.ts',
   'test/inputs/raw.test.ts',
   'test/inputs/media-rows.ts',
+  'test/inputs/limit-rows.ts',
   'test/unit/access/presented-key.test.ts',
   'test/unit/access/keys.test.ts',
   'test/faults/timeouts.test.ts',

@@ -119,12 +119,14 @@ export function forwardedHeaders(
   return headers;
 }
 
-/** The values of a comma list that the upstream takes. */
+/** The values of a comma list that the upstream takes, each once (B69). */
 function permitted(
   list: string | undefined,
   allowed: ReadonlySet<string> | undefined,
 ): string | undefined {
-  if (list === undefined || allowed === undefined) return list;
-  const values = list.split(',').map((value) => value.trim());
-  return values.filter((value) => allowed.has(value)).join(',');
+  if (list === undefined || (allowed === undefined && !list.includes(','))) return list;
+  const values = new Set(list.split(',').map((value) => value.trim()));
+  return [...values]
+    .filter((value) => value !== '' && (allowed === undefined || allowed.has(value)))
+    .join(',');
 }

@@ -20,6 +20,7 @@ import { keyRefusal } from '../access/keys.ts';
 import type { Principal } from '../access/principal.ts';
 import { callLabels, clientTags } from './call-labels.ts';
 import { refusedRow } from './call-row.ts';
+import { checkClientHeaders } from './client-headers.ts';
 import {
   maxNameLength,
   MethodNotAllowed,
@@ -367,6 +368,7 @@ export class DataPlane {
     const { principal, dialect } = asked;
     if (request.method !== 'POST') throw new MethodNotAllowed('POST');
     requireScope(principal, scope);
+    checkClientHeaders((name) => headerValue(request, name));
     const { bytes, share } = await takeBody(request, response, this.#options.overload);
     asked.body = share;
     // A body may take minutes; the key of a call that begins only now must still be one (S6).

@@ -15,6 +15,7 @@ import type { BadRow } from './bad-row.ts';
 import { byteRows } from './byte-rows.ts';
 import { conversationRows, statefulRows, toolRows } from './conversation-rows.ts';
 import { fieldRows } from './field-rows.ts';
+import { limitRows } from './limit-rows.ts';
 import { mediaRows } from './media-rows.ts';
 
 const badRows: readonly BadRow[] = [
@@ -24,6 +25,7 @@ const badRows: readonly BadRow[] = [
   ...toolRows,
   ...statefulRows,
   ...mediaRows,
+  ...limitRows,
 ];
 
 /** Each refused call that must have a row, and the status that it was told. */

@@ -89,6 +89,28 @@ for (const pair of pairs) {
       assert.equal(Reflect.get({}, 'type'), undefined);
     });
 
+    test('B41 integers keep their digits, and numbers that doubles hold stay numbers', async () => {
+      const numbers = '{"a":9007199254740993,"b":-0,"c":1E-400,"d":5.0,"e":18446744073709551616}';
+      const { text } = await serve(pair, (model) =>
+        JSON.stringify(legal(model, { tools: [tool(dialect, 'f', { here: true })] })).replace(
+          '{"here":true}',
+          `{"type":"object","properties":{},"x-numbers":${numbers}}`,
+        ),
+      );
+      for (const exact of ['9007199254740993', '18446744073709551616']) {
+        assert.ok(text.includes(exact), text);
+      }
+      assert.ok(!text.includes('null'), text);
+    });
+
+    test('B65 signs that turn or hide text are data', async () => {
+      const odd = 'a\u202eb\u200bc\u001b[31md';
+      const { text } = await serve(pair, (model) =>
+        legal(model, messagesWith({ role: 'user', content: odd })),
+      );
+      assert.ok(text.includes(JSON.stringify(odd).slice(1, -1)), text);
+    });
+
     test('B64 a lone surrogate stays an escape', async () => {
       const { text } = await serve(pair, (model) =>
         JSON.stringify(legal(model)).replace('Hello', 'a\\ud800b'),
@@ -299,6 +321,14 @@ describe('messages', () => {
     });
     assert.equal(script.requests[0]?.header('anthropic-version'), '2026-10-21');
     assert.equal(script.requests[0]?.header('anthropic-beta'), 'one,two');
+  });
+
+  test('B69 a beta that is named twice goes on once', async () => {
+    const { model, script } = rig.play('messages', replying('messages', { text: 'Hello' }));
+    await ask(rig, 'messages', requestBody('messages', { model, stream: false }), {
+      headers: { 'anthropic-beta': Array.from({ length: 200 }, (_, i) => `b${i % 7}`).join(', ') },
+    });
+    assert.equal(script.requests[0]?.header('anthropic-beta'), 'b0,b1,b2,b3,b4,b5,b6');
   });
 
   test('B68 a missing anthropic-version is filled in', async () => {
