@@ -359,6 +359,7 @@ class Runtime implements RunningGateway {
       health: this.#health,
       retryBudget: new RetryBudget(),
       sweeper: this.#sweeper,
+      clientTimes: () => this.#settings.clients,
       running: (call, soFar) => access.ledger.running(call.id, () => limits.running(call, soFar())),
       settle: (call, receipt) => record(limits.settle(call, receipt)),
     };

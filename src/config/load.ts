@@ -20,7 +20,8 @@ import { priceOrigins, readPrices } from './prices-section.ts';
 import { optionalTimeouts, readProviders } from './providers-section.ts';
 import type { Environment } from './references.ts';
 import { readWebhooks, webhookOrigins } from './webhooks-section.ts';
-import { defaults, type OriginLine, type Settings } from './settings.ts';
+import type { ConfigFile } from './schema.ts';
+import { defaults, type ClientSettings, type OriginLine, type Settings } from './settings.ts';
 
 export interface LoadOptions {
   readonly flags: Flags;
@@ -105,14 +106,25 @@ async function openConfig(
   return { file, origin: { path: 'config', value: place.path, origin } };
 }
 
-function bounds(file: CheckedFile | undefined): Pick<Settings, 'limits' | 'timeouts' | 'drain'> {
-  const { timeouts, drain } = file?.content ?? {};
+function bounds(
+  file: CheckedFile | undefined,
+): Pick<Settings, 'limits' | 'timeouts' | 'clients' | 'drain'> {
+  const { timeouts, clients, drain } = file?.content ?? {};
   const merged: Timeouts = { ...defaults.timeouts, ...optionalTimeouts(timeouts).timeouts };
   return {
     limits: readLimits(file),
     timeouts: merged,
+    clients: clientSettings(clients),
     drain: { waitMs: drain?.wait, limitMs: drain?.limit ?? defaults.drain.limitMs },
   };
+}
+
+function clientSettings(form: ConfigFile['clients']): ClientSettings {
+  const { keepAliveMs: otherwise, stalledMs } = defaults.clients;
+  const given = form?.keep_alive;
+  const { chat = otherwise, messages = otherwise } =
+    typeof given === 'object' ? given : { chat: given, messages: given };
+  return { keepAliveMs: { chat, messages }, stalledMs: form?.stalled ?? stalledMs };
 }
 
 /** S9: it was said that the admin plane may be reached; that nothing encrypts it is said once more. */

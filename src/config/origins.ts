@@ -4,14 +4,14 @@ import type { CheckedFile } from './config-file.ts';
 import { pathText } from './config-error.ts';
 import { targetPath } from './models-section.ts';
 import { limitOrigins } from './limits-section.ts';
-import { durationText } from './quantity.ts';
+import { durationText, sizeText } from './quantity.ts';
 import type { OriginLine, ProviderSettings, RouteSettings, Settings } from './settings.ts';
 
 type Path = readonly (string | number)[];
 
 /** The lines of everything that only the file can set. */
 export function fileOrigins(
-  settings: Pick<Settings, 'limits' | 'timeouts' | 'drain' | 'providers' | 'routes'>,
+  settings: Pick<Settings, 'limits' | 'timeouts' | 'clients' | 'drain' | 'providers' | 'routes'>,
   file: CheckedFile | undefined,
 ): readonly OriginLine[] {
   const content = file?.content ?? {};
@@ -22,16 +22,24 @@ export function fileOrigins(
     value,
     origin: place(path, isSet),
   });
-  const { timeouts, drain } = content;
+  const { timeouts, clients, drain } = content;
   const { waitMs, limitMs } = settings.drain;
   return [
     ...limitOrigins(settings.limits, file),
-    ...timeoutNames.map(([name, key]) =>
+    ...timeoutValues(settings.timeouts).map(([path, value]) =>
+      line(path, value, timeouts?.[path[1]] !== undefined),
+    ),
+    ...(['chat', 'messages'] as const).map((name) =>
       line(
-        ['timeouts', name],
-        durationText(settings.timeouts[key]),
-        timeouts?.[name] !== undefined,
+        ['clients', 'keep_alive', name],
+        orNeverText(settings.clients.keepAliveMs[name]),
+        clients?.keep_alive !== undefined,
       ),
+    ),
+    line(
+      ['clients', 'stalled'],
+      durationText(settings.clients.stalledMs),
+      clients?.stalled !== undefined,
     ),
     line(
       ['drain', 'wait'],
@@ -52,13 +60,21 @@ function waitText(ms: number): string {
   return ms === 0 ? '0s' : durationText(ms);
 }
 
+function orNeverText(ms: number): string {
+  return ms === Number.POSITIVE_INFINITY ? 'never' : durationText(ms);
+}
+
 const timeoutNames = [
   ['connect', 'connectMs'],
   ['first_event', 'firstEventMs'],
+  ['reasoning', 'reasoningMs'],
   ['document', 'documentMs'],
   ['idle', 'idleMs'],
   ['total', 'totalMs'],
+  ['rate_window', 'rateWindowMs'],
 ] as const;
+
+type TimeoutPath = readonly ['timeouts', (typeof timeoutNames)[number][0] | 'min_rate'];
 
 function providerLines(provider: ProviderSettings, file: CheckedFile): readonly OriginLine[] {
   const root: Path = ['providers', provider.id];
@@ -107,11 +123,15 @@ function routeLines(route: RouteSettings, file: CheckedFile): readonly OriginLin
 
 function timeoutValues(
   timeouts: Partial<Timeouts> | undefined,
-): readonly (readonly [Path, string])[] {
-  return timeoutNames.flatMap(([name, key]) => {
-    const ms = timeouts?.[key];
-    return ms === undefined ? [] : [[['timeouts', name], durationText(ms)] as const];
-  });
+): readonly (readonly [TimeoutPath, string])[] {
+  const { minBytesPerS: rate } = timeouts ?? {};
+  return [
+    ...timeoutNames.flatMap(([name, key]): [TimeoutPath, string][] => {
+      const ms = timeouts?.[key];
+      return ms === undefined ? [] : [[['timeouts', name], durationText(ms)]];
+    }),
+    ...(rate === undefined ? [] : [[['timeouts', 'min_rate'], sizeText(rate)] as const]),
+  ];
 }
 
 function at(file: CheckedFile, path: Path, value: string): OriginLine {

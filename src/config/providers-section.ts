@@ -58,12 +58,25 @@ export function optionalTimeouts(form: TimeoutsForm | null | undefined): {
   if (form === null || form === undefined) return {};
   const timeouts = {
     ...(form.connect === undefined ? {} : { connectMs: form.connect }),
-    ...(form.first_event === undefined ? {} : { firstEventMs: form.first_event }),
+    ...firstEvent(form),
     ...(form.document === undefined ? {} : { documentMs: form.document }),
     ...(form.idle === undefined ? {} : { idleMs: form.idle }),
     ...(form.total === undefined ? {} : { totalMs: form.total }),
+    ...(form.min_rate === undefined ? {} : { minBytesPerS: form.min_rate }),
+    ...(form.rate_window === undefined ? {} : { rateWindowMs: form.rate_window }),
   };
   return Object.keys(timeouts).length === 0 ? {} : { timeouts };
+}
+
+/** Who sets the one limit of the first event means it, whatever the model does before. */
+function firstEvent({
+  first_event: firstEventMs,
+  reasoning: reasoningMs = firstEventMs,
+}: NonNullable<TimeoutsForm>): Partial<Timeouts> {
+  return {
+    ...(firstEventMs === undefined ? {} : { firstEventMs }),
+    ...(reasoningMs === undefined ? {} : { reasoningMs }),
+  };
 }
 
 /** What the address behaves like, and what may be asked of it. */

@@ -9,13 +9,11 @@ import { limitsForm } from './limits-form.ts';
 import { pricesForm } from './prices-form.ts';
 import { logLevels } from './settings.ts';
 import { webhooksForm } from './webhooks-form.ts';
-import { durationPattern, readDuration, readSize, sizePattern } from './quantity.ts';
+import { readSize, sizePattern } from './quantity.ts';
+import { clientsForm, duration, orReference, timeoutsForm } from './time-form.ts';
 
-/** A value may be a reference before it is resolved: editors see the text as it stands in the file. */
-const orReference = '|\\$\\{';
 /** The message of a planned value. */
 export const notYet = 'is not available yet';
-const maxDurationMs = 24 * 3_600_000;
 
 /** Values that are planned: the message says so instead of calling them wrong. */
 function later(planned: readonly string[]) {
@@ -26,36 +24,6 @@ function later(planned: readonly string[]) {
         : undefined,
   };
 }
-
-function duration(description: string, leastMs = 1) {
-  return z
-    .string()
-    .meta({ pattern: durationPattern + orReference, examples: ['2s', '500ms', '30m'] })
-    .transform((text, context) => {
-      const ms = readDuration(text);
-      if (ms !== undefined && ms >= leastMs && ms <= maxDurationMs) return ms;
-      context.addIssue({
-        code: 'custom',
-        message:
-          ms === undefined ? 'is no duration (500ms, 2s, 30m, 1h)' : `must be ${leastMs}ms to 24h`,
-      });
-      return z.NEVER;
-    })
-    .optional()
-    .describe(description);
-}
-
-const timeouts = z
-  .strictObject({
-    connect: duration('Until the connection stands. Default 2s.'),
-    first_event: duration('Until the first event of a stream. Default 60s.'),
-    document: duration(
-      'Until the whole of an answer that the provider sends as one document. Default 10m.',
-    ),
-    idle: duration('Between two events of a stream. Default 60s.'),
-    total: duration('The whole call. Default 30m.'),
-  })
-  .nullish();
 
 /** Goes into a header as it is. A line break there would be a header of its own. */
 const headerText = z
@@ -118,7 +86,7 @@ const provider = z
       .describe(
         'Where this openai-chat provider promises to run its models: what inference_geo may ask for.',
       ),
-    timeouts: timeouts.describe('Time limits of calls to this provider.'),
+    timeouts: timeoutsForm.describe('Time limits of calls to this provider.'),
   })
   .nullable();
 
@@ -153,7 +121,7 @@ const route = z.strictObject({
       'Refuse a request of which a translation would drop or change anything. Default false: it is noted in x-gateway-notes.',
     ),
   server_tools: serverTools,
-  timeouts: timeouts.describe("Time limits of calls through this name; before the provider's."),
+  timeouts: timeoutsForm.describe("Time limits of calls through this name; before the provider's."),
 });
 
 const drain = z
@@ -331,7 +299,12 @@ export const configForm = z
     tags: tagsForm,
     trusted_proxies: trustedProxiesForm,
     limits: limitsForm,
-    timeouts: timeouts.describe('Time limits of all calls, where nothing nearer says otherwise.'),
+    timeouts: timeoutsForm.describe(
+      'Time limits of all calls, where nothing nearer says otherwise.',
+    ),
+    clients: clientsForm.describe(
+      'What clients are told while they wait, and how long they are waited for.',
+    ),
     drain: drain.describe('How a gateway stops.'),
     ledger: ledgerForm,
     webhooks: webhooksForm,

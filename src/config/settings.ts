@@ -39,6 +39,7 @@ export interface Settings {
   /** `ledger:` of the file. */
   readonly ledger: LedgerSettings;
   readonly timeouts: Timeouts;
+  readonly clients: ClientSettings;
   /** `drain:` of the file: how a stop goes (G14). */
   readonly drain: DrainSettings;
   /** Who is told when a budget passes a threshold. */
@@ -105,6 +106,14 @@ export interface SharedStorage {
   readonly tenant: string;
   /** What calls with a budget get while nobody can count: refused, or admitted up to a small cap. */
   readonly onStoreLoss: 'closed' | 'open';
+}
+
+/** `clients:` of the file. Ms; Infinity = never. */
+export interface ClientSettings {
+  /** Silence after which a stream gets a sign of life, by the endpoint's name. */
+  readonly keepAliveMs: { readonly chat: number; readonly messages: number };
+  /** How long a client may take no bytes of its answer. */
+  readonly stalledMs: number;
 }
 
 export interface DrainSettings {
@@ -236,11 +245,14 @@ export const defaults = {
   tenant: 'default',
   ledger: { keepMs: 90 * 86_400_000, keepHoursMs: 400 * 86_400_000, durability: 'normal' },
   drain: { limitMs: 120_000 },
+  clients: { keepAliveMs: 15_000, stalledMs: 60_000 },
   timeouts: {
     connectMs: 2000,
     firstEventMs: 60_000,
+    reasoningMs: 300_000,
     documentMs: 600_000,
     idleMs: 60_000,
     totalMs: 1_800_000,
+    rateWindowMs: 30_000,
   },
 } as const;

@@ -67,6 +67,8 @@ export interface Timeouts {
   readonly connectMs: number;
   /** Until the first event of a stream. */
   readonly firstEventMs: number;
+  /** The same where the model reasons first (R7); absent = no other. */
+  readonly reasoningMs?: number;
   /**
    * Until the whole of an answer that was asked for as a document, whose first byte often is its last.
    * An answer that is streamed upstream has the limits of streams, whatever the client wants.
@@ -75,6 +77,9 @@ export interface Timeouts {
   /** Between events. */
   readonly idleMs: number;
   readonly totalMs: number;
+  /** Bytes a second that a stream must bring on average of `rateWindowMs`; absent = any (F42). */
+  readonly minBytesPerS?: number;
+  readonly rateWindowMs?: number;
 }
 
 export interface Target {

@@ -54,6 +54,14 @@ export interface Call {
   header(name: string): string | undefined;
 }
 
+/** Ms; Infinity = never. */
+export interface ClientTimes {
+  /** Silence after which a stream gets a sign of life, by the scope of the client's dialect. */
+  readonly keepAliveMs: { readonly [scope: string]: number };
+  /** A client that takes no bytes for so long is cut (G9). */
+  readonly stalledMs: number;
+}
+
 /** Everything outside the call, injected. */
 export interface Gateway {
   readonly client: HttpClient;
@@ -72,6 +80,8 @@ export interface Gateway {
   readonly health: TargetHealth;
   readonly retryBudget: RetryBudget;
   readonly sweeper: Sweeper;
+  /** How clients are treated that wait or make wait; absent = as is customary. */
+  readonly clientTimes?: () => ClientTimes;
   /** Called again and again while a call runs, so that a crash does not lose it (F81). */
   running(call: Call, soFar: () => RunningCall): void;
   /** Called exactly once a call, whatever became of it. */

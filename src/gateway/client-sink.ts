@@ -8,8 +8,11 @@ export interface ClientSink {
   end(bytes?: Buffer | string): void;
   /** Cuts the connection: the client must see a broken answer, not an ended one. */
   cut(): void;
-  /** Called when the client left before `end`, and when a full socket has room again. */
-  observe(observer: ClientObserver): void;
+  /**
+   * Called when the client left before `end`, and when a full socket has room again.
+   * @param stalledMs how long the client may take none of the last bytes, once `end` was called (G9).
+   */
+  observe(observer: ClientObserver, stalledMs?: number): void;
 }
 
 export interface ClientObserver {

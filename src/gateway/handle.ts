@@ -6,7 +6,7 @@ import type { AnswerContext } from '../core/dialect.ts';
 import { asGatewayError, GatewayError } from '../core/errors.ts';
 import type { Usage } from '../core/generation.ts';
 import { answerHeaders } from './answer-headers.ts';
-import type { Call, Gateway } from './call.ts';
+import type { Call, ClientTimes, Gateway } from './call.ts';
 import { CallContext } from './call-context.ts';
 import { ClientAnswer } from './client-answer.ts';
 import type { ClientObserver, ClientSink } from './client-sink.ts';
@@ -17,14 +17,11 @@ import { Tries } from './tries.ts';
 import type { Answer } from './upstream-answer.ts';
 
 /**
- * After so long without a committed answer a stream's status line goes out and keep-alives follow
- * (R1 allows 20 s; E2 asks for a sign of life every 15 s from the start of the request).
+ * After so much silence a stream gets a sign of life, from the start of the call on; without a committed
+ * answer its status line goes out with it (R1 allows 20 s, E2 asks for a sign every 15 s).
  */
-export const holdMs = 15_000;
-/** Silence after which a stream gets a keep-alive. */
-export const keepAliveMs = 15_000;
-/** A client that takes no bytes for so long is cut (G9). */
-const stalledClientMs = 60_000;
+const keepAliveMs = 15_000;
+const customaryTimes: ClientTimes = { keepAliveMs: {}, stalledMs: 60_000 };
 /** How long an answer that is given up waits for its client. */
 const lastWordsMs = 250;
 /** How old the ledger's knowledge of a running call may be (F81). */
@@ -47,6 +44,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   readonly #tries: Tries;
   readonly #out: ClientAnswer;
   readonly #done = Promise.withResolvers<void>();
+  readonly #times: ClientTimes;
   #lastSentAt: number;
   /** When the ledger is told next that the call runs. */
   #checkpointAt = 0;
@@ -64,10 +62,11 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     const headers = (): string[] => this.#answerHeaders();
     this.#out = new ClientAnswer({ call, sink, headers, random: gateway.random });
     this.#lastSentAt = call.startedAt;
+    this.#times = gateway.clientTimes?.() ?? customaryTimes;
   }
 
   async run(): Promise<void> {
-    this.#sink.observe(this);
+    this.#sink.observe(this, this.#times.stalledMs);
     this.#gateway.sweeper.add(this);
     try {
       const answering = this.#tries.answer();
@@ -194,7 +193,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     const { attempt } = this.#tries;
     if (this.#fullSince !== undefined) {
       attempt?.touch();
-      if (now - this.#fullSince > stalledClientMs) this.#cutStalledClient();
+      if (now - this.#fullSince > this.#times.stalledMs) this.#cutStalledClient();
       return;
     }
     if (this.#call.head.stream) this.#keepAlive(now);
@@ -271,14 +270,11 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
       this.#responder.wrote = false;
       this.#lastSentAt = now;
     }
-    if (this.#out.status === undefined) {
-      if (now - this.#call.startedAt < holdMs) return;
-      this.#out.startStream();
-    } else if (now - this.#lastSentAt < keepAliveMs) {
-      return;
-    }
+    const { dialect } = this.#call;
+    if (now - this.#lastSentAt < (this.#times.keepAliveMs[dialect.scope] ?? keepAliveMs)) return;
     this.#lastSentAt = now;
-    this.#sink.write(this.#call.dialect.keepAlive(this.#responder !== undefined));
+    this.#out.startStream();
+    this.#sink.write(dialect.keepAlive(this.#responder !== undefined));
   }
 
   #settle(outcome: Receipt['outcome'], failure: GatewayError | 'canceled' | undefined): void {

@@ -8,7 +8,7 @@ const stalledEndMs = 60_000;
 
 export class ResponseSink implements ClientSink {
   readonly #response: ServerResponse;
-  readonly #stalledEndMs: number;
+  #stalledEndMs: number;
   #ended = false;
   #chunked = false;
   #observer: ClientObserver | undefined;
@@ -60,8 +60,9 @@ export class ResponseSink implements ClientSink {
     this.#response.destroy();
   }
 
-  observe(observer: ClientObserver): void {
+  observe(observer: ClientObserver, stalledMs = this.#stalledEndMs): void {
     this.#observer = observer;
+    this.#stalledEndMs = stalledMs;
     // It may have left while its model was looked up; its `close` will not come again.
     if (this.#response.destroyed) queueMicrotask(() => observer.left());
     this.#response.on('close', () => {

@@ -1,59 +1,166 @@
-/** E2: an upstream that thinks for long. The waits are real ones, so all pairs wait together. */
+/** E2 R1: signs of life while an upstream says nothing, before its answer and in the middle of it. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { dialects, readStream, type Dialect } from '../support/reading.ts';
+import { assertErrorBody } from '../support/legality.ts';
+import { dialects, endingOf, readStream, streamError, type Dialect } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
-import { answerIn, seenOf, type Reply } from '../upstream/reply.ts';
+import { answerIn, errorIn, seenOf, type Reply } from '../upstream/reply.ts';
 import type { Answer } from '../upstream/scripted.ts';
+import { begun, rest, seen } from './stream-pieces.ts';
 
 let rig: Rig;
+/** A gateway that leaves chat clients alone. */
+let quiet: Rig;
 before(async () => {
-  rig = await startRig();
+  rig = await startRig(
+    {
+      clients: { keep_alive: '200ms' },
+      models: Object.fromEntries(
+        dialects.flatMap((upstream) =>
+          dialects.map((dialect) => [
+            `spare-${dialect}-${upstream}`,
+            { targets: [`up-${upstream}/late-${dialect}`, `up-${upstream}/spare-${dialect}`] },
+          ]),
+        ),
+      ),
+    },
+    { random: () => 0 },
+  );
+  quiet = await startRig({ clients: { keep_alive: { chat: 'never', messages: '200ms' } } });
 });
-after(() => rig.stop());
+after(() => Promise.all([rig.stop(), quiet.stop()]));
 
 const reply: Reply = { text: 'At last.' };
-/** Signs of life before the upstream says anything; the first comes 15 s after the request. */
 const wanted = 2;
 
-interface Silent {
-  /** Nothing came at all, or the status and headers did. */
-  readonly headFirst: boolean;
-  readonly upstream: Dialect;
+function signsIn(text: string): number {
+  return text.split('\n\n').filter((each) => /^(:|event: ping)/.test(each)).length;
 }
 
-async function waitThrough(dialect: Dialect, { headFirst, upstream }: Silent): Promise<void> {
+/** Resolves when the client has seen so many signs of life. */
+function watch(count = wanted): {
+  readonly enough: Promise<void>;
+  readonly onData: (chunk: Buffer) => void;
+} {
   const enough = Promise.withResolvers<void>();
-  const full = answerIn(upstream, reply, true);
-  assert.ok(typeof full.body === 'string');
-  const answer: Answer = headFirst
-    ? { ...full, body: [': waiting\n\n', enough.promise, full.body] }
-    : { ...full, body: ['', enough.promise, full.body] };
-  const { model } = rig.play(upstream, answer);
-  let early = '';
-  const got = await ask(rig, dialect, requestBody(dialect, { model, stream: true }), {
-    onData: (chunk) => {
-      early += chunk.toString();
-      const signs = early.split('\n\n').filter((each) => each.startsWith(':')).length;
-      if (signs >= wanted) enough.resolve();
-    },
-  });
-  assert.equal(got.status, 200, got.text);
-  assert.equal(got.headers['x-accel-buffering'], 'no');
-  assert.equal(got.headers['cache-control'], 'no-cache, no-transform');
-  assert.deepEqual(readStream(dialect, got.text), seenOf(reply, model));
+  let text = '';
+  const onData = (chunk: Buffer): void => {
+    text += chunk.toString();
+    if (signsIn(text) >= count) enough.resolve();
+  };
+  return { enough: enough.promise, onData };
 }
 
-test(
-  'E2 signs of life while the upstream is silent, then the answer',
-  { timeout: 60_000 },
-  async () => {
-    const cases = dialects.flatMap((dialect) =>
-      dialects.flatMap((upstream) =>
-        [true, false].map((headFirst) => ({ dialect, silent: { upstream, headFirst } })),
-      ),
-    );
-    await Promise.all(cases.map(({ dialect, silent }) => waitThrough(dialect, silent)));
-  },
-);
+for (const dialect of dialects) {
+  for (const upstream of dialects) {
+    const mode = dialect === upstream ? 'relay' : 'translate';
+    const full = answerIn(upstream, reply, true);
+    const whole = typeof full.body === 'string' ? full.body : '';
+
+    for (const [name, first] of [
+      ['nothing', ''],
+      ['headers and a comment', ': waiting\n\n'],
+    ] as const) {
+      test(`E2 R1 ${name} before the answer, ${dialect}, ${mode}`, async () => {
+        const { enough, onData } = watch();
+        const answer: Answer = { ...full, body: [first, enough, whole] };
+        const { model } = rig.play(upstream, first === '' ? { ...answer } : answer);
+        const body = requestBody(dialect, { model, stream: true });
+        const got = await ask(rig, dialect, body, { onData });
+        assert.equal(got.status, 200, got.text);
+        assert.equal(got.headers['x-accel-buffering'], 'no');
+        assert.equal(got.headers['cache-control'], 'no-cache, no-transform');
+        assert.deepEqual(readStream(dialect, got.text), seenOf(reply, model));
+      });
+    }
+
+    test(`E2 a long gap in the middle of an answer, ${dialect}, ${mode}`, async () => {
+      const { enough, onData } = watch();
+      const { model } = rig.play(upstream, { body: [begun(upstream), enough, rest(upstream)] });
+      const body = requestBody(dialect, { model, stream: true });
+      const got = await ask(rig, dialect, body, { onData });
+      assert.equal(endingOf(dialect, got.text), 'proper', got.text);
+      assert.equal(readStream(dialect, got.text).text, seen.text);
+    });
+
+    test(`R1 another target may still answer behind a sign of life, ${dialect}, ${mode}`, async () => {
+      const { enough, onData } = watch(1);
+      const late = { body: ['', enough], framing: 'chunked', ending: 'fin' } as const;
+      rig.upstreams[upstream].script(`late-${dialect}`, late);
+      const spare = rig.upstreams[upstream].script(`spare-${dialect}`, full);
+      const model = `spare-${dialect}-${upstream}`;
+      const body = requestBody(dialect, { model, stream: true });
+      const got = await ask(rig, dialect, body, { onData });
+      assert.deepEqual(readStream(dialect, got.text), seenOf(reply, model));
+      assert.equal(spare.requests.length, 1);
+      const row = await rig.gateway.callRow(String(got.headers['x-request-id']));
+      assert.equal(row['attempts'], 2);
+    });
+
+    test(`R1 EM what fails behind a sign of life is an error frame, ${dialect}, ${mode}`, async () => {
+      const { enough, onData } = watch(1);
+      const refusal = errorIn(upstream, 400, 'no such thing');
+      const { model } = rig.play(upstream, {
+        ...refusal,
+        rawHead: '',
+        framing: 'close',
+        body: [
+          enough,
+          `HTTP/1.1 400 No\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n`,
+          typeof refusal.body === 'string' ? refusal.body : '',
+        ],
+      });
+      const body = requestBody(dialect, { model, stream: true });
+      const got = await ask(rig, dialect, body, { onData });
+      assert.equal(got.status, 200);
+      assert.equal(endingOf(dialect, got.text), 'error', got.text);
+      assert.match(String(streamError(got.text)['message']), /no such thing/);
+      const row = await rig.gateway.callRow(String(got.headers['x-request-id']));
+      assert.equal(row['outcome'], 'failed');
+    });
+  }
+}
+
+test('R1 a document waits for its status: no sign of life before it', async () => {
+  const pause = new Promise((resolve) => setTimeout(resolve, 700));
+  await Promise.all(
+    dialects.map(async (dialect: Dialect) => {
+      const refusal = errorIn(dialect, 422, 'no');
+      const { model } = rig.play(dialect, {
+        rawHead: '',
+        framing: 'close',
+        body: [
+          pause,
+          'HTTP/1.1 422 No\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n',
+          typeof refusal.body === 'string' ? refusal.body : '',
+        ],
+      });
+      const got = await ask(rig, dialect, requestBody(dialect, { model, stream: false }));
+      assert.equal(got.status, 422, got.text);
+      assertErrorBody(dialect, got.json);
+    }),
+  );
+});
+
+test('R1 signs of life are switched off for chat, and only for chat', async () => {
+  const pause = new Promise((resolve) => setTimeout(resolve, 900));
+  await Promise.all(
+    dialects.map(async (dialect) => {
+      const refusal = errorIn('chat', 400, 'no');
+      const { model } = quiet.play('chat', {
+        rawHead: '',
+        framing: 'close',
+        body: [
+          pause,
+          'HTTP/1.1 400 No\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n',
+          typeof refusal.body === 'string' ? refusal.body : '',
+        ],
+      });
+      const got = await ask(quiet, dialect, requestBody(dialect, { model, stream: true }));
+      // Nothing was sent to a chat client, so that its status is still the real one.
+      assert.equal(got.status, dialect === 'chat' ? 400 : 200, got.text);
+      assert.equal(signsIn(got.text) > 0, dialect === 'messages');
+    }),
+  );
+});

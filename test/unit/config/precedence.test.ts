@@ -14,9 +14,15 @@ test('N1: without anything the defaults hold, and each value says so', async (t)
   assert.deepEqual(settings.timeouts, {
     connectMs: 2000,
     firstEventMs: 60_000,
+    reasoningMs: 300_000,
     documentMs: 600_000,
     idleMs: 60_000,
     totalMs: 1_800_000,
+    rateWindowMs: 30_000,
+  });
+  assert.deepEqual(settings.clients, {
+    keepAliveMs: { chat: 15_000, messages: 15_000 },
+    stalledMs: 60_000,
   });
   assert.deepEqual(settings.drain, { waitMs: undefined, limitMs: 120_000 });
   assert.ok(settings.origins.every(({ origin }) => origin === 'default'));
@@ -116,12 +122,34 @@ timeouts: { idle: 2m }
   assert.deepEqual(fast?.timeouts, {
     connectMs: 500,
     firstEventMs: 90_000,
+    reasoningMs: 90_000,
     documentMs: 300_000,
     idleMs: 60_000,
     totalMs: 1_800_000,
   });
   assert.deepEqual(settings.storage, { book: 'memory' });
   assert.equal(settings.timeouts.idleMs, 120_000);
+});
+
+test('R1 R7 G9: clients, the time for reasoning and the lowest rate', async (t) => {
+  const yaml = `clients: { keep_alive: { chat: never }, stalled: 5s }
+timeouts: { reasoning: 4m, min_rate: 64B, rate_window: 10s }
+models:
+  slow: { targets: [anthropic/a], timeouts: { first_event: 9s, reasoning: 20m } }
+`;
+  const settings = await scene(t, yaml).load({ env: { ANTHROPIC_API_KEY: 'x' } });
+  const never = Number.POSITIVE_INFINITY;
+  assert.deepEqual(settings.clients, {
+    keepAliveMs: { chat: never, messages: 15_000 },
+    stalledMs: 5000,
+  });
+  const { firstEventMs, reasoningMs, minBytesPerS, rateWindowMs } = settings.timeouts;
+  assert.deepEqual([firstEventMs, reasoningMs], [60_000, 240_000]);
+  assert.deepEqual([minBytesPerS, rateWindowMs], [64, 10_000]);
+  assert.deepEqual(settings.routes[0]?.timeouts, { firstEventMs: 9000, reasoningMs: 1_200_000 });
+  const shown = new Map(settings.origins.map(({ path, value }) => [path, value]));
+  assert.equal(shown.get('clients.keep_alive.chat'), 'never');
+  assert.equal(shown.get('timeouts.min_rate'), '64B');
 });
 
 test('a file of comments, empty sections and JSON are all fine', async (t) => {
