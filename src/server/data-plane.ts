@@ -159,12 +159,13 @@ export class DataPlane {
   }
 
   /** Probes and the greeting: the only paths without a key. */
-  #open({ request, response, path }: Visit): void {
+  #open({ request, response, path, requestId }: Visit): void {
     const reading = request.method === 'GET' || request.method === 'HEAD';
     if (!openPaths.includes(path)) throw notFound(path);
     if (!reading) throw new MethodNotAllowed('GET, HEAD');
     const { version, notReady, overload } = this.#options;
-    sendJson(response, openAnswer(path, { version, notReady, step: overload.step }));
+    const answer = openAnswer(path, { version, notReady, step: overload.step });
+    sendJson(response, { ...answer, headers: idHeaders(requestId) });
   }
 
   async #generate(visit: Visit, dialect: ClientDialect): Promise<void> {
