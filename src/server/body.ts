@@ -71,7 +71,10 @@ export function readBody(
       watch?.over();
       resolve(pieces.length === 1 ? only : Buffer.concat(pieces, length));
     });
-    const left = (): void => refuse(new GatewayError('canceled', 'The client left.'));
+    const left = (): void => {
+      // Each request ends in a close: an error that nobody gets would cost a tenth of the call.
+      if (!over) refuse(new GatewayError('canceled', 'The client left.'));
+    };
     request.on('close', left);
     request.on('error', left);
     watch?.begun(refuse);
