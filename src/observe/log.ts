@@ -1,7 +1,7 @@
 /**
  * Structured log, one JSON object a line, on a file descriptor. Lines are gathered and written
  * asynchronously: a blocked reader costs lines (counted), never calls (F95). Control characters are
- * escaped by JSON (S13).
+ * escaped, by JSON and here (S13).
  */
 import { write, writeSync } from 'node:fs';
 import type { Clock, Log, LogFields } from '../core/runtime.ts';
@@ -22,6 +22,16 @@ const blockBytes = 64 * 1024;
 const maxBlocks = 16;
 /** A line is cut here, so that it always fits into a block. */
 const maxLineLength = 8 * 1024;
+
+/**
+ * What JSON leaves as it is and a terminal or a viewer of logs obeys: DEL, the C1 controls (one of them begins
+ * a sequence like ESC does), line ends of Unicode, and marks that turn the direction of text.
+ */
+const obeyed = /[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+function escaped(line: string): string {
+  return line.replace(obeyed, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
 
 export class LineLog implements Log {
   readonly #fd: number;
@@ -84,7 +94,7 @@ export class LineLog implements Log {
   #line(level: string, event: string, fields: LogFields | undefined): void {
     const start = `{"time":"${this.#now()}","level":"${level}","event":${JSON.stringify(event)}`;
     const rest = fields === undefined ? '}' : JSON.stringify(fields).slice(1);
-    const line = `${start}${rest === '}' ? '' : ','}${rest}\n`;
+    const line = `${escaped(`${start}${rest === '}' ? '' : ','}${rest}`)}\n`;
     this.#append(line.length <= maxLineLength ? line : `${start},"too_long":${line.length}}\n`);
     this.#timer ??= setTimeout(() => this.#closeBlock(), writeEveryMs).unref();
   }

@@ -6,8 +6,12 @@ import { test } from 'node:test';
 import { tryParseObject } from '../../../src/core/json.ts';
 import { LineLog, type LogLevel } from '../../../src/observe/log.ts';
 
-/** What the log wrote, one object a line. */
 function written(level: LogLevel, use: (log: LineLog) => void) {
+  return writtenText(level, use).lines;
+}
+
+/** What the log wrote: one object a line, and as text. */
+function writtenText(level: LogLevel, use: (log: LineLog) => void) {
   const folder = mkdtempSync(join(tmpdir(), 'log-test-'));
   const path = join(folder, 'log');
   const fd = openSync(path, 'w');
@@ -15,10 +19,10 @@ function written(level: LogLevel, use: (log: LineLog) => void) {
   const log = new LineLog({ fd, level, clock });
   use(log);
   log.flush();
-  const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1).map(tryParseObject);
+  const text = readFileSync(path, 'utf8');
   closeSync(fd);
   rmSync(folder, { recursive: true });
-  return lines;
+  return { lines: text.split('\n').slice(0, -1).map(tryParseObject), text };
 }
 
 test('S13: one object a line, control characters escaped', () => {
@@ -33,6 +37,29 @@ test('S13: one object a line, control characters escaped', () => {
     n: 1,
   });
   assert.equal(more.length, 0);
+});
+
+test('S13: nothing in a line is obeyed by a terminal, and all of it is read back', () => {
+  const every = String.fromCharCode(
+    ...Array.from({ length: 0xa0 }, (_, code) => code),
+    0x61c,
+    0x200e,
+    0x2028,
+    0x2029,
+    0x202e,
+    0x2066,
+    0xe9,
+    0x4f60,
+  );
+  const { lines, text } = writtenText('info', (log) => {
+    log.info(every, { [every]: every });
+    log.warn('next');
+  });
+  assert.equal(lines.length, 2);
+  assert.equal(lines[0]?.['event'], every);
+  assert.equal(lines[0]?.[every], every);
+  assert.doesNotMatch(text.replaceAll('\n', ''), /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+  assert.match(text, /é你/);
 });
 
 test('lines below the level are not written; fields may be absent or empty', () => {
