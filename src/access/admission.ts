@@ -98,6 +98,7 @@ const unsized: AskedSize = {
   promptExactly: async () => undefined,
   cacheWrites: () => 'none',
   webSearches: () => 0,
+  serviceTier: () => undefined,
   dearerBy: () => undefined,
 };
 

@@ -6,6 +6,7 @@ import type { BudgetWatch } from './budget-watch.ts';
 import type { CallGrant } from './call-grant.ts';
 import { costOf, noCost } from './cost.ts';
 import type { PriceBook } from './prices.ts';
+import { servedPrice } from './service-price.ts';
 
 /** A call as far as it got. */
 export interface BilledCall {
@@ -78,11 +79,13 @@ export class Billing {
     };
   }
 
-  #price({ grant, target, startedAt }: BilledCall): Price | undefined {
+  #price({ grant, target, startedAt, charged }: BilledCall): Price | undefined {
     if (target === undefined) return undefined;
     // A price that changes while a call runs is none of that call's.
     const reserved = grant?.priceOf(target);
-    return reserved ?? this.#parts.prices().find(target.provider, target.model, startedAt);
+    const price = reserved ?? this.#parts.prices().find(target.provider, target.model, startedAt);
+    if (price?.service === undefined) return price;
+    return servedPrice(price, charged.serviceTier ?? grant?.askedTier);
   }
 }
 

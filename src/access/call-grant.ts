@@ -75,6 +75,11 @@ export class CallGrant implements Grant {
     return this.#parts.reservation.priceOf(target.provider, target.model);
   }
 
+  /** The service tier that was asked for: charged where the upstream does not say another. */
+  get askedTier(): string | undefined {
+    return this.#parts.reservation.askedTier;
+  }
+
   /** Nanodollars; undefined without a budget. */
   get reserved(): number | undefined {
     return this.#reserved;
@@ -158,7 +163,7 @@ export class CallGrant implements Grant {
   /** What the call costs at most with this prompt and so much output. */
   #needs(usage: Usage, outputTokens: number): number {
     let dearest = 0;
-    for (const price of this.#parts.reservation.prices) {
+    for (const price of this.#parts.reservation.possible) {
       for (const reasoningTokens of [0, outputTokens]) {
         const cost = costOf(price, { ...usage, outputTokens, reasoningTokens });
         dearest = Math.max(dearest, cost?.total ?? 0);

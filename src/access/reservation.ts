@@ -6,6 +6,7 @@ import { invalidRequest } from '../core/errors.ts';
 import type { Price } from '../core/price.ts';
 import { caresForCacheWrites, isFree, mostCost } from './cost.ts';
 import type { PriceBook } from './prices.ts';
+import { possiblePrices } from './service-price.ts';
 
 /** Who may answer the call. */
 export interface AskedTarget {
@@ -31,6 +32,8 @@ export interface AskedSize {
   cacheWrites(): 'none' | 'usual' | 'long';
   /** Web searches that the vendor may run for it, at most. */
   webSearches(): number;
+  /** The service tier that the request asks for, in its words (`fast` for fast mode); undefined = none. */
+  serviceTier(): string | undefined;
   /** The member of the request that asks for dearer service than prices are known of (§ prices.md). */
   dearerBy(): string | undefined;
 }
@@ -64,7 +67,7 @@ function priceUnknown(provider: string, model: string): Error {
 function dearerUnknown(member: string): Error {
   const why =
     `What "${member}" asks for costs more than the price that is known, and calls of this key count ` +
-    'for a budget. Leave it out.';
+    'for a budget. Leave it out, or have the price of that service set in the configuration (prices).';
   return invalidRequest(why, [member], 'price_unknown');
 }
 
@@ -73,6 +76,8 @@ export class Reservation {
   /** Whose cap it is: told to the upstream only where it is a default, or was lowered. */
   readonly origin: 'client' | 'model' | 'default';
   readonly prices: readonly Price[];
+  /** The same, and what else the vendor may charge by for the tier that is asked for. */
+  readonly possible: readonly Price[];
   readonly #size: AskedSize;
   /** Nothing that it may use costs anything: a budget has no reason to limit it. */
   readonly free: boolean;
@@ -92,7 +97,10 @@ export class Reservation {
     this.#targets = targets;
     this.choices = choices;
     this.prices = prices;
-    this.free = prices.every(isFree);
+    this.possible = prices.some(({ service }) => service !== undefined)
+      ? prices.flatMap((price) => possiblePrices(price, size.serviceTier()))
+      : prices;
+    this.free = this.possible.every(isFree);
     this.origin = own !== undefined ? 'client' : ofModel === undefined ? 'default' : 'model';
     this.#output = own ?? ofModel ?? defaultOutputTokens;
   }
@@ -122,7 +130,7 @@ export class Reservation {
 
   #costOf(output: number): number {
     let dearest = 0;
-    for (const price of this.prices) {
+    for (const price of this.possible) {
       const cost = mostCost(price, {
         promptTokens: this.prompt,
         outputTokens: output * this.choices,
@@ -151,7 +159,16 @@ export class Reservation {
   /** @throws GatewayError for service that would cost more than its price says. */
   assertPriced(): void {
     const member = this.free ? undefined : this.#size.dearerBy();
-    if (member !== undefined) throw dearerUnknown(member);
+    if (member === undefined) return;
+    const tier = this.askedTier ?? '';
+    if (!this.prices.every(({ service }) => service?.has(tier) === true)) {
+      throw dearerUnknown(member);
+    }
+  }
+
+  /** The service tier that the request asks for. */
+  get askedTier(): string | undefined {
+    return this.#size.serviceTier();
   }
 
   /** What is taken from a bucket of so many tokens; undefined when the prompt never fits into it. */

@@ -15,7 +15,7 @@ the ledger, and keys with a budget cannot call it unless prices: of the config h
 
   --json    an array: model, target, price (null: unknown) with source, input, cache_read, cache_write,
             cache_write_1h, output, reasoning (null: as input, input, cache_write, -, -, output), tiers
-            (rates of the whole call above so many tokens of prompt), call and web_search (dollars each)
+            (rates of the whole call above so many tokens of prompt), service_tiers (by name), call and web_search (dollars each)
 `;
 
 export const pricesCommand: Command = {
@@ -56,17 +56,27 @@ function table(prices: readonly JsonObject[], otherwise: Json | undefined): stri
   return `Dollars per million tokens\n\n${text}`;
 }
 
-/** One row, and one for each tier of longer prompts. */
+/** One row, and one for each tier of longer prompts and of service. */
 function priceRows(names: readonly string[], price: Json | undefined): readonly string[][] {
   if (!isObject(price)) return [[...names, '', 'unknown', '', '', '', 'unknown', '-']];
-  const tiers = objectsOf(price, 'tiers').map((tier) => [
+  const services = isObject(price['service_tiers']) ? price['service_tiers'] : {};
+  return [
+    [...names, '', ...rateCells(price), remarks(price)],
+    ...lengthRows(price, ''),
+    ...Object.entries(services).flatMap(([name, own]) =>
+      isObject(own) ? [['', '', '', ...rateCells(own), name], ...lengthRows(own, name)] : [],
+    ),
+  ];
+}
+
+function lengthRows(price: JsonObject, remark: string): readonly string[][] {
+  return objectsOf(price, 'tiers').map((tier) => [
     '',
     '',
     `> ${cell(tier['above'])}`,
     ...rateCells(tier),
-    '',
+    remark,
   ]);
-  return [[...names, '', ...rateCells(price), remarks(price)], ...tiers];
 }
 
 /** What is charged in effect: an absent rate is the one that it falls back to. */

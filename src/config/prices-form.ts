@@ -35,9 +35,9 @@ const rates = {
   reasoning: rate('Output spent on reasoning. Default: as output.').optional(),
 };
 
-const price = z.strictObject({
-  ...rates,
-  tiers: z
+/** By the length of the prompt. */
+function tiers() {
+  return z
     .array(
       z.strictObject({
         above: z
@@ -50,11 +50,26 @@ const price = z.strictObject({
       }),
     )
     .optional()
-    .describe('Rates that hold for the whole call when its prompt is long; by rising above.'),
+    .describe('Rates that hold for the whole call when its prompt is long; by rising above.');
+}
+
+const service = z.strictObject({
+  ...rates,
+  tiers: tiers(),
+});
+
+const price = z.strictObject({
+  ...rates,
+  service_tiers: z
+    .record(z.string().regex(/^[\w.-]{1,64}$/, 'is the name of a tier, such as priority'), service)
+    .optional()
+    .describe(
+      'Rates of service tiers by their names (priority, flex, batch, fast …), instead of those above. Tiers that are not named cost what stands above; on keys that have a budget, asking for a dearer one is refused unless it is named.',
+    ),
+  tiers: tiers(),
   call: dollars(12, 'Dollars for each call, whatever its size.').optional(),
   web_search: dollars(12, 'Dollars for each web search that the provider runs.').optional(),
 });
-
 /** `default`, or what a target is called. */
 const pattern = z
   .string()

@@ -14,6 +14,7 @@ export interface PriceScope {
 }
 
 type PriceForm = NonNullable<ConfigFile['prices']>[string];
+type ServiceForm = NonNullable<PriceForm['service_tiers']>[string];
 type TierForm = NonNullable<PriceForm['tiers']>[number];
 
 /** The name that stands for models without a price. */
@@ -59,10 +60,26 @@ function checkTiers(
   file: CheckedFile,
   { report }: PriceScope,
 ): void {
+  for (const [name, service] of Object.entries(form.service_tiers ?? {})) {
+    const path = ['prices', pattern, 'service_tiers', name];
+    for (const rate of optionalRates) {
+      if (form[rate] !== undefined && service[rate] === undefined)
+        report(file.issue(path, `${rate} is missing`));
+    }
+    if (form.tiers !== undefined && service.tiers === undefined)
+      report(file.issue(path, 'tiers are missing: say what long prompts cost in this service'));
+    checkLengths(service, (i, message) => report(file.issue([...path, 'tiers', i], message)));
+  }
+  checkLengths(form, (i, message) => report(file.issue(['prices', pattern, 'tiers', i], message)));
+}
+
+function checkLengths(
+  form: PriceForm | ServiceForm,
+  report: (tier: number, message: string) => void,
+): void {
   let last = -1;
   form.tiers?.forEach((tier, i) => {
-    const complain = (message: string): void =>
-      report(file.issue(['prices', pattern, 'tiers', i], message));
+    const complain = (message: string): void => report(i, message);
     if (tier.above <= last) complain(`above must rise from tier to tier, ${last} stands before it`);
     last = tier.above;
     for (const name of optionalRates) {
@@ -72,16 +89,23 @@ function checkTiers(
 }
 
 function readPrice(form: PriceForm, source: string): Price {
-  return {
-    rates: readRates(form),
-    tiers: (form.tiers ?? []).map((tier) => ({ above: tier.above, rates: readRates(tier) })),
+  const of = (service: PriceForm | ServiceForm, from: string): Price => ({
+    rates: readRates(service),
+    tiers: (service.tiers ?? []).map((tier) => ({ above: tier.above, rates: readRates(tier) })),
     ...(form.call === undefined ? {} : { call: form.call }),
     ...(form.web_search === undefined ? {} : { webSearch: form.web_search }),
-    source,
-  };
+    source: from,
+  });
+  const plain = of(form, source);
+  const services = Object.entries(form.service_tiers ?? {});
+  if (services.length === 0) return plain;
+  const named = services.map(
+    ([name, service]) => [name, of(service, `${source} (${name})`)] as const,
+  );
+  return { ...plain, service: new Map([['standard', plain], ...named]) };
 }
 
-function readRates(form: PriceForm | TierForm): Rates {
+function readRates(form: PriceForm | ServiceForm | TierForm): Rates {
   const { cache_read: cacheRead, cache_write: cacheWrite, reasoning } = form;
   const { cache_write_1h: cacheWriteLong } = form;
   return {
@@ -112,12 +136,17 @@ export function priceOrigins(
 }
 
 /** `input 0.25, output 2, above 200000: input 0.5, output 3`, in dollars per million tokens. */
-function priceText({ rates, tiers, call, webSearch }: Price): string {
+function priceText({ rates, tiers, call, webSearch, service }: Price): string {
+  const others = [...(service ?? [])].filter(([name]) => name !== 'standard');
   return [
     ratesText(rates),
     ...tiers.map((tier) => `above ${tier.above}: ${ratesText(tier.rates)}`),
     ...(call === undefined ? [] : [`call ${decimalText(call, 12)}`]),
     ...(webSearch === undefined ? [] : [`web_search ${decimalText(webSearch, 12)}`]),
+    ...others.flatMap(([name, own]) => [
+      `${name}: ${ratesText(own.rates)}`,
+      ...own.tiers.map((tier) => `${name} above ${tier.above}: ${ratesText(tier.rates)}`),
+    ]),
   ].join(', ');
 }
 

@@ -32,6 +32,11 @@ export interface Price {
   readonly call?: number;
   /** Picodollars a web search that the vendor runs and reports. */
   readonly webSearch?: number;
+  /**
+   * What each service tier costs that has a price of its own, by name (`priority`, `flex`, `batch`, `fast`),
+   * and `standard`. None of these has further ones: they are what is stored with a call.
+   */
+  readonly service?: ReadonlyMap<string, Price>;
   /** Where it came from: `gateway.yaml:12`, `genai-prices 0.1.8 openai/gpt-5-mini`, `local`. */
   readonly source: string;
 }

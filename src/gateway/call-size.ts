@@ -120,6 +120,12 @@ export class CallSize {
     return searches;
   }
 
+  serviceTier(): string | undefined {
+    const { service_tier: tier, speed } = this.#call.source.value;
+    if (speed === 'fast') return speed;
+    return typeof tier === 'string' ? tier : undefined;
+  }
+
   /** The member that asks for a tier which vendors charge more for; a cheaper one is no harm. */
   dearerBy(): string | undefined {
     const { service_tier: tier, speed } = this.#call.source.value;

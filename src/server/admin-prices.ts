@@ -39,12 +39,16 @@ const rates = {
   output: z.number(),
   reasoning: rate.describe('Null: as output.'),
 };
+const tiers = z
+  .array(z.strictObject({ above: z.number(), ...rates }))
+  .describe('Rates of the whole call when its prompt has more than `above` tokens.');
 export const priceAnswer = z.strictObject({
   source: z.string().describe('A line of the config, the price package and its version, or local.'),
   ...rates,
-  tiers: z
-    .array(z.strictObject({ above: z.number(), ...rates }))
-    .describe('Rates of the whole call when its prompt has more than `above` tokens.'),
+  tiers,
+  service_tiers: z
+    .record(z.string(), z.strictObject({ ...rates, tiers }))
+    .describe('Rates of service tiers that have their own, by name.'),
   call: rate.describe('Dollars a call.'),
   web_search: rate.describe('Dollars a web search that the provider runs.'),
 });
@@ -92,13 +96,22 @@ function targetJson({ model, target, price }: PricedTarget): JsonObject {
   return { model, target, price: price === undefined ? null : priceJson(price) };
 }
 
-export function priceJson({ rates, tiers, call, webSearch, source }: Price): JsonObject {
+export function priceJson(price: Price): JsonObject {
+  const { call, webSearch, source, service } = price;
+  const others = [...(service ?? [])].filter(([name]) => name !== 'standard');
   return {
     source,
-    ...ratesJson(rates),
-    tiers: tiers.map((tier) => ({ above: tier.above, ...ratesJson(tier.rates) })),
+    ...tieredJson(price),
+    service_tiers: Object.fromEntries(others.map(([name, own]) => [name, tieredJson(own)])),
     call: each(call),
     web_search: each(webSearch),
+  };
+}
+
+function tieredJson(price: Price): JsonObject {
+  return {
+    ...ratesJson(price.rates),
+    tiers: price.tiers.map((tier) => ({ above: tier.above, ...ratesJson(tier.rates) })),
   };
 }
 

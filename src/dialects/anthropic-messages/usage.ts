@@ -13,7 +13,6 @@ export function readUsage(raw: Json | undefined): Usage | undefined {
   const { fresh, read, write, long, output } = readCounts(raw);
   const reasoning = countIn(raw['output_tokens_details'], 'thinking_tokens');
   const searches = countIn(raw['server_tool_use'], 'web_search_requests');
-  const tier = raw['service_tier'];
   const known = [fresh, read, write, output].some((value) => value !== undefined);
   if (!known) return undefined;
   return {
@@ -24,9 +23,15 @@ export function readUsage(raw: Json | undefined): Usage | undefined {
     ...(output === undefined ? {} : { outputTokens: output }),
     ...(reasoning === undefined ? {} : { reasoningTokens: reasoning }),
     ...(searches ? { webSearches: searches } : {}),
-    ...(typeof tier === 'string' ? { serviceTier: tier } : {}),
+    ...serviceTier(raw),
     raw,
   };
+}
+
+/** Fast mode is a price of its own, whatever the tier says beside it. */
+function serviceTier({ speed, service_tier: tier }: JsonObject): { serviceTier?: string } {
+  if (speed === 'fast') return { serviceTier: speed };
+  return typeof tier === 'string' ? { serviceTier: tier } : {};
 }
 
 function countIn(details: Json | undefined, name: string): number | undefined {

@@ -117,6 +117,7 @@ export class LimitsRig {
         },
         cacheWrites: () => 'none',
         webSearches: () => 0,
+        serviceTier: () => undefined,
         dearerBy: () => undefined,
       },
     };

@@ -97,7 +97,7 @@ test('F6 the example of docs/prices.md is valid', async (t) => {
 ${example}`,
   );
   const { prices } = await load();
-  assert.equal(prices.models.length, 4);
+  assert.equal(prices.models.length, 5);
   assert.equal(prices.otherwise?.rates.input, 20_000_000);
 });
 
@@ -134,4 +134,44 @@ test('N3 mistakes in prices: name their line and what is wrong', async (t) => {
     'gateway.yaml:15: prices.openai/f.tiers[1]: above must rise from tier to tier, 200000 stands before it',
     'gateway.yaml:16: prices.*/g.call: must be at most 1000000',
   ]);
+});
+
+test('F6 prices of service tiers stand beside the standard one; one that leaves a rate open is told', async (t) => {
+  const text = `prices:
+  openai/a:
+    input: 1
+    output: 2
+    cache_read: 0.5
+    call: 0.01
+    tiers: [{ above: 100, input: 3, output: 4, cache_read: 1 }]
+    service_tiers:
+      flex: { input: 0.5, output: 1, cache_read: 0.25, tiers: [] }
+`;
+  const { prices, origins } = await scene(t, text).load();
+  const price = prices.models[0]?.price;
+  assert.deepEqual([...(price?.service?.keys() ?? [])], ['standard', 'flex']);
+  assert.deepEqual(price?.service?.get('flex'), {
+    rates: { input: 500_000, output: 1_000_000, cacheRead: 250_000 },
+    tiers: [],
+    call: 10_000_000_000,
+    source: 'gateway.yaml:2 (flex)',
+  });
+  assert.equal(price?.service?.get('standard')?.service, undefined);
+  const shown = origins.find(({ path }) => path === 'prices.openai/a')?.value;
+  assert.match(shown ?? '', /flex: input 0\.5, cache_read 0\.25, output 1$/);
+
+  const wrong = text.replace(
+    'cache_read: 0.25, tiers: []',
+    'tiers: [{ above: 9, input: 1, output: 1 }, { above: 9, input: 1, output: 1 }]',
+  );
+  await assert.rejects(scene(t, wrong).load(), (error: Error) => {
+    assert.match(
+      error.message,
+      /:9: prices\.openai\/a\.service_tiers\.flex: cache_read is missing/,
+    );
+    assert.match(error.message, /flex\.tiers\[1\]: above must rise/);
+    return true;
+  });
+  const short = text.replace(', tiers: []', '');
+  await assert.rejects(scene(t, short).load(), /flex: tiers are missing/);
 });

@@ -1,0 +1,30 @@
+/** What a call costs by its service tier: what the vendor says that it was, else what was asked for. */
+import type { Price } from '../core/price.ts';
+
+/** The service that a price without tiers is for. */
+const standard = 'standard';
+/** In requests and answers of both formats. */
+const otherNames: ReadonlyMap<string, string> = new Map([
+  ['default', standard],
+  ['standard_only', standard],
+  ['auto', standard],
+]);
+/** What a vendor may make of a call that names no tier, where its account has it so. */
+const dearestOfAuto = 'priority';
+
+/** @param tier in the words of either format; a tier without a price of its own costs the standard one. */
+export function servedPrice(price: Price, tier: string | undefined): Price {
+  const { service } = price;
+  if (service === undefined) return price;
+  const name = tier === undefined ? standard : (otherNames.get(tier) ?? tier);
+  return service.get(name) ?? service.get(standard) ?? price;
+}
+
+/** All that a call may be charged at, when it asks for this tier. */
+export function possiblePrices(price: Price, asked: string | undefined): readonly Price[] {
+  if (price.service === undefined) return [price];
+  const plain = servedPrice(price, standard);
+  const dearer = asked === undefined || asked === 'auto' ? dearestOfAuto : asked;
+  const other = servedPrice(price, dearer);
+  return other === plain ? [plain] : [plain, other];
+}

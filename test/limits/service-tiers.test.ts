@@ -1,0 +1,101 @@
+/** What service tiers cost a budget: reserved by the dearest that may apply, charged by what the vendor says. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { JsonObject } from '../../src/core/conversation.ts';
+import { objectAt, type Dialect } from '../support/reading.ts';
+import { requestBody } from '../support/requests.ts';
+import { chatDocument } from '../upstream/chat.ts';
+import { replying } from '../upstream/reply.ts';
+import { errorOf, startLimitedRig, type LimitedRig } from './limited-rig.ts';
+
+let rig: LimitedRig;
+before(async () => {
+  const tiered = {
+    input: 0,
+    output: 10,
+    service_tiers: {
+      priority: { input: 0, output: 20 },
+      flex: { input: 0, output: 5 },
+      fast: { input: 0, output: 60 },
+    },
+  };
+  rig = await startLimitedRig({ prices: { 'up-chat/*': tiered, 'up-messages/*': tiered } });
+});
+after(() => rig.stop());
+
+const json = { headers: { 'content-type': 'application/json' } };
+const cap = 100;
+const nanodollars = 10_000;
+
+interface Asked {
+  readonly ask: JsonObject;
+  /** What the upstream says that it was; absent = nothing. */
+  readonly served?: string;
+}
+
+/** A call that uses 50 tokens: what was reserved of its budget and spent, in standard output tokens. */
+async function charged({ ask, served }: Asked): Promise<readonly (number | string)[]> {
+  const usage = { prompt_tokens: 9, completion_tokens: 50, total_tokens: 59 };
+  const document = {
+    ...chatDocument({ text: 'Good day to you all. '.repeat(9), usage }),
+    ...(served === undefined ? {} : { service_tier: served }),
+  };
+  const { model } = rig.play('chat', { body: [JSON.stringify(document)], ...json });
+  const key = await rig.key({ budget: 1, per: 'day' });
+  const body = requestBody('chat', { model, stream: false, more: { max_tokens: cap, ...ask } });
+  const reply = await rig.call(key, 'chat', body);
+  assert.equal(reply.status, 200, reply.text);
+  const [row] = await rig.gateway.callRows(model, 1);
+  const call = await rig.admin('GET', `/api/calls/${String(row?.['id'])}`);
+  const { source } = objectAt(call, 'price');
+  return [
+    Math.round((Number(row?.['reserved_usd']) * 1e9) / nanodollars),
+    (await rig.spent(key)) / nanodollars,
+    String(source).replace(/^\S+/, ''),
+  ];
+}
+
+const rows: readonly (readonly [Asked, readonly (number | string)[]])[] = [
+  [{ ask: { service_tier: 'default' }, served: 'default' }, [cap, 50, '']],
+  [{ ask: { service_tier: 'priority' }, served: 'priority' }, [2 * cap, 100, ' (priority)']],
+  [{ ask: { service_tier: 'priority' }, served: 'default' }, [2 * cap, 50, '']],
+  [{ ask: { service_tier: 'priority' } }, [2 * cap, 100, ' (priority)']],
+  // An account may make a priority call of it.
+  [{ ask: { service_tier: 'auto' }, served: 'priority' }, [2 * cap, 100, ' (priority)']],
+  [{ ask: {}, served: 'default' }, [2 * cap, 50, '']],
+  [{ ask: {} }, [2 * cap, 50, '']],
+  // Not served as asked, it costs the standard price.
+  [{ ask: { service_tier: 'flex' }, served: 'flex' }, [cap, 25, ' (flex)']],
+  [{ ask: { service_tier: 'flex' }, served: 'default' }, [cap, 50, '']],
+  [{ ask: {}, served: 'constructor' }, [2 * cap, 50, '']],
+];
+for (const [asked, expected] of rows) {
+  test(`F6 Q1 a service tier costs its own price: ${JSON.stringify(asked)}`, async () => {
+    assert.deepEqual(await charged(asked), expected);
+  });
+}
+
+test('F6 fast mode is a tier with a price; one that has none is refused by name', async () => {
+  const ask = async (dialect: Dialect, more: JsonObject) => {
+    const { model } = rig.play(dialect, replying(dialect, { text: 'Yes.' }));
+    const key = await rig.key({ budget: '0.004', per: 'day', shrink: false });
+    const asked = requestBody(dialect, {
+      model,
+      stream: false,
+      more: { max_tokens: cap, ...more },
+    });
+    return rig.call(key, dialect, asked);
+  };
+  assert.equal((await ask('messages', {})).status, 200);
+  const dear = await ask('messages', { speed: 'fast' });
+  assert.equal(dear.status, 402);
+  assert.match(String(errorOf(dear)['message']), /may cost up to \$0\.006/);
+  const unpriced = await ask('chat', { service_tier: 'fast' });
+  assert.notEqual(unpriced.status, 400);
+});
+
+test('N1 prices of tiers are shown', async () => {
+  const { prices } = await rig.admin('GET', '/api/prices?model=up-chat/any');
+  const [shown] = Array.isArray(prices) ? prices : [];
+  assert.match(JSON.stringify(shown), /"service_tiers":\{"priority":\{"input":0,.*"output":20/);
+});
