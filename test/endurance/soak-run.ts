@@ -21,7 +21,7 @@ export interface SoakReport extends Comparison {
   readonly options: SoakOptions;
   readonly calls: number;
   readonly samples: readonly Sample[];
-  /** MB an hour, of the last two thirds. */
+  /** MB an hour, without the first third or the first hour. */
   readonly heap: Slope;
   readonly rss: Slope;
   /** Share of a core. */
@@ -164,15 +164,17 @@ async function untilSettled(
 }
 
 function lines(samples: readonly Sample[]): Pick<SoakReport, 'heap' | 'rss' | 'cpu'> {
-  const later = samples.slice(Math.floor(samples.length / 3));
+  const last = samples.at(-1)?.at ?? 0;
+  const from = Math.min(hourMs, last / 3);
+  const later = samples.filter(({ at }) => at >= from);
   const slope = (of: (sample: Sample) => number): Slope =>
     slopeOf(later.map((sample) => ({ x: sample.at / hourMs, y: of(sample) / mega })));
-  const [first, last] = [later[0], later.at(-1)];
-  const seconds = ((last?.at ?? 0) - (first?.at ?? 0)) / 1000;
+  const [first, final] = [later[0], later.at(-1)];
+  const seconds = ((final?.at ?? 0) - (first?.at ?? 0)) / 1000;
   return {
     heap: slope(({ heapBytes }) => heapBytes),
     rss: slope(({ rssBytes }) => rssBytes),
-    cpu: seconds > 0 ? ((last?.cpuSeconds ?? 0) - (first?.cpuSeconds ?? 0)) / seconds : 0,
+    cpu: seconds > 0 ? ((final?.cpuSeconds ?? 0) - (first?.cpuSeconds ?? 0)) / seconds : 0,
   };
 }
 
