@@ -23,8 +23,13 @@ export const noPostgres =
 export const postgresPassword = 'canary-pg-5b1e';
 const user = 'gateway';
 
-/** Undefined where PostgreSQL is not installed. */
-export async function startPostgres(): Promise<TestPostgres | undefined> {
+/**
+ * Undefined where PostgreSQL is not installed.
+ * @param settings further ones, `name=value`
+ */
+export async function startPostgres(
+  settings: readonly string[] = [],
+): Promise<TestPostgres | undefined> {
   const folders = globSync('/usr/lib/postgresql/*/bin').sort().toReversed();
   const initdb = findProgram(['initdb'], folders);
   const postgres = findProgram(['postgres'], folders);
@@ -36,7 +41,8 @@ export async function startPostgres(): Promise<TestPostgres | undefined> {
   const access = ['-U', user, '--pwfile', passwordFile, '--auth=scram-sha-256'];
   const form = ['-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'];
   await runToEnd(initdb, ['-D', data, ...access, ...form]);
-  const server = new TestPostgres({ program: postgres, data, folder, port: await freePort() });
+  const port = await freePort();
+  const server = new TestPostgres({ program: postgres, data, folder, port, settings });
   await server.start();
   return server;
 }
@@ -58,6 +64,7 @@ interface Parts {
   readonly data: string;
   readonly folder: ServerFolder;
   readonly port: number;
+  readonly settings?: readonly string[];
 }
 
 export class TestPostgres {
@@ -72,7 +79,7 @@ export class TestPostgres {
   }
 
   async start(): Promise<void> {
-    const { program, data, folder, port } = this.#parts;
+    const { program, data, folder, port, settings: more = [] } = this.#parts;
     // Nothing here outlives the machine: no syncs. A killed server still loses nothing.
     const settings = [
       `port=${port}`,
@@ -82,10 +89,38 @@ export class TestPostgres {
       'full_page_writes=off',
       'max_connections=100',
       'shared_buffers=32MB',
+      ...more,
     ];
     const server = new ServerProcess(program, ['-D', data, ...settings.flatMap((s) => ['-c', s])]);
     this.#process = server;
     await server.untilReady(() => this.#answers());
+  }
+
+  /** Another server that follows this one, and takes no writes. Undefined without `pg_basebackup`. */
+  async startReplica(): Promise<TestPostgres | undefined> {
+    const { program } = this.#parts;
+    const copier = findProgram(
+      ['pg_basebackup'],
+      globSync('/usr/lib/postgresql/*/bin').toReversed(),
+    );
+    if (copier === undefined) return undefined;
+    const folder = serverFolder('pg');
+    const data = join(folder.path, 'data');
+    // -R: it begins as a replica, and is told where its primary is.
+    await runToEnd(copier, [
+      '-D',
+      data,
+      '-d',
+      this.url('postgres'),
+      '-R',
+      '-X',
+      'stream',
+      '-c',
+      'fast',
+    ]);
+    const replica = new TestPostgres({ program, data, folder, port: await freePort() });
+    await replica.start();
+    return replica;
   }
 
   /** `fast` ends all connections (57P01), `immediate` dies like a crash. */

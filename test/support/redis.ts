@@ -18,11 +18,15 @@ export const noRedis =
 /** A password that must stand nowhere. */
 export const redisPassword = 'canary-redis-93d0';
 
-/** Undefined where it is not installed. */
-export async function startRedis(): Promise<TestRedis | undefined> {
+/**
+ * Undefined where it is not installed.
+ * @param options further ones of its command line
+ */
+export async function startRedis(options: readonly string[] = []): Promise<TestRedis | undefined> {
   const program = findProgram(['redis-server', 'valkey-server']);
   if (program === undefined) return undefined;
-  const server = new TestRedis({ program, folder: serverFolder('redis'), port: await freePort() });
+  const port = await freePort();
+  const server = new TestRedis({ program, folder: serverFolder('redis'), port, options });
   await server.start();
   return server;
 }
@@ -31,6 +35,7 @@ interface Parts {
   readonly program: string;
   readonly folder: ServerFolder;
   readonly port: number;
+  readonly options: readonly string[];
 }
 
 export class TestRedis {
@@ -49,11 +54,11 @@ export class TestRedis {
 
   /** Nothing is kept on disk: every start is an empty one. */
   async start(): Promise<void> {
-    const { program, folder, port } = this.#parts;
+    const { program, folder, port, options } = this.#parts;
     const place = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder.path];
     const forgetful = ['--save', '', '--appendonly', 'no'];
     const access = ['--requirepass', redisPassword];
-    const server = new ServerProcess(program, [...place, ...forgetful, ...access]);
+    const server = new ServerProcess(program, [...place, ...forgetful, ...access, ...options]);
     this.#process = server;
     await server.untilReady(() => this.#answers());
   }
