@@ -19,6 +19,8 @@ export interface RequestHead {
   readonly choices?: number;
   /** Reasoning tokens that the client demands: an output cap must leave room behind them. */
   readonly reasoningBudget?: number;
+  /** The client asks for reasoning, in whatever words: the first event may take its time (R7). */
+  readonly reasons?: boolean;
   /** Chat `stream_options.include_usage`; always true for messages. */
   readonly wantsUsageFrame: boolean;
 }

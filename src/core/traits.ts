@@ -53,6 +53,8 @@ export interface UpstreamTraits {
   readonly reasoningControl: ReasoningControl;
   /** Words of effort that are known; empty = none is ever sent. */
   readonly efforts: readonly Effort[];
+  /** It may reason for minutes before its first event, whether it was asked to or not (R7). */
+  readonly reasonsFirst?: boolean;
   /** A budget of reasoning tokens is taken as it is, in the form of `reasoningControl`. */
   readonly reasoningBudget?: boolean;
   /** Function tools are refused unless reasoning is switched off (OpenAI's newer chat models). */

@@ -28,6 +28,8 @@ import type { Answer, ReadFrame, StreamConsumer } from './upstream-answer.ts';
 const maxHeldBytes = 1024 * 1024;
 /** How long a usage report may come after the finish (F58). */
 const usageGraceMs = 2000;
+/** How long pings and comments alone count as a sign that the model goes on (F49). */
+const pingsMs = 5 * 60_000;
 
 type Phase = 'waiting' | 'error-body' | 'document' | 'stream' | 'over';
 
@@ -40,6 +42,8 @@ export interface AttemptOptions {
   readonly traits: UpstreamTraits;
   /** A stream was asked for; its first event is due sooner than a whole document. */
   readonly streamed: boolean;
+  /** The model may reason before its first event. */
+  readonly reasons: boolean;
   /** Present when this may be one of several requests that make one answer. */
   readonly rounds: TurnRounds | undefined;
 }
@@ -68,6 +72,12 @@ export class Attempt implements UpstreamHandler {
   #committed = false;
   #finishReadAt: number | undefined;
   #lastActivityAt: number;
+  /** Of events; pings and comments are none. */
+  #lastEventAt: number;
+  readonly #firstEventMs: number;
+  /** Bytes of events since `#rateSince`. */
+  #rateBytes = 0;
+  #rateSince = 0;
   /** Monotonic time of the first event, or of the document. */
   firstEventAt: number | undefined;
 
@@ -81,6 +91,9 @@ export class Attempt implements UpstreamHandler {
     this.#rounds = options.rounds;
     this.#startedAt = options.clock.now();
     this.#lastActivityAt = this.#startedAt;
+    this.#lastEventAt = this.#startedAt;
+    const { firstEventMs, reasoningMs } = options.target.timeouts;
+    this.#firstEventMs = options.reasons ? (reasoningMs ?? firstEventMs) : firstEventMs;
   }
 
   /** Sends the request. Resolves at the commit point; rejects with GatewayError before it. */
@@ -99,7 +112,7 @@ export class Attempt implements UpstreamHandler {
   }
 
   resume(): void {
-    this.#lastActivityAt = this.#clock.now();
+    this.touch();
     this.#exchange?.resume();
   }
 
@@ -123,7 +136,6 @@ export class Attempt implements UpstreamHandler {
   /** Compares the attempt's clocks with the time; the sweeper calls it. */
   check(now: number): void {
     if (this.#phase === 'over') return;
-    const { firstEventMs, idleMs, documentMs } = this.target.timeouts;
     if (this.#finishReadAt !== undefined) {
       // Behind a finish silence is no fault: the answer is whole.
       if (now - this.#finishReadAt <= usageGraceMs) return;
@@ -132,15 +144,38 @@ export class Attempt implements UpstreamHandler {
     } else if (this.firstEventAt === undefined) {
       // Asked for a stream it may send a document all the same.
       const streams = this.#streamed && this.#phase !== 'document';
-      const limit = streams ? firstEventMs : documentMs;
+      const limit = streams ? this.#firstEventMs : this.target.timeouts.documentMs;
       if (now - this.#startedAt > limit) {
-        this.fail(new GatewayError('timeout', `The model did not answer within ${limit} ms.`));
+        this.#timeOut(`The model did not answer within ${limit} ms.`);
       }
-    } else if (now - this.#lastActivityAt > idleMs) {
-      this.fail(
-        new GatewayError('timeout', `The model stopped answering for more than ${idleMs} ms.`),
-      );
+    } else {
+      this.#checkFlow(now);
     }
+  }
+
+  /** Whether a stream that began still comes, and fast enough. */
+  #checkFlow(now: number): void {
+    const { idleMs, minBytesPerS, rateWindowMs = 30_000 } = this.target.timeouts;
+    if (now - this.#lastActivityAt > idleMs) {
+      this.#timeOut(`The model stopped answering for more than ${idleMs} ms.`);
+    } else if (now - this.#lastEventAt > Math.max(idleMs, pingsMs)) {
+      this.#timeOut('The model sent nothing but pings for more than five minutes.');
+    } else if (minBytesPerS !== undefined && now - this.#rateSince > rateWindowMs) {
+      const least = (minBytesPerS * (now - this.#rateSince)) / 1000;
+      if (this.#rateBytes < least) {
+        this.#timeOut(`The model answered with less than ${minBytesPerS} bytes a second.`);
+      }
+      this.#measureFrom(now);
+    }
+  }
+
+  #measureFrom(now: number): void {
+    this.#rateSince = now;
+    this.#rateBytes = 0;
+  }
+
+  #timeOut(why: string): void {
+    this.fail(new GatewayError('timeout', why));
   }
 
   /** HTTP status of the answer; 0 while none came. */
@@ -160,7 +195,10 @@ export class Attempt implements UpstreamHandler {
 
   /** A paused upstream is not an idle one. */
   touch(): void {
-    this.#lastActivityAt = this.#clock.now();
+    const now = this.#clock.now();
+    this.#lastActivityAt = now;
+    this.#lastEventAt = now;
+    this.#measureFrom(now);
   }
 
   head(status: number, headers: ResponseHeaders): void {
@@ -278,7 +316,7 @@ export class Attempt implements UpstreamHandler {
     for (const frame of frames) {
       const events = this.#seen(reader.read(frame));
       if (events.length > 0) {
-        this.firstEventAt ??= now;
+        this.#sawEvent(frame.bytes.length, now);
         content = this.#observe(events, content);
         if (this.over) return;
       }
@@ -288,6 +326,14 @@ export class Attempt implements UpstreamHandler {
     if (reader.besideLength !== undefined) this.#meter.beside(reader.besideLength);
     if (this.#committed) this.#consumer?.frames(batch);
     else this.#hold(batch, content);
+  }
+
+  #sawEvent(bytes: number, now: number): void {
+    this.#lastEventAt = now;
+    this.#rateBytes += bytes;
+    if (this.firstEventAt !== undefined) return;
+    this.firstEventAt = now;
+    this.#rateSince = now;
   }
 
   /** The events as everybody is to see them. */

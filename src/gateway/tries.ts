@@ -273,7 +273,8 @@ export class Tries {
     const { client, clock } = this.#gateway;
     const traits = this.#prepared?.traits ?? target.provider.traits(target.model);
     const streamed = this.#prepared?.streamed === true;
-    const means = { client, clock, meter: this.meter, rounds: this.#rounds };
+    const reasons = traits.reasonsFirst === true || this.#call.head.reasons === true;
+    const means = { client, clock, reasons, meter: this.meter, rounds: this.#rounds };
     const attempt = new Attempt({ target, traits, streamed, ...means });
     this.#attempt = attempt;
     const answer = await attempt.send(request);

@@ -8,7 +8,7 @@ import { anthropicMessagesUpstream } from '../dialects/anthropic-messages/upstre
 import { openaiChatUpstream } from '../dialects/openai-chat/upstream.ts';
 import type { ProviderRow } from './compatible.ts';
 import { counterOf, plainCounter } from './counters.ts';
-import { anthropicModelTraits } from './model-traits.ts';
+import { anthropicModelTraits, namedTraits } from './model-traits.ts';
 import { tokenizerOf } from './tokenizers.ts';
 
 const betaHeader = 'anthropic-beta';
@@ -95,6 +95,7 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
     tokenizer: tokenizerOf,
     traits: remembered((model) => ({
       ...form.traits,
+      ...namedTraits(model),
       ...form.modelTraits?.(model),
       ...row?.traits,
       ...row?.pathTraits?.(base.path),

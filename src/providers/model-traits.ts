@@ -46,12 +46,23 @@ export function openaiModelTraits(name: string): Partial<UpstreamTraits> {
     ...lookUp(openaiEfforts, model),
     systemRole: 'developer',
     samplingAllowed: false,
+    reasonsFirst: true,
     // Later models take `stop` while they do not reason, and it is not documented which: counted as
     // unknown, since the gateway can cut the text itself. o1 is documented to take it.
     ...(model.startsWith('o1') ? {} : { stopMax: 0 }),
     toolsExcludeReasoning: !toolsBesideReasoning.test(model),
     cacheBreakpoints: !openaiBefore56.test(model),
   };
+}
+
+/** What makers call models that reason before they speak, wherever they run. */
+const reasonerNames =
+  /(^|[^a-z0-9])(o[134]|r1|qwq|magistral|gpt-oss|thinking|reasoner|reasoning|deep-?think|deep-?research)([^a-z0-9]|$)/i;
+const nonReasoner = /non-?reasoning|non-?thinking/i;
+
+/** What a model's name says of it at any server. */
+export function namedTraits(model: string): Partial<UpstreamTraits> {
+  return reasonerNames.test(model) && !nonReasoner.test(model) ? { reasonsFirst: true } : {};
 }
 
 interface Claude {

@@ -10,6 +10,9 @@ import { GatewayError } from '../core/errors.ts';
 
 /** More than this out of one compressed body is a bomb. */
 export const maxDecompressedBytes = 64 * 1024 * 1024;
+/** How many times larger it may become, once it is large enough to matter. */
+const maxRatio = 100;
+const ratioFromBytes = 1024 * 1024;
 
 export interface DecompressorHandler {
   data(chunk: Buffer): void;
@@ -20,6 +23,7 @@ export interface DecompressorHandler {
 /** Feeds compressed chunks in, gives plain chunks to the handler. */
 export class Decompressor {
   readonly #stream: Transform;
+  #taken = 0;
   #received = 0;
   #failed = false;
 
@@ -35,6 +39,8 @@ export class Decompressor {
       this.#received += chunk.length;
       if (this.#received > maxDecompressedBytes)
         fail('The upstream sent a compressed body beyond 64 MiB.');
+      else if (this.#received > ratioFromBytes && this.#received > this.#taken * maxRatio)
+        fail('The upstream sent a compressed body that grows more than a hundredfold.');
       else if (!this.#failed) handler.data(chunk);
     });
     stream.on('end', () => {
@@ -46,6 +52,7 @@ export class Decompressor {
   /** Returns false when the caller should pause until `drained`. */
   write(chunk: Buffer, drained: () => void): boolean {
     if (this.#failed) return true;
+    this.#taken += chunk.length;
     const ready = this.#stream.write(chunk);
     if (!ready) this.#stream.once('drain', drained);
     return ready;

@@ -42,6 +42,8 @@ export interface Exchange {
 /** Idle upstream connections are dropped before a server's usual 5 s (F7, J3). */
 const idleConnectionMs = 4000;
 const maxHeaderBytes = 64 * 1024;
+/** Vendors send some thirty (F31). */
+const maxHeaders = 500;
 
 export interface HttpClientOptions {
   /** Finds the addresses of a name; default: the system's resolver. */
@@ -184,6 +186,11 @@ class Attempt implements Exchange, Dispatcher.DispatchHandler {
   ): void {
     if (status < 200 || this.#over) return;
     this.#answered = true;
+    const { rawHeaders } = controller;
+    if (Array.isArray(rawHeaders) && rawHeaders.length > 2 * maxHeaders) {
+      this.#break(controller, `The upstream sent more than ${maxHeaders} headers.`);
+      return;
+    }
     const encoding = headers['content-encoding'];
     if (encoding !== undefined) {
       try {
@@ -192,11 +199,10 @@ class Attempt implements Exchange, Dispatcher.DispatchHandler {
             if (!this.#over) this.#handler.data(chunk);
           },
           end: () => this.#end(),
-          failed: (error) => this.#fail(error),
+          failed: ({ message }) => this.#break(controller, message),
         });
       } catch (error) {
-        this.#fail(asUpstreamError(error, this.#request.endpoint));
-        controller.abort(new Error('unreadable'));
+        this.#break(controller, asUpstreamError(error, this.#request.endpoint).message);
         return;
       }
     }
@@ -235,6 +241,12 @@ class Attempt implements Exchange, Dispatcher.DispatchHandler {
     this.#handler.end();
   }
 
+  /** Nothing more is wanted of an answer that cannot be read. */
+  #break(controller: Dispatcher.DispatchController, why: string): void {
+    this.#fail(new GatewayError('upstream_invalid', why, { repeat: 'never' }));
+    controller.abort(new Error('unreadable'));
+  }
+
   #fail(error: GatewayError): void {
     if (this.#over) return;
     this.#over = true;
@@ -249,7 +261,14 @@ function errorCode(error: unknown): string {
 
 /** The server closed or reset the connection before a byte of the answer came. */
 function isDeadConnection(error: unknown): boolean {
+  if (isGarbled(error)) return false;
   return ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(errorCode(error));
+}
+
+/** No HTTP, or a status that nobody asked for (101, 100): undici has codes for neither (F26, F27). */
+function isGarbled(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return error.name === 'HTTPParserError' || /^bad (upgrade|response)$/.test(error.message);
 }
 
 function asUpstreamError(error: unknown, endpoint: Endpoint): GatewayError {
@@ -259,8 +278,9 @@ function asUpstreamError(error: unknown, endpoint: Endpoint): GatewayError {
   if (code === 'UND_ERR_CONNECT_TIMEOUT') {
     return new GatewayError('timeout', `Could not connect to ${where} in time.`, { cause: error });
   }
+  const garbled = isGarbled(error);
   const unreadable =
-    code.startsWith('HPE_') ||
+    garbled ||
     code === 'UND_ERR_HEADERS_OVERFLOW' ||
     code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH' ||
     code === 'UND_ERR_INVALID_ARG';
@@ -268,7 +288,7 @@ function asUpstreamError(error: unknown, endpoint: Endpoint): GatewayError {
     return new GatewayError('upstream_invalid', `The answer of ${where} is not valid HTTP.`, {
       cause: error,
       // What was broken on the way comes whole the next time (F25, F26); headers stay too large (F31).
-      repeat: code.startsWith('HPE_') || code.endsWith('LENGTH_MISMATCH') ? 'may' : 'never',
+      repeat: garbled || code.endsWith('LENGTH_MISMATCH') ? 'may' : 'never',
     });
   }
   return new GatewayError(

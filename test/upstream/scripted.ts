@@ -31,6 +31,10 @@ export interface Answer {
   readonly ending?: 'proper' | 'reset' | 'fin' | 'hang';
   /** Bytes that replace the status line and headers. */
   readonly rawHead?: string;
+  /** Lines behind the last chunk, each with its CR LF. */
+  readonly trailers?: string;
+  /** Bytes behind the proper end. */
+  readonly trailing?: string;
   /** Nothing at all is sent, only the ending happens. */
   readonly mute?: true;
 }
@@ -201,7 +205,9 @@ async function play(answer: Answer, { socket, owner, closed }: Stage): Promise<v
       }
       await sendPiece(socket, asBuffer(piece), answer.split, framing);
     }
-    if (end === 'proper' && framing === 'chunked') socket.write('0\r\n\r\n');
+    if (end === 'proper' && framing === 'chunked') {
+      socket.write(`0\r\n${answer.trailers ?? ''}\r\n${answer.trailing ?? ''}`);
+    }
   }
   if (end === 'reset') {
     owner.endedByUs = true;

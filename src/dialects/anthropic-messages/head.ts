@@ -3,7 +3,7 @@
  * pass here, so unknown fields and unknown block types are left alone: in relay they are the
  * upstream's business (reliability.md B42–B58; clients.md §2.5; wire/messages.md §2).
  */
-import type { JsonObject } from '../../core/conversation.ts';
+import type { Json, JsonObject } from '../../core/conversation.ts';
 import type { RequestHead } from '../../core/dialect.ts';
 import { GatewayError, invalidRequest } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
@@ -62,7 +62,12 @@ export function readHead(body: JsonObject): RequestHead {
     maxOutputTokens,
     wantsUsageFrame: true,
     ...(reasoningBudget === undefined ? {} : { reasoningBudget }),
+    ...(asksThinking(body['thinking']) ? { reasons: true } : {}),
   };
+}
+
+function asksThinking(thinking: Json | undefined): boolean {
+  return isObject(thinking) && thinking['type'] !== 'disabled';
 }
 
 /**

@@ -76,7 +76,17 @@ export function readHead(body: JsonObject): RequestHead {
     wantsUsageFrame,
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     ...(choices > 1 ? { choices } : {}),
+    ...(asksReasoning(body) ? { reasons: true } : {}),
   };
+}
+
+/** In the vendors' words for it; what says "none" in one of them is not looked at closely. */
+function asksReasoning(body: JsonObject): boolean {
+  const effort = body['reasoning_effort'];
+  if (typeof effort === 'string') return effort !== 'none' && effort !== 'minimal';
+  return (
+    isObject(body['reasoning']) || isObject(body['thinking']) || body['enable_thinking'] === true
+  );
 }
 
 function readModel(body: JsonObject): string {

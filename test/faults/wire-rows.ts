@@ -1,0 +1,242 @@
+/** Faults of HTTP itself: framing, statuses, headers, compression, sizes (reliability.md F9, F26–F36, F65). */
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { answerIn } from '../upstream/reply.ts';
+import type { Dialect } from '../support/reading.ts';
+import type { Answer, Piece } from '../upstream/scripted.ts';
+import { broken, errorTable as e, refused, rowsWith, served, type FaultRow } from './fault-row.ts';
+import { begun, frame, legalFrames, rest, seen, stream, text } from './stream-pieces.ts';
+
+function legalBytes(upstream: Dialect, streamed: boolean): string {
+  const { body } = answerIn(upstream, { text }, streamed);
+  return typeof body === 'string' ? body : '';
+}
+
+/** Status line and headers as given, then the whole answer in chunks. */
+function under(lines: string): FaultRow['play'] {
+  return (upstream, streamed) => ({
+    rawHead: `${lines}transfer-encoding: chunked\r\n\r\n`,
+    body: [legalBytes(upstream, streamed)],
+    framing: 'chunked',
+  });
+}
+
+const fine = 'HTTP/1.1 200 OK\r\n';
+
+function raw(bytes: string): FaultRow['play'] {
+  return () => ({ rawHead: bytes, body: '', framing: 'close' });
+}
+
+const brokenHttp: readonly (readonly [id: string, name: string, bytes: string])[] = [
+  [
+    'F26',
+    'a chunk size that is no number',
+    `${fine}transfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n`,
+  ],
+  ['F26', 'no HTTP at all', 'SSH-2.0-OpenSSH_9.6\r\n'],
+  ['F26', '100 that nobody waited for, then silence', 'HTTP/1.1 100 Continue\r\n\r\n'],
+  [
+    'F27',
+    '101',
+    'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
+  ],
+  ['F31', 'a NUL in a header', `${fine}x-odd: a\0b\r\ncontent-length: 2\r\n\r\n{}`],
+  ['F31', 'a bare CR in a header', `${fine}x-odd: a\rb\r\ncontent-length: 2\r\n\r\n{}`],
+  [
+    'F31',
+    'headers beyond 64 KiB',
+    `${fine}x-long: ${'x'.repeat(70 * 1024)}\r\ncontent-length: 2\r\n\r\n{}`,
+  ],
+  [
+    'F31',
+    'a thousand headers',
+    `${fine}${Array.from({ length: 1000 }, (_, index) => `x-${index}: 1\r\n`).join('')}content-length: 2\r\n\r\n{}`,
+  ],
+];
+
+const framing: readonly FaultRow[] = [
+  ...brokenHttp.map(([id, name, bytes]): FaultRow => ({
+    id,
+    name,
+    play: raw(bytes),
+    outcome: refused(e.e12),
+  })),
+  {
+    id: 'F26',
+    name: 'a length and chunks at once',
+    play: under(`${fine}content-length: 10\r\n`),
+    outcome: refused(e.e12),
+  },
+  {
+    id: 'F27',
+    name: '103 early hints before the answer',
+    play: under(`HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n${fine}`),
+    outcome: served(seen),
+  },
+  {
+    id: 'F31',
+    name: 'a header in Latin-1, and others that no client is shown',
+    play: under(`${fine}x-odd: caf\xe9\r\nset-cookie: a=b\r\nserver: odd\r\n`),
+    outcome: served(seen),
+    headers: { 'x-odd': /^undefined$/, 'set-cookie': /^undefined$/, server: /^undefined$/ },
+  },
+  {
+    id: 'F36',
+    name: 'bytes behind the body',
+    play: (upstream, streamed) => ({
+      rawHead: `${fine}transfer-encoding: chunked\r\n\r\n`,
+      body: [legalBytes(upstream, streamed)],
+      framing: 'chunked',
+      trailing: 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nnever',
+    }),
+    outcome: served(seen),
+  },
+];
+
+function compressed(encoding: string, body: Buffer): Answer {
+  const pieces: Piece[] = [];
+  for (let at = 0; at < body.length; at += 16 * 1024)
+    pieces.push(body.subarray(at, at + 16 * 1024));
+  return {
+    headers: { 'content-encoding': encoding, 'content-type': 'application/json' },
+    body: pieces,
+    framing: 'chunked',
+    ending: 'hang',
+  };
+}
+
+const megabyte = 1024 * 1024;
+const zeros = Buffer.alloc(70 * megabyte, ' ');
+const gzipBomb = gzipSync(Buffer.concat([Buffer.from('{"a":"'), zeros]));
+const brotliBomb = brotliCompressSync(zeros);
+
+/** Only a document has a size of its own; in a stream each frame has. */
+const sizes: readonly FaultRow[] = [
+  {
+    id: 'F33',
+    name: 'a gzip bomb',
+    play: () => compressed('gzip', gzipBomb),
+    outcome: refused(e.e12),
+    hangs: true,
+  },
+  {
+    id: 'F33',
+    name: 'a brotli bomb',
+    play: () => compressed('br', brotliBomb),
+    outcome: refused(e.e12),
+    hangs: true,
+  },
+  {
+    id: 'F32',
+    name: 'gzip that is none',
+    play: () => compressed('gzip', Buffer.from('{"choices":[]}'.repeat(10))),
+    outcome: refused(e.e12),
+    hangs: true,
+  },
+  {
+    id: 'F32',
+    name: 'an encoding that nobody knows',
+    play: () => compressed('snappy', Buffer.from('{}')),
+    outcome: refused(e.e12),
+    hangs: true,
+  },
+  {
+    id: 'F35',
+    name: 'a frame beyond 8 MiB',
+    play: (upstream, _, contentSeen) => ({
+      ...stream(begun(upstream), contentSeen, 'data: ', Buffer.alloc(9 * megabyte, 'x')),
+      ending: 'hang',
+    }),
+    shapes: ['stream'],
+    outcome: broken(e.broken),
+    hangs: true,
+  },
+];
+
+/** One byte, again and again, that never makes an event. */
+function drip(): readonly Piece[] {
+  return Array.from({ length: 30 }, () => [wait(40), ' ']).flat();
+}
+
+function wait(ms: number): Promise<unknown> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+const slow: readonly FaultRow[] = rowsWith({ impatient: true }, [
+  {
+    id: 'F9',
+    name: 'a byte at a time, and never an event',
+    play: (_, streamed) => ({
+      headers: { 'content-type': streamed ? 'text/event-stream' : 'application/json' },
+      body: drip(),
+      framing: 'chunked',
+      ending: 'hang',
+    }),
+    hangs: true,
+    outcome: refused(e.e13),
+  },
+  {
+    id: 'F42',
+    name: 'a slow stream that never pauses for long',
+    play: (upstream) => stream(...legalFrames(upstream).flatMap((each) => [wait(60), each])),
+    shapes: ['stream'],
+    outcome: served(seen),
+  },
+]);
+
+const trailers: readonly FaultRow[] = rowsWith({ shapes: ['stream'] }, [
+  {
+    id: 'F65',
+    name: 'a trailer that tells an error, and no finish',
+    play: (upstream, _, contentSeen) => ({
+      rawHead: `${fine}content-type: text/event-stream\r\ntransfer-encoding: chunked\r\ntrailer: grpc-status\r\n\r\n`,
+      body: [begun(upstream), contentSeen],
+      framing: 'chunked',
+      trailers: 'grpc-status: 13\r\n',
+    }),
+    outcome: broken(e.interrupted),
+  },
+  {
+    id: 'F65',
+    name: 'trailers behind a whole answer',
+    play: (upstream) => ({
+      rawHead: `${fine}content-type: text/event-stream\r\ntransfer-encoding: chunked\r\ntrailer: x-sum\r\n\r\n`,
+      body: [begun(upstream), rest(upstream)],
+      framing: 'chunked',
+      trailers: 'x-sum: 1\r\n',
+    }),
+    outcome: served(seen),
+  },
+]);
+
+const loneSurrogate = '\\ud800';
+
+/** The escape of half a character stays an escape: as bytes it would be no UTF-8. */
+const surrogates: readonly FaultRow[] = [
+  {
+    id: 'F66',
+    name: 'half a surrogate pair in text',
+    play: (upstream) => {
+      const marked = frame(
+        upstream,
+        upstream === 'chat'
+          ? { choices: [{ index: 0, delta: { content: 'a#b' }, finish_reason: null }] }
+          : { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'a#b' } },
+      ).replace('#', loneSurrogate);
+      const frames = legalFrames(upstream);
+      const first =
+        frames.findIndex((each) => /"delta":\{"role"|content_block_start/.test(each)) + 1;
+      return stream(frames.slice(0, first).join(''), marked, frames.slice(first).join(''));
+    },
+    shapes: ['stream'],
+    outcome: served({ text: `a\ud800b${text}`, finish: 'stop' }),
+    unusualFrames: true,
+  },
+];
+
+export const wireRows: readonly FaultRow[] = [
+  ...framing,
+  ...sizes,
+  ...slow,
+  ...trailers,
+  ...surrogates,
+];
