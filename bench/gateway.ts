@@ -1,5 +1,4 @@
 /** The gateway as it is started for real: keys, ledger on disk, the log as it is by default. */
-import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync, openSync, closeSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -10,34 +9,8 @@ import type { RunningSubject, Subject } from './subject.ts';
 const root = join(import.meta.dirname, '..');
 const entry = join(root, 'src', 'main.ts');
 export const gatewayKey = 'bench-key-0123456789abcdefghijkl';
+export const adminToken = 'bench-admin-0123456789abcdefghij';
 const startLimitMs = 20_000;
-const limitedKey = 'bench-limited-0123456789abcdefgh';
-export const limitedName = 'gateway, limited key';
-
-/** Limits, budget and price of a key that they never refuse. */
-const limits = `prices:
-  mock/*: { input: 1, output: 10, cache_read: 0.1 }
-keys:
-  limited:
-    digest: sha256:${createHash('sha256').update(limitedKey).digest('hex')}
-    models: ['*']
-    rpm: 1000000000
-    tpm: 10000000000
-    concurrent: 1000000
-    budget: 1000000
-    per: month
-`;
-
-/** The same gateway, called with a key that has each kind of limit and a budget. */
-export function limitedGateway(gateway: Subject): Subject {
-  return {
-    ...gateway,
-    name: limitedName,
-    key: limitedKey,
-    beside: gateway.name,
-    start: (mockPort) => startGateway({ mockPort, core: subjectCore, config: limits }),
-  };
-}
 
 /** The subject, or why there is none. */
 export function findGateway(): Subject | { readonly missing: string } {
@@ -92,7 +65,7 @@ export async function startGateway({
         PATH: process.env.PATH ?? '',
         HOME: folder,
         MODEL_GATEWAY_KEY: gatewayKey,
-        MODEL_GATEWAY_ADMIN_TOKEN: 'bench-admin-0123456789abcdefghij',
+        MODEL_GATEWAY_ADMIN_TOKEN: adminToken,
       },
     },
   );
@@ -101,23 +74,29 @@ export async function startGateway({
     await stopProcess(child);
     removeScratch(folder);
   };
-  const { promise, resolve } = Promise.withResolvers<number | undefined>();
+  const { promise, resolve } = Promise.withResolvers<readonly number[] | undefined>();
+  const ports: number[] = [];
   const timer = setTimeout(resolve, startLimitMs, undefined);
   child.on('exit', () => resolve(undefined));
   if (child.stdout !== null) {
     createInterface({ input: child.stdout }).on('line', (line) => {
-      const port = /^listening http:\/\/[^ ]*:(\d+)/.exec(line)?.[1];
-      if (port !== undefined) resolve(Number(port));
+      const port = /^(?:listening|admin) http:\/\/[^ ]*:(\d+)/.exec(line)?.[1];
+      if (port !== undefined && ports.push(Number(port)) === 2) resolve(ports);
     });
   }
-  const port = await promise;
+  const [port, adminPort] = (await promise) ?? [];
   clearTimeout(timer);
   if (port === undefined) {
     const tail = readFileSync(log, 'utf8').slice(-2000);
     await stop();
     throw new Error(`the gateway did not start:\n${tail}`);
   }
-  return { port, stop, ...(child.pid === undefined ? {} : { pid: child.pid }) };
+  return {
+    port,
+    stop,
+    ...(adminPort === undefined ? {} : { adminPort }),
+    ...(child.pid === undefined ? {} : { pid: child.pid }),
+  };
 }
 
 function options(folder: string, config: string): string[] {

@@ -8,7 +8,8 @@ import { parseArgs } from 'node:util';
 import { doubts, Results } from './analysis.ts';
 import { stopAll, loadCore } from './child.ts';
 import { measureEngine } from './engine.ts';
-import { findGateway, limitedGateway } from './gateway.ts';
+import { findGateway } from './gateway.ts';
+import { limitedGateway, openSharedStores, sharedWorkload } from './limited.ts';
 import { keptSections } from './kept-sections.ts';
 import { inspectMachine, pinMyself } from './machine.ts';
 import { measureOne, startRig, subjectsOf, type MeasureOptions, type Sample } from './measure.ts';
@@ -77,6 +78,16 @@ async function measureRounds(
   return new Results(samples);
 }
 
+/** The servers run for as long as somebody is measured on them. */
+async function sharedStores(
+  gateway: ReturnType<typeof findGateway>,
+  chosen: readonly Workload[],
+): ReturnType<typeof openSharedStores> {
+  const isWanted = chosen.some(({ id }) => id === sharedWorkload);
+  if (!isWanted || 'missing' in gateway) return { subjects: [], close: () => Promise.resolve() };
+  return openSharedStores(gateway);
+}
+
 async function measureStarts(times: number): Promise<ReportInput['starts']> {
   const rig = await startRig();
   try {
@@ -109,6 +120,9 @@ async function main(): Promise<void> {
     if ('missing' in subject) missing.push(`${name} (${subject.missing})`);
     else subjects.push(subject);
   }
+  const shared = await sharedStores(found.gateway, chosen);
+  if ('missing' in shared) missing.push(`the gateway on shared stores (${shared.missing})`);
+  else subjects.push(...shared.subjects);
   if (!('missing' in found.gateway)) subjects.push(limitedGateway(found.gateway));
   for (const line of missing) say(`left out: ${line}`);
   const defaults = flags.quick ? quick : full;
@@ -120,6 +134,7 @@ async function main(): Promise<void> {
   const chunksPerSecond = positive(flags['chunk-rate'], defaultChunksPerSecond);
 
   const results = await measureRounds(rounds, chosen, subjects, { durations, chunksPerSecond });
+  if ('close' in shared) await shared.close();
   const wantsStart = (wanted?.includes('start') ?? true) && !('missing' in found.gateway);
   const starts = wantsStart
     ? await measureStarts(startTimesOf[flags.quick ? 'quick' : 'full'])

@@ -52,12 +52,13 @@ export async function startRig(): Promise<Rig> {
 /** Who takes part in a workload, in the order of measurement. */
 export function subjectsOf(workload: Workload, subjects: readonly Subject[]): readonly Subject[] {
   if (workload.kind === 'added') {
-    const besides = subjects.flatMap(({ beside }) => beside ?? []);
-    return subjects.filter(({ name, beside }) => beside !== undefined || besides.includes(name));
+    const own = subjects.filter(({ only }) => only === workload.id);
+    const besides = own.map(({ beside }) => beside);
+    return subjects.filter((subject) => own.includes(subject) || besides.includes(subject.name));
   }
   const able = subjects.filter(
-    ({ translates, beside }) =>
-      beside === undefined && (workload.client === workload.upstream || translates),
+    ({ translates, only }) =>
+      only === undefined && (workload.client === workload.upstream || translates),
   );
   return workload.alsoDirect ? [direct, ...able] : able;
 }

@@ -10,7 +10,6 @@ import {
 } from './analysis.ts';
 import type { EngineFigures } from './engine.ts';
 import { engineBudgets, engineLines } from './engine-report.ts';
-import { limitedName } from './gateway.ts';
 import { percent } from './machine.ts';
 import type { StartTimes } from './startup.ts';
 import { direct, type Subject } from './subject.ts';
@@ -103,7 +102,7 @@ function budgetTable(input: ReportInput): string[] {
   ];
 }
 
-function workloadBudgets({ results }: ReportInput, workload: Workload): string[][] {
+function workloadBudgets({ results, subjects }: ReportInput, workload: Workload): string[][] {
   const own = { workload: workload.id, subject: measured };
   switch (workload.kind) {
     case 'cpu': {
@@ -113,8 +112,11 @@ function workloadBudgets({ results }: ReportInput, workload: Workload): string[]
       return [budgetRow(what, ratio, { budget: workload.budget, unit: ' ×', digits: 2 })];
     }
     case 'added': {
-      const limited = { workload: workload.id, subject: limitedName };
-      const added = results.paired(limited, own, cpuPerRequest, (a, b) => a - b);
+      const limitedOne = subjects.find(({ only, beside }) => only === workload.id && beside);
+      if (limitedOne?.beside === undefined) return [];
+      const limited = { workload: workload.id, subject: limitedOne.name };
+      const plain = { workload: workload.id, subject: limitedOne.beside };
+      const added = results.paired(limited, plain, cpuPerRequest, (a, b) => a - b);
       const what = `${workload.title}, CPU per request`;
       return [budgetRow(what, added, { budget: workload.budget, unit: ' µs', digits: 1 })];
     }

@@ -2,6 +2,8 @@
 
 export interface RunningSubject {
   readonly port: number;
+  /** Of the admin plane, where there is one. */
+  readonly adminPort?: number;
   /** Absent for the direct way: no process stands between. */
   readonly pid?: number;
   stop(): Promise<void>;
@@ -13,7 +15,9 @@ export interface Subject {
   /** The key it wants, and the name of the mock's model behind an upstream of that dialect. */
   readonly key: string;
   readonly models: { readonly 'openai-chat': string; readonly 'anthropic-messages': string };
-  /** The name of the subject that it is compared with, where it is measured in `added` workloads only. */
+  /** The `added` workload that it is measured in; absent = all others. */
+  readonly only?: string;
+  /** The name of the subject that it is compared with in an `added` workload. */
   readonly beside?: string;
   /** True when it answers clients of one dialect from an upstream of the other. */
   readonly translates: boolean;

@@ -4,6 +4,7 @@
  * a restart, a failover that lost writes) is built anew from the book before anything is admitted.
  */
 import { setTimeout as pause } from 'node:timers/promises';
+import { IdTable } from '../core/id-table.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import type { CallRow } from './calls.ts';
 import type { Balance, Counters, Draw, DrawResult, Drift, Used } from './counters.ts';
@@ -52,6 +53,8 @@ export interface EpochContents {
 /** A slower answer is as good as none (F89). */
 export const slowMs = 50;
 const lostAfter = 3;
+/** So long a settlement waits for the next draw, to be sent with it. */
+const settleWithinMs = 2;
 const firstConnectionMs = 2000;
 const takeAtOnce = 200;
 /** A gateway that said nothing for so long is not counted any more. */
@@ -73,7 +76,7 @@ export class RedisCounters implements Counters {
   readonly prefix: string;
   readonly #options: RedisCountersOptions;
   readonly #time: ServerTime;
-  readonly #live = new Map<string, Draw>();
+  readonly #live = new IdTable<Draw>();
   readonly #settlements: Settlements;
   readonly #scripts: { readonly [name in keyof CounterScripts]: Script };
   readonly #timer: NodeJS.Timeout;
@@ -104,6 +107,7 @@ export class RedisCounters implements Counters {
       send: (callId, used) => this.#sendSettle(callId, used),
       log: options.log,
       atOnce: 64,
+      waitMs: settleWithinMs,
     });
     this.#timer = setInterval(() => void this.renew(), renewEveryMs);
     this.#timer.unref();
@@ -139,12 +143,14 @@ export class RedisCounters implements Counters {
   }
 
   get live(): Iterable<Draw> {
-    return this.#live.values();
+    return this.#live.entries().map(([, draw]) => draw);
   }
 
   /** @throws StoreError `unavailable` within 50 ms where there is no answer */
   async draw(wanted: Draw): Promise<DrawResult> {
     const attempt: Attempt = { epoch: undefined, givenUp: false };
+    // Before the draw, so that it finds what has become free; and in the same write.
+    this.#settlements.flush();
     try {
       const result = await within(this.#options.patienceMs ?? slowMs, this.#ask(wanted, attempt));
       this.#missed = 0;
@@ -267,7 +273,8 @@ export class RedisCounters implements Counters {
 
   /** Puts off the end of the leases of all running calls. Never throws. */
   async renew(): Promise<void> {
-    const calls = [...this.#live.keys(), ...this.#settlements.waiting];
+    const live = this.#live.entries().map(([callId]) => callId);
+    const calls = [...live, ...this.#settlements.waiting];
     try {
       for (let i = 0; i === 0 || i < calls.length; i += takeAtOnce) {
         const some = calls.slice(i, i + takeAtOnce);
@@ -332,7 +339,8 @@ export class RedisCounters implements Counters {
     const epoch = await this.#options.epoch(this.#epoch);
     if (epoch !== this.#epoch) {
       // What the book did not know yet of calls that run here.
-      for (const draw of this.#live.values()) {
+      for (const draw of this.live) {
+        if (!this.#live.has(draw.callId)) continue;
         await this.#scripts.draw.run(this.#key, this.#drawArguments(draw, epoch, true));
       }
       this.#epoch = epoch;
@@ -382,28 +390,21 @@ export class RedisCounters implements Counters {
 
   #drawArguments(wanted: Draw, epoch: string, force: boolean): readonly (string | number)[] {
     const now = this.#time.wall();
-    return [
-      this.prefix,
-      epoch,
-      wanted.callId,
-      leaseMs,
-      moneyGraceMs,
-      force ? 1 : 0,
-      aboutDraw(wanted),
-      wanted.concurrent.length,
-      ...wanted.concurrent.flatMap(({ counter, most }) => [counter, most]),
-      wanted.requests.length,
-      ...wanted.requests.flatMap(({ counter, perMinute }) => [counter, perMinute]),
-      wanted.tokens.length,
-      ...wanted.tokens.flatMap(({ counter, perMinute, amount }) => [counter, perMinute, amount]),
-      wanted.budgets.length,
-      ...wanted.budgets.flatMap((b) => [
-        `${b.counter}|${b.window}`,
-        b.nanodollars,
-        b.amount,
-        keepMs(b.endsAt, now),
-      ]),
-    ];
+    const values: (string | number)[] = [this.prefix, epoch, wanted.callId];
+    values.push(leaseMs, moneyGraceMs, force ? 1 : 0, aboutDraw(wanted));
+    values.push(wanted.concurrent.length);
+    for (const { counter, most } of wanted.concurrent) values.push(counter, most);
+    values.push(wanted.requests.length);
+    for (const { counter, perMinute } of wanted.requests) values.push(counter, perMinute);
+    values.push(wanted.tokens.length);
+    for (const { counter, perMinute, amount } of wanted.tokens) {
+      values.push(counter, perMinute, amount);
+    }
+    values.push(wanted.budgets.length);
+    for (const { counter, window, endsAt, nanodollars, amount } of wanted.budgets) {
+      values.push(`${counter}|${window}`, nanodollars, amount, keepMs(endsAt, now));
+    }
+    return values;
   }
 
   async #sendSettle(callId: string, used: Used): Promise<void> {
@@ -464,14 +465,13 @@ function isRefusal(error: unknown): boolean {
 }
 
 async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      reject(new StoreError('unavailable', `Redis did not answer within ${ms} ms.`));
-    }, ms);
-  });
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const timer = setTimeout(() => {
+    reject(new StoreError('unavailable', `Redis did not answer within ${ms} ms.`));
+  }, ms);
+  work.then(resolve, reject);
   try {
-    return await Promise.race([work, late]);
+    return await promise;
   } finally {
     clearTimeout(timer);
   }

@@ -17,6 +17,7 @@ export class Script {
   }
 
   async run(key: string, values: readonly (string | number)[]): Promise<Answer> {
+    sendTogether(this.#client);
     try {
       return readAnswer(await this.#client.evalsha(this.#hash, 1, key, ...values));
     } catch (error) {
@@ -24,6 +25,15 @@ export class Script {
     }
     return readAnswer(await this.#client.eval(this.#text, 1, key, ...values));
   }
+}
+
+/** What is sent in one turn of the event loop goes out in one write: a write is dearer than a command. */
+function sendTogether({ stream }: RedisClient): void {
+  // There is none before the first connection.
+  const socket: RedisClient['stream'] | undefined = stream;
+  if (socket === undefined || socket.writableCorked > 0) return;
+  socket.cork();
+  setImmediate(() => socket.uncork());
 }
 
 function readAnswer(answer: unknown): Answer {

@@ -1,4 +1,5 @@
 /** Settlements on their way to a server: a few at a time, again until each has arrived. */
+import { IdTable } from '../core/id-table.ts';
 import type { Log } from '../core/runtime.ts';
 import type { Used } from './counters.ts';
 import { StoreError } from './store-error.ts';
@@ -8,16 +9,27 @@ export interface SettlementsOptions {
   send(callId: string, used: Used): Promise<void>;
   readonly log: Log;
   readonly atOnce: number;
+  /** How long one waits for others to be sent with; absent = it is sent at once. */
+  readonly waitMs?: number;
 }
 
 const againMs = 500;
 /** As many as wait at most for a server that is away; their leases end then. */
 const mostWaiting = 100_000;
+/** Sent ones at the queue's beginning are cut off from here on. */
+const longestTail = 1000;
 
 export class Settlements {
   readonly #options: SettlementsOptions;
-  readonly #waiting = new Map<string, Used>();
-  readonly #sending = new Map<string, Promise<void>>();
+  /** Those that have not arrived. */
+  readonly #waiting = new IdTable<Used>();
+  /** Those that are to be sent, from `#next` on. */
+  #queue: string[] = [];
+  #next = 0;
+  #sending = 0;
+  /** Told when one has arrived or failed; there is one while somebody waits. */
+  #progress: PromiseWithResolvers<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
   #again: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -26,7 +38,7 @@ export class Settlements {
   }
 
   get waiting(): Iterable<string> {
-    return this.#waiting.keys();
+    return this.#waiting.entries().map(([callId]) => callId);
   }
 
   /** The first one of a call counts (Q3). */
@@ -37,37 +49,53 @@ export class Settlements {
       return;
     }
     this.#waiting.set(callId, used);
+    this.#queue.push(callId);
+    const { waitMs = 0 } = this.#options;
+    if (waitMs === 0) this.#sendMore();
+    else this.#timer ??= setTimeout(() => this.flush(), waitMs);
+  }
+
+  /** Sends now what waits for company. */
+  flush(): void {
+    if (this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
     this.#sendMore();
   }
 
   /** Waits for those that are known now, until one fails; under load more come all the time. */
   async sent(): Promise<void> {
-    const known = [...this.#waiting.keys()];
-    while (this.#sending.size > 0 && known.some((callId) => this.#waiting.has(callId))) {
-      await Promise.race(this.#sending.values());
+    this.flush();
+    const known = [...this.waiting];
+    while (this.#sending > 0 && known.some((callId) => this.#waiting.has(callId))) {
+      this.#progress ??= Promise.withResolvers();
+      await this.#progress.promise;
     }
   }
 
   async close(): Promise<void> {
     await this.sent();
     this.#closed = true;
+    clearTimeout(this.#timer);
     clearTimeout(this.#again);
   }
 
   #sendMore(): void {
-    for (const [callId, used] of this.#waiting) {
-      const full = this.#sending.size >= this.#options.atOnce;
-      if (full || this.#again !== undefined || this.#closed) return;
-      if (!this.#sending.has(callId)) this.#send(callId, used);
+    while (this.#sending < this.#options.atOnce && this.#again === undefined && !this.#closed) {
+      const callId = this.#queue[this.#next];
+      if (callId === undefined) break;
+      this.#next += 1;
+      const used = this.#waiting.get(callId);
+      if (used !== undefined) void this.#send(callId, used);
     }
+    if (this.#next === this.#queue.length) this.#queue.length = 0;
+    else if (this.#next >= longestTail) this.#queue = this.#queue.slice(this.#next);
+    else return;
+    this.#next = 0;
   }
 
-  #send(callId: string, used: Used): void {
-    const sent = this.#sendOne(callId, used);
-    this.#sending.set(callId, sent);
-  }
-
-  async #sendOne(callId: string, used: Used): Promise<void> {
+  async #send(callId: string, used: Used): Promise<void> {
+    this.#sending += 1;
     try {
       await this.#options.send(callId, used);
       this.#waiting.delete(callId);
@@ -76,9 +104,14 @@ export class Settlements {
         // It must not hold up all others. What it held comes back with its lease, what it spent with the ledger.
         this.#waiting.delete(callId);
         this.#options.log.error('settlement_refused', { call: callId, reason: error.message });
-      } else this.#later();
+      } else {
+        this.#queue.push(callId);
+        this.#later();
+      }
     }
-    this.#sending.delete(callId);
+    this.#sending -= 1;
+    this.#progress?.resolve();
+    this.#progress = undefined;
     this.#sendMore();
   }
 
