@@ -83,6 +83,10 @@ export class Instance {
     return this.#printed + this.#log;
   }
 
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
   get running(): boolean {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }

@@ -7,10 +7,14 @@
 export interface BodyBudgetParts {
   /** What all bodies may cost together. */
   readonly bytes: () => number;
+  /** What the process has left at the last look; called when a large body asks. */
+  readonly left: () => number;
 }
 
 const whileRead = 4;
 const whileServed = 2;
+/** Smaller ones are not worth a look at what is left: what they leave behind is collected on the way. */
+const large = 1024 * 1024;
 /** What a body without a length is taken for at first; then twice as much each time. */
 const firstGuess = 64 * 1024;
 
@@ -27,6 +31,8 @@ export interface BodyShare {
 export class BodyBudget {
   readonly #parts: BodyBudgetParts;
   #taken = 0;
+  /** At the last look at the process. */
+  #takenThen = 0;
 
   constructor(parts: BodyBudgetParts) {
     this.#parts = parts;
@@ -35,6 +41,11 @@ export class BodyBudget {
   /** What bodies cost now. */
   get taken(): number {
     return this.#taken;
+  }
+
+  /** The process was looked at just now: what bodies cost by then is in what it uses. */
+  looked(): void {
+    this.#takenThen = this.#taken;
   }
 
   /** A longer one never has room. */
@@ -53,6 +64,9 @@ export class BodyBudget {
 
   #add(cost: number): boolean {
     if (cost > 0 && this.#taken + cost > this.#parts.bytes()) return false;
+    // What the bodies before it left behind may not be collected yet.
+    const since = Math.max(0, this.#taken - this.#takenThen);
+    if (cost > whileRead * large && since + cost > this.#parts.left()) return false;
     this.#taken += cost;
     return true;
   }

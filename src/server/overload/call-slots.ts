@@ -24,6 +24,8 @@ export type NoSlot = 'all' | 'key';
 
 /** Fewer calls than this are never the cause: a turn of the loop for all of them is short. */
 export const leastSlots = 256;
+/** Many calls at once are late for a moment, and served all the same; no load that stays. */
+const burstMs = 3000;
 /** From this part of the slots on they are scarce. */
 const scarce = 0.75;
 /** Beyond the slots, for keys that hold less than this: their callers did not fill the gateway. */
@@ -37,6 +39,7 @@ export class CallSlots {
   #live = 0;
   /** What the event loop bears. */
   #borne = Number.POSITIVE_INFINITY;
+  #lateSince: number | undefined;
   #lastKey = '';
   #changedAt = Number.NEGATIVE_INFINITY;
 
@@ -72,14 +75,18 @@ export class CallSlots {
     else this.#held.set(key, held);
   }
 
-  /** Called with each sample: fewer slots while the loop is late, slowly more again afterwards. */
+  /** Called with each sample: fewer slots while the loop stays late, slowly more again afterwards. */
   adapt(delayMs: number): void {
     const { streams, loopDelayMs } = this.#parts.limits();
     if (delayMs > loopDelayMs) {
+      const now = this.#parts.clock.now();
+      this.#lateSince ??= now;
+      if (now - this.#lateSince < burstMs) return;
       const kept = delayMs > 4 * loopDelayMs ? 0.75 : 0.9;
       this.#borne = Math.max(leastSlots, Math.floor(Math.min(this.slots, this.#live) * kept));
-    } else if (delayMs < loopDelayMs / 2 && this.#borne < streams) {
-      this.#borne = Math.ceil(this.#borne * 1.05);
+    } else if (delayMs < loopDelayMs / 2) {
+      this.#lateSince = undefined;
+      if (this.#borne < streams) this.#borne = Math.ceil(this.#borne * 1.05);
     }
   }
 

@@ -47,6 +47,10 @@ export interface OverloadParts {
 const largeBody = 1024 * 1024;
 /** Collecting takes some hundred ms where it is needed: not more often. */
 const collectEveryMs = 10_000;
+/** Where a large body waits for it. */
+const collectForBodyMs = 2000;
+/** Bodies leave this part of the memory to everything else. */
+const forBodies = 0.9;
 /** Garbage is collected before anybody is refused for it. */
 const collectFrom = 0.8;
 /** Refused calls that get a row each second; a flood is told by its number. */
@@ -63,6 +67,8 @@ export class Overload {
   /** Answers that are whole, and not read yet. */
   readonly #unread = new Set<ServerResponse>();
   #delayMs = 0;
+  #rssBytes = 0;
+  #wantsRoom = false;
   #collectedAt = Number.NEGATIVE_INFINITY;
   #shed = 0;
   #shedBefore = 0;
@@ -73,7 +79,7 @@ export class Overload {
     const { clock, limits } = parts;
     this.#parts = parts;
     this.calls = new CallSlots({ limits, clock });
-    this.bodies = new BodyBudget({ bytes: () => this.#bodyBytes() });
+    this.bodies = new BodyBudget({ bytes: () => this.#bodyBytes(), left: () => this.#leftBytes() });
     this.slowBodies = new SlowBodies({ clock, rate: () => limits().bodyRate });
     this.badKeys = new BadKeys({ clock, perMinute: () => limits().badKeys });
   }
@@ -158,22 +164,33 @@ export class Overload {
     return Math.min(this.#memoryBytes / 2, this.#parts.memory.heap);
   }
 
+  /** Garbage that stands in the way of a body is collected soon. */
+  #leftBytes(): number {
+    const left = forBodies * this.#memoryBytes - this.#rssBytes;
+    if (left < this.#bodyBytes()) this.#wantsRoom = true;
+    return left;
+  }
+
   #look(sample: LoadSample): void {
     const { clock } = this.#parts;
     const now = clock.now();
     this.#delayMs = sample.delayMs;
+    this.#rssBytes = sample.rssBytes;
+    this.bodies.looked();
     this.calls.adapt(sample.delayMs);
     const idle = this.calls.live === 0;
     const changed = this.#ladder.update({ ...sample, memoryBytes: this.#memoryBytes, idle, now });
     if (changed) this.#tellStep();
-    if (this.#ladder.share >= collectFrom) this.#collect(now);
+    if (this.#wantsRoom) this.#collect(now, collectForBodyMs);
+    else if (this.#ladder.share >= collectFrom) this.#collect(now, collectEveryMs);
     if (this.step === 3) this.#relieve();
     if (this.#shed > this.#shedBefore && now - this.#shedSince >= second) this.#tellShed();
   }
 
-  #collect(now: number): void {
-    if (now - this.#collectedAt < collectEveryMs) return;
+  #collect(now: number, everyMs: number): void {
+    if (now - this.#collectedAt < everyMs) return;
     this.#collectedAt = now;
+    this.#wantsRoom = false;
     this.#parts.collectGarbage();
   }
 

@@ -5,7 +5,7 @@ import { BodyBudget, type BodyShare } from '../../../../src/server/overload/body
 const mebibyte = 1024 ** 2;
 
 function budget(bytes: number): BodyBudget {
-  return new BodyBudget({ bytes: () => bytes });
+  return new BodyBudget({ bytes: () => bytes, left: () => Number.POSITIVE_INFINITY });
 }
 
 function taken(share: BodyShare | undefined): BodyShare {
@@ -60,4 +60,19 @@ test('G5 a small body that came without a length costs what it is once it is the
   const share = taken(bodies.take(undefined));
   share.parsed(100);
   assert.equal(bodies.taken, 200);
+});
+
+test('G5 a large body needs room that the process really has, a small one does not ask', () => {
+  let left = 300 * mebibyte;
+  const bodies = new BodyBudget({ bytes: () => 1024 * mebibyte, left: () => left });
+  const first = taken(bodies.take(50 * mebibyte));
+  assert.equal(bodies.take(50 * mebibyte), undefined);
+  // By the next look the first one's memory is seen in the process.
+  left = 100 * mebibyte;
+  bodies.looked();
+  taken(bodies.take(25 * mebibyte));
+  assert.equal(bodies.take(2 * mebibyte), undefined);
+  taken(bodies.take(mebibyte));
+  first.release();
+  assert.equal(bodies.take(26 * mebibyte), undefined);
 });

@@ -58,18 +58,40 @@ test('G8 key_share 100 leaves all slots to whoever comes first', () => {
   assert.equal(enter('flood', 200), 100);
 });
 
-test('G6 a late loop takes slots away, down to what is never too many, and calm gives them back', () => {
-  const { slots, enter } = scene({ streams: 3000 });
+test('G6 a loop that stays late takes slots away, down to what is never too many', () => {
+  const { slots, clock, enter } = scene({ streams: 3000 });
   assert.equal(enter('a', 1000), 1000);
+  slots.adapt(26);
+  clock.time += 2999;
+  slots.adapt(500);
+  assert.equal(slots.slots, 3000);
+  clock.time += 1;
   slots.adapt(25);
   assert.equal(slots.slots, 3000);
   slots.adapt(26);
   assert.equal(slots.slots, 900);
   assert.equal(slots.enter('a'), 'all');
+  // Near the bound it stays as it is.
   slots.adapt(13);
   assert.equal(slots.slots, 900);
   slots.adapt(101);
   assert.equal(slots.slots, 675);
+  for (let i = 0; i < 20; i++) slots.adapt(500);
+  assert.equal(slots.slots, leastSlots);
+});
+
+test('G6 a burst takes no slots away, and calm gives them back', () => {
+  const { slots, clock, enter } = scene({ streams: 3000 });
+  enter('a', 1000);
+  for (let i = 0; i < 5; i++) {
+    slots.adapt(500);
+    clock.time += 2000;
+    slots.adapt(500);
+    slots.adapt(0);
+  }
+  assert.equal(slots.slots, 3000);
+  slots.adapt(500);
+  clock.time += 3000;
   for (let i = 0; i < 20; i++) slots.adapt(500);
   assert.equal(slots.slots, leastSlots);
   let looks = 0;

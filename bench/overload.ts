@@ -1,0 +1,86 @@
+/**
+ * `node bench/overload.ts RUN`: overloads a gateway of its own in one way and prints what became of it.
+ * Exits with 1 when a bound was not kept. What the runs show is in docs/overload.md.
+ */
+import { parseArgs } from 'node:util';
+import { loadCore, stopAll } from './child.ts';
+import { inspectMachine, pinMyself } from './machine.ts';
+import { largeBodies } from './overload/large-bodies.ts';
+import { plateau } from './overload/plateau.ts';
+import { slowReaders } from './overload/readers.ts';
+import { slowloris } from './overload/slowloris.ts';
+import type { Figure } from './overload/stage.ts';
+import { manyStreams } from './overload/streams.ts';
+import { table } from './tables.ts';
+
+const usage = `Usage: node bench/overload.ts RUN [--seconds N]
+  plateau     G6   three times the capacity, in streams of a second
+  slowloris   G10  5,000 half-open heads and bodies of a byte a second
+  bodies      G5   50 bodies of 32 MB at once under 512 MB
+  readers     G9   500 clients that stop reading
+  streams     G2   open streams: [--count 3000] [--rate 2]; G1: --count 1000 --rate 20
+  all              one after the other, 15 seconds each
+`;
+
+type Run = (seconds: number, say: (line: string) => void) => Promise<readonly Figure[]>;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seconds: { type: 'string', default: '15' },
+    count: { type: 'string', default: '3000' },
+    rate: { type: 'string', default: '2' },
+    help: { type: 'boolean', default: false },
+  },
+});
+const streams = { count: Number(values.count), rate: Number(values.rate) };
+const runs: { readonly [name: string]: Run } = {
+  plateau,
+  slowloris,
+  bodies: largeBodies,
+  readers: slowReaders,
+  streams: (seconds, say) => manyStreams(seconds, say, streams),
+};
+
+function say(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+async function main(): Promise<number> {
+  const [name = ''] = positionals;
+  const chosen = name === 'all' ? Object.keys(runs) : [name];
+  const seconds = Number(values.seconds);
+  if (values.help || !chosen.every((each) => Object.hasOwn(runs, each)) || !(seconds > 0)) {
+    process.stdout.write(usage);
+    return values.help ? 0 : 2;
+  }
+  const machine = await inspectMachine();
+  pinMyself(loadCore);
+  process.stdout.write(`${machine.description}, ${machine.commit}\n`);
+  for (const warning of machine.warnings) process.stdout.write(`Warning: ${warning}\n`);
+  let kept = true;
+  for (const each of chosen) {
+    say(`${each} …`);
+    const figures = (await runs[each]?.(seconds, say)) ?? [];
+    const rows = figures.map(({ what, value, bound = '', kept: is }) => [
+      what,
+      value,
+      bound,
+      is === undefined ? '' : is ? 'yes' : '**no**',
+    ]);
+    const lines = table([each, 'figure', 'bound', 'kept'], rows);
+    process.stdout.write(`\n${lines.join('\n')}\n`);
+    kept &&= figures.every((figure) => figure.kept !== false);
+  }
+  return kept ? 0 : 1;
+}
+
+process.on('SIGINT', () => {
+  stopAll();
+  process.exit(130);
+});
+try {
+  process.exitCode = await main();
+} finally {
+  stopAll();
+}

@@ -1,0 +1,125 @@
+/**
+ * G6: what is left of the capacity when three times as much is asked. Calls are streams of a second, on a
+ * schedule that waits for nobody.
+ */
+import { chatBody, chatCall, percentile, type Outcome } from './client.ts';
+import { floodKey, openStage, sleep, type Figure, type Stage } from './stage.ts';
+
+const model = 'stream-20-20';
+
+interface Window {
+  readonly perSecond: number;
+  readonly seconds: number;
+  readonly offered: number;
+  readonly good: readonly number[];
+  readonly shed: readonly number[];
+  /** Answers that began and did not end properly. */
+  readonly broken: number;
+  readonly other: number;
+  readonly withRetryAfter: number;
+}
+
+/** Offers so many calls a second for so long, and waits for all of them. */
+async function offer(stage: Stage, perSecond: number, seconds: number): Promise<Window> {
+  const request = chatCall(floodKey, chatBody(model, { stream: true }));
+  const outcomes: Promise<Outcome>[] = [];
+  const startedAt = performance.now();
+  const total = Math.round(perSecond * seconds);
+  while (outcomes.length < total) {
+    const due = Math.min(total, Math.floor(((performance.now() - startedAt) / 1000) * perSecond));
+    while (outcomes.length < due) {
+      const dueAt = startedAt + (outcomes.length / perSecond) * 1000;
+      outcomes.push(stage.callers.send(request, dueAt));
+    }
+    await sleep(2);
+  }
+  const ended = await Promise.all(outcomes);
+  const good = ended.filter(({ status, whole }) => status === 200 && whole);
+  const shed = ended.filter(({ status }) => status === 503);
+  return {
+    perSecond,
+    seconds,
+    offered: total,
+    good: good.map(({ ms }) => ms),
+    shed: shed.map(({ ms }) => ms),
+    broken: ended.filter(({ status, whole }) => status === 200 && !whole).length,
+    other: ended.filter(({ status }) => status !== 200 && status !== 503).length,
+    withRetryAfter: shed.filter(({ retryAfter }) => retryAfter).length,
+  };
+}
+
+function perSecond(window: Window): number {
+  return window.good.length / window.seconds;
+}
+
+/** The highest rate of which nearly all was served. */
+async function findCapacity(stage: Stage, say: (line: string) => void): Promise<number> {
+  let capacity = 0;
+  for (let rate = 200; ; rate = Math.round(rate * 1.25)) {
+    const window = await offer(stage, rate, 4);
+    const got = perSecond(window);
+    say(`  ${rate}/s offered: ${got.toFixed(0)}/s served, ${window.shed.length} refused`);
+    capacity = Math.max(capacity, got);
+    if (got < 0.97 * rate || percentile(window.good, 0.99) > 1600) return capacity;
+  }
+}
+
+export async function plateau(seconds: number, say: (line: string) => void): Promise<Figure[]> {
+  const stage = await openStage({ streams: 10_000 });
+  try {
+    await offer(stage, 100, 2);
+    const capacity = await findCapacity(stage, say);
+    await sleep(1500);
+    const normal = await offer(stage, 0.8 * capacity, 4);
+    const over = await offer(stage, 3 * capacity, seconds);
+    const status = await stage.status();
+    say(`  ${JSON.stringify(status)}`);
+    // Ten seconds after the flood everything is as before.
+    const back = await offer(stage, 0.8 * capacity, 10);
+    const after = await offer(stage, 0.8 * capacity, 4);
+    const goodput = perSecond(over) / capacity;
+    const [usual, loaded] = [percentile(normal.good, 0.99), percentile(over.good, 0.99)];
+    const shedMs = percentile(over.shed, 0.99);
+    return [
+      { what: 'capacity, streams of 20 chunks in 1 s', value: `${capacity.toFixed(0)}/s` },
+      {
+        what: `served of it at ${(3 * capacity).toFixed(0)}/s for ${seconds} s`,
+        value: `${(100 * goodput).toFixed(0)} %`,
+        bound: '≥ 90 %',
+        kept: goodput >= 0.9,
+      },
+      {
+        what: 'refusals, p50 / p99',
+        value: `${percentile(over.shed, 0.5).toFixed(0)} / ${shedMs.toFixed(0)} ms`,
+        bound: 'p99 ≤ 50 ms',
+        kept: shedMs <= 50,
+      },
+      {
+        what: 'refusals with retry-after',
+        value: `${over.withRetryAfter} of ${over.shed.length}`,
+        bound: 'all',
+        kept: over.withRetryAfter === over.shed.length,
+      },
+      {
+        what: 'served calls, p99 (normal)',
+        value: `${loaded.toFixed(0)} ms (${usual.toFixed(0)})`,
+        bound: '≤ 2 ×',
+        kept: loaded <= 2 * usual,
+      },
+      {
+        what: 'begun answers that broke / other endings',
+        value: `${over.broken} / ${over.other}`,
+        bound: '0 / 0',
+        kept: over.broken + over.other === 0,
+      },
+      {
+        what: 'refused 10 s later, at 80 % of capacity',
+        value: `${after.shed.length} of ${after.offered}; ${back.shed.length} in the 10 s`,
+        bound: '0',
+        kept: after.shed.length === 0,
+      },
+    ];
+  } finally {
+    await stage.stop();
+  }
+}

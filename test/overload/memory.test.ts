@@ -1,0 +1,97 @@
+/** A real process under a limit of memory, and more large bodies than have room in it (G5). */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { connect, type AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Instance } from '../cluster/instance.ts';
+import { chatDocument } from '../upstream/chat.ts';
+
+const limitMb = 512;
+const atOnce = 5;
+
+/** 32 MB of text in few values. */
+function largeBody(model: string): Buffer {
+  const content = 'The lights came on. '.repeat(50_000);
+  const messages = Array.from({ length: 32 }, () => ({ role: 'user', content }));
+  return Buffer.from(JSON.stringify({ model, messages }));
+}
+
+/** Sends it as a client does that listens while it writes; the status, 0 when cut before one came. */
+function post(url: string, key: string, body: Buffer): Promise<number> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), hostname);
+    let text = '';
+    socket.on('data', (bytes: Buffer) => {
+      text += bytes.toString('latin1');
+      if (text.includes('\r\n\r\n')) socket.destroy();
+    });
+    socket.on('error', () => undefined);
+    socket.on('close', () => resolve(Number(text.slice(9, 12))));
+    socket.write(
+      `POST /v1/chat/completions HTTP/1.1\r\nhost: gateway\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`,
+    );
+    socket.write(body);
+  });
+}
+
+function portOf(address: AddressInfo | string | null): number {
+  assert.ok(typeof address === 'object' && address !== null);
+  return address.port;
+}
+
+function highestMb(pid: number): number {
+  const text = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmHWM:\s+(\d+)/m.exec(text)?.[1]) / 1024;
+}
+
+test(
+  `G5 ${atOnce} bodies of 32 MB at once under ${limitMb} MB`,
+  { timeout: 180_000 },
+  async (t) => {
+    // It keeps nothing of what it is sent.
+    const upstream = createServer((request, response) => {
+      request.resume().on('end', () => {
+        response
+          .writeHead(200, { 'content-type': 'application/json' })
+          .end(JSON.stringify(chatDocument({ text: 'Hi' })));
+      });
+    });
+    await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
+    const instance = await Instance.start({
+      storage: 'sqlite',
+      upstream: portOf(upstream.address()),
+      config: { limits: { memory: `${limitMb}MiB` } },
+    });
+    t.after(async () => {
+      await instance.kill();
+      instance.remove();
+      upstream.close();
+    });
+    const { key } = await instance.makeKey();
+    const body = largeBody('up/large');
+    const statuses: number[] = [];
+    // Each comes back until it is served, as clients do.
+    const send = async (): Promise<void> => {
+      for (;;) {
+        const status = await post(instance.url, key, body);
+        statuses.push(status);
+        assert.ok(instance.running, instance.log);
+        if (status === 200) return;
+        await sleep(300);
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, send));
+    assert.ok(statuses.includes(503), 'there was room for all of them');
+    assert.deepEqual(
+      statuses.filter((status) => ![200, 503].includes(status)),
+      [],
+    );
+    const mb = highestMb(instance.pid);
+    assert.ok(mb <= limitMb, `${mb} MB`);
+    assert.equal((await instance.admin('GET', '/api/status')).json['body_memory'], 0);
+    assert.equal(await instance.stop(), 0);
+  },
+);
