@@ -22,6 +22,9 @@ export type ErrorCode =
   | 'context_overflow' // E14
   | 'upstream_auth' // E15
   | 'internal' // E16
+  | 'idempotency_busy' // E17: the first sending is being answered
+  | 'idempotency_conflict' // E17: another request under the same key
+  | 'idempotency_expired' // E17: answered, and the answer is gone
   | 'store_unavailable' // E18
   | 'stream_interrupted' // EM, F40
   | 'shutting_down' // EM, G14

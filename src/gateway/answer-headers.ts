@@ -50,6 +50,8 @@ const hopeless: ReadonlySet<string> = new Set([
   'context_overflow',
   'budget_exhausted',
   'forbidden',
+  'idempotency_conflict',
+  'idempotency_expired',
 ]);
 
 /**

@@ -10,11 +10,12 @@ import { parseClientBody, type JsonSource } from '../core/json.ts';
 import type { Route } from '../core/provider.ts';
 import { readCountHead, readCountRequest } from '../dialects/anthropic-messages/count.ts';
 import { leastOutputTokens, type Admission } from '../access/admission.ts';
-import type { Gateway } from '../gateway/call.ts';
+import type { Call, Gateway } from '../gateway/call.ts';
+import type { ClientSink } from '../gateway/client-sink.ts';
 import { CallSize, type SizedCall } from '../gateway/call-size.ts';
 import { countTokens } from '../gateway/count-tokens.ts';
 import { handleCall } from '../gateway/handle.ts';
-import type { ModelListing, Registry } from '../providers/registry.ts';
+import type { Registry } from '../providers/registry.ts';
 import type { CallRow } from '../store/store.ts';
 import { keyRefusal } from '../access/keys.ts';
 import type { Principal } from '../access/principal.ts';
@@ -29,7 +30,9 @@ import {
   unknownModel,
 } from './door-errors.ts';
 import { checkRequestHead } from './hygiene.ts';
-import { modelEntry, modelPage } from './models.ts';
+import { IdempotentAnswers } from './idempotent-answers.ts';
+import { answerOnce } from './idempotent-call.ts';
+import { modelsAnswer } from './models-answer.ts';
 import type { BodyShare } from './overload/body-budget.ts';
 import { takeBody } from './overload/body-door.ts';
 import type { Overload } from './overload/overload.ts';
@@ -77,6 +80,15 @@ interface AskedSoFar {
   body: BodyShare | undefined;
 }
 
+/** A call whose labels and route are known, and what it may use is not yet. */
+interface LabelledCall extends Pick<
+  Call,
+  'dialect' | 'source' | 'head' | 'route' | 'labels' | 'header'
+> {
+  readonly principal: Principal;
+  readonly tags: readonly string[];
+}
+
 const countPath = '/v1/messages/count_tokens';
 const modelsPath = '/v1/models';
 /** What else needs a key, and calls no model. */
@@ -96,10 +108,12 @@ export function generatingPaths(
 export class DataPlane {
   readonly #options: DataPlaneOptions;
   readonly #generating: ReadonlyMap<string, ClientDialect>;
+  readonly #answers: IdempotentAnswers;
 
   constructor(options: DataPlaneOptions) {
     this.#options = options;
     this.#generating = generatingPaths(options.dialects);
+    this.#answers = new IdempotentAnswers(options.gateway.clock);
   }
 
   /** Handles one request; never throws. */
@@ -176,13 +190,7 @@ export class DataPlane {
     if (!this.#options.mayAdmit()) {
       throw new GatewayError('store_unavailable', 'The gateway cannot record calls; retry later.');
     }
-    const asked: AskedSoFar = {
-      principal,
-      dialect,
-      head: undefined,
-      tags: [],
-      body: undefined,
-    };
+    const asked = nothingRead(principal, dialect);
     try {
       overload.enter(principal.keyId);
     } catch (error) {
@@ -231,13 +239,32 @@ export class DataPlane {
     const source = await this.#readBody(visit, asked, dialect.scope);
     const head = dialect.readHead(source.value);
     asked.head = head;
-    const { request, response, requestId, startedAt, startedWall } = visit;
+    const { request, response, requestId, path } = visit;
     const header = (name: string): string | undefined => headerValue(request, name);
     const tags = clientTags(header, principal.tags);
     asked.tags = tags;
     const labels = callLabels(source.value, header, { ofKey: principal.tags, ofClient: tags });
     const route = this.#knownRoute(principal, head.model) ?? (await this.#searchRoute(head.model));
-    const admitted = this.#admit({ principal, tags, id: requestId, dialect, source, head, route });
+    const labelled = { principal, dialect, source, head, tags, labels, route, header };
+    const sink = new ResponseSink(response);
+    const idempotencyKey = header('idempotency-key');
+    if (idempotencyKey === undefined) return this.#call(visit, labelled, { gateway, sink });
+    const { method = '' } = request;
+    const { keyId } = principal;
+    const sent = { keyId, idempotencyKey, method, path, body: source.bytes };
+    await answerOnce(
+      { answers: this.#answers, request: sent, gateway, sink, requestId },
+      (watched, recording) => this.#call(visit, labelled, { gateway: watched, sink: recording }),
+    );
+  }
+
+  async #call(
+    { requestId, response, startedAt, startedWall }: Visit,
+    { principal, tags, ...asked }: LabelledCall,
+    { gateway, sink }: { readonly gateway: Gateway; readonly sink: ClientSink },
+  ): Promise<void> {
+    const { route } = asked;
+    const admitted = this.#admit({ ...asked, principal, tags, id: requestId });
     const grant = admitted instanceof Promise ? await admitted : admitted;
     if (response.destroyed) {
       // It left while it waited for a route or for the counters: no upstream is asked (F71).
@@ -245,20 +272,15 @@ export class DataPlane {
       throw new GatewayError('canceled', 'The client left.');
     }
     const call = {
+      ...asked,
       id: requestId,
-      dialect,
-      source,
-      head,
-      route,
       strict: principal.strict || route.strict === true,
       caller: principal,
-      labels,
       grant,
       startedAt,
       startedWall,
-      header,
     };
-    await handleCall(gateway, call, new ResponseSink(response));
+    await handleCall(gateway, call, sink);
   }
 
   /** What the call may use; without limits nothing is looked at. */
@@ -287,13 +309,7 @@ export class DataPlane {
   /** It takes a slot and memory as a call does. */
   async #count(visit: Visit, principal: Principal): Promise<void> {
     const { overload, dialects } = this.#options;
-    const asked: AskedSoFar = {
-      principal,
-      dialect: dialects.messages,
-      head: undefined,
-      tags: [],
-      body: undefined,
-    };
+    const asked = nothingRead(principal, dialects.messages);
     overload.enter(principal.keyId);
     try {
       await this.#countIn(visit, asked);
@@ -348,20 +364,10 @@ export class DataPlane {
   async #models(visit: Visit, principal: Principal): Promise<void> {
     if (visit.request.method !== 'GET') throw new MethodNotAllowed('GET');
     requireScope(principal, 'models');
-    const all = await this.#options.registry().list();
-    const allowed = all.filter((listing: ModelListing) => principal.allowsModel(listing.id));
-    const headers = idHeaders(visit.requestId);
-    if (visit.path === modelsPath) {
-      const body = modelPage(allowed, visit.query);
-      sendJson(visit.response, { status: 200, body, headers });
-      return;
-    }
-    const id = decodeName(visit.path.slice(modelsPath.length + 1));
-    const listing =
-      allowed.find((each) => each.id === id) ??
-      (principal.allowsModel(id) ? this.#options.registry().describe(id) : undefined);
-    if (listing === undefined) throw unknownModel(id);
-    sendJson(visit.response, { status: 200, body: modelEntry(listing), headers });
+    const { path, query, requestId, response } = visit;
+    const name = path === modelsPath ? undefined : path.slice(modelsPath.length + 1);
+    const body = await modelsAnswer(this.#options.registry(), principal, { name, query });
+    sendJson(response, { status: 200, body, headers: idHeaders(requestId) });
   }
 
   async #readBody(visit: Visit, asked: AskedSoFar, scope: string): Promise<JsonSource> {
@@ -433,6 +439,10 @@ export class DataPlane {
   }
 }
 
+function nothingRead(principal: Principal, dialect: ClientDialect): AskedSoFar {
+  return { principal, dialect, head: undefined, tags: [], body: undefined };
+}
+
 function allowedMethods(path: string): string {
   if (!path.startsWith('/v1/')) return 'GET, HEAD';
   return path.startsWith(modelsPath) ? 'GET' : 'POST';
@@ -445,12 +455,4 @@ function headerValue(request: IncomingMessage, name: string): string | undefined
 
 function idHeaders(requestId: string): readonly string[] {
   return ['x-request-id', requestId, 'request-id', requestId];
-}
-
-function decodeName(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
