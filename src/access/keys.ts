@@ -4,6 +4,7 @@
  * stopped working: a failure in between leaves the safe side (K8).
  */
 import { GatewayError, invalidRequest } from '../core/errors.ts';
+import type { Policy } from '../core/policy.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
 import type { KeyRecord, NotedChange } from '../store/records.ts';
@@ -86,6 +87,18 @@ export interface DeclaredKey extends KeyWish {
 }
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
+
+/**
+ * Of the key that the first start makes (S23): more than any one client needs, less than everything. It has no
+ * budget, since models without a price could then not be called at all (decision 0018).
+ */
+export const firstKeyPolicy: Policy = {
+  limits: [
+    { kind: 'requests', amount: 60_000 },
+    { kind: 'concurrent', amount: 3000 },
+  ],
+  budgets: [],
+};
 
 /** How often a change is tried again when another instance was faster. */
 const maxTries = 5;
@@ -282,7 +295,7 @@ export class KeyRing {
   async ensureFirstKey(write: WriteKey = this.#write): Promise<NewKey | undefined> {
     if (!this.#book.loaded) await this.load();
     if (this.#book.size > 0) return undefined;
-    return this.create({ name: 'first key', models: ['*'] }, write);
+    return this.create({ name: 'first key', models: ['*'], policy: firstKeyPolicy }, write);
   }
 
   /** Whether this is one of the keys, whatever its state. */

@@ -12,6 +12,7 @@ import { isObject } from '../../src/core/json.ts';
 import { defaults } from '../../src/config/settings.ts';
 import { readAddress } from '../../src/config/address.ts';
 import { send } from '../support/http.ts';
+import { listAt } from '../support/reading.ts';
 import { until } from '../support/postgres-store.ts';
 import { requestBody } from '../support/requests.ts';
 
@@ -178,6 +179,25 @@ describe('a first start with an empty environment', { timeout: 120_000 }, () => 
       assert.equal(status, 200);
       assert.doesNotMatch(text, /gw_|gwadmin_|127\.0\.0\.1/);
     }
+  });
+
+  test('S23 the first key has limits, and its calls tell of them', async () => {
+    const key = /\bgw_\S+/.exec(gateway.out)?.[0] ?? '';
+    const token = /\bgwadmin_\S+/.exec(gateway.out)?.[0] ?? '';
+    const headers = { authorization: `Bearer ${token}` };
+    const listed = await send(`${gateway.adminUrl}/api/keys`, undefined, { headers });
+    const [first, ...others] = listAt(listed.json, 'keys');
+    assert.equal(others.length, 0);
+    assert.deepEqual(
+      ['rpm', 'concurrent', 'budget'].map((name) => first?.[name] ?? null),
+      [60_000, 3000, null],
+    );
+    const body = requestBody('chat', { model: 'local/tiny', stream: false });
+    const reply = await send(`${gateway.url}/v1/chat/completions`, body, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    assert.equal(reply.status, 200, reply.text);
+    assert.equal(reply.headers['x-ratelimit-limit-requests'], '60000');
   });
 
   test('every answer has an id, in JSON and without words about the program', async () => {
