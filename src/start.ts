@@ -20,6 +20,7 @@ import type { Gateway } from './gateway/call.ts';
 import { TargetHealth } from './gateway/health.ts';
 import { LearnedParameters } from './gateway/learned-parameters.ts';
 import { ReasoningMemory } from './gateway/reasoning-memory.ts';
+import { LeftStreams } from './gateway/left-streams.ts';
 import { ReasoningStore } from './gateway/reasoning-store.ts';
 import { RetryBudget } from './gateway/retry-budget.ts';
 import { Sweeper } from './gateway/sweeper.ts';
@@ -370,6 +371,7 @@ class Runtime implements RunningGateway {
       lookAgain: (authorization, apiKey) => access.keys.lookAgain(authorization, apiKey),
       clientAddress: (request) => this.#addresses.of(request),
       registry: () => this.#registry,
+      leftStreams: new LeftStreams(),
       notReady: () => {
         this.#drain.probed();
         return this.#notReady();

@@ -92,6 +92,7 @@ function providerLines(provider: ProviderSettings, file: CheckedFile): readonly 
     ...timeoutValues(provider.timeouts),
   ];
   const set = values.filter((entry): entry is [Path, string] => entry[1] !== undefined);
+    [['on_abort'], provider.onAbort],
   if (set.length === 0) return [at(file, root, 'preset')];
   return set.map(([path, value]) => at(file, [...root, ...path], value));
 }

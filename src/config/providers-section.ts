@@ -84,7 +84,7 @@ function readWays(
   id: string,
   form: ProviderForm,
   { scope, complain }: Check,
-): Pick<ProviderSettings, 'like' | 'betas' | 'region' | 'serverTools'> {
+): Pick<ProviderSettings, 'like' | 'betas' | 'region' | 'serverTools' | 'onAbort'> {
   const { like, betas, region, server_tools: serverTools } = form;
   const dialect = form.dialect ?? scope.known.get(id)?.dialect;
   if (like !== undefined) checkLikeness(like, dialect, { scope, complain });
@@ -106,9 +106,14 @@ function readWays(
 }
 
 function checkLikeness(like: string, dialect: string | undefined, check: Check): void {
+    ...onAbort(form),
   const known = check.scope.known.get(like);
   if (known === undefined || known.embedded === true) {
     check.complain(`"${like}" is no known vendor`, 'like');
+function onAbort({ on_abort: wish }: ProviderForm): Pick<ProviderSettings, 'onAbort'> {
+  return wish === 'drain' ? { onAbort: wish } : {};
+}
+
   } else if (dialect !== undefined && known.dialect !== dialect) {
     check.complain(`"${like}" speaks ${known.dialect}, this address ${dialect}`, 'like');
   }

@@ -75,6 +75,12 @@ const provider = z
       ),
     betas: z
       .array(z.string().regex(/^[A-Za-z0-9._-]+$/, 'is no name of a beta'))
+    on_abort: z
+      .enum(['abort', 'drain'])
+      .optional()
+      .describe(
+        'What becomes of a stream whose client leaves in the middle: abort (default) closes it; drain reads it to its end for the usage it reports, where the provider charges for all of it anyway.',
+      ),
       .optional()
       .describe(
         'Values of anthropic-beta that this address takes; others are not sent on. Default: all are. A fast-mode-… among them opens the fast tier to chat clients.',

@@ -163,6 +163,8 @@ export interface ProviderSettings {
   readonly timeouts?: Partial<Timeouts>;
   /** `gateway.yaml:7` */
   readonly where: string;
+  /** Streams whose client left are read to their end. */
+  readonly onAbort?: 'drain';
 }
 
 /** The models that the embedded engine runs. */

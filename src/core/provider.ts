@@ -56,6 +56,8 @@ export interface Provider {
   readonly credential?: Secret;
   /** The only client headers that go up, and only from a client of the same dialect (S17). */
   readonly forwardedHeaders: readonly ForwardedHeader[];
+  /** It charges for a whole stream whose connection is closed: what is left is read on (F73). */
+  readonly onAbort?: 'drain';
   traits(model: string): UpstreamTraits;
   /** Called when a call needs this provider; local engines start here. */
   wake?(): Promise<void>;

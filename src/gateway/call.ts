@@ -6,6 +6,7 @@ import type { Route } from '../core/provider.ts';
 import type { Clock, Later, Log, NewId } from '../core/runtime.ts';
 import type { HttpClient } from '../wire/http-client.ts';
 import type { TargetHealth } from './health.ts';
+import type { LeftStreams } from './left-streams.ts';
 import type { LearnedParameters } from './learned-parameters.ts';
 import type { ReasoningMemory } from './reasoning-memory.ts';
 import type { TextCounter } from '../tokens/tokenizer.ts';
@@ -84,6 +85,8 @@ export interface Gateway {
   readonly clientTimes?: () => ClientTimes;
   /** Called again and again while a call runs, so that a crash does not lose it (F81). */
   running(call: Call, soFar: () => RunningCall): void;
+  /** Streams that are read on without a client; absent = none is. */
+  readonly leftStreams?: LeftStreams;
   /** Called exactly once a call, whatever became of it. */
   settle(call: Call, receipt: Receipt): void;
 }

@@ -10,6 +10,7 @@ import type { Call, ClientTimes, Gateway } from './call.ts';
 import { CallContext } from './call-context.ts';
 import { ClientAnswer } from './client-answer.ts';
 import type { ClientObserver, ClientSink } from './client-sink.ts';
+import { longestDrainMs } from './left-streams.ts';
 import type { Receipt } from './receipt.ts';
 import { StreamResponder, type StreamOwner } from './stream-responder.ts';
 import type { Swept } from './sweeper.ts';
@@ -53,6 +54,8 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   #responder: StreamResponder | undefined;
   #closedAt: number | undefined;
   #settled = false;
+  /** Since when the stream is read on without its client (F73). */
+  #leftAt: number | undefined;
 
   constructor(gateway: Gateway, call: Call, sink: ClientSink) {
     this.#gateway = gateway;
@@ -165,9 +168,21 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   }
 
   left(): void {
-    if (this.#settled) return;
+    if (this.#settled || this.#leftAt !== undefined) return;
+    if (this.#readsOn()) return;
     this.#settle('canceled', 'canceled');
     this.#close();
+  }
+
+  /** Where a stream costs all of it whether it is read or not, its end tells how much that is. */
+  #readsOn(): boolean {
+    const { attempt, target } = this.#tries;
+    const { clock, leftStreams } = this.#gateway;
+    if (target?.provider.onAbort !== 'drain' || this.#responder === undefined) return false;
+    if (attempt === undefined || attempt.over || leftStreams?.take() !== true) return false;
+    this.#leftAt = clock.now();
+    this.drained();
+    return true;
   }
 
   completed(): void {
@@ -191,6 +206,11 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     if (ending !== undefined) return this.#endWith(ending);
     this.#checkpoint(now);
     const { attempt } = this.#tries;
+    if (this.#leftAt !== undefined) {
+      if (now - this.#leftAt > longestDrainMs) this.broken(canceledError());
+      else attempt?.check(now);
+      return;
+    }
     if (this.#fullSince !== undefined) {
       attempt?.touch();
       if (now - this.#fullSince > this.#times.stalledMs) this.#cutStalledClient();
@@ -277,9 +297,13 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     this.#sink.write(dialect.keepAlive(this.#responder !== undefined));
   }
 
-  #settle(outcome: Receipt['outcome'], failure: GatewayError | 'canceled' | undefined): void {
+  #settle(how: Receipt['outcome'], why: GatewayError | 'canceled' | undefined): void {
     if (this.#settled) return;
     this.#settled = true;
+    const left = this.#leftAt !== undefined;
+    const outcome = left ? 'canceled' : how;
+    const failure = left ? 'canceled' : why;
+    if (left) this.#gateway.leftStreams?.done();
     const now = this.#gateway.clock.now();
     const error = failure === 'canceled' ? 'canceled' : failure?.code;
     const { attempt, firstEventAt, meter, target, mode, notes } = this.#tries;
@@ -308,6 +332,10 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     this.#gateway.sweeper.delete(this);
     this.#tries.stop();
   }
+}
+
+function canceledError(): GatewayError {
+  return new GatewayError('canceled', 'The client left.');
 }
 
 function revokedKey(): GatewayError {

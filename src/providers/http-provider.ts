@@ -30,6 +30,8 @@ export interface HttpProviderOptions {
   readonly region?: string;
   /** Clients of the other dialect may use what the provider runs itself. */
   readonly serverTools?: boolean;
+  /** Streams whose client left are read to their end. */
+  readonly onAbort?: 'drain';
 }
 
 interface DialectConventions {
@@ -91,6 +93,7 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
     models: endpoint(form.models),
     ...counterMember(options, endpoint),
     ...(options.apiKey === undefined ? {} : { credential: options.apiKey }),
+    ...(options.onAbort === undefined ? {} : { onAbort: options.onAbort }),
     forwardedHeaders: forwardedOf(form.forwarded, options.betas),
     tokenizer: tokenizerOf,
     traits: remembered((model) => ({

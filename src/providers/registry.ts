@@ -28,6 +28,8 @@ export interface DeclaredProvider {
   readonly serverTools?: boolean;
   readonly timeouts?: Partial<Timeouts>;
 }
+  /** Streams whose client left are read to their end. */
+  readonly onAbort?: 'drain';
 
 /** A name of the config's `models:`. */
 export interface DeclaredRoute {
@@ -297,7 +299,8 @@ function declaredWays({
   betas,
   region,
   serverTools,
-}: DeclaredProvider): Pick<DeclaredProvider, 'betas' | 'region' | 'serverTools'> {
+  onAbort,
+}: DeclaredProvider): Pick<DeclaredProvider, 'betas' | 'region' | 'serverTools' | 'onAbort'> {
   return {
     ...(betas === undefined ? {} : { betas }),
     ...(region === undefined ? {} : { region }),
@@ -325,3 +328,4 @@ function ownOf(provider: Provider, model: string): Provider {
 function single(name: string, only: Target): Route {
   return { name, targets: [only], order: 'listed' };
 }
+    ...(onAbort === undefined ? {} : { onAbort }),
