@@ -3,9 +3,10 @@
  * ledger compared with what the clients heard and what the upstream counted.
  */
 import { randomInt } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../../src/core/json.ts';
 import { Instance, type InstanceOptions } from '../cluster/instance.ts';
-import { compare, readBook, type Comparison } from './book.ts';
+import { compare, readBook, type BookRow, type Comparison } from './book.ts';
 import { Callers, type Called } from './callers.ts';
 import { CountingUpstream } from './counting-upstream.ts';
 
@@ -14,8 +15,10 @@ export interface CrashReport extends Comparison {
   readonly calls: number;
   /** Calls that ran when their gateway was killed and have a row all the same. */
   readonly interrupted: number;
-  /** Calls that ended so shortly before a kill that their rows may be lost, and are. */
+  /** Answers that were heard before a kill and whose rows are lost or tell of an interruption. */
   readonly lost: number;
+  /** Ms between the oldest of them and its kill. */
+  readonly behindMs: number;
   /** The same for calls that were running. */
   readonly forgotten: number;
 }
@@ -25,8 +28,11 @@ export interface CrashOptions {
   readonly say?: (line: string) => void;
 }
 
-/** Rows are written 20 ms behind the answer, on a busy machine later; what is older than this must be there. */
-const writtenMs = 400;
+/**
+ * Rows are written 20 ms behind the answer, on a busy machine later; what is older than this must be there. What
+ * the database had before a kill must be there in any case.
+ */
+const writtenMs = 2000;
 const prices = { 'up/*': { input: 1, output: 10 }, 'up-messages/*': { input: 1, output: 10 } };
 
 export async function crashLoop({
@@ -44,6 +50,7 @@ export async function crashLoop({
   const { directory } = gateway;
   const calls = new Map<string, Called>();
   const killedAt: number[] = [];
+  const written = new Map<string, BookRow>();
   const excused = (called: Called): boolean => {
     const ended = called.endedAt ?? Number.POSITIVE_INFINITY;
     return killedAt.some((at) => ended > at - writtenMs && ended < at + 2000);
@@ -59,7 +66,8 @@ export async function crashLoop({
         leaving: 0.2,
         prefix: `r${round}x`,
       });
-      await new Promise((resolve) => setTimeout(resolve, randomInt(300, 1500)));
+      await new Promise((resolve) => setTimeout(resolve, randomInt(300, 3500)));
+      for (const row of readBook(directory)) written.set(row.user, row);
       await gateway.kill();
       killedAt.push(performance.now());
       await callers.stop();
@@ -69,7 +77,9 @@ export async function crashLoop({
     }
     const spent = await spentOf(gateway, paid.id);
     await gateway.stop();
-    return report({ rounds, spent }, { rows: readBook(directory), calls, upstream, excused });
+    const rows = readBook(directory);
+    const compared = { rows, calls, upstream, excused };
+    return report({ rounds, spent, killedAt, written }, compared);
   } finally {
     await gateway.kill();
     await upstream.close();
@@ -92,11 +102,19 @@ async function spentOf(gateway: Instance, id: string): Promise<number> {
   return Math.round(Number(first?.['spent_usd']) * 1e9);
 }
 
+interface Known {
+  readonly rounds: number;
+  readonly spent: number;
+  readonly killedAt: readonly number[];
+  /** Rows that were in the database before a kill. */
+  readonly written: ReadonlyMap<string, BookRow>;
+}
+
 function report(
-  { rounds, spent }: { readonly rounds: number; readonly spent: number },
+  { rounds, spent, killedAt, written }: Known,
   compared: Parameters<typeof compare>[0],
 ): CrashReport {
-  const { rows, calls, upstream, excused } = compared;
+  const { rows, calls, upstream } = compared;
   const comparison = compare(compared);
   const wrong = [...comparison.wrong];
   const paidKeys = new Map([...calls.values()].map(({ name, key }) => [name, key]));
@@ -109,17 +127,25 @@ function report(
   if (paid !== undefined && !sums.includes(spent)) {
     wrong.push(`the budget says ${spent} are spent, the rows cost ${sums.join(' or ')}`);
   }
-  const written = new Set(rows.map(({ user }) => user));
-  const missing = [...calls.values()].filter(
-    (called) => !written.has(called.name) && excused(called) && upstream.calls.has(called.name),
-  );
+  const final = new Map(rows.map((row) => [row.user, row]));
+  for (const [user, row] of written) {
+    if (!isDeepStrictEqual(final.get(user), row))
+      wrong.push(`the row of ${user} was there, and changed`);
+  }
+  const known = [...calls.values()].filter(({ name }) => upstream.calls.has(name));
+  const lost = known.filter(({ heard, name }) => heard && final.get(name)?.outcome !== 'ok');
+  const behind = lost.map(({ endedAt = 0 }) => {
+    const kill = killedAt.find((at) => at >= endedAt) ?? endedAt;
+    return kill - endedAt;
+  });
   return {
     ...comparison,
     wrong,
     rounds,
     calls: calls.size,
     interrupted: rows.filter(({ error }) => error === 'interrupted').length,
-    lost: missing.filter(({ heard }) => heard).length,
-    forgotten: missing.filter(({ heard }) => !heard).length,
+    lost: lost.length,
+    behindMs: Math.round(Math.max(0, ...behind)),
+    forgotten: known.filter(({ heard, name }) => !heard && !final.has(name)).length,
   };
 }

@@ -23,7 +23,7 @@ const lines = [
   `| rows, each of a call of its own | ${figures.rows} |`,
   `| tokens of calls that succeeded: ledger, upstream | ${figures.booked}, ${figures.counted} |`,
   `| calls that ran at a kill and have a row | ${figures.interrupted} |`,
-  `| answers heard within 0.4 s before a kill without a row | ${figures.lost} |`,
+  `| answers heard shortly before a kill whose row was not written by then | ${figures.lost}, the oldest ${figures.behindMs} ms before |`,
   `| calls that ran at a kill without a row | ${figures.forgotten} |`,
   `| rows that are wrong | ${wrong.length} |`,
   '',
