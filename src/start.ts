@@ -19,8 +19,8 @@ import { openaiChatClient } from './dialects/openai-chat/client.ts';
 import type { Gateway } from './gateway/call.ts';
 import { TargetHealth } from './gateway/health.ts';
 import { LearnedParameters } from './gateway/learned-parameters.ts';
-import { ReasoningMemory } from './gateway/reasoning-memory.ts';
 import { LeftStreams } from './gateway/left-streams.ts';
+import { ReasoningMemory } from './gateway/reasoning-memory.ts';
 import { ReasoningStore } from './gateway/reasoning-store.ts';
 import { RetryBudget } from './gateway/retry-budget.ts';
 import { Sweeper } from './gateway/sweeper.ts';
@@ -361,6 +361,7 @@ class Runtime implements RunningGateway {
       retryBudget: new RetryBudget(),
       sweeper: this.#sweeper,
       clientTimes: () => this.#settings.clients,
+      leftStreams: new LeftStreams(),
       running: (call, soFar) => access.ledger.running(call.id, () => limits.running(call, soFar())),
       settle: (call, receipt) => record(limits.settle(call, receipt)),
     };
@@ -371,7 +372,6 @@ class Runtime implements RunningGateway {
       lookAgain: (authorization, apiKey) => access.keys.lookAgain(authorization, apiKey),
       clientAddress: (request) => this.#addresses.of(request),
       registry: () => this.#registry,
-      leftStreams: new LeftStreams(),
       notReady: () => {
         this.#drain.probed();
         return this.#notReady();

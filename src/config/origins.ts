@@ -89,10 +89,10 @@ function providerLines(provider: ProviderSettings, file: CheckedFile): readonly 
     [['betas'], provider.betas?.join(', ')],
     [['region'], provider.region],
     [['server_tools'], provider.serverTools?.toString()],
+    [['on_abort'], provider.onAbort],
     ...timeoutValues(provider.timeouts),
   ];
   const set = values.filter((entry): entry is [Path, string] => entry[1] !== undefined);
-    [['on_abort'], provider.onAbort],
   if (set.length === 0) return [at(file, root, 'preset')];
   return set.map(([path, value]) => at(file, [...root, ...path], value));
 }

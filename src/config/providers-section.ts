@@ -102,18 +102,18 @@ function readWays(
     ...(betas === undefined ? {} : { betas }),
     ...(region === undefined ? {} : { region }),
     ...(serverTools === undefined ? {} : { serverTools }),
+    ...onAbort(form),
   };
 }
 
-function checkLikeness(like: string, dialect: string | undefined, check: Check): void {
-    ...onAbort(form),
-  const known = check.scope.known.get(like);
-  if (known === undefined || known.embedded === true) {
-    check.complain(`"${like}" is no known vendor`, 'like');
 function onAbort({ on_abort: wish }: ProviderForm): Pick<ProviderSettings, 'onAbort'> {
   return wish === 'drain' ? { onAbort: wish } : {};
 }
 
+function checkLikeness(like: string, dialect: string | undefined, check: Check): void {
+  const known = check.scope.known.get(like);
+  if (known === undefined || known.embedded === true) {
+    check.complain(`"${like}" is no known vendor`, 'like');
   } else if (dialect !== undefined && known.dialect !== dialect) {
     check.complain(`"${like}" speaks ${known.dialect}, this address ${dialect}`, 'like');
   }

@@ -75,12 +75,6 @@ const provider = z
       ),
     betas: z
       .array(z.string().regex(/^[A-Za-z0-9._-]+$/, 'is no name of a beta'))
-    on_abort: z
-      .enum(['abort', 'drain'])
-      .optional()
-      .describe(
-        'What becomes of a stream whose client leaves in the middle: abort (default) closes it; drain reads it to its end for the usage it reports, where the provider charges for all of it anyway.',
-      ),
       .optional()
       .describe(
         'Values of anthropic-beta that this address takes; others are not sent on. Default: all are. A fast-mode-… among them opens the fast tier to chat clients.',
@@ -91,6 +85,12 @@ const provider = z
       .optional()
       .describe(
         'Where this openai-chat provider promises to run its models: what inference_geo may ask for.',
+      ),
+    on_abort: z
+      .enum(['abort', 'drain'])
+      .optional()
+      .describe(
+        'What becomes of a stream whose client leaves in the middle: abort (default) closes it; drain reads it to its end for the usage it reports, where the provider charges for all of it anyway.',
       ),
     timeouts: timeoutsForm.describe('Time limits of calls to this provider.'),
   })

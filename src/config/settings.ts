@@ -160,11 +160,11 @@ export interface ProviderSettings {
   readonly betas?: readonly string[];
   /** Where its models run, as `inference_geo` spells it. */
   readonly region?: string;
+  /** Streams whose client left are read to their end. */
+  readonly onAbort?: 'drain';
   readonly timeouts?: Partial<Timeouts>;
   /** `gateway.yaml:7` */
   readonly where: string;
-  /** Streams whose client left are read to their end. */
-  readonly onAbort?: 'drain';
 }
 
 /** The models that the embedded engine runs. */

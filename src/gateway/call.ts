@@ -83,10 +83,10 @@ export interface Gateway {
   readonly sweeper: Sweeper;
   /** How clients are treated that wait or make wait; absent = as is customary. */
   readonly clientTimes?: () => ClientTimes;
-  /** Called again and again while a call runs, so that a crash does not lose it (F81). */
-  running(call: Call, soFar: () => RunningCall): void;
   /** Streams that are read on without a client; absent = none is. */
   readonly leftStreams?: LeftStreams;
+  /** Called again and again while a call runs, so that a crash does not lose it (F81). */
+  running(call: Call, soFar: () => RunningCall): void;
   /** Called exactly once a call, whatever became of it. */
   settle(call: Call, receipt: Receipt): void;
 }

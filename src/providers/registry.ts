@@ -26,10 +26,10 @@ export interface DeclaredProvider {
   readonly region?: string;
   /** Clients of the other format may use what the provider runs itself. */
   readonly serverTools?: boolean;
-  readonly timeouts?: Partial<Timeouts>;
-}
   /** Streams whose client left are read to their end. */
   readonly onAbort?: 'drain';
+  readonly timeouts?: Partial<Timeouts>;
+}
 
 /** A name of the config's `models:`. */
 export interface DeclaredRoute {
@@ -305,6 +305,7 @@ function declaredWays({
     ...(betas === undefined ? {} : { betas }),
     ...(region === undefined ? {} : { region }),
     ...(serverTools === undefined ? {} : { serverTools }),
+    ...(onAbort === undefined ? {} : { onAbort }),
   };
 }
 
@@ -328,4 +329,3 @@ function ownOf(provider: Provider, model: string): Provider {
 function single(name: string, only: Target): Route {
   return { name, targets: [only], order: 'listed' };
 }
-    ...(onAbort === undefined ? {} : { onAbort }),
