@@ -371,12 +371,12 @@ export class DataPlane {
   }
 
   async #readBody(visit: Visit, asked: AskedSoFar, scope: string): Promise<JsonSource> {
-    const { request, response } = visit;
+    const { request } = visit;
     const { principal, dialect } = asked;
     if (request.method !== 'POST') throw new MethodNotAllowed('POST');
     requireScope(principal, scope);
     checkClientHeaders((name) => headerValue(request, name));
-    const { bytes, share } = await takeBody(request, response, this.#options.overload);
+    const { bytes, share } = await takeBody(visit, principal.keyId, this.#options.overload);
     asked.body = share;
     // A body may take minutes; the key of a call that begins only now must still be one (S6).
     if (principal.revoked()) throw new GatewayError('unauthenticated', keyRefusal);

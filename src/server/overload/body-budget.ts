@@ -7,6 +7,8 @@
 export interface BodyBudgetParts {
   /** What all bodies may cost together. */
   readonly bytes: () => number;
+  /** Part of it, 0 to 1, that the bodies of this key may take now. */
+  readonly shareOf: (key: string) => number;
   /** What the process has left at the last look; called when a large body asks. */
   readonly left: () => number;
 }
@@ -30,6 +32,7 @@ export interface BodyShare {
 
 export class BodyBudget {
   readonly #parts: BodyBudgetParts;
+  readonly #held = new Map<string, number>();
   #taken = 0;
   /** At the last look at the process. */
   #takenThen = 0;
@@ -55,20 +58,34 @@ export class BodyBudget {
 
   /**
    * The share of a body that is about to be read; undefined when there is no room for it now.
+   * @param key whose body it is: bodies that never come are announced for nothing, so a key that announces
+   * much must leave room for the others.
    * @param length as the client tells it; undefined = it does not (chunked): the share grows then.
    */
-  take(length: number | undefined): BodyShare | undefined {
-    const share = new Share((cost) => this.#add(cost));
+  take(key: string, length: number | undefined): BodyShare | undefined {
+    const share = new Share((cost) => this.#add(key, cost));
     return share.grow(length ?? Math.min(firstGuess, this.longest)) ? share : undefined;
   }
 
-  #add(cost: number): boolean {
-    if (cost > 0 && this.#taken + cost > this.#parts.bytes()) return false;
+  #add(key: string, cost: number): boolean {
+    const held = (this.#held.get(key) ?? 0) + cost;
+    if (cost > 0 && !this.#hasRoom(key, held, cost)) return false;
+    this.#taken += cost;
+    if (held === 0) this.#held.delete(key);
+    else this.#held.set(key, held);
+    return true;
+  }
+
+  /** @param held what the key would hold with it. */
+  #hasRoom(key: string, held: number, cost: number): boolean {
+    const { bytes, shareOf, left } = this.#parts;
+    const all = bytes();
+    if (this.#taken + cost > all) return false;
+    // One body of any size has room, or it would never have any.
+    if (held > cost && held > shareOf(key) * all) return false;
     // What the bodies before it left behind may not be collected yet.
     const since = Math.max(0, this.#taken - this.#takenThen);
-    if (cost > whileRead * large && since + cost > this.#parts.left()) return false;
-    this.#taken += cost;
-    return true;
+    return cost <= whileRead * large || since + cost <= left();
   }
 }
 

@@ -11,13 +11,18 @@ export interface TakenBody {
   readonly share: BodyShare;
 }
 
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
 /**
- * Reads the body of a call. Nothing of it is read before there is room for it.
+ * Reads the body of a call of this key. Nothing of it is read before there is room for it.
  * @throws GatewayError `too_large`, `unsupported_media_type`, `overloaded`, `request_timeout`, `canceled`.
  */
 export async function takeBody(
-  request: IncomingMessage,
-  response: ServerResponse,
+  { request, response }: Exchange,
+  key: string,
   overload: Overload,
 ): Promise<TakenBody> {
   const most = overload.longestBody;
@@ -25,7 +30,7 @@ export async function takeBody(
   const { 'content-length': told, 'transfer-encoding': coding, expect } = request.headers;
   const length = coding === undefined ? Number(told ?? 0) : undefined;
   if (length !== undefined) overload.checkBody(length);
-  const share = overload.bodies.take(length);
+  const share = overload.bodies.take(key, length);
   if (share === undefined) throw noRoom(overload);
   try {
     // HTTP/1.0 knows no interim answers.

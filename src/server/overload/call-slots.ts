@@ -59,13 +59,18 @@ export class CallSlots {
 
   /** Takes a slot for a call of this key, or tells why there is none. Each one taken is left once. */
   enter(key: string): NoSlot | undefined {
-    const othersAsk = this.#othersAsk(key);
+    this.#note(key);
     const held = this.#held.get(key) ?? 0;
-    const refused = this.#refusal(held, othersAsk);
+    const refused = this.#refusal(key, held);
     if (refused !== undefined) return refused;
     this.#held.set(key, held + 1);
     this.#live += 1;
     return undefined;
+  }
+
+  /** Whether keys beside this one have asked within the last minute. */
+  othersAsk(key: string): boolean {
+    return key !== this.#lastKey || this.#parts.clock.now() - this.#changedAt < besideMs;
   }
 
   leave(key: string): void {
@@ -90,25 +95,21 @@ export class CallSlots {
     }
   }
 
-  #refusal(held: number, othersAsk: boolean): NoSlot | undefined {
+  #refusal(key: string, held: number): NoSlot | undefined {
     const { slots } = this;
     if (this.#live < scarce * slots) return undefined;
     const { keyShare } = this.#parts.limits();
+    const othersAsk = this.othersAsk(key);
     if (othersAsk && held >= Math.max(1, keyShare * slots)) return 'key';
     if (this.#live < slots) return undefined;
     const spare = Math.ceil(reserve * slots);
     return othersAsk && held < spare && this.#live < slots + spare ? undefined : 'all';
   }
 
-  #othersAsk(key: string): boolean {
-    if (key !== this.#lastKey) {
-      // The very first key follows nobody.
-      if (this.#lastKey !== '') this.#changedAt = this.#parts.clock.now();
-      this.#lastKey = key;
-    } else if (this.#live < scarce * this.slots) {
-      // Nobody will look at it.
-      return false;
-    }
-    return this.#parts.clock.now() - this.#changedAt < besideMs;
+  #note(key: string): void {
+    if (key === this.#lastKey) return;
+    // The very first key follows nobody.
+    if (this.#lastKey !== '') this.#changedAt = this.#parts.clock.now();
+    this.#lastKey = key;
   }
 }

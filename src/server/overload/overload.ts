@@ -79,7 +79,11 @@ export class Overload {
     const { clock, limits } = parts;
     this.#parts = parts;
     this.calls = new CallSlots({ limits, clock });
-    this.bodies = new BodyBudget({ bytes: () => this.#bodyBytes(), left: () => this.#leftBytes() });
+    this.bodies = new BodyBudget({
+      bytes: () => this.#bodyBytes(),
+      left: () => this.#leftBytes(),
+      shareOf: (key) => (this.calls.othersAsk(key) ? limits().keyShare : 1),
+    });
     this.slowBodies = new SlowBodies({ clock, rate: () => limits().bodyRate });
     this.badKeys = new BadKeys({ clock, perMinute: () => limits().badKeys });
   }

@@ -5,7 +5,11 @@ import { BodyBudget, type BodyShare } from '../../../../src/server/overload/body
 const mebibyte = 1024 ** 2;
 
 function budget(bytes: number): BodyBudget {
-  return new BodyBudget({ bytes: () => bytes, left: () => Number.POSITIVE_INFINITY });
+  return new BodyBudget({
+    bytes: () => bytes,
+    left: () => Number.POSITIVE_INFINITY,
+    shareOf: () => 1,
+  });
 }
 
 function taken(share: BodyShare | undefined): BodyShare {
@@ -15,7 +19,7 @@ function taken(share: BodyShare | undefined): BodyShare {
 
 test('G5 a body costs four times its length, then twice, then nothing', () => {
   const bodies = budget(256 * mebibyte);
-  const share = taken(bodies.take(32 * mebibyte));
+  const share = taken(bodies.take('a', 32 * mebibyte));
   assert.equal(bodies.taken, 128 * mebibyte);
   assert.equal(bodies.longest, 64 * mebibyte);
   share.parsed(32 * mebibyte);
@@ -27,23 +31,23 @@ test('G5 a body costs four times its length, then twice, then nothing', () => {
 
 test('G5 what has no room is refused at once, and again served when there is room', () => {
   const bodies = budget(256 * mebibyte);
-  const first = taken(bodies.take(40 * mebibyte));
-  assert.equal(bodies.take(32 * mebibyte), undefined);
+  const first = taken(bodies.take('a', 40 * mebibyte));
+  assert.equal(bodies.take('a', 32 * mebibyte), undefined);
   assert.equal(bodies.taken, 160 * mebibyte);
-  taken(bodies.take(mebibyte));
+  taken(bodies.take('a', mebibyte));
   first.release();
-  taken(bodies.take(32 * mebibyte));
+  taken(bodies.take('a', 32 * mebibyte));
 });
 
 test('G5 a body without a length takes as it grows, and is refused where the room ends', () => {
   const bodies = budget(mebibyte);
-  const share = taken(bodies.take(undefined));
+  const share = taken(bodies.take('a', undefined));
   assert.equal(bodies.taken, 256 * 1024);
   assert.equal(share.grow(64 * 1024), true);
   assert.equal(bodies.taken, 256 * 1024);
   assert.equal(share.grow(64 * 1024 + 1), true);
   assert.equal(bodies.taken, 512 * 1024);
-  const other = taken(bodies.take(100 * 1024));
+  const other = taken(bodies.take('a', 100 * 1024));
   // Twice as much is not there any more; what is needed is.
   assert.equal(share.grow(150 * 1024), true);
   assert.equal(bodies.taken, 4 * 250 * 1024);
@@ -57,22 +61,46 @@ test('G5 a body without a length takes as it grows, and is refused where the roo
 
 test('G5 a small body that came without a length costs what it is once it is there', () => {
   const bodies = budget(mebibyte);
-  const share = taken(bodies.take(undefined));
+  const share = taken(bodies.take('a', undefined));
   share.parsed(100);
   assert.equal(bodies.taken, 200);
 });
 
 test('G5 a large body needs room that the process really has, a small one does not ask', () => {
   let left = 300 * mebibyte;
-  const bodies = new BodyBudget({ bytes: () => 1024 * mebibyte, left: () => left });
-  const first = taken(bodies.take(50 * mebibyte));
-  assert.equal(bodies.take(50 * mebibyte), undefined);
+  const bodies = new BodyBudget({
+    bytes: () => 1024 * mebibyte,
+    left: () => left,
+    shareOf: () => 1,
+  });
+  const first = taken(bodies.take('a', 50 * mebibyte));
+  assert.equal(bodies.take('a', 50 * mebibyte), undefined);
   // By the next look the first one's memory is seen in the process.
   left = 100 * mebibyte;
   bodies.looked();
-  taken(bodies.take(25 * mebibyte));
-  assert.equal(bodies.take(2 * mebibyte), undefined);
-  taken(bodies.take(mebibyte));
+  taken(bodies.take('a', 25 * mebibyte));
+  assert.equal(bodies.take('a', 2 * mebibyte), undefined);
+  taken(bodies.take('a', mebibyte));
   first.release();
-  assert.equal(bodies.take(26 * mebibyte), undefined);
+  assert.equal(bodies.take('a', 26 * mebibyte), undefined);
+});
+
+test('G5 G8 a key that announces much leaves room for the others', () => {
+  let share = 1;
+  const bodies = new BodyBudget({
+    bytes: () => 400 * mebibyte,
+    left: () => Number.POSITIVE_INFINITY,
+    shareOf: () => share,
+  });
+  taken(bodies.take('a', 40 * mebibyte));
+  share = 0.5;
+  assert.equal(bodies.take('a', 20 * mebibyte), undefined);
+  const more = taken(bodies.take('a', 10 * mebibyte));
+  // One body has room, whatever the share.
+  const other = taken(bodies.take('b', 49 * mebibyte));
+  assert.equal(bodies.take('b', 2 * mebibyte), undefined);
+  more.release();
+  other.release();
+  taken(bodies.take('b', 50 * mebibyte));
+  assert.equal(bodies.taken, 360 * mebibyte);
 });
