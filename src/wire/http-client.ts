@@ -271,12 +271,27 @@ function isGarbled(error: unknown): boolean {
   return error.name === 'HTTPParserError' || /^bad (upgrade|response)$/.test(error.message);
 }
 
+/** File descriptors, ports or memory of this machine are used up: that says nothing of the upstream (F92). */
+const ownScarcity: ReadonlySet<string> = new Set([
+  'EMFILE',
+  'ENFILE',
+  'EADDRNOTAVAIL',
+  'ENOBUFS',
+  'ENOMEM',
+]);
+
 function asUpstreamError(error: unknown, endpoint: Endpoint): GatewayError {
   if (error instanceof GatewayError) return error;
   const code = errorCode(error);
   const where = endpoint.socketPath === undefined ? endpoint.origin : 'the embedded engine';
   if (code === 'UND_ERR_CONNECT_TIMEOUT') {
     return new GatewayError('timeout', `Could not connect to ${where} in time.`, { cause: error });
+  }
+  if (ownScarcity.has(code)) {
+    return new GatewayError('overloaded', 'The gateway has no room for another connection.', {
+      cause: error,
+      retryable: false,
+    });
   }
   const garbled = isGarbled(error);
   const unreadable =

@@ -1,7 +1,7 @@
 /** Gateway processes whose disk, database or own program fails under running calls (F85, F86, F87, F94). */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -147,6 +147,49 @@ describe('a store that fails', { timeout: 120_000 }, () => {
     }
     instance.remove();
   });
+});
+
+/** The lowest number of a descriptor that the process does not use: with a limit of one more, it gets only that. */
+function firstFreeDescriptor(pid: string): number {
+  const used = new Set(readdirSync(`/proc/${pid}/fd`).map(Number));
+  let free = 0;
+  while (used.has(free)) free += 1;
+  return free;
+}
+
+test('F92 without file descriptors calls are refused as overload, running ones go on, and it recovers', async () => {
+  const stage = await started();
+  const { instance } = stage;
+  scriptSlow(upstream, 'quick', () => Promise.resolve());
+  const gate = Promise.withResolvers<void>();
+  const running = await begin(stage, gate.promise);
+  const pid = readFileSync(join(instance.directory, 'data', 'gateway.pid'), 'utf8').trim();
+  const before = /^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1];
+  for (const dialect of dialects) {
+    // One for the client's connection, none for the upstream's: kept ones are closed after four seconds.
+    await until(async () => {
+      execFileSync('prlimit', ['--pid', pid, `--nofile=${firstFreeDescriptor(pid) + 1}:`]);
+      const reply = await quick(stage, dialect).catch(() => undefined);
+      execFileSync('prlimit', ['--pid', pid, `--nofile=${before}:`]);
+      if (reply === undefined || reply.status === 200) return false;
+      assert.equal(reply.status, dialect === 'chat' ? 503 : 529, reply.text);
+      assert.match(
+        reply.text,
+        dialect === 'chat' ? /"server_is_overloaded"/ : /"overloaded_error"/,
+      );
+      assert.ok(Number(reply.headers['retry-after']) >= 1);
+      return true;
+    }, 'it has no descriptor left');
+  }
+  for (let i = 0; i < 8; i += 1) {
+    assert.equal(brokenness('chat', await quick(stage, 'chat')), undefined);
+  }
+  gate.resolve();
+  for (const [i, reply] of running.entries()) {
+    assert.equal(brokenness(dialects[i] ?? 'chat', await reply), undefined);
+  }
+  assert.equal(await instance.stop(), 0);
+  instance.remove();
 });
 
 interface Ended {
