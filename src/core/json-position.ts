@@ -7,11 +7,11 @@ export interface TextPosition {
 
 const space = /[ \t\n\r]*/y;
 const scalar = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-// Two expressions in turn: one that repeats both would need a stack as deep as a string is long.
-// A JSON string may not hold raw control characters, so the expression must name them.
-// oxlint-disable-next-line no-control-regex
-const plainText = /[^"\\\u0000-\u001f]*/y;
-const escaped = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
+/** A piece of a string's inside. Pieces in turn: one for all of it would need a stack as deep as it is long. */
+const inside =
+  // A JSON string may not hold raw control characters, so the expression must name them.
+  // oxlint-disable-next-line no-control-regex
+  /(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})){1,2000}/y;
 
 /** Line and column (from 1) of the first character that cannot stand where it stands. */
 export function locateJsonError(text: string): TextPosition {
@@ -87,11 +87,9 @@ function match(text: string, at: number): number {
 }
 
 function stringEnd(text: string, at: number): number {
-  let i = matchOf(plainText, text, at + 1);
-  while (text[i] === '\\') {
-    const behind = matchOf(escaped, text, i);
-    if (behind === i) return at;
-    i = matchOf(plainText, text, behind);
+  let i = at + 1;
+  for (let behind = matchOf(inside, text, i); behind > i; behind = matchOf(inside, text, i)) {
+    i = behind;
   }
   return text[i] === '"' ? i + 1 : at;
 }

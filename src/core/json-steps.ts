@@ -207,7 +207,8 @@ class StepParser {
     const bytes = this.#bytes;
     for (let looks = 0; looks < maxLooks; looks += 1) {
       const end = bytes.indexOf(quote, this.#at);
-      if (end === -1) throw this.#wrong(bytes.length);
+      // It is wrong where it begins, as it does not end; what is in it is not looked at.
+      if (end === -1) throw this.#wrong(start);
       const closing = isClosing(bytes, end, this.#at);
       this.#at = end + 1;
       if (!closing) continue;
