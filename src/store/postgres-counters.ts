@@ -76,7 +76,9 @@ export class PostgresCounters implements Counters {
     this.#options = options;
     this.#time = new ServerTime(options.clock);
     this.#settlements = new Settlements({
-      send: (callId, used) => this.#sendSettle(callId, used),
+      send: async ([only]) => {
+        if (only !== undefined) await this.#sendSettle(only.callId, only.used);
+      },
       log: options.log,
       atOnce: settleAtOnce,
     });

@@ -15,7 +15,7 @@ import { aboutDraw, holdsOf } from './redis-holds.ts';
 import { Script, type Answer } from './redis-run.ts';
 import { counterScripts, loadScript, serverTime, type CounterScripts } from './redis-script.ts';
 import { ServerTime } from './server-time.ts';
-import { Settlements } from './settlements.ts';
+import { Settlements, type Settlement } from './settlements.ts';
 import { StoreError } from './store-error.ts';
 import { grant, refusal, type Reading } from './verdict.ts';
 
@@ -104,9 +104,10 @@ export class RedisCounters implements Counters {
       repair: script('repair'),
     };
     this.#settlements = new Settlements({
-      send: (callId, used) => this.#sendSettle(callId, used),
+      send: (calls) => this.#sendSettle(calls),
       log: options.log,
       atOnce: 64,
+      together: takeAtOnce,
       waitMs: settleWithinMs,
     });
     this.#timer = setInterval(() => void this.renew(), renewEveryMs);
@@ -384,7 +385,7 @@ export class RedisCounters implements Counters {
    */
   #giveBack(callId: string, epoch: string | undefined): void {
     if (epoch === undefined) return;
-    const nothing = [this.prefix, epoch, callId, '0', '0', '0'];
+    const nothing = [this.prefix, epoch, '0', callId, '0', '0'];
     this.#scripts.settle.run(this.#key, nothing).catch(() => undefined);
   }
 
@@ -407,11 +408,13 @@ export class RedisCounters implements Counters {
     return values;
   }
 
-  async #sendSettle(callId: string, used: Used): Promise<void> {
-    const tokens = Math.max(0, used.tokens);
-    const nanodollars = Math.max(0, used.nanodollars ?? 0);
+  async #sendSettle(calls: readonly Settlement[]): Promise<void> {
+    const values = [String(moneyGraceMs)];
+    for (const { callId, used } of calls) {
+      const nanodollars = Math.max(0, used.nanodollars ?? 0);
+      values.push(callId, String(Math.max(0, used.tokens)), String(nanodollars));
+    }
     try {
-      const values = [callId, String(tokens), String(nanodollars), String(moneyGraceMs)];
       await this.#run('settle', values);
     } catch (error) {
       throw isRefusal(error) ? new StoreError('refused', String(error), error) : error;

@@ -140,31 +140,35 @@ end
 return answer`;
 
 /**
- * ARGV: prefix, epoch, call, used tokens, used nanodollars, grace. The call is remembered for a minute, so
- * that a draw that comes late takes nothing any more; one that spent something until the ledger has it.
+ * ARGV: prefix, epoch, grace, then of each call its id, used tokens, used nanodollars. A call is remembered
+ * for a minute, so that a draw that comes late takes nothing any more; one that spent something until the
+ * ledger has it.
  */
 const settleBody = `
-local id, tokens = ARGV[3], tonumber(ARGV[4])
-local key = money .. 'k:' .. id
-local kept = redis.call('GET', key)
-if kept and not holding(kept) then return {'unknown', now} end
-redis.call('SET', key, 'done', 'PX', 60000)
-if not kept then return {'unknown', now} end
-local record = cjson.decode(kept)
-for _, x in ipairs(record.t) do
-  local bucket, rate = prefix .. 't:' .. x[1], tonumber(x[2])
-  local was = missing(bucket)
-  local units = math.max(0, was + (tokens - tonumber(x[3])) * 60000)
-  units = math.min(units, math.max(was, 2 * rate * 60000))
-  if units ~= was then keep(bucket, units, rate) end
+local grace = tonumber(ARGV[3])
+local function settle(id, tokens, spent)
+  local key = money .. 'k:' .. id
+  local kept = redis.call('GET', key)
+  if kept and not holding(kept) then return end
+  redis.call('SET', key, 'done', 'PX', 60000)
+  if not kept then return end
+  local record = cjson.decode(kept)
+  for _, x in ipairs(record.t) do
+    local bucket, rate = prefix .. 't:' .. x[1], tonumber(x[2])
+    local was = missing(bucket)
+    local units = math.max(0, was + (tokens - tonumber(x[3])) * 60000)
+    units = math.min(units, math.max(was, 2 * rate * 60000))
+    if units ~= was then keep(bucket, units, rate) end
+  end
+  release(id, record, spent)
+  if spent ~= '0' and #record.b > 0 then
+    for _, x in ipairs(record.b) do x[2] = spent end
+    record.c, record.t = {}, {}
+    redis.call('SET', key, 'd' .. cjson.encode(record), 'PX', 864000000)
+    redis.call('ZADD', leases, text(now + grace), id)
+  end
 end
-release(id, record, ARGV[5])
-if ARGV[5] ~= '0' and #record.b > 0 then
-  for _, x in ipairs(record.b) do x[2] = ARGV[5] end
-  record.c, record.t = {}, {}
-  redis.call('SET', key, 'd' .. cjson.encode(record), 'PX', 864000000)
-  redis.call('ZADD', leases, text(now + tonumber(ARGV[6])), id)
-end
+for i = 4, #ARGV, 3 do settle(ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2]) end
 return {'settled', now}`;
 
 /** ARGV: prefix, epoch, calls that ended and that the ledger has … */

@@ -4,11 +4,22 @@ import type { Log } from '../core/runtime.ts';
 import type { Used } from './counters.ts';
 import { StoreError } from './store-error.ts';
 
+export interface Settlement {
+  readonly callId: string;
+  readonly used: Used;
+}
+
 export interface SettlementsOptions {
-  /** @throws StoreError `refused` when it would be refused again; anything else when it is to be sent again */
-  send(callId: string, used: Used): Promise<void>;
+  /**
+   * Sends at least one; what has arrived already changes nothing.
+   * @throws StoreError `refused` when it would be refused again; anything else when it is to be sent again
+   */
+  send(calls: readonly Settlement[]): Promise<void>;
   readonly log: Log;
+  /** So many are on their way at the same time. */
   readonly atOnce: number;
+  /** So many are sent as one, at most; absent = each alone. */
+  readonly together?: number;
   /** How long one waits for others to be sent with; absent = it is sent at once. */
   readonly waitMs?: number;
 }
@@ -82,11 +93,9 @@ export class Settlements {
 
   #sendMore(): void {
     while (this.#sending < this.#options.atOnce && this.#again === undefined && !this.#closed) {
-      const callId = this.#queue[this.#next];
-      if (callId === undefined) break;
-      this.#next += 1;
-      const used = this.#waiting.get(callId);
-      if (used !== undefined) void this.#send(callId, used);
+      const some = this.#take(this.#options.together ?? 1);
+      if (some.length === 0) break;
+      void this.#send(some);
     }
     if (this.#next === this.#queue.length) this.#queue.length = 0;
     else if (this.#next >= longestTail) this.#queue = this.#queue.slice(this.#next);
@@ -94,25 +103,46 @@ export class Settlements {
     this.#next = 0;
   }
 
-  async #send(callId: string, used: Used): Promise<void> {
+  /** The next ones of the queue. */
+  #take(most: number): readonly Settlement[] {
+    const some: Settlement[] = [];
+    while (some.length < most && this.#next < this.#queue.length) {
+      const callId = this.#queue[this.#next] ?? '';
+      this.#next += 1;
+      const used = this.#waiting.get(callId);
+      if (used !== undefined) some.push({ callId, used });
+    }
+    return some;
+  }
+
+  async #send(calls: readonly Settlement[]): Promise<void> {
     this.#sending += 1;
     try {
-      await this.#options.send(callId, used);
-      this.#waiting.delete(callId);
+      await this.#options.send(calls);
+      for (const { callId } of calls) this.#waiting.delete(callId);
     } catch (error) {
-      if (error instanceof StoreError && error.kind === 'refused') {
-        // It must not hold up all others. What it held comes back with its lease, what it spent with the ledger.
-        this.#waiting.delete(callId);
-        this.#options.log.error('settlement_refused', { call: callId, reason: error.message });
-      } else {
-        this.#queue.push(callId);
-        this.#later();
-      }
+      this.#failed(calls, error);
     }
     this.#sending -= 1;
     this.#progress?.resolve();
     this.#progress = undefined;
     this.#sendMore();
+  }
+
+  #failed(calls: readonly Settlement[], error: unknown): void {
+    if (!(error instanceof StoreError) || error.kind !== 'refused') {
+      for (const { callId } of calls) this.#queue.push(callId);
+      this.#later();
+    } else if (calls.length > 1) {
+      // Which of them it was is told by the others that arrive.
+      for (const call of calls) void this.#send([call]);
+    } else {
+      // It must not hold up all others. What it held comes back with its lease, what it spent with the ledger.
+      for (const { callId } of calls) {
+        this.#waiting.delete(callId);
+        this.#options.log.error('settlement_refused', { call: callId, reason: error.message });
+      }
+    }
   }
 
   #later(): void {

@@ -9,9 +9,9 @@ test('Q2: who waits for settlements does not wait for those that come later, whi
   const sent: string[] = [];
   let more = true;
   const settlements: Settlements = new Settlements({
-    send: async (callId) => {
+    send: async (calls) => {
       await new Promise(setImmediate);
-      sent.push(callId);
+      sent.push(...calls.map(({ callId }) => callId));
       if (more) settlements.add(`later${sent.length}`, { tokens: 0, nanodollars: 0 });
     },
     log: silentLog,
@@ -24,23 +24,55 @@ test('Q2: who waits for settlements does not wait for those that come later, whi
   await settlements.close();
 });
 
-test('Q2: a settlement that the server always refuses is told and holds up no other', async () => {
-  const sent: string[] = [];
-  const told: unknown[] = [];
-  const log: Log = { ...silentLog, error: (event, fields) => told.push([event, fields?.['call']]) };
-  const settlements = new Settlements({
-    send: async (callId) => {
-      if (callId === 'poison') throw new StoreError('refused', 'out of range');
-      sent.push(callId);
-    },
-    log,
-    atOnce: 2,
+for (const together of [1, 4]) {
+  test(`Q2: a settlement that is always refused is told and holds up no other, ${together} at once`, async () => {
+    const sent: string[] = [];
+    const told: unknown[] = [];
+    const log: Log = {
+      ...silentLog,
+      error: (event, fields) => told.push([event, fields?.['call']]),
+    };
+    const settlements = new Settlements({
+      send: async (calls) => {
+        const poisoned = calls.some(({ callId }) => callId === 'poison');
+        if (poisoned) throw new StoreError('refused', 'out of range');
+        sent.push(...calls.map(({ callId }) => callId));
+      },
+      log,
+      atOnce: 2,
+      together,
+      waitMs: together - 1,
+    });
+    settlements.add('poison', { tokens: 0, nanodollars: 0 });
+    for (let i = 0; i < 10; i += 1) settlements.add(`c${i}`, { tokens: 0, nanodollars: 0 });
+    await settlements.sent();
+    assert.deepEqual(
+      sent.toSorted(),
+      Array.from({ length: 10 }, (_, i) => `c${i}`),
+    );
+    assert.deepEqual([...settlements.waiting], []);
+    assert.deepEqual(told, [['settlement_refused', 'poison']]);
+    await settlements.close();
   });
-  settlements.add('poison', { tokens: 0, nanodollars: 0 });
-  for (let i = 0; i < 10; i += 1) settlements.add(`c${i}`, { tokens: 0, nanodollars: 0 });
-  await settlements.sent();
-  assert.equal(sent.length, 10);
-  assert.deepEqual([...settlements.waiting], []);
-  assert.deepEqual(told, [['settlement_refused', 'poison']]);
+}
+
+test('Q2: settlements wait for each other, and for no longer than for who asks', async () => {
+  const sends: (readonly string[])[] = [];
+  const settlements = new Settlements({
+    send: async (calls) => {
+      sends.push(calls.map(({ callId }) => callId));
+    },
+    log: silentLog,
+    atOnce: 2,
+    together: 3,
+    waitMs: 60_000,
+  });
+  for (const id of ['a', 'b', 'c', 'd']) settlements.add(id, { tokens: 0, nanodollars: 0 });
+  // The first one of a call counts, also while it waits.
+  settlements.add('a', { tokens: 1, nanodollars: 1 });
+  assert.deepEqual(sends, []);
+  settlements.flush();
+  assert.deepEqual(sends, [['a', 'b', 'c'], ['d']]);
   await settlements.close();
+  assert.deepEqual([...settlements.waiting], []);
 });
