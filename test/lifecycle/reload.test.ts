@@ -21,7 +21,7 @@ after(async () => {
   await upstream.close();
 });
 
-const streams = 60;
+const streams = Number(process.env['RELOAD_STREAMS'] ?? '60');
 
 function write(text: string): void {
   writeFileSync(join(instance.directory, 'gateway.yaml'), text);
@@ -46,7 +46,7 @@ const wrong = [
   'nonsense: true\n',
 ];
 
-test('G15 60 streams live through 12 editions and 4 wrong ones, and each call finds the edition that holds', async () => {
+test(`G15 ${streams} streams live through 12 editions and 4 wrong ones, and each call finds the edition that holds`, async () => {
   const { key } = await instance.makeKey();
   const gate = Promise.withResolvers<void>();
   scriptSlow(upstream, 'slow', () => gate.promise);
