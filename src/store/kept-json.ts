@@ -85,7 +85,9 @@ export function readPrice(kept: Kept): Price {
 }
 
 // All optional members: the types make a forgotten one an error here.
-const optionalAmounts: { readonly [K in Exclude<keyof Price, 'rates' | 'tiers' | 'service' | 'source'>]: K } = {
+const optionalAmounts: {
+  readonly [K in Exclude<keyof Price, 'rates' | 'tiers' | 'service' | 'source'>]: K;
+} = {
   call: 'call',
   webSearch: 'webSearch',
 };

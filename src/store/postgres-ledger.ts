@@ -10,7 +10,7 @@ import { rowsText, type Sql, type Statement } from './postgres-pool.ts';
 import type { PostgresServer } from './postgres-server.ts';
 import { groupId, idOf, PostgresTagGroups } from './postgres-tag-groups.ts';
 import { dayMs, hourMs, sumsOf } from './roll-up.ts';
-import { isOfRow } from './refused-rows.ts';
+import { isOfRow, type RefusedOrphan } from './refused-rows.ts';
 import {
   attemptColumns,
   callColumns,
@@ -188,14 +188,6 @@ const pruneSpending: Statement = {
 };
 
 const priceAt = callColumns.indexOf('price_id');
-
-/** A running call whose gateway is gone, and that cannot be recorded. */
-export interface RefusedOrphan {
-  readonly id: string;
-  /** As it was noted. */
-  readonly call: string;
-  readonly reason: string;
-}
 
 export class PostgresLedger {
   readonly #server: PostgresServer;

@@ -2,7 +2,6 @@
  * The store on PostgreSQL: one book for several gateways. While the server is away everything is refused
  * at once with `unavailable`, and goes on when it is back, without a restart (L1, F88).
  */
-import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SharedPolicy } from '../core/policy.ts';
 import type {
@@ -34,7 +33,7 @@ import type {
 } from './records.ts';
 import { PostgresChanges } from './postgres-changes.ts';
 import { inTurn } from './postgres-turn.ts';
-import { createPrivateFile } from './private-file.ts';
+import { layOrphanAside } from './refused-rows.ts';
 import { Spool } from './spool.ts';
 import { StoreError, type StoreFailure } from './store-error.ts';
 import type { Store } from './store.ts';
@@ -209,8 +208,7 @@ export class PostgresStore implements Store {
   settleOrphans(seenBefore: number): Promise<readonly CallRow[]> {
     return this.#ledger.settleOrphans(seenBefore, async (orphan) => {
       const path = join(this.#options.spoolDirectory, 'orphans.unread');
-      createPrivateFile(path);
-      await appendFile(path, `${JSON.stringify(orphan)}\n`, { flush: true });
+      await layOrphanAside(path, orphan);
       const { id: call, reason } = orphan;
       this.#options.log.error('orphan_refused', { call, path, reason });
     });

@@ -43,6 +43,20 @@ export async function layAside(path: string, refused: readonly RefusedRow[]): Pr
   await appendFile(path, refused.map(({ row }) => `${lineOf(row)}\n`).join(''), { flush: true });
 }
 
+/** A running call whose gateway is gone, and that cannot be recorded. */
+export interface RefusedOrphan {
+  readonly id: string;
+  /** As it was noted. */
+  readonly call: string;
+  readonly reason: string;
+}
+
+/** Appends it to a private file, for a person to read. @throws the system's error */
+export async function layOrphanAside(path: string, orphan: RefusedOrphan): Promise<void> {
+  createPrivateFile(path);
+  await appendFile(path, `${JSON.stringify(orphan)}\n`, { flush: true });
+}
+
 /** Whether what stands in a row is at fault, also where a value has not the type that it must have. */
 export function isOfRow(error: unknown): boolean {
   if (error instanceof StoreError) return error.kind === 'refused' || error.kind === 'corrupt';

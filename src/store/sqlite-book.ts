@@ -29,7 +29,7 @@ import { asStoreError } from './sqlite-failure.ts';
 import { requireSound } from './sqlite-file.ts';
 import { SqliteKeys } from './sqlite-keys.ts';
 import { SqliteLedger } from './sqlite-ledger.ts';
-import type { BookOperations, OpenValues } from './sqlite-protocol.ts';
+import type { BookOperations, OpenValues, SettledOrphans } from './sqlite-protocol.ts';
 import { SqliteQueries } from './sqlite-queries.ts';
 import { Statements } from './sqlite-statements.ts';
 import { StoreError } from './store-error.ts';
@@ -141,12 +141,15 @@ export class SqliteBook implements BookOperations {
     this.#ledger.open(calls);
   }
 
-  settleOrphans(seenBefore: number): readonly CallRow[] {
+  settleOrphans(seenBefore: number): SettledOrphans {
     this.#requireFile();
-    return this.#ledger
-      .settleOrphans(seenBefore)
-      .map((id) => this.#queries.find(id))
-      .filter((row) => row !== undefined);
+    const { settled, refused } = this.#ledger.settleOrphans(seenBefore);
+    const rows = settled.map((id) => this.#queries.find(id)).filter((row) => row !== undefined);
+    return { rows, refused };
+  }
+
+  forgetOrphan(id: string): void {
+    this.#ledger.forgetOrphan(id);
   }
 
   spent(endingAfter: number, counters?: readonly string[]): readonly Spent[] {

@@ -1,8 +1,10 @@
 /** The writing half of the ledger on SQLite. SQL stands here as constants with parameters (S21). */
 import type { Retention, Spent } from './calls.ts';
+import type { RefusedOrphan } from './refused-rows.ts';
 import { dayMs, hourMs } from './roll-up.ts';
 import { attemptColumns, callColumns, type CallValues } from './sqlite-call-rows.ts';
-import { insertInto, number, text, type Value } from './sqlite-columns.ts';
+import { insertInto, number, text, type Columns, type Value } from './sqlite-columns.ts';
+import { asStoreError } from './sqlite-failure.ts';
 import type { OpenValues } from './sqlite-protocol.ts';
 import type { Statements } from './sqlite-statements.ts';
 import { SqliteSums } from './sqlite-sums.ts';
@@ -20,7 +22,7 @@ const openCall = `INSERT INTO open_calls (id, seen_at, call)
   SELECT $id, $seenAt, $call WHERE NOT EXISTS (SELECT 1 FROM calls WHERE id = $id)
   ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, call = excluded.call`;
 const closeCall = 'DELETE FROM open_calls WHERE id = ?';
-const findOrphans = 'SELECT call FROM open_calls WHERE seen_at < ? ORDER BY id';
+const findOrphans = 'SELECT id, call FROM open_calls WHERE seen_at < ? ORDER BY id';
 // As a float: an integer beyond 2^53 could not be read, and no budget is so large.
 const spent = `SELECT counter, window, nanodollars * 1.0 AS nanodollars FROM spending
   WHERE ends_at IS NULL OR ends_at > ?`;
@@ -74,14 +76,44 @@ export class SqliteLedger {
     });
   }
 
-  /** @returns the ids of the calls that were recorded as they stood. */
-  settleOrphans(seenBefore: number): readonly string[] {
+  /** @returns the ids of the calls that were recorded as they stood, and those that cannot be. */
+  settleOrphans(seenBefore: number): {
+    readonly settled: readonly string[];
+    readonly refused: readonly RefusedOrphan[];
+  } {
+    const limit = Math.min(seenBefore, Number.MAX_SAFE_INTEGER);
+    const orphans = this.#sql.of(findOrphans).all(limit);
+    try {
+      return { settled: this.#settle(orphans), refused: [] };
+    } catch (error) {
+      if (!isRefused(error)) throw error;
+    }
+    // One of them must not hold up the others: each for itself.
+    const settled: string[] = [];
+    const refused: RefusedOrphan[] = [];
+    for (const orphan of orphans) {
+      try {
+        settled.push(...this.#settle([orphan]));
+      } catch (error) {
+        if (!isRefused(error)) throw error;
+        const [id, call] = [text(orphan, 'id'), text(orphan, 'call')];
+        refused.push({ id, call, reason: String(error) });
+      }
+    }
+    return { settled, refused };
+  }
+
+  /** A running call that cannot be recorded. */
+  forgetOrphan(id: string): void {
+    this.#write(() => this.#close(id));
+  }
+
+  #settle(orphans: readonly Columns[]): readonly string[] {
     return this.#write(() => {
-      const limit = Math.min(seenBefore, Number.MAX_SAFE_INTEGER);
-      const orphans = this.#sql.of(findOrphans).all(limit).map(readOpenCall);
-      for (const row of orphans) this.#recordOne(row);
+      const rows = orphans.map(readOpenCall);
+      for (const row of rows) this.#recordOne(row);
       this.#sums.write();
-      return orphans.map((row) => String(row[idAt]));
+      return rows.map((row) => String(row[idAt]));
     });
   }
 
@@ -177,13 +209,17 @@ export class SqliteLedger {
 
 function readOpenCall(row: Parameters<typeof text>[0]): CallValues {
   const values = tryParse(text(row, 'call'));
-  if (!Array.isArray(values)) throw unreadable();
+  if (!Array.isArray(values) || values.length < callColumns.length) throw unreadable();
   return values.map((value): Value => {
     if (value === null || typeof value === 'string' || typeof value === 'number') return value;
     throw unreadable();
   });
 }
 
+function isRefused(error: unknown): boolean {
+  return asStoreError(error, '').kind === 'refused';
+}
+
 function unreadable(): StoreError {
-  return new StoreError('corrupt', 'A running call in the store cannot be read.');
+  return new StoreError('refused', 'A running call in the store cannot be read.');
 }

@@ -18,6 +18,7 @@ import type {
   KeyUse,
   NotedChange,
 } from './records.ts';
+import type { RefusedOrphan } from './refused-rows.ts';
 import type { CallValues } from './sqlite-call-rows.ts';
 import type { StoreFailure } from './store-error.ts';
 
@@ -38,6 +39,12 @@ export interface OpenValues {
   readonly seenAt: number;
 }
 
+export interface SettledOrphans {
+  readonly rows: readonly CallRow[];
+  /** Those that cannot be recorded; they are still there. */
+  readonly refused: readonly RefusedOrphan[];
+}
+
 /** What the book does, each in one transaction. A reading thread is asked for queries only. */
 export interface BookOperations {
   listKeys(): readonly KeyRecord[];
@@ -56,7 +63,8 @@ export interface BookOperations {
   writeSetting(name: string, value: string): void;
   recordCalls(rows: readonly CallValues[]): void;
   openCalls(calls: readonly OpenValues[]): void;
-  settleOrphans(seenBefore: number): readonly CallRow[];
+  settleOrphans(seenBefore: number): SettledOrphans;
+  forgetOrphan(id: string): void;
   spent(endingAfter: number, counters?: readonly string[]): readonly Spent[];
   usage(query: UsageQuery): readonly UsageRow[];
   listCalls(query: CallQuery): CallPage;

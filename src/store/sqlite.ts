@@ -5,10 +5,11 @@
  * their own.
  */
 import { statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { SharedPolicy } from '../core/policy.ts';
 import type { Log } from '../core/runtime.ts';
 import { prepareDataDir } from './data-dir.ts';
+import { layOrphanAside } from './refused-rows.ts';
 import { callValues } from './sqlite-call-rows.ts';
 import { checkedAtStartBytes } from './sqlite-file.ts';
 import type { Durability } from './sqlite-protocol.ts';
@@ -49,7 +50,7 @@ export interface SqliteOptions {
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const { path, log, durability = 'normal' } = options;
   prepareDataDir(dirname(path));
-  const store = new SqliteStore(path, durability);
+  const store = new SqliteStore(path, durability, log);
   await store.open();
   log.debug('store_opened', { path, durability });
   if (statSync(path).size > checkedAtStartBytes) store.checkLater(log);
@@ -61,14 +62,16 @@ const checkAfterMs = 60_000;
 
 class SqliteStore implements Store {
   readonly #path: string;
+  readonly #log: Log;
   readonly #writer: SqliteThread;
   readonly #reader: SqliteThread;
   /** Threads that do one long thing. */
   readonly #beside = new Set<SqliteThread>();
   #checking: NodeJS.Timeout | undefined;
 
-  constructor(path: string, durability: Durability) {
+  constructor(path: string, durability: Durability, log: Log) {
     this.#path = path;
+    this.#log = log;
     this.#writer = new SqliteThread({ path, durability, readOnly: false, mayCreate: true });
     this.#reader = this.#newReader();
   }
@@ -143,8 +146,17 @@ class SqliteStore implements Store {
     return [];
   }
 
-  settleOrphans(seenBefore: number): Promise<readonly CallRow[]> {
-    return this.#writer.ask('settleOrphans', seenBefore);
+  /** An orphan that cannot be recorded is laid aside beside the file, and holds up no other. */
+  async settleOrphans(seenBefore: number): Promise<readonly CallRow[]> {
+    const { rows, refused } = await this.#writer.ask('settleOrphans', seenBefore);
+    const path = join(dirname(this.#path), 'orphans.unread');
+    for (const orphan of refused) {
+      await layOrphanAside(path, orphan);
+      const { id: call, reason } = orphan;
+      this.#log.error('orphan_refused', { call, path, reason });
+      await this.#writer.ask('forgetOrphan', call);
+    }
+    return rows;
   }
 
   spent(endingAfter: number, counters?: readonly string[]): Promise<readonly Spent[]> {

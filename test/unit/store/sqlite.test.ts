@@ -310,3 +310,30 @@ it('F87 stops writing into a file that was removed', async () => {
     name: 'StoreError',
   });
 });
+
+it('F81 a running call that cannot be recorded is laid aside, and holds up no other', async () => {
+  const path = freshPath();
+  const store = await open(path);
+  const ids = ['c1', 'c2', 'c3'];
+  await store.openCalls(ids.map((id) => ({ row: callRow(id), seenAt: march })));
+  await store.close();
+  const db = new DatabaseSync(path);
+  db.exec(`UPDATE open_calls SET call = '["half' WHERE id = 'c1'`);
+  db.exec(`UPDATE open_calls SET call = replace(call, '12.5', '"long"') WHERE id = 'c3'`);
+  db.close();
+  const told: string[] = [];
+  const log = { ...silentLog, error: (event: string) => void told.push(event) };
+  const again = await openSqliteStore({ path, log });
+  const settled = await again.settleOrphans(Infinity);
+  assert.deepEqual(
+    settled.map(({ id }) => id),
+    ['c2'],
+  );
+  assert.deepEqual(told, ['orphan_refused', 'orphan_refused']);
+  const aside = readFileSync(join(dirname(path), 'orphans.unread'), 'utf8');
+  assert.match(aside, /"id":"c1".*half.*\n.*"id":"c3"/);
+  assert.equal(statSync(join(dirname(path), 'orphans.unread')).mode & 0o077, 0);
+  assert.deepEqual(await again.settleOrphans(Infinity), []);
+  assert.deepEqual(told.length, 2, 'it is told once');
+  await again.close();
+});
