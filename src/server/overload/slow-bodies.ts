@@ -29,12 +29,12 @@ interface Entry {
   /** Bytes that it may lag behind before it is too slow. */
   credit: number;
   seen: number;
+  checkedAt: number;
 }
 
 export class SlowBodies {
   readonly #parts: SlowBodiesParts;
   readonly #entries: Entry[] = [];
-  #checkedAt = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(parts: SlowBodiesParts) {
@@ -48,31 +48,34 @@ export class SlowBodies {
   /** Watches a body; the result ends it. */
   watch(body: ComingBody): () => void {
     const credit = (this.#parts.rate() * bodyGraceMs) / 1000;
-    const entry: Entry = { body, place: this.#entries.length, credit, seen: 0 };
+    const checkedAt = this.#parts.clock.now();
+    const entry: Entry = { body, place: this.#entries.length, credit, seen: 0, checkedAt };
     this.#entries.push(entry);
-    if (this.#timer === undefined) {
-      this.#checkedAt = this.#parts.clock.now();
-      this.#timer = setInterval(() => this.check(), checkEveryMs);
-    }
+    // Not one for each body: it stays until it finds nothing to look at.
+    this.#timer ??= setInterval(() => this.check(), checkEveryMs).unref();
     return () => this.#forget(entry);
   }
 
   /** Compares what came with what was due since the last time. */
   check(): void {
     const now = this.#parts.clock.now();
-    const due = (this.#parts.rate() * (now - this.#checkedAt)) / 1000;
-    this.#checkedAt = now;
-    const most = (this.#parts.rate() * bodyGraceMs) / 1000;
+    const perMs = this.#parts.rate() / 1000;
+    const most = perMs * bodyGraceMs;
     for (let i = this.#entries.length - 1; i >= 0; i--) {
       const entry = this.#entries[i];
       if (entry === undefined) continue;
       const came = entry.body.received - entry.seen;
+      const due = perMs * (now - entry.checkedAt);
       entry.seen = entry.body.received;
+      entry.checkedAt = now;
       entry.credit = Math.min(most, entry.credit + came - due);
       if (entry.credit >= 0) continue;
       this.#forget(entry);
       entry.body.tooSlow();
     }
+    if (this.#entries.length > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 
   /** The last one moves to its place. */
@@ -85,8 +88,5 @@ export class SlowBodies {
       this.#entries[place] = last;
       last.place = place;
     }
-    if (this.#entries.length > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
   }
 }
