@@ -89,6 +89,8 @@ function providerLines(provider: ProviderSettings, file: CheckedFile): readonly 
     [['betas'], provider.betas?.join(', ')],
     [['region'], provider.region],
     [['server_tools'], provider.serverTools?.toString()],
+    [['proxy'], provider.proxy?.toString()],
+    [['ca'], file.content.providers?.[provider.id]?.ca],
     [['on_abort'], provider.onAbort],
     ...timeoutValues(provider.timeouts),
   ];

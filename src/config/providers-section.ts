@@ -7,6 +7,7 @@ import { leadsTo, type Address } from './address.ts';
 import type { CheckedFile } from './config-file.ts';
 import type { ConfigIssue } from './config-error.ts';
 import type { KnownProvider, KnownProviders } from './known-provider.ts';
+import { readNetwork } from './network-section.ts';
 import type { Environment } from './references.ts';
 import type { ConfigFile } from './schema.ts';
 import { HeaderSettings, type ProviderSettings } from './settings.ts';
@@ -45,6 +46,7 @@ export function readProviders(
       ...(declared.api_key === undefined ? {} : { apiKey: new Secret(declared.api_key) }),
       headers: readHeaders(declared, complain),
       ...readWays(id, declared, { scope, complain }),
+      ...readNetwork(declared, file, complain),
       ...optionalTimeouts(declared.timeouts),
       where: file.where(['providers', id]),
     };

@@ -86,6 +86,18 @@ const provider = z
       .describe(
         'Where this openai-chat provider promises to run its models: what inference_geo may ask for.',
       ),
+    proxy: headerText
+      .optional()
+      .describe(
+        'http://USER:PASSWORD@HOST:PORT through which it is reached, or none. Default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY of the environment; loopback is always reached directly.',
+      ),
+    ca: z
+      .string()
+      .min(1, 'is empty')
+      .optional()
+      .describe(
+        'A PEM file of authorities that are trusted for this provider besides the usual ones; relative to this file.',
+      ),
     on_abort: z
       .enum(['abort', 'drain'])
       .optional()

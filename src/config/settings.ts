@@ -160,6 +160,10 @@ export interface ProviderSettings {
   readonly betas?: readonly string[];
   /** Where its models run, as `inference_geo` spells it. */
   readonly region?: string;
+  /** `none`, or the address of a proxy, credentials included. */
+  readonly proxy?: Secret;
+  /** PEM of authorities that are trusted besides the usual ones. */
+  readonly ca?: string;
   /** Streams whose client left are read to their end. */
   readonly onAbort?: 'drain';
   readonly timeouts?: Partial<Timeouts>;

@@ -12,8 +12,22 @@ export interface Endpoint {
   readonly path: string;
   /** Unix socket to connect to instead of the origin's host. */
   readonly socketPath?: string;
+  /** Absent = directly, with the usual authorities. */
+  readonly way?: NetworkWay;
   /** Flat name, value, name, value; credentials included. Never logged. */
   readonly headers: readonly string[];
+}
+
+/** How connections are made where not directly. Never logged: a proxy may take a credential. */
+export interface NetworkWay {
+  readonly proxy?: {
+    /** `http://host:port` or `https://host:port`. */
+    readonly origin: string;
+    /** The value of `proxy-authorization`. */
+    readonly authorization?: string;
+  };
+  /** PEM of authorities that are trusted besides the usual ones. */
+  readonly ca?: string;
 }
 
 /** How a provider counts prompt tokens exactly. */

@@ -1,6 +1,6 @@
 /** A provider made of a row (or of config alone): addresses, credential header, traits. */
 import type { UpstreamDialect } from '../core/dialect.ts';
-import type { Endpoint, ForwardedHeader, Provider } from '../core/provider.ts';
+import type { Endpoint, ForwardedHeader, NetworkWay, Provider } from '../core/provider.ts';
 import type { Secret } from '../core/secret.ts';
 import { chatTraits, messagesTraits, type UpstreamTraits } from '../core/traits.ts';
 import { fastModeBeta } from '../dialects/anthropic-messages/betas.ts';
@@ -24,6 +24,8 @@ export interface HttpProviderOptions {
   /** Extra request headers, by name. */
   readonly headers?: ReadonlyMap<string, string>;
   readonly row?: ProviderRow;
+  /** Absent = directly. */
+  readonly way?: NetworkWay;
   /** The only values of `anthropic-beta` that go there; absent = all. */
   readonly betas?: readonly string[];
   /** Where its models run, as `inference_geo` spells it. */
@@ -84,6 +86,7 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
     origin: base.origin,
     path: `${base.path}${path}`,
     headers,
+    ...(options.way === undefined ? {} : { way: options.way }),
   });
   const { row } = options;
   return {

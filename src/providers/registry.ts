@@ -2,7 +2,7 @@
  * Which models can be called and who answers them: providers from the config, from the environment
  * and from engines found on loopback ports, and the route behind each name.
  */
-import type { Provider, Route, Target, Timeouts } from '../core/provider.ts';
+import type { NetworkWay, Provider, Route, Target, Timeouts } from '../core/provider.ts';
 import { Secret } from '../core/secret.ts';
 import { providerRow, providerRows, type ProviderRow } from './compatible.ts';
 import { createHttpProvider, withTraits, type HttpDialect } from './http-provider.ts';
@@ -10,6 +10,7 @@ import { contextOf, type LocalModelFile } from '../local-models/model-file.ts';
 import type { LocalEngines } from './local.ts';
 import type { ModelFacts } from './model-facts.ts';
 import type { ModelLists } from './model-list.ts';
+import { networkWay } from './network-way.ts';
 
 /** A provider as the config declares it. */
 export interface DeclaredProvider {
@@ -28,6 +29,10 @@ export interface DeclaredProvider {
   readonly serverTools?: boolean;
   /** Streams whose client left are read to their end. */
   readonly onAbort?: 'drain';
+  /** `none`, or the address of a proxy; absent = what the environment says. */
+  readonly proxy?: Secret;
+  /** PEM of authorities that are trusted besides the usual ones. */
+  readonly ca?: string;
   readonly timeouts?: Partial<Timeouts>;
 }
 
@@ -197,6 +202,7 @@ export class Registry {
       ...(apiKey === undefined ? {} : { apiKey }),
       ...(ways?.dialect === dialect ? { row: ways } : {}),
       ...declaredWays(declared),
+      ...this.#way(baseUrl, declared),
     });
     const timeouts = { ...this.#options.timeouts, ...declared.timeouts };
     this.#providers.set(declared.id, { provider, timeouts, probed: false });
@@ -214,9 +220,24 @@ export class Registry {
       baseUrl,
       row,
       ...(apiKey === undefined ? {} : { apiKey }),
+      ...this.#way(baseUrl),
     });
     const { timeouts } = this.#options;
     this.#providers.set(row.id, { provider, timeouts, probed: row.probed === true });
+  }
+
+  #way(
+    baseUrl: string,
+    { proxy, ca }: Pick<DeclaredProvider, 'proxy' | 'ca'> = {},
+  ): { readonly way?: NetworkWay } {
+    const { env } = this.#options;
+    const way = networkWay({
+      baseUrl,
+      env,
+      ...(proxy === undefined ? {} : { proxy: proxy.reveal() }),
+      ...(ca === undefined ? {} : { ca }),
+    });
+    return way === undefined ? {} : { way };
   }
 
   #key(row: ProviderRow | undefined): Secret | undefined {

@@ -7,10 +7,12 @@ import { Pool, type buildConnector, type Dispatcher } from 'undici';
 import { lookup } from 'node:dns';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { LookupFunction } from 'node:net';
+import { getCACertificates } from 'node:tls';
 import { GatewayError } from '../core/errors.ts';
-import type { Endpoint } from '../core/provider.ts';
+import type { Endpoint, NetworkWay } from '../core/provider.ts';
 import { decompressor, type Decompressor } from './decompress.ts';
 import { guardedConnector } from './guarded-connect.ts';
+import { proxyConnector } from './proxy-connect.ts';
 
 export type ResponseHeaders = IncomingHttpHeaders;
 
@@ -55,6 +57,7 @@ export interface HttpClientOptions {
 /** Keeps one connection pool an origin. */
 export class HttpClient {
   readonly #pools = new Map<string, Connections>();
+  readonly #ways = new Map<string, Map<string, Connections>>();
   readonly #lookup: LookupFunction;
   readonly #connector: HttpClientOptions['connector'];
 
@@ -72,14 +75,16 @@ export class HttpClient {
 
   /** Closes all connections; running requests fail. */
   async close(): Promise<void> {
-    const pools = [...this.#pools.values()];
+    const pools = [this.#pools, ...this.#ways.values()].flatMap((each) => [...each.values()]);
     this.#pools.clear();
+    this.#ways.clear();
     await Promise.all(pools.map(({ pool }) => pool.destroy()));
   }
 
   #pool({ endpoint, connectMs }: UpstreamRequest): Connections {
+    const pools = endpoint.way === undefined ? this.#pools : this.#poolsBy(endpoint.way);
     const key = `${endpoint.socketPath ?? endpoint.origin} ${connectMs}`;
-    const known = this.#pools.get(key);
+    const known = pools.get(key);
     if (known !== undefined) return known;
     const pool = new Pool(endpoint.origin, {
       pipelining: 1,
@@ -92,17 +97,28 @@ export class HttpClient {
       connect: this.#connector?.(connectMs) ?? this.#connectorTo(endpoint, connectMs),
     });
     const connections = { pool, kept: 0 };
-    this.#pools.set(key, connections);
+    pools.set(key, connections);
     return connections;
   }
 
-  #connectorTo({ socketPath }: Endpoint, timeout: number): buildConnector.connector {
+  /** Equal ways share connections, whichever providers they are of. */
+  #poolsBy({ proxy, ca }: NetworkWay): Map<string, Connections> {
+    const key = JSON.stringify([proxy?.origin, proxy?.authorization, ca]);
+    const pools = this.#ways.get(key) ?? new Map<string, Connections>();
+    this.#ways.set(key, pools);
+    return pools;
+  }
+
+  #connectorTo({ socketPath, way }: Endpoint, timeout: number): buildConnector.connector {
     const options = {
       timeout,
       allowH2: false,
       ...(socketPath === undefined ? {} : { socketPath }),
+      ...(way?.ca === undefined ? {} : { ca: [...getCACertificates('default'), way.ca] }),
     };
-    return guardedConnector(options, this.#lookup);
+    const direct = guardedConnector(options, this.#lookup);
+    if (way?.proxy === undefined) return direct;
+    return proxyConnector(way.proxy, { outer: direct, inner: direct, timeoutMs: timeout });
   }
 }
 
@@ -145,9 +161,9 @@ class Attempt implements Exchange, Dispatcher.DispatchHandler {
     try {
       this.#connections.pool.dispatch(
         {
-          path: endpoint.path,
+          path: endpoint.way?.proxy === undefined ? endpoint.path : pathThrough(endpoint),
           method,
-          headers: headers.length === 0 ? [...endpoint.headers] : [...endpoint.headers, ...headers],
+          headers: [...endpoint.headers, ...headers, ...proxyHeaders(endpoint)],
           body: body ?? null,
         },
         this,
@@ -255,6 +271,19 @@ class Attempt implements Exchange, Dispatcher.DispatchHandler {
   }
 }
 
+/** A proxy is asked for plain http by the whole address. */
+function pathThrough({ origin, path }: Endpoint): string {
+  return origin.startsWith('http:') ? origin + path : path;
+}
+
+const none: readonly string[] = [];
+
+function proxyHeaders({ origin, way }: Endpoint): readonly string[] {
+  const credential = way?.proxy?.authorization;
+  if (credential === undefined || !origin.startsWith('http:')) return none;
+  return ['proxy-authorization', credential];
+}
+
 function errorCode(error: unknown): string {
   return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
 }
@@ -279,6 +308,11 @@ const ownScarcity: ReadonlySet<string> = new Set([
   'ENOBUFS',
   'ENOMEM',
 ]);
+
+/** Asking again would not make it trusted, and asking without would be worse (F4, S19). */
+function isRefusedCertificate(error: unknown): boolean {
+  return /^(CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_CERT_)/.test(errorCode(error));
+}
 
 function asUpstreamError(error: unknown, endpoint: Endpoint): GatewayError {
   if (error instanceof GatewayError) return error;
@@ -305,6 +339,23 @@ function asUpstreamError(error: unknown, endpoint: Endpoint): GatewayError {
       // What was broken on the way comes whole the next time (F25, F26); headers stay too large (F31).
       repeat: garbled || code.endsWith('LENGTH_MISMATCH') ? 'may' : 'never',
     });
+  }
+  return brokenConnection(error, where);
+}
+
+function brokenConnection(error: unknown, where: string): GatewayError {
+  const code = errorCode(error);
+  if (code === 'PROXY_REFUSED' && error instanceof Error) {
+    return new GatewayError('upstream_unavailable', `No way to ${where}: ${error.message}.`, {
+      cause: error,
+    });
+  }
+  if (isRefusedCertificate(error)) {
+    return new GatewayError(
+      'upstream_unavailable',
+      `The certificate of ${where} is not accepted (${code}). Where an authority of your own signed it, name its file in ca of the provider or in NODE_EXTRA_CA_CERTS.`,
+      { cause: error, repeat: 'never' },
+    );
   }
   return new GatewayError(
     'upstream_unavailable',

@@ -1,0 +1,81 @@
+/**
+ * How connections to a provider are made in networks that let nothing out directly: through a proxy, with
+ * an authority of their own (N4). The proxy of the environment is for what is outside: never for
+ * loopback, nor for what NO_PROXY names.
+ */
+import type { NetworkWay } from '../core/provider.ts';
+import { AddressRange, rangeProblem } from '../core/address-range.ts';
+
+export interface WayWish {
+  readonly baseUrl: string;
+  /** `none`, or the address of a proxy; absent = what the environment says. */
+  readonly proxy?: string;
+  /** PEM of authorities that are trusted besides the usual ones. */
+  readonly ca?: string;
+  readonly env: { readonly [name: string]: string | undefined };
+}
+
+/** Undefined = directly, with the usual authorities. */
+export function networkWay({ baseUrl, proxy, ca, env }: WayWish): NetworkWay | undefined {
+  const url = new URL(baseUrl);
+  const address = proxy ?? environmentProxy(url, env);
+  const through = address === undefined || address === 'none' ? undefined : readProxy(address);
+  if (through === undefined && ca === undefined) return undefined;
+  return {
+    ...(through === undefined ? {} : { proxy: through }),
+    ...(ca === undefined ? {} : { ca }),
+  };
+}
+
+/** What is wrong with the text of a proxy, in words that follow its name; undefined when nothing is. */
+export function proxyProblem(text: string): string | undefined {
+  if (text === 'none') return undefined;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const known = url?.protocol === 'http:' || url?.protocol === 'https:';
+  return known ? undefined : 'is neither none nor an http:// or https:// address';
+}
+
+function readProxy(text: string): NetworkWay['proxy'] {
+  if (proxyProblem(text) !== undefined) return undefined;
+  const { origin, username, password } = new URL(text);
+  if (username === '' && password === '') return { origin };
+  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { origin, authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
+}
+
+function environmentProxy(url: URL, env: WayWish['env']): string | undefined {
+  if (isLoopback(url.hostname) || isExcepted(url, variable(env, 'no_proxy') ?? ''))
+    return undefined;
+  const own = variable(env, url.protocol === 'https:' ? 'https_proxy' : 'http_proxy');
+  const found = own ?? variable(env, 'all_proxy');
+  if (found === undefined) return undefined;
+  return found.includes('://') ? found : `http://${found}`;
+}
+
+/** The lower-case name wins, as it does in curl; an empty variable is none. */
+function variable(env: WayWish['env'], name: string): string | undefined {
+  const [lower, upper] = [env[name], env[name.toUpperCase()]];
+  if (lower !== undefined && lower !== '') return lower;
+  return upper === '' ? undefined : upper;
+}
+
+function isLoopback(hostname: string): boolean {
+  return (
+    hostname === 'localhost' ||
+    hostname.endsWith('.localhost') ||
+    hostname === '[::1]' ||
+    hostname.startsWith('127.')
+  );
+}
+
+/** `NO_PROXY`: hosts and their subdomains, with or without a port, addresses, ranges, or `*`. */
+function isExcepted(url: URL, list: string): boolean {
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const port = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port;
+  return list.split(/[\s,]+/).some((entry) => {
+    if (entry === '' || entry === '*') return entry === '*';
+    if (rangeProblem(entry) === undefined) return new AddressRange(entry).holds(host);
+    const [, name = '', wanted = port] = /^\*?\.?(.*?)(?::(\d+))?$/.exec(entry.toLowerCase()) ?? [];
+    return wanted === port && (host === name || host.endsWith(`.${name}`));
+  });
+}
