@@ -53,7 +53,8 @@ export function dollarsText(nanodollars: number): string {
  * as that decimal does (up to four million dollars); never add such numbers.
  */
 export function dollarsNumber(nanodollars: number): number {
-  return Number(dollarsText(nanodollars));
+  // Both are exact, and the quotient of two exact numbers is rounded once: as reading the decimal would.
+  return nanodollars / 1e9;
 }
 
 /** Picodollars a token in dollars per million tokens: `0.075`. */
