@@ -60,7 +60,7 @@ async function findCapacity(stage: Stage, say: (line: string) => void): Promise<
     const got = perSecond(window);
     say(`  ${rate}/s offered: ${got.toFixed(0)}/s served, ${window.shed.length} refused`);
     capacity = Math.max(capacity, got);
-    if (got < 0.97 * rate || percentile(window.good, 0.99) > 1600) return capacity;
+    if (got < 0.95 * rate) return capacity;
   }
 }
 

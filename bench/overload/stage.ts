@@ -26,6 +26,8 @@ export interface Stage {
   cpuSeconds(): number;
   /** Bytes that the upstream could write into endless streams. */
   flooded(): Promise<number>;
+  /** Ends the streams that are held. */
+  endStreams(): Promise<unknown>;
   alive(): boolean;
   stop(): Promise<void>;
 }
@@ -70,6 +72,7 @@ export async function openStage(limits: JsonObject, more: JsonObject = {}): Prom
       const answer = await upstream.ask({});
       return isObject(answer) ? Number(answer['flooded']) : 0;
     },
+    endStreams: () => upstream.ask({ end: true }),
     alive: () => {
       try {
         return process.kill(pid, 0);

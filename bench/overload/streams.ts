@@ -2,8 +2,6 @@
 import { chatBody, chatCall, percentile, type Outcome } from './client.ts';
 import { floodKey, openStage, sleep, type Figure } from './stage.ts';
 
-const openingSeconds = 10;
-
 export interface StreamsWanted {
   readonly count: number;
   /** Events a second of each. */
@@ -16,16 +14,11 @@ export async function manyStreams(
   { count, rate }: StreamsWanted,
 ): Promise<Figure[]> {
   const stage = await openStage({ streams: count });
-  // So that the first one still runs when the last one is open.
-  const lengthSeconds = seconds + openingSeconds;
   try {
     const warm = chatCall(floodKey, chatBody('unary', { stream: false }));
     for (let i = 0; i < 50; i++) await stage.callers.send(warm);
     const before = stage.memory().nowMb;
-    const request = chatCall(
-      floodKey,
-      chatBody(`stream-${Math.ceil(lengthSeconds * rate)}-${rate}`, { stream: true }),
-    );
+    const request = chatCall(floodKey, chatBody(`hold-${rate}`, { stream: true }));
     const streams: Promise<Outcome>[] = [];
     while (streams.length < count) {
       for (let i = 0; i < 25 && streams.length < count; i++) {
@@ -33,15 +26,19 @@ export async function manyStreams(
       }
       await sleep(25);
     }
+    for (let i = 0; i < 600 && Number((await stage.status())['live_calls']) < count; i++) {
+      await sleep(100);
+    }
     // While all are open: who comes now is refused at once.
     const above = await Promise.all(Array.from({ length: 20 }, () => stage.callers.send(request)));
     const open = Number((await stage.status())['live_calls']);
     const [cpu, at] = [stage.cpuSeconds(), performance.now()];
-    await sleep(Math.min(5000, seconds * 500));
+    await sleep(seconds * 1000);
     const share = (stage.cpuSeconds() - cpu) / ((performance.now() - at) / 1000);
     const status = await stage.status();
     const { nowMb } = stage.memory();
     say(`  ${JSON.stringify(status)}`);
+    await stage.endStreams();
     const ended = await Promise.all(streams);
     const whole = ended.filter((outcome) => outcome.status === 200 && outcome.whole).length;
     await sleep(1500);
@@ -58,7 +55,7 @@ export async function manyStreams(
         kept: open === count,
       },
       {
-        what: `streams of ${lengthSeconds} s`,
+        what: `ended properly, after ${seconds} s with all of them`,
         value: `${whole} whole of ${count}`,
         bound: 'all',
         kept: whole === count,

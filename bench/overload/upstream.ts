@@ -1,6 +1,7 @@
 /**
  * The upstream of the overload runs, a child process on raw sockets. The name of the model says what it
- * answers: `unary`; `stream-CHUNKS-RATE`, paced; `flood`, a stream without an end that respects a full
+ * answers: `unary`; `stream-CHUNKS-RATE`, paced; `hold-RATE`, paced until the parent says the end; `flood`,
+ * a stream without an end that respects a full
  * socket. Streams are written by one timer, so that thousands of them cost little.
  */
 import { createServer, type Socket } from 'node:net';
@@ -21,6 +22,8 @@ interface Plan {
   readonly contents: readonly Buffer[];
   readonly closing: Buffer;
   readonly everyTicks: number;
+  /** Goes on until the end is said. */
+  readonly held: boolean;
 }
 
 interface Stream {
@@ -33,6 +36,7 @@ const plans = new Map<string, Plan>();
 /** Streams by the tick at which they are due. */
 const due = new Map<number, Stream[]>();
 let tick = 0;
+let ending = false;
 
 function planOf(model: string, chunks: number, perSecond: number): Plan {
   const known = plans.get(model);
@@ -43,6 +47,7 @@ function planOf(model: string, chunks: number, perSecond: number): Plan {
     contents: frames.contents.map((frame) => Buffer.from(chunked(frame))),
     closing: Buffer.from(`${frames.closing.map(chunked).join('')}0\r\n\r\n`),
     everyTicks: Math.max(1, Math.round(1000 / perSecond / tickMs)),
+    held: model.startsWith('hold'),
   };
   plans.set(model, plan);
   return plan;
@@ -71,7 +76,11 @@ setInterval(() => {
 function write(stream: Stream, now: number): void {
   const { socket, plan } = stream;
   if (socket.destroyed) return;
-  const content = plan.contents[stream.sent];
+  const content = plan.held
+    ? ending
+      ? undefined
+      : plan.contents[stream.sent % plan.contents.length]
+    : plan.contents[stream.sent];
   if (content === undefined) {
     socket.write(plan.closing);
     return;
@@ -85,9 +94,10 @@ function answer(socket: Socket, body: string): void {
   const model = /"model": ?"([^"]+)"/.exec(body)?.[1] ?? '';
   const [kind, chunks, perSecond] = model.split('-');
   if (kind === 'flood') flood(socket);
-  else if (kind !== 'stream') socket.write(unaryBytes);
+  else if (kind !== 'stream' && kind !== 'hold') socket.write(unaryBytes);
   else {
-    const plan = planOf(model, Number(chunks), Number(perSecond));
+    const held = kind === 'hold';
+    const plan = planOf(model, held ? 100 : Number(chunks), Number(held ? chunks : perSecond));
     socket.write(plan.opening);
     const phase = Math.floor(Math.random() * plan.everyTicks);
     schedule({ socket, plan, sent: 0 }, tick + 1 + phase);
@@ -135,7 +145,10 @@ const server = createServer({ noDelay: true }, (socket) => {
   });
 });
 
-process.on('message', () => process.send?.({ flooded }));
+process.on('message', (message: object) => {
+  if ('end' in message) ending = true;
+  process.send?.({ flooded });
+});
 process.on('disconnect', () => process.exit(0));
 server.listen(0, '127.0.0.1', 4096, () => {
   const address = server.address();
