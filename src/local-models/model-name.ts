@@ -19,7 +19,7 @@ export function nameOfFile(fileName: string): string | undefined {
     .replace(/[^a-z0-9._-]+/g, '-')
     .replace(/^[^a-z0-9]+/, '')
     .slice(0, 100)
-    .replace(/(?<![.-])[.-]+$/, '');
+    .replace(/[.-]+$/, '');
   return isModelName(name) ? name : undefined;
 }
 

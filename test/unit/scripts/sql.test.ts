@@ -18,8 +18,8 @@ const joined =
 
 /** What may be put into SQL: names of columns and tables, numbers of parameters, other pieces of SQL. */
 const constants: readonly RegExp[] = [
-  // Whole texts of migrations, and pieces of statements that the module defines.
-  /^(keysAndCalls|strictKeys|policiesAndAudit|ledger|totals|inGroup|added|sums|place|inPage|wanted)$/,
+  // Pieces of statements that the module defines.
+  /^(totals|inGroup|added|sums|place|inPage|wanted)$/,
   /^(nextStamp|unknownModelError|mostScanned|changesChannel|unit|table|parameter)$/,
   // Columns that the module lists.
   /^\w*[cC]olumns\.join\(', '\)$/,
@@ -57,7 +57,9 @@ test('S21 only constants of the program are put into SQL', () => {
       if (expressions.length === 0 || !sql.test(text)) continue;
       for (const expression of expressions) {
         seen += 1;
-        const known = constants.some((form) => form.test(expression));
+        // The steps of the schema: each is the whole text of a module.
+        const isStep = file === 'store/migrate.ts' && /^\w+$/.test(expression);
+        const known = isStep || constants.some((form) => form.test(expression));
         assert.ok(
           known && file.startsWith('store/'),
           `src/${file}:${line}: \${${expression}} in SQL: pass values as parameters; list constants in this test`,
