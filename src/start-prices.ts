@@ -2,6 +2,7 @@
 import { PriceList } from './access/price-list.ts';
 import { PriceBook } from './access/prices.ts';
 import type { Settings } from './config/settings.ts';
+import type { Target } from './core/provider.ts';
 import type { Clock, Log } from './core/runtime.ts';
 import { priceOrigins } from './providers/price-origin.ts';
 import type { Registry } from './providers/registry.ts';
@@ -52,4 +53,17 @@ async function searched(
   model: string,
 ): Promise<ReturnType<Registry['describe']>> {
   return (await registry.search(model)) === undefined ? undefined : registry.describe(model);
+}
+
+/**
+ * One number by which targets are compared, in picodollars: three tokens of prompt and one of answer, as
+ * calls of agents are on average. Undefined where the price is not known.
+ */
+export function priceToCompare(
+  book: Pick<PriceBook, 'find'>,
+  { provider, model }: Target,
+  at: number,
+): number | undefined {
+  const rates = book.find(provider.id, model, at)?.rates;
+  return rates === undefined ? undefined : 3 * rates.input + rates.output;
 }

@@ -6,8 +6,9 @@ import type { Server } from 'node:http';
 import { openAccess, type Access } from './start-access.ts';
 import { createLimits } from './start-limits.ts';
 import { createOverload, guardConnections, type OverloadOptions } from './start-overload.ts';
+import { adminModel, deadCredentialJson } from './start-models.ts';
 import { createLocalModels, type LocalModels } from './start-local.ts';
-import { priceBook, pricedTargets } from './start-prices.ts';
+import { priceBook, pricedTargets, priceToCompare } from './start-prices.ts';
 import type { PriceBook } from './access/prices.ts';
 import type { Flags } from './config/flags.ts';
 import type { KnownProvider, KnownProviders } from './config/known-provider.ts';
@@ -23,6 +24,7 @@ import { LeftStreams } from './gateway/left-streams.ts';
 import { ReasoningMemory } from './gateway/reasoning-memory.ts';
 import { ReasoningStore } from './gateway/reasoning-store.ts';
 import { RetryBudget } from './gateway/retry-budget.ts';
+import { Routing } from './gateway/routing/routing.ts';
 import { Sweeper } from './gateway/sweeper.ts';
 import { TokenEstimator } from './gateway/token-estimator.ts';
 import { tinyModel } from './local-models/tiny.ts';
@@ -30,9 +32,9 @@ import { later, systemClock } from './observe/clock.ts';
 import { LineLog } from './observe/log.ts';
 import { newId } from './observe/random.ts';
 import { providerRows } from './providers/compatible.ts';
-import type { LocalEngines, LocalModelStatus } from './providers/local.ts';
+import type { LocalEngines } from './providers/local.ts';
 import { ModelLists } from './providers/model-list.ts';
-import { Registry, type ModelListing } from './providers/registry.ts';
+import { Registry } from './providers/registry.ts';
 import type { AdminModel, ReloadOutcome } from './server/admin.ts';
 import { callLogFields } from './server/call-log.ts';
 import { DataPlane } from './server/data-plane.ts';
@@ -41,7 +43,6 @@ import { closeServer, Drain } from './server/drain.ts';
 import { createDataServer, listen } from './server/listen.ts';
 import { systemLoad, type LoadSource } from './server/overload/load.ts';
 import type { Overload } from './server/overload/overload.ts';
-import { localModelJson } from './server/models.ts';
 import { Webhooks } from './server/webhooks.ts';
 import type { CallRow } from './store/store.ts';
 import { HttpClient } from './wire/http-client.ts';
@@ -180,7 +181,11 @@ class Runtime implements RunningGateway {
       log,
       connectMs: settings.timeouts.connectMs,
     });
-    this.#health = new TargetHealth({ clock, log });
+    this.#health = new TargetHealth({
+      clock,
+      log,
+      alert: (dead) => this.#webhooks.tell('credential.out', deadCredentialJson(dead)),
+    });
     this.#registry = this.#buildRegistry(settings);
     this.#prices = priceBook(settings, log);
     this.#overload = createOverload(this.#guarded());
@@ -359,6 +364,11 @@ class Runtime implements RunningGateway {
       memory: new ReasoningMemory(access.sealer, new ReasoningStore({ clock: systemClock })),
       health: this.#health,
       retryBudget: new RetryBudget(),
+      routing: new Routing({
+        clock: systemClock,
+        random,
+        priceOf: (target) => priceToCompare(this.#prices, target, systemClock.wall()),
+      }),
       sweeper: this.#sweeper,
       clientTimes: () => this.#settings.clients,
       leftStreams: new LeftStreams(),
@@ -406,32 +416,6 @@ class Runtime implements RunningGateway {
       ...this.#options.access.status(),
     };
   }
-}
-
-export interface TargetStates {
-  readonly engines: readonly LocalModelStatus[];
-  readonly health: Pick<TargetHealth, 'describe'>;
-}
-
-/** A model as the admin API shows it. */
-export function adminModel(
-  { id, targets, local }: ModelListing,
-  { engines, health }: TargetStates,
-): AdminModel {
-  return {
-    id,
-    targets: targets.map((target) => ({
-      target,
-      health:
-        health.describe(target) ?? healthOf(engines.find(({ name }) => `local/${name}` === target)),
-    })),
-    ...(local === undefined ? {} : { local: localModelJson(local) }),
-  };
-}
-
-function healthOf(engine: LocalModelStatus | undefined): string {
-  if (engine === undefined) return 'unknown';
-  return engine.phase === 'failed' ? `failed: ${engine.reason ?? ''}` : engine.phase;
 }
 
 /** Names of settings that differ and are read at start only. */

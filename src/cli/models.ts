@@ -57,16 +57,29 @@ function table(models: readonly JsonObject[]): string {
   const hasLocal = models.some(({ local }) => isObject(local));
   const rows = models.flatMap((model) => {
     const about = hasLocal ? localCells(model['local']) : [];
-    return objectsOf(model, 'targets').map((target, i) => [
-      i === 0 ? cell(model['id']) : '',
-      cell(target['target']),
-      cell(target['health']),
-      ...(i === 0 ? about : []),
+    return objectsOf(model, 'targets').flatMap((target, i) => [
+      [
+        i === 0 ? cell(model['id']) : '',
+        cell(target['target']),
+        cell(target['health']),
+        ...(i === 0 ? about : []),
+      ],
+      ...credentialRows(target),
     ]);
   });
   const head = ['MODEL', 'TARGET', 'HEALTH'];
   const more = hasLocal ? ['SIZE', 'PARAMETERS', 'CONTEXT', 'QUANT', ''] : [];
   return columns([[...head, ...more], ...rows]).replace(/ +$/gm, '');
+}
+
+/** Below its target, each by its name. */
+function credentialRows(target: JsonObject): readonly (readonly string[])[] {
+  if (target['credentials'] === undefined) return [];
+  return objectsOf(target, 'credentials').map(({ name, health }) => [
+    '',
+    `  with ${cell(name)}`,
+    cell(health),
+  ]);
 }
 
 function localCells(local: unknown): readonly string[] {

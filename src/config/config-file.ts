@@ -148,11 +148,13 @@ function readText(path: string): { readonly text: string } | { readonly problem:
 
 /** S25: a key in plain text in a file that every user of the machine can read. */
 function openKeys(place: ConfigPlace, content: ConfigFile, text: string): readonly string[] {
-  const plain = Object.entries(content.providers ?? {}).find(
-    ([, provider]) => provider?.api_key !== undefined && text.includes(provider.api_key),
+  const plain = Object.entries(content.providers ?? {}).find(([, provider]) =>
+    [provider?.api_key ?? [], Object.values(provider?.credentials ?? {})]
+      .flat()
+      .some((key) => text.includes(key)),
   );
   if (plain === undefined || !isOpenToAll(place.path)) return [];
   return [
-    `${place.name} holds providers.${plain[0]}.api_key in plain text and every user of this machine can read it: chmod 600, or use \${NAME}`,
+    `${place.name} holds providers.${plain[0]}.${plain[1]?.credentials === undefined ? 'api_key' : 'credentials'} in plain text and every user of this machine can read it: chmod 600, or use \${NAME}`,
   ];
 }

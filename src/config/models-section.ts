@@ -5,6 +5,7 @@ import type { KnownProviders } from './known-provider.ts';
 import { suggestion } from './nearest.ts';
 import { optionalTimeouts } from './providers-section.ts';
 import type { Environment } from './references.ts';
+import { readRetry } from './routing-section.ts';
 import type { ConfigFile } from './schema.ts';
 import type { RouteSettings, TargetSettings } from './settings.ts';
 
@@ -33,6 +34,8 @@ export function readRoutes(file: CheckedFile, scope: ModelScope): readonly Route
       name,
       targets,
       order: ('order' in route ? route.order : undefined) ?? 'listed',
+      ...('affinity' in route && route.affinity !== undefined ? { affinity: route.affinity } : {}),
+      ...readRetry('retry' in route ? route.retry : undefined, file.content.retry),
       ...('strict' in route && route.strict === true ? { strict: true } : {}),
       ...('server_tools' in route && route.server_tools !== undefined
         ? { serverTools: route.server_tools }

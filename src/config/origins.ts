@@ -83,6 +83,9 @@ function providerLines(provider: ProviderSettings, file: CheckedFile): readonly 
     [['dialect'], dialect],
     [['base_url'], baseUrl],
     [['api_key'], apiKey?.toString()],
+    ...(provider.credentials ?? []).map(
+      ({ name, key }) => [['credentials', name], key.toString()] as const,
+    ),
     // A header may be a credential under any name.
     ...[...headers.keys()].map((name) => [headerPath(provider, name, file), '[secret]'] as const),
     [['like'], provider.like],
@@ -116,12 +119,30 @@ function routeLines(route: RouteSettings, file: CheckedFile): readonly OriginLin
   return [
     ...targets,
     ...(hasOrder ? [at(file, [...root, 'order'], route.order)] : []),
+    ...(route.affinity === undefined
+      ? []
+      : [at(file, [...root, 'affinity'], String(route.affinity))]),
+    ...retryLines(route, file),
     ...(route.strict === true ? [at(file, [...root, 'strict'], 'true')] : []),
     ...(route.serverTools === undefined
       ? []
       : [at(file, [...root, 'server_tools'], String(route.serverTools))]),
     ...timeoutValues(route.timeouts).map(([path, value]) => at(file, [...root, ...path], value)),
   ];
+}
+
+function retryLines({ name, retry }: RouteSettings, file: CheckedFile): readonly OriginLine[] {
+  const form = file.content.models?.[name];
+  const own = typeof form === 'object' ? form.retry : undefined;
+  const values = [
+    ['after_sent', retry?.afterSent],
+    ['context_overflow', retry?.contextOverflow],
+  ] as const;
+  return values.flatMap(([key, value]) => {
+    if (value === undefined) return [];
+    const near = own?.[key] === undefined ? ['retry', key] : ['models', name, 'retry', key];
+    return [at(file, near, String(value))];
+  });
 }
 
 function timeoutValues(

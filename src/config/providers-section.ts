@@ -2,13 +2,13 @@
 import { hostname, networkInterfaces } from 'node:os';
 import { forbiddenHost, isForbiddenHost } from '../core/forbidden-address.ts';
 import type { Timeouts } from '../core/provider.ts';
-import { Secret } from '../core/secret.ts';
 import { leadsTo, type Address } from './address.ts';
 import type { CheckedFile } from './config-file.ts';
 import type { ConfigIssue } from './config-error.ts';
 import type { KnownProvider, KnownProviders } from './known-provider.ts';
 import { readNetwork } from './network-section.ts';
 import type { Environment } from './references.ts';
+import { keysProblem, readKeys } from './routing-section.ts';
 import type { ConfigFile } from './schema.ts';
 import { HeaderSettings, type ProviderSettings } from './settings.ts';
 
@@ -35,6 +35,10 @@ export function readProviders(
     const complain = (message: string, ...keys: readonly string[]): void =>
       scope.report(file.issue(['providers', id, ...keys], message));
     checkCompleteness(id, declared, { scope, complain });
+    const keys = keysProblem(declared);
+    if (keys !== undefined) {
+      complain(keys, declared.credentials === undefined ? 'api_key' : 'credentials');
+    }
     if (declared.base_url !== undefined) {
       const problem = addressProblem(declared.base_url, scope.own);
       if (problem !== undefined) complain(problem, 'base_url');
@@ -43,7 +47,7 @@ export function readProviders(
       id,
       ...(declared.dialect === undefined ? {} : { dialect: declared.dialect }),
       ...(declared.base_url === undefined ? {} : { baseUrl: declared.base_url }),
-      ...(declared.api_key === undefined ? {} : { apiKey: new Secret(declared.api_key) }),
+      ...readKeys(declared),
       headers: readHeaders(declared, complain),
       ...readWays(id, declared, { scope, complain }),
       ...readNetwork(declared, file, complain),
@@ -145,7 +149,8 @@ function checkCompleteness(id: string, form: ProviderForm, { scope, complain }: 
 function checkKey(known: KnownProvider, form: ProviderForm, { scope, complain }: Check): void {
   const { keyVariable, baseUrlVariable } = known;
   if (keyVariable === undefined || isSet(scope.env, keyVariable)) return;
-  if (form.api_key !== undefined || Object.keys(form.headers ?? {}).length > 0) return;
+  if (form.api_key !== undefined || form.credentials !== undefined) return;
+  if (Object.keys(form.headers ?? {}).length > 0) return;
   if (form.base_url !== undefined || isSet(scope.env, baseUrlVariable)) return;
   complain(`there is no key: set ${keyVariable} or api_key`);
 }

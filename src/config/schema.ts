@@ -4,10 +4,12 @@
  */
 import { z } from 'zod';
 import { keysForm, tagsForm, teamsForm, trustedProxiesForm } from './access-form.ts';
+import { headerText } from './header-form.ts';
 import { ledgerForm } from './ledger-form.ts';
 import { limitsForm } from './limits-form.ts';
 import { pricesForm } from './prices-form.ts';
 import { logLevels } from './settings.ts';
+import { affinityForm, apiKeyForm, credentialsForm, orderForm, retryForm } from './routing-form.ts';
 import { webhooksForm } from './webhooks-form.ts';
 import { readSize, sizePattern } from './quantity.ts';
 import { clientsForm, duration, orReference, timeoutsForm } from './time-form.ts';
@@ -24,16 +26,6 @@ function later(planned: readonly string[]) {
         : undefined,
   };
 }
-
-/** Goes into a header as it is. A line break there would be a header of its own. */
-const headerText = z
-  .string()
-  .min(1, 'is empty')
-  // oxlint-disable-next-line eslint/no-control-regex
-  .regex(
-    /^[\t\x20-\x7e\x80-\xff]*$/,
-    'holds a line break or another character no header can carry',
-  );
 
 const headers = z
   .record(z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, 'is no header name'), headerText)
@@ -60,11 +52,8 @@ const provider = z
       .string()
       .optional()
       .describe('Address of the API, e.g. http://vllm.internal:8000/v1. Preset for known vendors.'),
-    api_key: headerText
-      .optional()
-      .describe(
-        "The key. Best as a reference: ${NAME} from the environment or ${file:/path}. Known vendors: the vendor's customary variable when absent.",
-      ),
+    api_key: apiKeyForm,
+    credentials: credentialsForm,
     headers,
     server_tools: serverTools,
     like: z
@@ -128,10 +117,9 @@ const route = z.strictObject({
     .array(z.union([targetText.describe('provider/model'), weightedTarget]))
     .min(1, 'needs at least one target')
     .describe('Who can answer, tried in the order of `order`.'),
-  order: z
-    .enum(['listed', 'weighted'], later(['least-busy', 'fastest', 'cheapest']))
-    .optional()
-    .describe('listed (default): the first that can; weighted: by share.'),
+  order: orderForm,
+  affinity: affinityForm,
+  retry: retryForm.describe('What is asked again through this name; before that of the file.'),
   strict: z
     .boolean()
     .optional()
@@ -320,6 +308,7 @@ export const configForm = z
     timeouts: timeoutsForm.describe(
       'Time limits of all calls, where nothing nearer says otherwise.',
     ),
+    retry: retryForm.describe('What is asked again after a failure (docs/retries.md).'),
     clients: clientsForm.describe(
       'What clients are told while they wait, and how long they are waited for.',
     ),

@@ -2,10 +2,11 @@
 import { inspect } from 'node:util';
 import type { Policy, SharedPolicy } from '../core/policy.ts';
 import type { PriceSettings } from '../core/price.ts';
-import type { Timeouts } from '../core/provider.ts';
+import type { RetryRules, RouteOrder, Timeouts } from '../core/provider.ts';
 import type { Secret } from '../core/secret.ts';
 import type { ServerAddress } from '../core/server-address.ts';
 import type { Address } from './address.ts';
+import type { CredentialSettings } from './routing-section.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 export const logLevels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent'];
@@ -150,6 +151,8 @@ export interface ProviderSettings {
   readonly dialect?: ConfigDialect;
   readonly baseUrl?: string;
   readonly apiKey?: Secret;
+  /** Instead of it, where there are several. */
+  readonly credentials?: readonly CredentialSettings[];
   /** Clients of the other format may use what the provider runs itself. */
   readonly serverTools?: boolean;
   /** Extra request headers, names in lower case. */
@@ -204,7 +207,9 @@ export type ConfigDialect = 'openai-chat' | 'anthropic-messages';
 export interface RouteSettings {
   readonly name: string;
   readonly targets: readonly TargetSettings[];
-  readonly order: 'listed' | 'weighted';
+  readonly order: RouteOrder;
+  readonly affinity?: boolean;
+  readonly retry?: RetryRules;
   /** What a translation would drop or change is refused. */
   readonly strict?: true;
   /** Before the provider's. */

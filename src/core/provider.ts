@@ -98,19 +98,39 @@ export interface Timeouts {
   readonly rateWindowMs?: number;
 }
 
+/** A model of a provider, reached with one of the provider's credentials. */
 export interface Target {
+  /** Its endpoints carry the credential. */
   readonly provider: Provider;
   /** The provider's own name of the model. */
   readonly model: string;
   readonly weight: number;
   readonly timeouts: Timeouts;
+  /** Name of the credential; absent where the provider has no more than one. */
+  readonly credential?: string;
 }
+
+/** Which target is asked first; the others follow when it fails (docs/routing.md). */
+export const orders = ['listed', 'weighted', 'least-busy', 'fastest', 'cheapest'] as const;
+export type RouteOrder = (typeof orders)[number];
 
 export interface Route {
   /** The name that clients use. */
   readonly name: string;
+  /** In the order of the config; of one with several credentials one for each, side by side. */
   readonly targets: readonly Target[];
-  readonly order: 'listed' | 'weighted';
+  readonly order: RouteOrder;
   /** A request of which anything would be dropped or changed is refused. */
   readonly strict?: boolean;
+  /** False: calls of one conversation need not go to the same target; absent = they do. */
+  readonly affinity?: boolean;
+  readonly retry?: RetryRules;
+}
+
+/** Where an operator departs from what is usual; absent members are as usual. */
+export interface RetryRules {
+  /** False: what was sent and not answered is not asked again, since it may be billed twice (R5). */
+  readonly afterSent?: boolean;
+  /** True: a prompt that is too long for one target is sent to the others (R3). */
+  readonly contextOverflow?: boolean;
 }

@@ -28,6 +28,11 @@ export class AttemptLog {
     this.#startedAt = now;
   }
 
+  /** Of the try that has begun, monotonic ms. */
+  get startedAt(): number {
+    return this.#startedAt;
+  }
+
   /** The try that has begun was none. */
   drop(): void {
     this.#target = undefined;

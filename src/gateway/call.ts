@@ -13,6 +13,7 @@ import type { TextCounter } from '../tokens/tokenizer.ts';
 import type { TokenEstimator } from './token-estimator.ts';
 import type { Receipt, RunningCall } from './receipt.ts';
 import type { RetryBudget } from './retry-budget.ts';
+import type { Routing } from './routing/routing.ts';
 import type { Sweeper } from './sweeper.ts';
 
 /** The key behind a call. */
@@ -80,6 +81,7 @@ export interface Gateway {
   readonly learned: LearnedParameters;
   readonly health: TargetHealth;
   readonly retryBudget: RetryBudget;
+  readonly routing: Routing;
   readonly sweeper: Sweeper;
   /** How clients are treated that wait or make wait; absent = as is customary. */
   readonly clientTimes?: () => ClientTimes;

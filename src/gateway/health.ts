@@ -1,50 +1,47 @@
 /**
- * What is known of targets that are in trouble (R6): a breaker for each, and the waits that providers
- * ask for. A healthy target has no entry, so that a gateway without trouble compares one number a call.
+ * What is known of targets that are in trouble (R6): of the target itself what every call to it meets
+ * (no connection, 5xx, timeouts), of a credential what it is refused for, of the two together what was
+ * used up (429). A healthy target has no entry, so that a gateway without trouble compares one number a
+ * call.
  */
 import { GatewayError, type ErrorCode } from '../core/errors.ts';
 import type { Target } from '../core/provider.ts';
 import type { Clock, Log } from '../core/runtime.ts';
+import { Trouble } from './trouble.ts';
 
-/** So many failures in a row take a target out. */
-const failuresToOpen = 5;
-/** How long it is out at first; doubled each time it fails when it is tried again. */
-const firstOutMs = 5000;
-const longestOutMs = 60_000;
-/** How long a target is out whose credential is dead (R3). */
+/** How long a credential is out that its provider refuses (R3). */
 const deadCredentialMs = 10 * 60_000;
 /** How long a provider's own wait is kept at most. */
 const longestCoolingMs = 60_000;
+/** How long another credential is preferred to one of which only this one call was refused. */
+const avoidMs = 10_000;
 /** Clients choose model names: what is known of the oldest is forgotten. */
-const maxTargets = 1000;
+const maxEntries = 1000;
 
-interface Entry {
-  /** Failures in a row. */
-  failures: number;
-  /** Monotonic ms until which it is out; undefined = it is not. */
-  outUntil: number | undefined;
-  /** How long it is out this time, in ms. */
-  outMs: number;
-  /** One call is finding out whether it is back. */
-  probing: boolean;
-  /** Monotonic ms until which the provider wants no calls; 0 = it said nothing. */
-  coolUntil: number;
-  lastError: ErrorCode;
+/** A credential that its provider refuses: the operator has to act. */
+export interface DeadCredential {
+  readonly provider: string;
+  /** Absent where the provider has only one. */
+  readonly credential?: string;
+  readonly error: ErrorCode;
+  /** HTTP status of the refusal. */
+  readonly status: number | undefined;
+  readonly retryAfterMs: number;
 }
 
 export interface TargetHealthOptions {
   readonly clock: Clock;
   readonly log: Log;
+  /** Told of credentials that are refused, besides the log. */
+  readonly alert?: (dead: DeadCredential) => void;
 }
 
 export class TargetHealth {
-  readonly #clock: Clock;
-  readonly #log: Log;
-  readonly #entries = new Map<string, Entry>();
+  readonly #options: TargetHealthOptions;
+  readonly #entries = new Map<string, Trouble>();
 
-  constructor({ clock, log }: TargetHealthOptions) {
-    this.#clock = clock;
-    this.#log = log;
+  constructor(options: TargetHealthOptions) {
+    this.#options = options;
   }
 
   /** Nothing is wrong with any target. */
@@ -54,36 +51,41 @@ export class TargetHealth {
 
   /** Whether a call may be sent there: it is in, or it is time to find out. */
   isReady(target: Target): boolean {
-    const entry = this.#entries.get(nameOf(target));
-    if (entry === undefined) return true;
-    const now = this.#clock.now();
-    if (entry.coolUntil > now) return false;
-    return entry.outUntil === undefined || (entry.outUntil <= now && !entry.probing);
+    if (this.calm) return true;
+    const now = this.#now;
+    return this.#of(target).every((trouble) => trouble.isReady(now));
   }
 
   /** The same for a call that is sent there now: of those that find out there is one at a time (G13). */
   enter(target: Target): boolean {
     if (this.calm) return true;
     if (!this.isReady(target)) return false;
-    const entry = this.#entries.get(nameOf(target));
-    if (entry?.outUntil !== undefined) entry.probing = true;
+    for (const trouble of this.#of(target)) trouble.probing = trouble.outUntil !== undefined;
     return true;
   }
 
   /** Whether calls go elsewhere as long as there is an elsewhere. */
   isOut(target: Target): boolean {
-    return this.#entries.get(nameOf(target))?.outUntil !== undefined;
+    if (this.calm) return false;
+    return this.#of(target).some(({ outUntil }) => outUntil !== undefined);
+  }
+
+  /** Whether another credential of the same target is the better bet. */
+  isAvoided(target: Target): boolean {
+    if (this.calm) return false;
+    const now = this.#now;
+    return this.#of(target).some(({ avoidUntil }) => avoidUntil > now);
   }
 
   /** Where to send a call all the same when no target is ready; undefined when all are cooling down. */
   leastBad(targets: readonly Target[]): Target | undefined {
-    const now = this.#clock.now();
+    const now = this.#now;
     let best: Target | undefined;
     let bestUntil = Number.POSITIVE_INFINITY;
     for (const target of targets) {
-      const entry = this.#entries.get(nameOf(target));
-      const until = entry?.outUntil ?? 0;
-      if ((entry?.coolUntil ?? 0) > now || until >= bestUntil) continue;
+      const troubles = this.#of(target);
+      const until = Math.max(0, ...troubles.map(({ outUntil = 0 }) => outUntil));
+      if (until >= bestUntil || troubles.some(({ coolUntil }) => coolUntil > now)) continue;
       best = target;
       bestUntil = until;
     }
@@ -92,17 +94,19 @@ export class TargetHealth {
 
   /** The answer while all targets are cooling down: which, until when, and the shortest wait (H2). */
   allCooling(targets: readonly Target[], random: () => number): GatewayError {
-    const now = this.#clock.now();
-    let shortest = Number.POSITIVE_INFINITY;
-    const told = targets.map((target) => {
+    const now = this.#now;
+    const waits = new Map<string, number>();
+    for (const target of targets) {
+      const until = Math.max(now, ...this.#of(target).map(({ coolUntil }) => coolUntil));
       const name = nameOf(target);
-      const wait = Math.max(0, (this.#entries.get(name)?.coolUntil ?? now) - now);
-      shortest = Math.min(shortest, wait);
-      return `${name} until ${this.#wallText(now + wait)}`;
-    });
+      // Of several credentials, the one that may be used first.
+      waits.set(name, Math.min(waits.get(name) ?? Number.POSITIVE_INFINITY, until - now));
+    }
+    const told = [...waits].map(([name, wait]) => `${name} until ${this.#wallText(now + wait)}`);
     // Clients that were refused together must not come back together.
-    const retryAfterMs = Math.min(longestCoolingMs, Math.ceil(shortest + random() * 1000));
+    const shortest = Math.ceil(Math.min(...waits.values()) + random() * 1000);
     const why = `No target of this model takes calls now: ${told.join(', ')}. Retry then.`;
+    const retryAfterMs = Math.min(longestCoolingMs, shortest);
     return new GatewayError('rate_limited', why, { retryAfterMs });
   }
 
@@ -114,24 +118,17 @@ export class TargetHealth {
   /** The target answered as it should, or refused for a reason that lies in the request. */
   succeeded(target: Target): void {
     if (this.calm) return;
-    const name = nameOf(target);
-    const entry = this.#entries.get(name);
-    if (entry === undefined) return;
-    if (entry.outUntil !== undefined) this.#log.info('target back', { target: name });
-    entry.failures = 0;
-    entry.outUntil = undefined;
-    entry.outMs = 0;
-    entry.probing = false;
-    // A call that was under way before says nothing against the wait.
-    if (entry.coolUntil <= this.#clock.now()) this.#entries.delete(name);
+    this.#mend(nameOf(target));
+    this.#mend(credentialOf(target));
+    this.#mend(pairOf(target));
   }
 
   /** What a failure says of the target (R6); most say nothing. */
   failed(target: Target, error: GatewayError): void {
-    const { code, retryAfterMs } = error;
-    if (code === 'rate_limited' && retryAfterMs !== undefined) this.#cool(target, retryAfterMs);
-    if (isDeadCredential(error)) this.#takeOut(target, code, deadCredentialMs);
-    else if (speaksAgainstTarget(error)) this.#count(target, code);
+    if (error.code === 'rate_limited' || error.code === 'upstream_auth')
+      this.#refused(target, error);
+    if (isDeadCredential(error)) this.#kill(target, error);
+    else if (speaksAgainstTarget(error)) this.#count(target, error.code);
     else if (error.upstream === undefined) this.release(target);
     else this.succeeded(target);
   }
@@ -139,8 +136,7 @@ export class TargetHealth {
   /** The call that was to find out ended without finding out. */
   release(target: Target): void {
     if (this.calm) return;
-    const entry = this.#entries.get(nameOf(target));
-    if (entry !== undefined) entry.probing = false;
+    for (const trouble of this.#of(target)) trouble.probing = false;
   }
 
   /** Forgets everything: the configuration changed, and with it what the names mean. */
@@ -151,76 +147,145 @@ export class TargetHealth {
   /**
    * The state of a target in words; undefined when nothing is wrong with it.
    * @param name `provider/model`.
+   * @param credential what is known of the target with this one of its credentials.
    */
-  describe(name: string): string | undefined {
-    const entry = this.#entries.get(name);
-    if (entry === undefined) return undefined;
-    const now = this.#clock.now();
-    if (entry.coolUntil > now) return `cooling down until ${this.#wallText(entry.coolUntil)}`;
-    if (entry.outUntil === undefined) {
-      return entry.failures === 0 ? undefined : `failing (${entry.failures} in a row)`;
+  describe(name: string, credential?: string): string | undefined {
+    const provider = name.slice(0, name.indexOf('/'));
+    const troubles = [credentialName(provider, credential), name, pairName(name, credential)]
+      .map((each) => this.#entries.get(each))
+      .filter((trouble) => trouble !== undefined);
+    const told = troubles.map((trouble) => this.#words(trouble));
+    return told.find((words) => words !== undefined);
+  }
+
+  #words(trouble: Trouble): string | undefined {
+    const { coolUntil, outUntil, failures, probing, lastError, avoidUntil } = trouble;
+    const now = this.#now;
+    if (coolUntil > now) return `cooling down until ${this.#wallText(coolUntil)}`;
+    if (outUntil === undefined) {
+      if (failures > 0) return `failing (${failures} in a row)`;
+      return avoidUntil > now ? `avoided until ${this.#wallText(avoidUntil)}` : undefined;
     }
-    if (entry.probing) return `being tried again (${entry.lastError})`;
-    if (entry.outUntil <= now) return `to be tried again (${entry.lastError})`;
-    return `out until ${this.#wallText(entry.outUntil)} (${entry.lastError})`;
+    if (probing) return `being tried again (${lastError})`;
+    if (outUntil <= now) return `to be tried again (${lastError})`;
+    return `out until ${this.#wallText(outUntil)} (${lastError})`;
+  }
+
+  /** Used up, or not allowed to: another credential may be neither. */
+  #refused(target: Target, { code, retryAfterMs }: GatewayError): void {
+    if (code === 'rate_limited' && retryAfterMs !== undefined) {
+      this.#cool(target, retryAfterMs);
+    } else if (target.credential !== undefined) {
+      const trouble = this.#entry(pairOf(target));
+      trouble.avoidUntil = this.#now + avoidMs;
+    }
+  }
+
+  #kill(target: Target, { code, upstream }: GatewayError): void {
+    const trouble = this.#entry(credentialOf(target));
+    const known = trouble.outUntil !== undefined && !trouble.probing;
+    trouble.takeOut(code, { now: this.#now, ms: deadCredentialMs });
+    // It has answered: whatever else was to be found out, the target is there.
+    this.#mend(nameOf(target));
+    if (known) return;
+    const { credential, provider } = target;
+    const status = upstream?.status;
+    this.#options.log.error('credential out', {
+      provider: provider.id,
+      ...(credential === undefined ? {} : { credential }),
+      error: code,
+      status,
+      ms: deadCredentialMs,
+    });
+    const which = { provider: provider.id, ...(credential === undefined ? {} : { credential }) };
+    this.#options.alert?.({ ...which, error: code, status, retryAfterMs: deadCredentialMs });
   }
 
   #count(target: Target, code: ErrorCode): void {
-    const entry = this.#entry(target);
-    // Calls that were under way when it was taken out do not take it out for longer.
-    if (entry.outUntil !== undefined && !entry.probing) return;
-    entry.failures += 1;
-    entry.lastError = code;
-    if (entry.failures < failuresToOpen) return;
-    const next = entry.outMs === 0 ? firstOutMs : entry.outMs * 2;
-    this.#takeOut(target, code, Math.min(longestOutMs, next));
-  }
-
-  #takeOut(target: Target, code: ErrorCode, ms: number): void {
-    const entry = this.#entry(target);
-    entry.outUntil = this.#clock.now() + ms;
-    entry.outMs = ms;
-    entry.probing = false;
-    entry.lastError = code;
-    const { failures } = entry;
-    this.#log.warn('target out', { target: nameOf(target), error: code, failures, ms });
+    const name = nameOf(target);
+    const trouble = this.#entry(name);
+    const ms = trouble.count(code, this.#now);
+    // Nothing was learned of the credential.
+    for (const other of this.#of(target)) if (other !== trouble) other.probing = false;
+    if (ms === undefined) return;
+    const { failures } = trouble;
+    this.#options.log.warn('target out', { target: name, error: code, failures, ms });
   }
 
   #cool(target: Target, waitMs: number): void {
-    const entry = this.#entry(target);
-    const now = this.#clock.now();
+    const trouble = this.#entry(pairOf(target));
+    const now = this.#now;
     const ms = Math.min(longestCoolingMs, waitMs);
-    const known = entry.coolUntil > now;
-    entry.coolUntil = Math.max(entry.coolUntil, now + ms);
-    if (!known) this.#log.warn('target cooling down', { target: nameOf(target), ms });
+    const known = trouble.coolUntil > now;
+    trouble.coolUntil = Math.max(trouble.coolUntil, now + ms);
+    if (known) return;
+    const { credential } = target;
+    this.#options.log.warn('target cooling down', {
+      target: nameOf(target),
+      ...(credential === undefined ? {} : { credential }),
+      ms,
+    });
   }
 
-  #entry(target: Target): Entry {
-    const name = nameOf(target);
+  #mend(name: string): void {
+    const trouble = this.#entries.get(name);
+    if (trouble === undefined) return;
+    if (trouble.mend()) this.#options.log.info('target back', { target: name.replace('\n', ' ') });
+    // A call that was under way before says nothing against a wait that was asked for.
+    if (trouble.isOver(this.#now)) this.#entries.delete(name);
+  }
+
+  #of(target: Target): readonly Trouble[] {
+    const found: Trouble[] = [];
+    for (const name of [nameOf(target), credentialOf(target), pairOf(target)]) {
+      const trouble = this.#entries.get(name);
+      if (trouble !== undefined && !found.includes(trouble)) found.push(trouble);
+    }
+    return found;
+  }
+
+  #entry(name: string): Trouble {
     const known = this.#entries.get(name);
     if (known !== undefined) return known;
-    const entry: Entry = {
-      failures: 0,
-      outUntil: undefined,
-      outMs: 0,
-      probing: false,
-      coolUntil: 0,
-      lastError: 'internal',
-    };
+    const trouble = new Trouble();
     const [oldest] = this.#entries.keys();
-    if (this.#entries.size >= maxTargets && oldest !== undefined) this.#entries.delete(oldest);
-    this.#entries.set(name, entry);
-    return entry;
+    if (this.#entries.size >= maxEntries && oldest !== undefined) this.#entries.delete(oldest);
+    this.#entries.set(name, trouble);
+    return trouble;
+  }
+
+  get #now(): number {
+    return this.#options.clock.now();
   }
 
   #wallText(monotonic: number): string {
-    const wall = this.#clock.wall() + (monotonic - this.#clock.now());
+    const { clock } = this.#options;
+    const wall = clock.wall() + (monotonic - clock.now());
     return new Date(Math.ceil(wall / 1000) * 1000).toISOString().replace('.000Z', 'Z');
   }
 }
 
-function nameOf({ provider, model }: Target): string {
+/** `provider/model`: the target, with whichever credential. */
+export function nameOf({ provider, model }: Target): string {
   return `${provider.id}/${model}`;
+}
+
+/** Of a provider with only one credential, the name of the provider. */
+function credentialOf({ provider, credential }: Target): string {
+  return credentialName(provider.id, credential);
+}
+
+function credentialName(provider: string, credential: string | undefined): string {
+  return credential === undefined ? provider : `${provider}\n${credential}`;
+}
+
+/** Limits are counted by model and credential; with one credential that is the target. */
+function pairOf(target: Target): string {
+  return pairName(nameOf(target), target.credential);
+}
+
+function pairName(name: string, credential: string | undefined): string {
+  return credential === undefined ? name : `${name}\n${credential}`;
 }
 
 /** A 403 may be about this one request: a model of another plan, a prompt that a filter refused. */

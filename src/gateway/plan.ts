@@ -1,6 +1,7 @@
 /** Step 4: the route's targets in the order in which they are tried. */
-import type { Route, Target } from '../core/provider.ts';
-import type { TargetHealth } from './health.ts';
+import type { Target } from '../core/provider.ts';
+import { nameOf, type TargetHealth } from './health.ts';
+import type { Choosing, Routing } from './routing/routing.ts';
 
 /** At most so many tries a call, all targets together; what strictness refuses is none (G12). */
 export const maxAttempts = 3;
@@ -8,6 +9,7 @@ export const maxAttempts = 3;
 export interface PlanMeans {
   readonly random: () => number;
   readonly health: TargetHealth;
+  readonly routing: Pick<Routing, 'order'>;
 }
 
 /**
@@ -15,27 +17,24 @@ export interface PlanMeans {
  * that was to be tried again first is tried all the same (R6).
  * @throws GatewayError `rate_limited` while the providers of all want no calls.
  */
-export function plan(route: Route, { random, health }: PlanMeans): readonly Target[] {
-  const targets = ordered(route, random);
+export function plan(call: Choosing, { random, health, routing }: PlanMeans): readonly Target[] {
+  const targets = routing.order(call);
   if (health.calm) return targets;
   const ready = targets.filter((target) => health.isReady(target));
-  if (ready.length > 0 || targets.length === 0) return ready;
+  if (ready.length > 0 || targets.length === 0) return avoidedLast(ready, health);
   const leastBad = health.leastBad(targets);
   if (leastBad === undefined) throw health.allCooling(targets, random);
   return [leastBad];
 }
 
-/** `listed` keeps the order; `weighted` draws it, each target as likely first as its weight says. */
-function ordered(route: Route, random: () => number): readonly Target[] {
-  if (route.order === 'listed') return route.targets;
-  const rest = [...route.targets];
-  const order: Target[] = [];
-  while (rest.length > 0) {
-    const total = rest.reduce((sum, target) => sum + target.weight, 0);
-    let point = random() * total;
-    let chosen = rest.findIndex((target) => (point -= target.weight) < 0);
-    if (chosen === -1) chosen = rest.length - 1;
-    order.push(...rest.splice(chosen, 1));
+/** Among the credentials of a target only: the order of targets is the operator's. */
+function avoidedLast(targets: readonly Target[], health: TargetHealth): readonly Target[] {
+  if (!targets.some((target) => health.isAvoided(target))) return targets;
+  const places = new Map<string, number>();
+  for (const target of targets) {
+    if (!places.has(nameOf(target))) places.set(nameOf(target), places.size);
   }
-  return order;
+  const rank = (target: Target): number =>
+    2 * (places.get(nameOf(target)) ?? 0) + (health.isAvoided(target) ? 1 : 0);
+  return targets.toSorted((a, b) => rank(a) - rank(b));
 }

@@ -1,5 +1,6 @@
 /** Which failures may be tried again, and where (reliability.md R2, R3). */
 import type { ErrorCode, GatewayError, Repeat } from '../core/errors.ts';
+import type { RetryRules } from '../core/provider.ts';
 
 /** Circumstances of a failed try that its error does not tell. */
 export interface FailedTry {
@@ -7,10 +8,13 @@ export interface FailedTry {
   readonly status: number;
   /** A stream was asked for. */
   readonly streamed: boolean;
+  /** It was sent, and nothing came that tells whether it was worked on (R5). */
+  readonly maybeBilled: boolean;
 }
 
 /** Whether another target may be tried after this failure (R3). */
-export function mayFallBack(error: GatewayError): boolean {
+export function mayFallBack(error: GatewayError, rules: RetryRules = {}): boolean {
+  if (error.code === 'context_overflow') return rules.contextOverflow === true;
   return error.retryable || error.code === 'model_not_found';
 }
 
@@ -25,7 +29,10 @@ const transient: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 const repeated: ReadonlySet<number> = new Set([408, 409, 429, 500, 502, 503, 504, 529]);
 
 /** Whether the same target may be asked once more (R2). */
-export function repeatOf(error: GatewayError, { status, streamed }: FailedTry): Repeat {
+export function repeatOf(
+  error: GatewayError,
+  { status, streamed }: Pick<FailedTry, 'status' | 'streamed'>,
+): Repeat {
   if (error.repeat !== undefined) return error.repeat;
   if (!error.retryable || !transient.has(error.code)) return 'never';
   const told = error.upstream?.status ?? 0;

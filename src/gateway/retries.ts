@@ -7,6 +7,7 @@ import { GatewayError } from '../core/errors.ts';
 import { StrictRefusal } from '../core/notes.ts';
 import type { Target } from '../core/provider.ts';
 import type { Call, Gateway } from './call.ts';
+import { nameOf } from './health.ts';
 import { mayFallBack, repeatOf, type FailedTry } from './repeatable.ts';
 
 /** Longer waits are the client's (R2). */
@@ -31,10 +32,9 @@ interface Failed {
 export class Retries {
   readonly #gateway: Gateway;
   readonly #call: Call;
-  readonly #order: readonly Target[];
   readonly #failed: Failed[] = [];
-  /** Of the targets in order: the next one that was not asked yet. */
-  #place = 1;
+  /** Targets that were not asked yet, in order. */
+  readonly #unasked: Target[];
   #again = 0;
   #failure: GatewayError | undefined;
 
@@ -42,7 +42,7 @@ export class Retries {
   constructor(gateway: Gateway, call: Call, order: readonly Target[]) {
     this.#gateway = gateway;
     this.#call = call;
-    this.#order = order;
+    this.#unasked = order.slice(1);
   }
 
   /** What the client is told when nothing is left. */
@@ -62,20 +62,37 @@ export class Retries {
   /** The next try after the failure that was noted last; undefined when there is none. */
   next(): NextTry | undefined {
     const last = this.#failed.at(-1);
-    if (last === undefined || !mayFallBack(last.error)) return undefined;
-    return this.#fresh() ?? this.#repeated();
+    const { retry } = this.#call.route;
+    if (last === undefined || !mayFallBack(last.error, retry)) return undefined;
+    // Whoever forbids it wants no answer rather than two that are billed (R5).
+    if (last.how.maybeBilled && retry?.afterSent === false) return undefined;
+    return this.#fresh(last) ?? this.#repeated();
   }
 
-  #fresh(): NextTry | undefined {
+  /** What was refused to one credential is not refused to another; what a target lacks, all lack. */
+  #fresh({ target: failed, error }: Failed): NextTry | undefined {
     const { health, retryBudget, clock } = this.#gateway;
+    const ofCredential = error.code === 'rate_limited' || error.code === 'upstream_auth';
     for (;;) {
-      const target = this.#order[this.#place];
+      const place = this.#unasked.findIndex(
+        (target) => ofCredential || nameOf(target) !== nameOf(failed),
+      );
+      const [target] = place === -1 ? [] : this.#unasked.splice(place, 1);
       if (target === undefined) return undefined;
-      this.#place += 1;
-      if (!health.enter(target)) continue;
+      if (this.#isGivenUp(target) || !health.enter(target)) continue;
       retryBudget.called(target.provider.id, clock.now());
       return { target, waitMs: 0 };
     }
+  }
+
+  /** With another credential it failed for a reason that is the target's own. */
+  #isGivenUp(target: Target): boolean {
+    return this.#failed.some(
+      ({ target: failed, error }) =>
+        nameOf(failed) === nameOf(target) &&
+        error.code !== 'rate_limited' &&
+        error.code !== 'upstream_auth',
+    );
   }
 
   #repeated(): NextTry | undefined {

@@ -16,6 +16,7 @@ import { AttemptLog, type AttemptEnd } from './attempt-log.ts';
 import type { Call, Gateway } from './call.ts';
 import type { Correction } from './corrections.ts';
 import { correctionFor, type Refused } from './learned-parameters.ts';
+import { nameOf } from './health.ts';
 import { Meter } from './meter.ts';
 import { OutputGuard } from './output-guard.ts';
 import { maxAttempts, plan } from './plan.ts';
@@ -55,6 +56,8 @@ export class Tries {
   /** The pause before the next try. */
   #waiting: PromiseWithResolvers<void> | undefined;
   #stopped = false;
+  /** The target that counts this call as running. */
+  #loads: string | undefined;
 
   constructor(gateway: Gateway, call: Call) {
     this.#gateway = gateway;
@@ -112,7 +115,29 @@ export class Tries {
     else health.failed(target, error);
   }
 
+  #begin(target: Target): void {
+    this.#leave();
+    this.#log.begin(target, this.#gateway.clock.now());
+    const name = nameOf(target);
+    if (this.#gateway.routing.load.begin(name)) this.#loads = name;
+  }
+
+  /** The target has one call less, if anyone counts. */
+  #leave(): void {
+    if (this.#loads === undefined) return;
+    this.#gateway.routing.load.end(this.#loads);
+    this.#loads = undefined;
+  }
+
+  #tellSpeed(target: Target, how: { streamed: boolean; until: number | undefined }): void {
+    const { streamed, until: now } = how;
+    if (now === undefined) return;
+    const ms = now - this.#log.startedAt;
+    this.#gateway.routing.speed.saw(nameOf(target), { streamed, now, ms });
+  }
+
   #endTry(how: Pick<AttemptEnd, 'outcome' | 'error'>): void {
+    this.#leave();
     this.#log.end({
       ...how,
       now: this.#gateway.clock.now(),
@@ -137,7 +162,7 @@ export class Tries {
    */
   async answer(): Promise<Answer> {
     const { health, retryBudget } = this.#gateway;
-    const order = plan(this.#call.route, this.#gateway);
+    const order = plan(this.#call, this.#gateway);
     let [target] = order;
     let retries: Retries | undefined;
     if (target !== undefined) {
@@ -148,14 +173,17 @@ export class Tries {
       try {
         const answer = await this.#tryTarget(target);
         health.answered(target);
+        this.#gateway.routing.answered(this.#call, target);
         return answer;
       } catch (error) {
         const failure = asGatewayError(error);
         if (this.#stopped) throw failure;
         retries ??= new Retries(this.#gateway, this.#call, order);
         const streamed = this.#prepared?.streamed === true;
-        retries.note(target, failure, { status: this.#attempt?.status ?? 0, streamed });
+        const status = this.#attempt?.status ?? 0;
         this.#giveUp(target, failure);
+        const maybeBilled = this.#log.all.at(-1)?.maybeBilled === true;
+        retries.note(target, failure, { status, streamed, maybeBilled });
         target = await this.#next(retries);
       }
     }
@@ -205,7 +233,7 @@ export class Tries {
     this.#target = target;
     this.#count += 1;
     this.#attempt = undefined;
-    this.#log.begin(target, this.#gateway.clock.now());
+    this.#begin(target);
     this.#firstEventAt = undefined;
     this.#rounds = undefined;
     this.meter.begin(`${target.provider.id}/${target.model}`);
@@ -256,6 +284,7 @@ export class Tries {
   #answerNothing(): Answer {
     this.#count -= 1;
     this.#log.drop();
+    this.#leave();
     const notes = this.#call.strict ? strictNotes : this.notes;
     notes.lost(['max_tokens'], 'there is no cache to warm; the model was not asked');
     const usage = { outputTokens: 0 };
@@ -278,6 +307,7 @@ export class Tries {
     const attempt = new Attempt({ target, traits, streamed, ...means });
     this.#attempt = attempt;
     const answer = await attempt.send(request);
+    this.#tellSpeed(target, { streamed, until: attempt.firstEventAt });
     this.#firstEventAt ??= attempt.firstEventAt;
     return answer;
   }
@@ -360,7 +390,7 @@ export class Tries {
     this.#attempt?.abort();
     try {
       this.#count += 1;
-      this.#log.begin(target, this.#gateway.clock.now());
+      this.#begin(target);
       const { request } = this.#prepare(target, traits, answered);
       const rest = await this.#send(target, request);
       return this.#stopped ? undefined : rest;
@@ -376,9 +406,14 @@ export class Tries {
     // Until the next one begins nothing runs that could be billed, paused or timed.
     this.#attempt = undefined;
     this.#gateway.health.failed(target, error);
+    if (error.code === 'timeout') {
+      const streamed = this.#prepared?.streamed === true;
+      this.#tellSpeed(target, { streamed, until: this.#gateway.clock.now() });
+    }
     this.#gateway.log.warn('attempt failed', {
       call: this.#call.id,
-      target: `${target.provider.id}/${target.model}`,
+      target: nameOf(target),
+      credential: target.credential,
       error: error.code,
       message: error.message,
       upstream_status: error.upstream?.status,

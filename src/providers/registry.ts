@@ -2,7 +2,14 @@
  * Which models can be called and who answers them: providers from the config, from the environment
  * and from engines found on loopback ports, and the route behind each name.
  */
-import type { NetworkWay, Provider, Route, Target, Timeouts } from '../core/provider.ts';
+import type {
+  NetworkWay,
+  Provider,
+  RetryRules,
+  Route,
+  Target,
+  Timeouts,
+} from '../core/provider.ts';
 import { Secret } from '../core/secret.ts';
 import { providerRow, providerRows, type ProviderRow } from './compatible.ts';
 import { createHttpProvider, withTraits, type HttpDialect } from './http-provider.ts';
@@ -18,6 +25,8 @@ export interface DeclaredProvider {
   readonly dialect?: HttpDialect;
   readonly baseUrl?: string;
   readonly apiKey?: Secret;
+  /** Instead of it, where there are several. */
+  readonly credentials?: readonly { readonly name: string; readonly key: Secret }[];
   readonly headers: ReadonlyMap<string, string>;
   /** Id of the known vendor whose ways hold at this address. */
   readonly like?: string;
@@ -44,7 +53,9 @@ export interface DeclaredRoute {
     readonly model: string;
     readonly weight: number;
   }[];
-  readonly order: 'listed' | 'weighted';
+  readonly order: Route['order'];
+  readonly affinity?: boolean;
+  readonly retry?: RetryRules;
   readonly strict?: boolean;
   /** Before the provider's. */
   readonly serverTools?: boolean;
@@ -66,6 +77,8 @@ export interface ModelListing {
   readonly id: string;
   readonly ownedBy: string;
   readonly targets: readonly string[];
+  /** Names of the credentials of those targets that have several, by target. */
+  readonly credentials?: { readonly [target: string]: readonly string[] };
   /** What the provider's list says, where one model of one provider answers. */
   readonly facts?: ModelFacts;
   /** The file, where one model of the embedded engine answers. */
@@ -74,6 +87,8 @@ export interface ModelListing {
 
 interface Known {
   readonly provider: Provider;
+  /** The same with each of its credentials, where there are several; `provider` has the first. */
+  readonly each?: readonly { readonly credential: string; readonly provider: Provider }[];
   readonly timeouts: Timeouts;
   /** Only real once its address answered. */
   readonly probed: boolean;
@@ -121,7 +136,7 @@ export class Registry {
       const known = this.#providers.get(name.slice(0, slash));
       const model = name.slice(slash + 1);
       if (known !== undefined && model !== '' && this.#mayHave(known.provider, model)) {
-        return single(name, target(known, model));
+        return single(name, targetsOf(known, model));
       }
     }
     return name === defaultName ? this.#default() : this.#bare(name);
@@ -137,12 +152,13 @@ export class Registry {
   async list(): Promise<readonly ModelListing[]> {
     await this.#refresh();
     const listings = [...this.#routes.values()].map((route) => this.#listing(route, 'gateway'));
-    for (const { provider } of this.#providers.values()) {
+    for (const known of this.#providers.values()) {
+      const { provider } = known;
       for (const model of this.#modelsOf(provider)) {
         const id = `${provider.id}/${model}`;
         if (this.#routes.has(id)) continue;
         const about = this.#about(provider, model);
-        listings.push({ id, ownedBy: provider.id, targets: [id], ...about });
+        listings.push({ id, ownedBy: provider.id, targets: [id], ...about, ...named(id, known) });
       }
     }
     return listings;
@@ -162,12 +178,14 @@ export class Registry {
   }
 
   #listing({ name, targets }: Route, ownedBy: string): ModelListing {
-    const [first, ...others] = targets;
-    const only = others.length === 0 ? first : undefined;
+    const names = [...new Set(targets.map((each) => `${each.provider.id}/${each.model}`))];
+    const only = names.length === 1 ? targets[0] : undefined;
+    const credentials = credentialsOf(targets);
     return {
       id: name,
       ownedBy,
-      targets: targets.map((each) => `${each.provider.id}/${each.model}`),
+      targets: names,
+      ...(Object.keys(credentials).length === 0 ? {} : { credentials }),
       ...(only === undefined ? {} : this.#about(only.provider, only.model)),
     };
   }
@@ -194,18 +212,23 @@ export class Registry {
     }
     const apiKey = declared.apiKey ?? this.#key(row);
     const ways = providerRow(declared.like ?? declared.id);
-    const provider = createHttpProvider({
-      id: declared.id,
-      dialect,
-      baseUrl,
-      headers: declared.headers,
-      ...(apiKey === undefined ? {} : { apiKey }),
-      ...(ways?.dialect === dialect ? { row: ways } : {}),
-      ...declaredWays(declared),
-      ...this.#way(baseUrl, declared),
-    });
+    const withKey = (key: Secret | undefined): Provider =>
+      createHttpProvider({
+        id: declared.id,
+        dialect,
+        baseUrl,
+        headers: declared.headers,
+        ...(key === undefined ? {} : { apiKey: key }),
+        ...(ways?.dialect === dialect ? { row: ways } : {}),
+        ...declaredWays(declared),
+        ...this.#way(baseUrl, declared),
+      });
+    const several = declared.credentials ?? [];
+    const each = several.map(({ name, key }) => ({ credential: name, provider: withKey(key) }));
+    const provider = each[0]?.provider ?? withKey(apiKey);
     const timeouts = { ...this.#options.timeouts, ...declared.timeouts };
-    this.#providers.set(declared.id, { provider, timeouts, probed: false });
+    const known = { provider, timeouts, probed: false };
+    this.#providers.set(declared.id, each.length === 0 ? known : { ...known, each });
   }
 
   /** A known vendor appears by itself when its key variable is set; an engine when it answers. */
@@ -252,18 +275,26 @@ export class Registry {
   }
 
   #route(declared: DeclaredRoute): Route {
-    const targets = declared.targets.map(({ provider, model, weight }) => {
+    const targets = declared.targets.flatMap(({ provider, model, weight }) => {
       const known = this.#providers.get(provider);
       if (known === undefined)
         throw new Error(`models.${declared.name}: there is no provider "${provider}"`);
       const timeouts = { ...known.timeouts, ...declared.timeouts };
       const { serverTools } = declared;
-      const own = ownOf(known.provider, model);
-      const allowed = serverTools === undefined ? own : withTraits(own, { serverTools });
-      return { provider: allowed, model, weight, timeouts };
+      return targetsOf({ ...known, timeouts }, model).map((each): Target => {
+        if (serverTools === undefined) return { ...each, weight };
+        return { ...each, weight, provider: withTraits(each.provider, { serverTools }) };
+      });
     });
-    const { name, order, strict } = declared;
-    return { name, targets, order, ...(strict === true ? { strict } : {}) };
+    const { name, order, strict, affinity, retry } = declared;
+    return {
+      name,
+      targets,
+      order,
+      ...(strict === true ? { strict } : {}),
+      ...(affinity === undefined ? {} : { affinity }),
+      ...(retry === undefined ? {} : { retry }),
+    };
   }
 
   /** Only the embedded engine knows all of its models; others are asked by calling them. */
@@ -293,7 +324,9 @@ export class Registry {
       this.#lists(provider, name),
     );
     const owner = owners[0];
-    return owner === undefined || owners.length > 1 ? undefined : single(name, target(owner, name));
+    return owner === undefined || owners.length > 1
+      ? undefined
+      : single(name, targetsOf(owner, name));
   }
 
   #default(): Route | undefined {
@@ -302,7 +335,7 @@ export class Registry {
     if (this.providerIds().length > 1 || model === undefined) return undefined;
     return single(
       defaultName,
-      target({ provider: local.provider, timeouts, probed: false }, model),
+      targetsOf({ provider: local.provider, timeouts, probed: false }, model),
     );
   }
 
@@ -339,14 +372,33 @@ function localFacts(file: LocalModelFile): ModelFacts {
   };
 }
 
-function target({ provider, timeouts }: Known, model: string): Target {
-  return { provider: ownOf(provider, model), model, weight: 1, timeouts };
+/** A model of a provider, once for each of its credentials. */
+function targetsOf({ provider, each, timeouts }: Known, model: string): readonly Target[] {
+  if (each !== undefined) {
+    return each.map((one) => ({ ...one, model, weight: 1, timeouts }));
+  }
+  return [{ provider: ownOf(provider, model), model, weight: 1, timeouts }];
+}
+
+function credentialsOf(targets: readonly Target[]): { [target: string]: readonly string[] } {
+  const names: { [target: string]: readonly string[] } = {};
+  for (const { provider, model, credential } of targets) {
+    if (credential === undefined) continue;
+    const target = `${provider.id}/${model}`;
+    names[target] = [...(names[target] ?? []), credential];
+  }
+  return names;
+}
+
+function named(id: string, { each }: Known): Pick<ModelListing, 'credentials'> {
+  if (each === undefined) return {};
+  return { credentials: { [id]: each.map(({ credential }) => credential) } };
 }
 
 function ownOf(provider: Provider, model: string): Provider {
   return provider.forModel?.(model) ?? provider;
 }
 
-function single(name: string, only: Target): Route {
-  return { name, targets: [only], order: 'listed' };
+function single(name: string, targets: readonly Target[]): Route {
+  return { name, targets, order: 'listed' };
 }

@@ -87,6 +87,7 @@ const call = z.strictObject({
 const attempt = z.strictObject({
   provider: z.string(),
   upstream_model: z.string(),
+  credential: text.describe('Its name, where the provider has several.'),
   started_at: time,
   ms: z.number(),
   status: count,
@@ -245,6 +246,7 @@ function attemptJson(row: AttemptRow): JsonObject {
   return {
     provider: row.provider,
     upstream_model: row.upstreamModel,
+    credential: row.credential ?? null,
     started_at: dateText(row.startedAt),
     ms: row.ms,
     status: row.status ?? null,

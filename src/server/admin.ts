@@ -37,6 +37,8 @@ export interface AdminModel {
     readonly target: string;
     /** E.g. `out until …`, `cooling down until …`; `unknown` when nothing is known against it. */
     readonly health: string;
+    /** Of a provider with several: by name, never by value. */
+    readonly credentials?: readonly { readonly name: string; readonly health: string }[];
   }[];
   /** Size, parameters, context: of models that run on this machine. */
   readonly local?: JsonObject;
@@ -144,7 +146,13 @@ const modelsAnswer = z.strictObject({
   models: z.array(
     z.strictObject({
       id: z.string(),
-      targets: z.array(z.strictObject({ target: z.string(), health: z.string() })),
+      targets: z.array(
+        z.strictObject({
+          target: z.string(),
+          health: z.string(),
+          credentials: z.array(z.strictObject({ name: z.string(), health: z.string() })).optional(),
+        }),
+      ),
       local: z.record(z.string(), z.unknown()).optional(),
     }),
   ),
@@ -164,7 +172,18 @@ function gatewayRoutes(parts: AdminParts): readonly AdminRoute[] {
         const models = await parts.models();
         const listed = models.map(({ id, targets, local }) => ({
           id,
-          targets: targets.map(({ target, health }) => ({ target, health })),
+          targets: targets.map(({ target, health, credentials }) => ({
+            target,
+            health,
+            ...(credentials === undefined
+              ? {}
+              : {
+                  credentials: credentials.map(({ name, health: state }) => ({
+                    name,
+                    health: state,
+                  })),
+                }),
+          })),
           ...(local === undefined ? {} : { local }),
         }));
         const problems = parts.modelProblems().map(({ subject, why }) => ({ subject, why }));

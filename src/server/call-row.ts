@@ -110,6 +110,7 @@ function attemptRow(call: Call, attempt: AttemptReceipt): AttemptRow {
   return {
     provider: target.provider.id,
     upstreamModel: target.model,
+    ...optional('credential', target.credential),
     startedAt: call.startedWall + Math.round(startedAt - call.startedAt),
     ms: rounded(attempt.ms) ?? 0,
     ...optional('status', attempt.status),

@@ -20,6 +20,8 @@ export type CallOutcome = 'ok' | 'failed' | 'canceled';
 export interface AttemptRow {
   readonly provider: string;
   readonly upstreamModel: string;
+  /** Name of the credential; absent where the provider has only one. */
+  readonly credential?: string;
   readonly startedAt: number;
   readonly ms: number;
   /** HTTP status of the upstream; absent when none came. */

@@ -4,6 +4,7 @@ import { keysAndCalls } from './migrations/0001-keys-and-calls.ts';
 import { strictKeys } from './migrations/0002-strict-keys.ts';
 import { policiesAndAudit } from './migrations/0003-policies-and-audit.ts';
 import { ledger } from './migrations/0004-ledger.ts';
+import { attemptCredential } from './migrations/0005-attempt-credential.ts';
 import { corrupt } from './sqlite-failure.ts';
 import { StoreError } from './store-error.ts';
 
@@ -24,6 +25,7 @@ const migrations: readonly Migration[] = [
   { version: 2, sql: `${strictKeys} PRAGMA user_version = 2;` },
   { version: 3, sql: `${policiesAndAudit} PRAGMA user_version = 3;` },
   { version: 4, sql: `${ledger} PRAGMA user_version = 4;` },
+  { version: 5, sql: `${attemptCredential} PRAGMA user_version = 5;` },
 ];
 
 export const newestSchema = migrations.length;

@@ -81,6 +81,7 @@ export const attemptColumns: readonly string[] = [
   'outcome',
   'error',
   'maybe_billed',
+  'credential',
   ...reportedColumns,
 ];
 
@@ -148,6 +149,7 @@ function pushAttempt(values: Value[], attempt: AttemptRow): void {
     attempt.outcome,
     attempt.error ?? null,
     attempt.maybeBilled === true ? 1 : null,
+    attempt.credential ?? null,
   );
   pushUsage(values, attempt.reported);
 }
@@ -256,6 +258,7 @@ function readAttempt(row: Columns): AttemptRow {
     outcome: readOutcome(text(row, 'outcome')),
     ...present('error', optionalText(row, 'error')),
     ...present('reported', readUsage(row, 'reported')),
+    ...present('credential', optionalText(row, 'credential')),
     ...(number(row, 'maybe_billed') === 1 ? { maybeBilled: true } : {}),
   };
 }

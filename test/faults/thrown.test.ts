@@ -17,6 +17,7 @@ import { ReasoningMemory } from '../../src/gateway/reasoning-memory.ts';
 import { ReasoningStore } from '../../src/gateway/reasoning-store.ts';
 import type { Receipt } from '../../src/gateway/receipt.ts';
 import { RetryBudget } from '../../src/gateway/retry-budget.ts';
+import { Routing } from '../../src/gateway/routing/routing.ts';
 import { Sweeper } from '../../src/gateway/sweeper.ts';
 import { TokenEstimator } from '../../src/gateway/token-estimator.ts';
 import { later, systemClock } from '../../src/observe/clock.ts';
@@ -109,6 +110,7 @@ async function serve(name: Dialect, spoil: Spoiled, model: string): Promise<Serv
     log,
     health: new TargetHealth({ clock: systemClock, log }),
     retryBudget: new RetryBudget(),
+    routing: new Routing({ clock: systemClock, random: () => 0.5, priceOf: () => undefined }),
     newId,
     random: () => 0.5,
     estimator,

@@ -13,6 +13,7 @@ import { ReasoningMemory } from '../../src/gateway/reasoning-memory.ts';
 import { ReasoningStore } from '../../src/gateway/reasoning-store.ts';
 import type { Receipt } from '../../src/gateway/receipt.ts';
 import { RetryBudget } from '../../src/gateway/retry-budget.ts';
+import { Routing } from '../../src/gateway/routing/routing.ts';
 import { Sweeper } from '../../src/gateway/sweeper.ts';
 import { TokenEstimator } from '../../src/gateway/token-estimator.ts';
 import { systemClock as clock } from '../../src/observe/clock.ts';
@@ -68,6 +69,7 @@ test('F37 R4 a client that leaves takes the wait for the next try with it', asyn
     },
     health: new TargetHealth({ clock, log }),
     retryBudget: new RetryBudget(),
+    routing: new Routing({ clock, random: () => 0.5, priceOf: () => undefined }),
     estimator: new TokenEstimator(),
     textCounter: { count: () => Promise.resolve(undefined) },
     learned: new LearnedParameters(),

@@ -187,9 +187,19 @@ const mistakes: readonly (readonly [string, string, string])[] = [
     'gateway.yaml:2: models.a.targets: is missing',
   ],
   [
-    'an order that is planned',
-    'models:\n  a:\n    targets: [local/tiny]\n    order: fastest\n',
-    'gateway.yaml:4: models.a.order: is not available yet; expected one of listed, weighted',
+    'an order that does not exist',
+    'models:\n  a:\n    targets: [local/tiny]\n    order: nearest\n',
+    'gateway.yaml:4: models.a.order: expected one of listed, weighted, least-busy, fastest, cheapest',
+  ],
+  [
+    'one key under two names',
+    'providers:\n  openai:\n    credentials: { a: sk-1, b: sk-1 }\n',
+    'gateway.yaml:3: providers.openai.credentials: holds the same key twice',
+  ],
+  [
+    'keys in both ways',
+    'providers:\n  openai:\n    api_key: sk-1\n    credentials: { b: sk-2 }\n',
+    'gateway.yaml:4: providers.openai.credentials: stands beside api_key: use one of the two',
   ],
   [
     'a storage that does not exist',

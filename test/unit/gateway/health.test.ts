@@ -5,6 +5,7 @@ import { GatewayError, type ErrorCode } from '../../../src/core/errors.ts';
 import type { Route, Target } from '../../../src/core/provider.ts';
 import { TargetHealth } from '../../../src/gateway/health.ts';
 import { plan } from '../../../src/gateway/plan.ts';
+import { callOf, means } from './planning.ts';
 import { createHttpProvider } from '../../../src/providers/http-provider.ts';
 
 const timeouts = { connectMs: 1, firstEventMs: 1, documentMs: 1, idleMs: 1, totalMs: 1 };
@@ -33,7 +34,7 @@ function fail(which: Target, times: number): void {
 }
 
 function planned(): readonly string[] {
-  return plan(route, { health, random: () => 0 }).map(({ model }) => model);
+  return plan(callOf(route), means(health)).map(({ model }) => model);
 }
 
 describe('R6 what speaks against a target', () => {
@@ -80,16 +81,25 @@ describe('R6 what speaks against a target', () => {
     assert.ok(health.calm);
   });
 
-  test('R3 a dead credential takes it out for ten minutes, or until the configuration changes', () => {
+  test('R3 a dead credential is out for ten minutes, or until the configuration changes', () => {
+    const elsewhere = createHttpProvider({
+      id: 'q',
+      dialect: 'openai-chat',
+      baseUrl: 'http://i/v1',
+    });
+    const other = { ...target('c'), provider: elsewhere };
+    const all: Route = { name: 'r', targets: [a, b, other], order: 'listed' };
+    const left = (): readonly string[] =>
+      plan(callOf(all), means(health)).map(({ model }) => model);
     health.failed(
       a,
       new GatewayError('upstream_auth', 'no', { upstream: { status: 401, body: '' } }),
     );
-    assert.deepEqual(planned(), ['b']);
+    assert.deepEqual(left(), ['c'], 'it is the key of all models of the provider');
     now += 599_000;
-    assert.deepEqual(planned(), ['b']);
+    assert.deepEqual(left(), ['c']);
     now += 1000;
-    assert.deepEqual(planned(), ['a', 'b']);
+    assert.deepEqual(left(), ['a', 'b', 'c']);
     health.forget();
     assert.ok(health.calm);
   });

@@ -1,0 +1,2 @@
+/** Which credential a try was made with, where the provider has several. */
+export const attemptCredential = 'ALTER TABLE attempts ADD COLUMN credential text';

@@ -1,0 +1,35 @@
+/** What `plan` asks of a call, for tests that have none. */
+import type { JsonObject } from '../../../src/core/conversation.ts';
+import type { Route } from '../../../src/core/provider.ts';
+import { TargetHealth } from '../../../src/gateway/health.ts';
+import type { PlanMeans } from '../../../src/gateway/plan.ts';
+import { Routing, type Choosing } from '../../../src/gateway/routing/routing.ts';
+
+export interface CallFacts {
+  readonly headers?: { readonly [name: string]: string };
+  readonly body?: JsonObject;
+  readonly keyId?: string;
+  readonly stream?: boolean;
+}
+
+export function callOf(route: Route, { headers, body, keyId, stream }: CallFacts = {}): Choosing {
+  return {
+    route,
+    head: { stream: stream ?? true },
+    caller: { keyId: keyId ?? 'key_1' },
+    source: { value: body ?? { messages: [{ role: 'user', content: 'Hello' }] } },
+    header: (name) => headers?.[name],
+  };
+}
+
+const quiet = (): void => undefined;
+export const quietLog = { debug: quiet, info: quiet, warn: quiet, error: quiet };
+export const stillClock = { now: (): number => 0, wall: (): number => 0 };
+
+export function means(
+  health = new TargetHealth({ clock: stillClock, log: quietLog }),
+  random: () => number = () => 0,
+): PlanMeans {
+  const routing = new Routing({ clock: stillClock, random, priceOf: () => undefined });
+  return { health, random, routing };
+}
