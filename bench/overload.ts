@@ -75,10 +75,12 @@ async function main(): Promise<number> {
   return kept ? 0 : 1;
 }
 
-process.on('SIGINT', () => {
-  stopAll();
-  process.exit(130);
-});
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    stopAll();
+    process.exit(130);
+  });
+}
 try {
   process.exitCode = await main();
 } finally {
