@@ -248,6 +248,7 @@ class History {
     await this.#time.run(Number.POSITIVE_INFINITY, mostSteps);
     await closing;
     if (last.sweeper.size !== 0) this.#complain(`${last.sweeper.size} calls are still running`);
+    for (const target of last.busy) this.#complain(`calls are said to run at ${target}`);
     await last.client.close();
     await this.#time.run(Number.POSITIVE_INFINITY, mostSteps);
     if (this.#time.timers !== 0) this.#complain(`${this.#time.timers} timers are left`);

@@ -9,11 +9,12 @@ import type { Log } from '../../src/core/runtime.ts';
 import { anthropicMessagesClient } from '../../src/dialects/anthropic-messages/client.ts';
 import { openaiChatClient } from '../../src/dialects/openai-chat/client.ts';
 import type { Gateway } from '../../src/gateway/call.ts';
-import { TargetHealth } from '../../src/gateway/health.ts';
+import { nameOf, TargetHealth } from '../../src/gateway/health.ts';
 import { LearnedParameters } from '../../src/gateway/learned-parameters.ts';
 import { ReasoningMemory } from '../../src/gateway/reasoning-memory.ts';
 import { ReasoningStore } from '../../src/gateway/reasoning-store.ts';
 import { RetryBudget } from '../../src/gateway/retry-budget.ts';
+import { Routing } from '../../src/gateway/routing/routing.ts';
 import { Sweeper } from '../../src/gateway/sweeper.ts';
 import { TokenEstimator } from '../../src/gateway/token-estimator.ts';
 import { createHttpProvider } from '../../src/providers/http-provider.ts';
@@ -29,7 +30,7 @@ import type { Dice } from './dice.ts';
 import { Disk } from './disk.ts';
 import { Link, type End } from './link.ts';
 import { Purse } from './purse.ts';
-import { declared, priceSettings, routes, timeouts } from './scene.ts';
+import { declared, models, priceSettings, routes, timeouts } from './scene.ts';
 import type { Sabotage } from './history.ts';
 import type { Upstream } from './upstream.ts';
 import type { VirtualTime } from './virtual-time.ts';
@@ -65,6 +66,7 @@ export class Instance {
   /** Ends of connections that are this process's. */
   readonly ends = new Set<End>();
   readonly client: HttpClient;
+  readonly routing: Routing;
   /** The store behind it answers no more once it is dead. */
   alive = true;
   readonly #world: World;
@@ -99,6 +101,8 @@ export class Instance {
     this.keys = parts.keys;
     this.purse = parts.purse;
     this.client = new HttpClient({ connector: (connectMs) => upstream.connector(connectMs) });
+    const random = (): number => world.dice.next();
+    this.routing = new Routing({ clock: time, random, priceOf: () => 1 });
     this.sweeper = new Sweeper(time);
     this.ledger = new Ledger({ store: parts.store, clock: time, log: this.#log });
     this.#health = new TargetHealth({ clock: time, log: this.#log });
@@ -121,6 +125,12 @@ export class Instance {
     this.ends.add(link.far);
     this.#server.emit('connection', link.far);
     return link;
+  }
+
+  /** Targets at which calls are said to run. */
+  get busy(): readonly string[] {
+    const targets = models.flatMap((name) => this.#registry.find(name)?.targets ?? []);
+    return [...new Set(targets.map(nameOf))].filter((name) => this.routing.load.of(name) !== 0);
   }
 
   /** Other prices, another order of targets: as `#apply` of src/start.ts does it. */
@@ -178,6 +188,7 @@ export class Instance {
       ),
       health: this.#health,
       retryBudget: new RetryBudget(),
+      routing: this.routing,
       sweeper: this.sweeper,
       running: (call, soFar) => {
         const { running } = this.told;

@@ -24,10 +24,19 @@ const provider = (id: string, dialect: 'openai-chat' | 'anthropic-messages'): De
 export const declared: readonly DeclaredProvider[] = [
   provider('alpha', 'openai-chat'),
   provider('beta', 'anthropic-messages'),
-  provider('gamma', 'openai-chat'),
+  // Two credentials: each has its own waits and its own state.
+  {
+    ...provider('gamma', 'openai-chat'),
+    credentials: ['first', 'second'].map((name) => ({
+      name,
+      key: new Secret(`key-${name}-0123456789`),
+    })),
+  },
 ];
 
 export const models = ['one', 'other', 'both', 'any'] as const;
+
+const orders = ['weighted', 'least-busy', 'fastest', 'cheapest'] as const;
 
 /** The routes; a reload turns their order round. */
 export function routes(version: number): readonly DeclaredRoute[] {
@@ -42,7 +51,12 @@ export function routes(version: number): readonly DeclaredRoute[] {
     { name: 'one', targets: [target('alpha')], order: 'listed' },
     { name: 'other', targets: [target('beta')], order: 'listed' },
     { name: 'both', targets: turned(['alpha', 'beta']).map(target), order: 'listed' },
-    { name: 'any', targets: turned(['gamma', 'beta', 'alpha']).map(target), order: 'weighted' },
+    {
+      name: 'any',
+      targets: turned(['gamma', 'beta', 'alpha']).map(target),
+      order: orders[version % orders.length] ?? 'listed',
+      retry: { afterSent: version % 2 === 0, contextOverflow: false },
+    },
   ];
 }
 
