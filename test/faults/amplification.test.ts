@@ -1,0 +1,43 @@
+/** G12: an upstream that fails is not asked much more often than clients ask, however many keys it has. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { requestBody } from '../support/requests.ts';
+import { ask, startRig, type Rig } from '../support/rig.ts';
+import { errorIn } from '../upstream/reply.ts';
+
+const calls = 40;
+let rig: Rig;
+before(async () => {
+  rig = await startRig(
+    ({ chat }) => ({
+      providers: {
+        'two-keys': {
+          dialect: 'openai-chat',
+          base_url: `http://127.0.0.1:${chat.port}/v1`,
+          api_key: ['upstream-key-one', 'upstream-key-two'],
+        },
+      },
+    }),
+    { random: () => 0 },
+  );
+});
+after(() => rig.stop());
+
+for (const provider of ['up-chat', 'two-keys']) {
+  for (const status of [500, 503, 529]) {
+    test(`G12 ${status} from ${provider}: at most a fifth more, and three in any case`, async () => {
+      const model = `${provider}-${status}`;
+      const { requests } = rig.upstreams.chat.script(model, errorIn('chat', status, 'broken'));
+      for (let i = 0; i < calls; i += 1) {
+        const body = requestBody('chat', { model: `${provider}/${model}`, stream: false });
+        const reply = await ask(rig, 'chat', body);
+        assert.ok(reply.status >= 500, reply.text);
+        assert.ok(Number(reply.headers['x-gateway-attempts']) <= 3);
+      }
+      assert.ok(
+        requests.length >= calls && requests.length <= 1.2 * calls + 3,
+        String(requests.length),
+      );
+    });
+  }
+}
