@@ -1,0 +1,428 @@
+/**
+ * Steps 5 and 6 at one target: the request in its dialect, if need be corrected, sent, read up to the
+ * commit point, handed over. What is known of the running try stands here: target, mode, request, notes,
+ * usage. One after the other, one of these asks several targets.
+ */
+import type { Conversation, Origin, Part } from '../core/conversation.ts';
+import { asGatewayError, GatewayError } from '../core/errors.ts';
+import { Collector, replay, type FinishReason, type Generation } from '../core/generation.ts';
+import { tryParseObject } from '../core/json.ts';
+import { NoteList, StrictNotes } from '../core/notes.ts';
+import type { Target } from '../core/provider.ts';
+import type { UpstreamTraits } from '../core/traits.ts';
+import { promptOf, samplePrompt } from '../tokens/prompt.ts';
+import type { UpstreamRequest } from '../wire/http-client.ts';
+import { Attempt } from './attempt.ts';
+import { AttemptLog, type AttemptEnd } from './attempt-log.ts';
+import type { Call, Gateway } from './call.ts';
+import type { Correction } from './corrections.ts';
+import { correctionFor, type Refused } from './learned-parameters.ts';
+import { nameOf } from './health.ts';
+import { Meter } from './meter.ts';
+import { OutputGuard } from './output-guard.ts';
+import { maxAttempts } from './plan.ts';
+import type { AttemptReceipt, Mode } from './receipt.ts';
+import type { FailedTry } from './repeatable.ts';
+import { StreamCollector } from './stream-collector.ts';
+import { TranslatedTurn } from './translated-turn.ts';
+import { TurnRounds } from './turn-rounds.ts';
+import {
+  eventsFrame,
+  type Answer,
+  type CollectedAnswer,
+  type StreamConsumer,
+} from './upstream-answer.ts';
+import { prepareRequest, type PreparedRequest } from './upstream-request.ts';
+
+/** Holds nothing: shared by all calls. */
+const strictNotes = new StrictNotes();
+
+/** What the tries of one call use up together. */
+export class TryQuota {
+  /** Requests that went upstream, and those that were refused here. */
+  count = 0;
+  /** Requests that may still go upstream before an answer commits (G12). */
+  left = maxAttempts;
+}
+
+export interface TargetTryParts {
+  readonly gateway: Gateway;
+  readonly call: Call;
+  readonly quota: TryQuota;
+}
+
+export class TargetTry {
+  readonly notes = new NoteList();
+  readonly meter: Meter;
+  readonly #gateway: Gateway;
+  readonly #call: Call;
+  readonly #quota: TryQuota;
+  readonly #log = new AttemptLog();
+  #attempt: Attempt | undefined;
+  #target: Target | undefined;
+  #mode: Mode | undefined;
+  #prepared: PreparedRequest | undefined;
+  #rounds: TurnRounds | undefined;
+  #firstEventAt: number | undefined;
+  /** The answer that is being put together for a client that wants a document. */
+  #collecting: PromiseWithResolvers<Generation> | undefined;
+  #stopped = false;
+  /** The target that counts this call as running. */
+  #loads: string | undefined;
+
+  constructor({ gateway, call, quota }: TargetTryParts) {
+    this.#gateway = gateway;
+    this.#call = call;
+    this.#quota = quota;
+    this.meter = new Meter(gateway.estimator, () => samplePrompt(promptOf(call.source.value)));
+  }
+
+  /** The attempt that is running or ran last. */
+  get attempt(): Attempt | undefined {
+    return this.#attempt;
+  }
+
+  get target(): Target | undefined {
+    return this.#target;
+  }
+
+  get mode(): Mode | undefined {
+    return this.#mode;
+  }
+
+  get prepared(): PreparedRequest | undefined {
+    return this.#prepared;
+  }
+
+  /** The answer is of several requests: its counts say nothing about the first one's size. */
+  get continued(): boolean {
+    return this.#rounds?.continued === true;
+  }
+
+  /** When the upstream began to answer; undefined when it did not. */
+  get firstEventAt(): number | undefined {
+    return this.#firstEventAt;
+  }
+
+  /** All tries that are over. */
+  get receipts(): readonly AttemptReceipt[] {
+    return this.#log.all;
+  }
+
+  /** The last try ended like this, and nothing comes behind it. */
+  ended(how: Pick<AttemptEnd, 'outcome' | 'error'>): void {
+    this.#tellHealth(how);
+    this.#endTry(how);
+  }
+
+  /** The try failed like this. @returns what tells whether it may be repeated. */
+  failed(target: Target, error: GatewayError): FailedTry {
+    const streamed = this.#prepared?.streamed === true;
+    const status = this.#attempt?.status ?? 0;
+    this.#giveUp(target, error);
+    return { status, streamed, maybeBilled: this.#log.all.at(-1)?.maybeBilled === true };
+  }
+
+  /** Nothing will be made of the call any more: its upstream is let go. */
+  stop(): void {
+    this.#stopped = true;
+    this.#attempt?.abort();
+    this.#collecting?.reject(canceled());
+  }
+
+  #begin(target: Target): void {
+    this.#leave();
+    this.#log.begin(target, this.#gateway.clock.now());
+    const name = nameOf(target);
+    if (this.#gateway.routing.load.begin(name)) this.#loads = name;
+  }
+
+  /** The target has one call less, if anyone counts. */
+  #leave(): void {
+    if (this.#loads === undefined) return;
+    this.#gateway.routing.load.end(this.#loads);
+    this.#loads = undefined;
+  }
+
+  #tellSpeed(target: Target, how: { streamed: boolean; until: number | undefined }): void {
+    const { streamed, until: now } = how;
+    if (now === undefined) return;
+    const ms = now - this.#log.startedAt;
+    this.#gateway.routing.speed.saw(nameOf(target), { streamed, now, ms });
+  }
+
+  #endTry(how: Pick<AttemptEnd, 'outcome' | 'error'>): void {
+    this.#leave();
+    this.#log.end({
+      ...how,
+      now: this.#gateway.clock.now(),
+      status: this.#attempt?.status ?? 0,
+      answered: this.#attempt?.firstEventAt !== undefined,
+      reported: this.meter.reported,
+    });
+  }
+
+  /** What a target answers, if need be after corrections of what it refuses (B9). */
+  async ask(target: Target): Promise<Answer> {
+    const { learned } = this.#gateway;
+    let traits = learned.traits(target);
+    let again: Again | undefined;
+    for (;;) {
+      try {
+        const answer = await this.#try(target, traits, again);
+        if (again !== undefined) learned.remember(target, again.lasting);
+        return answer;
+      } catch (error) {
+        const refused = this.#refused(error, traits);
+        const correction = refused === undefined ? undefined : correctionFor(refused);
+        if (refused === undefined || correction === undefined || this.#quota.left === 0)
+          throw error;
+        if (refused.error === again?.refused.error) throw error;
+        this.#giveUp(target, refused.error);
+        again = corrected(refused, correction, again);
+        traits = { ...traits, ...correction.traits };
+      }
+    }
+  }
+
+  async #try(target: Target, traits: UpstreamTraits, again?: Again): Promise<Answer> {
+    this.#target = target;
+    this.#quota.count += 1;
+    this.#attempt = undefined;
+    this.#begin(target);
+    this.#firstEventAt = undefined;
+    this.#rounds = undefined;
+    this.meter.begin(`${target.provider.id}/${target.model}`);
+    this.notes.all.length = 0;
+    const prepared = this.#prepare(target, traits);
+    if (again !== undefined) this.#assertCorrected(prepared, again);
+    this.#prepared = prepared;
+    this.#mode = prepared.mode;
+    this.meter.watch(prepared.watch);
+    if (prepared.conversation?.sampling.maxOutputTokens === 0) return this.#answerNothing();
+    if (mayPause(prepared.conversation)) this.#rounds = new TurnRounds();
+    const answer = await this.#send(target, prepared.request);
+    const mustCollect =
+      answer.kind === 'stream' || prepared.scanned.length > 0 || this.#rounds?.paused === true;
+    return mustCollect && !this.#call.head.stream ? this.#collect(answer) : answer;
+  }
+
+  #prepare(target: Target, traits: UpstreamTraits, answered?: readonly Part[]): PreparedRequest {
+    const { newId, memory } = this.#gateway;
+    const { grant, head } = this.#call;
+    const cap = grant?.tellsCap === true ? grant.outputCap : undefined;
+    const ask = { model: target.model, stream: head.stream, traits, newId, maxOutputTokens: cap };
+    // What a later round's request loses was told with the first.
+    const own = answered === undefined ? this.notes : new NoteList();
+    const translated = target.provider.dialect.id !== this.#call.dialect.id;
+    const strict = this.#call.strict && translated && answered === undefined;
+    const notes = strict ? strictNotes : own;
+    if (grant?.capNote !== undefined) own.changed(['max_tokens'], grant.capNote);
+    return prepareRequest(this.#call, target, { ask, memory, notes, answered });
+  }
+
+  /** The same request again would only be refused again. */
+  #assertCorrected(prepared: PreparedRequest, { refused, members }: Again): void {
+    if (prepared.request.body?.equals(refused.body) === true) throw refused.error;
+    const why = `the provider refused ${members.join(', ')}; asked again in another way`;
+    this.notes.changed(['model'], why);
+  }
+
+  #refused(error: unknown, traits: UpstreamTraits): RefusedRequest | undefined {
+    const body = this.#prepared?.request.body;
+    const sent = body === undefined ? undefined : tryParseObject(body.toString());
+    if (body === undefined || sent === undefined || this.#stopped) return undefined;
+    const relayed = this.#mode === 'relay' ? this.#call.source.value : undefined;
+    return { error: asGatewayError(error), body, sent, traits, relayed };
+  }
+
+  /** `max_tokens: 0` asks to warm a cache that only the client's own dialect has (§2.1). */
+  #answerNothing(): Answer {
+    this.#quota.count -= 1;
+    this.#log.drop();
+    this.#leave();
+    const notes = this.#call.strict ? strictNotes : this.notes;
+    notes.lost(['max_tokens'], 'there is no cache to warm; the model was not asked');
+    const usage = { outputTokens: 0 };
+    const finish: FinishReason = { kind: 'stop' };
+    const generation: Generation = { id: '', model: '', parts: [], finish, usage };
+    const events = replay(generation);
+    for (const event of events) this.meter.see(event);
+    return { kind: 'collected', generation, events };
+  }
+
+  async #send(target: Target, request: UpstreamRequest): Promise<Answer> {
+    this.#quota.left -= 1;
+    if (target.provider.wake !== undefined) await target.provider.wake();
+    if (this.#stopped) throw canceled();
+    const { client, clock } = this.#gateway;
+    const traits = this.#prepared?.traits ?? target.provider.traits(target.model);
+    const streamed = this.#prepared?.streamed === true;
+    const reasons = traits.reasonsFirst === true || this.#call.head.reasons === true;
+    const means = { client, clock, reasons, meter: this.meter, rounds: this.#rounds };
+    const attempt = new Attempt({ target, traits, streamed, ...means });
+    this.#attempt = attempt;
+    const answer = await attempt.send(request);
+    this.#tellSpeed(target, { streamed, until: attempt.firstEventAt });
+    this.#firstEventAt ??= attempt.firstEventAt;
+    return answer;
+  }
+
+  /** Puts a stream together for a client that wants a document (F23). */
+  async #collect(answer: Answer): Promise<CollectedAnswer> {
+    this.#mode = 'translate';
+    const collecting = Promise.withResolvers<Generation>();
+    this.#collecting = collecting;
+    const collector = new StreamCollector(new Collector(), {
+      complete: (generation) => collecting.resolve(generation),
+      failed: (error) => collecting.reject(error),
+    });
+    this.deliver(answer, collector);
+    const generation = await collecting.promise;
+    return { kind: 'collected', generation, events: replay(generation) };
+  }
+
+  /**
+   * Hands a committed answer over, and all that comes of it later.
+   * @param mayFlow false while the client takes nothing: the upstream then stays paused.
+   */
+  deliver(answer: Answer, consumer: StreamConsumer, mayFlow: () => boolean = () => true): void {
+    const rounds = this.#rounds;
+    const scanned = this.#prepared?.scanned ?? [];
+    if (answer.kind === 'collected' || (scanned.length === 0 && rounds === undefined)) {
+      return this.#feed(answer, this.#guarded(answer, consumer), mayFlow);
+    }
+    const turn: StreamConsumer = new TranslatedTurn({
+      consumer,
+      scanned,
+      rounds,
+      source: {
+        cut: () => this.#attempt?.abort(),
+        goOn: async () => {
+          const rest = await this.#nextRound();
+          if (rest !== undefined) this.#feed(rest, guarded, mayFlow);
+        },
+      },
+    });
+    const guarded = this.#guarded(answer, turn);
+    this.#feed(answer, guarded, mayFlow);
+  }
+
+  /** Only a stream can be cut at what was reserved for it. */
+  #guarded(answer: Answer, consumer: StreamConsumer): StreamConsumer {
+    const { grant, head } = this.#call;
+    if (grant?.outputCap === undefined || answer.kind !== 'stream') return consumer;
+    return new OutputGuard({
+      consumer,
+      grant,
+      cap: grant.outputCap,
+      choices: head.choices ?? 1,
+      meter: this.meter,
+      source: {
+        finished: () => this.#attempt?.finished === true,
+        cut: () => this.#attempt?.abort(),
+        fail: (error) => this.#attempt?.fail(error),
+      },
+    });
+  }
+
+  #feed(answer: Answer, consumer: StreamConsumer, mayFlow: () => boolean): void {
+    if (answer.kind !== 'stream') return consumer.frames([eventsFrame(answer.events)]);
+    this.#attempt?.attach(consumer);
+    consumer.frames(answer.held);
+    if (!this.#stopped && mayFlow()) this.#attempt?.resume();
+  }
+
+  /** The rest of a paused turn from the same target; undefined when the call was stopped meanwhile. */
+  async #nextRound(): Promise<Answer | undefined> {
+    const rounds = this.#rounds;
+    const target = this.#target;
+    const traits = this.#prepared?.traits;
+    if (rounds === undefined || target === undefined || traits === undefined) return undefined;
+    const { provider } = target;
+    const origin = { provider: provider.id, dialect: provider.dialect.id };
+    const answered = rounds.goOn().map((part) => madeBy(part, origin));
+    this.#endTry({ outcome: 'ok' });
+    this.#attempt?.abort();
+    try {
+      this.#quota.count += 1;
+      this.#begin(target);
+      const { request } = this.#prepare(target, traits, answered);
+      const rest = await this.#send(target, request);
+      return this.#stopped ? undefined : rest;
+    } catch (error) {
+      if (this.#stopped) return undefined;
+      throw error;
+    }
+  }
+
+  #giveUp(target: Target, error: GatewayError): void {
+    this.#endTry({ outcome: 'failed', error });
+    this.#attempt?.abort();
+    // Until the next one begins nothing runs that could be billed, paused or timed.
+    this.#attempt = undefined;
+    this.#gateway.health.failed(target, error);
+    if (error.code === 'timeout') {
+      const streamed = this.#prepared?.streamed === true;
+      this.#tellSpeed(target, { streamed, until: this.#gateway.clock.now() });
+    }
+    this.#gateway.log.warn('attempt failed', {
+      call: this.#call.id,
+      target: nameOf(target),
+      credential: target.credential,
+      error: error.code,
+      message: error.message,
+      upstream_status: error.upstream?.status,
+    });
+  }
+
+  /** What the end of the call says of the target that answered; tries that failed were told before. */
+  #tellHealth({ outcome, error }: Pick<AttemptEnd, 'outcome' | 'error'>): void {
+    const { health } = this.#gateway;
+    const target = this.#target;
+    if (target === undefined) return;
+    const untold = this.#attempt === undefined || error === undefined || error === 'canceled';
+    if (outcome === 'ok') health.succeeded(target);
+    else if (untold) health.release(target);
+    else health.failed(target, error);
+  }
+}
+
+interface RefusedRequest extends Refused {
+  readonly body: Buffer;
+}
+
+/** A request that is sent once more, and why. */
+interface Again {
+  readonly refused: RefusedRequest;
+  /** All that was refused so far. */
+  readonly members: readonly string[];
+  /** What is to be known of the model if it answers now. */
+  readonly lasting: Correction['traits'];
+}
+
+function corrected(
+  refused: RefusedRequest,
+  { members, lasting, traits }: Correction,
+  before: Again | undefined,
+): Again {
+  return {
+    refused,
+    members: [...(before?.members ?? []), ...members],
+    lasting: { ...before?.lasting, ...(lasting ? traits : {}) },
+  };
+}
+
+/** Only turns in which the provider runs tools of its own are ever paused. */
+function mayPause(conversation: Conversation | undefined): boolean {
+  return conversation?.tools.some(({ native }) => native !== undefined) === true;
+}
+
+/** What the upstream is to get back as its own. */
+function madeBy(part: Part, origin: Origin): Part {
+  return part.type === 'reasoning' || part.type === 'tool-call' ? { ...part, origin } : part;
+}
+
+function canceled(): GatewayError {
+  return new GatewayError('canceled', 'The client left.');
+}
