@@ -3,6 +3,7 @@
  * read and parsed: its pieces, the whole, its text and its values; twice as long as its call runs. What
  * has no room is refused before a byte of it is read, and never waits.
  */
+import { Tally } from '../../core/tally.ts';
 
 export interface BodyBudgetParts {
   /** What all bodies may cost together. */
@@ -32,7 +33,7 @@ export interface BodyShare {
 
 export class BodyBudget {
   readonly #parts: BodyBudgetParts;
-  readonly #held = new Map<string, number>();
+  readonly #held = new Tally();
   #taken = 0;
   /** At the last look at the process. */
   #takenThen = 0;
@@ -68,11 +69,9 @@ export class BodyBudget {
   }
 
   #add(key: string, cost: number): boolean {
-    const held = (this.#held.get(key) ?? 0) + cost;
-    if (cost > 0 && !this.#hasRoom(key, held, cost)) return false;
+    if (cost > 0 && !this.#hasRoom(key, this.#held.of(key) + cost, cost)) return false;
     this.#taken += cost;
-    if (held === 0) this.#held.delete(key);
-    else this.#held.set(key, held);
+    this.#held.add(key, cost);
     return true;
   }
 

@@ -4,6 +4,7 @@
  * gateway at its capacity. A key that would hold more than its share is refused before the others are.
  */
 import type { Clock } from '../../core/runtime.ts';
+import { Tally } from '../../core/tally.ts';
 
 export interface SlotLimits {
   readonly streams: number;
@@ -35,7 +36,7 @@ const besideMs = 60_000;
 
 export class CallSlots {
   readonly #parts: CallSlotsParts;
-  readonly #held = new Map<string, number>();
+  readonly #held = new Tally();
   #live = 0;
   /** What the event loop bears. */
   #borne = Number.POSITIVE_INFINITY;
@@ -60,10 +61,9 @@ export class CallSlots {
   /** Takes a slot for a call of this key, or tells why there is none. Each one taken is left once. */
   enter(key: string): NoSlot | undefined {
     this.#note(key);
-    const held = this.#held.get(key) ?? 0;
-    const refused = this.#refusal(key, held);
+    const refused = this.#refusal(key, this.#held.of(key));
     if (refused !== undefined) return refused;
-    this.#held.set(key, held + 1);
+    this.#held.add(key, 1);
     this.#live += 1;
     return undefined;
   }
@@ -75,9 +75,7 @@ export class CallSlots {
 
   leave(key: string): void {
     this.#live -= 1;
-    const held = (this.#held.get(key) ?? 1) - 1;
-    if (held === 0) this.#held.delete(key);
-    else this.#held.set(key, held);
+    this.#held.add(key, -1);
   }
 
   /** Called with each sample: fewer slots while the loop stays late, slowly more again afterwards. */
