@@ -8,7 +8,7 @@ import type { HeldBudget } from './held-limits.ts';
 import type { Holder } from './policies.ts';
 
 /** Percent of a budget. */
-export const thresholds = [50, 80, 100] as const;
+const thresholds = [50, 80, 100] as const;
 export type Threshold = (typeof thresholds)[number];
 
 export interface BudgetEvent {

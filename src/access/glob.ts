@@ -1,7 +1,7 @@
 /** Patterns of model names: `*` stands for any text, everything else for itself (B50: no RegExp). */
 
 /** No provider has longer model names; a longer one is refused without a look at it. */
-export const maxModelNameLength = 512;
+const maxModelNameLength = 512;
 
 export class Glob {
   readonly #first: string;

@@ -92,7 +92,7 @@ const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
  * Of the key that the first start makes (S23): more than any one client needs, less than everything. It has no
  * budget, since models without a price could then not be called at all (decision 0018).
  */
-export const firstKeyPolicy: Policy = {
+const firstKeyPolicy: Policy = {
   limits: [
     { kind: 'requests', amount: 60_000 },
     { kind: 'concurrent', amount: 3000 },

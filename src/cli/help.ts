@@ -4,7 +4,7 @@ import type { Command } from './command.ts';
 import { columns } from './table.ts';
 
 /** The text of `help` and of `--help` without a command. */
-export function overview(commands: readonly Command[]): string {
+function overview(commands: readonly Command[]): string {
   const rows = commands.map(({ name, summary }) => [`  ${name}`, summary]);
   return `One service, two endpoints: chat completions and messages in front of any model.
 

@@ -20,7 +20,7 @@ export const tag = z
   .string('must be a list of tags')
   .regex(tagForm, 'is no tag: 1 to 100 characters, no spaces or commas');
 
-export const addressRange = z
+const addressRange = z
   .string('must be a list of addresses')
   .max(100, 'has more than 100 characters')
   .superRefine((text, context) => {

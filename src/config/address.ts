@@ -54,7 +54,7 @@ export function isLoopback(host: string): boolean {
 }
 
 /** Whether the host means all addresses of the machine. */
-export function isEveryAddress(host: string): boolean {
+function isEveryAddress(host: string): boolean {
   return host === '0.0.0.0' || host === '::' || host === '[::]';
 }
 

@@ -107,11 +107,6 @@ export function readPolicy(form: PolicyForm, base: Policy): Policy | PolicyProbl
   );
 }
 
-/** Whether the form says anything. */
-export function hasPolicy(form: PolicyForm): boolean {
-  return Object.keys(policyMembers).some((name) => Object.hasOwn(form, name));
-}
-
 const shorthands = [
   ['rpm', 'requests'],
   ['tpm', 'tokens'],

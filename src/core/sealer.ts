@@ -16,7 +16,7 @@ export interface Sealer {
   digest(text: string): string;
 }
 
-export const sealPrefix = 'gw1.';
+const sealPrefix = 'gw1.';
 const macBytes = 16;
 
 /** Whether a text claims to be a sealed record; true says nothing of its seal. */

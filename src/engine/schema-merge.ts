@@ -57,7 +57,7 @@ export const typeKeywords: { readonly [type in SchemaType]: readonly string[] } 
   null: [],
 };
 
-export const schemaTypes: readonly SchemaType[] = [
+const schemaTypes: readonly SchemaType[] = [
   'object',
   'array',
   'string',

@@ -75,6 +75,6 @@ export function retryHeaders(error: GatewayError, random: () => number): readonl
 }
 
 /** Header values are latin-1 without control characters; anything else becomes `?`. */
-export function headerSafe(value: string): string {
+function headerSafe(value: string): string {
   return value.replace(/[^\x20-\x7e]/g, '?');
 }

@@ -13,7 +13,7 @@ import {
 } from '../core/generation.ts';
 
 /** A turn is asked for again at most so often; then it counts as cut off. */
-export const maxContinuations = 5;
+const maxContinuations = 5;
 
 export class TurnRounds {
   /** All parts so far, of every round. */

@@ -57,7 +57,7 @@ export interface Pulled {
   readonly already: boolean;
 }
 
-export const systemMeans: PullMeans = {
+const systemMeans: PullMeans = {
   freeBytes: async (folder) => {
     const { bavail, bsize } = await statfs(folder);
     return bavail * bsize;

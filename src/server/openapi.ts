@@ -35,7 +35,7 @@ export function openApiRoute(routes: readonly AdminRoute[], version: string): Ad
 }
 
 /** The whole document. */
-export function openApi(routes: readonly AdminRoute[], version: string): JsonObject {
+function openApi(routes: readonly AdminRoute[], version: string): JsonObject {
   const paths: { [path: string]: { [method: string]: JsonObject } } = {};
   for (const route of routes) {
     const path = route.path.replace(/:(\w+)/g, '{$1}');

@@ -28,7 +28,7 @@ const migrations: readonly Migration[] = [
   { version: 5, sql: `${attemptCredential} PRAGMA user_version = 5;` },
 ];
 
-export const newestSchema = migrations.length;
+const newestSchema = migrations.length;
 
 /**
  * Applies what is missing, each migration in one transaction with its version.

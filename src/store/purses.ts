@@ -26,7 +26,7 @@ export interface OpenedWindow {
  * How long a window that is over is still known, by the monotonic clock: a wall clock that was wrong
  * for a day and is put right finds what was spent before (G17).
  */
-export const keptAfterEndMs = 2 * 86_400_000;
+const keptAfterEndMs = 2 * 86_400_000;
 
 export class Purses {
   readonly #clock: Clock;

@@ -1,5 +1,5 @@
 /** Records of the store that are not the ledger: keys and the audit log. Times are ms since the epoch. */
-import { noPolicy, type Policy, type SharedPolicy } from '../core/policy.ts';
+import type { Policy, SharedPolicy } from '../core/policy.ts';
 
 /** A secret that `rotate` replaced and that opens until its time is up (S5). */
 export interface PreviousSecret {
@@ -46,20 +46,6 @@ export interface KeyRecord {
   /** 1 for a new key, rises with every change: a late write never brings an old record back (K8). */
   readonly version: number;
 }
-
-/** What a new key has unless it is said otherwise. */
-export const plainKey = {
-  previous: [],
-  cidrs: [],
-  tags: [],
-  policy: noPolicy,
-  shrink: true,
-  version: 1,
-} as const satisfies Partial<KeyRecord>;
-
-/** A key that is not made by `create`: what is not said is as in a plain one. */
-export type GivenKey = Omit<KeyRecord, 'digest' | 'createdAt' | keyof typeof plainKey> &
-  Partial<Pick<KeyRecord, keyof typeof plainKey>>;
 
 export interface KeyUse {
   readonly id: string;

@@ -15,7 +15,7 @@ export interface OpenOptions {
 }
 
 /** A writer waits this long for another process (a backup) before it fails (F84). */
-export const busyTimeoutMs = 5000;
+const busyTimeoutMs = 5000;
 
 /**
  * Pages that every batch changes (sums, ends of indexes) are written back once in 16 MB of log and not

@@ -83,7 +83,7 @@ function imageTokens(rule: ImageRule, size: ImageSize, lowDetail: boolean): numb
 const headerBase64 = 256 * 1024;
 
 /** Width and height of a PNG, GIF, WebP or JPEG; undefined for anything else. */
-export function imageSize(base64: string): ImageSize | undefined {
+function imageSize(base64: string): ImageSize | undefined {
   const bytes = Buffer.from(base64.slice(0, headerBase64), 'base64');
   if (bytes.length < 30) return undefined;
   if (bytes.readUInt32BE(0) === 0x89_50_4e_47) {

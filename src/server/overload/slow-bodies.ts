@@ -19,7 +19,7 @@ export interface ComingBody {
 }
 
 /** How long a body may owe what its rate asks. */
-export const bodyGraceMs = 5000;
+const bodyGraceMs = 5000;
 const checkEveryMs = 1000;
 
 interface Entry {

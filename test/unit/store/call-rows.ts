@@ -1,4 +1,4 @@
-import { plainKey } from '../../../src/store/records.ts';
+import { noPolicy } from '../../../src/core/policy.ts';
 import type { CallRow, KeyRecord } from '../../../src/store/store.ts';
 
 export const day = 24 * 60 * 60 * 1000;
@@ -12,7 +12,12 @@ export function keyRecord(id: string, change: Partial<KeyRecord> = {}): KeyRecor
     digest: id.padEnd(64, '0'),
     models: ['*'],
     endpoints: ['chat', 'messages'],
-    ...plainKey,
+    previous: [],
+    cidrs: [],
+    tags: [],
+    policy: noPolicy,
+    shrink: true,
+    version: 1,
     createdAt: march,
     ...change,
   };
