@@ -10,6 +10,8 @@ export class AnswerReader {
   status = 0;
   /** Content chunks received so far, by their mark. */
   marks = 0;
+  /** The server closes the connection behind this answer. */
+  closes = false;
   private pieces: Buffer[] = [];
   private bodyStart = -1;
   private received = 0;
@@ -50,6 +52,7 @@ export class AnswerReader {
     if (bytes === undefined || end === -1) return false;
     const head = bytes.toString('latin1', 0, end);
     this.status = Number(head.slice(9, 12));
+    this.closes = /\r\nconnection: ?close/i.test(head);
     this.bodyStart = end + 4;
     const length = /\r\ncontent-length: ?(\d+)/i.exec(head)?.[1];
     this.length = length === undefined ? undefined : Number(length);

@@ -97,7 +97,15 @@ export class Caller {
     }
     const count = this.reader.marks - before;
     if (count > 0) this.events.chunks(this, count);
-    if (complete) this.finish(this.fault());
+    if (!complete) return;
+    if (this.reader.closes) this.leave();
+    this.finish(this.fault());
+  }
+
+  /** A gateway in trouble says so: the next request would cross its close on the way (G7). */
+  private leave(): void {
+    this.socket?.destroy();
+    this.socket = undefined;
   }
 
   private fault(): string | undefined {
@@ -113,8 +121,7 @@ export class Caller {
   }
 
   private drop(fault: string): void {
-    this.socket?.destroy();
-    this.socket = undefined;
+    this.leave();
     this.finish(fault);
   }
 
