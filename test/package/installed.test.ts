@@ -1,0 +1,94 @@
+/** The package that `npm pack` makes, installed with `npm install` somewhere else: it starts and answers from there. */
+import assert from 'node:assert/strict';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { send } from '../support/http.ts';
+import { clientKey } from '../support/keys.ts';
+import { dialects } from '../support/reading.ts';
+import { endpointOf, requestBody } from '../support/requests.ts';
+import { copyOfRepository, npm, pack, root } from './pack.ts';
+import { startRegistry } from './registry.ts';
+
+describe('the installed package', { timeout: 300_000 }, () => {
+  const folder = mkdtempSync(join(tmpdir(), 'gw-installed-'));
+  const project = join(folder, 'project');
+  const program = join(project, 'node_modules', '.bin', 'model-gateway');
+  const env = {
+    PATH: `${join(root, 'node_modules', '.bin')}:${process.env['PATH'] ?? ''}`,
+    HOME: folder,
+    MODEL_GATEWAY_KEY: clientKey,
+  };
+  let gateway: ChildProcess | undefined;
+  let said = '';
+
+  before(async () => {
+    const tarball = await pack(copyOfRepository(folder), folder);
+    mkdirSync(project);
+    writeFileSync(join(project, 'package.json'), '{"private":true}');
+    // Node comes from the PATH: its package is 120 MB.
+    const registry = await startRegistry(root, (name) => !/^node-(bin-)?(linux|darwin)/.test(name));
+    try {
+      const args = ['install', tarball, '--no-audit', '--no-fund', '--registry', registry.url];
+      await npm(project, folder, args);
+    } finally {
+      registry.close();
+    }
+  });
+
+  after(async () => {
+    if (gateway !== undefined && gateway.exitCode === null && gateway.signalCode === null) {
+      const closed = once(gateway, 'close');
+      gateway.kill('SIGKILL');
+      await closed;
+    }
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test('it is JavaScript only, and every command explains itself', () => {
+    assert.ok(!existsSync(join(project, 'node_modules', 'model-gateway', 'src')));
+    const help = spawnSync(program, ['help'], { env, encoding: 'utf8' });
+    assert.equal(help.status, 0, help.stderr);
+    const commands = [...help.stdout.matchAll(/^ {2}([a-z]+) {2}/gm)].map(([, name = '']) => name);
+    assert.ok(commands.length > 10, help.stdout);
+    for (const name of commands) {
+      const { status, stdout, stderr } = spawnSync(program, [name, '--help'], {
+        env,
+        encoding: 'utf8',
+      });
+      assert.equal(status, 0, `${name}: ${stderr}`);
+      assert.match(stdout, /^Usage: model-gateway /m);
+    }
+  });
+
+  test('it answers on both endpoints from its own model, counts, and stops with 0', async () => {
+    const started = spawn(program, ['start', '--listen', ':0', '--admin-listen', ':0'], {
+      cwd: project,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    gateway = started;
+    const url = await new Promise<string>((resolve, reject) => {
+      for (const stream of [started.stdout, started.stderr]) {
+        stream.setEncoding('utf8').on('data', (text: string) => {
+          said += text;
+          const found = /^listening (\S+)$/m.exec(said)?.[1];
+          if (found !== undefined) resolve(found);
+        });
+      }
+      started.once('close', () => reject(new Error(said)));
+    });
+    for (const dialect of dialects) {
+      const body = requestBody(dialect, { model: 'local/tiny', stream: false });
+      const reply = await send(`${url}${endpointOf[dialect]}`, body);
+      assert.equal(reply.status, 200, `${reply.text}\n${said}`);
+      assert.equal(reply.headers['x-gateway-target'], 'local/tiny');
+    }
+    const closed = once(started, 'close');
+    started.kill('SIGTERM');
+    assert.deepEqual(await closed, [0, null], said);
+  });
+});

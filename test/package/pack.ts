@@ -1,0 +1,60 @@
+/** The package that `npm pack` makes of the repository, without network, somebody's npm settings or a change of this folder. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+
+export const root = join(import.meta.dirname, '..', '..');
+const nodeBin = join(root, 'node_modules', '.bin');
+
+/** What packing reads; `node_modules` has the compiler. */
+const sources = [
+  'LICENSE',
+  'README.md',
+  'bin',
+  'models',
+  'package.json',
+  'scripts',
+  'src',
+  'tsconfig.json',
+  'tsconfig.package.json',
+];
+
+/** A copy of the repository to be packed: packing writes `dist/`, which a person may have in use. */
+export function copyOfRepository(folder: string): string {
+  const copy = join(folder, 'repository');
+  mkdirSync(copy);
+  for (const name of sources) cpSync(join(root, name), join(copy, name), { recursive: true });
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+  return copy;
+}
+
+/** Runs npm in a folder, with `home` instead of the person's own; what it wrote. @throws AssertionError when it fails. */
+export async function npm(cwd: string, home: string, args: readonly string[]): Promise<string> {
+  const child = spawn('npm', args, {
+    cwd,
+    env: {
+      PATH: `${nodeBin}:${process.env['PATH'] ?? ''}`,
+      HOME: home,
+      npm_config_cache: join(home, 'cache'),
+      npm_config_update_notifier: 'false',
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => (said += text));
+  }
+  const [status]: unknown[] = await once(child, 'close');
+  assert.equal(status, 0, said);
+  return said;
+}
+
+/** Packs a copy with its scripts, as a release does; the path of the tarball. */
+export async function pack(copy: string, folder: string): Promise<string> {
+  const destination = mkdtempSync(join(folder, 'pack-'));
+  await npm(copy, folder, ['pack', '--offline', '--pack-destination', destination]);
+  const [name = ''] = readdirSync(destination);
+  return join(destination, name);
+}
