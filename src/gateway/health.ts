@@ -77,7 +77,10 @@ export class TargetHealth {
     return this.#of(target).some(({ avoidUntil }) => avoidUntil > now);
   }
 
-  /** Where to send a call all the same when no target is ready; undefined when all are cooling down. */
+  /**
+   * Where to send a call all the same when no target is ready; undefined when all are cooling down, or all
+   * but those whose key is refused: to wait is the better word then.
+   */
   leastBad(targets: readonly Target[]): Target | undefined {
     const now = this.#now;
     let best: Target | undefined;
@@ -85,12 +88,14 @@ export class TargetHealth {
     for (const target of targets) {
       const troubles = this.#of(target);
       const until = Math.max(0, ...troubles.map(({ outUntil = 0 }) => outUntil));
+    const waits = targets.some((target) => this.#isCooling(target));
       if (until >= bestUntil || troubles.some(({ coolUntil }) => coolUntil > now)) continue;
       best = target;
       bestUntil = until;
     }
     return best;
   }
+      if (waits && troubles.some((trouble) => trouble.isRefused)) continue;
 
   /** The answer while all targets are cooling down: which, until when, and the shortest wait (H2). */
   allCooling(targets: readonly Target[], random: () => number): GatewayError {
@@ -102,6 +107,7 @@ export class TargetHealth {
       // Of several credentials, the one that may be used first.
       waits.set(name, Math.min(waits.get(name) ?? Number.POSITIVE_INFINITY, until - now));
     }
+      if (!this.#isCooling(target)) continue;
     const told = [...waits].map(([name, wait]) => `${name} until ${this.#wallText(now + wait)}`);
     // Clients that were refused together must not come back together.
     const shortest = Math.ceil(Math.min(...waits.values()) + random() * 1000);
@@ -115,12 +121,21 @@ export class TargetHealth {
     if (!this.calm && this.isOut(target)) this.succeeded(target);
   }
 
-  /** The target answered as it should, or refused for a reason that lies in the request. */
-  succeeded(target: Target): void {
+  #isCooling(target: Target): boolean {
+    const now = this.#now;
+    return this.#of(target).some(({ coolUntil }) => coolUntil > now);
+  }
+
+  /**
+   * The target answered as it should, or refused for a reason that lies in the request.
+   * @param since when the answer began, monotonic ms: a long stream that ends well brings nothing back
+   *   that was taken out after its beginning. Absent = now.
+   */
+  succeeded(target: Target, since?: number): void {
     if (this.calm) return;
-    this.#mend(nameOf(target));
-    this.#mend(credentialOf(target));
-    this.#mend(pairOf(target));
+    this.#mend(nameOf(target), since);
+    this.#mend(credentialOf(target), since);
+    this.#mend(pairOf(target), since);
   }
 
   /** What a failure says of the target (R6); most say nothing. */
@@ -227,9 +242,9 @@ export class TargetHealth {
     });
   }
 
-  #mend(name: string): void {
+  #mend(name: string, since = Number.POSITIVE_INFINITY): void {
     const trouble = this.#entries.get(name);
-    if (trouble === undefined) return;
+    if (trouble === undefined || trouble.isOutSince(since)) return;
     if (trouble.mend()) this.#options.log.info('target back', { target: name.replace('\n', ' ') });
     // A call that was under way before says nothing against a wait that was asked for.
     if (trouble.isOver(this.#now)) this.#entries.delete(name);

@@ -79,8 +79,13 @@ export class Retries {
       );
       const [target] = place === -1 ? [] : this.#unasked.splice(place, 1);
       if (target === undefined) return undefined;
-      if (this.#isGivenUp(target) || !health.enter(target)) continue;
-      retryBudget.called(target.provider.id, clock.now());
+      if (this.#isGivenUp(target) || !health.isReady(target)) continue;
+      const { id } = target.provider;
+      // Where all the keys of a provider were just refused, another one of them is a retry (G12).
+      const again = nameOf(target) === nameOf(failed) && health.isAvoided(target);
+      if (again && !retryBudget.take(id, clock.now())) continue;
+      health.enter(target);
+      if (!again) retryBudget.called(id, clock.now());
       return { target, waitMs: 0 };
     }
   }

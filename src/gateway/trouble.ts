@@ -22,6 +22,8 @@ export class Trouble {
   /** One call is finding out whether it is back. */
   probing = false;
   lastError: ErrorCode = 'internal';
+  /** When it was taken out last, monotonic ms. */
+  #outAt = Number.NEGATIVE_INFINITY;
   /** How long it is out this time, in ms. */
   #outMs = 0;
 
@@ -45,9 +47,20 @@ export class Trouble {
 
   takeOut(code: ErrorCode, { now, ms }: { readonly now: number; readonly ms: number }): void {
     this.outUntil = now + ms;
+    this.#outAt = now;
     this.#outMs = ms;
     this.probing = false;
     this.lastError = code;
+  }
+
+  /** A credential that its provider does not take. */
+  get isRefused(): boolean {
+    return this.outUntil !== undefined && this.lastError === 'upstream_auth';
+  }
+
+  /** Whether it was taken out after that moment, monotonic ms, and is out. */
+  isOutSince(moment: number): boolean {
+    return this.outUntil !== undefined && this.#outAt > moment;
   }
 
   /** It does as it should. @returns whether it was out. */

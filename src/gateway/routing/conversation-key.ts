@@ -56,6 +56,11 @@ function opening({ system, messages }: { readonly [name: string]: Json | undefin
   return text.text;
 }
 
+/** Clients write a text plainly, and as a part where they mark it for a cache: it is the same text. */
+function isText(value: Json | undefined): value is { readonly text: string } {
+  return isObject(value) && value['type'] === 'text' && typeof value['text'] === 'string';
+}
+
 /** Values that say the same give the same text; marks of caches move, and say nothing. */
 class OpeningText {
   text = '';
@@ -64,6 +69,7 @@ class OpeningText {
     if (this.text.length > mostLength) return;
     if (typeof value === 'string') this.#addText(value);
     else if (Array.isArray(value)) for (const each of value) this.add(each);
+    else if (isText(value)) this.#addText(value.text);
     else if (isObject(value)) this.#addMembers(value);
     else if (value !== undefined) this.text += `${String(value)};`;
   }

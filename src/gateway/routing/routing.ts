@@ -53,7 +53,7 @@ export class Routing {
   answered(call: Choosing, target: Target): void {
     if (!remembers(call.route) || call.route.targets.length < 2) return;
     const place = { target: nameOf(target), at: this.#parts.clock.now() };
-    this.#sticky.keep(conversationKey(call), place);
+    this.#sticky.keep(placeName(call.route, conversationKey(call)), place);
   }
 
   #needsKey({ order, affinity }: Route, groups: readonly Group[]): boolean {
@@ -66,7 +66,7 @@ export class Routing {
     if (groups.length === 1 || call.route.order === 'listed') return groups;
     const ranked = this.#byOrder(call, groups, key);
     if (key === undefined || !remembers(call.route)) return ranked;
-    const last = this.#sticky.find(key, this.#parts.clock.now());
+    const last = this.#sticky.find(placeName(call.route, key), this.#parts.clock.now());
     const warm = ranked.find((group) => nameOfGroup(group) === last);
     return warm === undefined ? ranked : [warm, ...ranked.filter((group) => group !== warm)];
   }
@@ -112,6 +112,11 @@ export class Routing {
     if (key === undefined) return shuffled(group, random);
     return best(group, ({ credential = '' }) => drawn(key, credential));
   }
+}
+
+/** Agents call a large and a small model by turns in one session: each has a place of its own. */
+function placeName({ name }: Route, key: string): string {
+  return `${key} ${name}`;
 }
 
 /** Orders that choose by what changes from call to call. */

@@ -10,6 +10,7 @@ const leastShare = 0.2;
 /** So much of the way back to "nobody knows" in that time, where nothing is seen. */
 const forgottenMs = 300_000;
 const maxTargets = 1000;
+const neverAnswered = Number.POSITIVE_INFINITY;
 
 interface Mean {
   ms: number;
@@ -34,15 +35,28 @@ export class Speed {
     const { streamed, now, ms } = sample;
     const name = nameOf(target, streamed);
     const mean = this.#means.get(name);
-    if (mean === undefined) {
-      const [oldest] = this.#means.keys();
-      if (this.#means.size >= maxTargets && oldest !== undefined) this.#means.delete(oldest);
-      this.#means.set(name, { ms, at: now });
+    if (mean === undefined || mean.ms === neverAnswered) {
+      this.#keep(name, { ms, at: now });
       return;
     }
     const share = Math.max(leastShare, 1 - Math.exp((mean.at - now) / memoryMs));
     mean.ms += (ms - mean.ms) * share;
     mean.at = now;
+  }
+
+  /** It failed without an answer: one that never answered is not first because nobody knows it. */
+  failed(target: string, { streamed, now }: { readonly streamed: boolean; readonly now: number }) {
+    const name = nameOf(target, streamed);
+    const mean = this.#means.get(name);
+    const known = mean !== undefined && now - mean.at <= forgottenMs && mean.ms !== neverAnswered;
+    if (this.#asked && !known) this.#keep(name, { ms: neverAnswered, at: now });
+  }
+
+  #keep(name: string, mean: Mean): void {
+    this.#means.delete(name);
+    const [oldest] = this.#means.keys();
+    if (this.#means.size >= maxTargets && oldest !== undefined) this.#means.delete(oldest);
+    this.#means.set(name, mean);
   }
 }
 

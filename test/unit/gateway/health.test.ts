@@ -145,6 +145,17 @@ describe('G13 a target that is out', () => {
     assert.ok(health.enter(a));
   });
 
+  test('is not back because of streams that began before it failed and end well', () => {
+    const began = now;
+    now += 1000;
+    fail(a, 5);
+    health.succeeded(a, began);
+    assert.deepEqual(planned(), ['b']);
+    now += 1000;
+    health.succeeded(a, now);
+    assert.deepEqual(planned(), ['a', 'b']);
+  });
+
   test('stays out no longer for calls that were under way when it was taken out', () => {
     fail(a, 12);
     now += 5000;
@@ -196,6 +207,24 @@ describe('R6 H2 a provider that wants no calls for a while', () => {
     health.failed(b, limited(4000));
     assert.throws(planned, (error: unknown) => {
       assert.ok(error instanceof GatewayError);
+  test('makes calls wait, where the only other key is refused', () => {
+    const keyed = (credential: string): Target => ({ ...a, credential });
+    const [k1, k2] = [keyed('k1'), keyed('k2')];
+    const keys: Route = { name: 'r', targets: [k1, k2], order: 'listed' };
+    health.failed(
+      k1,
+      new GatewayError('upstream_auth', 'no', { upstream: { status: 401, body: '' } }),
+    );
+    health.failed(k2, limited(2000));
+    assert.throws(
+      () => plan(callOf(keys), means(health)),
+      (error) =>
+        error instanceof GatewayError &&
+        error.code === 'rate_limited' &&
+        error.retryAfterMs === 2000,
+    );
+  });
+
       assert.equal(error.code, 'rate_limited');
       assert.equal(error.retryAfterMs, 4000);
       assert.match(

@@ -111,6 +111,7 @@ describe('affinity', () => {
     const first = key([user('Hello')]);
     assert.equal(key([user('Hello'), { role: 'assistant', content: 'Hi' }, user('More')]), first);
     assert.equal(key([user('Hello', { cache_control: { type: 'ephemeral' } })]), first);
+    assert.equal(key([{ role: 'user', content: 'Hello' }]), first, 'a text is one with its part');
     assert.notEqual(key([user('Bye')]), first);
     assert.notEqual(key([user('Hello')], 'You are not.'), first);
   });
@@ -148,6 +149,32 @@ describe('orders', () => {
     assert.equal(names(made.order(callOf(busy, session('old')))), 'a b');
     made.load.end('p/a');
     assert.equal(names(made.order(callOf(busy, session('new')))), 'a b');
+  });
+
+  test('a session that asks two names by turns stays where each of them was answered', () => {
+    const { routing: made } = routing();
+    const large = callOf({ ...route('least-busy', [a, b]), name: 'large' }, session('s'));
+    const small = callOf({ ...route('least-busy', [b, c]), name: 'small' }, session('s'));
+    made.order(large);
+    for (const busy of ['p/a', 'p/b', 'p/b', 'p/c', 'p/c', 'p/c']) made.load.begin(busy);
+    made.answered(large, b);
+    made.answered(small, c);
+    assert.equal(names(made.order(large)), 'b a');
+    assert.equal(names(made.order(small)), 'c b');
+  });
+
+  test('fastest: one that only fails is not first again and again because nobody knows it', () => {
+    const { routing: made, scene } = routing();
+    const call = callOf(route('fastest', [a, b]), session('s'));
+    assert.equal(names(made.order(call)), 'a b');
+    const how = { streamed: true, now: scene.now };
+    made.speed.failed('p/a', how);
+    made.speed.saw('p/b', { ...how, ms: 500 });
+    assert.equal(names(made.order(call)), 'b a');
+    made.speed.saw('p/a', { ...how, ms: 100 });
+    assert.equal(names(made.order(call)), 'a b', 'its first answer is all that counts');
+    made.speed.failed('p/a', how);
+    assert.equal(names(made.order(call)), 'a b', 'health is about single failures');
   });
 
   test('fastest: by the time to the first event lately, unknown ones first', () => {
