@@ -74,6 +74,7 @@ export class Attempt implements UpstreamHandler {
   #lastActivityAt: number;
   /** Of events; pings and comments are none. */
   #lastEventAt: number;
+  readonly #reasons: boolean;
   readonly #firstEventMs: number;
   /** Bytes of events since `#rateSince`. */
   #rateBytes = 0;
@@ -93,6 +94,7 @@ export class Attempt implements UpstreamHandler {
     this.#lastActivityAt = this.#startedAt;
     this.#lastEventAt = this.#startedAt;
     const { firstEventMs, reasoningMs } = options.target.timeouts;
+    this.#reasons = options.reasons;
     this.#firstEventMs = options.reasons ? (reasoningMs ?? firstEventMs) : firstEventMs;
   }
 
@@ -155,18 +157,27 @@ export class Attempt implements UpstreamHandler {
 
   /** Whether a stream that began still comes, and fast enough. */
   #checkFlow(now: number): void {
-    const { idleMs, minBytesPerS, rateWindowMs = 30_000 } = this.target.timeouts;
+    const { minBytesPerS, rateWindowMs = 30_000 } = this.target.timeouts;
+    const idleMs = this.#idleMs;
     if (now - this.#lastActivityAt > idleMs) {
       this.#timeOut(`The model stopped answering for more than ${idleMs} ms.`);
     } else if (now - this.#lastEventAt > Math.max(idleMs, pingsMs)) {
       this.#timeOut('The model sent nothing but pings for more than five minutes.');
-    } else if (minBytesPerS !== undefined && now - this.#rateSince > rateWindowMs) {
+    } else if (!this.#committed || minBytesPerS === undefined) {
+      return;
+    } else if (now - this.#rateSince > rateWindowMs) {
       const least = (minBytesPerS * (now - this.#rateSince)) / 1000;
       if (this.#rateBytes < least) {
         this.#timeOut(`The model answered with less than ${minBytesPerS} bytes a second.`);
       }
       this.#measureFrom(now);
     }
+  }
+
+  /** A model may say that it is there, and reason unseen before it says more. */
+  get #idleMs(): number {
+    const { idleMs } = this.target.timeouts;
+    return this.#reasons && !this.#committed ? Math.max(idleMs, this.#firstEventMs) : idleMs;
   }
 
   #measureFrom(now: number): void {
@@ -333,7 +344,6 @@ export class Attempt implements UpstreamHandler {
     this.#rateBytes += bytes;
     if (this.firstEventAt !== undefined) return;
     this.firstEventAt = now;
-    this.#rateSince = now;
   }
 
   /** The events as everybody is to see them. */
@@ -366,6 +376,7 @@ export class Attempt implements UpstreamHandler {
       this.#held = [];
       this.#settled.resolve({ kind: 'stream', held });
     } else if (this.#heldBytes > maxHeldBytes) {
+      this.#measureFrom(this.#lastEventAt);
       this.fail(new GatewayError('upstream_invalid', 'The upstream sent only empty events.'));
     }
   }

@@ -8,7 +8,8 @@ import { Attempt } from '../../../src/gateway/attempt.ts';
 import { Meter } from '../../../src/gateway/meter.ts';
 import { TokenEstimator } from '../../../src/gateway/token-estimator.ts';
 import { createHttpProvider } from '../../../src/providers/http-provider.ts';
-import { HttpClient, type UpstreamHandler } from '../../../src/wire/http-client.ts';
+import type { UpstreamHandler } from '../../../src/wire/exchange.ts';
+import { HttpClient } from '../../../src/wire/http-client.ts';
 import { chatChunk, chatFrame } from '../../upstream/chat.ts';
 
 const second = 1000;
@@ -122,6 +123,28 @@ test('F41 silence in a stream ends it after the idle time', async () => {
   scene.hear(word);
   assert.deepEqual(await scene.wait(60), []);
   assert.deepEqual(await scene.wait(1), ['timeout']);
+});
+
+test('R7 F42 a model that says that it is there, and then reasons unseen, has its time for that', async () => {
+  const timeouts = { minBytesPerS: 1000, rateWindowMs: 10 * second };
+  const role = chatFrame(chatChunk({ role: 'assistant', content: '' }));
+  const slow = new Scene({ reasons: true, timeouts });
+  slow.hear(role);
+  assert.deepEqual(await slow.wait(300), []);
+  slow.hear(word);
+  assert.deepEqual(await slow.wait(10), [], 'its rate counts from the first word on');
+  assert.deepEqual(await slow.wait(1), ['timeout']);
+  const silent = new Scene({ reasons: true });
+  silent.hear(role);
+  silent.hear(word);
+  assert.deepEqual(
+    await silent.wait(61),
+    ['timeout'],
+    'behind its first word it has the idle time',
+  );
+  const quick = new Scene({});
+  quick.hear(role);
+  assert.deepEqual(await quick.wait(61), ['timeout']);
 });
 
 test('F42 a stream below the lowest rate ends, one above it goes on', async () => {
