@@ -14,6 +14,7 @@ import { ledgerOrigins, readLedger } from './ledger-section.ts';
 import { readLimits } from './limits-section.ts';
 import { localOrigins, readLocal } from './local-section.ts';
 import { readRoutes } from './models-section.ts';
+import { proxyWarnings } from './network-section.ts';
 import { readStorage } from './storage-section.ts';
 import { fileOrigins } from './origins.ts';
 import { priceOrigins, readPrices } from './prices-section.ts';
@@ -78,6 +79,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
       ...(file === undefined ? misnamedConfig(cwd) : file.warnings),
       ...exposure(base),
       ...stored.warnings,
+      ...proxyWarnings(env),
     ],
   };
 }

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { Secret } from '../core/secret.ts';
 import type { CheckedFile } from './config-file.ts';
+import type { Environment } from './references.ts';
 import type { ConfigFile } from './schema.ts';
 import type { ProviderSettings } from './settings.ts';
 
@@ -24,6 +25,20 @@ export function readNetwork(
     ...(proxy === undefined ? {} : { proxy: new Secret(proxy) }),
     ...(pem === undefined ? {} : { ca: pem }),
   };
+}
+
+/** Proxies of the environment that the gateway cannot use: it would go past them without a word. */
+export function proxyWarnings(env: Environment): readonly string[] {
+  return ['https_proxy', 'http_proxy', 'all_proxy']
+    .flatMap((name) => [name, name.toUpperCase()])
+    .filter((name) => {
+      const text = env[name] ?? '';
+      return text !== '' && !isProxy(text.includes('://') ? text : `http://${text}`);
+    })
+    .map(
+      (name) =>
+        `${name} is no http:// or https:// address: the gateway does not use it and connects to providers directly`,
+    );
 }
 
 function isProxy(text: string): boolean {

@@ -4,7 +4,7 @@
  * loopback, nor for what NO_PROXY names.
  */
 import type { NetworkWay } from '../core/provider.ts';
-import { AddressRange, rangeProblem } from '../core/address-range.ts';
+import { AddressRange } from '../core/address-range.ts';
 
 export interface WayWish {
   readonly baseUrl: string;
@@ -39,8 +39,17 @@ function readProxy(text: string): NetworkWay['proxy'] {
   if (proxyProblem(text) !== undefined) return undefined;
   const { origin, username, password } = new URL(text);
   if (username === '' && password === '') return { origin };
-  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  const pair = `${decoded(username)}:${decoded(password)}`;
   return { origin, authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
+}
+
+/** Passwords have percent signs of their own, too. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function environmentProxy(url: URL, env: WayWish['env']): string | undefined {
@@ -74,8 +83,20 @@ function isExcepted(url: URL, list: string): boolean {
   const port = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port;
   return list.split(/[\s,]+/).some((entry) => {
     if (entry === '' || entry === '*') return entry === '*';
-    if (rangeProblem(entry) === undefined) return new AddressRange(entry).holds(host);
-    const [, name = '', wanted = port] = /^\*?\.?(.*?)(?::(\d+))?$/.exec(entry.toLowerCase()) ?? [];
-    return wanted === port && (host === name || host.endsWith(`.${name}`));
+    const range = rangeOf(entry);
+    if (range !== undefined) return range.holds(host);
+    const [, name = '', wanted = port] =
+      /^\*?\.?(\[.*\]|.*?)(?::(\d+))?$/.exec(entry.toLowerCase()) ?? [];
+    if (wanted !== port) return false;
+    return host === name || url.hostname === name || host.endsWith(`.${name}`);
   });
+}
+
+/** Bits behind the prefix do not matter here: other programs read the same list. */
+function rangeOf(entry: string): AddressRange | undefined {
+  try {
+    return new AddressRange(entry);
+  } catch {
+    return undefined;
+  }
 }

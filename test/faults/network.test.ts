@@ -79,6 +79,19 @@ async function startProxy(): Promise<Proxy> {
   return { port, asked };
 }
 
+/** Opens the tunnel and breaks it in the middle of what comes through it. */
+function startCuttingProxy(): Promise<number> {
+  return listening(
+    createTcpServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => {
+        socket.write('HTTP/1.1 200 Go ahead\r\n\r\n');
+        socket.once('data', () => socket.resetAndDestroy());
+      });
+    }),
+  );
+}
+
 let rig: Rig;
 let proxy: Proxy;
 const faults = ['expired', 'elsewhere', 'self', 'old', 'plain', 'unknown'] as const;
@@ -138,6 +151,7 @@ before(async () => {
       api_key: 'k',
       proxy: through,
     },
+    cut: provider(ports.good, { proxy: `http://127.0.0.1:${await startCuttingProxy()}` }),
     stranger: provider(ports.good, { proxy: `http://127.0.0.1:${proxy.port}` }),
     hole: {
       dialect: 'openai-chat',
@@ -207,6 +221,14 @@ for (const dialect of dialects) {
     });
   }
 }
+
+test('N4 F6 a tunnel that breaks inside its TLS is a connection that failed', async () => {
+  for (const dialect of dialects) {
+    const reply = await ask(rig, dialect, requestBody(dialect, { model: 'cut/x', stream: true }));
+    assert.equal(reply.status, e.e11[dialect].status, reply.text);
+    assert.equal(assertErrorBody(dialect, reply.json)['type'], e.e11[dialect].type);
+  }
+});
 
 test('N4 the errors name the host and the setting', async () => {
   const told = async (model: string): Promise<string> => {

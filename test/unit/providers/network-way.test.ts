@@ -37,6 +37,13 @@ test('N4 NO_PROXY: names and what is below them, ports, addresses, ranges, all',
     ['a, EXAMPLE.com', 'https://example.com', true],
     ['10.0.0.0/8', 'http://10.1.2.3:8000', true],
     ['10.0.0.0/8', 'http://11.1.2.3:8000', false],
+    ['10.1.2.3/8', 'http://10.9.9.9:8000', true],
+    ['10.1.2.3:8000', 'http://10.1.2.3:8000', true],
+    ['10.1.2.3:8000', 'http://10.1.2.3:9000', false],
+    ['2001:db8::1', 'http://[2001:db8::1]:8000', true],
+    ['[2001:db8::1]:8000', 'http://[2001:db8::1]:8000', true],
+    ['[2001:db8::1]:8000', 'http://[2001:db8::1]:9000', false],
+    ['[2001:db8::1]', 'http://[2001:db8::1]:9000', true],
     ['*', 'https://api.example.com', true],
     ['', 'https://api.example.com', false],
   ];
@@ -51,4 +58,13 @@ test('N4 the provider’s own word comes before the environment, with its passwo
   const own = networkWay({ baseUrl, env, proxy: 'http://me:p%40ss@own:1' });
   assert.equal(own?.proxy?.origin, 'http://own:1');
   assert.equal(own?.proxy?.authorization, `Basic ${Buffer.from('me:p@ss').toString('base64')}`);
+});
+
+test('N4 a password with a percent sign of its own is a password', () => {
+  const way = networkWay({
+    baseUrl: 'https://a.example',
+    env: {},
+    proxy: 'http://me:50%off@own:1',
+  });
+  assert.equal(way?.proxy?.authorization, `Basic ${Buffer.from('me:50%off').toString('base64')}`);
 });
