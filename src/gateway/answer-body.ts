@@ -6,7 +6,7 @@ import type { Generation } from '../core/generation.ts';
 import { tryParseObject } from '../core/json.ts';
 import type { Provider } from '../core/provider.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
-import type { ResponseHeaders } from '../wire/http-client.ts';
+import type { ResponseHeaders } from '../wire/exchange.ts';
 import { readRetryAfterMs } from '../wire/retry-after.ts';
 import { maskCredentials } from './mask-credentials.ts';
 import type { DocumentAnswer } from './upstream-answer.ts';

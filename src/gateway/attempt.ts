@@ -11,11 +11,11 @@ import type { Clock } from '../core/runtime.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
 import type {
   Exchange,
-  HttpClient,
   ResponseHeaders,
   UpstreamHandler,
   UpstreamRequest,
-} from '../wire/http-client.ts';
+} from '../wire/exchange.ts';
+import type { HttpClient } from '../wire/http-client.ts';
 import { SseSplitter } from '../wire/sse.ts';
 import { AnswerBody } from './answer-body.ts';
 import { kindOf } from './answer-kind.ts';

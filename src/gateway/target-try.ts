@@ -11,7 +11,7 @@ import { NoteList, StrictNotes } from '../core/notes.ts';
 import type { Target } from '../core/provider.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
 import { promptOf, samplePrompt } from '../tokens/prompt.ts';
-import type { UpstreamRequest } from '../wire/http-client.ts';
+import type { UpstreamRequest } from '../wire/exchange.ts';
 import { Attempt } from './attempt.ts';
 import { AttemptLog, type AttemptEnd } from './attempt-log.ts';
 import type { Call, Gateway } from './call.ts';

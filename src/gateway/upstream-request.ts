@@ -5,7 +5,7 @@ import type { Notes } from '../core/notes.ts';
 import type { Provider, Target } from '../core/provider.ts';
 import { plannedStops } from '../core/stops.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
-import type { UpstreamRequest } from '../wire/http-client.ts';
+import type { UpstreamRequest } from '../wire/exchange.ts';
 import type { Call } from './call.ts';
 import type { ReasoningMemory, TurnWatch } from './reasoning-memory.ts';
 import type { Mode } from './receipt.ts';

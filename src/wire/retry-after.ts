@@ -1,5 +1,5 @@
 /** How long an upstream asks to wait, in whichever way it says so (reliability.md F16). */
-import type { ResponseHeaders } from './http-client.ts';
+import type { ResponseHeaders } from './exchange.ts';
 
 /** What is passed on to clients at most; longer waits put both SDKs to sleep (reliability.md §0). */
 export const longestRetryAfterMs = 60_000;

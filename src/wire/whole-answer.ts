@@ -1,6 +1,7 @@
 /** A small request whose whole answer is wanted at once: model lists, token counters, health. */
 import { GatewayError } from '../core/errors.ts';
-import type { HttpClient, ResponseHeaders, UpstreamRequest } from './http-client.ts';
+import type { ResponseHeaders, UpstreamRequest } from './exchange.ts';
+import type { HttpClient } from './http-client.ts';
 
 export interface WholeAnswer {
   readonly status: number;

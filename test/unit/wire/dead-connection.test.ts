@@ -57,3 +57,34 @@ test('F6 F7 only what may have been a dead connection is sent again, once', asyn
   assert.equal((await send('gone'))?.code, 'upstream_unavailable');
   assert.equal(gone.requests.length, 3, 'nothing is kept any more');
 });
+
+test('G12 connections that are closed by now excuse no request that breaks on a fresh one', async () => {
+  const calls = 10;
+  const all = <T>(what: () => Promise<T>): Promise<T[]> =>
+    Promise.all(Array.from({ length: calls }, what));
+  upstream.script('closing', { body: '{}', headers: { connection: 'close' }, framing: 'close' });
+  assert.deepEqual(new Set(await all(() => send('closing'))), new Set([undefined]));
+  while (upstream.connections > 0) await new Promise((resolve) => setImmediate(resolve));
+
+  const down = upstream.script('down', reset);
+  for (const error of await all(() => send('down'))) {
+    assert.equal(error?.code, 'upstream_unavailable');
+  }
+  assert.equal(down.requests.length, calls);
+});
+
+test('F7 as many requests are sent again as there were kept connections', async () => {
+  const calls = 10;
+  const all = <T>(what: () => Promise<T>): Promise<T[]> =>
+    Promise.all(Array.from({ length: calls }, what));
+  const held = Promise.withResolvers<void>();
+  const warm = upstream.script('warm', { body: ['{', held.promise, '}'], framing: 'chunked' });
+  const answers = all(() => send('warm'));
+  await warm.request(calls - 1);
+  held.resolve();
+  assert.deepEqual(new Set(await answers), new Set([undefined]));
+
+  const race = upstream.script('races', ...Array.from({ length: calls }, () => reset), good);
+  assert.deepEqual(new Set(await all(() => send('races'))), new Set([undefined]));
+  assert.equal(race.requests.length, 2 * calls);
+});

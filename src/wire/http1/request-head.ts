@@ -1,0 +1,59 @@
+/** The head of a request (RFC 9112 §3), built once for each endpoint: only what a call adds is written anew. */
+import type { Endpoint } from '../../core/provider.ts';
+import { pathThrough, proxyHeaders } from '../proxied-request.ts';
+
+/** What may not stand in a field's value; names come from the program and from the config. */
+const forbidden = /[^\t\x20-\x7e\x80-\xff]/;
+const nameForm = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const pathForm = /^[\x21-\x7e]+$/;
+/** Fields that say where a request ends: they are written here and nowhere else (S18). */
+const framingNames = new Set(['content-length', 'transfer-encoding', 'connection', 'upgrade']);
+const begins = new WeakMap<Endpoint, string>();
+
+/** A request that cannot be written without becoming another one. */
+export class UnsendableRequest extends Error {}
+
+export interface RequestHead {
+  readonly endpoint: Endpoint;
+  readonly method: 'GET' | 'POST';
+  /** Flat name, value. */
+  readonly headers: readonly string[];
+  readonly bodyBytes: number | undefined;
+}
+
+/** @throws UnsendableRequest when a header could end early or hold another one (B67). */
+export function requestHead({ endpoint, method, headers, bodyBytes }: RequestHead): string {
+  let rest = begins.get(endpoint);
+  if (rest === undefined) {
+    rest = beginOf(endpoint);
+    begins.set(endpoint, rest);
+  }
+  const length = bodyBytes === undefined ? '' : `content-length: ${bodyBytes}\r\n`;
+  const own = headers.length === 0 ? '' : fields(headers);
+  return `${method} ${rest}${own}${length}\r\n`;
+}
+
+function beginOf(endpoint: Endpoint): string {
+  const { origin, way } = endpoint;
+  const path = way?.proxy === undefined ? endpoint.path : pathThrough(endpoint);
+  const headers = [...endpoint.headers, ...proxyHeaders(endpoint)];
+  if (!pathForm.test(path))
+    throw new UnsendableRequest('a path with a character that has no place there');
+  const named = headers.some((name, at) => at % 2 === 0 && name.toLowerCase() === 'host');
+  const host = named ? '' : `host: ${new URL(origin).host}\r\n`;
+  return `${path} HTTP/1.1\r\n${host}connection: keep-alive\r\n${fields(headers)}`;
+}
+
+function fields(headers: readonly string[]): string {
+  let text = '';
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    const name = headers[at] ?? '';
+    const value = headers[at + 1] ?? '';
+    if (!nameForm.test(name) || framingNames.has(name.toLowerCase()))
+      throw new UnsendableRequest(`the header ${JSON.stringify(name)} cannot be sent`);
+    if (forbidden.test(value))
+      throw new UnsendableRequest(`the value of the header ${name} cannot be sent`);
+    text += `${name}: ${value}\r\n`;
+  }
+  return text;
+}

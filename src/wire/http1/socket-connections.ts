@@ -1,0 +1,174 @@
+/**
+ * An HTTP/1.1 client for the request path, over `net` and `tls`: callbacks, one chunk for each read, no stream
+ * objects. It knows which connection is used a second time, and so which failure is the race with a server's
+ * close that is asked again unseen (F7).
+ */
+import { GatewayError } from '../../core/errors.ts';
+import { decompressor, type Decompressor } from '../decompress.ts';
+import type { Connections, Exchange, UpstreamHandler, UpstreamRequest } from '../exchange.ts';
+import { asUpstreamError } from '../upstream-error.ts';
+import type { Connection, ConnectionUser } from './connection.ts';
+import { Pool, type PoolOptions } from './pool.ts';
+import { requestHead } from './request-head.ts';
+import type { ResponseHead } from './response-head.ts';
+
+export class SocketConnections implements Connections {
+  readonly #pool: Pool;
+
+  constructor(options: PoolOptions) {
+    this.#pool = new Pool(options);
+  }
+
+  send(request: UpstreamRequest, handler: UpstreamHandler): Exchange {
+    const call = new Call(this.#pool, request, handler);
+    call.start();
+    return call;
+  }
+
+  async close(): Promise<void> {
+    this.#pool.close();
+    await Promise.resolve();
+  }
+}
+
+/** One request, sent again once when a kept-alive connection turned out to be dead (F7). */
+class Call implements Exchange, ConnectionUser {
+  readonly #pool: Pool;
+  readonly #request: UpstreamRequest;
+  readonly #handler: UpstreamHandler;
+  #connection: Connection | undefined;
+  #body: Decompressor | undefined;
+  #over = false;
+  #paused = false;
+  /** What the read brought in which the answer was paused: nothing is handed over then. */
+  #held: Buffer[] = [];
+  #endHeld = false;
+  #mayRepeat = false;
+
+  constructor(pool: Pool, request: UpstreamRequest, handler: UpstreamHandler) {
+    this.#pool = pool;
+    this.#request = request;
+    this.#handler = handler;
+  }
+
+  start(): void {
+    const kept = this.#pool.takeIdle();
+    this.#mayRepeat = kept !== undefined && this.#request.once !== true;
+    if (kept === undefined) this.#connect();
+    else this.#sendOn(kept);
+  }
+
+  pause(): void {
+    this.#paused = true;
+    if (this.#body === undefined) this.#connection?.pause();
+    else this.#body.pause();
+  }
+
+  resume(): void {
+    this.#paused = false;
+    if (this.#body === undefined) this.#goOn();
+    else this.#body.resume();
+  }
+
+  abort(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#body?.destroy();
+    this.#connection?.abort();
+  }
+
+  head({ status, headers }: ResponseHead): void {
+    const encoding = headers['content-encoding'];
+    if (encoding !== undefined) this.#decode(encoding);
+    if (!this.#over) this.#handler.head(status, headers);
+  }
+
+  data(chunk: Buffer): void {
+    if (this.#body === undefined) {
+      if (this.#paused) this.#held.push(chunk);
+      else this.#handler.data(chunk);
+    } else if (!this.#body.write(chunk, () => this.#connection?.resume()))
+      this.#connection?.pause();
+  }
+
+  end(): void {
+    this.#connection = undefined;
+    if (this.#body !== undefined) this.#body.end();
+    else if (this.#paused) this.#endHeld = true;
+    else this.#end();
+  }
+
+  failed(error: Error, begun: boolean): void {
+    this.#connection = undefined;
+    if (this.#mayRepeat && !begun) {
+      this.#mayRepeat = false;
+      this.#connect();
+    } else this.#fail(error);
+  }
+
+  #goOn(): void {
+    while (!this.#paused && !this.#over) {
+      const chunk = this.#held.shift();
+      if (chunk === undefined) break;
+      this.#handler.data(chunk);
+    }
+    if (this.#paused) return;
+    this.#connection?.resume();
+    if (this.#endHeld) this.#end();
+  }
+
+  #connect(): void {
+    this.#pool.connect((error, connection) => {
+      if (connection === undefined) this.#fail(error ?? new Error('not connected'));
+      else if (this.#over) this.#pool.free(connection);
+      else this.#sendOn(connection);
+    });
+  }
+
+  #sendOn(connection: Connection): void {
+    const { endpoint, method, headers, body } = this.#request;
+    try {
+      const head = requestHead({ endpoint, method, headers, bodyBytes: body?.length });
+      this.#connection = connection;
+      connection.send(head, body, this);
+      if (this.#paused) connection.pause();
+    } catch (error) {
+      this.#connection = undefined;
+      this.#pool.free(connection);
+      queueMicrotask(() => this.#fail(error));
+    }
+  }
+
+  #decode(encoding: string | readonly string[]): void {
+    try {
+      this.#body = decompressor(typeof encoding === 'string' ? encoding : encoding.join(), {
+        data: (chunk) => {
+          if (!this.#over) this.#handler.data(chunk);
+        },
+        end: () => this.#end(),
+        failed: ({ message }) => this.#fail(unreadable(message)),
+      });
+    } catch (error) {
+      this.#fail(unreadable(error instanceof Error ? error.message : String(error)));
+    }
+  }
+
+  #end(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#handler.end();
+  }
+
+  #fail(error: unknown): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#body?.destroy();
+    this.#connection?.abort();
+    this.#handler.failed(asUpstreamError(error, this.#request.endpoint));
+  }
+}
+
+/** It would come the same way again. */
+function unreadable(why: string): GatewayError {
+  return new GatewayError('upstream_invalid', why, { repeat: 'never' });
+}
