@@ -35,9 +35,10 @@ export class CallGrant implements Grant {
   /** The budgets that pay for the call. */
   readonly held: readonly HeldBudget[];
   readonly #parts: GrantParts;
-  /** The prompt that the reservation pays for. */
+  /** The prompt that the reservation pays for, and what of it the vendor writes to its cache. */
   #prompt: number;
   #reserved: number | undefined;
+  #written = 0;
   /** How often it asked for more. */
   #asks = 0;
   #asking: Promise<unknown> | undefined;
@@ -46,6 +47,7 @@ export class CallGrant implements Grant {
 
   constructor(parts: GrantParts, capNote: string | undefined) {
     const { granted, reservation, now, held, draw } = parts;
+  #over = false;
     this.#parts = parts;
     this.standings = standingsOf(granted, now);
     this.held = held;
@@ -114,11 +116,29 @@ export class CallGrant implements Grant {
   get #most(): number {
     const { reservation } = this.#parts;
     return reservation.output * reservation.choices;
+    this.#over = true;
+    // What is asked for just now would be held for ever: its answer comes behind its settlement.
+    if (this.#asking === undefined) this.#giveBackMore();
+    else void this.#asking.then(() => this.#giveBackMore());
+  }
+
+  #giveBackMore(): void {
+    const { counters, draw } = this.#parts;
   }
 
   #askMore(usage: Usage, missing: number): number | undefined | Promise<number | undefined> {
     const { counters, draw } = this.#parts;
     const more: Draw = {
+  /** Whether the prompt is more, or more of it is written to a cache, than all that was looked at. */
+  #grew(usage: Usage): boolean {
+    const prompt = totalInputTokens(usage);
+    const written = usage.cacheWriteTokens ?? 0;
+    if (prompt === undefined || (prompt <= this.#prompt && written <= this.#written)) return false;
+    this.#prompt = Math.max(prompt, this.#prompt);
+    this.#written = Math.max(written, this.#written);
+    return true;
+  }
+
       callId: moreOf(draw.callId, this.#asks),
       concurrent: [],
       requests: [],
@@ -163,13 +183,16 @@ export class CallGrant implements Grant {
   /** What the call costs at most with this prompt and so much output. */
   #needs(usage: Usage, outputTokens: number): number {
     let dearest = 0;
-    for (const price of this.#parts.reservation.possible) {
+    for (const price of reservation.possible) {
       for (const reasoningTokens of [0, outputTokens]) {
-        const cost = costOf(price, { ...usage, outputTokens, reasoningTokens });
+        const cost = costOf(price, { ...usage, outputTokens, reasoningTokens, webSearches });
         dearest = Math.max(dearest, cost?.total ?? 0);
       }
     }
     return dearest;
+    const { reservation } = this.#parts;
+    // What the vendor may still search for is paid for as well.
+    const webSearches = Math.max(usage.webSearches ?? 0, reservation.webSearches);
   }
 }
 

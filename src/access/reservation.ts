@@ -89,6 +89,7 @@ export class Reservation {
   #cost: number | undefined;
   #lowered = false;
 
+  #webSearches: number | undefined;
   /** @param prices none where no budget counts the call. */
   constructor(size: AskedSize, prices: readonly Price[]) {
     const { maxOutputTokens: own, choices, targets } = size;
@@ -136,7 +137,7 @@ export class Reservation {
         outputTokens: output * this.choices,
         // The body is looked through only where that makes a difference.
         cacheWrites: caresForCacheWrites(price) ? this.#writes() : 'none',
-        webSearches: price.webSearch === undefined ? 0 : this.#size.webSearches() * this.choices,
+        webSearches: price.webSearch === undefined ? 0 : this.webSearches,
       });
       if (cost > dearest) dearest = cost;
     }

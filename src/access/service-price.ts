@@ -9,8 +9,8 @@ const otherNames: ReadonlyMap<string, string> = new Map([
   ['standard_only', standard],
   ['auto', standard],
 ]);
-/** What a vendor may make of a call that names no tier, where its account has it so. */
-const dearestOfAuto = 'priority';
+/** What no vendor makes of a call by itself. */
+const onlyAsked = 'fast';
 
 /** @param tier in the words of either format; a tier without a price of its own costs the standard one. */
 export function servedPrice(price: Price, tier: string | undefined): Price {
@@ -20,11 +20,14 @@ export function servedPrice(price: Price, tier: string | undefined): Price {
   return service.get(name) ?? service.get(standard) ?? price;
 }
 
-/** All that a call may be charged at, when it asks for this tier. */
+/**
+ * All that a call may be charged at, when it asks for this tier: of one that names none, or `auto`, the
+ * vendor makes what its account is set to.
+ */
 export function possiblePrices(price: Price, asked: string | undefined): readonly Price[] {
   if (price.service === undefined) return [price];
-  const plain = servedPrice(price, standard);
-  const dearer = asked === undefined || asked === 'auto' ? dearestOfAuto : asked;
-  const other = servedPrice(price, dearer);
-  return other === plain ? [plain] : [plain, other];
+  const possible = new Set([servedPrice(price, standard)]);
+  if (asked !== undefined && asked !== 'auto') possible.add(servedPrice(price, asked));
+  else for (const [name, own] of price.service) if (name !== onlyAsked) possible.add(own);
+  return [...possible];
 }
