@@ -95,9 +95,7 @@ export class CallGrant implements Grant {
     // One after the other: what the first one gets is not asked for again.
     if (this.#asking !== undefined) return this.#asking.then(() => this.outputAfter(usage));
     const reserved = this.#reserved;
-    const prompt = totalInputTokens(usage);
-    if (reserved === undefined || prompt === undefined || prompt <= this.#prompt) return undefined;
-    this.#prompt = prompt;
+    if (this.#over || reserved === undefined || !this.#grew(usage)) return undefined;
     const missing = this.#needs(usage, this.#most) - reserved;
     if (missing <= 0) return undefined;
     this.#asks += 1;

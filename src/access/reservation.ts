@@ -144,6 +144,12 @@ export class Reservation {
     return dearest;
   }
 
+  /** That the vendor may run, of all answers. */
+  get webSearches(): number {
+    this.#webSearches ??= this.#size.webSearches() * this.choices;
+    return this.#webSearches;
+  }
+
   #writes(): ReturnType<AskedSize['cacheWrites']> {
     this.#cacheWrites ??= this.#size.cacheWrites();
     return this.#cacheWrites;
