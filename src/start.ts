@@ -10,6 +10,7 @@ import { adminModel, deadCredentialJson } from './start-models.ts';
 import { createLocalModels, type LocalModels } from './start-local.ts';
 import { priceBook, pricedTargets, priceToCompare } from './start-prices.ts';
 import type { PriceBook } from './access/prices.ts';
+import { readUpstreamClient } from './config/upstream-client.ts';
 import type { Flags } from './config/flags.ts';
 import type { KnownProvider, KnownProviders } from './config/known-provider.ts';
 import { loadSettings } from './config/load.ts';
@@ -134,7 +135,7 @@ class Runtime implements RunningGateway {
   readonly newKey?: string;
   readonly newAdminToken?: string;
   readonly #options: RuntimeOptions;
-  readonly #client = new HttpClient();
+  readonly #client: HttpClient;
   readonly #sweeper: Sweeper;
   readonly #textCounter = new TokenizerThread();
   readonly #webhooks: Webhooks;
@@ -157,6 +158,7 @@ class Runtime implements RunningGateway {
     const { settings, log, access } = options;
     this.#options = options;
     this.#settings = settings;
+    this.#client = new HttpClient({ transport: readUpstreamClient(options.env) });
     this.#addresses = new ClientAddresses(settings.trustedProxies);
     if (access.newKey !== undefined) this.newKey = access.newKey;
     if (access.newAdminToken !== undefined) this.newAdminToken = access.newAdminToken;
