@@ -235,6 +235,7 @@ class OpenAccess implements Access {
       store,
       flushLedger: () => this.ledger.flush(),
       clock: systemClock,
+      newId,
       log,
       adminToken: boot.adminToken,
       controlToken: this.#control,

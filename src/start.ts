@@ -41,7 +41,7 @@ import { callLogFields } from './server/call-log.ts';
 import { DataPlane } from './server/data-plane.ts';
 import { ClientAddresses } from './server/client-address.ts';
 import { closeServer, Drain } from './server/drain.ts';
-import { createDataServer, listen } from './server/listen.ts';
+import { createListener, listen } from './server/listen.ts';
 import { systemLoad, type LoadSource } from './server/overload/load.ts';
 import type { Overload } from './server/overload/overload.ts';
 import { Webhooks } from './server/webhooks.ts';
@@ -192,7 +192,7 @@ class Runtime implements RunningGateway {
     this.#prices = priceBook(settings, log);
     this.#overload = createOverload(this.#guarded());
     const plane = this.#dataPlane();
-    this.#data = createDataServer((request, response) => void plane.handle(request, response), {
+    this.#data = createListener((request, response) => void plane.handle(request, response), {
       lastAnswers: () => this.#drain.begun || this.#overload.step > 0,
       newId,
       refused: (refusal) => log.info('refused', { ...refusal }),

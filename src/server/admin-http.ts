@@ -1,24 +1,36 @@
 /** HTTP around the admin API: who may enter, the body under its limit, and JSON whatever happens. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Actor } from '../access/audit.ts';
 import { presentedKey } from '../access/presented-key.ts';
 import type { Json } from '../core/conversation.ts';
 import { GatewayError } from '../core/errors.ts';
 import { parseBody } from '../core/json.ts';
-import type { Log } from '../core/runtime.ts';
+import type { Clock, Log, NewId } from '../core/runtime.ts';
 import { errorAnswer, refusalAnswer, type AdminAnswer, type AdminHandler } from './admin-route.ts';
 import { checkBodyHeaders, readBody } from './body.ts';
-import { watchConnections } from './connections.ts';
 import { checkRequestHead } from './hygiene.ts';
+import { createListener, dataTimes } from './listen.ts';
+import { BadKeys } from './overload/bad-keys.ts';
+import { capConnections } from './overload/connection-cap.ts';
 
 const bodyLimitBytes = 1024 * 1024;
+const times = { ...dataTimes, requestMs: 30_000 };
+/** It has files of its own to open: strangers may not take those of the data plane (G10). */
+const mostConnections = 200;
+/** Wrong tokens a minute and address (S11); the right one opens all the while. */
+const guessesPerMinute = 5;
 
 export interface AdminHttpParts {
   readonly handle: AdminHandler;
   /** Whose this bearer token is; undefined when it opens nothing. */
   actorOf(token: string): Actor['name'] | undefined;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly newId: NewId;
   readonly log: Log;
+}
+
+interface GuardedParts extends AdminHttpParts {
+  readonly guesses: BadKeys;
 }
 
 const refused: AdminAnswer = errorAnswer(
@@ -26,25 +38,28 @@ const refused: AdminAnswer = errorAnswer(
   'The admin token is missing or not valid. Send it as "Authorization: Bearer TOKEN".',
 );
 
+const tooManyGuesses: AdminAnswer = errorAnswer(
+  429,
+  'Too many requests without a valid admin token came from this address. Send it, or wait.',
+);
+
 /** A server that is not listening yet. */
 export function createAdminHttpServer(parts: AdminHttpParts): Server {
-  const server = createServer({
-    maxHeaderSize: 16 * 1024,
-    headersTimeout: 10_000,
-    requestTimeout: 30_000,
-    connectionsCheckingInterval: 2000,
+  const { clock, newId, log } = parts;
+  const guesses = new BadKeys({ clock, perMinute: () => guessesPerMinute });
+  const guarded = { ...parts, guesses };
+  // `serve` answers every failure itself.
+  const server = createListener((request, response) => void serve(guarded, request, response), {
+    newId,
+    refused: (refusal) => log.info('refused', { ...refusal, plane: 'admin' }),
+    times,
   });
-  server.on('request', (request, response) => {
-    // `serve` answers every failure itself.
-    void serve(parts, request, response);
-  });
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuseRaw(error, socket));
-  watchConnections(server);
+  capConnections(server, () => mostConnections);
   return server;
 }
 
 async function serve(
-  parts: AdminHttpParts,
+  parts: GuardedParts,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -63,7 +78,7 @@ async function serve(
 }
 
 async function answer(
-  parts: AdminHttpParts,
+  parts: GuardedParts,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<AdminAnswer> {
@@ -74,11 +89,19 @@ async function answer(
     return { ...errorAnswer(405, 'This address takes GET only.'), allow: 'GET, HEAD' };
   }
   // Before anything else is looked at: a stranger learns not even which addresses there are.
-  const name = parts.actorOf(presentedKey(request.headers.authorization, undefined));
-  if (name === undefined) return refused;
+  const token = presentedKey(request.headers.authorization, undefined);
+  const name = parts.actorOf(token);
   const { remoteAddress: ip } = request.socket;
+  if (name === undefined) return token === '' ? refused : wrongToken(parts, ip);
   const actor = { name, ...(ip === undefined ? {} : { ip }) };
   return parts.handle(method, url, { body: await readJson(request), actor });
+}
+
+function wrongToken({ guesses, log }: GuardedParts, address: string | undefined): AdminAnswer {
+  const waitMs = guesses.refused(address);
+  const status = waitMs === undefined ? 401 : 429;
+  log.info('refused', { status, error: 'admin_token', address, plane: 'admin' });
+  return waitMs === undefined ? refused : { ...tooManyGuesses, retryAfterMs: waitMs };
 }
 
 async function readJson(request: IncomingMessage): Promise<Json | undefined> {
@@ -98,24 +121,12 @@ function send(request: IncomingMessage, response: ServerResponse, answer: AdminA
     'x-content-type-options': 'nosniff',
     ...(answer.allow === undefined ? {} : { allow: answer.allow }),
     ...(answer.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+    ...(answer.retryAfterMs === undefined
+      ? {}
+      : { 'retry-after': String(Math.ceil(answer.retryAfterMs / 1000)) }),
     ...(request.complete ? {} : { connection: 'close' }),
   });
   response.end(request.method === 'HEAD' ? undefined : bytes);
   // What is left of a body that nobody wants is thrown away, for as long as a request may take.
   request.resume();
-}
-
-/** Requests that Node could not parse: a JSON body instead of its empty one. */
-function refuseRaw(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
-    socket.destroy();
-    return;
-  }
-  const late = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-  const status = late ? '408 Request Timeout' : '400 Bad Request';
-  const text = late ? 'The request was not sent in time.' : 'The request is not valid HTTP.';
-  const body = JSON.stringify(errorAnswer(400, text).body);
-  socket.end(
-    `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
 }

@@ -12,6 +12,8 @@ export interface AdminAnswer {
   readonly csv?: string;
   /** Value of the `allow` header of a 405. */
   readonly allow?: string;
+  /** After which a 429 may be another. */
+  readonly retryAfterMs?: number;
 }
 
 /** What comes with a request besides its path. */

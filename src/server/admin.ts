@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { TokenCheck } from '../access/admin-token.ts';
 import type { Actor } from '../access/audit.ts';
 import type { JsonObject } from '../core/conversation.ts';
-import type { Log } from '../core/runtime.ts';
+import type { Log, NewId } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
 import { auditRoutes } from './admin-audit.ts';
 import { createAdminHttpServer } from './admin-http.ts';
@@ -72,6 +72,7 @@ export interface AdminServerParts extends AdminParts {
   readonly adminToken: Pick<TokenCheck, 'verify'>;
   /** The per-run secret of run.json, for the command line on the same machine. */
   readonly controlToken: Secret;
+  readonly newId: NewId;
 }
 
 /** All routes, in the order in which they are described. */
@@ -117,6 +118,8 @@ export function createAdminServer(parts: AdminServerParts): Server {
       if (control.verify(token)) return 'command';
       return isAdmin ? 'admin' : undefined;
     },
+    clock: parts.clock,
+    newId: parts.newId,
     log: parts.log,
   });
 }

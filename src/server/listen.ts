@@ -1,30 +1,52 @@
-/** The HTTP server of the data plane: limits of the connection, and refusals Node makes by itself. */
+/** The HTTP server of both planes: limits of the connection, and refusals Node makes by itself. */
 import { createServer, ServerResponse, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { watchConnections } from './connections.ts';
 import { leavesTooMuch } from './body.ts';
 import { RawRefusals, type RawRefusalParts } from './raw-refusals.ts';
+import { restMs, stalledEndMs, StuckConnections, type StuckTimes } from './stuck-connections.ts';
 
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
-export interface DataServerOptions extends Partial<RawRefusalParts> {
+export interface ServerTimes extends StuckTimes {
+  /** A head must be there by then; looked at each second (G10). */
+  readonly headMs: number;
+  /** And all of its request. */
+  readonly requestMs: number;
+}
+
+export interface ListenerOptions extends Partial<RawRefusalParts> {
+  readonly times?: ServerTimes;
   /** Whether answers that begin now close their connections: the gateway stops (G14). */
   readonly lastAnswers?: () => boolean;
 }
 
+/** With the interval, none lives for longer than ten seconds. */
+export const dataTimes: ServerTimes = {
+  headMs: 9000,
+  requestMs: 300_000,
+  restMs,
+  stalledMs: stalledEndMs,
+};
+
 /** A server that is not listening yet. */
-export function createDataServer(
+export function createListener(
   handle: RequestHandler,
-  { lastAnswers = () => false, newId = () => '', refused = ignore }: DataServerOptions = {},
+  {
+    lastAnswers = () => false,
+    newId = () => '',
+    refused = ignore,
+    times = dataTimes,
+  }: ListenerOptions = {},
 ): Server {
   const refusals = new RawRefusals({ newId, refused });
+  const stuck = new StuckConnections(times);
   const server = createServer({
-    ServerResponse: answerClass(lastAnswers, refusals),
+    ServerResponse: answerClass(lastAnswers, { refusals, stuck }),
     maxHeaderSize: 16 * 1024,
-    // With the interval, none lives for longer than ten seconds (G10).
-    headersTimeout: 9000,
-    requestTimeout: 300_000,
+    headersTimeout: times.headMs,
+    requestTimeout: times.requestMs,
     connectionsCheckingInterval: 1000,
     // Longer than the usual 60 s of balancers, so that they close first.
     keepAliveTimeout: 75_000,
@@ -32,9 +54,15 @@ export function createDataServer(
     // Checked with the other headers: Node's own refusal has an empty body.
     requireHostHeader: false,
   });
-  server.on('request', handle);
+  server.on('request', (request, response) => {
+    stuck.came(request, response);
+    handle(request, response);
+  });
   // The handler sends `100 Continue` itself once the key and the headers are good (B21).
-  server.on('checkContinue', handle);
+  server.on('checkContinue', (request, response) => {
+    stuck.came(request, response);
+    handle(request, response);
+  });
   server.on('checkExpectation', (request: IncomingMessage) => refusals.expectation(request.socket));
   // Without a listener Node closes the socket without a word (B23).
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => refusals.tunnel(socket));
@@ -49,8 +77,16 @@ export function createDataServer(
   return server;
 }
 
+interface Watchers {
+  readonly refusals: RawRefusals;
+  readonly stuck: StuckConnections;
+}
+
 /** Also answers whose requests came before the stop, and refusals from wherever: all write their head. */
-function answerClass(lastAnswers: () => boolean, refusals: RawRefusals): typeof ServerResponse {
+function answerClass(
+  lastAnswers: () => boolean,
+  { refusals, stuck }: Watchers,
+): typeof ServerResponse {
   return class Answer<
     Request extends IncomingMessage = IncomingMessage,
   > extends ServerResponse<Request> {
@@ -59,14 +95,22 @@ function answerClass(lastAnswers: () => boolean, refusals: RawRefusals): typeof 
       return super.writeHead(...head);
     }
 
+    override end(...last: never[]): this {
+      super.end(...last);
+      stuck.whole(this);
+      return this;
+    }
+
     override assignSocket(socket: Socket): void {
       super.assignSocket(socket);
       refusals.begins(socket, this);
+      stuck.begins(socket, this);
     }
 
     override detachSocket(socket: Socket): void {
       super.detachSocket(socket);
       refusals.ended(socket, this.req);
+      stuck.ended(socket, this.req);
     }
   };
 }

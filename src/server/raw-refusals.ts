@@ -67,6 +67,8 @@ export class RawRefusals {
   readonly #parts: RawRefusalParts;
   /** The answer that a socket carries; `answered` while the rest of its request is still coming in. */
   readonly #answers = new WeakMap<Duplex, ServerResponse | 'answered'>();
+  /** Sockets with an answer to come that is the last one. */
+  readonly #ending = new WeakSet<Duplex>();
 
   constructor(parts: RawRefusalParts) {
     this.#parts = parts;
@@ -95,6 +97,9 @@ export class RawRefusals {
 
   /** `CONNECT` (B23). */
   tunnel(socket: Duplex): void {
+    // Node has let go of it: nobody else would see its error, or that the client leaves.
+    socket.on('error', () => socket.destroy());
+    socket.resume();
     this.#refuse(socket, noTunnel, 'CONNECT');
   }
 
@@ -104,12 +109,17 @@ export class RawRefusals {
   }
 
   #refuse(socket: Duplex, { status, reason, message }: Words, error: string): void {
+    if (this.#ending.has(socket)) return;
     const id = this.#parts.newId('req_');
     this.#parts.refused({ id, status, error, address: addressOf(socket) });
     const answer = this.#answers.get(socket);
+    if (answer !== undefined && answer !== 'answered' && answer.req.complete) {
+      this.#endBehind(socket, answer);
+      return;
+    }
     if (answer === 'answered' || answer?.headersSent === true) {
       // What was written goes out; nothing is put behind or into it.
-      socket.end(() => socket.destroy());
+      endSoon(socket);
       return;
     }
     // Both dialects' readers find their fields in it: the dialect is not known at this point.
@@ -127,8 +137,25 @@ export class RawRefusals {
       'content-type: application/json',
       `content-length: ${Buffer.byteLength(body)}`,
     ];
-    socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+    endSoon(socket, `${head.join('\r\n')}\r\n\r\n${body}`);
   }
+
+  /** What is wrong follows a good request: that one gets its own answer, and the last one. */
+  #endBehind(socket: Duplex, answer: ServerResponse): void {
+    this.#ending.add(socket);
+    answer.shouldKeepAlive = false;
+    answer.once('finish', () => endSoon(socket));
+  }
+}
+
+/** What was read of the connection may be waited for no longer than this. */
+const lingerMs = 2000;
+
+/** Ends it with these bytes; a client that does not end its side is not waited for. */
+function endSoon(socket: Duplex, bytes = ''): void {
+  socket.end(bytes);
+  const timer = setTimeout(() => socket.destroy(), lingerMs).unref();
+  socket.once('close', () => clearTimeout(timer));
 }
 
 function addressOf(socket: Duplex): string | undefined {

@@ -1,10 +1,9 @@
 /** The client's socket as the gateway writes to it: one head, back-pressure, and who hung up. */
 import type { ServerResponse } from 'node:http';
 import type { ClientObserver, ClientSink } from '../gateway/client-sink.ts';
+import { cutWhenStalled, stalledEndMs } from './stuck-connections.ts';
 
 const smallBody = 16 * 1024;
-/** A client that takes none of a finished answer's last bytes for so long is cut (G9). */
-const stalledEndMs = 60_000;
 
 export class ResponseSink implements ClientSink {
   readonly #response: ServerResponse;
@@ -50,9 +49,8 @@ export class ResponseSink implements ClientSink {
     // Head and body of a small answer leave in one write when both are strings; latin-1 keeps bytes.
     else if (bytes.length <= smallBody) this.#response.end(bytes.toString('latin1'), 'latin1');
     else this.#response.end(bytes);
-    // The call is settled by now and watches no clock. The server sets its own timeout on the socket
-    // as soon as the last byte is out.
-    if (this.#response.writableLength > 0) this.#response.socket?.setTimeout(this.#stalledEndMs);
+    // The call is settled by now and watches no clock.
+    cutWhenStalled(this.#response, this.#stalledEndMs);
   }
 
   cut(): void {

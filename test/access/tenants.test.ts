@@ -154,7 +154,8 @@ describe('S8 S9 tenants', { timeout: 120_000 }, () => {
           method === 'get' || method === 'delete' ? undefined : {},
           { method: method.toUpperCase(), headers, anonymous: true },
         );
-        assert.equal(reply.status, 401, `${method} ${path}`);
+        // Whoever goes on with a wrong token is refused for that.
+        assert.match(String(reply.status), /^(401|429)$/, `${method} ${path}`);
         assert.doesNotMatch(reply.text, /alice/);
       }
     }

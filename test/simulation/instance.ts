@@ -22,7 +22,7 @@ import { ModelLists } from '../../src/providers/model-list.ts';
 import { Registry, type RegistryOptions } from '../../src/providers/registry.ts';
 import { DataPlane } from '../../src/server/data-plane.ts';
 import { Overload } from '../../src/server/overload/overload.ts';
-import { createDataServer } from '../../src/server/listen.ts';
+import { createListener } from '../../src/server/listen.ts';
 import { createLimits, openCounters } from '../../src/start-limits.ts';
 import type { CallRow } from '../../src/store/calls.ts';
 import { HttpClient } from '../../src/wire/http-client.ts';
@@ -115,7 +115,7 @@ export class Instance {
     this.#registry = this.#registryOf(routes(0));
     this.#prices = priceBook(this.#log, 0);
     const plane = this.#dataPlane(parts.spent);
-    this.#server = createDataServer((request, response) => void plane.handle(request, response));
+    this.#server = createListener((request, response) => void plane.handle(request, response));
   }
 
   /** A client's connection to it. */

@@ -84,7 +84,8 @@ export async function adminRig(t: TestContext, change: Partial<AdminParts> = {})
     reload: async () => ({ applied: true, problems: [] }),
     ...change,
   };
-  const server = createAdminServer({ ...parts, adminToken: check, controlToken: control });
+  const newId = (prefix: string): string => `${prefix}1`;
+  const server = createAdminServer({ ...parts, adminToken: check, controlToken: control, newId });
   const url = await listen(server, { host: '127.0.0.1', port: 0 });
   t.after(async () => {
     server.closeAllConnections();

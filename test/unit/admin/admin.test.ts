@@ -29,6 +29,7 @@ it('S9 S10 every route but /healthz is 401 without the token; keys open nothing'
   const answers = new Set<string>();
   for (const [method, path] of routes) {
     for (const token of [undefined, '', 'wrong', key.reveal(), `${adminToken}x`]) {
+      rig.clock.time += 60_000;
       const answer = await rig.ask(path, { method, token });
       assert.equal(answer.status, 401, `${method} ${path}`);
       assert.equal(answer.headers['www-authenticate'], 'Bearer');
@@ -45,6 +46,21 @@ it('S9 S10 every route but /healthz is 401 without the token; keys open nothing'
   const health = await rig.ask('/healthz', { token: undefined });
   assert.deepEqual([health.status, health.body], [200, { status: 'ok' }]);
   assert.equal((await rig.ask('/healthz', { method: 'POST' })).status, 405);
+});
+
+it('S11 a sixth wrong token within a minute is refused for that; the right one opens all the while', async (t) => {
+  const rig = await adminRig(t);
+  for (let i = 0; i < 5; i++) {
+    assert.equal((await rig.ask('/api/status', { token: `guess ${i}` })).status, 401);
+  }
+  const refused = await rig.ask('/api/status', { token: 'guess 6' });
+  assert.equal(refused.status, 429);
+  assert.equal(refused.headers['retry-after'], '12');
+  assert.equal((await rig.ask('/api/status')).status, 200);
+  assert.equal((await rig.ask('/api/status', { token: undefined })).status, 401, 'guesses nothing');
+  assert.equal((await rig.ask('/api/status', { token: 'guess 7' })).status, 429);
+  rig.clock.time += 12_000;
+  assert.equal((await rig.ask('/api/status', { token: 'guess 8' })).status, 401);
 });
 
 it('S9 the admin token opens the admin plane and nothing of the data plane', async (t) => {

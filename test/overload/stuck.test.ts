@@ -1,0 +1,172 @@
+/** Connections whose clients do not go on hold no place (G9, G10), and nobody works for who has left (F72, F77). */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import { createListener, dataTimes, listen } from '../../src/server/listen.ts';
+import { requestBody } from '../support/requests.ts';
+import { replying } from '../upstream/reply.ts';
+import {
+  openRaw,
+  rawHead,
+  startOverloadRig,
+  until,
+  type OverloadRig,
+  type RawConnection,
+} from './overload-rig.ts';
+
+const soon = { ...dataTimes, restMs: 100, stalledMs: 100 };
+
+interface Listening {
+  readonly url: string;
+  readonly server: Server;
+  connections(): Promise<number>;
+}
+
+async function listening(
+  handle: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<Listening> {
+  const server = createListener(handle, { times: soon });
+  const url = await listen(server, { host: '127.0.0.1', port: 0 });
+  const connections = (): Promise<number> =>
+    new Promise((resolve) => server.getConnections((_, count) => resolve(count)));
+  return { url, server, connections };
+}
+
+/** A client that never reads, and never ends its side. */
+async function deaf(url: string, bytes: string): Promise<Socket> {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true });
+  socket.pause();
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  socket.write(bytes);
+  return socket;
+}
+
+describe('connections that are of no use', { timeout: 60_000 }, () => {
+  test('G10 the rest of a body that was answered is not waited for', async (t) => {
+    const { url, server } = await listening((_, response) => response.end('no'));
+    t.after(() => server.close());
+    const connection = await openRaw(url, 'GET / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\n');
+    await connection.closed;
+    assert.match(connection.text(), /^HTTP\/1\.1 200 /);
+  });
+
+  test('G10 a body whose rest comes leaves the connection of use', async (t) => {
+    const { url, server } = await listening((_, response) => response.end('no'));
+    t.after(() => server.close());
+    const request = 'GET / HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\n';
+    const connection = await openRaw(url, request);
+    await until('an answer', () => connection.text().includes('no'));
+    connection.socket.write(`abc${request}`);
+    await connection.closed;
+    assert.equal(connection.text().match(/HTTP\/1\.1 200 /g)?.length, 2);
+  });
+
+  test('G9 G10 who takes no answers is cut, also where the answers wait for each other', async (t) => {
+    const large = Buffer.alloc(4 * 1024 * 1024);
+    const { url, server, connections } = await listening((_, response) => response.end(large));
+    t.after(() => server.close());
+    const one = await deaf(url, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+    const two = await deaf(url, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(5));
+    await until('two connections', async () => (await connections()) === 2);
+    await until('none', async () => (await connections()) === 0);
+    one.destroy();
+    two.destroy();
+  });
+
+  for (const [name, bytes] of [
+    ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nhost: a:1\r\n\r\n'],
+    ['what is no HTTP', 'hello\r\n\r\n'],
+    ['an expectation', 'POST / HTTP/1.1\r\nhost: x\r\nexpect: a\r\ncontent-length: 1\r\n\r\n'],
+  ] as const) {
+    test(`G10 ${name}: nobody waits for a client that does not end its side`, async (t) => {
+      const { url, server, connections } = await listening((_, response) => response.end());
+      t.after(() => server.close());
+      const client = await deaf(url, bytes);
+      await until('a connection', async () => (await connections()) === 1);
+      await until('none', async () => (await connections()) === 0);
+      client.destroy();
+    });
+  }
+
+  test('G10 a tunnel that is reset harms nobody', async (t) => {
+    const { url, server, connections } = await listening((_, response) => response.end());
+    t.after(() => server.close());
+    for (let i = 0; i < 50; i++) {
+      const client = await deaf(url, 'CONNECT a:1 HTTP/1.1\r\nhost: a:1\r\n\r\n');
+      client.resetAndDestroy();
+    }
+    await until('none', async () => (await connections()) === 0);
+  });
+
+  test('F77 more than a hundred requests that wait for their turn end the connection', async (t) => {
+    const { url, server } = await listening(() => undefined);
+    t.after(() => server.close());
+    const connection = await openRaw(url, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(102));
+    await connection.closed;
+    assert.equal(connection.text(), '');
+  });
+
+  test('B1 S18 a good request gets its own answer, whatever stands behind it', async (t) => {
+    const { url, server } = await listening((_, response) => {
+      setImmediate(() => setImmediate(() => response.end('good')));
+    });
+    t.after(() => server.close());
+    const get = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
+    for (const behind of [
+      'what is that?\r\n\r\n',
+      'GET / HTTP/1.1\r\nhost: x\r\nexpect: a\r\n\r\n',
+    ]) {
+      const connection = await openRaw(url, get + behind);
+      await connection.closed;
+      assert.deepEqual(connection.text().match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 200']);
+      assert.ok(connection.text().endsWith('good'));
+    }
+  });
+});
+
+describe('calls on one connection', { timeout: 60_000 }, () => {
+  let rig: OverloadRig;
+  before(async () => {
+    rig = await startOverloadRig();
+  });
+  after(() => rig.stop());
+
+  function calls(models: readonly string[]): Promise<RawConnection> {
+    const requests = models.map((model) => {
+      const body = JSON.stringify(requestBody('chat', { model, stream: true }));
+      return rawHead(Buffer.byteLength(body)) + body;
+    });
+    return openRaw(rig.gateway.url, requests.join(''));
+  }
+
+  test('F77 they are answered in their order', async () => {
+    const gate = Promise.withResolvers<void>();
+    const held = rig.play('chat', {
+      body: [gate.promise, '{"error":{"message":"late"}}'],
+      status: 400,
+    });
+    const quick = rig.play('chat', replying('chat', { text: 'second' }));
+    const connection = await calls([held.model, quick.model]);
+    await quick.script.request(0);
+    gate.resolve();
+    await until('both', () => connection.text().includes('[DONE]'));
+    assert.match(connection.text(), /^HTTP\/1\.1 400 [^]*late[^]*HTTP\/1\.1 200 [^]*"ond"[^]*DONE/);
+    connection.socket.destroy();
+  });
+
+  test('F72 F77 a client that leaves ends those that wait for their turn as well', async () => {
+    const hanging = { body: [': hi\n\n'], ending: 'hang' } as const;
+    const first = rig.play('chat', hanging);
+    const second = rig.play('chat', hanging);
+    const connection = await calls([first.model, second.model]);
+    const asked = [await first.script.request(0), await second.script.request(0)];
+    connection.socket.destroy();
+    for (const request of asked) assert.equal(await request.closed, 'gateway');
+    await until('no call', async () => (await rig.status())['calls_held'] === 0);
+    assert.equal((await rig.status())['body_memory'], 0);
+  });
+});
