@@ -31,6 +31,7 @@ export interface SteppedBody {
   readonly value: JsonObject | undefined;
   readonly spans: ReadonlyMap<string, Span>;
   readonly repeated: readonly string[];
+  readonly tokens: number;
   /** Keys as they stand in the bytes, and as they are left in the value. */
   readonly colons: number;
   readonly keys: number;
@@ -145,6 +146,7 @@ class StepParser {
       value: this.#value,
       spans: this.#spans,
       repeated: this.#repeated,
+      tokens: this.#tokens,
       colons: this.#colons,
       keys: this.#keys,
       bodyStart: this.#bodyStart,

@@ -28,6 +28,7 @@ import {
 import { countKeys } from './json-count.ts';
 import { locateJsonError } from './json-position.ts';
 import { parseInSteps } from './json-steps.ts';
+import { Lanes } from './lanes.ts';
 
 export { maxDepth } from './json-bytes.ts';
 export type { Span } from './json-bytes.ts';
@@ -42,6 +43,8 @@ export interface JsonSource {
   readonly bodyStart: number;
   /** False when a key stands twice anywhere: such bytes are never relayed as they are (B39). */
   readonly unambiguous: boolean;
+  /** Brackets that open, commas and colons: what the value costs besides its texts. */
+  readonly tokens: number;
 }
 
 /** Twins of keys are no fault as such in depth (B39), but so many are an attack (B38). */
@@ -129,9 +132,14 @@ export function parseBody(received: Uint8Array, ownedKeys: ReadonlySet<string>):
   return parseScanned(bytes, scanBody(bytes), ownedKeys);
 }
 
-async function parseLong(bytes: Buffer, ownedKeys: ReadonlySet<string>): Promise<JsonSource> {
-  checkUtf8(bytes);
-  return sourceOf(bytes, await parseInSteps(bytes, parseNumbers), ownedKeys);
+/** What is being parsed is in memory several times: in turns it is not slower. */
+const parsing = new Lanes(4);
+
+function parseLong(bytes: Buffer, ownedKeys: ReadonlySet<string>): Promise<JsonSource> {
+  return parsing.run(async () => {
+    checkUtf8(bytes);
+    return sourceOf(bytes, await parseInSteps(bytes, parseNumbers), ownedKeys);
+  });
 }
 
 function parseScanned(bytes: Buffer, scan: Scan, ownedKeys: ReadonlySet<string>): JsonSource {
@@ -143,14 +151,14 @@ function parseScanned(bytes: Buffer, scan: Scan, ownedKeys: ReadonlySet<string>)
   return sourceOf(bytes, { ...scan, value, keys }, ownedKeys);
 }
 
-interface ParsedBody extends Omit<Scan, 'empty' | 'tokens' | 'longNumbers'> {
+interface ParsedBody extends Omit<Scan, 'empty' | 'longNumbers'> {
   /** Undefined when there is nothing but white space. */
   readonly value: JsonObject | undefined;
   readonly keys: number;
 }
 
 function sourceOf(bytes: Buffer, parsed: ParsedBody, ownedKeys: ReadonlySet<string>): JsonSource {
-  const { value, spans, repeated, colons, keys, bodyStart } = parsed;
+  const { value, spans, repeated, tokens, colons, keys, bodyStart } = parsed;
   if (value === undefined) {
     throw invalidRequest('The request body is empty; a JSON object is expected.');
   }
@@ -161,7 +169,7 @@ function sourceOf(bytes: Buffer, parsed: ParsedBody, ownedKeys: ReadonlySet<stri
   if (colons - keys > maxRepeatedKeys) {
     throw invalidRequest('The request body repeats its keys too often.');
   }
-  return { bytes, value, spans, bodyStart, unambiguous: keys === colons };
+  return { bytes, value, spans, bodyStart, unambiguous: keys === colons, tokens };
 }
 
 function checkUtf8(bytes: Buffer): void {

@@ -1,6 +1,7 @@
 /** Reads a request body under a byte limit (E2, E3; reliability.md B26–B30). */
 import type { IncomingMessage } from 'node:http';
 import { asGatewayError, GatewayError, invalidRequest } from '../core/errors.ts';
+import { BodyPieces } from './body-pieces.ts';
 
 /**
  * Checks what the headers say of the body, before a byte of it is read.
@@ -41,14 +42,16 @@ export function readBody(
   limitBytes: number,
   watch?: BodyWatch,
 ): Promise<Buffer> {
+  // It left while its key was looked up: no event will tell of it again.
+  if (request.destroyed) return Promise.reject(clientLeft());
   return new Promise((resolve, reject) => {
-    const pieces: Buffer[] = [];
+    const pieces = new BodyPieces();
     let length = 0;
     let over = false;
     const refuse = (error: unknown): void => {
       if (over) return;
       over = true;
-      pieces.length = 0;
+      pieces.clear();
       watch?.over();
       reject(asGatewayError(error));
     };
@@ -58,27 +61,30 @@ export function readBody(
       try {
         if (length > limitBytes) throw tooLarge(limitBytes);
         watch?.came(length);
-        pieces.push(piece);
+        pieces.add(piece);
       } catch (error) {
         refuse(error);
       }
     });
     request.on('end', () => {
-      const only = pieces[0];
-      if (only === undefined) return refuse(invalidRequest('The request body is empty.'));
+      if (length === 0) return refuse(invalidRequest('The request body is empty.'));
       if (over) return;
       over = true;
       watch?.over();
-      resolve(pieces.length === 1 ? only : Buffer.concat(pieces, length));
+      resolve(pieces.whole(length));
     });
     const left = (): void => {
       // Each request ends in a close: an error that nobody gets would cost a tenth of the call.
-      if (!over) refuse(new GatewayError('canceled', 'The client left.'));
+      if (!over) refuse(clientLeft());
     };
     request.on('close', left);
     request.on('error', left);
     watch?.begun(refuse);
   });
+}
+
+function clientLeft(): GatewayError {
+  return new GatewayError('canceled', 'The client left.');
 }
 
 /** So much of a body that nobody wants is read for the sake of the connection (B24). */

@@ -34,7 +34,7 @@ import { IdempotentAnswers } from './idempotent-answers.ts';
 import { answerOnce } from './idempotent-call.ts';
 import { modelsAnswer } from './models-answer.ts';
 import type { BodyShare } from './overload/body-budget.ts';
-import { takeBody } from './overload/body-door.ts';
+import { keepParsed, takeBody } from './overload/body-door.ts';
 import type { Overload } from './overload/overload.ts';
 import { openAnswer, openPaths } from './open-paths.ts';
 import { readPath, speaksMessages, type RequestPath } from './paths.ts';
@@ -382,7 +382,7 @@ export class DataPlane {
     if (principal.revoked()) throw new GatewayError('unauthenticated', keyRefusal);
     const parsed = parseClientBody(bytes, dialect.ownedKeys);
     const source = parsed instanceof Promise ? await parsed : parsed;
-    share.parsed(bytes.length);
+    keepParsed(share, source, this.#options.overload);
     return source;
   }
 

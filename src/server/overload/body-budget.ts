@@ -1,7 +1,7 @@
 /**
  * How much of the memory request bodies may take (G5). A body costs four times its length while it is
- * read and parsed: its pieces, the whole, its text and its values; twice as long as its call runs. What
- * has no room is refused before a byte of it is read, and never waits.
+ * read and parsed: its pieces, the whole, its text and its values; twice and its values as long as its call
+ * runs. What has no room is refused before a byte of it is read, and never waits.
  */
 import { Tally } from '../../core/tally.ts';
 
@@ -16,8 +16,12 @@ export interface BodyBudgetParts {
 
 const whileRead = 4;
 const whileServed = 2;
+/** A value of a few bytes of text costs many times as much: bytes for each bracket, comma and colon. */
+const perToken = 64;
 /** Smaller ones are not worth a look at what is left: what they leave behind is collected on the way. */
 const large = 1024 * 1024;
+/** Beyond the bytes, for keys whose bodies hold less than this part of them: they did not fill it (G8). */
+const reserve = 0.1;
 /** What a body without a length is taken for at first; then twice as much each time. */
 const firstGuess = 64 * 1024;
 
@@ -25,8 +29,8 @@ const firstGuess = 64 * 1024;
 export interface BodyShare {
   /** Takes what a body of so many bytes needs; false when that is not there. */
   grow(length: number): boolean;
-  /** It is read and parsed: less is needed. */
-  parsed(length: number): void;
+  /** It is read and parsed: less is needed, or more for many small values; false when that is not there. */
+  parsed(length: number, tokens: number): boolean;
   /** Gives everything back. A second call does nothing. */
   release(): void;
 }
@@ -57,6 +61,11 @@ export class BodyBudget {
     return Math.floor(this.#parts.bytes() / whileRead);
   }
 
+  /** Whether a parsed body could have room at all. */
+  fits(length: number, tokens: number): boolean {
+    return servedCost(length, tokens) <= this.#parts.bytes();
+  }
+
   /**
    * The share of a body that is about to be read; undefined when there is no room for it now.
    * @param key whose body it is: bodies that never come are announced for nothing, so a key that announces
@@ -79,7 +88,8 @@ export class BodyBudget {
   #hasRoom(key: string, held: number, cost: number): boolean {
     const { bytes, shareOf, left } = this.#parts;
     const all = bytes();
-    if (this.#taken + cost > all) return false;
+    const spare = reserve * all;
+    if (this.#taken + cost > (held <= spare ? all + spare : all)) return false;
     // One body of any size has room, or it would never have any.
     if (held > cost && held > shareOf(key) * all) return false;
     // What the bodies before it left behind may not be collected yet.
@@ -103,8 +113,8 @@ class Share implements BodyShare {
     return this.#hold(Math.max(needed, 2 * this.#held)) || this.#hold(needed);
   }
 
-  parsed(length: number): void {
-    this.#hold(Math.min(this.#held, whileServed * length));
+  parsed(length: number, tokens: number): boolean {
+    return this.#hold(servedCost(length, tokens));
   }
 
   release(): void {
@@ -116,4 +126,8 @@ class Share implements BodyShare {
     this.#held = cost;
     return true;
   }
+}
+
+function servedCost(length: number, tokens: number): number {
+  return whileServed * length + perToken * tokens;
 }

@@ -1,6 +1,7 @@
 /** A call's body on its way in: how large, whether there is room, whether it comes in time (G5, G7, G10). */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError } from '../../core/errors.ts';
+import type { JsonSource } from '../../core/json.ts';
 import { checkBodyHeaders, readBody, type BodyWatch } from '../body.ts';
 import type { BodyShare } from './body-budget.ts';
 import type { Overload } from './overload.ts';
@@ -43,6 +44,23 @@ export async function takeBody(
   }
 }
 
+/**
+ * A body is parsed: what its values cost is known only now.
+ * @throws GatewayError `too_large` when they would never have room, `overloaded`.
+ */
+export function keepParsed(
+  share: BodyShare,
+  { bytes, tokens }: Pick<JsonSource, 'bytes' | 'tokens'>,
+  overload: Overload,
+): void {
+  if (share.parsed(bytes.length, tokens)) return;
+  if (overload.bodies.fits(bytes.length, tokens)) throw noRoom(overload);
+  throw new GatewayError(
+    'too_large',
+    'The request body holds more values than there is memory for.',
+  );
+}
+
 /** `grows`: its length was not told, so that what it needs is seen only as it comes. */
 function watchOf(share: BodyShare, overload: Overload, grows: boolean): BodyWatch {
   const coming = { received: 0, tooSlow: (): void => undefined };
@@ -63,7 +81,7 @@ function watchOf(share: BodyShare, overload: Overload, grows: boolean): BodyWatc
 }
 
 function noRoom(overload: Overload): GatewayError {
-  return overload.refusal('The gateway has no memory left for a body of this length');
+  return overload.refusal('The gateway has no memory left for a body of this size');
 }
 
 function tooSlow(): GatewayError {

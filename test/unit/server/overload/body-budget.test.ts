@@ -22,8 +22,8 @@ test('G5 a body costs four times its length, then twice, then nothing', () => {
   const share = taken(bodies.take('a', 32 * mebibyte));
   assert.equal(bodies.taken, 128 * mebibyte);
   assert.equal(bodies.longest, 64 * mebibyte);
-  share.parsed(32 * mebibyte);
-  assert.equal(bodies.taken, 64 * mebibyte);
+  share.parsed(32 * mebibyte, 100);
+  assert.equal(bodies.taken, 64 * mebibyte + 6400);
   share.release();
   share.release();
   assert.equal(bodies.taken, 0);
@@ -53,7 +53,7 @@ test('G5 a body without a length takes as it grows, and is refused where the roo
   assert.equal(bodies.taken, 4 * 250 * 1024);
   assert.equal(share.grow(160 * 1024), false);
   assert.equal(bodies.taken, 4 * 250 * 1024);
-  share.parsed(150 * 1024);
+  share.parsed(150 * 1024, 0);
   other.release();
   share.release();
   assert.equal(bodies.taken, 0);
@@ -62,7 +62,7 @@ test('G5 a body without a length takes as it grows, and is refused where the roo
 test('G5 a small body that came without a length costs what it is once it is there', () => {
   const bodies = budget(mebibyte);
   const share = taken(bodies.take('a', undefined));
-  share.parsed(100);
+  share.parsed(100, 0);
   assert.equal(bodies.taken, 200);
 });
 
@@ -103,4 +103,29 @@ test('G5 G8 a key that announces much leaves room for the others', () => {
   other.release();
   taken(bodies.take('b', 50 * mebibyte));
   assert.equal(bodies.taken, 360 * mebibyte);
+});
+
+test('G8 a key that was alone and took all leaves room for small bodies of others', () => {
+  const bodies = budget(256 * mebibyte);
+  const first = taken(bodies.take('a', 32 * mebibyte));
+  const second = taken(bodies.take('a', 32 * mebibyte));
+  assert.equal(bodies.take('a', 1024), undefined, 'a key that holds much waits');
+  const others = Array.from({ length: 6 }, (_, i) => taken(bodies.take(`key ${i}`, mebibyte)));
+  assert.equal(bodies.take('b', 7 * mebibyte), undefined, 'no small one');
+  assert.equal(bodies.take('c', mebibyte), undefined, 'the spare is bounded, too');
+  for (const share of [first, second, ...others]) share.release();
+  assert.equal(bodies.taken, 0);
+});
+
+test('G5 values that cost more than their text are counted once they are known', () => {
+  const bodies = budget(64 * mebibyte);
+  const share = taken(bodies.take('a', mebibyte));
+  assert.equal(share.parsed(mebibyte, 500_000), true);
+  assert.equal(bodies.taken, 2 * mebibyte + 32_000_000);
+  const second = taken(bodies.take('a', mebibyte));
+  assert.equal(second.parsed(mebibyte, 500_000), false);
+  assert.equal(bodies.fits(mebibyte, 500_000), true);
+  assert.equal(budget(16 * mebibyte).fits(mebibyte, 500_000), false);
+  for (const each of [share, second]) each.release();
+  assert.equal(bodies.taken, 0);
 });

@@ -1,0 +1,52 @@
+/** What came of a body so far. */
+
+/** A piece that is shorter is copied: as an object of its own it may cost a hundred times its bytes. */
+const smallPiece = 16 * 1024;
+const roomOfCopies = 64 * 1024;
+const nothing = Buffer.alloc(0);
+
+/**
+ * The pieces of a body. It may come byte by byte, and each piece keeps alive what it was read in: 32 MB in
+ * chunks of one byte would take gigabytes (G5).
+ */
+export class BodyPieces {
+  #first: Buffer | undefined;
+  #rest: Buffer[] | undefined;
+  #room = nothing;
+  #used = 0;
+
+  add(piece: Buffer): void {
+    // Most bodies are one piece, which nobody copies.
+    if (this.#first === undefined) this.#first = piece;
+    else if (piece.length >= smallPiece) this.#closeRoom().push(piece);
+    else {
+      if (this.#room.length - this.#used < piece.length) {
+        this.#closeRoom();
+        this.#room = Buffer.allocUnsafeSlow(roomOfCopies);
+      }
+      this.#used += piece.copy(this.#room, this.#used);
+    }
+  }
+
+  /** All of them, so many bytes. */
+  whole(length: number): Buffer {
+    const first = this.#first ?? nothing;
+    return first.length === length ? first : Buffer.concat([first, ...this.#closeRoom()], length);
+  }
+
+  clear(): void {
+    this.#first = undefined;
+    this.#rest = undefined;
+    this.#room = nothing;
+    this.#used = 0;
+  }
+
+  /** What lies in the room is a piece of its own from here on. */
+  #closeRoom(): Buffer[] {
+    this.#rest ??= [];
+    if (this.#used > 0) this.#rest.push(this.#room.subarray(0, this.#used));
+    this.#room = this.#room.subarray(this.#used);
+    this.#used = 0;
+    return this.#rest;
+  }
+}
