@@ -27,19 +27,25 @@ export interface IdempotentRequest {
 /** Either what was answered before, or the right to answer now. */
 export type Claim =
   | { readonly kept: KeptAnswer & { readonly body: Buffer } }
-  | { readonly kept: undefined; finish(answer: KeptAnswer | undefined): void };
+  | ({ readonly kept: undefined; finish(answer: KeptAnswer | undefined): void } & RecordingRoom);
+
+/** Answers that are still being given lie in memory as well. */
+export interface RecordingRoom {
+  /** Takes so many bytes more for a recording; false when they are not there. `finish` gives them back. */
+  hold(bytes: number): boolean;
+}
 
 interface Entry {
   readonly fingerprint: string;
   /** Undefined while the first sending is being answered. */
-  answer: KeptAnswer | undefined;
+  readonly answer: KeptAnswer | undefined;
   /** Monotonic ms. */
-  doneAt: number;
+  readonly doneAt: number;
 }
 
 export interface KeepLimits {
   readonly ageMs: number;
-  /** Of all answers together, and of those of one client. */
+  /** Of all answers together, also those that are being given, and of those of one client. */
   readonly bytes: number;
   readonly bytesOfOne: number;
   readonly answersOfOne: number;
@@ -85,10 +91,26 @@ export class IdempotentAnswers {
     const entry: Entry = { fingerprint, answer: undefined, doneAt: Infinity };
     shelf.entries.set(request.idempotencyKey, entry);
     this.#shelves.set(request.keyId, shelf);
+    let held = 0;
     return {
       kept: undefined,
-      finish: (answer) => this.#finish(request, entry, answer),
+      hold: (bytes) => {
+        if (!this.#makeRoomForAll(bytes)) return false;
+        held += bytes;
+        this.#bytes += bytes;
+        return true;
+      },
+      finish: (answer) => {
+        this.#bytes -= held;
+        held = 0;
+        this.#finish(request, entry, answer);
+      },
     };
+  }
+
+  /** What all answers take, and the recordings of those that are being given. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   #finish(
@@ -99,30 +121,55 @@ export class IdempotentAnswers {
     const shelf = this.#shelves.get(keyId);
     if (shelf === undefined) return;
     shelf.entries.delete(idempotencyKey);
-    if (answer !== undefined) {
-      const size = sizeOf(answer);
-      this.#makeRoom(shelf, size);
-      if (this.#bytes + size <= this.#limits.bytes) {
-        entry.answer = answer;
-        entry.doneAt = this.#clock.now();
-        // To the end of the line: the line is in the order of age.
-        shelf.entries.set(idempotencyKey, entry);
-        shelf.bytes += size;
-        this.#bytes += size;
-      }
-    }
-    if (shelf.entries.size === 0) this.#shelves.delete(keyId);
+    if (answer !== undefined) this.#put(shelf, idempotencyKey, { ...entry, answer });
+    // Making room may have taken the empty shelf away.
+    if (shelf.entries.size > 0) this.#shelves.set(keyId, shelf);
+    else this.#shelves.delete(keyId);
   }
 
-  /** The oldest answers of the same client go first; those of others when they are too old only. */
+  #put(shelf: Shelf, key: string, entry: Entry & { readonly answer: KeptAnswer }): void {
+    const size = sizeOf(entry.answer);
+    this.#makeRoom(shelf, size);
+    if (!this.#makeRoomForAll(size)) return;
+    // To the end of the line: the line is in the order of age.
+    shelf.entries.set(key, { ...entry, doneAt: this.#clock.now() });
+    shelf.bytes += size;
+    this.#bytes += size;
+  }
+
+  /** The oldest answers of a client go first. */
   #makeRoom(shelf: Shelf, size: number): void {
-    const { bytes, bytesOfOne, answersOfOne } = this.#limits;
+    const { bytesOfOne, answersOfOne } = this.#limits;
     for (const [key, entry] of shelf.entries) {
       if (shelf.bytes + size <= bytesOfOne && shelf.entries.size < answersOfOne) break;
       if (entry.answer !== undefined) this.#remove(shelf, key, entry.answer);
     }
-    if (this.#bytes + size <= bytes) return;
+  }
+
+  /** Too old ones go, then the oldest of whoever has most: nobody can take the shelter from the others. */
+  #makeRoomForAll(size: number): boolean {
+    const { bytes } = this.#limits;
+    if (this.#bytes + size <= bytes) return true;
     for (const [keyId, each] of this.#shelves) this.#removeOld(keyId, each);
+    // Somewhat more at once, so that not each answer looks through all shelves.
+    while (this.#bytes + size > bytes - bytes / 16) {
+      const largest = this.#largestShelf();
+      if (largest === undefined) break;
+      const half = largest.bytes / 2;
+      for (const [key, { answer }] of largest.entries) {
+        if (largest.bytes <= half) break;
+        if (answer !== undefined) this.#remove(largest, key, answer);
+      }
+    }
+    return this.#bytes + size <= bytes;
+  }
+
+  #largestShelf(): Shelf | undefined {
+    let largest: Shelf | undefined;
+    for (const shelf of this.#shelves.values()) {
+      if (shelf.bytes > (largest?.bytes ?? 0)) largest = shelf;
+    }
+    return largest;
   }
 
   #removeOld(keyId: string, shelf: Shelf): void {
@@ -161,7 +208,7 @@ function replayable(entry: Entry, fingerprint: string): KeptAnswer & { readonly 
   if (body === undefined) {
     throw new GatewayError(
       'idempotency_expired',
-      'The request with this Idempotency-Key was answered, but the answer was too long to be kept.',
+      'The request with this Idempotency-Key was answered, but there was no room to keep the answer.',
     );
   }
   return { ...answer, body };

@@ -29,7 +29,7 @@ export async function answerOnce(
     gateway.log.info('replayed', { id: requestId, key: request.keyId, status: claim.kept.status });
     return;
   }
-  const recording = new RecordingSink(sink);
+  const recording = new RecordingSink(sink, claim);
   let receipt: Receipt | undefined;
   const watched: Gateway = {
     ...gateway,
