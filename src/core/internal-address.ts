@@ -33,13 +33,21 @@ const ranges = [
   '::ffff:0:0:0/96',
 ].map((text) => new AddressRange(text));
 
-const names: ReadonlySet<string> = new Set([
-  'localhost',
-  'metadata',
-  'instance-data',
-  'metadata.goog',
-]);
-const endings = ['.localhost', '.local', '.localdomain', '.internal', '.lan', '.home.arpa'];
+const names: ReadonlySet<string> = new Set(['metadata.goog']);
+/** Of networks that are nobody else's; `.svc` is what Kubernetes calls its services. */
+const endings = [
+  '.localhost',
+  '.local',
+  '.localdomain',
+  '.internal',
+  '.intranet',
+  '.private',
+  '.corp',
+  '.home',
+  '.lan',
+  '.home.arpa',
+  '.svc',
+];
 
 /**
  * Whether the URL's host is such an address or name, in whatever spelling: the URL parser of the web
@@ -51,6 +59,8 @@ export function isInternalUrl(url: string): boolean {
   const host = withoutDots(parsed.hostname.replace(/^\[|\]$/g, ''));
   return (
     host === '' ||
+    // A name without a dot is looked up in the network's own domain: `localhost`, `redis`, `metadata`.
+    !/[.:]/.test(host) ||
     names.has(host) ||
     endings.some((ending) => host.endsWith(ending)) ||
     ranges.some((range) => range.holds(host))

@@ -3,6 +3,7 @@
  * says it was. Anybody can write `x-forwarded-for`; it counts only as far as trusted proxies wrote it.
  */
 import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
 import { AddressRange } from '../core/address-range.ts';
 
 const maxHops = 20;
@@ -24,13 +25,19 @@ export class ClientAddresses {
     const hops = (Array.isArray(header) ? header.join(',') : header).split(',').slice(-maxHops);
     // Each proxy adds whom it saw at the end: the last one that is no proxy of ours is the client.
     for (const hop of hops.toReversed()) {
-      const address = hop.trim();
-      if (!this.#isProxy(address)) return address;
+      const address = bareAddress(hop.trim());
+      if (address === undefined || !this.#isProxy(address)) return address;
     }
-    return hops[0]?.trim();
+    return bareAddress(hops[0]?.trim() ?? '');
   }
 
   #isProxy(address: string): boolean {
     return this.#proxies.some((range) => range.holds(address));
   }
+}
+
+/** Some balancers write the port as well. Undefined for what is no address: it must not stand for one. */
+function bareAddress(hop: string): string | undefined {
+  const text = /^\[([^\]]*)\](:\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
+  return isIP(text) === 0 ? undefined : text;
 }

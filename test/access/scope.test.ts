@@ -169,12 +169,16 @@ describe('S7 scope', { timeout: 120_000 }, () => {
     ['what the client wrote, seen by two proxies', `10.0.0.1, ${far}, ${near}`, 200],
     ['junk', 'unknown', 403],
     ['nothing', '', 403],
-    ['an address with a port', `${far}:80`, 403],
+    ['an address with a port', `${far}:80`, 200],
+    ['an address with what is no port', `${far}:x`, 403],
+    ['IPv6 with a port', `[::ffff:${far}]:80`, 200],
+    ['another address with a port', `[2001:db8::1]:80`, 403],
+    ['junk behind an address', `${far}, ${'a'.repeat(5000)}`, 403],
     ['IPv4 in IPv6', `::ffff:${far}`, 200],
     ['only proxies', `${near}, ${near}`, 403],
   ];
   for (const [name, header, status] of chains) {
-    test(`S7 x-forwarded-for: ${name}`, async () => {
+    test(`S7 B70 x-forwarded-for: ${name}`, async () => {
       const reply = await send(`${rig.gateway.url}/v1/models`, undefined, {
         headers: { authorization: `Bearer ${secretOf('far-only')}`, 'x-forwarded-for': header },
       });
@@ -182,7 +186,7 @@ describe('S7 scope', { timeout: 120_000 }, () => {
     });
   }
 
-  test('M3 without trusted proxies nobody is believed', async (t) => {
+  test('M3 B70 without trusted proxies nobody is believed', async (t) => {
     const digest = `sha256:${hash('sha256', secretOf('far-only'))}`;
     const other = await startRig({
       keys: { 'far-only': { digest, models: ['*'], cidrs: ['203.0.113.0/24'] } },
