@@ -72,11 +72,16 @@ interface Served {
 
 class Recorder implements ClientSink {
   text = '';
+  readonly #onContent: () => void;
+  constructor(onContent: () => void) {
+    this.#onContent = onContent;
+  }
   start(): void {
     this.text = '';
   }
   write(bytes: Buffer | string): boolean {
     this.text += bytes.toString();
+    this.#onContent();
     return true;
   }
   end(bytes: Buffer | string = ''): void {
@@ -140,13 +145,16 @@ async function serve(name: Dialect, spoil: Spoiled, model: string): Promise<Serv
     startedWall: systemClock.wall(),
     header: () => undefined,
   };
-  const sink = new Recorder();
+  const sink = new Recorder(spoil.onContent ?? quiet);
   await handleCall(gateway, call, sink);
   return { text: sink.text, receipts };
 }
 
 interface Spoiled {
   readonly name: string;
+  /** What comes behind the first content comes when that was sent on: not in one read with it. */
+  readonly behindContent?: true;
+  readonly onContent?: () => void;
   /** Members of the request. */
   readonly more?: JsonObject;
   client(dialect: ClientDialect): ClientDialect;
@@ -217,6 +225,7 @@ const spoiled: readonly Spoiled[] = [
   {
     ...fine,
     name: 'the reader in mid-stream',
+    behindContent: true,
     provider: readerThatThrows((reader) => {
       let frames = 0;
       return {
@@ -249,7 +258,12 @@ for (const [at, spoil] of spoiled.entries()) {
       framing: 'chunked',
     }));
     const others = Array.from({ length: 100 }, () => serve('messages', fine, model));
-    const broken = await serve('messages', spoil, model);
+    const seen = Promise.withResolvers<void>();
+    const [role = '', first = '', ...rest] = frames;
+    const own = `${model}-broken`;
+    const gate = spoil.behindContent === true ? [seen.promise] : [];
+    upstream.script(own, { body: [role, first, ...gate, ...rest], framing: 'chunked' });
+    const broken = await serve('messages', { ...spoil, onContent: seen.resolve }, own);
     assert.equal(endingOf('messages', broken.text), 'error', broken.text);
     assert.ok(!broken.text.includes('secret'), 'what was thrown is told to nobody');
     assert.deepEqual(
