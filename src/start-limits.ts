@@ -7,6 +7,7 @@ import type { PolicySource } from './access/policies.ts';
 import type { PriceBook } from './access/prices.ts';
 import type { JsonObject } from './core/conversation.ts';
 import { dollarsNumber, dollarsText } from './core/money.ts';
+import type { Target } from './core/provider.ts';
 import type { Clock, Log } from './core/runtime.ts';
 import type { Call } from './gateway/call.ts';
 import type { Receipt, RunningCall } from './gateway/receipt.ts';
@@ -85,16 +86,21 @@ export function createLimits(options: LimitsOptions): Limits {
 
 function billed(
   { grant, startedWall }: Call,
-  { target, charged }: Pick<Receipt, 'target' | 'charged'>,
+  { target, charged, beside }: Pick<Receipt, 'target' | 'charged' | 'beside'>,
 ): BilledCall {
   return {
     ...(grant instanceof CallGrant ? { grant } : {}),
-    ...(target === undefined
-      ? {}
-      : { target: { provider: target.provider.id, model: target.model } }),
+    ...(target === undefined ? {} : { target: named(target) }),
     startedAt: startedWall,
     charged,
+    ...(beside.length === 0
+      ? {}
+      : { beside: beside.map((each) => ({ target: named(each.target), charged: each.charged })) }),
   };
+}
+
+function named({ provider, model }: Target): { readonly provider: string; readonly model: string } {
+  return { provider: provider.id, model };
 }
 
 /** As webhooks send it; amounts are texts, so that every digit arrives. */

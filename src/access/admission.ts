@@ -219,8 +219,12 @@ class Admitting {
     return new CallGrant(parts, paid ? this.#capNote() : undefined);
   }
 
-  /** A budget refused: an exact count of the prompt may help, and then a smaller answer. */
+  /**
+   * A budget refused: no second request is paid for, an exact count of the prompt may help, and then a
+   * smaller answer.
+   */
   #retry(refused: Refused): CallGrant | Promise<CallGrant> {
+    if (this.#reservation.dropHedge()) return this.run();
     if (!this.#counted && this.#mayFit(refused)) {
       this.#counted = true;
       return this.#retryExactly(refused);

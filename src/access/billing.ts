@@ -18,6 +18,14 @@ export interface BilledCall {
   readonly startedAt: number;
   /** Empty when no upstream worked for it. */
   readonly charged: Usage;
+  /** What else was asked for it and may be billed; absent = nothing. */
+  readonly beside?: readonly BilledRequest[];
+}
+
+/** A request that ran beside the one that counts. */
+export interface BilledRequest {
+  readonly target: { readonly provider: string; readonly model: string };
+  readonly charged: Usage;
 }
 
 /** The members of a ledger row that say what the call cost. */
@@ -47,20 +55,33 @@ export class Billing {
 
   /** What the call costs if it ends like this; nothing is settled. */
   bill(call: BilledCall): Bill {
-    const { grant, charged } = call;
-    if (isNothing(charged)) return { cost: noCost, ...this.#reserved(grant, 0) };
-    const price = this.#price(call);
-    const cost = price && costOf(price, charged);
-    const reserved = this.#reserved(grant, cost?.total ?? 0);
-    return cost === undefined || price === undefined ? reserved : { cost, price, ...reserved };
+    const nothing = isNothing(call.charged);
+    const price = nothing ? undefined : this.#price(call);
+    const own = nothing ? noCost : price && costOf(price, call.charged);
+    const cost = call.beside === undefined ? own : this.#withBeside(own, call);
+    const reserved = this.#reserved(call.grant, cost?.total ?? 0);
+    if (cost === undefined) return reserved;
+    return price === undefined ? { cost, ...reserved } : { cost, price, ...reserved };
+  }
+
+  /** Each request at its own price; where one of them is not known, the sum is not. */
+  #withBeside(own: Cost | undefined, call: BilledCall): Cost | undefined {
+    let sum = own;
+    for (const { target, charged } of call.beside ?? []) {
+      const price = this.#price({ ...call, target, charged });
+      const cost = price && costOf(price, charged);
+      sum = sum === undefined || cost === undefined ? undefined : added(sum, cost);
+    }
+    return sum;
   }
 
   /** The bill of a call that is over; gives back what it held and did not use. Never throws. */
   settle(call: BilledCall): Bill {
     const bill = this.bill(call);
-    const { grant, charged } = call;
+    const { grant, charged, beside } = call;
     if (grant === undefined) return bill;
-    const tokens = (totalInputTokens(charged) ?? 0) + (charged.outputTokens ?? 0);
+    let tokens = tokensOf(charged);
+    for (const each of beside ?? []) tokens += tokensOf(each.charged);
     grant.settle({ tokens, nanodollars: bill.cost?.total });
     const spent = bill.cost?.total ?? 0;
     if (spent > 0) {
@@ -87,6 +108,22 @@ export class Billing {
     if (price?.service === undefined) return price;
     return servedPrice(price, charged.serviceTier ?? grant?.askedTier);
   }
+}
+
+function tokensOf(usage: Usage): number {
+  return (totalInputTokens(usage) ?? 0) + (usage.outputTokens ?? 0);
+}
+
+function added(a: Cost, b: Cost): Cost {
+  return {
+    total: a.total + b.total,
+    input: a.input + b.input,
+    cacheRead: a.cacheRead + b.cacheRead,
+    cacheWrite: a.cacheWrite + b.cacheWrite,
+    output: a.output + b.output,
+    reasoning: a.reasoning + b.reasoning,
+    call: a.call + b.call,
+  };
 }
 
 function isNothing(charged: Usage): boolean {

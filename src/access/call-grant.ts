@@ -32,22 +32,25 @@ export class CallGrant implements Grant {
   readonly paid: boolean;
   readonly tellsCap: boolean;
   readonly capNote?: string;
+  readonly mayHedge: boolean;
   /** The budgets that pay for the call. */
   readonly held: readonly HeldBudget[];
   readonly #parts: GrantParts;
   /** The prompt that the reservation pays for, and what of it the vendor writes to its cache. */
   #prompt: number;
-  #reserved: number | undefined;
   #written = 0;
+  #reserved: number | undefined;
+  /** The part of it that is for a second request, and never for the answer. */
+  readonly #beside: number;
   /** How often it asked for more. */
   #asks = 0;
   #asking: Promise<unknown> | undefined;
   /** Whether there is less money than for all that it may answer. */
   #short = false;
+  #over = false;
 
   constructor(parts: GrantParts, capNote: string | undefined) {
     const { granted, reservation, now, held, draw } = parts;
-  #over = false;
     this.#parts = parts;
     this.standings = standingsOf(granted, now);
     this.held = held;
@@ -55,6 +58,8 @@ export class CallGrant implements Grant {
     this.paid = paid;
     this.#prompt = paid ? reservation.prompt : 0;
     this.#reserved = paid ? reservation.cost() : undefined;
+    this.mayHedge = !paid || reservation.hedged;
+    this.#beside = paid ? reservation.costBeside : 0;
     const limits = paid && !reservation.free;
     const counted = limits || (draw.tokens.length > 0 && reservation.origin === 'client');
     if (counted) this.outputCap = reservation.output;
@@ -96,7 +101,7 @@ export class CallGrant implements Grant {
     if (this.#asking !== undefined) return this.#asking.then(() => this.outputAfter(usage));
     const reserved = this.#reserved;
     if (this.#over || reserved === undefined || !this.#grew(usage)) return undefined;
-    const missing = this.#needs(usage, this.#most) - reserved;
+    const missing = this.#needs(usage, this.#most) - (reserved - this.#beside);
     if (missing <= 0) return undefined;
     this.#asks += 1;
     return this.#askMore(usage, missing);
@@ -106,14 +111,6 @@ export class CallGrant implements Grant {
   settle(used: { readonly tokens: number; readonly nanodollars: number | undefined }): void {
     const { counters, draw } = this.#parts;
     counters.settle(draw.callId, used);
-    for (let ask = 1; ask <= this.#asks; ask++) {
-      counters.settle(moreOf(draw.callId, ask), { tokens: 0, nanodollars: 0 });
-    }
-  }
-
-  get #most(): number {
-    const { reservation } = this.#parts;
-    return reservation.output * reservation.choices;
     this.#over = true;
     // What is asked for just now would be held for ever: its answer comes behind its settlement.
     if (this.#asking === undefined) this.#giveBackMore();
@@ -122,11 +119,11 @@ export class CallGrant implements Grant {
 
   #giveBackMore(): void {
     const { counters, draw } = this.#parts;
+    for (let ask = 1; ask <= this.#asks; ask++) {
+      counters.settle(moreOf(draw.callId, ask), { tokens: 0, nanodollars: 0 });
+    }
   }
 
-  #askMore(usage: Usage, missing: number): number | undefined | Promise<number | undefined> {
-    const { counters, draw } = this.#parts;
-    const more: Draw = {
   /** Whether the prompt is more, or more of it is written to a cache, than all that was looked at. */
   #grew(usage: Usage): boolean {
     const prompt = totalInputTokens(usage);
@@ -137,6 +134,14 @@ export class CallGrant implements Grant {
     return true;
   }
 
+  get #most(): number {
+    const { reservation } = this.#parts;
+    return reservation.output * reservation.choices;
+  }
+
+  #askMore(usage: Usage, missing: number): number | undefined | Promise<number | undefined> {
+    const { counters, draw } = this.#parts;
+    const more: Draw = {
       callId: moreOf(draw.callId, this.#asks),
       concurrent: [],
       requests: [],
@@ -167,7 +172,7 @@ export class CallGrant implements Grant {
 
   /** How much answer what is reserved pays for behind this prompt. */
   #affordable(usage: Usage): number {
-    const reserved = this.#reserved ?? 0;
+    const reserved = (this.#reserved ?? 0) - this.#beside;
     let fits = 0;
     let tooMuch = this.#most + 1;
     while (tooMuch - fits > 1) {
@@ -180,6 +185,9 @@ export class CallGrant implements Grant {
 
   /** What the call costs at most with this prompt and so much output. */
   #needs(usage: Usage, outputTokens: number): number {
+    const { reservation } = this.#parts;
+    // What the vendor may still search for is paid for as well.
+    const webSearches = Math.max(usage.webSearches ?? 0, reservation.webSearches);
     let dearest = 0;
     for (const price of reservation.possible) {
       for (const reasoningTokens of [0, outputTokens]) {
@@ -188,9 +196,6 @@ export class CallGrant implements Grant {
       }
     }
     return dearest;
-    const { reservation } = this.#parts;
-    // What the vendor may still search for is paid for as well.
-    const webSearches = Math.max(usage.webSearches ?? 0, reservation.webSearches);
   }
 }
 

@@ -24,6 +24,8 @@ export interface AskedSize {
   readonly maxOutputTokens: number | undefined;
   /** How many answers. */
   readonly choices: number;
+  /** Two requests may run beside each other for one answer: both are to be paid for. Absent = one. */
+  readonly hedged?: boolean;
   /** Tokens of the prompt at most, by a guess. */
   promptAtMost(): number;
   /** Tokens of the prompt by the model's own tokenizer; undefined where there is none. */
@@ -71,6 +73,9 @@ function dearerUnknown(member: string): Error {
   return invalidRequest(why, [member], 'price_unknown');
 }
 
+/** Twice as much is an exact number still. */
+const mostOfOne = Math.floor(Number.MAX_SAFE_INTEGER / 2);
+
 export class Reservation {
   readonly choices: number;
   /** Whose cap it is: told to the upstream only where it is a default, or was lowered. */
@@ -84,12 +89,13 @@ export class Reservation {
   #prompt: number | undefined;
   readonly #targets: readonly AskedTarget[];
   #cacheWrites: ReturnType<AskedSize['cacheWrites']> | undefined;
+  #webSearches: number | undefined;
   #output: number;
   /** What the output costs at most; undefined = not computed for what is asked now. */
   #cost: number | undefined;
   #lowered = false;
+  #hedged: boolean;
 
-  #webSearches: number | undefined;
   /** @param prices none where no budget counts the call. */
   constructor(size: AskedSize, prices: readonly Price[]) {
     const { maxOutputTokens: own, choices, targets } = size;
@@ -97,6 +103,7 @@ export class Reservation {
     this.#size = size;
     this.#targets = targets;
     this.choices = choices;
+    this.#hedged = size.hedged === true;
     this.prices = prices;
     this.possible = prices.some(({ service }) => service !== undefined)
       ? prices.flatMap((price) => possiblePrices(price, size.serviceTier()))
@@ -122,7 +129,25 @@ export class Reservation {
     return this.#lowered;
   }
 
-  /** What it may cost with so much output an answer, by the dearest target. */
+  /** Two requests are paid for. */
+  get hedged(): boolean {
+    return this.#hedged;
+  }
+
+  /** Pays for one request only; false when it did so already. */
+  dropHedge(): boolean {
+    if (!this.#hedged) return false;
+    this.#hedged = false;
+    this.#cost = undefined;
+    return true;
+  }
+
+  /** The part of `cost()` that is for a second request. */
+  get costBeside(): number {
+    return this.#hedged ? this.cost() / 2 : 0;
+  }
+
+  /** What it may cost with so much output an answer, by the dearest target; twice that if it is hedged. */
   cost(output?: number): number {
     if (output !== undefined) return this.#costOf(output);
     this.#cost ??= this.#costOf(this.#output);
@@ -141,7 +166,7 @@ export class Reservation {
       });
       if (cost > dearest) dearest = cost;
     }
-    return dearest;
+    return this.#hedged ? 2 * Math.min(dearest, mostOfOne) : dearest;
   }
 
   /** That the vendor may run, of all answers. */

@@ -5,7 +5,7 @@ import type { KnownProviders } from './known-provider.ts';
 import { suggestion } from './nearest.ts';
 import { optionalTimeouts } from './providers-section.ts';
 import type { Environment } from './references.ts';
-import { readRetry } from './routing-section.ts';
+import { hedgeProblem, readHedge, readRetry } from './routing-section.ts';
 import type { ConfigFile } from './schema.ts';
 import type { RouteSettings, TargetSettings } from './settings.ts';
 
@@ -30,12 +30,15 @@ export function readRoutes(file: CheckedFile, scope: ModelScope): readonly Route
         scope.report(file.issue(['models', name, ...targetPath(form, index)], problem));
       }
     });
+    const rules = readRules(form, file);
+    const problem = hedgeProblem(rules);
+    if (problem !== undefined) scope.report(file.issue(['models', name, 'hedge'], problem));
     return {
       name,
       targets,
       order: ('order' in route ? route.order : undefined) ?? 'listed',
       ...('affinity' in route && route.affinity !== undefined ? { affinity: route.affinity } : {}),
-      ...readRetry('retry' in route ? route.retry : undefined, file.content.retry),
+      ...rules,
       ...('strict' in route && route.strict === true ? { strict: true } : {}),
       ...('server_tools' in route && route.server_tools !== undefined
         ? { serverTools: route.server_tools }
@@ -44,6 +47,14 @@ export function readRoutes(file: CheckedFile, scope: ModelScope): readonly Route
       where: file.where(['models', name]),
     };
   });
+}
+
+function readRules(
+  form: RouteForm,
+  { content }: CheckedFile,
+): Pick<RouteSettings, 'retry' | 'hedge'> {
+  const own = typeof form === 'string' ? undefined : form;
+  return { ...readRetry(own?.retry, content.retry), ...readHedge(own?.hedge) };
 }
 
 /** Where the target of an index stands below its name. */

@@ -123,6 +123,9 @@ function routeLines(route: RouteSettings, file: CheckedFile): readonly OriginLin
       ? []
       : [at(file, [...root, 'affinity'], String(route.affinity))]),
     ...retryLines(route, file),
+    ...(route.hedge === undefined
+      ? []
+      : [at(file, [...root, 'hedge', 'after'], durationText(route.hedge.afterMs))]),
     ...(route.strict === true ? [at(file, [...root, 'strict'], 'true')] : []),
     ...(route.serverTools === undefined
       ? []

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { orders } from '../core/provider.ts';
 import { headerText } from './header-form.ts';
+import { duration } from './time-form.ts';
 
 /** `order` of a name of `models:`. */
 export const orderForm = z
@@ -35,6 +36,17 @@ export const retryForm = z
       ),
   })
   .nullish();
+
+/** `hedge:` of one name. */
+export const hedgeForm = z
+  .strictObject({
+    after: duration('How long the first target has to bring its first event.'),
+  })
+  .refine(({ after }) => after !== undefined, 'needs after, e.g. { after: 800ms }')
+  .nullish()
+  .describe(
+    'Sends a second request, to the next target, when the first brings nothing in that time; the sooner answer is taken and both may be billed. Default: never.',
+  );
 
 /** `api_key` of a provider: one key, or several that share the calls. */
 export const apiKeyForm = z

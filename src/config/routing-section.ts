@@ -1,5 +1,5 @@
 /** Credentials of providers, and rules of retries, as the gateway uses them. */
-import type { RetryRules } from '../core/provider.ts';
+import type { HedgeRule, RetryRules } from '../core/provider.ts';
 import { Secret } from '../core/secret.ts';
 import type { ConfigFile } from './schema.ts';
 
@@ -39,6 +39,26 @@ export function keysProblem({ api_key: apiKey, credentials }: ProviderForm): str
   if (apiKey !== undefined && names.length > 0) return 'stands beside api_key: use one of the two';
   const keys = [...Object.values(credentials ?? {}), ...(Array.isArray(apiKey) ? apiKey : [])];
   return new Set(keys).size < keys.length ? 'holds the same key twice' : undefined;
+}
+
+/** `hedge` of a name; nothing where it says none. */
+export function readHedge(form: { readonly after?: number | undefined } | null | undefined): {
+  readonly hedge?: HedgeRule;
+} {
+  const afterMs = form?.after;
+  return afterMs === undefined ? {} : { hedge: { afterMs } };
+}
+
+/** What is wrong with a hedge beside the other rules; undefined when nothing is. */
+export function hedgeProblem({
+  hedge,
+  retry,
+}: {
+  readonly hedge?: HedgeRule;
+  readonly retry?: RetryRules;
+}): string | undefined {
+  if (hedge === undefined || retry?.afterSent !== false) return undefined;
+  return 'sends a request twice, which after_sent: false of retry forbids: take one of the two';
 }
 
 /** The nearer rules before the farther ones. */

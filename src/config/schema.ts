@@ -9,7 +9,14 @@ import { ledgerForm } from './ledger-form.ts';
 import { limitsForm } from './limits-form.ts';
 import { pricesForm } from './prices-form.ts';
 import { logLevels } from './settings.ts';
-import { affinityForm, apiKeyForm, credentialsForm, orderForm, retryForm } from './routing-form.ts';
+import {
+  affinityForm,
+  apiKeyForm,
+  credentialsForm,
+  hedgeForm,
+  orderForm,
+  retryForm,
+} from './routing-form.ts';
 import { webhooksForm } from './webhooks-form.ts';
 import { readSize, sizePattern } from './quantity.ts';
 import { clientsForm, duration, orReference, timeoutsForm } from './time-form.ts';
@@ -120,6 +127,7 @@ const route = z.strictObject({
   order: orderForm,
   affinity: affinityForm,
   retry: retryForm.describe('What is asked again through this name; before that of the file.'),
+  hedge: hedgeForm,
   strict: z
     .boolean()
     .optional()

@@ -2,7 +2,7 @@
 import { inspect } from 'node:util';
 import type { Policy, SharedPolicy } from '../core/policy.ts';
 import type { PriceSettings } from '../core/price.ts';
-import type { RetryRules, RouteOrder, Timeouts } from '../core/provider.ts';
+import type { HedgeRule, RetryRules, RouteOrder, Timeouts } from '../core/provider.ts';
 import type { Secret } from '../core/secret.ts';
 import type { ServerAddress } from '../core/server-address.ts';
 import type { Address } from './address.ts';
@@ -210,6 +210,7 @@ export interface RouteSettings {
   readonly order: RouteOrder;
   readonly affinity?: boolean;
   readonly retry?: RetryRules;
+  readonly hedge?: HedgeRule;
   /** What a translation would drop or change is refused. */
   readonly strict?: true;
   /** Before the provider's. */

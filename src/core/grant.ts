@@ -28,6 +28,8 @@ export interface Grant {
   readonly paid: boolean;
   /** The upstream must be told the cap: the client said none, or more. */
   readonly tellsCap: boolean;
+  /** False: the budget has room for one request only, so that no second one may run beside it. */
+  readonly mayHedge?: boolean;
   /** What the client is told of a cap that is not its own. */
   readonly capNote?: string;
   /**

@@ -125,6 +125,14 @@ export interface Route {
   /** False: calls of one conversation need not go to the same target; absent = they do. */
   readonly affinity?: boolean;
   readonly retry?: RetryRules;
+  /** When a second request runs beside a first one that is slow to begin; absent = never. */
+  readonly hedge?: HedgeRule;
+}
+
+/** It pays for two requests to have the sooner answer (docs/routing.md). */
+export interface HedgeRule {
+  /** So long the first request has to bring its first event. */
+  readonly afterMs: number;
 }
 
 /** Where an operator departs from what is usual; absent members are as usual. */

@@ -18,9 +18,14 @@ export interface AttemptEnd {
 }
 
 export class AttemptLog {
-  readonly #ended: AttemptReceipt[] = [];
+  readonly #ended: AttemptReceipt[];
   #target: Target | undefined;
   #startedAt = 0;
+
+  /** @param ended where tries are put that are over; those of a hedge stand in one list. */
+  constructor(ended: AttemptReceipt[] = []) {
+    this.#ended = ended;
+  }
 
   /** @param now monotonic ms. */
   begin(target: Target, now: number): void {

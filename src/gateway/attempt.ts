@@ -194,6 +194,11 @@ export class Attempt implements UpstreamHandler {
     return this.#status;
   }
 
+  /** The answer has begun to come: an event of a stream, or bytes of a document. */
+  get begun(): boolean {
+    return this.firstEventAt !== undefined || this.#phase === 'document';
+  }
+
   /** Nothing more will come of it. */
   get over(): boolean {
     return this.#phase === 'over';

@@ -65,6 +65,12 @@ export class CallSize {
     return this.#call.head.choices ?? 1;
   }
 
+  /** Where there is nobody else to ask, nothing runs beside a request. */
+  get hedged(): boolean {
+    const { hedge, targets } = this.#call.route;
+    return hedge !== undefined && targets.length > 1;
+  }
+
   /** Tokens of the prompt at most, by a guess of all its text. */
   promptAtMost(): number {
     const guess = countPrompt(promptOf(this.#call.source.value));

@@ -32,6 +32,8 @@ export interface CountRequest {
   /** Reads the body, or what is left of it; for translation only. */
   read(body: JsonObject, notes: Notes): Conversation;
   header(name: string): string | undefined;
+  /** The target takes no calls now: what can be told without it is told. */
+  readonly unasked?: boolean;
   /** Aborted when the client leaves. */
   readonly signal: AbortSignal;
 }
@@ -152,7 +154,7 @@ interface Asked {
 async function byCounter(asked: Asked): Promise<TokenCount | undefined> {
   const { gateway, request } = asked;
   const { counter, wake } = request.target.provider;
-  if (counter === undefined) return undefined;
+  if (counter === undefined || request.unasked === true) return undefined;
   try {
     await wake?.();
     const tokens = await askCounter(asked, counter);

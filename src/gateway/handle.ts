@@ -205,19 +205,18 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     const ending = this.#mustEnd(now);
     if (ending !== undefined) return this.#endWith(ending);
     this.#checkpoint(now);
-    const { attempt } = this.#tries;
     if (this.#leftAt !== undefined) {
       if (now - this.#leftAt > longestDrainMs) this.broken(canceledError());
-      else attempt?.check(now);
+      else this.#tries.check(now);
       return;
     }
     if (this.#fullSince !== undefined) {
-      attempt?.touch();
+      this.#tries.touch();
       if (now - this.#fullSince > this.#times.stalledMs) this.#cutStalledClient();
       return;
     }
     if (this.#call.head.stream) this.#keepAlive(now);
-    attempt?.check(now);
+    this.#tries.check(now);
   }
 
   #mustEnd(now: number): GatewayError | undefined {
@@ -243,6 +242,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
         attempts: count,
         reported: meter.reported,
         charged: attempt === undefined ? {} : meter.complete(),
+        beside: this.#tries.beside,
         totalMs: this.#gateway.clock.now() - this.#call.startedAt,
       };
     });
@@ -276,7 +276,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   #endWith(error: GatewayError): void {
     const { attempt } = this.#tries;
     if (attempt === undefined || attempt.over) this.#refuse(error);
-    else attempt.fail(error);
+    else this.#tries.fail(error);
   }
 
   #cutStalledClient(): void {
@@ -309,15 +309,17 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     const { attempt, firstEventAt, meter, target, mode, notes } = this.#tries;
     // A call that no upstream began to answer costs nothing (L0); one that was left may cost (LC).
     const billed = outcome === 'canceled' ? attempt !== undefined : firstEventAt !== undefined;
+    const attempts = this.#tries.ended({ outcome, error: failure });
     this.#gateway.settle(this.#call, {
       outcome,
       status: this.#out.status,
       error,
-      attempts: this.#tries.ended({ outcome, error: failure }),
+      attempts,
       target,
       mode,
       reported: meter.reported,
       charged: billed ? meter.complete() : {},
+      beside: this.#tries.beside,
       usageSource: meter.source,
       suspect: meter.suspect,
       firstEventMs: firstEventAt === undefined ? undefined : firstEventAt - this.#call.startedAt,

@@ -27,6 +27,16 @@ export function plan(call: Choosing, { random, health, routing }: PlanMeans): re
   return [leastBad];
 }
 
+/**
+ * Whom to ask for something that is no call, such as a count of tokens; undefined when nobody takes
+ * calls now, who would only be one more to be refused.
+ */
+export function firstAble(targets: readonly Target[], health: TargetHealth): Target | undefined {
+  if (health.calm) return targets[0];
+  const able = targets.filter((target) => health.isReady(target) && !health.isOut(target));
+  return able.find((target) => !health.isAvoided(target)) ?? able[0];
+}
+
 /** Among the credentials of a target only: the order of targets is the operator's. */
 function avoidedLast(targets: readonly Target[], health: TargetHealth): readonly Target[] {
   if (!targets.some((target) => health.isAvoided(target))) return targets;

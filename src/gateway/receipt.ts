@@ -23,6 +23,12 @@ export interface AttemptReceipt {
   readonly maybeBilled: boolean;
 }
 
+/** A request that ran beside the one that counts and was let go: the vendor may bill it all the same. */
+export interface ChargedTry {
+  readonly target: Target;
+  readonly charged: Usage;
+}
+
 export interface Receipt {
   readonly outcome: 'ok' | 'failed' | 'canceled';
   /** Status that the client saw; undefined when it left before one was sent. */
@@ -33,6 +39,8 @@ export interface Receipt {
   readonly mode: Mode | undefined;
   readonly reported: Usage | undefined;
   readonly charged: Usage;
+  /** What else was asked for this call and is paid for. */
+  readonly beside: readonly ChargedTry[];
   readonly usageSource: UsageSource;
   /** The upstream reported what cannot be: it was put right, or left out (F57). */
   readonly suspect: boolean;
@@ -44,7 +52,7 @@ export interface Receipt {
 /** What is known of a call that still runs. */
 export interface RunningCall extends Pick<
   Receipt,
-  'target' | 'mode' | 'reported' | 'charged' | 'totalMs'
+  'target' | 'mode' | 'reported' | 'charged' | 'beside' | 'totalMs'
 > {
   /** Tries so far. */
   readonly attempts: number;

@@ -63,10 +63,28 @@ export class Retries {
   next(): NextTry | undefined {
     const last = this.#failed.at(-1);
     const { retry } = this.#call.route;
-    if (last === undefined || !mayFallBack(last.error, retry)) return undefined;
+    // Of two that ran beside each other, either may have told that it is of no use.
+    if (!this.#failed.every(({ error }) => mayFallBack(error, retry))) return undefined;
+    if (last === undefined) return undefined;
     // Whoever forbids it wants no answer rather than two that are billed (R5).
     if (last.how.maybeBilled && retry?.afterSent === false) return undefined;
     return this.#fresh(last) ?? this.#repeated();
+  }
+
+  /**
+   * Where a second request may go beside the one that runs there: another target if there is one, else
+   * another credential. To its provider it is one of those that it did not have to get (R4).
+   */
+  beside(running: Target): Target | undefined {
+    const { health, retryBudget, clock } = this.#gateway;
+    const mayTake = (target: Target): boolean => health.isReady(target) && !health.isOut(target);
+    const able = this.#unasked.filter(mayTake);
+    const target = able.find((each) => nameOf(each) !== nameOf(running)) ?? able[0];
+    if (target === undefined || !retryBudget.take(target.provider.id, clock.now()))
+      return undefined;
+    health.enter(target);
+    this.#unasked.splice(this.#unasked.indexOf(target), 1);
+    return target;
   }
 
   /** What was refused to one credential is not refused to another; what a target lacks, all lack. */

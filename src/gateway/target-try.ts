@@ -21,7 +21,7 @@ import { nameOf } from './health.ts';
 import { Meter } from './meter.ts';
 import { OutputGuard } from './output-guard.ts';
 import { maxAttempts } from './plan.ts';
-import type { AttemptReceipt, Mode } from './receipt.ts';
+import type { AttemptReceipt, ChargedTry, Mode } from './receipt.ts';
 import type { FailedTry } from './repeatable.ts';
 import { StreamCollector } from './stream-collector.ts';
 import { TranslatedTurn } from './translated-turn.ts';
@@ -49,6 +49,8 @@ export interface TargetTryParts {
   readonly gateway: Gateway;
   readonly call: Call;
   readonly quota: TryQuota;
+  /** All tries of the call that are over. */
+  readonly receipts: AttemptReceipt[];
 }
 
 export class TargetTry {
@@ -57,7 +59,7 @@ export class TargetTry {
   readonly #gateway: Gateway;
   readonly #call: Call;
   readonly #quota: TryQuota;
-  readonly #log = new AttemptLog();
+  readonly #log: AttemptLog;
   #attempt: Attempt | undefined;
   #target: Target | undefined;
   #mode: Mode | undefined;
@@ -70,10 +72,14 @@ export class TargetTry {
   /** The target that counts this call as running. */
   #loads: string | undefined;
 
-  constructor({ gateway, call, quota }: TargetTryParts) {
+  /** Told when the first content of an answer is there, before anyone else. */
+  contentCame: (() => void) | undefined;
+
+  constructor({ gateway, call, quota, receipts }: TargetTryParts) {
     this.#gateway = gateway;
     this.#call = call;
     this.#quota = quota;
+    this.#log = new AttemptLog(receipts);
     this.meter = new Meter(gateway.estimator, () => samplePrompt(promptOf(call.source.value)));
   }
 
@@ -104,9 +110,11 @@ export class TargetTry {
     return this.#firstEventAt;
   }
 
-  /** All tries that are over. */
-  get receipts(): readonly AttemptReceipt[] {
-    return this.#log.all;
+  /** What the running request may cost though nobody waits for its answer (LC); undefined when nothing runs. */
+  get chargedIfLeft(): ChargedTry | undefined {
+    const target = this.#target;
+    if (target === undefined || this.#attempt === undefined) return undefined;
+    return { target, charged: this.meter.complete() };
   }
 
   /** The last try ended like this, and nothing comes behind it. */
@@ -121,6 +129,18 @@ export class TargetTry {
     const status = this.#attempt?.status ?? 0;
     this.#giveUp(target, error);
     return { status, streamed, maybeBilled: this.#log.all.at(-1)?.maybeBilled === true };
+  }
+
+  /** Another request was sooner, or the call is over: this one is let go. @returns what it may cost. */
+  leave(): ChargedTry | undefined {
+    const charged = this.chargedIfLeft;
+    if (charged !== undefined && this.#attempt?.begun !== true) {
+      const streamed = this.#prepared?.streamed === true;
+      this.#tellSpeed(charged.target, { streamed, until: this.#gateway.clock.now() });
+    }
+    this.ended({ outcome: 'canceled', error: 'canceled' });
+    this.stop();
+    return charged;
   }
 
   /** Nothing will be made of the call any more: its upstream is let go. */
@@ -262,7 +282,11 @@ export class TargetTry {
     const means = { client, clock, reasons, meter: this.meter, rounds: this.#rounds };
     const attempt = new Attempt({ target, traits, streamed, ...means });
     this.#attempt = attempt;
-    const answer = await attempt.send(request);
+    const once = this.#call.route.retry?.afterSent === false;
+    const answer = await attempt.send(once ? { ...request, once } : request);
+    // What came in the same moment as a sooner answer is nobody's.
+    if (this.#stopped) throw canceled();
+    this.contentCame?.();
     this.#tellSpeed(target, { streamed, until: attempt.firstEventAt });
     this.#firstEventAt ??= attempt.firstEventAt;
     return answer;

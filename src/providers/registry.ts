@@ -3,6 +3,7 @@
  * and from engines found on loopback ports, and the route behind each name.
  */
 import type {
+  HedgeRule,
   NetworkWay,
   Provider,
   RetryRules,
@@ -56,6 +57,7 @@ export interface DeclaredRoute {
   readonly order: Route['order'];
   readonly affinity?: boolean;
   readonly retry?: RetryRules;
+  readonly hedge?: HedgeRule;
   readonly strict?: boolean;
   /** Before the provider's. */
   readonly serverTools?: boolean;
@@ -286,7 +288,7 @@ export class Registry {
         return { ...each, weight, provider: withTraits(each.provider, { serverTools }) };
       });
     });
-    const { name, order, strict, affinity, retry } = declared;
+    const { name, order, strict, affinity, retry, hedge } = declared;
     return {
       name,
       targets,
@@ -294,6 +296,7 @@ export class Registry {
       ...(strict === true ? { strict } : {}),
       ...(affinity === undefined ? {} : { affinity }),
       ...(retry === undefined ? {} : { retry }),
+      ...(hedge === undefined ? {} : { hedge }),
     };
   }
 

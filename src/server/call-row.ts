@@ -3,9 +3,9 @@ import type { Bill } from '../access/billing.ts';
 import { noCost } from '../access/cost.ts';
 import type { Principal } from '../access/principal.ts';
 import type { GatewayError } from '../core/errors.ts';
-import type { Usage } from '../core/generation.ts';
+import { totalInputTokens, type Usage } from '../core/generation.ts';
 import type { Call } from '../gateway/call.ts';
-import type { AttemptReceipt, Receipt, RunningCall } from '../gateway/receipt.ts';
+import type { AttemptReceipt, ChargedTry, Receipt, RunningCall } from '../gateway/receipt.ts';
 import type { AttemptRow, CallRow, CountedUsage } from '../store/calls.ts';
 
 /** The row of a call that was served, successfully or not. */
@@ -142,9 +142,21 @@ function counted(usage: Usage): CountedUsage {
   };
 }
 
-function notesOf({ notes }: Receipt): { notes?: string } {
-  if (notes.length === 0) return {};
-  return { notes: notes.map(({ path, what, why }) => `${path}: ${what}, ${why}`).join('; ') };
+function notesOf({ notes, beside }: Receipt): { notes?: string } {
+  if (notes.length === 0 && beside.length === 0) return {};
+  const told = [
+    ...notes.map(({ path, what, why }) => `${path}: ${what}, ${why}`),
+    ...beside.map(besideNote),
+  ];
+  return { notes: told.join('; ') };
+}
+
+/** The counts of the row are those of the request that counts; its cost holds this one too. */
+function besideNote({ target, charged }: ChargedTry): string {
+  const input = totalInputTokens(charged) ?? 0;
+  const { outputTokens = 0 } = charged;
+  const name = `${target.provider.id}/${target.model}`;
+  return `cost: holds ${name}, asked too and left after ${input} tokens in and ${outputTokens} out`;
 }
 
 function rounded(milliseconds: number | undefined): number | undefined {

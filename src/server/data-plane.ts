@@ -14,6 +14,7 @@ import type { Call, Gateway } from '../gateway/call.ts';
 import type { ClientSink } from '../gateway/client-sink.ts';
 import { CallSize, type SizedCall } from '../gateway/call-size.ts';
 import { countTokens } from '../gateway/count-tokens.ts';
+import { firstAble } from '../gateway/plan.ts';
 import { handleCall } from '../gateway/handle.ts';
 import type { Registry } from '../providers/registry.ts';
 import type { CallRow } from '../store/store.ts';
@@ -325,7 +326,8 @@ export class DataPlane {
     const source = await this.#readBody(visit, asked, 'count_tokens');
     const model = readCountHead(source.value);
     const route = this.#knownRoute(principal, model) ?? (await this.#searchRoute(model));
-    const target = route.targets[0];
+    const able = firstAble(route.targets, gateway.health);
+    const target = able ?? route.targets[0];
     if (target === undefined) throw unknownModel(model);
     const header = (name: string): string | undefined => headerValue(visit.request, name);
     const tags = clientTags(header, principal.tags);
@@ -338,6 +340,7 @@ export class DataPlane {
       visit.response.once('close', () => left.abort());
       const count = await countTokens(gateway, {
         target,
+        unasked: able === undefined,
         source,
         dialect: dialect.id,
         read: (body, notes) => readCountRequest(body, notes, gateway.memory.sealer),
