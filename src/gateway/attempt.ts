@@ -330,7 +330,7 @@ export class Attempt implements UpstreamHandler {
     const batch: ReadFrame[] = [];
     let content = this.#committed;
     for (const frame of frames) {
-      const events = this.#seen(reader.read(frame));
+      const events = this.#eventsOf(reader, frame, batch);
       if (events.length > 0) {
         this.#sawEvent(frame.bytes.length, now);
         content = this.#observe(events, content);
@@ -345,6 +345,20 @@ export class Attempt implements UpstreamHandler {
   }
 
   #sawEvent(bytes: number, now: number): void {
+  /** What one read brought before a broken frame is the client's: it was counted, and will be charged. */
+  #eventsOf(
+    reader: StreamReader,
+    frame: Frame,
+    before: readonly ReadFrame[],
+  ): readonly GenerationEvent[] {
+    try {
+      return this.#seen(reader.read(frame));
+    } catch (error) {
+      if (this.#committed && before.length > 0) this.#consumer?.frames(before);
+      throw error;
+    }
+  }
+
     this.#lastEventAt = now;
     this.#rateBytes += bytes;
     if (this.firstEventAt !== undefined) return;

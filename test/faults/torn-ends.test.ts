@@ -1,11 +1,17 @@
 /** F46, F52: what is torn off behind the answer, and bytes that are no text in a document. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { dialects } from '../support/reading.ts';
+import { dialects, endingOf } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
-import { chatDocument, chatFrames } from '../upstream/chat.ts';
-import { messagesDocument, messagesFrames } from '../upstream/messages.ts';
+import { chatChunk, chatDocument, chatFrame, chatFrames } from '../upstream/chat.ts';
+import {
+  blockDelta,
+  messagesDocument,
+  messagesFrame,
+  messagesFrames,
+} from '../upstream/messages.ts';
+import { begun, stream } from './stream-pieces.ts';
 
 let rig: Rig;
 before(async () => {
@@ -26,6 +32,25 @@ for (const dialect of dialects) {
       assert.ok(reply.text.includes(`\n\n${terminators[dialect]}`), `${torn}: ${reply.text}`);
     }
   });
+
+  for (const upstream of dialects) {
+    const mode = dialect === upstream ? 'relay' : 'translate';
+    test(`F45 ${dialect}, ${mode}: what one read brought before a broken event is the client's`, async () => {
+      const seen = Promise.withResolvers<void>();
+      const more =
+        upstream === 'chat'
+          ? chatFrame(chatChunk({ content: 'And more.' }))
+          : messagesFrame(blockDelta(0, { type: 'text_delta', text: 'And more.' }));
+      const { model } = rig.play(
+        upstream,
+        stream(begun(upstream), seen.promise, `${more}data: {\n\n`),
+      );
+      const body = requestBody(dialect, { model, stream: true });
+      const reply = await ask(rig, dialect, body, { onData: () => seen.resolve() });
+      assert.ok(reply.text.includes('And more.'), reply.text);
+      assert.equal(endingOf(dialect, reply.text), 'error', reply.text);
+    });
+  }
 
   test(`F46 ${dialect}: a document whose bytes are no UTF-8 is not passed on`, async () => {
     const text = 'Good \u00ff day.';
