@@ -1,6 +1,6 @@
 /** docs/guarantees.md: every guarantee of reliability.md has a line, and what proves it is there. */
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
@@ -72,6 +72,25 @@ test('every line names what is promised, and its proof or what is missing', () =
     assert.ok(promise.length > 10, `${ids} promises nothing`);
     assert.ok(/`(test|bench)\//.test(proof) || /[Nn]ot/.test(rest), `${ids} has no proof`);
   }
+});
+
+/** Ids as tests write them: `F81`, `F1–F5`, `B38–B66`. */
+function idsNamed(text: string): readonly string[] {
+  const names = text.matchAll(/\b(?:[GRQSEFB]\d+(?:–[GRQSEFB]?\d+)?|EM)\b/g);
+  return [...names].flatMap(([name]) => idsOf(name));
+}
+
+test('every id that is met stands in a test', () => {
+  const self = [import.meta.filename, join(import.meta.dirname, 'requirements.test.ts')];
+  const tests = globSync('test/**/*.ts', { cwd: root })
+    .map((file) => join(root, file))
+    .filter((file) => !self.includes(file));
+  const named = new Set(tests.flatMap((file) => idsNamed(readFileSync(file, 'utf8'))));
+  const claimed = lines.filter(({ cells }) => !/[Nn]ot met|not\*{0,2} built/.test(cells[3] ?? ''));
+  assert.deepEqual(
+    claimed.flatMap(({ ids }) => ids).filter((id) => !named.has(id)),
+    [],
+  );
 });
 
 test('every file that it names is there', () => {

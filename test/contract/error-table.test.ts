@@ -148,7 +148,7 @@ for (const dialect of dialects) {
         });
       }
 
-      test('H1 an upstream that does not answer in time', async () => {
+      test('H1 E13 an upstream that does not answer in time', async () => {
         const { model } = rig.playImpatient(upstream, { body: '', mute: true, ending: 'hang' });
         const row: ErrorCase = {
           name: 'timeout',

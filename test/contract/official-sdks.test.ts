@@ -261,15 +261,16 @@ function errorSuite(sdk: Sdk, upstream: Dialect): void {
     }
   }
 
-  test('H2 a short retry-after is obeyed: the SDK asks again and succeeds', async () => {
-    const { model, script } = rig.play(
-      upstream,
-      errorIn(upstream, 429, 'slow down', { 'retry-after-ms': '5' }),
-      replying(upstream, greeting),
-    );
-    const answer = await connect(sdk, 2).plain({ model, text: 'Hi' });
+  test('H2 F78 a short retry-after is obeyed: the SDK asks again, in a call of its own, and succeeds', async () => {
+    const busy = errorIn(upstream, 429, 'slow down', { 'retry-after-ms': '5' });
+    // One more than the gateway tries for one call.
+    const { model, script } = rig.play(upstream, busy, busy, busy, replying(upstream, greeting));
+    const answer = await connect(sdk, 5).plain({ model, text: 'Hi' });
     assert.equal(answer.text, greeting.text);
-    assert.equal(script.requests.length, 2);
+    assert.equal(script.requests.length, 4);
+    const rows = await rig.gateway.callsAfter(model, 4);
+    assert.ok(rows.length > 1);
+    assert.equal(rows.filter((row) => row['outcome'] === 'ok').length, 1);
   });
 
   test('H2 the upstream wait is told to the client', async () => {

@@ -42,7 +42,7 @@ async function jumpTo(ahead: number): Promise<void> {
 
 const jumps = [hour, -hour, day, -day, 30 * day, -30 * day, 0];
 
-test('G17 running streams, timeouts and durations do not notice', async () => {
+test('G17 F90 running streams, timeouts and durations do not notice', async () => {
   const { key } = await gateway.makeKey();
   const gate = Promise.withResolvers<void>();
   scriptSlow(upstream, 'slow', () => gate.promise);
@@ -67,7 +67,7 @@ test('G17 running streams, timeouts and durations do not notice', async () => {
   }
 });
 
-test('G17 a limit a minute is neither filled up nor lost', async () => {
+test('G17 F90 a limit a minute is neither filled up nor lost', async () => {
   upstream.script('quick', { body: chatFrames({ text: 'Good day.' }) });
   const { key } = await gateway.makeKey({ rpm: 2 });
   const ask = { model: 'up/quick', stream: true };
@@ -82,7 +82,7 @@ test('G17 a limit a minute is neither filled up nor lost', async () => {
   }
 });
 
-test('G17 a budget that was spent today is spent, whatever the clock says in between', async () => {
+test('G17 F90 a budget that was spent today is spent, whatever the clock says in between', async () => {
   const usage = { prompt_tokens: 10, completion_tokens: 1000 };
   upstream.script('dear', { body: chatFrames({ text: 'Good day.', usage }) });
   const { key } = await gateway.makeKey({ budget: 1, per: 'day' });

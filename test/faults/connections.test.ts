@@ -1,0 +1,78 @@
+/** Clients' connections as clients use them: left in the middle of a body (F70), with requests behind each other (F77). */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { tryParseObject } from '../../src/core/json.ts';
+import { talkRaw } from '../inputs/raw-client.ts';
+import { openRaw, startOverloadRig, until, type OverloadRig } from '../overload/overload-rig.ts';
+import { clientKey } from '../support/keys.ts';
+import { dialects, numberAt, objectAt, readDocument, type Dialect } from '../support/reading.ts';
+import { endpointOf, requestBody } from '../support/requests.ts';
+import { answerIn } from '../upstream/reply.ts';
+
+let rig: OverloadRig;
+before(async () => {
+  rig = await startOverloadRig();
+});
+after(() => rig.stop());
+
+const rowName = { chat: 'openai-chat', messages: 'anthropic-messages' } as const;
+
+function rawCall(dialect: Dialect, model: string): string {
+  const body = JSON.stringify(requestBody(dialect, { model, stream: false }));
+  return [
+    `POST ${endpointOf[dialect]} HTTP/1.1`,
+    'Host: gateway',
+    `Authorization: Bearer ${clientKey}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    '',
+    body,
+  ].join('\r\n');
+}
+
+for (const dialect of dialects) {
+  test(`F70 a client leaves in the middle of its body: no upstream, nothing held, no charge, ${dialect}`, async () => {
+    const { model, script } = rig.play(dialect, answerIn(dialect, { text: 'Never.' }, false));
+    const held = async (): Promise<unknown> => (await rig.status())['calls_held'];
+    const { socket } = await openRaw(rig.gateway.url, rawCall(dialect, model).slice(0, -5));
+    await until('its place is taken', async () => (await held()) === 1);
+    socket.destroy();
+    await until('its place is free', async () => (await held()) === 0);
+    assert.equal((await rig.status())['body_memory'], 0);
+    // Its model was never read.
+    const rows = await rig.gateway.callRows('', 1);
+    const row = rows.find(({ endpoint }) => endpoint === rowName[dialect]);
+    assert.equal(row?.['outcome'], 'canceled');
+    assert.equal(row?.['attempts'], 0);
+    assert.equal(numberAt(objectAt(row ?? {}, 'charged'), 'output_tokens'), 0);
+    assert.equal(script.requests.length, 0);
+  });
+
+  test(`F77 requests behind each other have their answers in order and a row each, ${dialect}`, async () => {
+    const slow = Promise.withResolvers<void>();
+    const [first, second, third] = ['first', 'second', 'third'].map((text, at) => {
+      const answer = answerIn(dialect, { text }, false);
+      const body = typeof answer.body === 'string' ? answer.body : '';
+      const headers = { 'content-type': 'application/json' };
+      const late = { ...answer, headers, body: [slow.promise, body] };
+      return rig.play(dialect, at === 0 ? late : answer);
+    });
+    assert.ok(first !== undefined && second !== undefined && third !== undefined);
+    const sent = [first, second, third].map(({ model }) => rawCall(dialect, model)).join('');
+    const talk = talkRaw(rig.gateway.url, sent, 3);
+    // The first answers last.
+    await third.script.request(0);
+    slow.resolve();
+    const { answers, usable } = await talk;
+    assert.ok(usable);
+    const texts = answers.map(({ body }) => readDocument(dialect, tryParseObject(body) ?? {}).text);
+    assert.deepEqual(texts, ['first', 'second', 'third']);
+    const ids = new Set(answers.map(({ headers }) => headers.get('x-request-id')));
+    assert.equal(ids.size, 3);
+    for (const { model } of [first, second, third]) {
+      const [row] = await rig.gateway.callRows(model, 1);
+      assert.equal(row?.['outcome'], 'ok');
+      assert.ok(ids.has(String(row?.['id'])));
+    }
+  });
+}

@@ -1,0 +1,52 @@
+/** The examples of the documents are what the program takes: each block of YAML passes `check`. */
+import assert from 'node:assert/strict';
+import { copyFileSync, globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { checkCommand } from '../../../src/start-command.ts';
+import { scene } from '../config/scene.ts';
+import { run } from './context.ts';
+
+const root = join(import.meta.dirname, '..', '..', '..');
+
+interface Example {
+  /** Page and line. */
+  readonly at: string;
+  readonly yaml: string;
+}
+
+function examplesOf(page: string): readonly Example[] {
+  const text = readFileSync(join(root, page), 'utf8');
+  return [...text.matchAll(/^```yaml\n([^]*?)^```$/gm)].map((found) => ({
+    at: `${page}:${text.slice(0, found.index).split('\n').length}`,
+    yaml: found[1] ?? '',
+  }));
+}
+
+/** Whatever an example takes from the environment. */
+function environmentOf(yaml: string): { readonly [name: string]: string } {
+  const names = [...yaml.matchAll(/\$\{([A-Z_]+)\}/g)].map(([, name = '']) => name);
+  const entries = names.map((name) => [name, `value-of-${name.toLowerCase()}`] as const);
+  return {
+    ...Object.fromEntries(entries),
+    DATABASE_URL: 'postgres://gateway:pw@localhost/gateway',
+    OPENAI_API_KEY: 'a-key-of-openai',
+    ANTHROPIC_API_KEY: 'a-key-of-anthropic',
+  };
+}
+
+const pages = ['README.md', 'SECURITY.md', ...globSync('docs/*.md', { cwd: root })];
+const examples = pages.flatMap(examplesOf);
+
+test('N3: the documents have examples', () => assert.ok(examples.length >= 14));
+
+for (const { at, yaml } of examples) {
+  test(`N3: the example at ${at} is valid`, async (t) => {
+    const { directory } = scene(t, yaml);
+    copyFileSync(join(root, 'test/support/tls/ca.pem'), join(directory, 'corp-root.pem'));
+    const args = ['--config', join(directory, 'gateway.yaml'), '--data-dir', join(directory, 'd')];
+    const { code, out, err } = await run(checkCommand, args, environmentOf(yaml));
+    assert.equal(code, 0, err);
+    assert.match(out, /The configuration is valid/);
+  });
+}
