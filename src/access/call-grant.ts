@@ -107,6 +107,11 @@ export class CallGrant implements Grant {
     return this.#askMore(usage, missing);
   }
 
+  vacate(): void {
+    const { counters, draw } = this.#parts;
+    if (draw.concurrent.length > 0) counters.vacate(draw.callId);
+  }
+
   /** Ends what the call holds. A second time changes nothing: the counters see to it. */
   settle(used: { readonly tokens: number; readonly nanodollars: number | undefined }): void {
     const { counters, draw } = this.#parts;

@@ -48,6 +48,8 @@ export interface GatewayErrorOptions {
   readonly retryAfterMs?: number;
   /** What the upstream said; for the log only. */
   readonly upstream?: { readonly status: number; readonly body: string };
+  /** Where a redirect pointed, which nobody follows; for the log only (F28). */
+  readonly location?: string;
   /** Whether another try (same or other target) may succeed; default by code. */
   readonly retryable?: boolean;
   /** Whether the same target may be tried again, where code and status alone do not tell (R2). */
@@ -73,6 +75,8 @@ export class GatewayError extends Error {
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
   readonly upstream: { readonly status: number; readonly body: string } | undefined;
+  /** Where a redirect pointed; never shown to a client. */
+  readonly location: string | undefined;
   /** Whether another target may be tried before anything was sent to the client (R2, R3). */
   readonly retryable: boolean;
   readonly repeat: Repeat | undefined;
@@ -86,6 +90,7 @@ export class GatewayError extends Error {
     this.status = options.status;
     this.retryAfterMs = options.retryAfterMs;
     this.upstream = options.upstream;
+    this.location = options.location;
     this.retryable = options.retryable ?? retryableByDefault.has(code);
     this.repeat = options.repeat;
   }
@@ -141,6 +146,7 @@ function optionsOf(error: GatewayError): GatewayErrorOptions {
     ...(error.status === undefined ? {} : { status: error.status }),
     ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
     ...(error.upstream === undefined ? {} : { upstream: error.upstream }),
+    ...(error.location === undefined ? {} : { location: error.location }),
     ...(error.repeat === undefined ? {} : { repeat: error.repeat }),
     retryable: error.retryable,
     cause: error.cause,

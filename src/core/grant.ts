@@ -37,6 +37,8 @@ export interface Grant {
    * count of the prompt; undefined = as many as were reserved (F64). Never throws.
    */
   outputAfter(usage: Usage): number | undefined | Promise<number | undefined>;
+  /** The client is gone and the call runs on: it counts as one of its key's calls no more. Never throws. */
+  vacate(): void;
 }
 
 /** A rate limit or a budget refused the call; the answer tells where the limits stand. */

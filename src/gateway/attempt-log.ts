@@ -1,15 +1,15 @@
 /** The tries of one call, for its ledger row: each leaves one, in order (reliability.md §2C). */
-import type { ErrorCode, GatewayError } from '../core/errors.ts';
+import type { GatewayError } from '../core/errors.ts';
 import type { Usage } from '../core/generation.ts';
 import type { Target } from '../core/provider.ts';
-import type { AttemptReceipt } from './receipt.ts';
+import type { AttemptReceipt, ClientEnd } from './receipt.ts';
 
 /** How a try ended. */
 export interface AttemptEnd {
   /** Monotonic ms. */
   readonly now: number;
   readonly outcome: AttemptReceipt['outcome'];
-  readonly error?: GatewayError | 'canceled' | undefined;
+  readonly error?: GatewayError | ClientEnd | undefined;
   /** HTTP status of the upstream; 0 when none came. */
   readonly status: number;
   /** The upstream began to answer. */
@@ -49,7 +49,7 @@ export class AttemptLog {
     if (target === undefined) return;
     this.#target = undefined;
     const { now, outcome, error, status, reported } = how;
-    const code: ErrorCode | undefined = error === 'canceled' ? error : error?.code;
+    const code = typeof error === 'string' ? error : error?.code;
     this.#ended.push({
       target,
       startedAt: this.#startedAt,
@@ -70,7 +70,7 @@ export class AttemptLog {
 /** Sent, and no answer came that tells: the vendor may have worked for it (R5). */
 function mayBeBilled({ outcome, error, status }: AttemptEnd): boolean {
   if (outcome === 'ok' || error === undefined) return false;
-  if (error === 'canceled') return true;
+  if (typeof error === 'string') return true;
   if (status !== 0) return status === 200;
   // A connection that never stood has a cause of its own.
   if (error.code === 'timeout') return error.cause === undefined;

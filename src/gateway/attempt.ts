@@ -227,6 +227,7 @@ export class Attempt implements UpstreamHandler {
         new GatewayError('upstream_invalid', `The upstream answered with status ${status}.`, {
           // Redirects stay what they are (F28); other odd statuses may pass (F30).
           repeat: status >= 300 ? 'never' : 'once',
+          ...(headers.location === undefined ? {} : { location: withoutQuery(headers.location) }),
         }),
       );
     } else {
@@ -344,7 +345,6 @@ export class Attempt implements UpstreamHandler {
     else this.#hold(batch, content);
   }
 
-  #sawEvent(bytes: number, now: number): void {
   /** What one read brought before a broken frame is the client's: it was counted, and will be charged. */
   #eventsOf(
     reader: StreamReader,
@@ -359,6 +359,7 @@ export class Attempt implements UpstreamHandler {
     }
   }
 
+  #sawEvent(bytes: number, now: number): void {
     this.#lastEventAt = now;
     this.#rateBytes += bytes;
     if (this.firstEventAt !== undefined) return;
@@ -389,13 +390,13 @@ export class Attempt implements UpstreamHandler {
     }
     if (content) {
       this.#committed = true;
+      this.#measureFrom(this.#lastEventAt);
       // The promise is answered a tick later: nothing may reach the consumer before what was held.
       this.#exchange?.pause();
       const held = this.#held;
       this.#held = [];
       this.#settled.resolve({ kind: 'stream', held });
     } else if (this.#heldBytes > maxHeldBytes) {
-      this.#measureFrom(this.#lastEventAt);
       this.fail(new GatewayError('upstream_invalid', 'The upstream sent only empty events.'));
     }
   }
@@ -422,12 +423,18 @@ export class Attempt implements UpstreamHandler {
     const events = this.#seen(reader.end());
     for (const event of events) this.#meter.see(event);
     if (!this.#committed) {
-      const error = events.find((event) => event.type === 'error');
-      this.fail(error?.error ?? emptyAnswer('The upstream sent an empty stream.'));
+      this.fail(this.#withoutContent(events));
       return;
     }
     this.#phase = 'over';
     this.#consumer?.ended(events);
+  }
+
+  /** Why a stream without content is no answer. Without any event it broke nothing off: it was empty. */
+  #withoutContent(events: readonly GenerationEvent[]): GatewayError {
+    const broken = events.find((event) => event.type === 'error');
+    if (this.firstEventAt !== undefined && broken !== undefined) return broken.error;
+    return emptyAnswer('The upstream sent an empty stream.');
   }
 
   #endDocument(): void {
@@ -445,6 +452,13 @@ export class Attempt implements UpstreamHandler {
     const head = { status: this.#status, headers: this.#headers, wallMs };
     return this.#body.error(this.target.provider, head);
   }
+}
+
+const maxLocationLength = 256;
+
+/** Where it pointed: behind the question mark there may be a secret. */
+function withoutQuery(location: string): string {
+  return (/^[^?#]*/.exec(location)?.[0] ?? '').slice(0, maxLocationLength);
 }
 
 /** F29: happens once in a while, and then not again. */

@@ -11,7 +11,7 @@ import { CallContext } from './call-context.ts';
 import { ClientAnswer } from './client-answer.ts';
 import type { ClientObserver, ClientSink } from './client-sink.ts';
 import { longestDrainMs } from './left-streams.ts';
-import type { Receipt } from './receipt.ts';
+import type { ClientEnd, Receipt } from './receipt.ts';
 import { StreamResponder, type StreamOwner } from './stream-responder.ts';
 import type { Swept } from './sweeper.ts';
 import { Tries } from './tries.ts';
@@ -181,6 +181,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     if (target?.provider.onAbort !== 'drain' || this.#responder === undefined) return false;
     if (attempt === undefined || attempt.over || leftStreams?.take() !== true) return false;
     this.#leftAt = clock.now();
+    this.#call.grant?.vacate();
     this.drained();
     return true;
   }
@@ -281,7 +282,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
 
   #cutStalledClient(): void {
     this.#sink.cut();
-    this.#settle('canceled', 'canceled');
+    this.#settle('failed', 'interrupted');
     this.#close();
   }
 
@@ -297,7 +298,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     this.#sink.write(dialect.keepAlive(this.#responder !== undefined));
   }
 
-  #settle(how: Receipt['outcome'], why: GatewayError | 'canceled' | undefined): void {
+  #settle(how: Receipt['outcome'], why: GatewayError | ClientEnd | undefined): void {
     if (this.#settled) return;
     this.#settled = true;
     const left = this.#leftAt !== undefined;
@@ -305,7 +306,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     const failure = left ? 'canceled' : why;
     if (left) this.#gateway.leftStreams?.done();
     const now = this.#gateway.clock.now();
-    const error = failure === 'canceled' ? 'canceled' : failure?.code;
+    const error = typeof failure === 'string' ? failure : failure?.code;
     const { attempt, firstEventAt, meter, target, mode, notes } = this.#tries;
     // A call that no upstream began to answer costs nothing (L0); one that was left may cost (LC).
     const billed = outcome === 'canceled' ? attempt !== undefined : firstEventAt !== undefined;

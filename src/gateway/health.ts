@@ -7,6 +7,7 @@
 import { GatewayError, type ErrorCode } from '../core/errors.ts';
 import type { Target } from '../core/provider.ts';
 import type { Clock, Log } from '../core/runtime.ts';
+import { isUntrusted } from './repeatable.ts';
 import { Trouble } from './trouble.ts';
 
 /** How long a credential is out that its provider refuses (R3). */
@@ -15,6 +16,8 @@ const deadCredentialMs = 10 * 60_000;
 const longestCoolingMs = 60_000;
 /** How long another credential is preferred to one of which only this one call was refused. */
 const avoidMs = 10_000;
+/** How often the operator is told of the same refused TLS (F4). */
+const tellAgainMs = 60_000;
 /** Clients choose model names: what is known of the oldest is forgotten. */
 const maxEntries = 1000;
 
@@ -39,6 +42,8 @@ export interface TargetHealthOptions {
 export class TargetHealth {
   readonly #options: TargetHealthOptions;
   readonly #entries = new Map<string, Trouble>();
+  /** When it was last told that a provider's TLS is refused, monotonic ms. */
+  readonly #untrustedAt = new Map<string, number>();
 
   constructor(options: TargetHealthOptions) {
     this.#options = options;
@@ -83,31 +88,31 @@ export class TargetHealth {
    */
   leastBad(targets: readonly Target[]): Target | undefined {
     const now = this.#now;
+    const waits = targets.some((target) => this.#isCooling(target));
     let best: Target | undefined;
     let bestUntil = Number.POSITIVE_INFINITY;
     for (const target of targets) {
       const troubles = this.#of(target);
       const until = Math.max(0, ...troubles.map(({ outUntil = 0 }) => outUntil));
-    const waits = targets.some((target) => this.#isCooling(target));
       if (until >= bestUntil || troubles.some(({ coolUntil }) => coolUntil > now)) continue;
+      if (waits && troubles.some((trouble) => trouble.isRefused)) continue;
       best = target;
       bestUntil = until;
     }
     return best;
   }
-      if (waits && troubles.some((trouble) => trouble.isRefused)) continue;
 
   /** The answer while all targets are cooling down: which, until when, and the shortest wait (H2). */
   allCooling(targets: readonly Target[], random: () => number): GatewayError {
     const now = this.#now;
     const waits = new Map<string, number>();
     for (const target of targets) {
+      if (!this.#isCooling(target)) continue;
       const until = Math.max(now, ...this.#of(target).map(({ coolUntil }) => coolUntil));
       const name = nameOf(target);
       // Of several credentials, the one that may be used first.
       waits.set(name, Math.min(waits.get(name) ?? Number.POSITIVE_INFINITY, until - now));
     }
-      if (!this.#isCooling(target)) continue;
     const told = [...waits].map(([name, wait]) => `${name} until ${this.#wallText(now + wait)}`);
     // Clients that were refused together must not come back together.
     const shortest = Math.ceil(Math.min(...waits.values()) + random() * 1000);
@@ -116,14 +121,14 @@ export class TargetHealth {
     return new GatewayError('rate_limited', why, { retryAfterMs });
   }
 
-  /** An answer has begun: whoever was to find out has found out, and need not read it to its end. */
-  answered(target: Target): void {
-    if (!this.calm && this.isOut(target)) this.succeeded(target);
-  }
-
   #isCooling(target: Target): boolean {
     const now = this.#now;
     return this.#of(target).some(({ coolUntil }) => coolUntil > now);
+  }
+
+  /** An answer has begun: whoever was to find out has found out, and need not read it to its end. */
+  answered(target: Target): void {
+    if (!this.calm && this.isOut(target)) this.succeeded(target);
   }
 
   /**
@@ -140,6 +145,7 @@ export class TargetHealth {
 
   /** What a failure says of the target (R6); most say nothing. */
   failed(target: Target, error: GatewayError): void {
+    if (isUntrusted(error)) this.#tellUntrusted(target, error);
     if (error.code === 'rate_limited' || error.code === 'upstream_auth')
       this.#refused(target, error);
     if (isDeadCredential(error)) this.#kill(target, error);
@@ -157,6 +163,7 @@ export class TargetHealth {
   /** Forgets everything: the configuration changed, and with it what the names mean. */
   forget(): void {
     this.#entries.clear();
+    this.#untrustedAt.clear();
   }
 
   /**
@@ -184,6 +191,15 @@ export class TargetHealth {
     if (probing) return `being tried again (${lastError})`;
     if (outUntil <= now) return `to be tried again (${lastError})`;
     return `out until ${this.#wallText(outUntil)} (${lastError})`;
+  }
+
+  /** Nobody but the operator can mend it: told once a minute, however many calls meet it. */
+  #tellUntrusted({ provider }: Target, { message, cause }: GatewayError): void {
+    const toldAt = this.#untrustedAt.get(provider.id);
+    if (toldAt !== undefined && this.#now - toldAt < tellAgainMs) return;
+    this.#untrustedAt.set(provider.id, this.#now);
+    const reason = cause instanceof Error ? cause.message : undefined;
+    this.#options.log.error('upstream not trusted', { provider: provider.id, message, reason });
   }
 
   /** Used up, or not allowed to: another credential may be neither. */

@@ -9,6 +9,12 @@ export type Mode = 'relay' | 'translate';
 /** `reported`: all numbers are the upstream's; `estimated`: at least one had to be guessed. */
 export type UsageSource = 'reported' | 'counted' | 'estimated';
 
+/**
+ * Ends that no failure of an upstream brought about: the client left (LC), or it read no further and was cut
+ * (LP, F76).
+ */
+export type ClientEnd = 'canceled' | 'interrupted';
+
 /** One upstream try of a call. */
 export interface AttemptReceipt {
   readonly target: Target;
@@ -18,7 +24,7 @@ export interface AttemptReceipt {
   /** HTTP status of the upstream. */
   readonly status: number | undefined;
   readonly outcome: Receipt['outcome'];
-  readonly error: ErrorCode | undefined;
+  readonly error: ErrorCode | ClientEnd | undefined;
   readonly reported: Usage | undefined;
   readonly maybeBilled: boolean;
 }
@@ -33,7 +39,7 @@ export interface Receipt {
   readonly outcome: 'ok' | 'failed' | 'canceled';
   /** Status that the client saw; undefined when it left before one was sent. */
   readonly status: number | undefined;
-  readonly error: ErrorCode | undefined;
+  readonly error: ErrorCode | ClientEnd | undefined;
   readonly attempts: readonly AttemptReceipt[];
   readonly target: Target | undefined;
   readonly mode: Mode | undefined;

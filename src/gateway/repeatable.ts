@@ -50,15 +50,15 @@ function repeatOfStatus(status: number): Repeat {
   return status >= 600 ? 'once' : 'never';
 }
 
-function repeatOfConnection({ code, cause }: GatewayError, status: number): Repeat {
+function repeatOfConnection(error: GatewayError, status: number): Repeat {
   // One that was not made in time will not be made now either (F2); one that broke behind the headers
   // was a stream that began, and another target is the better bet (R1).
-  if (code === 'timeout' || status !== 0) return 'never';
-  return isRefusedCertificate(cause) ? 'never' : 'may';
+  if (error.code === 'timeout' || status !== 0) return 'never';
+  return isUntrusted(error) ? 'never' : 'may';
 }
 
-/** Asking again would not make it trusted (F4). */
-function isRefusedCertificate(cause: unknown): boolean {
+/** No TLS, or none that is to be trusted: asking again would not change it, the operator has to (F4). */
+export function isUntrusted({ cause }: GatewayError): boolean {
   const code =
     typeof cause === 'object' && cause !== null && 'code' in cause ? String(cause.code) : '';
   return /^(CERT_|ERR_TLS_|ERR_SSL_|EPROTO|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/.test(code);

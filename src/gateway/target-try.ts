@@ -22,7 +22,7 @@ import { Meter } from './meter.ts';
 import { OutputGuard } from './output-guard.ts';
 import { maxAttempts } from './plan.ts';
 import type { AttemptReceipt, ChargedTry, Mode } from './receipt.ts';
-import type { FailedTry } from './repeatable.ts';
+import { mayFallBack, type FailedTry } from './repeatable.ts';
 import { StreamCollector } from './stream-collector.ts';
 import { TranslatedTurn } from './translated-turn.ts';
 import { TurnRounds } from './turn-rounds.ts';
@@ -249,11 +249,15 @@ export class TargetTry {
   }
 
   #refused(error: unknown, traits: UpstreamTraits): RefusedRequest | undefined {
+    const failure = asGatewayError(error);
     const body = this.#prepared?.request.body;
-    const sent = body === undefined ? undefined : tryParseObject(body.toString());
-    if (body === undefined || sent === undefined || this.#stopped) return undefined;
+    // No other failure is about the request: a long prompt is not read again for each target that is away.
+    if (failure.code !== 'upstream_rejected' || body === undefined || this.#stopped)
+      return undefined;
+    const sent = tryParseObject(body.toString());
+    if (sent === undefined) return undefined;
     const relayed = this.#mode === 'relay' ? this.#call.source.value : undefined;
-    return { error: asGatewayError(error), body, sent, traits, relayed };
+    return { error: failure, body, sent, traits, relayed };
   }
 
   /** `max_tokens: 0` asks to warm a cache that only the client's own dialect has (§2.1). */
@@ -386,9 +390,11 @@ export class TargetTry {
     // Until the next one begins nothing runs that could be billed, paused or timed.
     this.#attempt = undefined;
     this.#gateway.health.failed(target, error);
-    if (error.code === 'timeout') {
-      const streamed = this.#prepared?.streamed === true;
-      this.#tellSpeed(target, { streamed, until: this.#gateway.clock.now() });
+    const streamed = this.#prepared?.streamed === true;
+    const now = this.#gateway.clock.now();
+    if (error.code === 'timeout') this.#tellSpeed(target, { streamed, until: now });
+    else if (mayFallBack(error)) {
+      this.#gateway.routing.speed.failed(nameOf(target), { streamed, now });
     }
     this.#gateway.log.warn('attempt failed', {
       call: this.#call.id,
@@ -397,6 +403,7 @@ export class TargetTry {
       error: error.code,
       message: error.message,
       upstream_status: error.upstream?.status,
+      location: error.location,
     });
   }
 
@@ -405,9 +412,10 @@ export class TargetTry {
     const { health } = this.#gateway;
     const target = this.#target;
     if (target === undefined) return;
-    const untold = this.#attempt === undefined || error === undefined || error === 'canceled';
-    if (outcome === 'ok') health.succeeded(target);
-    else if (untold) health.release(target);
+    // It was not asked, or its failure was told before.
+    if (this.#attempt === undefined) health.release(target);
+    else if (outcome === 'ok') health.succeeded(target, this.#firstEventAt);
+    else if (error === undefined || typeof error === 'string') health.release(target);
     else health.failed(target, error);
   }
 }

@@ -153,6 +153,8 @@ export interface Counters {
   draw(draw: Draw): DrawResult | Promise<DrawResult>;
   /** Ends the call's reservation. A second time, or for an unknown call, changes nothing. Never throws. */
   settle(callId: string, used: Used): void;
+  /** Gives back the places of a call that runs on; the rest is held until `settle`. Never throws. */
+  vacate(callId: string): void;
   /** @throws StoreError as `draw`. */
   balance(counter: string, window: string): Balance | Promise<Balance>;
   /**

@@ -100,6 +100,13 @@ export class MemoryCounters implements Counters {
     }
   }
 
+  vacate(callId: string): void {
+    const draw = this.#live.get(callId);
+    if (draw === undefined) return;
+    this.#freePlaces(draw);
+    this.#live.set(callId, { ...draw, concurrent: [] });
+  }
+
   /** Gives everything back, as if the call had not been admitted (K6). */
   undo(callId: string): void {
     const now = this.#now();
@@ -150,15 +157,19 @@ export class MemoryCounters implements Counters {
   #end(callId: string, spent: number, now: number): Draw | undefined {
     const draw = this.#live.delete(callId);
     if (draw === undefined) return undefined;
-    for (const { counter } of draw.concurrent) {
-      const places = this.#places.get(counter);
-      if (places !== undefined) places.taken -= 1;
-    }
+    this.#freePlaces(draw);
     for (const { counter, window, endsAt, amount } of draw.budgets) {
       const purse = this.#purses.open({ counter, window, endsAt }, now);
       purse.open -= amount;
       purse.settled += spent;
     }
     return draw;
+  }
+
+  #freePlaces({ concurrent }: Draw): void {
+    for (const { counter } of concurrent) {
+      const places = this.#places.get(counter);
+      if (places !== undefined) places.taken -= 1;
+    }
   }
 }

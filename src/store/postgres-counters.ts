@@ -32,6 +32,11 @@ const settle: Statement = {
   name: 'counter_settle',
   text: 'SELECT counter_settle($1, $2, $3), counter_now() AS now',
 };
+/** Without a lock: a draw that counts it still was there before. */
+const vacate: Statement = {
+  name: 'counter_vacate',
+  text: `DELETE FROM counter_holds WHERE call_id = $1 AND name LIKE 'c:%' RETURNING counter_now() AS now`,
+};
 const renew: Statement = { name: 'counter_renew', text: 'SELECT counter_renew($1, $2, $3) AS now' };
 const hold: Statement = {
   name: 'counter_hold',
@@ -122,6 +127,14 @@ export class PostgresCounters implements Counters {
 
   settle(callId: string, used: Used): void {
     if (this.#live.delete(callId)) this.#settlements.add(callId, used);
+  }
+
+  /** Where it does not arrive, the places come back with the settlement. */
+  vacate(callId: string): void {
+    const draw = this.#live.get(callId);
+    if (draw === undefined || draw.concurrent.length === 0) return;
+    this.#live.set(callId, { ...draw, concurrent: [] });
+    this.#run(vacate, [callId]).catch(() => undefined);
   }
 
   async balance(counter: string, window: string): Promise<Balance> {

@@ -96,6 +96,7 @@ export class RedisCounters implements Counters {
     this.#scripts = {
       draw: script('draw'),
       settle: script('settle'),
+      vacate: script('vacate'),
       written: script('written'),
       booked: script('booked'),
       lost: script('lost'),
@@ -180,6 +181,14 @@ export class RedisCounters implements Counters {
   settle(callId: string, used: Used): void {
     this.#live.delete(callId);
     this.#settlements.add(callId, used);
+  }
+
+  /** Where it does not arrive, the places come back with the settlement. */
+  vacate(callId: string): void {
+    const draw = this.#live.get(callId);
+    if (draw === undefined || draw.concurrent.length === 0) return;
+    this.#live.set(callId, { ...draw, concurrent: [] });
+    this.#run('vacate', [callId]).catch(() => undefined);
   }
 
   /** Whether a call that runs here holds something. */

@@ -171,6 +171,17 @@ end
 for i = 4, #ARGV, 3 do settle(ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2]) end
 return {'settled', now}`;
 
+/** ARGV: prefix, epoch, a call that runs on without its places. */
+const vacateBody = `
+local key = money .. 'k:' .. ARGV[3]
+local kept = redis.call('GET', key)
+if not holding(kept) then return {'over', now} end
+local record = cjson.decode(kept)
+for _, name in ipairs(record.c) do redis.call('ZREM', prefix .. 'c:' .. name, ARGV[3]) end
+record.c = {}
+redis.call('SET', key, cjson.encode(record), 'PX', 864000000)
+return {'vacated', now}`;
+
 /** ARGV: prefix, epoch, calls that ended and that the ledger has … */
 const writtenBody = `
 for i = 3, #ARGV do
@@ -272,6 +283,7 @@ return {'loaded'}`;
 export interface CounterScripts {
   readonly draw: string;
   readonly settle: string;
+  readonly vacate: string;
   readonly written: string;
   readonly booked: string;
   readonly lost: string;
@@ -286,6 +298,7 @@ export function counterScripts(time: string): CounterScripts {
   return {
     draw: begin + drawBody,
     settle: begin + settleBody,
+    vacate: begin + vacateBody,
     written: begin + writtenBody,
     booked: begin + bookedBody,
     lost: begin + lostBody,

@@ -114,6 +114,15 @@ export class SharedCounters implements Counters {
     if (this.#place === 'redis' || redis.holds(callId)) redis.settle(callId, used);
   }
 
+  vacate(callId: string): void {
+    const apart = this.#apart.get(callId);
+    if (apart !== undefined) this.#apart.set(callId, { ...apart, concurrent: [] });
+    this.#share.vacate(callId);
+    const { redis, postgres } = this.#options;
+    postgres.vacate(callId);
+    redis.vacate(callId);
+  }
+
   balance(counter: string, window: string): Promise<Balance> {
     const { redis, postgres } = this.#options;
     return (this.#place === 'redis' ? redis : postgres).balance(counter, window);

@@ -190,6 +190,33 @@ export function suite(name: string, rigOf: () => Rig): void {
     await refused(rig, { concurrent });
   });
 
+  test(`${name}: F73: a call that runs on without its client gives its place back, and nothing else`, async () => {
+    const rig = rigOf();
+    const concurrent = [{ counter: fresh('c'), most: 1 }];
+    const tokens = [{ counter: fresh('t'), perMinute: 100, amount: 60 }];
+    const pays = budget(600_000_000);
+    const { callId } = await granted(rig, { concurrent, tokens, budgets: [pays] });
+    await refused(rig, { concurrent });
+    rig.counters.vacate(callId);
+    rig.counters.vacate('call_nobody');
+    // It is on its way to counters that are elsewhere.
+    let next = await tryDraw(rig, { concurrent });
+    while (!next.result.granted) next = await tryDraw(rig, { concurrent });
+    assert.equal((await refused(rig, { tokens })).kind, 'tokens');
+    assert.equal((await refused(rig, { budgets: [pays] })).kind, 'budget');
+    await settle(rig, callId, { tokens: 10, nanodollars: 70 });
+    assert.equal(
+      (await refused(rig, { concurrent })).kind,
+      'concurrent',
+      'no place is freed twice',
+    );
+    assert.deepEqual(await rig.counters.balance(pays.counter, pays.window), {
+      settled: 70,
+      open: 0,
+    });
+    await granted(rig, { tokens });
+  });
+
   test(`${name}: H5: requests a minute: the burst, then one each second, and the exact wait`, async () => {
     const rig = rigOf();
     const requests = [{ counter: fresh('r'), perMinute: 60 }];

@@ -5,6 +5,7 @@ import { messagesError, messagesFrame } from '../upstream/messages.ts';
 import { answerIn, errorIn, plainUsage } from '../upstream/reply.ts';
 import { everyBytes, type Answer } from '../upstream/scripted.ts';
 import type { Dialect } from '../support/reading.ts';
+import { waitRows } from './wait-rows.ts';
 import { errorTable as e, refused, served, type FaultRow, type Outcome } from './fault-row.ts';
 
 const html = '<html><body><h1>502 Bad Gateway</h1>nginx</body></html>';
@@ -14,9 +15,14 @@ const secret = 'sk-upstream-secret';
 
 const htmlHeaders = { 'content-type': 'text/html' } as const;
 
+/** Statuses behind which the same may be asked again (R2); nothing else can be. */
+const repeated: readonly number[] = [408, 409, 500, 502, 503, 504, 529];
+
 function statusRow(id: string, status: number, outcome: Outcome): FaultRow {
   return {
     id,
+    attempts: repeated.includes(status) ? 3 : 1,
+    maybeBilled: false,
     name: `status ${status}`,
     play: (upstream) => errorIn(upstream, status, `no luck with ${secret}`),
     outcome,
@@ -29,12 +35,16 @@ const transportRows: readonly FaultRow[] = [
     name: 'reset before the headers',
     play: () => ({ body: '', mute: true, ending: 'reset' }),
     outcome: refused(e.e11),
+    attempts: 3,
+    maybeBilled: true,
   },
   {
     id: 'F6',
     name: 'FIN before the headers',
     play: () => ({ body: '', mute: true, ending: 'fin' }),
     outcome: refused(e.e11),
+    attempts: 3,
+    maybeBilled: true,
   },
 ];
 
@@ -113,6 +123,7 @@ const statusRows: readonly FaultRow[] = [
     id: 'F19',
     name: '502 with an HTML page',
     play: () => ({ status: 502, headers: htmlHeaders, body: html }),
+    attempts: 3,
     outcome: refused(e.e11),
     hidden: 'nginx',
   },
@@ -120,6 +131,7 @@ const statusRows: readonly FaultRow[] = [
     id: 'F19',
     name: '503 with an HTML page',
     play: () => ({ status: 503, headers: htmlHeaders, body: html }),
+    attempts: 3,
     outcome: refused(e.e11, e.e10),
     hidden: 'nginx',
   },
@@ -127,58 +139,13 @@ const statusRows: readonly FaultRow[] = [
     id: 'F19',
     name: '504 with an HTML page',
     play: () => ({ status: 504, headers: htmlHeaders, body: html }),
+    attempts: 3,
     outcome: refused(e.e11, e.e13),
     hidden: 'nginx',
   },
   { ...statusRow('F20 H3', 529, refused(e.e10)), headers: { 'retry-after': /^([1-9]|10)$/ } },
   { ...statusRow('F20 H3', 503, refused(e.e10)), headers: { 'retry-after': /^([1-9]|10)$/ } },
 ];
-
-/** F15, F16: what the upstream says of waiting, and what the client may hear of it. */
-const waits: readonly (readonly [
-  name: string,
-  headers: Record<string, string>,
-  expected: Record<string, RegExp>,
-])[] = [
-  ['2 seconds', { 'retry-after': '2' }, { 'retry-after': /^2$/ }],
-  ['1,500 ms', { 'retry-after-ms': '1500' }, { 'retry-after-ms': /^1500$/, 'retry-after': /^2$/ }],
-  [
-    'a date in 30 s',
-    { 'retry-after': new Date(Date.now() + 30_000).toUTCString() },
-    { 'retry-after': /^([12]?\d|30)$/ },
-  ],
-  [
-    'a date in the past',
-    { 'retry-after': 'Wed, 21 Oct 2015 07:28:00 GMT' },
-    { 'retry-after': /^[1-9]\d?$/ },
-  ],
-  [
-    'a day',
-    { 'retry-after': '86400' },
-    { 'x-should-retry': /^false$/, 'retry-after': /^undefined$/ },
-  ],
-  [
-    'a date in a day',
-    { 'retry-after': new Date(Date.now() + 86_400_000).toUTCString() },
-    { 'x-should-retry': /^false$/, 'retry-after': /^undefined$/ },
-  ],
-  ['a word', { 'retry-after': 'abc' }, { 'retry-after': /^[1-9]\d?$/ }],
-  ['a negative number', { 'retry-after': '-5' }, { 'retry-after': /^[1-9]\d?$/ }],
-  ['nothing', {}, { 'retry-after': /^[1-9]\d?$/, 'retry-after-ms': /^\d{3,5}$/ }],
-  [
-    'rate-limit headers only',
-    { 'x-ratelimit-reset-requests': '6m0s' },
-    { 'retry-after': /^[1-9]\d?$/ },
-  ],
-];
-
-const waitRows: readonly FaultRow[] = waits.map(([name, headers, expected]) => ({
-  id: name === '2 seconds' ? 'F15 H2' : 'F16 H2',
-  name: `429 with ${name}`,
-  play: (upstream) => errorIn(upstream, 429, 'slow down', headers),
-  outcome: refused(e.e8),
-  headers: expected,
-}));
 
 /** A legal answer, whole or streamed. */
 function legal(upstream: Dialect, stream: boolean): Answer {
@@ -215,6 +182,7 @@ const answerRows: readonly FaultRow[] = [
     name: '200 with HTML',
     play: () => ({ headers: htmlHeaders, body: html }),
     outcome: refused(e.e12),
+    maybeBilled: true,
     hidden: 'nginx',
   },
   {
@@ -222,6 +190,7 @@ const answerRows: readonly FaultRow[] = [
     name: '200 with plain text',
     play: () => ({ headers: { 'content-type': 'text/plain' }, body: 'It works!' }),
     outcome: refused(e.e12),
+    maybeBilled: true,
     hidden: 'It works',
   },
   {
@@ -238,8 +207,20 @@ const answerRows: readonly FaultRow[] = [
     shapes: ['document'],
     outcome: served(seen),
   },
-  { id: 'F24 E5', name: 'overload inside a 200', play: overloadedInside, outcome: refused(e.e10) },
-  { id: 'F24 E5', name: 'rate limit inside a 200', play: limitedInside, outcome: refused(e.e8) },
+  {
+    id: 'F24 E5',
+    name: 'overload inside a 200',
+    play: overloadedInside,
+    outcome: refused(e.e10),
+    attempts: 3,
+  },
+  {
+    id: 'F24 E5',
+    name: 'rate limit inside a 200',
+    play: limitedInside,
+    outcome: refused(e.e8),
+    attempts: 3,
+  },
   {
     id: 'F25',
     name: 'JSON shorter than its content-length',
@@ -253,6 +234,8 @@ const answerRows: readonly FaultRow[] = [
     },
     shapes: ['document'],
     outcome: refused(e.e12),
+    attempts: 3,
+    maybeBilled: true,
   },
   {
     id: 'F25',
@@ -265,6 +248,8 @@ const answerRows: readonly FaultRow[] = [
     }),
     shapes: ['document'],
     outcome: refused(e.e12),
+    attempts: 3,
+    maybeBilled: true,
   },
   {
     id: 'F25',
@@ -276,6 +261,8 @@ const answerRows: readonly FaultRow[] = [
     }),
     shapes: ['document'],
     outcome: refused(e.e12),
+    attempts: 3,
+    maybeBilled: true,
   },
   ...[301, 302, 307, 308].map((status): FaultRow => ({
     id: 'F28',
@@ -289,18 +276,21 @@ const answerRows: readonly FaultRow[] = [
     name: 'status 204',
     play: () => ({ rawHead: 'HTTP/1.1 204 No Content\r\n\r\n', body: '' }),
     outcome: refused(e.e12),
+    attempts: 2,
   },
   {
     id: 'F29',
     name: '200 with an empty body',
     play: () => ({ body: '' }),
     outcome: refused(e.e12),
+    attempts: 2,
   },
   {
     id: 'F29',
     name: '200 with an empty stream',
     play: () => ({ body: [], framing: 'chunked' }),
     outcome: refused(e.e12),
+    attempts: 2,
   },
   {
     id: 'F29',
@@ -313,12 +303,14 @@ const answerRows: readonly FaultRow[] = [
     name: 'status 202',
     play: (upstream, stream) => ({ ...legal(upstream, stream), status: 202 }),
     outcome: refused(e.e12),
+    attempts: 2,
   },
   {
     id: 'F30',
     name: 'status 999',
     play: () => ({ status: 999, body: '' }),
     outcome: refused(e.e12, e.e11),
+    attempts: 2,
   },
   {
     id: 'F34',

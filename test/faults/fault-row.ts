@@ -1,4 +1,5 @@
 /** What a fault of an upstream must look like from outside (reliability.md §0 and §2C). */
+import type { JsonObject } from '../../src/core/conversation.ts';
 import type { Dialect, Seen } from '../support/reading.ts';
 import type { Answer } from '../upstream/scripted.ts';
 
@@ -23,7 +24,7 @@ function looks(
   };
 }
 
-/** Rows of the error table. */
+/** Rows of the error table: E1, E6, E8, E10–E13, E15, and EM behind the status line. */
 export const errorTable = {
   e1: looks([400, 'invalid_request_error', null], [400, 'invalid_request_error']),
   e6: looks([404, 'invalid_request_error', 'model_not_found'], [404, 'not_found_error']),
@@ -43,6 +44,7 @@ export const errorTable = {
   interruptedEarly: looks([502, 'server_error', 'upstream_stream_interrupted'], [502, 'api_error']),
   broken: looks([200, 'server_error', 'upstream_invalid_response'], [200, 'api_error']),
   stalled: looks([200, 'server_error', 'upstream_timeout'], [200, 'timeout_error']),
+  spent: looks([200, 'insufficient_quota', 'insufficient_quota'], [200, 'billing_error']),
   overloadedMidStream: looks(
     [200, 'service_unavailable_error', 'server_is_overloaded'],
     [200, 'overloaded_error'],
@@ -57,6 +59,18 @@ export type Outcome =
   | { readonly kind: 'broken'; readonly as: readonly ErrorLooks[] }
   /** A complete answer. */
   | { readonly kind: 'served'; readonly seen: Partial<Seen> };
+
+/**
+ * What the ledger must have of a call (reliability.md §2C): L0 no charge; LX what was reported; LE estimated;
+ * LP as LE, of a call that broke. The fifth, LC, is of clients that leave (client-leaves.test.ts).
+ */
+export type LedgerCode = 'L0' | 'LX' | 'LE' | 'LP';
+
+/**
+ * One number, or one for each shape; `collected` is a document that is asked for as a stream, since documents of
+ * messages servers take no longer than ten minutes.
+ */
+export type Tries = number | { readonly [S in Shape | 'collected']: number };
 
 export interface FaultRow {
   readonly id: string;
@@ -73,8 +87,24 @@ export interface FaultRow {
   readonly outcome: Outcome;
   /** A look that holds for one of the client's shapes only. */
   readonly documentOutcome?: Outcome;
-  /** The ledger's word on where the numbers come from, for what is served. */
-  readonly usageSource?: 'reported' | 'estimated';
+  /** How often the upstream is asked, where nothing else may be asked instead; default: once. */
+  readonly attempts?: Tries;
+  /** Default: L0 where it is refused, LP where it is broken, LX where it is served. */
+  readonly ledger?: LedgerCode;
+  /** Whether the ledger says of each failed try that the vendor may bill it; default: either. */
+  readonly maybeBilled?: boolean;
+  /** What the client says; default: hello. */
+  readonly prompt?: string;
+  /** Instead of an answer the upstream resets the request while it is being sent. */
+  readonly resetsUpload?: true;
+  /** What the client sends besides. */
+  readonly more?: JsonObject;
+  /** Instead of a budget that has room for one reservation, and for the cost of a few small answers. */
+  readonly budget?: string;
+  /** A million tokens of the prompt cost 10 $ instead of nothing. */
+  readonly pricedPrompt?: true;
+  /** Megabytes: nothing else runs meanwhile. */
+  readonly heavy?: true;
   /** On a route with short timeouts. */
   readonly impatient?: true;
   /** The upstream hangs: the gateway must close its connection. */

@@ -1,6 +1,7 @@
 /** Faults in mid-stream: an error frame, no ending, no success in any SDK; oddities are served. */
 import { cutRows } from './cut-rows.ts';
 import { endingRows, framingRows } from './framing-rows.ts';
+import { limitRows } from './limit-rows.ts';
 import { choiceRows, messagesOrderRows, usageRows } from './order-rows.ts';
 import { runRows } from './run-rows.ts';
 
@@ -11,4 +12,5 @@ runRows([
   ...usageRows,
   ...messagesOrderRows,
   ...choiceRows,
+  ...limitRows,
 ]);

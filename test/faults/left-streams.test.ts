@@ -3,14 +3,25 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../src/core/conversation.ts';
 import { dialects, numberAt, objectAt, type Dialect } from '../support/reading.ts';
-import { ask, startRig, type Rig } from '../support/rig.ts';
+import { ask } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
+import {
+  errorOf,
+  nanodollarsOfOutput,
+  startLimitedRig,
+  type LimitedKey,
+  type LimitedRig,
+} from '../limits/limited-rig.ts';
 import type { Answer, Script } from '../upstream/scripted.ts';
 import { begun, rest } from './stream-pieces.ts';
 
-let rig: Rig;
+let rig: LimitedRig;
 before(async () => {
-  rig = await startRig(({ chat, messages }) => ({
+  rig = await startLimitedRig(({ chat, messages }) => ({
+    prices: {
+      'drained-chat/*': { input: 0, output: 10 },
+      'drained-messages/*': { input: 0, output: 10 },
+    },
     providers: {
       'drained-chat': {
         dialect: 'openai-chat',
@@ -36,16 +47,31 @@ interface Left {
   readonly script: Script;
 }
 
-/** Leaves at the first content; what the ledger says then. */
-async function leave(dialect: Dialect, upstream: Dialect, answer: Answer): Promise<Left> {
-  const name = `left-${dialect}-${Math.random()}`;
+let played = 0;
+
+function play(upstream: Dialect, answer: Answer): { model: string; script: Script } {
+  played += 1;
+  const name = `left-${played}`;
   const script = rig.upstreams[upstream].script(name, answer);
-  const model = `drained-${upstream}/${name}`;
+  return { model: `drained-${upstream}/${name}`, script };
+}
+
+async function askAndLeave(dialect: Dialect, model: string, key?: LimitedKey): Promise<void> {
   const abort = new AbortController();
-  await ask(rig, dialect, requestBody(dialect, { model, stream: true }), {
+  const body = requestBody(dialect, { model, stream: true, more: { max_tokens: cap } });
+  await ask(rig, dialect, body, {
     signal: abort.signal,
     onData: () => abort.abort(),
+    ...(key === undefined ? {} : { headers: key.headers }),
   }).catch(() => undefined);
+}
+
+const cap = 100;
+
+/** Leaves at the first content; what the ledger says then. */
+async function leave(dialect: Dialect, upstream: Dialect, answer: Answer): Promise<Left> {
+  const { model, script } = play(upstream, answer);
+  await askAndLeave(dialect, model);
   const [row] = await rig.gateway.callRows(model, 1);
   await rig.gateway.noneLeft();
   return { row: row ?? {}, script };
@@ -63,6 +89,33 @@ for (const dialect of dialects) {
       assert.equal(row['usage_source'], 'reported');
       assert.equal(numberAt(objectAt(row, 'charged'), 'output_tokens'), 7);
       assert.equal(script.requests.length, 1);
+    });
+
+    test(`F73 a key's place is free when its client left, its money when the stream ends, ${dialect}, ${mode}`, async () => {
+      const gate = Promise.withResolvers<void>();
+      const { model } = play(upstream, {
+        body: [begun(upstream), gate.promise, rest(upstream)],
+        framing: 'chunked',
+      });
+      // Room for one reservation and a half.
+      const budget = (1.5 * cap * nanodollarsOfOutput) / 1e9;
+      const key = await rig.key({ concurrent: 1, budget, per: 'day' });
+      await askAndLeave(dialect, model, key);
+      const more = { max_tokens: cap };
+      const next = requestBody(dialect, { model, stream: true, more });
+      let reply = await rig.call(key, dialect, next);
+      // The gateway may not know yet that the client left.
+      while (errorOf(reply)['type'] === 'rate_limit_error') {
+        reply = await rig.call(key, dialect, next);
+      }
+      const spent = dialect === 'chat' ? 'insufficient_quota' : 'billing_error';
+      assert.equal(errorOf(reply)['type'], spent, reply.text);
+      gate.resolve();
+      await rig.gateway.noneLeft();
+      reply = await rig.call(key, dialect, next);
+      assert.equal(reply.status, 200, reply.text);
+      await rig.gateway.noneLeft();
+      assert.equal(await rig.spent(key), 2 * 7 * nanodollarsOfOutput);
     });
 
     for (const ending of ['fin', 'hang'] as const) {

@@ -1,15 +1,14 @@
-/** Runs fault rows: client dialect × upstream dialect × stream or document, raw and by the SDKs. */
+/**
+ * Runs fault rows: client dialect × upstream dialect × stream or document, raw and by the SDKs. What
+ * each call left in the ledger is looked at as well.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/core/conversation.ts';
-import { isObject } from '../../src/core/json.ts';
 import type { Reply } from '../support/http.ts';
 import { assertErrorBody } from '../support/legality.ts';
 import {
-  dialects,
   endingOf,
-  numberAt,
-  objectAt,
   readDocument,
   readStream,
   streamError,
@@ -17,99 +16,110 @@ import {
   type Dialect,
   type Seen,
 } from '../support/reading.ts';
-import { ask, startRig, type Played, type Rig } from '../support/rig.ts';
+import { ask, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
-import { sdks } from '../support/sdks.ts';
-import type { Answer } from '../upstream/scripted.ts';
-import type { ErrorLooks, FaultRow, Outcome, Shape } from './fault-row.ts';
+import { sdks, type Question } from '../support/sdks.ts';
+import type { ErrorLooks, FaultRow } from './fault-row.ts';
+import {
+  attemptsOf,
+  cap,
+  casesOf,
+  outcomeOf,
+  playCase,
+  startCases,
+  type Case,
+  type PlayedCase,
+} from './row-case.ts';
+import { assertRow, assertSettled } from './row-ledger.ts';
 
-interface Case {
-  readonly row: FaultRow;
-  readonly dialect: Dialect;
-  readonly upstream: Dialect;
-  readonly shape: Shape;
-}
+/**
+ * Rows do not touch each other, and most of a row is waiting. Short times are not looked at while others make
+ * the event loop busy.
+ */
+const atOnce = { usual: 16, impatient: 16, heavy: 1 } as const;
 
-function outcomeOf({ row, shape }: Case): Outcome {
-  return (shape === 'document' ? row.documentOutcome : undefined) ?? row.outcome;
+function kindOf({ heavy, impatient }: FaultRow): keyof typeof atOnce {
+  if (heavy === true) return 'heavy';
+  return impatient === true ? 'impatient' : 'usual';
 }
 
 /** Registers the tests of all rows. */
 export function runRows(rows: readonly FaultRow[]): void {
+  const cases = casesOf(rows);
   let rig: Rig;
   before(async () => {
-    // Rows are about answers: how often and when is asked again is told in retries.test.ts.
-    rig = await startRig({}, { random: () => 0 });
+    rig = await startCases(cases);
   });
   after(() => rig.stop());
 
-  const play = ({ row, upstream, shape }: Case, seen: Promise<void>): Played => {
-    const script = (): Answer => row.play(upstream, shape === 'stream', seen);
-    return row.impatient ? rig.playImpatient(upstream, script) : rig.play(upstream, script);
-  };
-
-  for (const dialect of dialects) {
-    for (const upstream of dialects) {
-      const mode = dialect === upstream ? 'relay' : 'translate';
-      describe(`${dialect}, ${mode}`, () => {
-        for (const row of rows) {
-          if (row.upstream !== undefined && row.upstream !== upstream) continue;
-          if (row.mode !== undefined && row.mode !== mode) continue;
-          for (const shape of row.shapes ?? (['stream', 'document'] as const)) {
-            const at: Case = { row, dialect, upstream, shape };
-            test(`${row.id} ${row.name}, ${shape}`, async () => {
-              const seen = Promise.withResolvers<void>();
-              const played = play(at, seen.promise);
-              await runRaw(rig, at, played.model, seen.resolve);
-              if (row.hangs) {
-                const request = await played.script.request(0);
-                assert.equal(await request.closed, 'gateway');
-              }
-              if (outcomeOf(at).kind !== 'served') await runSdks(rig, at, played.model);
-              else if (row.impatient !== true) await serveSdks(rig, at, played.model);
-            });
-          }
-        }
-      });
-    }
+  for (const [name, concurrency] of Object.entries(atOnce)) {
+    const some = cases.filter(({ row }) => kindOf(row) === name);
+    if (some.length === 0) continue;
+    describe(name, { concurrency }, () => {
+      for (const at of some) {
+        const { row, dialect, mode, shape } = at;
+        test(`${row.id} ${row.name}, ${dialect}, ${mode}, ${shape}`, () => runCase(rig, at));
+      }
+    });
   }
+}
+
+async function runCase(rig: Rig, at: Case): Promise<void> {
+  const seen = Promise.withResolvers<void>();
+  const played = await playCase(rig, at, seen.promise);
+  await runRaw(rig, at, played, seen.resolve);
+  if (at.row.hangs) {
+    const request = await played.script.request(0);
+    assert.equal(await request.closed, 'gateway');
+  }
+  const bySdks =
+    outcomeOf(at).kind === 'served'
+      ? await serveSdks(rig, at, played)
+      : await runSdks(rig, at, played);
+  await assertSettled(rig, at, { ...played, calls: 1 + bySdks });
 }
 
 function oddFrames({ row, dialect, upstream }: Case): { oddFrames?: true } {
   return dialect === upstream && row.unusualFrames === true ? { oddFrames: true } : {};
 }
 
-async function runRaw(rig: Rig, at: Case, model: string, onContent: () => void): Promise<void> {
+async function runRaw(
+  rig: Rig,
+  at: Case,
+  { model, key }: PlayedCase,
+  onContent: () => void,
+): Promise<void> {
   const { row, dialect, shape } = at;
   const outcome = outcomeOf(at);
-  const body = requestBody(dialect, { model, stream: shape === 'stream' });
-  const reply = await ask(rig, dialect, body, { onData: onContent, ...oddFrames(at) });
+  const messages = [{ role: 'user', content: row.prompt ?? 'Hello' }];
+  const more = { max_tokens: cap, messages, ...row.more };
+  const body = requestBody(dialect, { model, stream: shape === 'stream', more });
+  const headers = { authorization: `Bearer ${key}` };
+  const reply = await ask(rig, dialect, body, { onData: onContent, headers, ...oddFrames(at) });
   assert.ok(reply.complete, 'the HTTP message is complete');
   assert.notEqual(String(reply.headers['x-request-id'] ?? ''), '');
   for (const [name, pattern] of Object.entries(row.headers ?? {})) {
     assert.match(String(reply.headers[name]), pattern, name);
   }
   if (row.hidden !== undefined) assert.ok(!reply.text.includes(row.hidden), reply.text);
-  const ledger = await rig.gateway.callRow(String(reply.headers['x-request-id']));
-  assert.equal(ledger['status'], reply.status);
-  assert.equal(ledger['model'], model);
   switch (outcome.kind) {
     case 'refused':
       assertRefused(at, outcome.as, reply);
-      assertFree(ledger);
       break;
     case 'broken':
       assertBroken(at, outcome.as, reply);
-      assertPartlyCharged(ledger);
       break;
     case 'served':
       assertServed(at, outcome.seen, reply);
-      assert.equal(ledger['outcome'], 'ok');
-      assert.equal(ledger['usage_source'], row.usageSource ?? 'reported');
       break;
     default:
       outcome satisfies never;
   }
+  const ledger = await rig.gateway.callRow(String(reply.headers['x-request-id']));
+  assert.equal(ledger['status'], reply.status);
+  assert.equal(ledger['model'], model);
+  assertRow(at, ledger);
+  assert.equal(reply.headers['x-gateway-attempts'], String(attemptsOf(at)));
 }
 
 function assertLook(
@@ -162,52 +172,42 @@ function assertServed({ dialect, shape }: Case, seen: Partial<Seen>, reply: Repl
   assert.equal(reply.headers['content-encoding'], undefined, 'E9');
 }
 
-/** L0: a call that no upstream answered costs nothing. */
-function assertFree(ledger: JsonObject): void {
-  assert.equal(ledger['outcome'], 'failed');
-  assert.notEqual(textAt(ledger, 'error'), '');
-  const charged = objectAt(ledger, 'charged');
-  assert.equal(numberAt(charged, 'output_tokens'), 0);
-  assert.equal(numberAt(charged, 'fresh_input_tokens'), 0);
+function questionOf({ row }: Case, model: string): Question {
+  const said = row.more?.['max_tokens'];
+  return { model, text: row.prompt ?? 'Hello', maxTokens: typeof said === 'number' ? said : cap };
 }
 
-/** LP: what was received is charged, estimated where it was not reported. */
-function assertPartlyCharged(ledger: JsonObject): void {
-  assert.equal(ledger['outcome'], 'failed');
-  assert.notEqual(textAt(ledger, 'error'), '');
-  assert.ok(isObject(ledger['charged']), JSON.stringify(ledger));
-  const charged = objectAt(ledger, 'charged');
-  assert.ok(numberAt(charged, 'output_tokens') > 0, JSON.stringify(ledger));
-  assert.ok(numberAt(charged, 'fresh_input_tokens') > 0, JSON.stringify(ledger));
-}
-
-/** Every SDK must throw: neither loop nor final message may look like success. */
-async function runSdks(rig: Rig, { dialect, shape }: Case, model: string): Promise<void> {
-  for (const sdk of sdks.filter((candidate) => candidate.dialect === dialect)) {
-    const client = sdk.connect({ url: rig.gateway.url });
-    const question = { model, text: 'Hello' };
-    const ways = shape === 'stream' ? (['iterate', 'final'] as const) : (['plain'] as const);
+/** Every SDK must throw: neither loop nor final message may look like success. How many calls it took. */
+async function runSdks(rig: Rig, at: Case, { model, key }: PlayedCase): Promise<number> {
+  let calls = 0;
+  for (const sdk of sdks.filter((candidate) => candidate.dialect === at.dialect)) {
+    const client = sdk.connect({ url: rig.gateway.url, key });
+    const ways = at.shape === 'stream' ? (['iterate', 'final'] as const) : (['plain'] as const);
     for (const way of ways) {
-      const outcome = await client[way](question).then(
+      calls += 1;
+      const outcome = await client[way](questionOf(at, model)).then(
         (value) => `succeeded with ${JSON.stringify(value)}`,
         (thrown: unknown) => (thrown instanceof Error ? 'threw' : `threw ${String(thrown)}`),
       );
       assert.equal(outcome, 'threw', `${sdk.name} ${way}`);
     }
   }
+  return calls;
 }
 
-/** Every SDK must deliver what was served. */
-async function serveSdks(rig: Rig, at: Case, model: string): Promise<void> {
+/** Every SDK must deliver what was served. How many calls it took. */
+async function serveSdks(rig: Rig, at: Case, { model, key }: PlayedCase): Promise<number> {
   const outcome = outcomeOf(at);
-  if (outcome.kind !== 'served') return;
+  if (outcome.kind !== 'served') return 0;
   const { seen }: { seen: Partial<Seen> } = outcome;
-  for (const sdk of sdks.filter((candidate) => candidate.dialect === at.dialect)) {
-    const client = sdk.connect({ url: rig.gateway.url, ...oddFrames(at) });
-    const question = { model, text: 'Hello' };
+  const speaking = sdks.filter((candidate) => candidate.dialect === at.dialect);
+  for (const sdk of speaking) {
+    const client = sdk.connect({ url: rig.gateway.url, key, ...oddFrames(at) });
+    const question = questionOf(at, model);
     const found =
       at.shape === 'stream' ? await client.final(question) : await client.plain(question);
     if (seen.text !== undefined) assert.equal(found.text, seen.text, sdk.name);
     if (seen.calls !== undefined) assert.deepEqual(found.calls, seen.calls, sdk.name);
   }
+  return speaking.length;
 }

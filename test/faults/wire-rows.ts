@@ -26,45 +26,57 @@ function raw(bytes: string): FaultRow['play'] {
   return () => ({ rawHead: bytes, body: '', framing: 'close' });
 }
 
-const brokenHttp: readonly (readonly [id: string, name: string, bytes: string])[] = [
+/** What is broken on the way may come whole the next time; a head that is no good stays so. */
+const brokenHttp: readonly (readonly [
+  id: string,
+  name: string,
+  bytes: string,
+  attempts: number,
+])[] = [
   [
     'F26',
     'a chunk size that is no number',
     `${fine}transfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n`,
+    3,
   ],
-  ['F26', 'no HTTP at all', 'SSH-2.0-OpenSSH_9.6\r\n'],
-  ['F26', '100 that nobody waited for, then silence', 'HTTP/1.1 100 Continue\r\n\r\n'],
+  ['F26', 'no HTTP at all', 'SSH-2.0-OpenSSH_9.6\r\n', 3],
+  ['F26', '100 that nobody waited for, then silence', 'HTTP/1.1 100 Continue\r\n\r\n', 3],
   [
     'F27',
     '101',
     'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
+    1,
   ],
-  ['F31', 'a NUL in a header', `${fine}x-odd: a\0b\r\ncontent-length: 2\r\n\r\n{}`],
-  ['F31', 'a bare CR in a header', `${fine}x-odd: a\rb\r\ncontent-length: 2\r\n\r\n{}`],
+  ['F31', 'a NUL in a header', `${fine}x-odd: a\0b\r\ncontent-length: 2\r\n\r\n{}`, 1],
+  ['F31', 'a bare CR in a header', `${fine}x-odd: a\rb\r\ncontent-length: 2\r\n\r\n{}`, 1],
   [
     'F31',
     'headers beyond 64 KiB',
     `${fine}x-long: ${'x'.repeat(70 * 1024)}\r\ncontent-length: 2\r\n\r\n{}`,
+    1,
   ],
   [
     'F31',
     'a thousand headers',
     `${fine}${Array.from({ length: 1000 }, (_, index) => `x-${index}: 1\r\n`).join('')}content-length: 2\r\n\r\n{}`,
+    1,
   ],
 ];
 
 const framing: readonly FaultRow[] = [
-  ...brokenHttp.map(([id, name, bytes]): FaultRow => ({
+  ...brokenHttp.map(([id, name, bytes, attempts]): FaultRow => ({
     id,
     name,
     play: raw(bytes),
     outcome: refused(e.e12),
+    attempts,
   })),
   {
     id: 'F26',
     name: 'a length and chunks at once',
     play: under(`${fine}content-length: 10\r\n`),
     outcome: refused(e.e12),
+    attempts: 3,
   },
   {
     id: 'F27',
@@ -105,12 +117,15 @@ function compressed(encoding: string, body: Buffer): Answer {
 }
 
 const megabyte = 1024 * 1024;
+const sixteenMegabytes = Buffer.alloc(16 * megabyte, 'x');
+const longText = 'word '.repeat(0.3 * megabyte);
+const longUsage = { ...seen.usage, output: 400_000 };
 const zeros = Buffer.alloc(70 * megabyte, ' ');
 const gzipBomb = gzipSync(Buffer.concat([Buffer.from('{"a":"'), zeros]));
 const brotliBomb = brotliCompressSync(zeros);
 
 /** Only a document has a size of its own; in a stream each frame has. */
-const sizes: readonly FaultRow[] = [
+const sizes = rowsWith({ heavy: true }, [
   {
     id: 'F33',
     name: 'a gzip bomb',
@@ -150,7 +165,41 @@ const sizes: readonly FaultRow[] = [
     outcome: broken(e.broken),
     hangs: true,
   },
-];
+  {
+    id: 'F35',
+    name: 'a line beyond 1 MiB that never ends',
+    play: (upstream, _, contentSeen) => ({
+      ...stream(begun(upstream), contentSeen, 'data: ', Buffer.alloc(1.5 * megabyte, 'x')),
+      ending: 'fin',
+    }),
+    shapes: ['stream'],
+    outcome: broken(e.broken, e.interrupted),
+  },
+  {
+    // An image in base64 is one line.
+    id: 'F35',
+    name: 'a line beyond 1 MiB, and its end',
+    play: (upstream) => answerIn(upstream, { text: longText, usage: longUsage }, true),
+    shapes: ['stream'],
+    more: { max_tokens: 1_000_000 },
+    budget: '30',
+    outcome: served({ text: longText, finish: 'stop', usage: longUsage }),
+  },
+  {
+    id: 'F35',
+    name: 'a document beyond 64 MiB',
+    play: () => ({
+      headers: { 'content-length': String(80 * megabyte) },
+      framing: 'length',
+      body: ['{"a":"', ...Array.from({ length: 5 }, () => sixteenMegabytes)],
+      ending: 'hang',
+    }),
+    shapes: ['document'],
+    outcome: refused(e.e12),
+    maybeBilled: true,
+    hangs: true,
+  },
+]);
 
 /** One byte, again and again, that never makes an event. */
 function drip(): readonly Piece[] {
@@ -163,6 +212,7 @@ function wait(ms: number): Promise<unknown> {
 
 const slow: readonly FaultRow[] = rowsWith({ impatient: true }, [
   {
+    attempts: { stream: 2, collected: 2, document: 1 },
     id: 'F9',
     name: 'a byte at a time, and never an event',
     play: (_, streamed) => ({
@@ -233,7 +283,21 @@ const surrogates: readonly FaultRow[] = [
   },
 ];
 
+const uploads: readonly FaultRow[] = [
+  {
+    id: 'F5',
+    heavy: true,
+    name: 'reset while the request is sent',
+    prompt: 'word '.repeat(0.4 * megabyte),
+    resetsUpload: true,
+    play: () => ({ body: '' }),
+    outcome: refused(e.e11),
+    attempts: 3,
+  },
+];
+
 export const wireRows: readonly FaultRow[] = [
+  ...uploads,
   ...framing,
   ...sizes,
   ...slow,

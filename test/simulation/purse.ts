@@ -58,6 +58,11 @@ export class Purse implements Counters {
     this.#check(`the settlement of ${callId}`);
   }
 
+  vacate(callId: string): void {
+    this.#counters.vacate(callId);
+    this.#check(`the leave of ${callId}`);
+  }
+
   balance(counter: string, window: string): Balance | Promise<Balance> {
     return this.#counters.balance(counter, window);
   }

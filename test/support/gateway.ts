@@ -12,7 +12,7 @@ export interface TestGateway {
   /** Without `/v1`. */
   readonly url: string;
   readonly adminUrl: string;
-  /** The ledger row of a call, as soon as it is written. */
+  /** The ledger row of a call with its `attempt_list`, as soon as it is written. */
   callRow(requestId: string): Promise<JsonObject>;
   /** The rows of all calls for a model name, once there are at least `count` of them. */
   callRows(model: string, count: number): Promise<readonly JsonObject[]>;
@@ -90,23 +90,24 @@ export async function startTestGateway(
   });
   const { url, adminUrl } = running;
   const callRows = (model: string, count: number): Promise<readonly JsonObject[]> =>
-    untilRows(adminUrl, (rows) => {
-      const found = rows.filter((row) => row['model'] === model);
-      return found.length >= count ? found : undefined;
-    });
+    untilRows(adminUrl, model, (rows) => rows.length >= count);
   const callsAfter = (model: string, attempts: number): Promise<readonly JsonObject[]> =>
-    untilRows(adminUrl, (rows) => {
-      const found = rows.filter((row) => row['model'] === model);
-      const made = found.reduce((sum, row) => sum + Number(row['attempts']), 0);
-      return made >= attempts ? found : undefined;
-    });
+    untilRows(
+      adminUrl,
+      model,
+      (rows) => rows.reduce((sum, row) => sum + Number(row['attempts']), 0) >= attempts,
+    );
   return {
     url,
     adminUrl,
     callRows,
     callsAfter,
     callRow: (requestId) =>
-      untilRows(adminUrl, (rows) => rows.find((row) => row['id'] === requestId)),
+      until(async () => {
+        const path = `/api/calls/${encodeURIComponent(requestId)}`;
+        const { status, body, text } = await askAdmin(adminUrl, path);
+        return status === 200 ? { found: body } : { instead: `${path}: ${status} ${text}` };
+      }),
     reload: async (wanted) => {
       await writeFile(configFile, configText(wanted));
       const outcome = await running.reload();
@@ -130,16 +131,16 @@ function configText({ limits, ...config }: TestConfig): string {
 }
 
 /** Rows are written behind the answer: asks again until they are there. */
-function untilRows<T>(
+function untilRows(
   adminUrl: string,
-  pick: (rows: readonly JsonObject[]) => T | undefined,
-): Promise<T> {
+  model: string,
+  enough: (rows: readonly JsonObject[]) => boolean,
+): Promise<readonly JsonObject[]> {
   return until(async () => {
-    const rows = await readRows(adminUrl);
-    const found = pick(rows);
-    return found === undefined
-      ? { instead: `no such row; the newest: ${JSON.stringify(rows.slice(0, 3))}` }
-      : { found };
+    const rows = await readRows(adminUrl, model);
+    return enough(rows)
+      ? { found: rows }
+      : { instead: `${rows.length} rows for ${model}: ${JSON.stringify(rows.slice(0, 3))}` };
   });
 }
 
@@ -156,20 +157,28 @@ async function until<T>(
   }
 }
 
-async function readRows(adminUrl: string): Promise<readonly JsonObject[]> {
-  const rows = (await readAdmin(adminUrl, '/api/calls?limit=1000'))['calls'];
+async function readRows(adminUrl: string, model: string): Promise<readonly JsonObject[]> {
+  const path = `/api/calls?limit=1000&model=${encodeURIComponent(model)}`;
+  const rows = (await readAdmin(adminUrl, path))['calls'];
   if (!Array.isArray(rows)) throw new Error('GET /api/calls gives no list');
   return rows.filter(isObject);
 }
 
 async function readAdmin(adminUrl: string, path: string): Promise<JsonObject> {
+  const { status, body, text } = await askAdmin(adminUrl, path);
+  if (status !== 200) throw new Error(`GET ${path}: ${status} ${text.slice(0, 200)}`);
+  return body;
+}
+
+async function askAdmin(
+  adminUrl: string,
+  path: string,
+): Promise<{ readonly status: number; readonly body: JsonObject; readonly text: string }> {
   const response = await fetch(adminUrl + path, {
     headers: { authorization: `Bearer ${adminToken}` },
   });
   const text = await response.text();
   const body = tryParseObject(text);
-  if (response.status !== 200 || body === undefined) {
-    throw new Error(`GET ${path}: ${response.status} ${text.slice(0, 200)}`);
-  }
-  return body;
+  if (body === undefined) throw new Error(`GET ${path}: ${response.status} ${text.slice(0, 200)}`);
+  return { status: response.status, body, text };
 }

@@ -74,6 +74,7 @@ export class ScriptedUpstream {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   readonly #scripts = new Map<string, LiveScript>();
+  readonly #resetting = new Set<string>();
   /** Requests that no script was there for. */
   readonly unexpected: Received[] = [];
   /** All requests, in order. */
@@ -119,6 +120,11 @@ export class ScriptedUpstream {
     return script;
   }
 
+  /** Requests for the model are reset while they are still being sent, as soon as their model is known. */
+  resetUploads(model: string): void {
+    this.#resetting.add(model);
+  }
+
   /** How many connections are open. */
   get connections(): number {
     return this.#sockets.size;
@@ -149,7 +155,10 @@ export class ScriptedUpstream {
     };
     socket.on('data', (chunk: Buffer) => {
       bytes = Buffer.concat([bytes, chunk]);
-      void next();
+      if (this.#resetting.has(modelSoFar(bytes))) {
+        owner.endedByUs = true;
+        socket.resetAndDestroy();
+      } else void next();
     });
     socket.on('end', () => {
       // The gateway closed its half; a hanging script must see that as a close.
@@ -274,6 +283,13 @@ interface ParsedRequest {
   readonly markAnswered: () => void;
   /** Bytes that the request took. */
   readonly length: number;
+}
+
+/** The model of a request that may not be there as a whole; '' while it is not known. */
+function modelSoFar(bytes: Buffer): string {
+  const start = bytes.indexOf('\r\n\r\n');
+  if (start === -1) return '';
+  return /"model":"([^"]*)"/.exec(bytes.toString('latin1', start, start + 4096))?.[1] ?? '';
 }
 
 /** Reads one request with a content-length (the gateway sends no other), or none yet. */

@@ -81,6 +81,25 @@ describe('R6 what speaks against a target', () => {
     assert.ok(health.calm);
   });
 
+  test('F4 TLS that is refused is told once a minute for each provider, however many models', () => {
+    const cause = Object.assign(new Error('certificate has expired'), { code: 'CERT_HAS_EXPIRED' });
+    const refused = new GatewayError('upstream_unavailable', 'no trust', { cause });
+    const told = (): number => lines.filter((line) => line === 'upstream not trusted').length;
+    health.failed(a, failure());
+    assert.equal(told(), 0);
+    for (const which of [a, b, a]) health.failed(which, refused);
+    assert.equal(told(), 1);
+    now += 59_000;
+    health.failed(a, refused);
+    assert.equal(told(), 1);
+    now += 1000;
+    health.failed(b, refused);
+    assert.equal(told(), 2);
+    health.forget();
+    health.failed(b, refused);
+    assert.equal(told(), 3);
+  });
+
   test('R3 a dead credential is out for ten minutes, or until the configuration changes', () => {
     const elsewhere = createHttpProvider({
       id: 'q',
@@ -126,6 +145,17 @@ describe('G13 a target that is out', () => {
     assert.deepEqual(lines, ['target out', 'target back']);
   });
 
+  test('is not back because of streams that began before it failed and end well', () => {
+    const began = now;
+    now += 1000;
+    fail(a, 5);
+    health.succeeded(a, began);
+    assert.deepEqual(planned(), ['b']);
+    now += 1000;
+    health.succeeded(a, now);
+    assert.deepEqual(planned(), ['a', 'b']);
+  });
+
   test('is out for twice as long when it fails again, a minute at most', () => {
     fail(a, 5);
     for (const ms of [5000, 10_000, 20_000, 40_000, 60_000, 60_000]) {
@@ -143,17 +173,6 @@ describe('G13 a target that is out', () => {
     health.enter(a);
     health.release(a);
     assert.ok(health.enter(a));
-  });
-
-  test('is not back because of streams that began before it failed and end well', () => {
-    const began = now;
-    now += 1000;
-    fail(a, 5);
-    health.succeeded(a, began);
-    assert.deepEqual(planned(), ['b']);
-    now += 1000;
-    health.succeeded(a, now);
-    assert.deepEqual(planned(), ['a', 'b']);
   });
 
   test('stays out no longer for calls that were under way when it was taken out', () => {
@@ -188,6 +207,24 @@ describe('R6 H2 a provider that wants no calls for a while', () => {
     assert.deepEqual(planned(), ['a', 'b']);
   });
 
+  test('makes calls wait, where the only other key is refused', () => {
+    const keyed = (credential: string): Target => ({ ...a, credential });
+    const [k1, k2] = [keyed('k1'), keyed('k2')];
+    const keys: Route = { name: 'r', targets: [k1, k2], order: 'listed' };
+    health.failed(
+      k1,
+      new GatewayError('upstream_auth', 'no', { upstream: { status: 401, body: '' } }),
+    );
+    health.failed(k2, limited(2000));
+    assert.throws(
+      () => plan(callOf(keys), means(health)),
+      (error) =>
+        error instanceof GatewayError &&
+        error.code === 'rate_limited' &&
+        error.retryAfterMs === 2000,
+    );
+  });
+
   test('gets them at once when it said nothing', () => {
     health.failed(a, limited());
     assert.deepEqual(planned(), ['a', 'b']);
@@ -207,24 +244,6 @@ describe('R6 H2 a provider that wants no calls for a while', () => {
     health.failed(b, limited(4000));
     assert.throws(planned, (error: unknown) => {
       assert.ok(error instanceof GatewayError);
-  test('makes calls wait, where the only other key is refused', () => {
-    const keyed = (credential: string): Target => ({ ...a, credential });
-    const [k1, k2] = [keyed('k1'), keyed('k2')];
-    const keys: Route = { name: 'r', targets: [k1, k2], order: 'listed' };
-    health.failed(
-      k1,
-      new GatewayError('upstream_auth', 'no', { upstream: { status: 401, body: '' } }),
-    );
-    health.failed(k2, limited(2000));
-    assert.throws(
-      () => plan(callOf(keys), means(health)),
-      (error) =>
-        error instanceof GatewayError &&
-        error.code === 'rate_limited' &&
-        error.retryAfterMs === 2000,
-    );
-  });
-
       assert.equal(error.code, 'rate_limited');
       assert.equal(error.retryAfterMs, 4000);
       assert.match(

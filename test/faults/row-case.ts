@@ -1,0 +1,123 @@
+/** One fault row as one dialect, upstream and shape play it, with a provider and a key of its own. */
+import assert from 'node:assert/strict';
+import type { JsonObject } from '../../src/core/conversation.ts';
+import { send } from '../support/http.ts';
+import { adminToken } from '../support/keys.ts';
+import { dialects, listAt, type Dialect } from '../support/reading.ts';
+import { impatience, startRig, type Rig } from '../support/rig.ts';
+import type { Script } from '../upstream/scripted.ts';
+import type { FaultRow, LedgerCode, Outcome, Shape } from './fault-row.ts';
+
+export interface Case {
+  /** Of its provider, which shares neither retries nor health with any other. */
+  readonly provider: string;
+  readonly row: FaultRow;
+  readonly dialect: Dialect;
+  readonly upstream: Dialect;
+  readonly mode: 'relay' | 'translate';
+  readonly shape: Shape;
+}
+
+/** Tokens of an answer, unless the row says otherwise; they cost 10 $ a million. */
+export const cap = 100;
+export const nanodollarsOfToken = 10_000;
+
+/** All that a row is played in. */
+export function casesOf(rows: readonly FaultRow[]): readonly Case[] {
+  const cases: Case[] = [];
+  for (const dialect of dialects) {
+    for (const upstream of dialects) {
+      const mode = dialect === upstream ? 'relay' : 'translate';
+      for (const row of rows) {
+        if (row.upstream !== undefined && row.upstream !== upstream) continue;
+        if (row.mode !== undefined && row.mode !== mode) continue;
+        for (const shape of row.shapes ?? (['stream', 'document'] as const)) {
+          cases.push({ provider: `case-${cases.length}`, row, dialect, upstream, mode, shape });
+        }
+      }
+    }
+  }
+  return cases;
+}
+
+export function outcomeOf({ row, shape }: Case): Outcome {
+  return (shape === 'document' ? row.documentOutcome : undefined) ?? row.outcome;
+}
+
+export function attemptsOf({ row, shape, dialect, upstream }: Case): number {
+  const { attempts = 1 } = row;
+  if (typeof attempts === 'number') return attempts;
+  const collected = shape === 'document' && dialect === 'chat' && upstream === 'messages';
+  return attempts[collected ? 'collected' : shape];
+}
+
+const usualCodes = { refused: 'L0', broken: 'LP', served: 'LX' } as const;
+
+export function ledgerCodeOf(at: Case): LedgerCode {
+  return at.row.ledger ?? usualCodes[outcomeOf(at).kind];
+}
+
+/** A gateway with the provider of each case; no wait between tries is left to chance. */
+export function startCases(cases: readonly Case[]): Promise<Rig> {
+  const wanted = ({ chat, messages }: Rig['upstreams']): JsonObject =>
+    Object.fromEntries(
+      cases.map(({ provider, upstream, row }) => [
+        provider,
+        {
+          ...(upstream === 'chat'
+            ? { dialect: 'openai-chat', base_url: `http://127.0.0.1:${chat.port}/v1` }
+            : { dialect: 'anthropic-messages', base_url: `http://127.0.0.1:${messages.port}` }),
+          api_key: 'k',
+          ...(row.impatient ? { timeouts: impatience } : {}),
+        },
+      ]),
+    );
+  const prices = Object.fromEntries(
+    cases.map(({ provider, row }) => [
+      `${provider}/*`,
+      { input: row.pricedPrompt ? 10 : 0, output: 10 },
+    ]),
+  );
+  return startRig((upstreams) => ({ providers: wanted(upstreams), prices }), { random: () => 0 });
+}
+
+export interface PlayedCase {
+  readonly model: string;
+  readonly script: Script;
+  readonly key: string;
+  /** Nanodollars that the ledger has booked on the key's budget. */
+  spent(): Promise<number>;
+}
+
+/**
+ * Sets the case's script, and makes a key for its calls alone: one at a time, on a budget that has room for
+ * one reservation. What a call did not give back at its end would refuse the next one.
+ */
+export async function playCase(
+  rig: Rig,
+  { provider, row, upstream, shape }: Case,
+  contentSeen: Promise<void>,
+): Promise<PlayedCase> {
+  if (row.resetsUpload) rig.upstreams[upstream].resetUploads(provider);
+  const script = rig.upstreams[upstream].script(provider, () =>
+    row.play(upstream, shape === 'stream', contentSeen),
+  );
+  const admin = async (method: string, path: string, body?: JsonObject): Promise<JsonObject> => {
+    const headers = { authorization: `Bearer ${adminToken}` };
+    const reply = await send(rig.gateway.adminUrl + path, body, { method, headers });
+    assert.ok(reply.status < 300, reply.text);
+    return reply.json;
+  };
+  const budget = row.budget ?? String((1.6 * cap * nanodollarsOfToken) / 1e9);
+  const limits = { concurrent: 1, budget, per: 'day', shrink: false };
+  const made = await admin('POST', '/api/keys', { name: provider, models: ['*'], ...limits });
+  return {
+    model: `${provider}/${provider}`,
+    script,
+    key: String(made['key']),
+    spent: async () => {
+      const shown = await admin('GET', `/api/keys/${String(made['id'])}`);
+      return Math.round(Number(listAt(shown, 'budgets')[0]?.['spent_usd']) * 1e9);
+    },
+  };
+}
