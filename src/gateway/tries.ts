@@ -157,6 +157,8 @@ export class Tries {
       try {
         const answer = await this.#ask(target, order);
         const { target: answered = target } = this.#try;
+        // What needs no answer of a model says nothing of the target.
+        if (this.#try.attempt === undefined) return answer;
         health.answered(answered);
         this.#gateway.routing.answered(this.#call, answered);
         return answer;

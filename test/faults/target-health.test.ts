@@ -5,13 +5,13 @@ import { isObject } from '../../src/core/json.ts';
 import { adminToken } from '../support/keys.ts';
 import type { Reply } from '../support/http.ts';
 import { assertErrorBody } from '../support/legality.ts';
-import { dialects, listAt, textAt, type Dialect } from '../support/reading.ts';
+import { dialects, endingOf, listAt, textAt, type Dialect } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
 import { answerIn, errorIn } from '../upstream/reply.ts';
-import { begun } from './stream-pieces.ts';
+import { begun, rest } from './stream-pieces.ts';
 
-const routes = ['primary', 'stream', 'limited-chat', 'limited-messages', 'alone'];
+const routes = ['primary', 'stream', 'lasting', 'limited-chat', 'limited-messages', 'alone'];
 let rig: Rig;
 before(async () => {
   const models = Object.fromEntries(
@@ -61,6 +61,31 @@ test('R6 streams that break behind their beginning count', async () => {
   }
   assert.equal((await call('stream', true)).headers['x-gateway-target'], 'up-messages/stream-2');
   assert.equal(broken.requests.length, 5);
+});
+
+test('R6 what began before a target was out and ends well does not bring it back', async () => {
+  const gate = Promise.withResolvers<void>();
+  const open = { body: [begun('chat'), gate.promise, rest('chat')], framing: 'chunked' } as const;
+  const broken = errorIn('chat', 500, 'broken');
+  const { requests } = rig.upstreams.chat.script('lasting-1', open, broken);
+  rig.upstreams.messages.script('lasting-2', answerIn('messages', { text: 'Here.' }, false));
+  const begins = Promise.withResolvers<void>();
+  const body = requestBody('chat', { model: 'lasting', stream: true });
+  const lasting = ask(rig, 'chat', body, { onData: () => begins.resolve() });
+  await begins.promise;
+  for (let index = 0; index < 5; index += 1) await call('lasting');
+  gate.resolve();
+  assert.equal(endingOf('chat', (await lasting).text), 'proper');
+  assert.equal((await call('lasting')).headers['x-gateway-attempts'], '1');
+  // A call that only warms a cache is answered here: nobody was asked, and nothing was found out.
+  const warming = requestBody('messages', {
+    model: 'up-chat/lasting-1',
+    stream: false,
+    more: { max_tokens: 0 },
+  });
+  assert.equal((await ask(rig, 'messages', warming)).status, 200);
+  assert.match(await health('lasting', 'up-chat/lasting-1'), /^out until /);
+  assert.equal(requests.length, 6);
 });
 
 test('R6 the only target is asked all the same, once a call, and is back with its first answer', async () => {
