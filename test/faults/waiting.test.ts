@@ -1,4 +1,4 @@
-/** F37 R4: what is left of a call whose client leaves between two tries: nothing, no timer either. */
+/** The waits between two tries: how long they are (R4), and what is left of one whose client leaves: nothing, no timer either (F37). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseBody } from '../../src/core/json.ts';
@@ -22,7 +22,7 @@ import { createHttpProvider } from '../../src/providers/http-provider.ts';
 import { HttpClient } from '../../src/wire/http-client.ts';
 import { requestBody } from '../support/requests.ts';
 import { errorIn } from '../upstream/reply.ts';
-import { ScriptedUpstream } from '../upstream/scripted.ts';
+import { ScriptedUpstream, type Answer } from '../upstream/scripted.ts';
 
 const quiet = (): void => undefined;
 const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
@@ -35,9 +35,25 @@ const timeouts = {
   totalMs: 20 * second,
 };
 
-test('F37 R4 a client that leaves takes the wait for the next try with it', async () => {
+interface Waited {
+  readonly waits: readonly number[];
+  readonly canceled: number;
+  readonly left: number;
+  readonly receipts: readonly Receipt[];
+  readonly asked: number;
+}
+
+/**
+ * A call of a route with one target, which always answers so. `wait` is called in the place of each wait; by default
+ * it ends at once.
+ */
+async function callThatWaits(
+  answer: Answer,
+  random: () => number,
+  wait: (over: () => void, leave: () => void) => void = setImmediate,
+): Promise<Waited> {
   const upstream = await ScriptedUpstream.start();
-  const script = upstream.script('m', errorIn('chat', 429, 'slow', { 'retry-after': '3' }));
+  const script = upstream.script('m', answer);
   const client = new HttpClient();
   const waits: number[] = [];
   let canceled = 0;
@@ -58,11 +74,10 @@ test('F37 R4 a client that leaves takes the wait for the next try with it', asyn
     clock,
     log,
     newId,
-    random: () => 0.5,
-    // Never calls back: only the client can end this wait.
-    later: (ms) => {
+    random,
+    later: (ms, over) => {
       waits.push(ms);
-      setImmediate(() => observer?.left());
+      wait(over, () => observer?.left());
       return () => {
         canceled += 1;
       };
@@ -105,15 +120,31 @@ test('F37 R4 a client that leaves takes the wait for the next try with it', asyn
     },
     sink,
   );
+  await client.close();
+  await upstream.close();
+  return { waits, canceled, left: sweeper.size, receipts, asked: script.requests.length };
+}
+
+test('F37 R4 a client that leaves takes the wait for the next try with it', async () => {
+  const slow = errorIn('chat', 429, 'slow', { 'retry-after': '3' });
+  // Never over: only the client can end this wait.
+  const leaving = (_over: () => void, leave: () => void): void => void setImmediate(leave);
+  const { waits, canceled, left, receipts, asked } = await callThatWaits(slow, () => 0.5, leaving);
   assert.equal(waits.length, 1);
   assert.ok((waits[0] ?? 0) > 2 * second && (waits[0] ?? 0) <= 4 * second, String(waits[0]));
   assert.equal(canceled, 1);
-  assert.equal(sweeper.size, 0);
+  assert.equal(left, 0);
   assert.deepEqual(
     receipts.map(({ outcome, charged, attempts }) => [outcome, charged, attempts.length]),
     [['canceled', {}, 1]],
   );
-  assert.equal(script.requests.length, 1);
-  await client.close();
-  await upstream.close();
+  assert.equal(asked, 1);
 });
+
+for (const drawn of [0.1, 0.5, 0.9]) {
+  test(`R4 waits are drawn between nothing and 250, then 500 ms: ${drawn}`, async () => {
+    const { waits, asked } = await callThatWaits(errorIn('chat', 500, 'oops'), () => drawn);
+    assert.deepEqual(waits, [drawn * 250, drawn * 500]);
+    assert.equal(asked, 3);
+  });
+}
