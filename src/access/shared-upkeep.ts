@@ -8,10 +8,10 @@ import type { Counters, Drift } from '../store/counters.ts';
 import { leaseMs } from '../store/lease.ts';
 
 export interface SharedUpkeepParts {
-  readonly store: Pick<CallStore, 'settleOrphans' | 'spent'>;
+  readonly store: Pick<CallStore, 'settleOrphans' | 'spentPage'>;
   readonly counters: Pick<
     Counters,
-    'settle' | 'balance' | 'repair' | 'healthy' | 'abandoned' | 'booked'
+    'settle' | 'settledIn' | 'repair' | 'healthy' | 'abandoned' | 'booked'
   >;
   /** Records calls that nobody else will (`PostgresStore.recordLost`); absent where there are no others. */
   readonly recordLost?: (rows: readonly CallRow[]) => Promise<ReadonlyMap<string, number>>;
@@ -19,12 +19,14 @@ export interface SharedUpkeepParts {
   readonly log: Log;
   /** Since when the store answers, on the monotonic clock; undefined while it does not. */
   upSince(): number | undefined;
-  /** What all gateways together have spent, by the ledger. */
+  /** What all gateways together have spent, by the ledger; told in portions. */
   onSpent(spent: readonly Spent[]): void;
 }
 
 const sweepEveryMs = 5000;
 const compareEveryMs = 60_000;
+/** Read and compared at once; calls go on in between. */
+const windowsOfPage = 1000;
 
 /**
  * A difference counts once two looks found the same: calls that just end are in one and not the other.
@@ -44,13 +46,15 @@ export class SharedUpkeep {
   readonly #timers: readonly NodeJS.Timeout[];
   #drifts: ReadonlyMap<string, SeenDrift> = new Map();
   #busy: Promise<void> = Promise.resolve();
+  /** Work that waits for its turn: one of a kind is enough. */
+  readonly #waiting = new Set<string>();
   #closed = false;
 
   constructor(parts: SharedUpkeepParts) {
     this.#parts = parts;
     this.#timers = [
-      setInterval(() => this.#next(() => this.sweep()), sweepEveryMs),
-      setInterval(() => this.#next(() => this.compare()), compareEveryMs),
+      setInterval(() => this.#next('sweep'), sweepEveryMs),
+      setInterval(() => this.#next('compare'), compareEveryMs),
     ];
   }
 
@@ -83,12 +87,26 @@ export class SharedUpkeep {
   /** Tells budgets whose counter is not what the ledger says, and puts them right. @throws StoreError */
   async compare(): Promise<void> {
     const { store, counters, clock, onSpent } = this.#parts;
-    const spent = await store.spent(clock.wall());
-    onSpent(spent);
-    if (!counters.healthy()) return;
     const drifts = new Map<string, SeenDrift>();
-    for (const { counter, window, nanodollars: booked } of spent) {
-      const { settled } = await counters.balance(counter, window);
+    const now = clock.wall();
+    let looked = counters.healthy();
+    let after: Spent | undefined;
+    do {
+      const page = { limit: windowsOfPage, ...(after === undefined ? {} : { after }) };
+      const spent = await store.spentPage(now, page);
+      onSpent(spent);
+      looked &&= counters.healthy();
+      if (looked) await this.#comparePage(spent, drifts);
+      after = spent.length === windowsOfPage ? spent.at(-1) : undefined;
+    } while (after !== undefined && !this.#closed);
+    if (looked) this.#drifts = drifts;
+  }
+
+  async #comparePage(spent: readonly Spent[], drifts: Map<string, SeenDrift>): Promise<void> {
+    const counted = await this.#parts.counters.settledIn(spent);
+    if (counted === undefined) return;
+    for (const [i, { counter, window, nanodollars: booked }] of spent.entries()) {
+      const settled = counted[i] ?? 0;
       if (settled === booked) continue;
       const name = `${counter} ${window}`;
       const before = this.#drifts.get(name);
@@ -97,7 +115,6 @@ export class SharedUpkeep {
       drifts.set(name, { nanodollars, looks });
       if (looks > 1) await this.#drifted({ counter, window, settled, booked }, looks);
     }
-    this.#drifts = drifts;
   }
 
   async #drifted(drift: Drift, looks: number): Promise<void> {
@@ -114,15 +131,18 @@ export class SharedUpkeep {
     await this.#busy;
   }
 
-  #next(work: () => Promise<void>): void {
+  #next(work: 'sweep' | 'compare'): void {
+    if (this.#waiting.has(work)) return;
+    this.#waiting.add(work);
     this.#busy = this.#inTurn(this.#busy, work);
   }
 
-  async #inTurn(before: Promise<void>, work: () => Promise<void>): Promise<void> {
+  async #inTurn(before: Promise<void>, work: 'sweep' | 'compare'): Promise<void> {
     await before;
+    this.#waiting.delete(work);
     if (this.#closed) return;
     try {
-      await work();
+      await this[work]();
     } catch (error) {
       // The store is away, and says so itself; the next time finds what is left.
       this.#parts.log.debug('upkeep_put_off', { reason: String(error) });

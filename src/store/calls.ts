@@ -98,6 +98,13 @@ export interface OpenCall {
   readonly seenAt: number;
 }
 
+/** A portion of what budgets have spent, by counter and window. */
+export interface SpentPage {
+  readonly limit: number;
+  /** The last one of the portion before; absent = the first portion. */
+  readonly after?: Pick<Spent, 'counter' | 'window'>;
+}
+
 export interface Spent {
   readonly counter: string;
   readonly window: string;

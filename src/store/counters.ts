@@ -158,6 +158,13 @@ export interface Counters {
   /** @throws StoreError as `draw`. */
   balance(counter: string, window: string): Balance | Promise<Balance>;
   /**
+   * What is settled in each of these windows; undefined where the ledger's own figure is what counts.
+   * @throws StoreError as `draw`.
+   */
+  settledIn(
+    windows: readonly Pick<Spent, 'counter' | 'window'>[],
+  ): Promise<readonly number[] | undefined>;
+  /**
    * Brings what is settled in a window to what the ledger says, unless it changed since it was read (Q2).
    * @throws StoreError as `draw`.
    */

@@ -6,6 +6,7 @@ import type {
   OpenCall,
   Retention,
   Spent,
+  SpentPage,
   UsageQuery,
   UsageRow,
 } from './calls.ts';
@@ -97,6 +98,17 @@ export class MemoryCalls {
     return [...this.#spending.values()]
       .filter(({ endsAt }) => endsAt === undefined || endsAt > endingAfter)
       .map(({ counter, window, nanodollars }) => ({ counter, window, nanodollars }));
+  }
+
+  spentPage(endingAfter: number, { limit, after }: SpentPage): readonly Spent[] {
+    return [...this.spent(endingAfter)]
+      .sort((a, b) => compareText(a.counter, b.counter) || compareText(a.window, b.window))
+      .filter(({ counter, window }) => {
+        if (after === undefined) return true;
+        const order = compareText(counter, after.counter);
+        return order > 0 || (order === 0 && compareText(window, after.window) > 0);
+      })
+      .slice(0, limit);
   }
 
   usage(query: UsageQuery): readonly UsageRow[] {

@@ -125,6 +125,12 @@ export class MemoryCounters implements Counters {
     return { settled, open };
   }
 
+  async settledIn(
+    windows: readonly Pick<Spent, 'counter' | 'window'>[],
+  ): Promise<readonly number[]> {
+    return windows.map(({ counter, window }) => this.balance(counter, window).settled);
+  }
+
   repair({ counter, window, settled, booked }: Drift): void {
     const purse = this.#purses.find(counter, window);
     if (purse?.settled === settled) purse.settled = booked;

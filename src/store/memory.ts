@@ -18,6 +18,7 @@ import type {
   OpenCall,
   Retention,
   Spent,
+  SpentPage,
   Store,
   UsageQuery,
   UsageRow,
@@ -129,6 +130,11 @@ export class MemoryStore implements Store {
     this.#requireOpen();
     const all = this.#calls.spent(endingAfter);
     return counters === undefined ? all : all.filter(({ counter }) => counters.includes(counter));
+  }
+
+  async spentPage(endingAfter: number, page: SpentPage): Promise<readonly Spent[]> {
+    this.#requireOpen();
+    return this.#calls.spentPage(endingAfter, page);
   }
 
   async usage(query: UsageQuery): Promise<readonly UsageRow[]> {

@@ -143,6 +143,10 @@ export class PostgresCounters implements Counters {
     return { settled: number(row, 'settled'), open: number(row, 'open') };
   }
 
+  async settledIn(): Promise<undefined> {
+    // It is the ledger's own figure.
+  }
+
   /** Settled is the ledger's own figure and what is not booked yet, which `abandoned` tells: never wrong. */
   async repair(): Promise<void> {
     // Nothing to do.

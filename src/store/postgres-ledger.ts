@@ -3,11 +3,12 @@
  * transaction and one round trip: rows, attempts, roll-ups and spending move together, and only for
  * calls that were not there before (K5, F8).
  */
-import type { CallRow, OpenCall, Retention, Spent } from './calls.ts';
+import type { CallRow, OpenCall, Retention, Spent, SpentPage } from './calls.ts';
 import { keptCall, readKeptCall } from './kept-call.ts';
 import { isEstimate } from './lost-calls.ts';
 import { rowsText, type Sql, type Statement } from './postgres-pool.ts';
 import type { PostgresServer } from './postgres-server.ts';
+import { readSpending, readSpendingPage } from './postgres-spending.ts';
 import { groupId, idOf, PostgresTagGroups } from './postgres-tag-groups.ts';
 import { dayMs, hourMs, sumsOf } from './roll-up.ts';
 import { isOfRow, type RefusedOrphan } from './refused-rows.ts';
@@ -151,17 +152,6 @@ const costsOf: Statement = {
 /** What calls held under further names (0004-lost-calls.ts); their own holds went with their rows. */
 const forgetHolds: Statement = { name: 'forget_holds', text: 'SELECT counter_forget($1)' };
 
-const spent: Statement = {
-  name: 'spent',
-  text: `SELECT counter, period, nanodollars FROM spending
-    WHERE ends_at IS NULL OR ends_at > $1`,
-};
-const spentOf: Statement = {
-  name: 'spent_of',
-  text: `SELECT counter, period, nanodollars FROM spending
-    WHERE counter = ANY ($2) AND (ends_at IS NULL OR ends_at > $1)`,
-};
-
 const raiseSetting: Statement = {
   name: 'raise_setting',
   text: `INSERT INTO settings (name, value) VALUES ($1, $2)
@@ -294,18 +284,12 @@ export class PostgresLedger {
     );
   }
 
-  async spent(endingAfter: number, counters?: readonly string[]): Promise<readonly Spent[]> {
-    const { data } = this.#server;
-    const { rows } = await this.#server.use(() =>
-      counters === undefined
-        ? data.run(spent, [endingAfter])
-        : data.run(spentOf, [endingAfter, counters]),
-    );
-    return rows.map((row) => ({
-      counter: text(row, 'counter'),
-      window: text(row, 'period'),
-      nanodollars: number(row, 'nanodollars'),
-    }));
+  spent(endingAfter: number, counters?: readonly string[]): Promise<readonly Spent[]> {
+    return readSpending(this.#server, endingAfter, counters);
+  }
+
+  spentPage(endingAfter: number, page: SpentPage): Promise<readonly Spent[]> {
+    return readSpendingPage(this.#server, endingAfter, page);
   }
 
   /** What may be gone is said before it goes: no query counts on half of an hour. */

@@ -11,6 +11,7 @@ import type {
   OpenCall,
   Retention,
   Spent,
+  SpentPage,
   UsageQuery,
   UsageRow,
 } from './calls.ts';
@@ -186,8 +187,7 @@ export class PostgresStore implements Store {
   /** On the disk of this instance while the book is away (F88). @throws StoreError */
   async recordCalls(rows: readonly CallRow[]): Promise<void> {
     try {
-      await this.#ledger.record(rows);
-      this.#onWritten?.(rows);
+      await this.#record(rows);
     } catch (error) {
       if (!passes(error)) throw error;
       await this.#spool.append(rows);
@@ -227,6 +227,10 @@ export class PostgresStore implements Store {
     return this.#ledger.spent(endingAfter, counters);
   }
 
+  spentPage(endingAfter: number, page: SpentPage): Promise<readonly Spent[]> {
+    return this.#ledger.spentPage(endingAfter, page);
+  }
+
   usage(query: UsageQuery): Promise<readonly UsageRow[]> {
     return this.#queries.usage(query);
   }
@@ -259,12 +263,17 @@ export class PostgresStore implements Store {
 
   async #drain(): Promise<void> {
     try {
-      await this.#spool.drain((rows) => this.#ledger.record(rows));
+      await this.#spool.drain((rows) => this.#record(rows));
     } catch (error) {
       const reason = error instanceof Error ? error.message : 'unknown';
       if (this.server.up) this.#options.log.error('spool_not_written', { reason });
       if (!(error instanceof StoreError) || error.kind !== 'closed') this.#drainLater();
     }
+  }
+
+  async #record(rows: readonly CallRow[]): Promise<void> {
+    await this.#ledger.record(rows);
+    this.#onWritten?.(rows);
   }
 
   /** Besides at each return of the server: a book may be slow, or full, and never be away. */

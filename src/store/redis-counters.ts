@@ -7,10 +7,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { IdTable } from '../core/id-table.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import type { CallRow } from './calls.ts';
-import type { Balance, Counters, Draw, DrawResult, Drift, Used } from './counters.ts';
+import type { Balance, Counters, Draw, DrawResult, Drift, Spent, Used } from './counters.ts';
 import { leaseMs, moneyGraceMs, renewEveryMs } from './lease.ts';
-import { lostCall } from './lost-calls.ts';
+import { isEstimate, lostCall } from './lost-calls.ts';
 import type { RedisClient } from './redis-client.ts';
+import { isRefusal, unavailable, within } from './redis-failure.ts';
 import { aboutDraw, holdsOf } from './redis-holds.ts';
 import { Script, type Answer } from './redis-run.ts';
 import { counterScripts, loadScript, serverTime, type CounterScripts } from './redis-script.ts';
@@ -200,12 +201,19 @@ export class RedisCounters implements Counters {
     await this.#settlements.sent();
   }
 
-  /** What was not told is found by `abandoned`. */
-  written(rows: readonly CallRow[]): void {
-    const ids = rows.flatMap((row) => (row.budgets.length > 0 ? [row.id] : []));
-    for (let i = 0; i < ids.length; i += takeAtOnce) {
-      this.#run('written', ids.slice(i, i + takeAtOnce)).catch(() => undefined);
+  /** What was not told is found by `abandoned`. Never throws. */
+  async written(rows: readonly CallRow[]): Promise<void> {
+    const told = rows.filter(({ budgets }) => budgets.length > 0);
+    const sent: Promise<unknown>[] = [];
+    for (let i = 0; i < told.length; i += takeAtOnce) {
+      const some = told.slice(i, i + takeAtOnce).flatMap((row) => [
+        row.id,
+        // An estimate never takes the place of what is booked.
+        isEstimate(row) ? '' : String(row.cost?.total ?? 0),
+      ]);
+      sent.push(this.#run('written', some));
     }
+    await Promise.allSettled(sent);
   }
 
   async booked(callId: string, nanodollars: number): Promise<void> {
@@ -235,6 +243,23 @@ export class RedisCounters implements Counters {
     try {
       const [, , settled, open] = await this.#run('balance', [`${counter}|${window}`]);
       return { settled: Number(settled), open: Number(open) };
+    } catch (error) {
+      throw unavailable(error);
+    }
+  }
+
+  async settledIn(
+    windows: readonly Pick<Spent, 'counter' | 'window'>[],
+  ): Promise<readonly number[]> {
+    const settled: number[] = [];
+    try {
+      for (let i = 0; i < windows.length; i += takeAtOnce) {
+        const some = windows.slice(i, i + takeAtOnce);
+        const names = some.map(({ counter, window }) => `${counter}|${window}`);
+        const [, , ...each] = await this.#run('balance', names);
+        for (let at = 0; at < each.length; at += 2) settled.push(Number(each[at]));
+      }
+      return settled;
     } catch (error) {
       throw unavailable(error);
     }
@@ -464,27 +489,4 @@ function readingOf(wanted: Draw, answer: Answer): Reading {
     tokens: wanted.tokens.map(next),
     budgets: wanted.budgets.map(({ window }) => ({ window, settled: next(), open: next() })),
   };
-}
-
-function unavailable(error: unknown): StoreError {
-  if (error instanceof StoreError) return error;
-  return new StoreError('unavailable', `Redis does not count: ${String(error)}`, error);
-}
-
-/** Whether the server refuses what it was told, and not because of how it stands. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof Error && /^(?:ERR|WRONGTYPE) /.test(error.message);
-}
-
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  const { promise, resolve, reject } = Promise.withResolvers<T>();
-  const timer = setTimeout(() => {
-    reject(new StoreError('unavailable', `Redis did not answer within ${ms} ms.`));
-  }, ms);
-  work.then(resolve, reject);
-  try {
-    return await promise;
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -182,12 +182,22 @@ record.c = {}
 redis.call('SET', key, cjson.encode(record), 'PX', 864000000)
 return {'vacated', now}`;
 
-/** ARGV: prefix, epoch, calls that ended and that the ledger has … */
+/**
+ * ARGV: prefix, epoch, then of each call that ended and that the ledger has its id and its nanodollars ('' =
+ * nobody knows better than what is booked). Where others booked it with another amount, its own counts.
+ */
 const writtenBody = `
-for i = 3, #ARGV do
-  local key = money .. 'k:' .. ARGV[i]
+for i = 3, #ARGV, 2 do
+  local key, spent = money .. 'k:' .. ARGV[i], tonumber(ARGV[i + 1])
   local kept = redis.call('GET', key)
-  if kept and string.sub(kept, 1, 2) == 'd{' then
+  local record = kept and string.match(kept, '^[de]({.*)')
+  if record then
+    for _, b in ipairs(cjson.decode(record).b) do
+      local name = money .. 'b:' .. b[1]
+      if spent and spent ~= tonumber(b[2]) and redis.call('EXISTS', name) == 1 then
+        redis.call('HINCRBY', name, 's', text(spent - tonumber(b[2])))
+      end
+    end
     redis.call('SET', key, 'done', 'PX', 60000)
     redis.call('ZREM', leases, ARGV[i])
   end
@@ -196,7 +206,8 @@ return {'written', now}`;
 
 /**
  * ARGV: prefix, epoch, call, nanodollars that the ledger has of it. What it and its further draws (call+,
- * call+2, …) held is spent as the ledger says; what was settled already stays so.
+ * call+2, …) held is spent as the ledger says; what was settled already stays so. What was spent for it is
+ * remembered for as long as its own row may wait on a disk.
  */
 const bookedBody = `
 local id, n = ARGV[3], 1
@@ -204,8 +215,18 @@ local name, spent = id, ARGV[4]
 while n < 100 do
   local key = money .. 'k:' .. name
   local kept = redis.call('GET', key)
-  if holding(kept) then release(name, cjson.decode(kept), spent) end
-  if kept then redis.call('SET', key, 'done', 'PX', 60000) end
+  if holding(kept) then
+    local record = cjson.decode(kept)
+    release(name, record, spent)
+    for _, x in ipairs(record.b) do x[2] = spent end
+    record.c, record.t = {}, {}
+    kept = 'd' .. cjson.encode(record)
+  end
+  if kept and n == 1 and string.sub(kept, 1, 2) == 'd{' then
+    redis.call('SET', key, 'e' .. string.sub(kept, 2), 'PX', 604800000)
+  elseif kept and string.sub(kept, 1, 2) ~= 'e{' then
+    redis.call('SET', key, 'done', 'PX', 60000)
+  end
   redis.call('ZREM', leases, name)
   if not kept and n > 1 then break end
   name, spent, n = id .. '+' .. (n > 1 and text(n) or ''), '0', n + 1
@@ -226,7 +247,7 @@ for _, name in ipairs(redis.call('ZRANGE', leases, '-inf', text(now), 'BYSCORE',
     local records, next, n = {}, id, 1
     while n < 100 do
       local kept = redis.call('GET', money .. 'k:' .. next)
-      if kept and kept ~= 'done' then records[#records + 1] = string.match(kept, '{.*') end
+      if kept and string.match(kept, '^d?{') then records[#records + 1] = string.match(kept, '{.*') end
       if not kept and n > 1 then break end
       next, n = id .. '+' .. (n > 1 and text(n) or ''), n + 1
     end
@@ -253,10 +274,15 @@ for i = 5, #ARGV do
 end
 return {'renewed', now}`;
 
-/** ARGV: prefix, epoch, `counter|window`. */
+/** ARGV: prefix, epoch, `counter|window` … */
 const balanceBody = `
-local h = redis.call('HMGET', money .. 'b:' .. ARGV[3], 's', 'o')
-return {'balance', now, h[1] or '0', h[2] or '0'}`;
+local answer = {'balance', now}
+for i = 3, #ARGV do
+  local h = redis.call('HMGET', money .. 'b:' .. ARGV[i], 's', 'o')
+  answer[#answer + 1] = h[1] or '0'
+  answer[#answer + 1] = h[2] or '0'
+end
+return answer`;
 
 /** ARGV: prefix, epoch, `counter|window`, what was read as settled, what it is by the ledger. */
 const repairBody = `

@@ -11,7 +11,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock, Log } from '../core/runtime.ts';
 import type { CallRow } from './calls.ts';
 import type { CounterMode } from './counter-mode.ts';
-import type { Balance, Counters, Draw, DrawResult, Drift, Used } from './counters.ts';
+import type { Balance, Counters, Draw, DrawResult, Drift, Spent, Used } from './counters.ts';
 import { MemoryCounters } from './memory-counters.ts';
 import type { PostgresCounters } from './postgres-counters.ts';
 import { slowMs, type RedisCounters } from './redis-counters.ts';
@@ -53,6 +53,8 @@ export class SharedCounters implements Counters {
   readonly #apart = new Map<string, Draw>();
   readonly #timer: NodeJS.Timeout;
   #place: 'redis' | 'postgres' = 'redis';
+  /** Whether PostgreSQL, where it counts, knows what runs here. */
+  #told = true;
   #looking: Promise<void> | undefined;
   #returning = false;
   #instances = 1;
@@ -128,13 +130,19 @@ export class SharedCounters implements Counters {
     return (this.#place === 'redis' ? redis : postgres).balance(counter, window);
   }
 
+  async settledIn(
+    windows: readonly Pick<Spent, 'counter' | 'window'>[],
+  ): Promise<readonly number[] | undefined> {
+    return this.#place === 'redis' ? this.#options.redis.settledIn(windows) : undefined;
+  }
+
   repair(drift: Drift): Promise<void> {
     const { redis, postgres } = this.#options;
     return this.#place === 'redis' ? redis.repair(drift) : postgres.repair();
   }
 
   written(rows: readonly CallRow[]): void {
-    if (this.#place === 'redis') this.#options.redis.written(rows);
+    if (this.#place === 'redis') void this.#options.redis.written(rows);
   }
 
   abandoned(): Promise<readonly CallRow[]> {
@@ -215,14 +223,18 @@ export class SharedCounters implements Counters {
     return this.#answersSince !== undefined && clock.now() - this.#answersSince >= returnAfterMs;
   }
 
-  /** What runs here is told to PostgreSQL before it grants anything. */
+  /** What runs here is told to PostgreSQL before it grants anything to this gateway; again until it took it. */
   async #movedToPostgres(): Promise<void> {
-    if (this.#place === 'postgres') return;
     const { redis, postgres, log } = this.#options;
-    this.#place = 'postgres';
-    this.#lose();
-    log.error('counters_moved', { to: 'postgres', reason: 'Redis does not answer' });
+    if (this.#place !== 'postgres') {
+      this.#place = 'postgres';
+      this.#told = false;
+      this.#lose();
+      log.error('counters_moved', { to: 'postgres', reason: 'Redis does not answer' });
+    }
+    if (this.#told) return;
     await postgres.takeMoney([...redis.live].filter(({ budgets }) => budgets.length > 0));
+    this.#told = true;
   }
 
   /**
@@ -307,7 +319,7 @@ export class SharedCounters implements Counters {
   async #drawMoney(draw: Draw): Promise<DrawResult> {
     const { postgres, onStoreLoss } = this.#options;
     if (postgres.healthy()) {
-      if (this.#place === 'postgres') return postgres.draw(moneyOf(draw));
+      if (this.#place === 'postgres' && this.#told) return postgres.draw(moneyOf(draw));
       void this.look();
       throw new StoreError('unavailable', 'The counters are being moved to PostgreSQL.');
     }

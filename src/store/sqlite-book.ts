@@ -11,6 +11,7 @@ import type {
   CallRow,
   Retention,
   Spent,
+  SpentPage,
   UsageQuery,
   UsageRow,
 } from './calls.ts';
@@ -154,6 +155,10 @@ export class SqliteBook implements BookOperations {
 
   spent(endingAfter: number, counters?: readonly string[]): readonly Spent[] {
     return this.#ledger.spent(endingAfter, counters);
+  }
+
+  spentPage(endingAfter: number, page: SpentPage): readonly Spent[] {
+    return this.#ledger.spentPage(endingAfter, page);
   }
 
   usage(query: UsageQuery): readonly UsageRow[] {

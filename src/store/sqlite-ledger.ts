@@ -1,5 +1,5 @@
 /** The writing half of the ledger on SQLite. SQL stands here as constants with parameters (S21). */
-import type { Retention, Spent } from './calls.ts';
+import type { Retention, Spent, SpentPage } from './calls.ts';
 import type { RefusedOrphan } from './refused-rows.ts';
 import { dayMs, hourMs } from './roll-up.ts';
 import { attemptColumns, callColumns, type CallValues } from './sqlite-call-rows.ts';
@@ -28,6 +28,9 @@ const spent = `SELECT counter, window, nanodollars * 1.0 AS nanodollars FROM spe
   WHERE ends_at IS NULL OR ends_at > ?`;
 const spentOf = `SELECT counter, window, nanodollars * 1.0 AS nanodollars FROM spending
   WHERE counter = ? AND (ends_at IS NULL OR ends_at > ?)`;
+const spentPage = `SELECT counter, window, nanodollars * 1.0 AS nanodollars FROM spending
+  WHERE (counter, window) > (?, ?) AND (ends_at IS NULL OR ends_at > ?)
+  ORDER BY counter, window LIMIT ?`;
 const findOld = 'SELECT n FROM calls WHERE started_at < ? ORDER BY started_at LIMIT ?';
 const deleteHours = `DELETE FROM usage_hours WHERE (at, group_id) IN
   (SELECT at, group_id FROM usage_hours WHERE at < ? LIMIT ?)`;
@@ -122,11 +125,12 @@ export class SqliteLedger {
       counters === undefined
         ? this.#sql.of(spent).all(endingAfter)
         : counters.flatMap((counter) => this.#sql.of(spentOf).all(counter, endingAfter));
-    return rows.map((row) => ({
-      counter: text(row, 'counter'),
-      window: text(row, 'window'),
-      nanodollars: number(row, 'nanodollars'),
-    }));
+    return rows.map(readSpent);
+  }
+
+  spentPage(endingAfter: number, { limit, after }: SpentPage): readonly Spent[] {
+    const { counter, window } = after ?? { counter: '', window: '' };
+    return this.#sql.of(spentPage).all(counter, window, endingAfter, limit).map(readSpent);
   }
 
   /** What may be gone is said before it goes: no query counts on half of an hour. */
@@ -205,6 +209,14 @@ export class SqliteLedger {
       throw error;
     }
   }
+}
+
+function readSpent(row: Columns): Spent {
+  return {
+    counter: text(row, 'counter'),
+    window: text(row, 'window'),
+    nanodollars: number(row, 'nanodollars'),
+  };
 }
 
 function readOpenCall(row: Parameters<typeof text>[0]): CallValues {

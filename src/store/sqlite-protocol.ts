@@ -6,6 +6,7 @@ import type {
   CallRow,
   Retention,
   Spent,
+  SpentPage,
   UsageQuery,
   UsageRow,
 } from './calls.ts';
@@ -66,6 +67,7 @@ export interface BookOperations {
   settleOrphans(seenBefore: number): SettledOrphans;
   forgetOrphan(id: string): void;
   spent(endingAfter: number, counters?: readonly string[]): readonly Spent[];
+  spentPage(endingAfter: number, page: SpentPage): readonly Spent[];
   usage(query: UsageQuery): readonly UsageRow[];
   listCalls(query: CallQuery): CallPage;
   findCall(id: string): CallRow | undefined;

@@ -29,6 +29,7 @@ import type {
   OpenCall,
   Retention,
   Spent,
+  SpentPage,
   Store,
   UsageQuery,
   UsageRow,
@@ -161,6 +162,10 @@ class SqliteStore implements Store {
 
   spent(endingAfter: number, counters?: readonly string[]): Promise<readonly Spent[]> {
     return this.#writer.ask('spent', endingAfter, counters);
+  }
+
+  spentPage(endingAfter: number, page: SpentPage): Promise<readonly Spent[]> {
+    return this.#writer.ask('spentPage', endingAfter, page);
   }
 
   usage(query: UsageQuery): Promise<readonly UsageRow[]> {

@@ -10,6 +10,7 @@ import type {
   OpenCall,
   Retention,
   Spent,
+  SpentPage,
   UsageQuery,
   UsageRow,
 } from './calls.ts';
@@ -93,6 +94,8 @@ export interface CallStore {
    * @param counters only of these: of one key among 500,000 nobody reads them all (L5).
    */
   spent(endingAfter: number, counters?: readonly string[]): Promise<readonly Spent[]>;
+  /** The same of all in portions, by counter and window: half a million at once would hold up all calls (L5). */
+  spentPage(endingAfter: number, page: SpentPage): Promise<readonly Spent[]>;
   /** Sums by group, in the order of the groups' UTF-8 bytes. */
   usage(query: UsageQuery): Promise<readonly UsageRow[]>;
   /** Newest first. */

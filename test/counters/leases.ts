@@ -11,7 +11,12 @@ export type BookLost = (rows: readonly CallRow[]) => Promise<void>;
 /** Long after everything that a dead gateway could have told. */
 const longMs = 10 * moneyGraceMs;
 
-export function leases(name: string, rigOf: () => Rig, book: BookLost): void {
+/** @param bookReal the same for rows by those who served the calls */
+export function leases(
+  name: string,
+  rigOf: () => Rig,
+  { book, bookReal }: { readonly book: BookLost; readonly bookReal: BookLost },
+): void {
   const lost = async (rig: Rig, ids: readonly string[]): Promise<readonly CallRow[]> => {
     const rows = (await rig.counters.abandoned?.()) ?? [];
     return rows.filter(({ id }) => ids.includes(id));
@@ -101,5 +106,48 @@ export function leases(name: string, rigOf: () => Rig, book: BookLost): void {
     await book(rows);
     assert.deepEqual(await rig.counters.balance(budget.counter, 'ever'), settled);
     assert.deepEqual(await lost(rig, [callId]), []);
+  });
+
+  test(`${name}: Q1 Q2: the real row of a call that was booked as held takes its place at once`, async () => {
+    const rig = rigOf();
+    const budget = budgetOf(100);
+    const budgets = [{ ...budget, amount: 60 }];
+    const { callId } = await granted(rig, { budgets, about });
+    await rig.pass(leaseMs + moneyGraceMs + 1);
+    const [lostRow] = await lost(rig, [callId]);
+    assert.ok(lostRow?.cost);
+    await book([lostRow]);
+    assert.equal((await refused(rig, { budgets })).kind, 'budget');
+    const { usageSource: _source, error: _error, ...rest } = lostRow;
+    const real: CallRow = {
+      ...rest,
+      outcome: 'ok',
+      usageSource: 'reported',
+      cost: { ...lostRow.cost, total: 25 },
+    };
+    await bookReal([real]);
+    const expected = { settled: 25, open: 0 };
+    assert.deepEqual(await rig.counters.balance(budget.counter, 'ever'), expected);
+    // Told twice, and once more by whoever only guessed.
+    await bookReal([real, lostRow]);
+    await bookReal([lostRow]);
+    assert.deepEqual(await rig.counters.balance(budget.counter, 'ever'), expected);
+    await granted(rig, { budgets, about });
+  });
+
+  test(`${name}: Q1: a call that others ended with less counts as what its own row says`, async () => {
+    const rig = rigOf();
+    const budget = budgetOf(100);
+    const { callId } = await granted(rig, { budgets: [{ ...budget, amount: 60 }], about });
+    await settle(rig, callId, { nanodollars: 5 });
+    await rig.pass(longMs);
+    const [row] = await lost(rig, [callId]);
+    assert.ok(row?.cost);
+    await book([row]);
+    await bookReal([
+      { ...row, outcome: 'ok', usageSource: 'reported', cost: { ...row.cost, total: 40 } },
+    ]);
+    const balance = await rig.counters.balance(budget.counter, 'ever');
+    assert.deepEqual(balance, { settled: 40, open: 0 });
   });
 }

@@ -20,9 +20,8 @@ if (server === undefined) {
   });
   suite('postgres', () => rig);
   properties('postgres', () => rig, 25);
-  leases(
-    'postgres',
-    () => lonely,
-    async (rows) => void (await lonely.store.store.recordLost(rows)),
-  );
+  leases('postgres', () => lonely, {
+    book: async (rows) => void (await lonely.store.store.recordLost(rows)),
+    bookReal: (rows) => lonely.store.store.recordCalls(rows),
+  });
 }

@@ -20,11 +20,10 @@ if (server === undefined) {
   });
   suite('redis', () => rig);
   properties('redis', () => rig, 60);
-  leases(
-    'redis',
-    () => lonely,
-    async (rows) => {
+  leases('redis', () => lonely, {
+    book: async (rows) => {
       for (const { id, cost } of rows) await lonely.counters.booked(id, cost?.total ?? 0);
     },
-  );
+    bookReal: (rows) => lonely.counters.written(rows),
+  });
 }

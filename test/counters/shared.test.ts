@@ -16,6 +16,8 @@ import { drawOf, fresh, type Wanted } from './rig.ts';
 interface Gateway {
   readonly counters: SharedCounters;
   readonly store: TestStore;
+  /** Of the database. */
+  readonly url: string;
   readonly log: readonly string[];
   close(): Promise<void>;
 }
@@ -44,6 +46,7 @@ async function openGateway(
   return {
     counters,
     store,
+    url: at.url,
     log: lines,
     close: async () => {
       await counters.close();
@@ -161,6 +164,29 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
     assert.equal(await answered(one, () => paying(counter, limit * 0.3)), 'budget');
     assert.equal(await answered(one, () => paying(counter, limit * 0.2)), 'granted');
     assert.ok(one.log.some((line) => line.startsWith('counters_moved {"to":"postgres"')));
+  });
+
+  test('Q1 F89: what runs is held in PostgreSQL before it grants, also where that failed at first', async () => {
+    const [gateway] = await open(1);
+    assert.ok(gateway);
+    const { url } = gateway;
+    const counter = fresh('b');
+    assert.equal(await answered(gateway, () => paying(counter, 0.8 * limit)), 'granted');
+    await postgres.query(
+      `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE SQLSTATE '57014' USING MESSAGE = 'not now'; END $$;
+      CREATE TRIGGER refuse BEFORE INSERT ON counter_holds FOR EACH STATEMENT EXECUTE FUNCTION refuse()`,
+      url,
+    );
+    redis.pause();
+    try {
+      await until(() => gateway.log.some((line) => line.startsWith('counters_moved')), 'it moved');
+      assert.equal(await outcome(gateway, paying(counter, 0.8 * limit)), 'unavailable');
+      await postgres.query('DROP TRIGGER refuse ON counter_holds', url);
+      assert.equal(await answered(gateway, () => paying(counter, 0.8 * limit)), 'budget');
+    } finally {
+      redis.resume();
+    }
   });
 
   test('F89: a Redis that answers and takes nothing is away too: PostgreSQL counts budgets', async () => {

@@ -309,6 +309,12 @@ export function suite(name: string, rigOf: () => Rig): void {
     await rig.counters.repair(drift);
     const settled = rest + 70;
     assert.deepEqual(await rig.counters.balance(counter, window), { settled, open: 5 });
+    const both = [
+      { counter, window: 'other' },
+      { counter, window },
+    ];
+    const counted = await rig.counters.settledIn(both);
+    assert.deepEqual(counted, name === 'postgres' ? undefined : [0, settled]);
   });
 
   test(`${name}: a limit that is changed holds at once`, async () => {

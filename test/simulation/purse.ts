@@ -6,6 +6,7 @@ import type {
   Draw,
   DrawResult,
   Drift,
+  Spent,
   Used,
 } from '../../src/store/counters.ts';
 import type { Sabotage } from './history.ts';
@@ -65,6 +66,12 @@ export class Purse implements Counters {
 
   balance(counter: string, window: string): Balance | Promise<Balance> {
     return this.#counters.balance(counter, window);
+  }
+
+  settledIn(
+    windows: readonly Pick<Spent, 'counter' | 'window'>[],
+  ): Promise<readonly number[] | undefined> {
+    return this.#counters.settledIn(windows);
   }
 
   repair(drift: Drift): void | Promise<void> {

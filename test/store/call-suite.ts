@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Spent } from '../../src/store/calls.ts';
 import { callRow, march } from '../unit/store/call-rows.ts';
 import { eachWith, type OpenStore } from './opened.ts';
 import { costing, fullCall, price } from './rows.ts';
@@ -79,6 +80,19 @@ export function callSuite(open: OpenStore): void {
       ]);
       assert.deepEqual(await spent(march + 10), ['key:k1:month 2026-03 12', 'tag:x:ever ever 107']);
       assert.deepEqual(await spent(march + 1000), ['tag:x:ever ever 107']);
+      const inPortions: string[] = [];
+      let after: Spent | undefined;
+      do {
+        const page = { limit: 1, ...(after === undefined ? {} : { after }) };
+        [after] = await store.spentPage(march, page);
+        if (after !== undefined)
+          inPortions.push(`${after.counter} ${after.window} ${after.nanodollars}`);
+      } while (after !== undefined);
+      assert.deepEqual(inPortions, await spent(march));
+      assert.deepEqual(
+        await store.spentPage(march + 1000, { limit: 9 }),
+        await store.spent(march + 1000),
+      );
     });
   });
 }

@@ -27,7 +27,7 @@ function scene(context: TestContext) {
     store,
     counters: {
       settle: (id, used) => settled.push([id, used]),
-      balance: () => counters.balance,
+      settledIn: async (windows) => windows.map(() => counters.balance.settled),
       repair: (drift) => void repaired.push(drift),
       healthy: () => counters.healthy,
       abandoned: async () => lost.rows,
@@ -131,4 +131,26 @@ test('Q2: what the counter lacks is put right at the second look, what only it h
   await upkeep.compare();
   assert.deepEqual(repaired, [{ ...drift, settled: 9 }]);
   assert.equal(told.filter((line) => line.includes('"repaired":true')).length, 2);
+});
+
+test('Q2 L5: budgets are compared in portions, each one once, and a drift in the last is found', async (t) => {
+  const { store, upkeep, counters, heard, repaired } = scene(t);
+  const windows = 2500;
+  const many = Array.from({ length: windows }, (_, i) => ({
+    counter: `key:${String(i).padStart(5, '0')}:ever`,
+    window: 'ever',
+  }));
+  await store.recordCalls([callRow('c1', { cost, budgets: many })]);
+  counters.balance = { settled: 7, open: 0 };
+  await upkeep.compare();
+  assert.deepEqual(
+    heard.flat().map(({ counter }) => counter),
+    many.map(({ counter }) => counter),
+  );
+  assert.ok(heard.length > 2);
+  counters.balance = { settled: 6, open: 0 };
+  await upkeep.compare();
+  assert.deepEqual(repaired, []);
+  await upkeep.compare();
+  assert.equal(repaired.length, windows);
 });
