@@ -3,7 +3,7 @@ import { call, type Ask, type Heard } from './client.ts';
 import { Dice } from './dice.ts';
 import { Disk, slowestWrite } from './disk.ts';
 import { Instance, type World } from './instance.ts';
-import { judge, type Account, type Death } from './judge.ts';
+import { isHedged, judge, type Account, type Death } from './judge.ts';
 import { models, policies } from './scene.ts';
 import { Upstream } from './upstream.ts';
 import { VirtualTime } from './virtual-time.ts';
@@ -15,6 +15,8 @@ export interface Outcome {
   /** All that was seen, as a text: two runs of one seed must not differ. */
   readonly trace: string;
   readonly calls: number;
+  /** Of which two requests ran beside each other. */
+  readonly hedged: number;
 }
 
 /** The ledger may be so many ms behind: it waits 20 ms, then writes what ended, then what runs. */
@@ -39,7 +41,13 @@ export async function runHistory(seed: number, sabotage?: Sabotage): Promise<Out
     await history.run().catch((error: unknown) => {
       complaints.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
     });
-    return { seed, complaints, trace: history.trace(), calls: history.heard.length };
+    return {
+      seed,
+      complaints,
+      trace: history.trace(),
+      calls: history.heard.length,
+      hedged: history.hedged,
+    };
   } finally {
     giveBack();
   }
@@ -52,6 +60,7 @@ interface Means {
 
 class History {
   readonly heard: Heard[] = [];
+  hedged = 0;
   readonly #time: VirtualTime;
   readonly #dice: Dice;
   readonly #upstream: Upstream;
@@ -269,6 +278,7 @@ class History {
       spent: await last.purse.spent(),
       booked: await rows.spent(Number.NEGATIVE_INFINITY),
     };
+    this.hedged = account.rows.filter(isHedged).length;
     judge(account, this.#complain);
   }
 }

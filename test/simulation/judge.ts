@@ -166,9 +166,18 @@ function judgeRows({ rows, instances, deaths, heard }: Account, complain: Compla
   if (due > asked) complain(`${due} calls were admitted of ${asked}`);
 }
 
+/** A second request ran beside the first one and was let go. */
+export function isHedged({ notes }: CallRow): boolean {
+  return notes?.includes('asked too') === true;
+}
+
 function judgeMoney({ rows, spent, booked }: Account, complain: Complain): void {
   const sums = new Map<string, number>();
-  for (const { cost, budgets, attempts, outcome, charged } of rows) {
+  for (const row of rows) {
+    const { cost, budgets, attempts, outcome, charged } = row;
+    if (isHedged(row) && attempts < 2) complain('a hedged call of one attempt');
+    // Whoever was let go had the prompt by then, and is paid for it.
+    if (isHedged(row) && (cost?.total ?? 0) === 0) complain('a hedge that costs nothing');
     if (attempts > 3) complain(`a call of ${attempts} attempts`);
     if (attempts === 0 && outcome !== 'canceled' && (charged.outputTokens ?? 0) > 0) {
       complain('a call that nobody answered is charged');

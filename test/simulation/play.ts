@@ -13,14 +13,17 @@ export function playPart(part: number): void {
     const failed: string[] = [];
     let calls = 0;
     let played = 0;
+    let hedged = 0;
     for (let seed = part; seed <= rounds && failed.length < told; seed += parts) {
       const outcome = await runHistory(seed);
       played += 1;
       calls += outcome.calls;
+      hedged += outcome.hedged;
       if (outcome.complaints.length > 0) failed.push(complaintOf(outcome));
     }
-    t.diagnostic(`${played} histories, ${calls} calls`);
+    t.diagnostic(`${played} histories, ${calls} calls, ${hedged} hedged`);
     assert.equal(failed.length, 0, failed.join('\n'));
+    assert.ok(hedged > 0 || played < 100, 'no call was hedged');
   });
 }
 

@@ -50,12 +50,18 @@ export function routes(version: number): readonly DeclaredRoute[] {
   return [
     { name: 'one', targets: [target('alpha')], order: 'listed' },
     { name: 'other', targets: [target('beta')], order: 'listed' },
-    { name: 'both', targets: turned(['alpha', 'beta']).map(target), order: 'listed' },
+    {
+      name: 'both',
+      targets: turned(['alpha', 'beta']).map(target),
+      order: 'listed',
+      ...(version % 4 === 3 ? {} : { hedge: { afterMs: 100 } }),
+    },
     {
       name: 'any',
       targets: turned(['gamma', 'beta', 'alpha']).map(target),
       order: orders[version % orders.length] ?? 'listed',
       retry: { afterSent: version % 2 === 0, contextOverflow: false },
+      ...(version % 2 === 0 ? { hedge: { afterMs: 30 } } : {}),
     },
   ];
 }

@@ -17,9 +17,11 @@ const rounds = Number(values.rounds);
 const began = performance.now();
 let failed = 0;
 let calls = 0;
+let hedged = 0;
 for (let seed = first; seed < first + rounds; seed++) {
   const outcome = await runHistory(seed);
   calls += outcome.calls;
+  hedged += outcome.hedged;
   if (values.trace) process.stdout.write(`${outcome.trace}\n`);
   if (outcome.complaints.length === 0) continue;
   failed += 1;
@@ -29,6 +31,6 @@ for (let seed = first; seed < first + rounds; seed++) {
 }
 const seconds = (performance.now() - began) / 1000;
 process.stdout.write(
-  `${rounds} histories, ${calls} calls, ${failed} with complaints, ${seconds.toFixed(1)} s\n`,
+  `${rounds} histories, ${calls} calls (${hedged} hedged), ${failed} with complaints, ${seconds.toFixed(1)} s\n`,
 );
 if (failed > 0) process.exitCode = 1;
