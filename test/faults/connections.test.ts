@@ -1,5 +1,7 @@
 /** Clients' connections as clients use them: left in the middle of a body (F70), with requests behind each other (F77). */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
 import { after, before, test } from 'node:test';
 import { tryParseObject } from '../../src/core/json.ts';
 import { talkRaw } from '../inputs/raw-client.ts';
@@ -46,6 +48,42 @@ for (const dialect of dialects) {
     assert.equal(row?.['attempts'], 0);
     assert.equal(numberAt(objectAt(row ?? {}, 'charged'), 'output_tokens'), 0);
     assert.equal(script.requests.length, 0);
+  });
+
+  test(`F71 a client leaves while its model is looked for: no upstream, nothing held, ${dialect}`, async (t) => {
+    // A provider that takes its time to say what it has; it is the only one that has this model.
+    const asked = Promise.withResolvers<ServerResponse>();
+    const calls: string[] = [];
+    const server = createServer((request, response) => {
+      calls.push(`${request.method} ${request.url}`);
+      asked.resolve(response);
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.after(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const address = server.address();
+    const port = typeof address === 'object' ? address?.port : 0;
+    const slow = { dialect: 'openai-chat', base_url: `http://127.0.0.1:${port}/v1`, api_key: 'k' };
+    const other = await startOverloadRig({ providers: { slow } });
+    t.after(() => other.stop());
+    const { socket } = await openRaw(other.gateway.url, rawCall(dialect, 'only-there'));
+    const list = await asked.promise;
+    socket.destroy();
+    await once(socket, 'close');
+    // What comes on another connection afterwards is read behind its end.
+    await other.status();
+    list.setHeader('content-type', 'application/json');
+    list.end(JSON.stringify({ object: 'list', data: [{ id: 'only-there', object: 'model' }] }));
+    await until('its place is free', async () => (await other.status())['calls_held'] === 0);
+    const [row] = await other.gateway.callRows('only-there', 1);
+    assert.equal(row?.['outcome'], 'canceled');
+    assert.equal(row?.['attempts'], 0);
+    assert.deepEqual(
+      calls.filter((call) => call.startsWith('POST')),
+      [],
+    );
   });
 
   test(`F77 requests behind each other have their answers in order and a row each, ${dialect}`, async () => {

@@ -319,6 +319,16 @@ test('count_tokens counts as a request, and costs neither tokens nor money', asy
   assert.equal(errorOf(refused)['type'], 'rate_limit_error');
 });
 
+test('Q2 count_tokens gives its place back', async () => {
+  const { model } = rig.play('chat', replying('chat', answer));
+  const { headers } = await rig.key({ concurrent: 1 });
+  for (let i = 0; i < 2; i++) {
+    const body = bodyOf('messages', model);
+    const reply = await send(`${rig.gateway.url}/v1/messages/count_tokens`, body, { headers });
+    assert.equal(reply.status, 200, reply.text);
+  }
+});
+
 test('the list of models is not counted', async () => {
   const key = await rig.key({ rpm: 1 });
   for (let i = 0; i < 3; i++) {
