@@ -100,7 +100,10 @@ export class Instance {
     this.#log = logOf(world);
     this.keys = parts.keys;
     this.purse = parts.purse;
-    this.client = new HttpClient({ connector: (connectMs) => upstream.connector(connectMs) });
+    this.client = new HttpClient({
+      connector: (connectMs) => upstream.connector(connectMs),
+      now: () => time.now(),
+    });
     const random = (): number => world.dice.next();
     this.routing = new Routing({ clock: time, random, priceOf: () => 1 });
     this.sweeper = new Sweeper(time);
@@ -262,7 +265,11 @@ function priceBook(log: Log, version: number): PriceBook {
 }
 
 /** What the store refuses for a while is written again; a refused credential is the operator's to know. */
-const expected: ReadonlySet<string> = new Set(['ledger_write_failed', 'credential out']);
+const expected: ReadonlySet<string> = new Set([
+  'ledger_write_failed',
+  'credential out',
+  'upstream not trusted',
+]);
 
 function logOf({ complain }: World): Log {
   return {
