@@ -59,17 +59,26 @@ export function heapOfProcess(): number {
   return getHeapStatistics().heap_size_limit;
 }
 
-let collector: (() => void) | undefined;
+type Collector = (how?: object) => void;
+
+let collector: Collector | undefined;
 
 /**
  * Collects garbage now. V8 knows its own bound and not `limits.memory`, and a process that refuses
  * calls allocates nothing: left alone it would stay full of garbage.
+ * @param thorough also gives the system back what is free, and moves what lies in between: V8 keeps it
+ * otherwise, and resident memory would stay high for ever.
  */
-export function collectGarbage(): void {
+export function collectGarbage(thorough: boolean): void {
   if (collector === undefined) {
     setFlagsFromString('--expose-gc');
     const found: unknown = runInNewContext('gc');
-    collector = typeof found === 'function' ? () => void found() : () => undefined;
+    collector = isCollector(found) ? found : () => undefined;
   }
-  collector();
+  if (thorough) collector({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+  else collector();
+}
+
+function isCollector(found: unknown): found is Collector {
+  return typeof found === 'function';
 }

@@ -40,7 +40,8 @@ export interface OverloadParts {
   readonly slowReaders: SlowReaders;
   /** What the process may use, and how large its heap can be, in bytes. */
   readonly memory: { readonly process: number; readonly heap: number };
-  readonly collectGarbage: () => void;
+  /** `thorough`: memory is given back to the system as well, which takes longer. */
+  readonly collectGarbage: (thorough: boolean) => void;
 }
 
 /** From the first step on larger bodies wait for better times. */
@@ -53,6 +54,8 @@ const collectForBodyMs = 2000;
 const forBodies = 0.9;
 /** Garbage is collected before anybody is refused for it. */
 const collectFrom = 0.8;
+/** It takes a second where the heap is full, which is borne only where calls are refused otherwise. */
+const thoroughFrom = 0.85;
 /** Refused calls that get a row each second; a flood is told by its number. */
 const rowsPerSecond = 10;
 const second = 1000;
@@ -195,7 +198,7 @@ export class Overload {
     if (now - this.#collectedAt < everyMs) return;
     this.#collectedAt = now;
     this.#wantsRoom = false;
-    this.#parts.collectGarbage();
+    this.#parts.collectGarbage(this.#ladder.share >= thoroughFrom);
   }
 
   /** A few at each look: memory comes back with some delay. */
