@@ -1,5 +1,6 @@
 /** The form of `limits:` in `gateway.yaml`: bounds of the whole gateway. */
 import { z } from 'zod';
+import { whole } from './number-form.ts';
 import { readSize, sizePattern } from './quantity.ts';
 import { duration, orReference } from './time-form.ts';
 
@@ -24,15 +25,6 @@ function size({ least, most, text }: Bounds, examples: string[]) {
       context.addIssue({ code: 'custom', message });
       return z.NEVER;
     })
-    .optional();
-}
-
-function whole(least: number, most: number) {
-  return z
-    .number()
-    .int('must be a whole number')
-    .min(least, `must be at least ${least}`)
-    .max(most, `must be at most ${most}`)
     .optional();
 }
 

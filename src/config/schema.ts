@@ -7,6 +7,7 @@ import { keysForm, tagsForm, teamsForm, trustedProxiesForm } from './access-form
 import { headerText } from './header-form.ts';
 import { ledgerForm } from './ledger-form.ts';
 import { limitsForm } from './limits-form.ts';
+import { whole } from './number-form.ts';
 import { pricesForm } from './prices-form.ts';
 import { logLevels } from './settings.ts';
 import {
@@ -156,15 +157,6 @@ function idle(description: string) {
     .union([z.literal('never').transform(() => 0), duration(description)])
     .optional()
     .describe(description);
-}
-
-function whole(least: number, most: number) {
-  return z
-    .number()
-    .int('must be a whole number')
-    .min(least, `must be at least ${least}`)
-    .max(most, `must be at most ${most}`)
-    .optional();
 }
 
 const localModel = z
