@@ -64,10 +64,24 @@ export const timeoutsForm = z
   })
   .nullish();
 
-/** `never`, or a duration. */
+/** `never`, or a duration; one form, so that a mistake is told as what it is. */
 function orNever(description: string) {
   return z
-    .union([z.literal('never').transform(() => Number.POSITIVE_INFINITY), duration(description)])
+    .string()
+    .meta({ pattern: `^never$|${durationPattern}${orReference}`, examples: ['15s', 'never'] })
+    .transform((text, context) => {
+      if (text === 'never') return Number.POSITIVE_INFINITY;
+      const ms = readDuration(text);
+      if (ms !== undefined && ms >= 1 && ms <= maxDurationMs) return ms;
+      context.addIssue({
+        code: 'custom',
+        message:
+          ms === undefined
+            ? 'is neither never nor a duration (500ms, 2s, 30m, 1h)'
+            : 'must be 1ms to 24h',
+      });
+      return z.NEVER;
+    })
     .optional()
     .describe(description);
 }

@@ -27,6 +27,16 @@ const mistakes: readonly (readonly [string, string, string])[] = [
     'gateway.yaml:6: models.fast.targets[1].wieght: unknown key (did you mean "weight"?)',
   ],
   [
+    'signs of life that never stop',
+    'clients:\n  keep_alive: 0s\n',
+    'gateway.yaml:2: clients.keep_alive: must be 1ms to 24h',
+  ],
+  [
+    'signs of life in words of another kind',
+    'clients:\n  keep_alive:\n    chat: rarely\n',
+    'gateway.yaml:3: clients.keep_alive.chat: is neither never nor a duration (500ms, 2s, 30m, 1h)',
+  ],
+  [
     'a duplicate model',
     'models:\n  a: local/tiny\n  b: local/tiny\n  a: local/other\n',
     'gateway.yaml:4: models.a: stands twice (first in line 2)',
