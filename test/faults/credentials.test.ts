@@ -9,7 +9,7 @@ import { dialects, listAt, textAt, type Dialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { answerIn, errorIn } from '../upstream/reply.ts';
-import type { Received } from '../upstream/scripted.ts';
+import type { Answer, Received } from '../upstream/scripted.ts';
 
 const keys = { first: 'upstream-key-one', second: 'upstream-key-two' };
 let rig: Rig;
@@ -42,6 +42,7 @@ before(async () => {
         'messages-r-429': 'messages-429/keys-429',
         'messages-r-401': 'messages-401/keys-401',
         once: { targets: ['up-chat/once-1', 'up-messages/once-2'], retry: { after_sent: false } },
+        twice: { targets: ['up-chat/twice-1', 'up-messages/twice-2'] },
         long: {
           targets: ['up-chat/long-1', 'up-messages/long-2'],
           retry: { context_overflow: true },
@@ -146,11 +147,28 @@ test('R5 after_sent: false asks nobody again for what was sent and not answered'
   const reply = await call('once', 'chat');
   assert.equal(reply.status, 502);
   assert.equal(reply.headers['x-gateway-attempts'], '1');
-  // Not even the free repetition on a kept connection (F7): nobody knows whether it was dead before.
   assert.equal(first.requests.length, 1);
   assert.equal(second.requests.length, 0);
   assert.equal((await triesOf(reply))[0]?.['maybe_billed'], true);
 });
+
+for (const [name, times] of [
+  ['once', 1],
+  ['twice', 2],
+] as const) {
+  test(`F7 R5 a kept connection that breaks is asked ${name} under after_sent: ${times === 2}`, async () => {
+    const reset: Answer = { mute: true, body: '', ending: 'reset' };
+    const here = answerIn('chat', { text: 'Here.' }, false);
+    const script = rig.upstreams.chat.script(`${name}-1`, here, reset, here);
+    rig.upstreams.messages.script(`${name}-2`, errorIn('messages', 400, 'never'));
+    // Leaves a connection, which the upstream then closes when it is used again.
+    assert.equal((await call(name, 'chat')).status, 200);
+    const reply = await call(name, 'chat');
+    assert.equal(reply.status, times === 2 ? 200 : 502, reply.text);
+    assert.equal(script.requests.length, 1 + times);
+    assert.equal(reply.headers['x-gateway-attempts'], '1');
+  });
+}
 
 test('R5 after_sent: false still goes on after an answer that tells that nothing was made', async () => {
   rig.upstreams.chat.script('once-1', errorIn('chat', 503, 'full'));
