@@ -85,17 +85,13 @@ test('F6 without prices: nothing is set', async (t) => {
   assert.deepEqual((await scene(t, 'prices:\n').load()).prices, { models: [] });
 });
 
-test('F6 the example of docs/prices.md is valid', async (t) => {
+test('F6 the example of docs/prices.md has the prices that it shows', async (t) => {
   const page = readFileSync(join(import.meta.dirname, '../../../docs/prices.md'), 'utf8');
   const example = /```yaml\n([\s\S]*?)```/.exec(page)?.[1] ?? '';
-  const { load } = scene(
-    t,
-    `providers:
-  team-vllm: { dialect: openai-chat, base_url: 'http://127.0.0.1:9/v1' }
-  openrouter: { dialect: openai-chat, base_url: 'http://127.0.0.1:9/v1' }
+  const others = `  openrouter: { dialect: openai-chat, base_url: 'http://127.0.0.1:9/v1' }
   gemini: { dialect: openai-chat, base_url: 'http://127.0.0.1:9/v1' }
-${example}`,
-  );
+`;
+  const { load } = scene(t, example.replace('providers:\n', `providers:\n${others}`));
   const { prices } = await load();
   assert.equal(prices.models.length, 5);
   assert.equal(prices.otherwise?.rates.input, 20_000_000);
