@@ -30,7 +30,7 @@ export const cutRows = rowsWith({ shapes: ['stream'] }, [
     id: 'F41',
     name: 'silence in mid-stream',
     play: (upstream) => ({ ...stream(begun(upstream)), ending: 'hang' }),
-    impatient: true,
+    impatient: 'to go on',
     hangs: true,
     outcome: broken(e.stalled),
   },

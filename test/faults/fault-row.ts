@@ -105,8 +105,8 @@ export interface FaultRow {
   readonly pricedPrompt?: true;
   /** Megabytes: nothing else runs meanwhile. */
   readonly heavy?: true;
-  /** On a route with short timeouts. */
-  readonly impatient?: true;
+  /** The timeouts of its provider: short ones for all that begins late, or for silence behind a beginning. */
+  readonly impatient?: 'to begin' | 'to go on' | 'to drip';
   /** The upstream hangs: the gateway must close its connection. */
   readonly hangs?: true;
   /** Text that must not reach the client. */

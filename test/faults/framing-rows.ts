@@ -114,7 +114,7 @@ export const endingRows = rowsWith({ shapes: ['stream'] }, [
       ...stream(legalFrames(upstream).slice(0, -1).join('')),
       ending: 'hang',
     }),
-    impatient: true,
+    impatient: 'to go on',
     hangs: true,
     outcome: served(seen),
   },

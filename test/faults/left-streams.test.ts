@@ -105,7 +105,11 @@ for (const dialect of dialects) {
       const next = requestBody(dialect, { model, stream: true, more });
       let reply = await rig.call(key, dialect, next);
       // The gateway may not know yet that the client left.
-      while (errorOf(reply)['type'] === 'rate_limit_error') {
+      for (
+        let asked = 1;
+        errorOf(reply)['type'] === 'rate_limit_error' && asked < 300;
+        asked += 1
+      ) {
         reply = await rig.call(key, dialect, next);
       }
       const spent = dialect === 'chat' ? 'insufficient_quota' : 'billing_error';

@@ -8,6 +8,13 @@ import { impatience, startRig, type Rig } from '../support/rig.ts';
 import type { Script } from '../upstream/scripted.ts';
 import type { FaultRow, LedgerCode, Outcome, Shape } from './fault-row.ts';
 
+/** What is not to run out stays long: a busy machine is slow. */
+const times = {
+  'to begin': impatience,
+  'to go on': { first_event: '30s', document: '30s', idle: impatience.idle },
+  'to drip': { first_event: '30s', document: '30s', idle: '1500ms' },
+} as const;
+
 export interface Case {
   /** Of its provider, which shares neither retries nor health with any other. */
   readonly provider: string;
@@ -68,7 +75,7 @@ export function startCases(cases: readonly Case[]): Promise<Rig> {
             ? { dialect: 'openai-chat', base_url: `http://127.0.0.1:${chat.port}/v1` }
             : { dialect: 'anthropic-messages', base_url: `http://127.0.0.1:${messages.port}` }),
           api_key: 'k',
-          ...(row.impatient ? { timeouts: impatience } : {}),
+          ...(row.impatient === undefined ? {} : { timeouts: times[row.impatient] }),
         },
       ]),
     );

@@ -40,7 +40,7 @@ const atOnce = { usual: 16, impatient: 16, heavy: 1 } as const;
 
 function kindOf({ heavy, impatient }: FaultRow): keyof typeof atOnce {
   if (heavy === true) return 'heavy';
-  return impatient === true ? 'impatient' : 'usual';
+  return impatient === undefined ? 'usual' : 'impatient';
 }
 
 /** Registers the tests of all rows. */

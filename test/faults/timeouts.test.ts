@@ -16,36 +16,39 @@ const attempts = { stream: 2, collected: 2, document: 1 } as const;
 
 runRows(
   // Silence is borne once more where a stream was asked for (R2).
-  rowsWith({ impatient: true, hangs: true, outcome: refused(e.e13), attempts, maybeBilled: true }, [
-    { id: 'F8', name: 'no headers', play: () => ({ body: '', mute: true, ending: 'hang' }) },
-    {
-      id: 'F8',
-      name: 'headers, then silence',
-      play: (_, stream) => ({
-        headers: stream ? {} : { 'content-type': 'application/json' },
-        body: [],
-        framing: 'chunked',
-        ending: 'hang',
-      }),
-    },
-    {
-      id: 'F8 F49',
-      name: 'comments only: a ping is no progress',
-      play: () => ({ body: [': ping\n\n', ': ping\n\n'], framing: 'chunked', ending: 'hang' }),
-      shapes: ['stream'],
-    },
-    {
-      id: 'F8',
-      name: 'half a document, then silence',
-      play: () => ({
-        headers: { 'content-type': 'application/json' },
-        body: ['{"id":'],
-        framing: 'chunked',
-        ending: 'hang',
-      }),
-      shapes: ['document'],
-    },
-  ]),
+  rowsWith(
+    { impatient: 'to begin', hangs: true, outcome: refused(e.e13), attempts, maybeBilled: true },
+    [
+      { id: 'F8', name: 'no headers', play: () => ({ body: '', mute: true, ending: 'hang' }) },
+      {
+        id: 'F8',
+        name: 'headers, then silence',
+        play: (_, stream) => ({
+          headers: stream ? {} : { 'content-type': 'application/json' },
+          body: [],
+          framing: 'chunked',
+          ending: 'hang',
+        }),
+      },
+      {
+        id: 'F8 F49',
+        name: 'comments only: a ping is no progress',
+        play: () => ({ body: [': ping\n\n', ': ping\n\n'], framing: 'chunked', ending: 'hang' }),
+        shapes: ['stream'],
+      },
+      {
+        id: 'F8',
+        name: 'half a document, then silence',
+        play: () => ({
+          headers: { 'content-type': 'application/json' },
+          body: ['{"id":'],
+          framing: 'chunked',
+          ending: 'hang',
+        }),
+        shapes: ['document'],
+      },
+    ],
+  ),
 );
 
 /** A port of this machine that nobody listens on. */

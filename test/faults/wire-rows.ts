@@ -203,18 +203,19 @@ const sizes = rowsWith({ heavy: true }, [
 
 /** One byte, again and again, that never makes an event. */
 function drip(): readonly Piece[] {
-  return Array.from({ length: 30 }, () => [wait(40), ' ']).flat();
+  return Array.from({ length: 30 }, (_, index) => [wait(40 * (index + 1)), ' ']).flat();
 }
 
 function wait(ms: number): Promise<unknown> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-const slow: readonly FaultRow[] = rowsWith({ impatient: true }, [
+const slow: readonly FaultRow[] = rowsWith({}, [
   {
     attempts: { stream: 2, collected: 2, document: 1 },
     id: 'F9',
     name: 'a byte at a time, and never an event',
+    impatient: 'to begin',
     play: (_, streamed) => ({
       headers: { 'content-type': streamed ? 'text/event-stream' : 'application/json' },
       body: drip(),
@@ -227,7 +228,9 @@ const slow: readonly FaultRow[] = rowsWith({ impatient: true }, [
   {
     id: 'F42',
     name: 'a slow stream that never pauses for long',
-    play: (upstream) => stream(...legalFrames(upstream).flatMap((each) => [wait(60), each])),
+    impatient: 'to drip',
+    play: (upstream) =>
+      stream(...legalFrames(upstream).flatMap((each, index) => [wait(300 * (index + 1)), each])),
     shapes: ['stream'],
     outcome: served(seen),
   },
@@ -288,7 +291,7 @@ const uploads: readonly FaultRow[] = [
     id: 'F5',
     heavy: true,
     name: 'reset while the request is sent',
-    prompt: 'word '.repeat(0.4 * megabyte),
+    prompt: 'word '.repeat(0.16 * megabyte),
     resetsUpload: true,
     play: () => ({ body: '' }),
     outcome: refused(e.e11),
