@@ -69,9 +69,17 @@ async function askAndLeave(dialect: Dialect, model: string, key?: LimitedKey): P
 const cap = 100;
 
 /** Leaves at the first content; what the ledger says then. */
-async function leave(dialect: Dialect, upstream: Dialect, answer: Answer): Promise<Left> {
-  const { model, script } = play(upstream, answer);
+async function leave(
+  dialect: Dialect,
+  upstream: Dialect,
+  answer: (gone: Promise<void>) => Answer,
+): Promise<Left> {
+  const gone = Promise.withResolvers<void>();
+  const { model, script } = play(upstream, answer(gone.promise));
   await askAndLeave(dialect, model);
+  // What comes on another connection afterwards is read behind the end of this one.
+  await rig.admin('GET', '/api/status');
+  gone.resolve();
   const [row] = await rig.gateway.callRows(model, 1);
   await rig.gateway.noneLeft();
   return { row: row ?? {}, script };
@@ -82,9 +90,9 @@ for (const dialect of dialects) {
     const mode = dialect === upstream ? 'relay' : 'translate';
 
     test(`F73 what the provider charges is read to its end, ${dialect}, ${mode}`, async () => {
-      const pause = new Promise((resolve) => setTimeout(resolve, 200));
-      const body = [begun(upstream), pause, rest(upstream)];
-      const { row, script } = await leave(dialect, upstream, { body });
+      const { row, script } = await leave(dialect, upstream, (gone) => ({
+        body: [begun(upstream), gone, rest(upstream)],
+      }));
       assert.equal(row['outcome'], 'canceled');
       assert.equal(row['usage_source'], 'reported');
       assert.equal(numberAt(objectAt(row, 'charged'), 'output_tokens'), 7);
@@ -124,10 +132,11 @@ for (const dialect of dialects) {
 
     for (const ending of ['fin', 'hang'] as const) {
       test(`F73 LC where its end never comes, ${ending}, ${dialect}, ${mode}`, async () => {
-        // The client must be gone before it ends.
-        const pause = new Promise((resolve) => setTimeout(resolve, 300));
-        const answer: Answer = { body: [begun(upstream), pause], framing: 'chunked', ending };
-        const { row, script } = await leave(dialect, upstream, answer);
+        const { row, script } = await leave(dialect, upstream, (gone) => ({
+          body: [begun(upstream), gone],
+          framing: 'chunked',
+          ending,
+        }));
         assert.equal(row['outcome'], 'canceled');
         assert.equal(row['usage_source'], 'estimated');
         assert.ok(numberAt(objectAt(row, 'charged'), 'output_tokens') > 0);
