@@ -26,6 +26,7 @@ import {
   type Span,
 } from './json-bytes.ts';
 import { countKeys } from './json-count.ts';
+import { hasDoubtfulKey, parseKeysExactly } from './json-keys.ts';
 import { locateJsonError } from './json-position.ts';
 import { parseInSteps } from './json-steps.ts';
 import { Lanes } from './lanes.ts';
@@ -69,11 +70,9 @@ export function tryParse(text: string): Json | undefined {
   }
 }
 
-/** `JSON.parse`, but integers beyond 2^53 keep their digits. @throws SyntaxError */
+/** `JSON.parse`, but integers beyond 2^53 keep their digits, and keys are what they are. @throws SyntaxError */
 function parseExactly(text: string): Json {
-  if (mayLoseDigits(text)) return JSON.parse(text, keepDigits);
-  const value: Json = JSON.parse(text);
-  return value;
+  return parseNumbers(text, mayLoseDigits(text));
 }
 
 /**
@@ -237,6 +236,13 @@ function parseText(bytes: Buffer, longNumbers: boolean): Json {
 
 /** @throws SyntaxError */
 function parseNumbers(text: string, longNumbers: boolean): Json {
+  const value = parseNatively(text, longNumbers);
+  if (!text.includes('\\') || !hasDoubtfulKey(value)) return value;
+  return parseKeysExactly(text, (scalar) => parseNatively(scalar, longNumbers));
+}
+
+/** @throws SyntaxError */
+function parseNatively(text: string, longNumbers: boolean): Json {
   if (longNumbers) return JSON.parse(text, keepDigits);
   const value: Json = JSON.parse(text);
   return value;
