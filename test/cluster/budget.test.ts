@@ -89,7 +89,10 @@ function budgets(postgres: TestPostgres): void {
       const account = spender(upstream);
       const [victim, ...others] = trio.instances;
       assert.ok(victim !== undefined);
-      const stream = victim.chat(orphan.key, { model: 'up/slow', stream: true, max_tokens: 500 });
+      let begun = false;
+      const asked = { model: 'up/slow', stream: true, max_tokens: 500 };
+      const stream = victim.chat(orphan.key, asked, { onData: () => (begun = true) });
+      await until(() => begun, 'the stream has begun: its end is no broken request');
       await until(async () => (await trio.open()) === 1, 'the running stream is noted');
       const seen = (): Promise<unknown> => trio.query('SELECT seen_at FROM open_calls');
       const first = JSON.stringify(await seen());

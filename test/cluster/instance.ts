@@ -10,6 +10,9 @@ import { until } from '../support/postgres-store.ts';
 import { send, type Reply, type Sending } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 
+/** Three start at once on a machine that may be busy with other tests. */
+const startMs = 60_000;
+
 const main = join(import.meta.dirname, '../../src/main.ts');
 
 export interface InstanceOptions {
@@ -65,7 +68,8 @@ export class Instance {
     const configFile = join(directory, 'gateway.yaml');
     writeFileSync(configFile, JSON.stringify(configOf(options)), { mode: 0o600 });
     const instance = new Instance(directory, configFile, options.node);
-    await until(() => instance.#printed.includes('\nadmin ') || !instance.running, 'it listens');
+    const listens = (): boolean => instance.#printed.includes('\nadmin ');
+    await until(() => listens() || !instance.running, 'it listens', startMs);
     assert.ok(instance.running, instance.log);
     return instance;
   }

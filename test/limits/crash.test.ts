@@ -26,7 +26,11 @@ const notedAgain = 256;
 
 /** Output tokens of the calls that are noted as running. */
 function openCalls(directory: string): readonly number[] {
-  const db = new DatabaseSync(join(directory, 'data', 'gateway.db'), { readOnly: true });
+  const db = new DatabaseSync(join(directory, 'data', 'gateway.db'), {
+    readOnly: true,
+    // Its writer may be at work in just this moment.
+    timeout: 10_000,
+  });
   try {
     const rows = db.prepare('SELECT call FROM open_calls').all();
     return rows.map(({ call }) => readKeptCall(String(call)).charged.outputTokens ?? 0);
