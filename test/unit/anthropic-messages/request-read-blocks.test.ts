@@ -32,7 +32,7 @@ describe('blocks', () => {
 
   test('images by bytes and by address', () => {
     const base64 = { type: 'base64', media_type: 'image/png', data: 'AAAA' };
-    const url = { type: 'url', url: 'https://host/x.png' };
+    const url = { type: 'url', url: 'https://host.example/x.png' };
     assert.deepEqual(
       parts([
         { type: 'image', source: base64 },
@@ -40,7 +40,7 @@ describe('blocks', () => {
       ]),
       [
         { type: 'media', kind: 'image', mediaType: 'image/png', source: { base64: 'AAAA' } },
-        { type: 'media', kind: 'image', mediaType: '', source: { url: 'https://host/x.png' } },
+        { type: 'media', kind: 'image', mediaType: '', source: { url: 'https://host.example/x.png' } },
       ],
     );
   });
@@ -54,7 +54,7 @@ describe('blocks', () => {
       [
         { type: 'document', source: pdf, title: 'T', context: 'C', citations: { enabled: true } },
         { type: 'document', source: text },
-        { type: 'document', source: { type: 'url', url: 'https://host/x.pdf' } },
+        { type: 'document', source: { type: 'url', url: 'https://host.example/x.pdf' } },
         { type: 'document', source: content, title: 'Made of blocks' },
       ],
       'user',
@@ -74,7 +74,7 @@ describe('blocks', () => {
         type: 'media',
         kind: 'document',
         mediaType: 'application/pdf',
-        source: { url: 'https://host/x.pdf' },
+        source: { url: 'https://host.example/x.pdf' },
       },
       { type: 'text', text: 'Made of blocks' },
       { type: 'text', text: 'inner' },
