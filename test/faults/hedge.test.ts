@@ -16,6 +16,7 @@ import {
 } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, type Asking } from '../support/rig.ts';
+import { sdks } from '../support/sdks.ts';
 import { answerIn, replying } from '../upstream/reply.ts';
 import type { Answer, Script, Scripted } from '../upstream/scripted.ts';
 
@@ -25,7 +26,7 @@ import type { Answer, Script, Scripted } from '../upstream/scripted.ts';
  */
 const routesOf: { readonly [D in Dialect]: string[] } = { chat: [], messages: [] };
 for (const first of dialects) {
-  for (let i = 0; i < 20; i += 1) routesOf[first].push(`hedged-${first}-${i}`);
+  for (let i = 0; i < 24; i += 1) routesOf[first].push(`hedged-${first}-${i}`);
 }
 
 const other: { readonly [D in Dialect]: Dialect } = { chat: 'messages', messages: 'chat' };
@@ -307,6 +308,21 @@ for (const dialect of dialects) {
         assert.ok(!reply.text.includes('Too late'));
         assert.ok(reply.complete);
       });
+    });
+  }
+}
+
+for (const sdk of sdks) {
+  for (const stream of [true, false]) {
+    const shape = stream ? 'stream' : 'document';
+    test(`Hedging: ${sdk.name} reads the sooner answer, ${shape}`, async () => {
+      const here = replying(other[sdk.dialect], { text: 'Second.' });
+      const { model } = pair(sdk.dialect, { first: silence, second: here });
+      const client = sdk.connect({ url: rig.gateway.url, maxRetries: 0 });
+      const question = { model, text: 'Hello' };
+      const seen = stream ? await client.final(question) : await client.plain(question);
+      assert.equal(seen.text, 'Second.');
+      assert.equal(seen.finish, 'stop');
     });
   }
 }
