@@ -40,7 +40,12 @@ describe('blocks', () => {
       ]),
       [
         { type: 'media', kind: 'image', mediaType: 'image/png', source: { base64: 'AAAA' } },
-        { type: 'media', kind: 'image', mediaType: '', source: { url: 'https://host.example/x.png' } },
+        {
+          type: 'media',
+          kind: 'image',
+          mediaType: '',
+          source: { url: 'https://host.example/x.png' },
+        },
       ],
     );
   });
