@@ -156,7 +156,8 @@ describe('a first start with an empty environment', { timeout: 120_000 }, () => 
       for (const sending of wrong) {
         const url = gateway.adminUrl + path.replace('{id}', 'any');
         const { status } = await send(url, undefined, { ...sending, method });
-        assert.equal(status, 401, `${method} ${path}`);
+        // Whoever goes on with wrong tokens is refused for that.
+        assert.match(String(status), /^(401|429)$/, `${method} ${path}`);
       }
     }
     const body = requestBody('chat', { model: 'local/tiny', stream: false });

@@ -62,7 +62,9 @@ describe('G5 bodies', { timeout: 120_000 }, () => {
     const body = large(model, mebibyte);
     const call = rig.call('chat', body);
     await script.request(0);
-    assert.equal(await bodyMemory(), 2 * Buffer.byteLength(body));
+    // And its few values.
+    const held = (await bodyMemory()) - 2 * Buffer.byteLength(body);
+    assert.ok(held > 0 && held < 64 * 50, `${held} beside`);
     gate.resolve();
     await call;
     await until('nothing is held', async () => (await bodyMemory()) === 0);
