@@ -75,6 +75,8 @@ export class PostgresCounters implements Counters {
   /** Calls that hold something here. */
   readonly #live = new Map<string, Draw>();
   readonly #settlements: Settlements;
+  /** Calls whose holds are on their way, with the settlements that came before them. */
+  readonly #arriving = new Set<Map<string, Used | undefined>>();
   readonly #timers: NodeJS.Timeout[];
 
   constructor(options: PostgresCountersOptions) {
@@ -122,11 +124,27 @@ export class PostgresCounters implements Counters {
     ]);
     const { server } = this.#options;
     const values = [JSON.stringify(rows), leaseMs + moneyGraceMs];
-    await server.use(() => server.data.run(hold, values));
+    const arriving = new Map<string, Used | undefined>(draws.map((d) => [d.callId, undefined]));
+    this.#arriving.add(arriving);
+    try {
+      await server.use(() => server.data.run(hold, values));
+    } finally {
+      this.#arriving.delete(arriving);
+      for (const [callId, used] of arriving) {
+        if (used !== undefined) this.#settlements.add(callId, used);
+      }
+    }
   }
 
   settle(callId: string, used: Used): void {
-    if (this.#live.delete(callId)) this.#settlements.add(callId, used);
+    if (!this.#live.delete(callId)) return;
+    for (const calls of this.#arriving) {
+      if (!calls.has(callId)) continue;
+      // Before its hold it would settle nothing, and the hold would stay until its lease ends.
+      calls.set(callId, used);
+      return;
+    }
+    this.#settlements.add(callId, used);
   }
 
   /** Where it does not arrive, the places come back with the settlement. */

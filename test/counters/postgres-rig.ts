@@ -9,6 +9,7 @@ export interface PostgresRig extends Rig {
   readonly counters: PostgresCounters;
   readonly store: TestStore;
   readonly url: string;
+  readonly clock: HeldClock;
 }
 
 export async function openPostgresRig(server: TestPostgres): Promise<PostgresRig> {
@@ -28,6 +29,7 @@ export async function openPostgresRig(server: TestPostgres): Promise<PostgresRig
     counters,
     store,
     url,
+    clock,
     pass: async (ms) => {
       clock.time += ms;
       await setTime();
