@@ -32,6 +32,8 @@ export interface HttpClientOptions {
 /** Where requests of an endpoint went the last time. */
 interface Known {
   readonly connectMs: number;
+  /** An engine that is started anew has a socket of its own. */
+  readonly socketPath: string | undefined;
   readonly connections: Connections;
 }
 
@@ -53,10 +55,13 @@ export class HttpClient {
   /** Sends one request. The handler is called later, never inside this call. */
   send(request: UpstreamRequest, handler: UpstreamHandler): Exchange {
     const { endpoint, connectMs } = request;
+    const { socketPath } = endpoint;
     const known = this.#byEndpoint.get(endpoint);
-    if (known?.connectMs === connectMs) return known.connections.send(request, handler);
+    if (known?.connectMs === connectMs && known.socketPath === socketPath) {
+      return known.connections.send(request, handler);
+    }
     const connections = this.#connectionsTo(endpoint, connectMs);
-    this.#byEndpoint.set(endpoint, { connectMs, connections });
+    this.#byEndpoint.set(endpoint, { connectMs, socketPath, connections });
     return connections.send(request, handler);
   }
 
