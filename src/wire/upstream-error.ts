@@ -15,6 +15,13 @@ export function isGarbled(error: unknown): boolean {
   return error.name === 'HTTPParserError' || /^bad (upgrade|response)$/.test(error.message);
 }
 
+/** Another protocol that nobody asked for comes the same way again. */
+function mayComeWhole(error: unknown): boolean {
+  if (errorCode(error) === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') return true;
+  if (error instanceof Error && error.message === 'bad upgrade') return false;
+  return isGarbled(error);
+}
+
 const unreadableCodes: ReadonlySet<string> = new Set([
   'UND_ERR_HEADERS_OVERFLOW',
   'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
@@ -58,7 +65,7 @@ export function asUpstreamError(error: unknown, endpoint: Endpoint): GatewayErro
     return new GatewayError('upstream_invalid', `The answer of ${where} is not valid HTTP.`, {
       cause: error,
       // What was broken on the way comes whole the next time (F25, F26); headers stay too large (F31).
-      repeat: isGarbled(error) || code.endsWith('LENGTH_MISMATCH') ? 'may' : 'never',
+      repeat: mayComeWhole(error) ? 'may' : 'never',
     });
   }
   return brokenConnection(error, where);
