@@ -151,14 +151,14 @@ export class TargetTry {
   }
 
   #begin(target: Target): void {
-    this.#leave();
+    this.#unload();
     this.#log.begin(target, this.#gateway.clock.now());
     const name = nameOf(target);
     if (this.#gateway.routing.load.begin(name)) this.#loads = name;
   }
 
   /** The target has one call less, if anyone counts. */
-  #leave(): void {
+  #unload(): void {
     if (this.#loads === undefined) return;
     this.#gateway.routing.load.end(this.#loads);
     this.#loads = undefined;
@@ -172,7 +172,7 @@ export class TargetTry {
   }
 
   #endTry(how: Pick<AttemptEnd, 'outcome' | 'error'>): void {
-    this.#leave();
+    this.#unload();
     this.#log.end({
       ...how,
       now: this.#gateway.clock.now(),
@@ -264,7 +264,7 @@ export class TargetTry {
   #answerNothing(): Answer {
     this.#quota.count -= 1;
     this.#log.drop();
-    this.#leave();
+    this.#unload();
     const notes = this.#call.strict ? strictNotes : this.notes;
     notes.lost(['max_tokens'], 'there is no cache to warm; the model was not asked');
     const usage = { outputTokens: 0 };

@@ -19,7 +19,7 @@ import { UndiciConnections } from './undici-connections.ts';
 export type Transport = 'sockets' | 'undici';
 
 export interface HttpClientOptions {
-  /** Default: `sockets`, which costs about two thirds of the other (bench/RESULTS.md). */
+  /** Default: `sockets`, which costs about two thirds of the other (decision 0022). */
   readonly transport?: Transport;
   /** Finds the addresses of a name; default: the system's resolver. */
   readonly lookup?: LookupFunction;

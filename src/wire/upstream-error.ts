@@ -10,13 +10,13 @@ export function errorCode(error: unknown): string {
 
 /** No HTTP, or a status that nobody asked for (101, 100): undici has codes for neither (F26, F27). */
 export function isGarbled(error: unknown): boolean {
-  if (error instanceof ProtocolError) return error.passing;
   if (!(error instanceof Error)) return false;
   return error.name === 'HTTPParserError' || /^bad (upgrade|response)$/.test(error.message);
 }
 
 /** Another protocol that nobody asked for comes the same way again. */
 function mayComeWhole(error: unknown): boolean {
+  if (error instanceof ProtocolError) return error.passing;
   if (errorCode(error) === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') return true;
   if (error instanceof Error && error.message === 'bad upgrade') return false;
   return isGarbled(error);
@@ -29,8 +29,9 @@ const unreadableCodes: ReadonlySet<string> = new Set([
 ]);
 
 function isUnreadable(error: unknown): boolean {
-  if (error instanceof ProtocolError || error instanceof UnsendableRequest) return true;
-  return isGarbled(error) || unreadableCodes.has(errorCode(error));
+  return (
+    error instanceof ProtocolError || isGarbled(error) || unreadableCodes.has(errorCode(error))
+  );
 }
 
 /** File descriptors, ports or memory of this machine are used up: that says nothing of the upstream (F92). */
@@ -60,6 +61,10 @@ export function asUpstreamError(error: unknown, endpoint: Endpoint): GatewayErro
       cause: error,
       retryable: false,
     });
+  }
+  if (error instanceof UnsendableRequest) {
+    const why = `The request to ${where} cannot be sent: ${error.message}.`;
+    return new GatewayError('upstream_invalid', why, { cause: error, repeat: 'never' });
   }
   if (isUnreadable(error)) {
     return new GatewayError('upstream_invalid', `The answer of ${where} is not valid HTTP.`, {

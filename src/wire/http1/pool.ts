@@ -44,6 +44,10 @@ export class Pool implements ConnectionOwner {
 
   /** Calls back later, with a connection that is to be used at once or given to `free`. */
   connect(connected: Connected): void {
+    if (this.#closed) {
+      queueMicrotask(() => connected(new ConnectionClosed('the gateway stops'), undefined));
+      return;
+    }
     this.#options.connector(this.#wanted, (error, socket) => {
       if (error !== null) connected(error, undefined);
       else if (this.#closed) {

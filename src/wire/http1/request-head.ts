@@ -38,7 +38,7 @@ function beginOf(endpoint: Endpoint): string {
   const path = way?.proxy === undefined ? endpoint.path : pathThrough(endpoint);
   const headers = [...endpoint.headers, ...proxyHeaders(endpoint)];
   if (!pathForm.test(path))
-    throw new UnsendableRequest('a path with a character that has no place there');
+    throw new UnsendableRequest('its path has a character that has no place in one');
   const named = headers.some((name, at) => at % 2 === 0 && name.toLowerCase() === 'host');
   const host = named ? '' : `host: ${new URL(origin).host}\r\n`;
   return `${path} HTTP/1.1\r\n${host}connection: keep-alive\r\n${fields(headers)}`;
@@ -50,9 +50,11 @@ function fields(headers: readonly string[]): string {
     const name = headers[at] ?? '';
     const value = headers[at + 1] ?? '';
     if (!nameForm.test(name) || framingNames.has(name.toLowerCase()))
-      throw new UnsendableRequest(`the header ${JSON.stringify(name)} cannot be sent`);
+      throw new UnsendableRequest(
+        `the header ${JSON.stringify(name)} has no proper name or says where the request ends`,
+      );
     if (forbidden.test(value))
-      throw new UnsendableRequest(`the value of the header ${name} cannot be sent`);
+      throw new UnsendableRequest(`the header ${name} has a character that has no place in one`);
     text += `${name}: ${value}\r\n`;
   }
   return text;

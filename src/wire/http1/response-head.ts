@@ -74,7 +74,8 @@ function readFields(text: string, from: number): IncomingHttpHeaders {
 
 /** Fields that come twice become a list, as undici gives them. */
 function addField(headers: IncomingHttpHeaders, name: string, value: string): void {
-  const before = headers[name];
+  // A header may be called as what every object has: constructor, toString.
+  const before = Object.hasOwn(headers, name) ? headers[name] : undefined;
   if (before === undefined) headers[name] = name === 'set-cookie' ? [value] : value;
   else if (typeof before === 'string') headers[name] = [before, value];
   else before.push(value);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { ProtocolError } from '../../../../src/wire/http1/protocol-error.ts';
+import { readHead } from '../../../../src/wire/http1/response-head.ts';
 import { ResponseReader } from '../../../../src/wire/http1/response-reader.ts';
 
 interface Seen {
@@ -93,6 +94,16 @@ test('F25 any chunks cut anywhere give the same body', () => {
       assert.equal(seen.done, true);
     }),
   );
+});
+
+test('S20 a header called as what every object has is a header', () => {
+  const text = 'constructor: a\r\ntoString: b\r\nvalueof: c\r\nconstructor: d';
+  const { headers } = readHead(`HTTP/1.1 200 OK\r\n${text}`);
+  assert.deepEqual(Object.entries(headers), [
+    ['constructor', ['a', 'd']],
+    ['tostring', 'b'],
+    ['valueof', 'c'],
+  ]);
 });
 
 test('F44 without a length the close is the end, and nothing else', () => {
