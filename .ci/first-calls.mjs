@@ -1,5 +1,5 @@
 // Starts the gateway with the README's command on an empty data directory, makes one unary and one
-// streamed call on each endpoint to local/tiny, compares text and token counts, and stops it.
+// streamed call on each endpoint to local/tiny, compares text and token counts, opens the dashboard, and stops it.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,14 +29,15 @@ function check(name, condition, detail = '') {
   );
 }
 
-/** The address and the key that the banner prints. */
+/** The addresses and the key that the banner prints. */
 async function banner() {
   let text = '';
   for await (const chunk of child.stdout) {
     text += chunk;
     const url = /^listening (http:\/\/\S+)/m.exec(text)?.[1];
+    const admin = /^admin (http:\/\/\S+)/m.exec(text)?.[1];
     const key = /\bgw_[0-9A-Za-z]{8}_[0-9A-Za-z]+/.exec(text)?.[0];
-    if (url !== undefined && key !== undefined) return { url, key };
+    if (url !== undefined && admin !== undefined && key !== undefined) return { url, admin, key };
   }
   throw new Error(`the gateway ended before it listened:\n${text}`);
 }
@@ -122,6 +123,11 @@ try {
 
   const refused = await post({ ...gateway, key: 'wrong' }, '/v1/messages', question);
   check('a wrong key is refused', refused.status === 401);
+
+  const page = await (await fetch(`${gateway.admin}/`)).text();
+  const [script = ''] = /\/assets\/index-[^"]+\.js/.exec(page) ?? [];
+  const code = await fetch(`${gateway.admin}${script}`);
+  check('the dashboard is there', code.headers.get('content-type')?.includes('javascript'), page);
 } catch (error) {
   check('the gateway serves', false, String(error));
 }

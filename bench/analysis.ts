@@ -34,6 +34,9 @@ export function cpuPerUnit(workload: Extract<Workload, { readonly kind: 'cpu' }>
   };
 }
 
+export const cpuPerRequest: Figure = (m) =>
+  m.requests === 0 ? undefined : m.subjectUs / m.requests;
+
 export function unitsOf(workload: Workload, measurement: Measurement): number {
   return workload.kind === 'cpu' && workload.unit === 'chunk'
     ? measurement.chunks

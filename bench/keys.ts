@@ -4,60 +4,15 @@
  * Usage: node bench/keys.ts [keys, default 500000] [folder, default a new one that is removed]
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createHash } from 'node:crypto';
 import { spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
-import type { KeyRecord } from '../src/store/records.ts';
-import { keyColumns, keyValues } from '../src/store/sqlite-key-rows.ts';
-import { openSqliteStore } from '../src/store/sqlite.ts';
+import { fillKeys, madeKey } from './many-rows.ts';
 
 const keys = Number(process.argv[2] ?? '500000');
 const folder = process.argv[3] ?? mkdtempSync(join(tmpdir(), 'gateway-keys-'));
 const path = join(folder, 'gateway.db');
-const begin = Date.UTC(2026, 0, 1);
 const adminToken = 'an-admin-token-for-the-bench';
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
-
-function key(n: number): KeyRecord {
-  const id = (n + 60_466_176).toString(36).padStart(8, '0');
-  return {
-    id,
-    name: `key ${n}`,
-    digest: createHash('sha256').update(id).digest('hex'),
-    previous: [],
-    owner: `person-${n % 5000}@example.com`,
-    models: ['openai/*', 'anthropic/*'],
-    endpoints: ['chat', 'messages', 'count_tokens', 'models'],
-    cidrs: [],
-    team: `team-${n % 500}`,
-    tags: [`project-${n % 2000}`],
-    policy: {
-      limits: [{ kind: 'requests', amount: 60 }],
-      budgets: [{ nanodollars: 20_000_000_000, per: 'month', timeZone: 'UTC' }],
-    },
-    shrink: true,
-    createdAt: begin + n,
-    version: 1,
-  };
-}
-
-async function fill(): Promise<void> {
-  const store = await openSqliteStore({ path, log: silent });
-  await store.close();
-  const sql = new DatabaseSync(path);
-  const columns = ['stamp', 'id', ...keyColumns];
-  const marks = columns.map(() => '?').join(', ');
-  const add = sql.prepare(`INSERT INTO keys (${columns.join(', ')}) VALUES (${marks})`);
-  sql.exec('BEGIN');
-  for (let n = 0; n < keys; n++) {
-    const record = key(n);
-    add.run(n + 1, record.id, ...keyValues(record));
-  }
-  sql.exec('COMMIT');
-  sql.close();
-}
 
 function memoryOf(pid: number, name: 'VmHWM' | 'VmRSS'): number {
   const found = new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(
@@ -92,7 +47,10 @@ async function measure(): Promise<void> {
   console.log(`start ${((performance.now() - startedAt) / 1000).toFixed(1)} s`);
   console.log(`memory ${memoryOf(pid, 'VmRSS')} MB, at most ${memoryOf(pid, 'VmHWM')} MB`);
   const admin = /"admin":"([^"]+)"/.exec(readFileSync(runFile, 'utf8'))?.[1] ?? '';
-  for (const route of [`/api/keys?limit=100`, `/api/keys?limit=100&after=${key(keys - 200).id}`]) {
+  for (const route of [
+    `/api/keys?limit=100`,
+    `/api/keys?limit=100&after=${madeKey(keys - 200).id}`,
+  ]) {
     const { ms } = await page(`${admin}${route}`);
     console.log(`page ${route.slice(0, 40)} ${ms.toFixed(0)} ms`);
   }
@@ -100,6 +58,6 @@ async function measure(): Promise<void> {
   await new Promise((resolve) => child.once('exit', resolve));
 }
 
-if (!existsSync(path)) await fill();
+if (!existsSync(path)) await fillKeys(path, keys);
 await measure();
 if (process.argv[3] === undefined) rmSync(folder, { recursive: true, force: true });

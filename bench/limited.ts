@@ -1,12 +1,13 @@
 /**
- * The same gateway called with a key that has each kind of limit and a budget, beside one called with a
- * key that has none: on its own file, and on PostgreSQL and Redis.
+ * The gateway called with a key that has each kind of limit and a budget, in turns with one that has
+ * none: on its own file, and on PostgreSQL and Redis.
  */
 import { createHash } from 'node:crypto';
 import { noPostgres, startPostgres, type TestPostgres } from '../test/support/postgres.ts';
 import { noRedis, startRedis, type TestRedis } from '../test/support/redis.ts';
 import { subjectCore } from './child.ts';
 import { startGateway } from './gateway.ts';
+import { measureRoundTrip, roundTripName } from './redis-round-trip.ts';
 import type { Subject } from './subject.ts';
 
 /** Ids of workloads. */
@@ -16,7 +17,7 @@ export const sharedWorkload = 'limits-shared';
 const limitedKey = 'bench-limited-0123456789abcdefgh';
 
 /** Limits, budget and price of a key that they never refuse. */
-const limits = `prices:
+export const limitsConfig = `prices:
   mock/*: { input: 1, output: 10, cache_read: 0.1 }
 keys:
   limited:
@@ -36,13 +37,22 @@ export function limitedGateway(gateway: Subject): Subject {
     name: `${gateway.name}, limited key`,
     key: limitedKey,
     only: ownWorkload,
-    beside: gateway.name,
-    start: (mockPort) => startGateway({ mockPort, core: subjectCore, config: limits }),
+    beside: { name: `${gateway.name}, key without limits`, key: gateway.key },
+    start: (mockPort) => startGateway({ mockPort, core: subjectCore, config: limitsConfig }),
+  };
+}
+
+/** The same on a data directory that is there, and stays as it is but for the calls that it counts. */
+export function limitedOn(gateway: Subject, dataDir: string): Subject {
+  const config = `${limitsConfig}ledger: { keep: forever, keep_hours: forever }\n`;
+  return {
+    ...limitedGateway(gateway),
+    name: `${gateway.name}, limited key, full book`,
+    start: (mockPort) => startGateway({ mockPort, core: subjectCore, config, dataDir }),
   };
 }
 
 export interface SharedStores {
-  /** Without and with limits, each with a book and counters of its own. */
   readonly subjects: readonly Subject[];
   close(): Promise<void>;
 }
@@ -59,24 +69,23 @@ export async function openSharedStores(
     return { missing: noRedis };
   }
   const name = `${gateway.name}, PostgreSQL and Redis`;
-  const plain: Subject = {
-    ...gateway,
-    name,
-    only: sharedWorkload,
-    start: (mockPort) => startOn({ postgres, redis }, mockPort, ''),
-  };
   const limited: Subject = {
-    ...plain,
+    ...gateway,
     name: `${name}, limited key`,
     key: limitedKey,
-    beside: name,
-    start: (mockPort) => startOn({ postgres, redis }, mockPort, limits),
+    only: sharedWorkload,
+    beside: { name: `${name}, key without limits`, key: gateway.key },
+    allowance: {
+      name: roundTripName,
+      measure: (options) => measureRoundTrip(redis.url, options),
+    },
+    start: (mockPort) => startOn({ postgres, redis }, mockPort, limitsConfig),
   };
   const close = async (): Promise<void> => {
     await redis.close();
     await postgres.close();
   };
-  return { subjects: [plain, limited], close };
+  return { subjects: [limited], close };
 }
 
 interface Servers {

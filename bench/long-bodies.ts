@@ -8,6 +8,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { putSection } from './kept-sections.ts';
 
 const megabyte = 1024 * 1024;
 const key = 'bench-key-0123456789abcdef';
@@ -156,7 +157,13 @@ async function main(): Promise<void> {
       if (found !== undefined) resolve(found);
     });
   });
-  process.stdout.write('body | mode | status | answered after, ms | longest wait of others, ms\n');
+  const table: string[] = [];
+  const say = (line: string): void => {
+    table.push(`| ${line} |`);
+    process.stdout.write(`${line}\n`);
+  };
+  say('body | mode | status | answered after, ms | longest wait of others, ms');
+  table.push('| --- | --- | --- | --- | --- |');
   for (const [name, members] of Object.entries(bodies)) {
     for (const [provider, mode] of [
       ['chat', 'relay'],
@@ -169,14 +176,19 @@ async function main(): Promise<void> {
       const best = outcomes.toSorted((a, b) => a.waitMs - b.waitMs)[Math.floor(rounds / 2)];
       if (best === undefined) continue;
       const { status, totalMs, waitMs } = best;
-      process.stdout.write(
-        `${name} | ${mode} | ${status} | ${totalMs.toFixed(0)} | ${waitMs.toFixed(0)}\n`,
-      );
+      say(`${name} | ${mode} | ${status} | ${totalMs.toFixed(0)} | ${waitMs.toFixed(0)}`);
     }
   }
   gateway.kill('SIGKILL');
   server.close();
   rmSync(folder, { recursive: true, force: true });
+  if (process.argv.includes('--write')) keep(table);
+}
+
+function keep(table: readonly string[]): void {
+  const date = new Date().toISOString().slice(0, 10);
+  const head = `Written by \`node bench/long-bodies.ts --write\` on ${date}: the middle of ${rounds} rounds each.`;
+  putSection('long-bodies', ['## Long bodies', '', head, '', ...table].join('\n'));
 }
 
 await main();

@@ -6,14 +6,16 @@ import { writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { doubts, Results } from './analysis.ts';
+import { measureSubject } from './beside.ts';
 import { stopAll, loadCore } from './child.ts';
 import { measureEngine } from './engine.ts';
 import { findGateway } from './gateway.ts';
 import { limitedGateway, openSharedStores, sharedWorkload } from './limited.ts';
 import { keptSections } from './kept-sections.ts';
 import { inspectMachine, pinMyself } from './machine.ts';
-import { measureOne, startRig, subjectsOf, type MeasureOptions, type Sample } from './measure.ts';
+import { startRig, subjectsOf, type MeasureOptions, type Sample } from './measure.ts';
 import { findNginx } from './nginx.ts';
+import { committedRatios, judge, keepRatios, ratiosOf, type Ratios } from './ratios.ts';
 import { renderReport, type ReportInput } from './report.ts';
 import { installedMb, measureStart } from './startup.ts';
 import type { Subject } from './subject.ts';
@@ -27,11 +29,15 @@ const usage = `Usage: npm run bench -- [options]
   --seconds N         length of each measured window
   --engine-model FILE a GGUF file to measure the engine with, besides its own two
   --out FILE          where to write (bench/RESULTS.md)
+  --guard             compares ratios to nginx with the committed ones (bench/ratios.json), and fails where
+                      one grew by more than 15 %; writes nothing
 `;
 
 const full = { warmMs: 1000, longWarmMs: 4000, measureMs: 4000, settleMs: 1000 };
 const quick = { warmMs: 500, longWarmMs: 1500, measureMs: 1500, settleMs: 700 };
 const startTimesOf = { full: 5, quick: 3 };
+
+const resultsFile = join(import.meta.dirname, 'RESULTS.md');
 
 const { values: flags } = parseArgs({
   options: {
@@ -41,7 +47,8 @@ const { values: flags } = parseArgs({
     'chunk-rate': { type: 'string' },
     seconds: { type: 'string' },
     'engine-model': { type: 'string' },
-    out: { type: 'string', default: join(import.meta.dirname, 'RESULTS.md') },
+    out: { type: 'string', default: resultsFile },
+    guard: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 });
@@ -67,10 +74,12 @@ async function measureRounds(
     const rig = await startRig();
     for (const workload of chosen) {
       for (const subject of subjectsOf(workload, subjects)) {
-        const measurement = await measureOne(rig, workload, subject, options);
-        samples.push({ round, workload: workload.id, subject: subject.name, measurement });
-        const trouble = measurement.failures > 0 ? `: FAILED, ${measurement.reasons[0]}` : '';
-        say(`round ${round}/${rounds}  ${workload.id}  ${subject.name}${trouble}`);
+        for (const sample of await measureSubject(rig, workload, subject, options)) {
+          samples.push({ round, workload: workload.id, ...sample });
+          const { failures, reasons } = sample.measurement;
+          const trouble = failures > 0 ? `: FAILED, ${reasons[0]}` : '';
+          say(`round ${round}/${rounds}  ${workload.id}  ${sample.subject}${trouble}`);
+        }
       }
     }
     await rig.stop();
@@ -103,13 +112,21 @@ async function measureStarts(times: number): Promise<ReportInput['starts']> {
   }
 }
 
+function tellGuard(ratios: Ratios, results: Results): void {
+  const { lines, failed } = judge(committedRatios(), ratios);
+  process.stdout.write(`${lines.join('\n')}\n`);
+  if (failed || results.failed().length > 0) process.exitCode = 1;
+}
+
 async function main(): Promise<void> {
   if (flags.help) {
     process.stdout.write(usage);
     return;
   }
   const wanted = flags.only?.split(',');
-  const chosen = workloads.filter(({ id }) => wanted?.includes(id) ?? true);
+  const chosen = workloads.filter(({ id, kind }) =>
+    flags.guard && wanted === undefined ? kind === 'cpu' : (wanted?.includes(id) ?? true),
+  );
   const machine = await inspectMachine();
   for (const warning of machine.warnings) say(`warning: ${warning}`);
   pinMyself(loadCore);
@@ -135,6 +152,9 @@ async function main(): Promise<void> {
 
   const results = await measureRounds(rounds, chosen, subjects, { durations, chunksPerSecond });
   if ('close' in shared) await shared.close();
+  const ratios = ratiosOf(results, chosen);
+  if (flags.guard) return tellGuard(ratios, results);
+  if (flags.out === resultsFile && !flags.quick) keepRatios(ratios);
   const wantsStart = (wanted?.includes('start') ?? true) && !('missing' in found.gateway);
   const starts = wantsStart
     ? await measureStarts(startTimesOf[flags.quick ? 'quick' : 'full'])

@@ -52,9 +52,7 @@ export async function startRig(): Promise<Rig> {
 /** Who takes part in a workload, in the order of measurement. */
 export function subjectsOf(workload: Workload, subjects: readonly Subject[]): readonly Subject[] {
   if (workload.kind === 'added') {
-    const own = subjects.filter(({ only }) => only === workload.id);
-    const besides = own.map(({ beside }) => beside);
-    return subjects.filter((subject) => own.includes(subject) || besides.includes(subject.name));
+    return subjects.filter(({ only }) => only === workload.id);
   }
   const able = subjects.filter(
     ({ translates, only }) =>
@@ -75,11 +73,11 @@ export async function measureOne(
   try {
     running = await subject.start(rig.mockPort);
   } catch (error) {
-    return failed(error);
+    return failedMeasurement(error);
   }
   try {
     const measurement = await rig.load.ask(orderOf(rig, workload, subject, running, options));
-    return isMeasurement(measurement) ? measurement : failed('no measurement came back');
+    return isMeasurement(measurement) ? measurement : failedMeasurement('no measurement came back');
   } finally {
     await running.stop();
   }
@@ -92,7 +90,7 @@ function planOf(workload: Workload, chunksPerSecond: number): MockPlan {
     : { kind: 'unary' };
 }
 
-function orderOf(
+export function orderOf(
   rig: Rig,
   workload: Workload,
   subject: Subject,
@@ -140,7 +138,7 @@ function orderOf(
   }
 }
 
-function failed(reason: unknown): Measurement {
+export function failedMeasurement(reason: unknown): Measurement {
   return {
     wallMs: 0,
     requests: 0,

@@ -4,6 +4,7 @@
  */
 import { parseArgs } from 'node:util';
 import { loadCore, stopAll } from './child.ts';
+import { putSection } from './kept-sections.ts';
 import { inspectMachine, pinMyself } from './machine.ts';
 import { largeBodies } from './overload/large-bodies.ts';
 import { plateau } from './overload/plateau.ts';
@@ -13,13 +14,14 @@ import type { Figure } from './overload/stage.ts';
 import { manyStreams } from './overload/streams.ts';
 import { table } from './tables.ts';
 
-const usage = `Usage: node bench/overload.ts RUN [--seconds N]
+const usage = `Usage: node bench/overload.ts RUN [--seconds N] [--write]
   plateau     G6   three times the capacity, in streams of a second
   slowloris   G10  5,000 half-open heads and bodies of a byte a second
   bodies      G5   50 bodies of 32 MB at once under 512 MB
   readers     G9   500 clients that stop reading
   streams     G2   open streams: [--count 3000] [--rate 2]; G1: --count 1000 --rate 20
   all              one after the other, 15 seconds each
+  --write          puts the tables into bench/RESULTS.md
 `;
 
 type Run = (seconds: number, say: (line: string) => void) => Promise<readonly Figure[]>;
@@ -30,6 +32,7 @@ const { values, positionals } = parseArgs({
     seconds: { type: 'string', default: '15' },
     count: { type: 'string', default: '3000' },
     rate: { type: 'string', default: '2' },
+    write: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 });
@@ -44,6 +47,18 @@ const runs: { readonly [name: string]: Run } = {
 
 function say(line: string): void {
   process.stderr.write(`${line}\n`);
+}
+
+/** Streams of two rates are two guarantees: each has its own part. */
+function keep(run: string, machine: string, lines: readonly string[]): void {
+  const { count, rate } = streams;
+  const more = run === 'streams' ? ` --count ${count} --rate ${rate}` : '';
+  const command = `node bench/overload.ts ${run}${more} --seconds ${values.seconds} --write`;
+  const name = run === 'streams' && rate >= 10 ? 'streams-fast' : run;
+  const title = `## Overload: ${run}${more.replaceAll('--', '')}`;
+  const date = new Date().toISOString().slice(0, 10);
+  const text = [title, '', `Written by \`${command}\` on ${date}, ${machine}.`, '', ...lines];
+  putSection(`overload-${name}`, text.join('\n'));
 }
 
 async function main(): Promise<number> {
@@ -70,6 +85,7 @@ async function main(): Promise<number> {
     ]);
     const lines = table([each, 'figure', 'bound', 'kept'], rows);
     process.stdout.write(`\n${lines.join('\n')}\n`);
+    if (values.write) keep(each, machine.description, lines);
     kept &&= figures.every((figure) => figure.kept !== false);
   }
   return kept ? 0 : 1;

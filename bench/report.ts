@@ -2,6 +2,7 @@
 import {
   summarize,
   coreShare,
+  cpuPerRequest,
   cpuPerUnit,
   unitsOf,
   type Figure,
@@ -13,7 +14,7 @@ import { engineBudgets, engineLines } from './engine-report.ts';
 import { percent } from './machine.ts';
 import type { StartTimes } from './startup.ts';
 import { direct, type Subject } from './subject.ts';
-import { budgetRow, one, range, table } from './tables.ts';
+import { budgetRow, one, range, table, type BudgetForm } from './tables.ts';
 import {
   installBudgetMb,
   modelStartBudgetS,
@@ -42,8 +43,6 @@ export interface ReportInput {
 /** The measured subject of the budget table. */
 const measured = 'gateway';
 const floor = 'nginx';
-
-const cpuPerRequest: Figure = (m) => (m.requests === 0 ? undefined : m.subjectUs / m.requests);
 
 export function renderReport(input: ReportInput): string {
   const versions = input.subjects.map((subject) => `${subject.name} ${subject.version}`).join(', ');
@@ -115,10 +114,10 @@ function workloadBudgets({ results, subjects }: ReportInput, workload: Workload)
       const limitedOne = subjects.find(({ only, beside }) => only === workload.id && beside);
       if (limitedOne?.beside === undefined) return [];
       const limited = { workload: workload.id, subject: limitedOne.name };
-      const plain = { workload: workload.id, subject: limitedOne.beside };
+      const plain = { workload: workload.id, subject: limitedOne.beside.name };
       const added = results.paired(limited, plain, cpuPerRequest, (a, b) => a - b);
       const what = `${workload.title}, CPU per request`;
-      return [budgetRow(what, added, { budget: workload.budget, unit: ' µs', digits: 1 })];
+      return [budgetRow(what, added, addedBudget(results, workload, limitedOne))];
     }
     case 'latency': {
       const base = { workload: workload.id, subject: direct.name };
@@ -137,6 +136,22 @@ function workloadBudgets({ results, subjects }: ReportInput, workload: Workload)
   }
 }
 
+/** With what the subject is allowed besides, as it was measured beside it. */
+function addedBudget(
+  results: Results,
+  workload: Extract<Workload, { readonly kind: 'added' }>,
+  { allowance }: Subject,
+): BudgetForm {
+  const { must, aim } = workload.budget;
+  const besides =
+    allowance === undefined
+      ? 0
+      : (results.summary(workload.id, allowance.name, cpuPerRequest)?.median ?? 0);
+  const plus = Math.round(besides);
+  const budget = { must: must + plus, ...(aim === undefined ? {} : { aim: aim + plus }) };
+  return { budget, unit: ' µs', digits: 1 };
+}
+
 function startRows({ starts }: ReportInput): string[][] {
   return starts.map(({ model, times }) => {
     const engine = model.startsWith('local/');
@@ -149,11 +164,12 @@ function startRows({ starts }: ReportInput): string[][] {
 
 function cpuTable({ workloads, results, subjects }: ReportInput): string[] {
   const rows = workloads.flatMap((workload) => {
-    if (workload.kind !== 'cpu') return [];
-    return subjects.flatMap(({ name }) => {
+    if (workload.kind !== 'cpu' && workload.kind !== 'added') return [];
+    const unit = workload.kind === 'cpu' ? workload.unit : 'request';
+    return subjects.flatMap(namesOf).flatMap((name) => {
       const summarizeBy = (figure: Figure): Summary | undefined =>
         results.summary(workload.id, name, figure);
-      const cpu = summarizeBy(cpuPerUnit(workload));
+      const cpu = summarizeBy(workload.kind === 'cpu' ? cpuPerUnit(workload) : cpuPerRequest);
       if (cpu === undefined) return [];
       const rate = summarizeBy((m) => (unitsOf(workload, m) * 1000) / m.wallMs);
       const busy = summarizeBy((m) => coreShare(m.subjectUs, m));
@@ -162,7 +178,7 @@ function cpuTable({ workloads, results, subjects }: ReportInput): string[] {
         [
           workload.title,
           name,
-          `${range(cpu, 1, '')} per ${workload.unit}`,
+          `${range(cpu, 1, '')} per ${unit}`,
           rate === undefined ? '–' : String(Math.round(rate.median)),
           busy === undefined ? '–' : percent(busy.median),
           rig === undefined ? '–' : percent(rig.median),
@@ -171,6 +187,13 @@ function cpuTable({ workloads, results, subjects }: ReportInput): string[] {
     });
   });
   return table(['workload', 'subject', 'CPU µs', 'per second', 'its core', 'load core'], rows);
+}
+
+/** Of all that is measured with it. */
+function namesOf({ name, beside, allowance }: Subject): string[] {
+  return [name, beside, allowance].flatMap((each) =>
+    each === undefined ? [] : typeof each === 'string' ? [each] : [each.name],
+  );
 }
 
 function latencyTable({ workloads, results, subjects }: ReportInput): string[] {

@@ -1,4 +1,6 @@
 /** What can be measured: something that stands between the load generator and the mock upstream. */
+import type { MeasureOptions } from './measure.ts';
+import type { Measurement } from './protocol.ts';
 
 export interface RunningSubject {
   readonly port: number;
@@ -17,8 +19,13 @@ export interface Subject {
   readonly models: { readonly 'openai-chat': string; readonly 'anthropic-messages': string };
   /** The `added` workload that it is measured in; absent = all others. */
   readonly only?: string;
-  /** The name of the subject that it is compared with in an `added` workload. */
-  readonly beside?: string;
+  /** What it is compared with in an `added` workload: another key of the same process. */
+  readonly beside?: { readonly name: string; readonly key: string };
+  /** What it may cost besides the budget, measured in the same round. */
+  readonly allowance?: {
+    readonly name: string;
+    measure(options: MeasureOptions): Promise<Measurement>;
+  };
   /** True when it answers clients of one dialect from an upstream of the other. */
   readonly translates: boolean;
   /** `long` for what is compiled while it runs, `short` for native code. */

@@ -88,7 +88,7 @@ const equalRate = 5000;
  */
 const calmRate = 2000;
 /** Less where database servers share a core with load and mock: a Redis that waits for its core refuses. */
-const sharedRate = 1000;
+export const sharedRate = 500;
 
 /**
  * The same at one rate for every subject. As fast as each can, the faster one keeps its neighbours

@@ -1,5 +1,5 @@
 // Runs before `npm pack` (prepack) and writes dist/, src/ without its types: Node strips types nowhere below
-// node_modules, so an installed package has to be JavaScript. A clone never reads dist/; it runs src/ as it is.
+// node_modules, so an installed package has to be JavaScript. A clone runs src/ as it is. Then it builds the dashboard.
 import { spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,4 +12,12 @@ const { status } = spawnSync(process.execPath, [compiler, '-p', 'tsconfig.packag
   cwd: root,
   stdio: ['ignore', process.stderr.fd, process.stderr.fd],
 });
-process.exitCode = status ?? 1;
+const dashboard = join(import.meta.dirname, 'build-dashboard.mjs');
+const built =
+  status === 0
+    ? spawnSync(process.execPath, [dashboard], {
+        cwd: root,
+        stdio: ['ignore', process.stderr.fd, process.stderr.fd],
+      }).status
+    : status;
+process.exitCode = built ?? 1;

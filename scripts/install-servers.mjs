@@ -1,5 +1,5 @@
-// Installs PostgreSQL and Redis for the tests where this machine lacks them and it may: Debian packages,
-// as root. Never fails: tests without their server say so in one line each.
+// Installs PostgreSQL, Redis, Prometheus and Chromium for the tests where this machine lacks them and it may: Debian
+// packages, as root. Never fails: tests without their server or browser say so in one line each.
 import { spawnSync } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -13,26 +13,33 @@ const missing = [
     ? []
     : ['postgresql']),
   ...(has('redis-server', 'valkey-server') ? [] : ['redis-server']),
+  ...(has('prometheus') && has('promtool') ? [] : ['prometheus']),
+  // With a font: without one a page has no letters.
+  ...(has('chromium', 'chromium-browser', 'google-chrome')
+    ? []
+    : ['chromium', 'fonts-dejavu-core']),
 ];
 
 if (missing.length > 0) {
-  const why = install(missing);
-  if (why !== undefined) {
+  const { why, packages } = install(missing);
+  if (packages.length > 0) {
     process.stdout.write(
-      `${missing.join(' and ')} not installed: ${why}; their tests are left out\n`,
+      `${packages.join(' and ')} not installed: ${why}; their tests are left out\n`,
     );
   }
 }
 
-/** Undefined when it worked. */
+/** Which could not be installed, and why. */
 function install(packages) {
-  if (process.getuid?.() !== 0) return 'only root may';
-  if (!has('apt-get')) return 'there is no apt-get';
+  if (process.getuid?.() !== 0) return { why: 'only root may', packages };
+  if (!has('apt-get')) return { why: 'there is no apt-get', packages };
   // The tests start servers of their own: the package's service stays off.
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
   const run = (...args) =>
     spawnSync('apt-get', [...args], { env, stdio: 'ignore', timeout: 240_000 }).status === 0;
-  const wanted = ['install', '-y', '--no-install-recommends', ...packages];
-  if (run(...wanted) || (run('update') && run(...wanted))) return undefined;
-  return 'apt-get could not';
+  const add = (...names) => run('install', '-y', '--no-install-recommends', ...names);
+  const why = 'apt-get could not';
+  if (add(...packages) || (run('update') && add(...packages))) return { why, packages: [] };
+  // One that this system does not have must not keep the others away.
+  return { why, packages: packages.filter((name) => !add(name)) };
 }

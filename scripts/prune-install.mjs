@@ -1,7 +1,8 @@
-// Runs after `npm ci` and removes what the install brings but nothing here ever reads (about 150 MB):
+// Runs after `npm ci` and removes what the install brings but nothing here ever reads (about 220 MB):
 // the C headers of the Node package, the llama.cpp source that is only there to be compiled (we never
 // compile: docs/decisions/0002-install.md), engine binaries of another processor, and what the tokenizer
-// package holds besides the two vocabularies in use.
+// package holds besides the two vocabularies in use, all source maps, CommonJS builds beside ES modules, and of the
+// development packages their sources and the server side of react-dom.
 // Safe to skip: without it everything works and takes more room.
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,6 +12,15 @@ const modules = join(import.meta.dirname, '..', 'node_modules');
 function list(folder) {
   try {
     return readdirSync(join(modules, folder));
+  } catch {
+    return [];
+  }
+}
+
+function filesUnder(folder) {
+  try {
+    const entries = readdirSync(join(modules, folder), { recursive: true });
+    return entries.map((name) => join(folder, name));
   } catch {
     return [];
   }
@@ -30,10 +40,41 @@ const tokenizer = [
   'esm/bpeRanks/p50k_base.js',
   'esm/bpeRanks/r50k_base.js',
 ];
+const telemetry = [
+  'core',
+  'exporter-trace-otlp-proto',
+  'otlp-exporter-base',
+  'otlp-transformer',
+  'resources',
+  'sdk-logs',
+  'sdk-metrics',
+  'sdk-trace',
+  'semantic-conventions',
+].flatMap((name) => filesUnder(join('@opentelemetry', name, 'dist')));
+const sdks = ['openai', 'openai-4', '@anthropic-ai/sdk', '@anthropic-ai/sdk-0'];
+const sourceMaps = filesUnder('.').filter((name) => name.endsWith('.map'));
+// The bundler takes the ES modules.
+const commonJs = filesUnder('@base-ui').filter((name) => /\.(js|d\.ts)$/.test(name));
+const queryParts = ['react-query', 'query-core', 'react-virtual', 'virtual-core'].flatMap(
+  (name) => [join('@tanstack', name, 'src'), join('@tanstack', name, 'build', 'legacy')],
+);
+const serverParts = list('react-dom/cjs').filter((name) => /-(server|profiling|test)/.test(name));
 const unused = [
+  ...sdks.map((name) => join(name, 'src')),
+  ...sourceMaps,
+  ...commonJs,
+  ...queryParts,
+  ...serverParts.map((name) => join('react-dom', 'cjs', name)),
+  join('@base-ui', 'react', 'docs'),
+  join('zod', 'src'),
+  ...telemetry.filter((name) => /\.(cjs|d\.cts)$/.test(name)),
   ...tokenizer.map((name) => join('gpt-tokenizer', name)),
   ...nodePackages.map((name) => join(name, 'include')),
   join('node-llama-cpp', 'llama', 'gitRelease.bundle'),
   ...foreignEngines.map((name) => join('@node-llama-cpp', name)),
+  // Viewers of recordings: the tests only drive a browser.
+  join('playwright-core', 'lib', 'vite'),
+  join('axe-core', 'axe.js'),
+  join('axe-core', 'locales'),
 ];
 for (const path of unused) rmSync(join(modules, path), { recursive: true, force: true });

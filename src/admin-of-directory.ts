@@ -5,6 +5,7 @@
 import type { AdminClient } from './cli/command.ts';
 import { httpAdminClient } from './cli/admin-client.ts';
 import { loadSettings } from './config/load.ts';
+import { providerParts } from './start-providers.ts';
 import { isObject } from './core/json.ts';
 import type { Log } from './core/runtime.ts';
 import type { ModelProblem } from './server/admin.ts';
@@ -52,6 +53,8 @@ export async function adminOfDirectory(env: Environment, cwd: string): Promise<A
         modelProblems: () => problems,
         prices: (model: string | undefined) => pricesWithoutGateway(settings, env, model),
         defaultPrice: () => settings.prices.otherwise,
+        config: () => settings,
+        ...providerParts({ settings, providers: [] }, env),
         status: () => ({ ready: false, why: 'no gateway runs on this data directory' }),
         reload: () =>
           Promise.resolve({ applied: false, problems: ['no gateway runs on this data directory'] }),

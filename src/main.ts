@@ -6,6 +6,7 @@ import { realpathSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Command } from './cli/command.ts';
+import { hangups } from './hangups.ts';
 import type { RunningGateway, StartOptions } from './start.ts';
 
 /** Starts a gateway in this process. @throws ConfigError, StoreError, or the error of listening. */
@@ -38,11 +39,14 @@ const loaders: { readonly [name: string]: () => Promise<Command> } = {
 
 async function run(args: readonly string[]): Promise<number> {
   const [name = 'help', ...rest] = args;
+  const { screenOf } = await import('./cli/screen.ts');
+  const errorScreen = screenOf(process.stderr, process.env);
   const context = {
     stdout: (text: string): void => void process.stdout.write(text),
     stderr: (text: string): void => void process.stderr.write(text),
-    // Some terminals say that they have no columns.
-    ...(process.stderr.isTTY ? { terminalColumns: process.stderr.columns || 80 } : {}),
+    screen: screenOf(process.stdout, process.env),
+    errorScreen,
+    ...(errorScreen.columns === undefined ? {} : { terminalColumns: errorScreen.columns }),
     env: process.env,
     admin: async () => {
       const { adminOfDirectory } = await import('./admin-of-directory.ts');
@@ -55,6 +59,7 @@ async function run(args: readonly string[]): Promise<number> {
   };
   const load = Object.hasOwn(loaders, name) ? loaders[name] : undefined;
   if (load !== undefined) {
+    if (name === 'start') hangups.listen();
     const command = await load();
     // These two read all flags themselves, and tell where each value comes from.
     if (['start', 'check'].includes(name)) return command.run(rest, context);
@@ -89,7 +94,8 @@ if (isProgram()) {
     process.exitCode = await run(process.argv.slice(2));
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
-    process.stderr.write(`model-gateway: ${text}\n`);
+    const { printableLines } = await import('./cli/table.ts');
+    process.stderr.write(`model-gateway: ${printableLines(text)}\n`);
     process.exitCode = 1;
   }
 }

@@ -2,18 +2,22 @@
 import { randomBytes } from 'node:crypto';
 import type { Server } from 'node:http';
 import { join } from 'node:path';
-import { makeRunToken } from './access/admin-token.ts';
+import { makeRunToken, type TokenCheck } from './access/admin-token.ts';
 import type { KeyRing } from './access/keys.ts';
 import { Ledger } from './access/ledger.ts';
+import { metricsToken, metricsTokenVariable } from './access/metrics-token.ts';
 import { SharedUpkeep } from './access/shared-upkeep.ts';
 import type { PolicySource } from './access/policies.ts';
 import { RetentionTask } from './access/retention.ts';
 import type { Settings } from './config/settings.ts';
 import type { Log } from './core/runtime.ts';
+import { Secret } from './core/secret.ts';
 import type { Sealer } from './core/sealer.ts';
 import { systemClock } from './observe/clock.ts';
 import { newId } from './observe/random.ts';
 import { createAdminHandler, createAdminServer, type AdminParts } from './server/admin.ts';
+import type { MetricsSource } from './server/admin-metrics.ts';
+import type { GatewayFacts } from './server/metrics/gateway-facts.ts';
 import type { AdminHandler } from './server/admin-route.ts';
 import { removeRunFile, writeRunFile } from './server/run-file.ts';
 import { Boot, type Made } from './start-boot.ts';
@@ -23,7 +27,7 @@ import { openStorage, type OpenedStorage } from './start-storage.ts';
 import { openCounters, type OpenedCounters } from './start-limits.ts';
 import { leaseMs } from './store/lease.ts';
 import { lockDataDir, type DataDirLock } from './store/lock.ts';
-import type { CallRow, Spent, Store } from './store/store.ts';
+import type { AnswerStore, CallRow, Spent, Store } from './store/store.ts';
 import { version } from './version.ts';
 
 export interface AccessOptions {
@@ -35,8 +39,20 @@ export interface AccessOptions {
 /** What the running gateway adds to the admin API. */
 export type GatewayAdmin = Pick<
   AdminParts,
-  'models' | 'modelProblems' | 'prices' | 'defaultPrice' | 'status' | 'reload'
+  | 'models'
+  | 'modelProblems'
+  | 'prices'
+  | 'defaultPrice'
+  | 'status'
+  | 'config'
+  | 'providers'
+  | 'downloads'
+  | 'reload'
+  | 'playground'
 >;
+
+/** Of the store and the counters, for metrics. */
+export type StoreFacts = Pick<GatewayFacts, 'store' | 'countersUp'>;
 
 /** The opened data directory. */
 export interface Access {
@@ -49,6 +65,8 @@ export interface Access {
   readonly policies: PolicySource;
   /** Seals what clients carry for upstreams; the same over restarts. */
   readonly sealer: Sealer;
+  /** By `Idempotency-Key`, for all gateways on the store. */
+  readonly answers: AnswerStore;
   /** Present when this start made them; shown once. */
   readonly newKey?: string;
   readonly newAdminToken?: string;
@@ -62,7 +80,10 @@ export interface Access {
   watchSpending(onSpent: (spent: readonly Spent[]) => void): void;
   /** Of the store, for /api/status. */
   status(): { readonly [name: string]: string | number | boolean | null };
-  adminServer(gateway: GatewayAdmin): Server;
+  /** The same for metrics. */
+  storeFacts(): StoreFacts;
+  /** @param metrics makes the text of a scrape */
+  adminServer(gateway: GatewayAdmin, metrics: MetricsSource['text']): Server;
   /** Lets the commands on this machine find the admin plane. */
   announce(adminUrl: string): void;
   close(): Promise<void>;
@@ -85,13 +106,17 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
     const boot = new Boot({ ...opened, door, env, log });
     const made = await boot.begin();
     const { shared } = opened;
+    // Whoever was answering on a store of its own is gone.
+    if (shared === undefined) await store.answers.releaseAll();
     const counting =
       shared === undefined
         ? await openCounters({ store, clock: systemClock, log })
         : await openSharedCounters({ shared, settings, clock: systemClock, log, newId });
     const retention = new RetentionTask({ store, clock: systemClock, log, ...settings.ledger });
     const { dataDir } = settings;
-    const parts = { ...opened, counting, door, boot, retention, lock, dataDir, log };
+    const scraper = readMetricsToken(options, { door, boot });
+    const own = { boot, retention, lock, dataDir, log, metricsToken: scraper };
+    const parts = { ...opened, counting, door, ...own };
     return new OpenAccess(parts, made);
   } catch (error) {
     // An open store is a living thread: the process would not end.
@@ -99,6 +124,17 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
     lock.release();
     throw error;
   }
+}
+
+/** @throws Error when the token cannot serve. */
+function readMetricsToken(
+  { env }: AccessOptions,
+  { door, boot }: { readonly door: Door; readonly boot: Boot },
+): TokenCheck | undefined {
+  const text = env[metricsTokenVariable];
+  if (text === undefined || text === '') return undefined;
+  const isAdminToken = (token: string): boolean => boot.adminToken.verify(token);
+  return metricsToken(new Secret(text), { keys: door.keys, isAdminToken });
 }
 
 /** The admin API on the data directory itself, for commands while no gateway runs on it. */
@@ -145,6 +181,7 @@ interface OpenParts extends OpenedStorage {
   readonly lock: DataDirLock;
   readonly dataDir: string;
   readonly log: Log;
+  readonly metricsToken: TokenCheck | undefined;
 }
 
 class OpenAccess implements Access {
@@ -154,6 +191,7 @@ class OpenAccess implements Access {
   readonly counting: OpenedCounters;
   readonly policies: PolicySource;
   readonly sealer: Sealer;
+  readonly answers: AnswerStore;
   readonly newKey?: string;
   readonly newAdminToken?: string;
   readonly stillMs?: number;
@@ -166,6 +204,7 @@ class OpenAccess implements Access {
     this.door = parts.door;
     this.keys = parts.door.keys;
     this.sealer = parts.boot.sealer;
+    this.answers = parts.store.answers;
     this.counting = parts.counting;
     this.policies = parts.door.policies;
     this.ledger = new Ledger({
@@ -223,8 +262,24 @@ class OpenAccess implements Access {
     };
   }
 
-  adminServer(gateway: GatewayAdmin): Server {
-    const { store, door, boot, log } = this.#parts;
+  storeFacts(): StoreFacts {
+    const { shared, counting } = this.#parts;
+    const { ledger } = this;
+    const { queued, waitMs, counts } = ledger;
+    return {
+      store: {
+        up: shared?.server.up !== false && ledger.healthy(),
+        queued,
+        spooled: shared?.spooled ?? 0,
+        waitMs,
+        ...counts,
+      },
+      countersUp: counting.counters.healthy(),
+    };
+  }
+
+  adminServer(gateway: GatewayAdmin, metrics: MetricsSource['text']): Server {
+    const { store, door, boot, log, metricsToken: scraper } = this.#parts;
     const { keys, policies, audit } = door;
     return createAdminServer({
       ...gateway,
@@ -236,9 +291,11 @@ class OpenAccess implements Access {
       flushLedger: () => this.ledger.flush(),
       clock: systemClock,
       newId,
+      random,
       log,
       adminToken: boot.adminToken,
       controlToken: this.#control,
+      metrics: { opens: (token) => scraper?.verify(token) ?? false, text: metrics },
     });
   }
 

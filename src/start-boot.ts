@@ -49,8 +49,9 @@ export class Boot {
   }
 
   /** Of the admin token; nothing passes it before it is known. */
-  readonly adminToken: Pick<TokenCheck, 'verify'> = {
+  readonly adminToken: Pick<TokenCheck, 'verify' | 'verifyDigest'> = {
     verify: (text) => this.#admin?.check.verify(text) ?? false,
+    verifyDigest: (digest) => this.#admin?.check.verifyDigest(digest) ?? false,
   };
 
   /** No call needs it before the boot is done. */

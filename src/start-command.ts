@@ -1,11 +1,12 @@
 /** The commands `start` and `check`, which need the composition root. */
 import { banner } from './cli/banner.ts';
-import { checkCommand as makeCheckCommand, type DescribedProvider } from './cli/check.ts';
+import { checkCommand as makeCheckCommand } from './cli/check.ts';
 import type { Command, CommandContext } from './cli/command.ts';
 import { flagsHelp, parseFlags } from './config/flags.ts';
 import type { Settings } from './config/settings.ts';
+import { hangups } from './hangups.ts';
 import { readModelFolder } from './local-models/model-folder.ts';
-import { providerRows } from './providers/compatible.ts';
+import { describeProviders } from './start-providers.ts';
 import { knownProviders, start, type RunningGateway } from './start.ts';
 
 const help = `Usage: model-gateway start [options]
@@ -46,20 +47,30 @@ async function missingModels({ local }: Settings): Promise<readonly string[]> {
   return problems.map(({ subject, why }) => `local model left out: ${subject} ${why}`);
 }
 
-function bannerOf(gateway: RunningGateway, { env }: CommandContext): string {
+function bannerOf(gateway: RunningGateway, { env, screen }: CommandContext): string {
   const { settings, providers, newKey, newAdminToken } = gateway;
   const only = providers.every((id) => id === 'local');
-  return banner({
+  const facts = {
     url: gateway.url,
     adminUrl: gateway.adminUrl,
     ...(newKey === undefined ? {} : { key: newKey }),
     ...(newAdminToken === undefined ? {} : { adminToken: newAdminToken }),
     keyFromEnvironment: (env['MODEL_GATEWAY_KEY'] ?? '') !== '',
+    adminTokenFromEnvironment: (env['MODEL_GATEWAY_ADMIN_TOKEN'] ?? '') !== '',
     providers,
     defaultModel: only ? 'local/tiny' : (settings.routes[0]?.name ?? 'local/tiny'),
     dataDir: settings.dataDir,
     ...(settings.configFile === undefined ? {} : { configFile: settings.configFile }),
-  });
+  };
+  return banner(facts, screen);
+}
+
+const lingerMs = 500;
+
+/** A timer that a package has left behind (the next try of a span) is nothing to wait for. */
+function leave(code: number, resolve: (code: number) => void): void {
+  setTimeout(() => process.exit(code), lingerMs).unref();
+  resolve(code);
 }
 
 /** Resolves with the exit code once a signal has ended the gateway. */
@@ -73,7 +84,7 @@ function untilStopped(gateway: RunningGateway): Promise<number> {
       }
       stopping = true;
       gateway.stop({ announced }).then(
-        () => resolve(code),
+        () => leave(code, resolve),
         (error: unknown) => {
           process.stderr.write(`model-gateway: ${String(error)}\n`);
           resolve(1);
@@ -83,36 +94,11 @@ function untilStopped(gateway: RunningGateway): Promise<number> {
     process.on('SIGTERM', () => stop(0, true));
     // Ctrl-C: a person at a terminal, who has no balancer to wait for.
     process.on('SIGINT', () => stop(0, false));
-    process.on('SIGHUP', () => void gateway.reload());
+    hangups.handle(() => void gateway.reload());
     // An unknown state serves nobody well: running calls may finish, then the process ends (F94).
     process.on('uncaughtException', (error) => {
       process.stderr.write(`model-gateway: ${error.stack ?? error.message}\n`);
       stop(1, false);
     });
   });
-}
-
-/** Providers of the config and of the environment; engines on loopback ports are found at start. */
-function describeProviders(
-  settings: Settings,
-  env: CommandContext['env'],
-): readonly DescribedProvider[] {
-  const declared = settings.providers.map(({ id, baseUrl, where }) => ({
-    id,
-    address: baseUrl ?? providerRows.find((row) => row.id === id)?.baseUrl ?? '',
-    origin: where,
-  }));
-  const names = new Set(declared.map(({ id }) => id));
-  const found = providerRows.flatMap(({ id, keyVariable, baseUrl, baseUrlVariable, probed }) => {
-    if (names.has(id)) return [];
-    if (probed === true) return [{ id, address: baseUrl, origin: 'if it answers' }];
-    if (keyVariable === undefined || (env[keyVariable] ?? '') === '') return [];
-    const address = (baseUrlVariable === undefined ? undefined : env[baseUrlVariable]) ?? baseUrl;
-    return [{ id, address, origin: `env ${keyVariable}` }];
-  });
-  return [
-    { id: 'local', address: 'embedded', origin: 'ships with the gateway' },
-    ...declared,
-    ...found,
-  ];
 }

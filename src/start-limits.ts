@@ -1,7 +1,7 @@
 /** Part of the composition root: what calls may use, what they cost, and who is told. */
 import { Admission } from './access/admission.ts';
 import { Billing, type BilledCall } from './access/billing.ts';
-import { BudgetWatch, type BudgetEvent } from './access/budget-watch.ts';
+import { BudgetWatch, type BudgetEvent, type BudgetReading } from './access/budget-watch.ts';
 import { CallGrant } from './access/call-grant.ts';
 import type { PolicySource } from './access/policies.ts';
 import type { PriceBook } from './access/prices.ts';
@@ -11,6 +11,7 @@ import type { Target } from './core/provider.ts';
 import type { Clock, Log } from './core/runtime.ts';
 import type { Call } from './gateway/call.ts';
 import type { Receipt, RunningCall } from './gateway/receipt.ts';
+import type { Metrics } from './server/metrics/metrics.ts';
 import { callRow, runningRow } from './server/call-row.ts';
 import type { CallRow, Spent } from './store/calls.ts';
 import type { Counters } from './store/counters.ts';
@@ -54,6 +55,8 @@ export interface LimitsOptions extends OpenedCounters {
   readonly log: Log;
   /** Told when a budget passes a threshold, besides the log. */
   readonly tell: (type: string, data: JsonObject) => void;
+  /** Where refusals and thresholds are counted; absent = nowhere. */
+  readonly metrics?: Pick<Metrics, 'limitRefusals' | 'budgetEvents'>;
 }
 
 /** What the path of calls needs of limits, budgets and prices. */
@@ -63,22 +66,33 @@ export interface Limits {
   settle(call: Call, receipt: Receipt): CallRow;
   /** What budgets have spent by the ledger, where other gateways spend too. */
   heard(spent: readonly Spent[]): void;
+  /** How far budgets are used. @param now ms since the epoch */
+  budgets(now: number): readonly BudgetReading[];
   /** The row of a call that still runs. */
   running(call: Call, soFar: RunningCall): CallRow;
 }
 
 export function createLimits(options: LimitsOptions): Limits {
-  const { counters, spent, policies, prices, random, log } = options;
+  const { counters, spent, policies, prices, random, log, metrics } = options;
   const watch = new BudgetWatch((event) => {
     log.warn('budget', eventFields(event));
     options.tell('budget.threshold', eventJson(event));
+    metrics?.budgetEvents.add([String(event.threshold), event.holder.kind]);
   });
   watch.restore(spent);
-  const admission = new Admission({ counters, policies, prices, random, watch });
+  const admission = new Admission({
+    counters,
+    policies,
+    prices,
+    random,
+    watch,
+    refused: (kind, holder) => metrics?.limitRefusals.add([kind, holder]),
+  });
   const billing = new Billing({ prices, watch });
   return {
     admission,
     heard: (more) => watch.restore(more),
+    budgets: (now) => watch.readings(now),
     settle: (call, receipt) => callRow(call, receipt, billing.settle(billed(call, receipt))),
     running: (call, soFar) => runningRow(call, soFar, billing.bill(billed(call, soFar))),
   };

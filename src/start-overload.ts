@@ -20,6 +20,8 @@ export interface OverloadOptions {
   readonly limits: () => LimitSettings;
   readonly load: LoadSource;
   readonly sweeper: Sweeper;
+  /** Told of each change of the pressure, besides the log. */
+  readonly changed?: (step: number, facts: { readonly [name: string]: number }) => void;
 }
 
 /** It looks at nothing until it is started. */

@@ -6,7 +6,7 @@ import type { Target } from './core/provider.ts';
 import type { Clock, Log } from './core/runtime.ts';
 import { priceOrigins } from './providers/price-origin.ts';
 import type { Registry } from './providers/registry.ts';
-import type { PricedTarget } from './server/admin-prices.ts';
+import type { PricedTarget, PriceRouteParts } from './server/admin-prices.ts';
 
 /** The data of the package is the same for every configuration. */
 const list = new PriceList();
@@ -66,4 +66,12 @@ export function priceToCompare(
 ): number | undefined {
   const rates = book.find(provider.id, model, at)?.rates;
   return rates === undefined ? undefined : 3 * rates.input + rates.output;
+}
+
+/** What the admin API tells of prices. @param parts those that hold when it is asked */
+export function priceParts(parts: () => PriceParts): PriceRouteParts {
+  return {
+    prices: (model) => pricedTargets(parts(), model),
+    defaultPrice: () => parts().book.otherwise,
+  };
 }

@@ -3,16 +3,21 @@
  * knows everybody; every part gets what it needs handed in.
  */
 import type { Server } from 'node:http';
-import { openAccess, type Access } from './start-access.ts';
-import { createLimits } from './start-limits.ts';
+import { openAccess, type Access, type GatewayAdmin } from './start-access.ts';
+import { createIdempotency, type Idempotency } from './start-idempotency.ts';
+import { createLimits, type Limits } from './start-limits.ts';
+import { createMetrics, type FactSources } from './start-metrics.ts';
 import { createOverload, guardConnections, type OverloadOptions } from './start-overload.ts';
-import { adminModel, deadCredentialJson } from './start-models.ts';
+import { Events } from './start-events.ts';
+import { adminModel } from './start-models.ts';
+import { statusJson } from './start-status.ts';
 import { createLocalModels, type LocalModels } from './start-local.ts';
-import { priceBook, pricedTargets, priceToCompare } from './start-prices.ts';
+import { lastSpansMs, openTracer, traced } from './start-traces.ts';
+import { priceBook, priceParts, priceToCompare } from './start-prices.ts';
 import type { PriceBook } from './access/prices.ts';
 import { readUpstreamClient } from './config/upstream-client.ts';
-import type { Flags } from './config/flags.ts';
 import type { KnownProvider, KnownProviders } from './config/known-provider.ts';
+import { needRestart } from './config/fixed-settings.ts';
 import { loadSettings } from './config/load.ts';
 import type { Settings } from './config/settings.ts';
 import { watchConfig } from './config/watch.ts';
@@ -28,61 +33,33 @@ import { RetryBudget } from './gateway/retry-budget.ts';
 import { Routing } from './gateway/routing/routing.ts';
 import { Sweeper } from './gateway/sweeper.ts';
 import { TokenEstimator } from './gateway/token-estimator.ts';
+import { providerParts } from './start-providers.ts';
 import { tinyModel } from './local-models/tiny.ts';
 import { later, systemClock } from './observe/clock.ts';
-import { LineLog } from './observe/log.ts';
+import { LineLog, prettyFor } from './observe/log.ts';
 import { newId } from './observe/random.ts';
+import type { SpanTracer } from './observe/traces/tracer.ts';
 import { providerRows } from './providers/compatible.ts';
 import type { LocalEngines } from './providers/local.ts';
 import { ModelLists } from './providers/model-list.ts';
 import { Registry } from './providers/registry.ts';
 import type { AdminModel, ReloadOutcome } from './server/admin.ts';
 import { callLogFields } from './server/call-log.ts';
-import { DataPlane } from './server/data-plane.ts';
+import { DataPlane, type DataPlaneOptions } from './server/data-plane.ts';
 import { ClientAddresses } from './server/client-address.ts';
 import { closeServer, Drain } from './server/drain.ts';
 import { createListener, listen } from './server/listen.ts';
+import { createPlayground } from './server/playground.ts';
 import { systemLoad, type LoadSource } from './server/overload/load.ts';
 import type { Overload } from './server/overload/overload.ts';
-import { Webhooks } from './server/webhooks.ts';
+import type { Metrics } from './server/metrics/metrics.ts';
 import type { CallRow } from './store/store.ts';
 import { HttpClient } from './wire/http-client.ts';
 import { TokenizerThread } from './tokens/tokenizer.ts';
 import { version } from './version.ts';
+import type { Environment, RunningGateway, StartOptions } from './start-options.ts';
 
-export interface StartOptions {
-  readonly flags?: Flags;
-  /** Replaces the process environment. */
-  readonly env?: Environment;
-  readonly cwd?: string;
-  /** Replaces `Math.random` in waits and weights. */
-  readonly random?: () => number;
-  /** Replaces what the process says of its memory and its event loop. */
-  readonly load?: LoadSource;
-}
-
-export type Environment = { readonly [name: string]: string | undefined };
-
-export interface RunningGateway {
-  /** Of the data plane, without `/v1`. */
-  readonly url: string;
-  readonly adminUrl: string;
-  readonly settings: Settings;
-  /** Ids of the providers that are there, the embedded engine included. */
-  readonly providers: readonly string[];
-  /** The key and the admin token, when this start made them; never shown again. */
-  readonly newKey?: string;
-  readonly newAdminToken?: string;
-  /** Reads the settings again and applies them as a whole, or says why not and keeps the old. */
-  reload(): Promise<ReloadOutcome>;
-  /**
-   * Refuses new work, waits for running calls (G14), settles, flushes, closes. `announced`: before that
-   * it goes on serving while /readyz says no, as `drain.wait` says, so that balancers can turn away.
-   */
-  stop(how?: { readonly announced: boolean }): Promise<void>;
-  /** Ends running calls at once; `stop` then has nothing to wait for. */
-  cut(): void;
-}
+export type { Environment, RunningGateway, StartOptions } from './start-options.ts';
 
 /** Providers that the config may name without declaring them. */
 export const knownProviders: KnownProviders = new Map<string, KnownProvider>([
@@ -104,12 +81,14 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
       knownProviders,
     });
   const settings = await load();
-  const log = new LineLog({ fd: 2, level: settings.logLevel, clock: systemClock });
+  const pretty = prettyFor(2, env);
+  const log = new LineLog({ fd: 2, level: settings.logLevel, clock: systemClock, pretty });
   for (const warning of settings.warnings) log.warn('config', { warning });
   const access = await openAccess({ settings, env, log });
   const random = options.random ?? Math.random;
   const pressure = options.load ?? systemLoad;
-  const running = new Runtime({ settings, load, env, log, access, random, pressure });
+  const tracer = await openTracer(settings.traces, { log, clock: systemClock, newId, version });
+  const running = new Runtime({ settings, load, env, log, access, random, pressure, tracer });
   try {
     await running.listen();
   } catch (error) {
@@ -127,6 +106,7 @@ interface RuntimeOptions {
   readonly access: Access;
   readonly random: () => number;
   readonly pressure: LoadSource;
+  readonly tracer: SpanTracer | undefined;
 }
 
 class Runtime implements RunningGateway {
@@ -138,7 +118,7 @@ class Runtime implements RunningGateway {
   readonly #client: HttpClient;
   readonly #sweeper: Sweeper;
   readonly #textCounter = new TokenizerThread();
-  readonly #webhooks: Webhooks;
+  readonly #events: Events;
   readonly #localModels: LocalModels;
   readonly #lists: ModelLists;
   readonly #health: TargetHealth;
@@ -146,6 +126,9 @@ class Runtime implements RunningGateway {
   readonly #admin: Server;
   readonly #drain: Drain;
   readonly #overload: Overload;
+  readonly #idempotency: Idempotency;
+  readonly #limits: Limits;
+  readonly #metrics: Metrics;
   #settings: Settings;
   #addresses: ClientAddresses;
   #registry: Registry;
@@ -162,56 +145,89 @@ class Runtime implements RunningGateway {
     this.#addresses = new ClientAddresses(settings.trustedProxies);
     if (access.newKey !== undefined) this.newKey = access.newKey;
     if (access.newAdminToken !== undefined) this.newAdminToken = access.newAdminToken;
-    const clock = systemClock;
-    this.#sweeper = new Sweeper(
-      clock,
-      access.stillMs === undefined ? {} : { stillMs: access.stillMs },
-    );
+    const { stillMs } = access;
+    this.#sweeper = new Sweeper(systemClock, stillMs === undefined ? {} : { stillMs });
     access.ledger.onSettled((callIds) => this.#sweeper.endSettled(callIds));
-    this.#webhooks = new Webhooks({
+    this.#events = new Events({
       client: this.#client,
-      clock,
       log,
-      newId,
-      random: Math.random,
       hooks: () => this.#settings.webhooks,
+      storeTrouble: () => access.trouble(),
     });
     this.#localModels = createLocalModels(settings, log);
     this.#lists = new ModelLists({
       client: this.#client,
-      clock,
+      clock: systemClock,
       log,
       connectMs: settings.timeouts.connectMs,
     });
     this.#health = new TargetHealth({
-      clock,
+      clock: systemClock,
       log,
-      alert: (dead) => this.#webhooks.tell('credential.out', deadCredentialJson(dead)),
+      alert: (dead) => this.#events.credentialOut(dead),
+      changed: (change) => this.#events.targetChanged(change),
     });
     this.#registry = this.#buildRegistry(settings);
     this.#prices = priceBook(settings, log);
     this.#overload = createOverload(this.#guarded());
-    const plane = this.#dataPlane();
+    this.#idempotency = createIdempotency(options, () => this.#settings.idempotency);
+    this.#metrics = createMetrics(() => this.#facts());
+    this.#limits = this.#createLimits();
+    const parts = this.#planeParts();
+    const plane = new DataPlane(parts);
     this.#data = createListener((request, response) => void plane.handle(request, response), {
       lastAnswers: () => this.#drain.begun || this.#overload.step > 0,
       newId,
-      refused: (refusal) => log.info('refused', { ...refusal }),
+      refused: (refusal) => {
+        this.#metrics.refusedRequests.add(['not_http']);
+        log.info('refused', { ...refusal });
+      },
     });
     guardConnections(this.#data, () => this.#settings.limits);
     this.#drain = new Drain({
       server: this.#data,
-      clock,
+      clock: systemClock,
       times: () => this.#settings.drain,
-      endCalls: () => this.#sweeper.shutDown(),
+      calls: this.#sweeper,
     });
-    this.#admin = access.adminServer({
-      models: () => this.#models(),
-      modelProblems: () => this.#localModels.problems(),
-      prices: (model) => this.#pricedTargets(model),
-      defaultPrice: () => this.#prices.otherwise,
-      status: () => this.#status(),
-      reload: () => this.#reloadNext(),
+    this.#admin = access.adminServer(this.#adminParts(parts), (format) =>
+      this.#metrics.text(format),
+    );
+  }
+
+  /** Whom to ask how the gateway is. */
+  #facts(): FactSources {
+    return {
+      access: this.#options.access,
+      client: this.#client,
+      data: this.#data,
+      engines: this.#local,
+      health: this.#health,
+      idempotency: this.#idempotency,
+      limits: this.#limits,
+      log: this.#options.log,
+      overload: this.#overload,
+      ready: this.#notReady() === undefined,
+      settings: this.#settings,
+      sweeper: this.#sweeper,
+      tracer: this.#options.tracer,
+      webhooks: this.#events,
+    };
+  }
+
+  #createLimits(): Limits {
+    const { access, log } = this.#options;
+    const limits = createLimits({
+      ...access.counting,
+      policies: access.policies,
+      prices: () => this.#prices,
+      random: Math.random,
+      log,
+      tell: (type, data) => this.#events.tell(type, data),
+      metrics: this.#metrics,
     });
+    access.watchSpending((spent) => limits.heard(spent));
+    return limits;
   }
 
   get settings(): Settings {
@@ -226,6 +242,7 @@ class Runtime implements RunningGateway {
     const { listen: data, adminListen, configFile, local } = this.#settings;
     await this.#localModels.refresh(local);
     this.#overload.start();
+    this.#events.start();
     this.url = await listen(this.#data, data);
     this.adminUrl = await listen(this.#admin, adminListen);
     this.#options.access.announce(this.adminUrl);
@@ -269,9 +286,11 @@ class Runtime implements RunningGateway {
     this.#overload.stop();
     await closeServer(this.#admin);
     await this.#local.stop();
-    this.#webhooks.close();
+    this.#events.close();
+    await this.#options.tracer?.close(lastSpansMs);
     await this.#client.close();
     await this.#textCounter.close();
+    await this.#idempotency.close();
     await this.#options.access.close();
     this.#options.log.flush();
   }
@@ -291,9 +310,11 @@ class Runtime implements RunningGateway {
   async #tryReload(): Promise<ReloadOutcome> {
     try {
       await this.#apply();
+      this.#metrics.reloads.add(['applied']);
       return { applied: true, problems: [] };
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
+      this.#metrics.reloads.add(['refused']);
       this.#options.log.error('config not applied, the old one stays', { why });
       return { applied: false, problems: why.split('\n') };
     }
@@ -304,11 +325,6 @@ class Runtime implements RunningGateway {
     const listings = await this.#registry.list();
     const engines = this.#local.status();
     return listings.map((listing) => adminModel(listing, { engines, health: this.#health }));
-  }
-
-  #pricedTargets(model: string | undefined): ReturnType<typeof pricedTargets> {
-    const parts = { registry: this.#registry, book: this.#prices, clock: systemClock };
-    return pricedTargets(parts, model);
   }
 
   get #local(): LocalEngines {
@@ -324,6 +340,7 @@ class Runtime implements RunningGateway {
       limits: () => this.#settings.limits,
       load: pressure,
       sweeper: this.#sweeper,
+      changed: (step, facts) => this.#events.pressureChanged(step, facts),
     };
   }
 
@@ -338,21 +355,31 @@ class Runtime implements RunningGateway {
     });
   }
 
-  #dataPlane(): DataPlane {
-    const { access, log, random } = this.#options;
-    const record = (row: CallRow): void => {
-      access.ledger.record(row);
-      log.info('call', callLogFields(row));
+  #adminParts(plane: DataPlaneOptions): GatewayAdmin {
+    return {
+      models: () => this.#models(),
+      modelProblems: () => this.#localModels.problems(),
+      ...priceParts(() => ({ registry: this.#registry, book: this.#prices, clock: systemClock })),
+      status: () => this.#status(),
+      config: () => this.#settings,
+      ...providerParts(this, this.#options.env),
+      reload: () => this.#reloadNext(),
+      playground: createPlayground(
+        this.#options.access.keys,
+        (door) => new DataPlane({ ...plane, ...door }),
+      ),
     };
-    const limits = createLimits({
-      ...access.counting,
-      policies: access.policies,
-      prices: () => this.#prices,
-      random: Math.random,
-      log,
-      tell: (type, data) => this.#webhooks.tell(type, data),
-    });
-    access.watchSpending((spent) => limits.heard(spent));
+  }
+
+  #planeParts(): DataPlaneOptions {
+    const { access, log, random, tracer } = this.#options;
+    const record = (row: CallRow): CallRow => {
+      access.ledger.record(row);
+      this.#metrics.calls.called(row);
+      log.info('call', callLogFields(row));
+      return row;
+    };
+    const limits = this.#limits;
     const gateway: Gateway = {
       client: this.#client,
       clock: systemClock,
@@ -373,11 +400,11 @@ class Runtime implements RunningGateway {
       }),
       sweeper: this.#sweeper,
       clientTimes: () => this.#settings.clients,
-      leftStreams: new LeftStreams(),
+      leftStreams: new LeftStreams(() => this.#settings.limits.streams),
       running: (call, soFar) => access.ledger.running(call.id, () => limits.running(call, soFar())),
-      settle: (call, receipt) => record(limits.settle(call, receipt)),
+      settle: traced(tracer, (call, receipt) => record(limits.settle(call, receipt))),
     };
-    return new DataPlane({
+    return {
       gateway,
       dialects: { chat: openaiChatClient, messages: anthropicMessagesClient },
       authenticate: (authorization, apiKey) => access.keys.authenticate(authorization, apiKey),
@@ -392,9 +419,12 @@ class Runtime implements RunningGateway {
       overload: this.#overload,
       badKeys: this.#overload.badKeys,
       admission: limits.admission,
+      answers: this.#idempotency.answers,
       record,
+      tracer,
+      refused: (code) => this.#metrics.refusedRequests.add([code]),
       version,
-    });
+    };
   }
 
   #notReady(): string | undefined {
@@ -403,35 +433,6 @@ class Runtime implements RunningGateway {
   }
 
   #status(): { readonly [name: string]: string | number | boolean | null } {
-    const [engine] = this.#local.status();
-    return {
-      version,
-      url: this.url,
-      ready: this.#notReady() === undefined,
-      live_calls: this.#sweeper.size,
-      ...this.#overload.status(),
-      providers: this.providers.join(','),
-      engine: engine?.phase ?? null,
-      engine_reason: engine?.reason ?? null,
-      config: this.#settings.configFile ?? null,
-      data_dir: this.#settings.dataDir,
-      ...this.#options.access.status(),
-    };
+    return statusJson(this.#facts(), { url: this.url, providers: this.providers });
   }
-}
-
-/** Names of settings that differ and are read at start only. */
-function needRestart(running: Settings, wanted: Settings): readonly string[] {
-  const fixed = ({ listen, adminListen, dataDir, storage, ledger, workers }: Settings): object => ({
-    listen,
-    admin_listen: adminListen,
-    data_dir: dataDir,
-    storage,
-    ledger,
-    workers,
-  });
-  const before = new Map(Object.entries(fixed(running)));
-  return Object.entries(fixed(wanted))
-    .filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before.get(name)))
-    .map(([name]) => name);
 }

@@ -19,7 +19,7 @@ const layers: { readonly [folder: string]: Layer } = {
   wire: { imports: ['core'], packages: ['undici'] },
   config: { imports: ['core'], packages: ['yaml', 'zod'] },
   store: { imports: ['core'], packages: ['pg', 'ioredis'] },
-  observe: { imports: ['core'], packages: [] },
+  observe: { imports: ['core'], packages: ['@opentelemetry/exporter-trace-otlp-proto'] },
   access: { imports: ['core', 'store'], packages: ['@pydantic/genai-prices'] },
   tokens: { imports: ['core'], packages: ['gpt-tokenizer'] },
   'local-models': { imports: ['core', 'store'], packages: ['undici'] },

@@ -4,6 +4,8 @@
  * pays nothing for it.
  */
 import { GatewayError } from '../core/errors.ts';
+import { modelNames, type ModelNames } from '../core/model-names.ts';
+import type { Route } from '../core/provider.ts';
 import type { Counters, Draw, DrawnCall, DrawResult, Granted, Refused } from '../store/counters.ts';
 import type { BudgetWatch } from './budget-watch.ts';
 import { CallGrant } from './call-grant.ts';
@@ -24,6 +26,8 @@ export interface AdmissionParts {
   readonly random: () => number;
   /** Told of budgets that refuse. */
   readonly watch?: Pick<BudgetWatch, 'refused'>;
+  /** Told of each refusal: by what kind of limit, and of whom. */
+  readonly refused?: (kind: Refused['kind'], holder: HeldPolicy['holder']['kind']) => void;
 }
 
 /** A call that wants to begin. */
@@ -34,14 +38,22 @@ export interface AskedCall {
   readonly tags: readonly string[];
   /** As the client wrote it. */
   readonly model: string;
+  readonly route: Route;
+  /** Asked where a limit is on models. */
+  readonly registry: RouteNaming;
   /** Dialect of the client. */
   readonly endpoint?: string;
   /** Absent = it costs nothing and takes no tokens (a count of tokens). */
   readonly size?: AskedSize;
-  /** Whether the answer may be lowered to what a budget still has. */
-  readonly mayShrink: boolean;
-  /** It is not lowered below so many tokens. */
-  readonly leastOutput: number;
+  /** Whether the answer may be lowered to what a budget still has; absent = no. */
+  readonly mayShrink?: boolean;
+  /** It is not lowered below so many tokens; absent = 0. */
+  readonly leastOutput?: number;
+}
+
+/** Knows all names under which what answers a route can be called. */
+export interface RouteNaming {
+  names(route: Route): ModelNames;
 }
 
 /** A client's model name may be a megabyte. */
@@ -70,16 +82,17 @@ export class Admission {
     return new Admitting(this.#parts, call, held).run();
   }
 
-  #limitsOf({ principal, tags, model }: AskedCall): HeldLimits {
+  #limitsOf(call: AskedCall): HeldLimits {
+    const { principal, tags } = call;
     const own = principal.policies();
     const more = tags.length === 0 ? [] : this.#ofTags(tags, principal.tags);
-    if (more.length > 0) return HeldLimits.of([...own, ...more]).of(model);
+    if (more.length > 0) return ofModel(HeldLimits.of([...own, ...more]), call);
     let held = this.#held.get(own);
     if (held === undefined) {
       held = HeldLimits.of(own);
       this.#held.set(own, held);
     }
-    return held.of(model);
+    return ofModel(held, call);
   }
 
   #ofTags(tags: readonly string[], known: readonly string[]): readonly HeldPolicy[] {
@@ -90,6 +103,13 @@ export class Admission {
   }
 }
 
+function ofModel(held: HeldLimits, call: AskedCall): HeldLimits {
+  if (held.sameForAll) return held;
+  const names = call.registry.names(call.route);
+  const others = call.size?.others();
+  return held.of(others === undefined ? names : modelNames([...names.own, ...others.names]));
+}
+
 const unsized: AskedSize = {
   targets: [],
   maxOutputTokens: 0,
@@ -98,6 +118,8 @@ const unsized: AskedSize = {
   promptExactly: async () => undefined,
   cacheWrites: () => 'none',
   webSearches: () => 0,
+  media: () => false,
+  others: () => undefined,
   serviceTier: () => undefined,
   dearerBy: () => undefined,
 };
@@ -123,7 +145,7 @@ class Admitting {
     const prices = paid ? pricesOf(parts.prices(), size.targets, this.#now) : [];
     this.#reservation = new Reservation(size ?? unsized, prices);
     if (paid) this.#reservation.assertPriced();
-    this.#shrinks = call.mayShrink ? held.budgets.length + 1 : 0;
+    this.#shrinks = call.mayShrink === true ? held.budgets.length + 1 : 0;
   }
 
   run(): CallGrant | Promise<CallGrant> {
@@ -238,7 +260,7 @@ class Admitting {
   }
 
   #retrySmaller(refused: Refused): CallGrant | Promise<CallGrant> {
-    const least = this.#call.leastOutput;
+    const { leastOutput: least = 0 } = this.#call;
     if (this.#shrinks > 0 && this.#reservation.shrink(refused.state.remaining, least)) {
       this.#shrinks -= 1;
       return this.run();
@@ -248,7 +270,7 @@ class Admitting {
 
   /** Whether it is worth to tokenise: a guess is rarely twice the count, and nothing fits into nothing. */
   #mayFit({ state }: Refused): boolean {
-    const shrunk = this.#shrinks > 0 ? this.#call.leastOutput : this.#reservation.output;
+    const shrunk = this.#shrinks > 0 ? (this.#call.leastOutput ?? 0) : this.#reservation.output;
     const least = Math.min(shrunk, this.#reservation.output);
     return state.remaining > 0 && this.#reservation.cost(least) <= 2 * state.remaining;
   }
@@ -261,13 +283,16 @@ class Admitting {
       const budget = this.#held.budgets[index];
       if (budget !== undefined) {
         this.#parts.watch?.refused(budget, this.#now);
+        this.#parts.refused?.(kind, budget.holder.kind);
         throw budgetRefusal(budget, facts);
       }
     } else {
       const never = this.#neverFits();
-      if (never !== undefined) throw neverFits(never, facts);
-      const limit = this.#held[kind][index];
-      if (limit !== undefined) throw rateRefusal(limit, facts);
+      const limit = never ?? this.#held[kind][index];
+      if (limit !== undefined) {
+        this.#parts.refused?.(kind, limit.holder.kind);
+        throw never === undefined ? rateRefusal(limit, facts) : neverFits(never, facts);
+      }
     }
     throw new GatewayError('rate_limited', 'A limit of this key is reached; try again later.');
   }

@@ -26,7 +26,17 @@ export interface BudgetEvent {
   readonly refused: boolean;
 }
 
+/** How far a budget is used in its window. */
+export interface BudgetReading {
+  readonly holder: Holder;
+  readonly per: BudgetPeriod;
+  readonly budgetNanodollars: number;
+  readonly spentNanodollars: number;
+}
+
 interface Watched {
+  /** Known from the first call on that it counts for. */
+  held?: HeldBudget;
   window: string;
   spent: number;
   /** The highest threshold that was told, 0 before. */
@@ -51,6 +61,18 @@ export class BudgetWatch {
     }
   }
 
+  /** Budgets whose window is the present one and that calls of this process counted for. */
+  readings(now: number): readonly BudgetReading[] {
+    const found: BudgetReading[] = [];
+    for (const { held, window, spent } of this.#watched.values()) {
+      if (held === undefined || held.window(now).window !== window) continue;
+      const { holder, budget } = held;
+      const { per, nanodollars } = budget;
+      found.push({ holder, per, budgetNanodollars: nanodollars, spentNanodollars: spent });
+    }
+    return found;
+  }
+
   /** A call was settled. @param now the ms since the epoch at which it was admitted. */
   spent(held: HeldBudget, nanodollars: number, now: number): void {
     const watched = this.#of(held, now);
@@ -70,6 +92,7 @@ export class BudgetWatch {
       watched = { window, spent: 0, told: 0 };
       this.#watched.set(held.counter, watched);
     }
+    watched.held = held;
     if (watched.told === -1) watched.told = reached(held, watched.spent);
     return watched;
   }

@@ -14,6 +14,11 @@ export type BilledTokens = Pick<
   | 'cacheWriteLongTokens'
   | 'outputTokens'
   | 'reasoningTokens'
+  | 'audioInputTokens'
+  | 'imageInputTokens'
+  | 'videoInputTokens'
+  | 'audioOutputTokens'
+  | 'imageOutputTokens'
   | 'webSearches'
 >;
 
@@ -35,7 +40,9 @@ export const noCost: Cost = {
  *
  * Absent is not zero: without any input count, or without an output count, the cost is unknown
  * (undefined), unless nothing depends on it because it is free. An input class that is absent while
- * another one is known is none: the upstream does not tell them apart.
+ * another one is known is none: the upstream does not tell them apart. Sound, pictures and film in a prompt
+ * that nobody counts apart are input; where an answer may be sound or pictures and nobody says how much of it
+ * is, all of it is charged at the dearest.
  */
 export function costOf(price: Price, usage: BilledTokens): Cost | undefined {
   const prompt = totalInputTokens(usage);
@@ -58,6 +65,8 @@ export interface MostTokens {
   readonly cacheWrites?: 'none' | 'usual' | 'long';
   /** That the vendor may run, at most; absent = none. */
   readonly webSearches?: number;
+  /** False: the prompt is text alone. */
+  readonly media?: boolean;
 }
 
 /**
@@ -83,22 +92,39 @@ function bound(
   { rates, endsAt = Number.POSITIVE_INFINITY }: { rates: Rates; endsAt: number | undefined },
 ): number {
   term(0, Math.ceil(Math.min(most.promptTokens, endsAt)), dearestInput(rates, most));
-  term(1, Math.ceil(most.outputTokens), Math.max(rates.output, rates.reasoning ?? 0));
+  term(1, Math.ceil(most.outputTokens), Math.max(dearestOutput(rates), rates.reasoning ?? 0));
   term(2, 1, price.call ?? 0);
   term(3, most.webSearches ?? 0, price.webSearch ?? 0);
   return nanodollars(0, 4, 999);
 }
 
-function dearestInput(rates: Rates, { cacheWrites = 'long' }: MostTokens): number {
+function dearestOutput({ output, audioOutput = 0, imageOutput = 0 }: Rates): number {
+  return Math.max(output, audioOutput, imageOutput);
+}
+
+function dearestInput(rates: Rates, { cacheWrites = 'long', media }: MostTokens): number {
   const write = rates.cacheWrite ?? rates.input;
   const long = rates.cacheWriteLong ?? write;
   return Math.max(
     rates.input,
     // Dearer reads make no sense, but a config can say so.
     rates.cacheRead ?? 0,
+    media === false ? 0 : dearestMedium(rates),
     cacheWrites === 'none' ? 0 : write,
     cacheWrites === 'long' ? long : 0,
   );
+}
+
+function dearestMedium(rates: Rates): number {
+  const { audioInput = 0, imageInput = 0, videoInput = 0, audioCacheRead = 0 } = rates;
+  return Math.max(audioInput, imageInput, videoInput, audioCacheRead);
+}
+
+/** Whether it makes a difference if a prompt holds more than text. */
+export function caresForMedia({ rates, tiers }: Price): boolean {
+  if (dearestMedium(rates) > 0) return true;
+  for (const tier of tiers) if (dearestMedium(tier.rates) > 0) return true;
+  return false;
 }
 
 /** Whether it makes a difference what a prompt makes the vendor write to its cache. */
@@ -130,8 +156,9 @@ function isFreeInput({ rates, tiers }: Price): boolean {
   return true;
 }
 
-function hasFreeInput({ input, cacheRead, cacheWrite, cacheWriteLong }: Rates): boolean {
-  return input === 0 && !cacheRead && !cacheWrite && !cacheWriteLong;
+function hasFreeInput(rates: Rates): boolean {
+  const { input, cacheRead, cacheWrite, cacheWriteLong } = rates;
+  return input === 0 && !cacheRead && !cacheWrite && !cacheWriteLong && dearestMedium(rates) === 0;
 }
 
 function isFreeOutput({ rates, tiers }: Price): boolean {
@@ -140,34 +167,45 @@ function isFreeOutput({ rates, tiers }: Price): boolean {
   return true;
 }
 
-function hasFreeOutput({ output, reasoning }: Rates): boolean {
-  return output === 0 && !reasoning;
+function hasFreeOutput(rates: Rates): boolean {
+  return dearestOutput(rates) === 0 && !rates.reasoning;
 }
 
 /**
  * Tokens and their rates in turn, of the sum that is being made. One list for all: every call comes by
  * here several times, and nothing waits in between.
  */
-const terms = new Float64Array(16);
+const terms = new Float64Array(32);
 
 function term(place: number, tokens: number, rate: number): void {
   terms[2 * place] = tokens;
   terms[2 * place + 1] = rate;
 }
 
+/** Where the terms of each part of a cost begin. */
+const place = {
+  input: 0,
+  cacheRead: 4,
+  cacheWrite: 6,
+  output: 8,
+  reasoning: 11,
+  call: 12,
+  end: 14,
+};
+
 function summed(price: Price, rates: Rates, usage: BilledTokens): Cost {
   inputTerms(rates, usage);
   outputTerms(rates, usage);
-  term(6, 1, price.call ?? 0);
-  term(7, usage.webSearches ?? 0, price.webSearch ?? 0);
+  term(place.call, 1, price.call ?? 0);
+  term(place.call + 1, usage.webSearches ?? 0, price.webSearch ?? 0);
   return {
-    total: nanodollars(0, 8, 500),
-    input: nanodollars(0, 1, 500),
-    cacheRead: nanodollars(1, 2, 500),
-    cacheWrite: nanodollars(2, 4, 500),
-    output: nanodollars(4, 5, 500),
-    reasoning: nanodollars(5, 6, 500),
-    call: nanodollars(6, 8, 500),
+    total: nanodollars(0, place.end, 500),
+    input: nanodollars(place.input, place.cacheRead, 500),
+    cacheRead: nanodollars(place.cacheRead, place.cacheWrite, 500),
+    cacheWrite: nanodollars(place.cacheWrite, place.output, 500),
+    output: nanodollars(place.output, place.reasoning, 500),
+    reasoning: nanodollars(place.reasoning, place.call, 500),
+    call: nanodollars(place.call, place.end, 500),
   };
 }
 
@@ -175,17 +213,44 @@ function inputTerms(rates: Rates, usage: BilledTokens): void {
   const write = usage.cacheWriteTokens ?? 0;
   const long = Math.min(usage.cacheWriteLongTokens ?? 0, write);
   const writeRate = rates.cacheWrite ?? rates.input;
-  term(0, usage.freshInputTokens ?? 0, rates.input);
-  term(1, usage.cacheReadTokens ?? 0, rates.cacheRead ?? rates.input);
-  term(2, write - long, writeRate);
-  term(3, long, rates.cacheWriteLong ?? writeRate);
+  freshTerms(rates, usage);
+  term(place.cacheWrite, write - long, writeRate);
+  term(place.cacheWrite + 1, long, rates.cacheWriteLong ?? writeRate);
+}
+
+/** What was read from a cache is told apart by nobody: sound beyond the fresh input was. */
+function freshTerms(rates: Rates, usage: BilledTokens): void {
+  const { freshInputTokens: fresh = 0, cacheReadTokens: read = 0 } = usage;
+  const { audioInputTokens = 0, imageInputTokens = 0, videoInputTokens = 0 } = usage;
+  const audio = Math.min(audioInputTokens, fresh);
+  const image = Math.min(imageInputTokens, fresh - audio);
+  const video = Math.min(videoInputTokens, fresh - audio - image);
+  const readAudio = Math.min(audioInputTokens - audio, read);
+  const readRate = rates.cacheRead ?? rates.input;
+  term(place.input, fresh - audio - image - video, rates.input);
+  term(place.input + 1, audio, rates.audioInput ?? rates.input);
+  term(place.input + 2, image, rates.imageInput ?? rates.input);
+  term(place.input + 3, video, rates.videoInput ?? rates.input);
+  term(place.cacheRead, read - readAudio, readRate);
+  term(place.cacheRead + 1, readAudio, rates.audioCacheRead ?? readRate);
 }
 
 function outputTerms(rates: Rates, usage: BilledTokens): void {
   const all = usage.outputTokens ?? 0;
   const reasoning = Math.min(usage.reasoningTokens ?? 0, all);
-  term(4, all - reasoning, rates.output);
-  term(5, reasoning, rates.reasoning ?? rates.output);
+  const told = isTold(rates, usage);
+  const audio = Math.min(usage.audioOutputTokens ?? 0, all - reasoning);
+  const image = Math.min(usage.imageOutputTokens ?? 0, all - reasoning - audio);
+  term(place.output, all - reasoning - audio - image, told ? rates.output : dearestOutput(rates));
+  term(place.output + 1, audio, rates.audioOutput ?? rates.output);
+  term(place.output + 2, image, rates.imageOutput ?? rates.output);
+  term(place.reasoning, reasoning, rates.reasoning ?? rates.output);
+}
+
+/** Whether the upstream says how much of its answer is what has a rate of its own. */
+function isTold({ audioOutput, imageOutput }: Rates, usage: BilledTokens): boolean {
+  if (audioOutput !== undefined && usage.audioOutputTokens === undefined) return false;
+  return imageOutput === undefined || usage.imageOutputTokens !== undefined;
 }
 
 /**

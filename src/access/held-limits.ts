@@ -1,4 +1,5 @@
 /** The policies that a call counts for, made ready for draws: counters named, globs and windows kept. */
+import { withoutDate, type ModelNames } from '../core/model-names.ts';
 import type { Budget, RateLimit } from '../core/policy.ts';
 import type { BudgetWindow } from '../store/calls.ts';
 import type { ConcurrencyDraw, RequestsDraw } from '../store/counters.ts';
@@ -12,6 +13,8 @@ export class HeldLimit {
   readonly limit: RateLimit;
   readonly counter: string;
   readonly #glob: Glob | undefined;
+  /** The same without its date: an undated name may lead there. */
+  readonly #undated: Glob | undefined;
 
   constructor(holder: Holder, limit: RateLimit) {
     this.holder = holder;
@@ -19,15 +22,24 @@ export class HeldLimit {
     const { kind, model } = limit;
     const own = `${holder.kind}:${holder.name}:${kind}`;
     this.counter = model === undefined ? own : `${own}:${model}`;
-    this.#glob = model === undefined ? undefined : new Glob(model);
+    if (model === undefined) return;
+    const pattern = model.trim().toLowerCase();
+    const undated = withoutDate(pattern);
+    this.#glob = new Glob(pattern);
+    if (undated !== pattern) this.#undated = new Glob(undated);
   }
 
   get everyModel(): boolean {
     return this.#glob === undefined;
   }
 
-  covers(model: string): boolean {
-    return this.#glob === undefined || this.#glob.matches(model);
+  covers({ own, families }: ModelNames): boolean {
+    const glob = this.#glob;
+    if (glob === undefined) return true;
+    const fits = (name: string): boolean => glob.matches(name);
+    if (own.some(fits) || families.some(fits)) return true;
+    const undated = this.#undated;
+    return undated !== undefined && own.some((name) => undated.matches(name));
   }
 }
 
@@ -68,6 +80,7 @@ export class HeldLimits {
   readonly places: readonly ConcurrencyDraw[];
   readonly rates: readonly RequestsDraw[];
   readonly #sameForAll: boolean;
+  #ofNames: WeakMap<ModelNames, HeldLimits> | undefined;
   #windows: readonly BudgetWindow[] = [];
 
   private constructor(limits: readonly HeldLimit[], budgets: readonly HeldBudget[]) {
@@ -116,14 +129,25 @@ export class HeldLimits {
     return this.concurrent.length === 0 && this.requests.length === 0;
   }
 
-  /** What counts for calls of one model; the same object where that is everything. */
-  of(model: string): HeldLimits {
+  /** Whether it makes no difference which model is called. */
+  get sameForAll(): boolean {
+    return this.#sameForAll;
+  }
+
+  /** What counts for calls of one model; the same object for the same names. */
+  of(names: ModelNames): HeldLimits {
     if (this.#sameForAll) return this;
-    const limits = [...this.concurrent, ...this.requests, ...this.tokens];
-    return new HeldLimits(
-      limits.filter((limit) => limit.covers(model)),
-      this.budgets,
-    );
+    this.#ofNames ??= new WeakMap();
+    let found = this.#ofNames.get(names);
+    if (found === undefined) {
+      const limits = [...this.concurrent, ...this.requests, ...this.tokens];
+      found = new HeldLimits(
+        limits.filter((limit) => limit.covers(names)),
+        this.budgets,
+      );
+      this.#ofNames.set(names, found);
+    }
+    return found;
   }
 }
 

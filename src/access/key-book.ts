@@ -25,6 +25,9 @@ const mostGone = 10_000;
 /** Keys that get their pepper at the same time. */
 const pepperBatch = 500;
 
+/** Keys that are looked at for one page. */
+const mostSearched = 50_000;
+
 export class KeyBook {
   readonly #parts: KeyBookParts;
   readonly #entries = new Map<string, KeyEntry>();
@@ -157,6 +160,27 @@ export class KeyBook {
     const from = Math.max(0, start - this.#fixed.length);
     const stored = this.#stored.slice(from, from + limit - fixed.length);
     return { entries: [...fixed, ...stored], more: start + limit < this.size };
+  }
+
+  /**
+   * Keys behind `after` of which this is true, in the same order. A page may be short, even empty, and more
+   * come: `last` is where the look ended (L5).
+   */
+  search(
+    isWanted: (entry: KeyEntry) => boolean,
+    { limit, after }: { readonly limit: number; readonly after?: string },
+  ): { readonly entries: readonly KeyEntry[]; readonly last?: string } | undefined {
+    const found: KeyEntry[] = [];
+    const seen = this.page(mostSearched, after);
+    if (seen === undefined) return undefined;
+    for (const [i, entry] of seen.entries.entries()) {
+      if (isWanted(entry)) found.push(entry);
+      const isEnd = i === seen.entries.length - 1;
+      if (found.length === limit || isEnd) {
+        return isEnd && !seen.more ? { entries: found } : { entries: found, last: entry.record.id };
+      }
+    }
+    return { entries: found };
   }
 
   /** What followed them moves up. */

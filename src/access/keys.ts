@@ -305,6 +305,12 @@ export class KeyRing {
     return this.#book.some(({ digest }) => texts.includes(digest));
   }
 
+  /** What the key of this id may do; undefined unless it is active. For those who need no secret of it. */
+  principalOf(id: string): Principal | undefined {
+    const entry = this.#book.find(id);
+    return entry?.state(this.#clock.wall()) === 'active' ? entry.principal : undefined;
+  }
+
   find(id: string): ListedKey | undefined {
     const entry = this.#book.find(id);
     return entry === undefined ? undefined : this.#listed(entry);
@@ -321,6 +327,20 @@ export class KeyRing {
     return {
       keys: found.entries.map((entry) => this.#listed(entry)),
       ...(found.more && last !== undefined ? { next: last.record.id } : {}),
+    };
+  }
+
+  /** The same of keys in whose id, name, team, owner or tags this text stands, in upper or lower case. */
+  search(
+    wanted: string,
+    page: { readonly limit: number; readonly after?: string },
+  ): KeyPage | undefined {
+    const part = wanted.toLowerCase();
+    const found = this.#book.search(({ record }) => holdsText(record, part), page);
+    if (found === undefined) return undefined;
+    return {
+      keys: found.entries.map((entry) => this.#listed(entry)),
+      ...(found.last === undefined ? {} : { next: found.last }),
     };
   }
 
@@ -453,4 +473,8 @@ function fixedRecord({ id, digests, ...wish }: DeclaredKey, now: number): KeyRec
     createdAt: now,
     version: 1,
   };
+}
+
+function holdsText({ id, name, team = '', owner = '', tags }: KeyRecord, part: string): boolean {
+  return [id, name, team, owner, ...tags].some((text) => text.toLowerCase().includes(part));
 }

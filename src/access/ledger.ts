@@ -59,6 +59,8 @@ export class Ledger {
   #retryMs = firstRetryMs;
   /** Rows that the store has, since the start. */
   #saved = 0;
+  #failures = 0;
+  #refused = 0;
   #closed = false;
   #onSettled: ((callIds: ReadonlySet<string>) => void) | undefined;
 
@@ -98,6 +100,16 @@ export class Ledger {
   /** Rows that the store does not have yet. */
   get queued(): number {
     return this.#queue.length;
+  }
+
+  /** How long rows have been waiting for a write that does not succeed, ms; 0 = the store takes them. */
+  get waitMs(): number {
+    return this.#busySince === undefined ? 0 : this.#clock.now() - this.#busySince;
+  }
+
+  /** Since the start: rows that the store has, writes that failed, rows that it refused for good. */
+  get counts(): { readonly saved: number; readonly failures: number; readonly refused: number } {
+    return { saved: this.#saved, failures: this.#failures, refused: this.#refused };
   }
 
   /** Whether new calls may be admitted; false is E18 `store_unavailable`. */
@@ -158,6 +170,7 @@ export class Ledger {
       await this.#writeRunning();
     } catch (error) {
       this.#retryMs = Math.min(this.#retryMs * 2, lastRetryMs);
+      this.#failures += 1;
       this.#log.error('ledger_write_failed', { rows: this.#queue.length, reason: textOf(error) });
       throw error;
     }
@@ -180,6 +193,7 @@ export class Ledger {
     const reason = refused[0]?.reason ?? '';
     if (path === undefined) throw new StoreError('refused', reason);
     await layAside(path, refused);
+    this.#refused += refused.length;
     for (const { row, reason: why } of refused) {
       this.#log.error('ledger_row_refused', { call: row.id, path, reason: why });
     }

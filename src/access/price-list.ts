@@ -102,7 +102,7 @@ function timeOfDay(text: string): number {
 }
 
 /** Answers in these are priced by kinds of tokens that nobody reports apart. */
-const otherOutputs = ['output_image_mtok', 'output_video_mtok', 'output_audio_mtok'];
+const otherOutputs = ['output_image_mtok', 'output_video_mtok'];
 
 /** Undefined where the list knows the model and not what its text costs: absent is not zero. */
 function readPrice(listed: GenaiPrices.ModelPrice, source: string): Price | undefined {
@@ -142,12 +142,31 @@ function ratesAbove(listed: GenaiPrices.ModelPrice, prompt: number): Rates | und
   return {
     input,
     output,
+    ...mediaRates(rate),
     ...(cacheRead === undefined ? {} : { cacheRead }),
     ...(cacheWrite === undefined ? {} : { cacheWrite }),
     ...(cacheWriteLong === undefined ? {} : { cacheWriteLong }),
     ...(reasoning === undefined ? {} : { reasoning }),
   };
 }
+
+function mediaRates(rate: (name: string) => number | undefined): Partial<Rates> {
+  const found: { -readonly [K in keyof Rates]?: Rates[K] } = {};
+  for (const [name, listed] of Object.entries(mediaNames) as [keyof typeof mediaNames, string][]) {
+    const value = rate(listed);
+    if (value !== undefined) found[name] = value;
+  }
+  return found;
+}
+
+/** Answers in pictures are told apart by nobody: `otherOutputs`. */
+const mediaNames = {
+  audioInput: 'input_audio_mtok',
+  imageInput: 'input_image_mtok',
+  videoInput: 'input_video_mtok',
+  audioCacheRead: 'cache_audio_read_mtok',
+  audioOutput: 'output_audio_mtok',
+} as const;
 
 type ListedRate = GenaiPrices.ModelPrice[string];
 

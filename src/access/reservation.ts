@@ -4,7 +4,7 @@
  */
 import { invalidRequest } from '../core/errors.ts';
 import type { Price } from '../core/price.ts';
-import { caresForCacheWrites, isFree, mostCost } from './cost.ts';
+import { caresForCacheWrites, caresForMedia, isFree, mostCost } from './cost.ts';
 import type { PriceBook } from './prices.ts';
 import { possiblePrices } from './service-price.ts';
 
@@ -32,8 +32,12 @@ export interface AskedSize {
   promptExactly(): Promise<number | undefined>;
   /** What the prompt may make the vendor write to its cache. */
   cacheWrites(): 'none' | 'usual' | 'long';
+  /** Whether the prompt may hold pictures, sound or film. */
+  media(): boolean;
   /** Web searches that the vendor may run for it, at most. */
   webSearches(): number;
+  /** Models that the vendor may answer with instead of its own, as clients call them; undefined = none. */
+  others(): { readonly member: string; readonly names: readonly string[] } | undefined;
   /** The service tier that the request asks for, in its words (`fast` for fast mode); undefined = none. */
   serviceTier(): string | undefined;
   /** The member of the request that asks for dearer service than prices are known of (§ prices.md). */
@@ -73,6 +77,13 @@ function dearerUnknown(member: string): Error {
   return invalidRequest(why, [member], 'price_unknown');
 }
 
+function othersUnpriced(member: string): Error {
+  const why =
+    `"${member}" names other models than the one that is asked for, and calls of this key count for a ` +
+    'budget: what they cost is not reserved. Leave it out, or have fallbacks configured as targets (models).';
+  return invalidRequest(why, [member], 'price_unknown');
+}
+
 /** Twice as much is an exact number still. */
 const mostOfOne = Math.floor(Number.MAX_SAFE_INTEGER / 2);
 
@@ -90,6 +101,7 @@ export class Reservation {
   readonly #targets: readonly AskedTarget[];
   #cacheWrites: ReturnType<AskedSize['cacheWrites']> | undefined;
   #webSearches: number | undefined;
+  #media: boolean | undefined;
   #output: number;
   /** What the output costs at most; undefined = not computed for what is asked now. */
   #cost: number | undefined;
@@ -162,6 +174,7 @@ export class Reservation {
         outputTokens: output * this.choices,
         // The body is looked through only where that makes a difference.
         cacheWrites: caresForCacheWrites(price) ? this.#writes() : 'none',
+        media: caresForMedia(price) && this.#holdsMedia(),
         webSearches: price.webSearch === undefined ? 0 : this.webSearches,
       });
       if (cost > dearest) dearest = cost;
@@ -173,6 +186,11 @@ export class Reservation {
   get webSearches(): number {
     this.#webSearches ??= this.#size.webSearches() * this.choices;
     return this.#webSearches;
+  }
+
+  #holdsMedia(): boolean {
+    this.#media ??= this.#size.media();
+    return this.#media;
   }
 
   #writes(): ReturnType<AskedSize['cacheWrites']> {
@@ -188,8 +206,10 @@ export class Reservation {
     return this.prices[index];
   }
 
-  /** @throws GatewayError for service that would cost more than its price says. */
+  /** @throws GatewayError for what would cost more than the price says: other models, dearer service. */
   assertPriced(): void {
+    const others = this.#size.others();
+    if (others !== undefined) throw othersUnpriced(others.member);
     const member = this.free ? undefined : this.#size.dearerBy();
     if (member === undefined) return;
     const tier = this.askedTier ?? '';

@@ -60,7 +60,11 @@ async function list(given: Arguments, context: CommandContext): Promise<void> {
   const names = ['seq', 'at', 'actor', 'ip', 'action', 'subject'];
   const rows = entries.map((entry: JsonObject) => names.map((name) => cell(entry[name])));
   const head = names.map((name) => name.toUpperCase());
-  context.stdout(rows.length === 0 ? 'Nothing was changed.\n' : columns([head, ...rows]));
+  context.stdout(
+    rows.length === 0
+      ? 'Nothing was changed.\n'
+      : columns([head, ...rows], { head: true, screen: context.screen }),
+  );
 }
 
 async function check(given: Arguments, context: CommandContext): Promise<number> {

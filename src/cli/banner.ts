@@ -8,6 +8,7 @@ import {
   type Connection,
 } from './connection.ts';
 import { shellWord } from './shell.ts';
+import { noScreen, type Screen } from './screen.ts';
 import { columns } from './table.ts';
 
 export interface BannerFacts {
@@ -20,6 +21,8 @@ export interface BannerFacts {
   readonly adminToken?: string;
   /** True when MODEL_GATEWAY_KEY sets the key. */
   readonly keyFromEnvironment?: boolean;
+  /** The same for MODEL_GATEWAY_ADMIN_TOKEN. */
+  readonly adminTokenFromEnvironment?: boolean;
   /** Ids of the providers that are configured or were found. */
   readonly providers: readonly string[];
   /** A model that can be asked at once; absent when nothing can. */
@@ -32,22 +35,21 @@ export interface BannerFacts {
 const program = './bin/model-gateway';
 
 /** The startup text. It ends with a line end and shows a secret only when it is new. */
-export function banner(facts: BannerFacts): string {
+export function banner(facts: BannerFacts, screen: Screen = noScreen): string {
   const { key, defaultModel } = facts;
   const paste =
     key === undefined || defaultModel === undefined
       ? ''
-      : pasteLines({ url: pasteUrl(facts.url), key, model: defaultModel });
-  return `\n${summary(facts)}\n${paste}More clients: ${program} connect CLIENT\n`;
+      : pasteLines({ url: pasteUrl(facts.url), key, model: defaultModel }, screen);
+  return `\n${summary(facts, screen)}\n${paste}More clients: ${program} connect CLIENT\n`;
 }
 
-function summary(facts: BannerFacts): string {
+function summary(facts: BannerFacts, screen: Screen): string {
   const { adminToken, adminUrl, providers, defaultModel, dataDir, configFile } = facts;
-  return columns([
+  return named(screen, [
     ['key', keyText(facts)],
-    ...(adminToken === undefined
-      ? []
-      : [['admin token', `${adminToken}   (new, shown only now; for ${adminUrl})`]]),
+    ...(adminToken === undefined ? [] : [['admin token', `${adminToken}   (new, shown only now)`]]),
+    ['dashboard', `${pasteUrl(adminUrl)}   (sign in with ${signInText(facts)})`],
     ['providers', providers.length === 0 ? 'none' : providers.join(', ')],
     ['model to try', defaultModel ?? `none; ask with: ${program} models`],
     ['config', configFile ?? 'none (gateway.yaml is read when it exists)'],
@@ -62,7 +64,21 @@ function keyText({ key, keyFromEnvironment, dataDir }: BannerFacts): string {
   return `shown at the first start; another: ${program} keys create --name NAME --models '*' --data-dir ${shellWord(dataDir)}`;
 }
 
-function pasteLines(connection: Connection): string {
+/** Only its hash is kept: who has lost it can but set another. */
+function signInText({ adminToken, adminTokenFromEnvironment }: BannerFacts): string {
+  if (adminTokenFromEnvironment === true) return 'the token in MODEL_GATEWAY_ADMIN_TOKEN';
+  if (adminToken !== undefined) return 'the admin token';
+  return 'the admin token of the first start; lost: start with one of your own in MODEL_GATEWAY_ADMIN_TOKEN';
+}
+
+/** Nothing of it is cut: it is there to be copied. */
+function named({ colour }: Screen, rows: readonly (readonly string[])[]): string {
+  const colourOf = (_: string, column: number): 'bold' | undefined =>
+    column === 0 ? 'bold' : undefined;
+  return columns(rows, { screen: { colour }, colourOf });
+}
+
+function pasteLines(connection: Connection, screen: Screen): string {
   const claude = claudeCodeVariables(connection, true)
     .map(([name, value]) => `${name}=${shellWord(value)}`)
     .join(' ');
@@ -70,7 +86,7 @@ function pasteLines(connection: Connection): string {
 
 ${messagesCurl(connection)}
 
-${columns([
+${named(screen, [
   ['OpenAI SDK', openaiClientCode(connection)],
   ['Anthropic SDK', anthropicClientCode(connection)],
   ['Claude Code', `${claude} claude`],

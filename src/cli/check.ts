@@ -5,7 +5,8 @@ import type { KnownProviders } from '../config/known-provider.ts';
 import { loadSettings } from '../config/load.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Command, CommandContext } from './command.ts';
-import { columns } from './table.ts';
+import { noScreen, paint } from './screen.ts';
+import { columns, printable, printableLines } from './table.ts';
 
 /** A provider that the gateway would have, and why. */
 export interface DescribedProvider {
@@ -60,7 +61,7 @@ async function run(
   } catch (error) {
     const issues = issuesOf(error);
     const text = error instanceof Error ? error.message : String(error);
-    context.stderr(`${text}\n`);
+    context.stderr(`${paint(context.errorScreen ?? noScreen, 'red', printableLines(text))}\n`);
     if (asJson) context.stdout(json({ valid: false, errors: issues }));
     return 1;
   }
@@ -83,11 +84,18 @@ async function report(
     );
     return;
   }
-  context.stdout(columns(origins.map(({ path, value, origin }) => [path, value, origin])));
+  const { screen = noScreen, errorScreen = noScreen } = context;
+  // What nobody has set stands back.
+  const colourOf = (cell: string, column: number): 'dim' | undefined =>
+    column === 2 && cell === 'default' ? 'dim' : undefined;
+  const lines = origins.map(({ path, value, origin }) => [path, value, origin]);
+  context.stdout(columns(lines, { screen, colourOf }));
   const found = providers.map(({ id, address, origin }) => [`  ${id}`, address, origin]);
-  context.stdout(`\nproviders\n${columns(found)}`);
-  for (const warning of warnings) context.stderr(`warning: ${warning}\n`);
-  context.stdout('\nThe configuration is valid.\n');
+  context.stdout(`\n${paint(screen, 'bold', 'providers')}\n${columns(found, { screen })}`);
+  for (const warning of warnings) {
+    context.stderr(`${paint(errorScreen, 'yellow', 'warning')}: ${printable(warning)}\n`);
+  }
+  context.stdout(`\n${paint(screen, 'green', 'The configuration is valid.')}\n`);
 }
 
 function issuesOf(error: unknown): readonly ConfigIssue[] {

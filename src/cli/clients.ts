@@ -1,6 +1,8 @@
-/** The client programs that `connect` knows (clients.md). */
-import { homedir } from 'node:os';
-import { join } from 'node:path';
+/**
+ * The client programs that `connect` knows (clients.md). Nothing here is Node's own: the dashboard's page Setup
+ * shows the same texts.
+ */
+import type { Json } from '../core/conversation.ts';
 import {
   anthropicClientCode,
   baseUrl,
@@ -12,7 +14,14 @@ import {
   quoted,
   type Connection,
 } from './connection.ts';
-import type { SettingsEdit } from './json-settings.ts';
+
+/** A value to set at a path of keys. */
+export interface SettingsEdit {
+  readonly path: readonly string[];
+  readonly value: Json;
+  /** The value is never printed. */
+  readonly secret?: true;
+}
 
 export type Environment = { readonly [name: string]: string | undefined };
 
@@ -59,7 +68,7 @@ const claudeCode: Client = {
         ]),
   ],
   settings: {
-    path: (env) => join(env['CLAUDE_CONFIG_DIR'] ?? join(home(env), '.claude'), 'settings.json'),
+    path: (env) => `${env['CLAUDE_CONFIG_DIR'] ?? `${home(env)}/.claude`}/settings.json`,
     edits: ({ connection, modelGiven }) =>
       claudeCodeVariables(connection, modelGiven).map(([name, value]) => ({
         path: ['env', name],
@@ -93,8 +102,8 @@ const opencode: Client = {
 
 function opencodePath(env: Environment): string {
   const root = env['XDG_CONFIG_HOME'];
-  const base = root === undefined || root === '' ? join(home(env), '.config') : root;
-  return join(base, 'opencode', 'opencode.json');
+  const base = root === undefined || root === '' ? `${home(env)}/.config` : root;
+  return `${base}/opencode/opencode.json`;
 }
 
 function opencodeEdits({ connection }: Ask): readonly SettingsEdit[] {
@@ -198,9 +207,9 @@ export const clients: readonly Client[] = [
   curl,
 ];
 
+/** `connect` sees to it that it is set. */
 function home(env: Environment): string {
-  const own = env['HOME'];
-  return own === undefined || own === '' ? homedir() : own;
+  return env['HOME'] ?? '~';
 }
 
 function isSet(env: Environment, name: string): boolean {

@@ -1,5 +1,6 @@
 /** What every command of the program is. */
 import type { Json } from '../core/conversation.ts';
+import type { Screen } from './screen.ts';
 
 export interface Command {
   readonly name: string;
@@ -16,6 +17,10 @@ export interface CommandContext {
   stderr(text: string): void;
   /** Width of the terminal that stderr is; absent = it is none. */
   readonly terminalColumns?: number;
+  /** What stdout is; absent = no terminal. */
+  readonly screen?: Screen;
+  /** The same of stderr. */
+  readonly errorScreen?: Screen;
   readonly env: { readonly [name: string]: string | undefined };
   /** The admin API of the gateway that runs on the data directory, or of the directory itself. */
   admin(): Promise<AdminClient>;

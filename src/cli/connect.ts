@@ -1,13 +1,14 @@
 /** `connect`: what a client program needs to talk to this gateway. */
+import { homedir } from 'node:os';
 import { parseArgs } from 'node:util';
 import { addressText, readAddress } from '../config/address.ts';
 import { suggestion } from '../config/nearest.ts';
 import { defaults } from '../config/settings.ts';
 import { clients, type Ask, type Client } from './clients.ts';
+import { placeholderKey } from './connection.ts';
 import type { Command, CommandContext } from './command.ts';
 import { editSettings } from './json-settings.ts';
 
-const placeholderKey = 'YOUR_KEY';
 const alwaysThere = 'local/tiny';
 
 const help = `Usage: model-gateway connect CLIENT [--write] [--base-url URL] [--key KEY] [--model NAME]
@@ -81,7 +82,10 @@ function readAsk(values: Values, env: CommandContext['env']): Ask {
       model: values.model ?? alwaysThere,
     },
     modelGiven: values.model !== undefined,
-    env,
+    env: {
+      ...env,
+      HOME: env['HOME'] === undefined || env['HOME'] === '' ? homedir() : env['HOME'],
+    },
   };
 }
 

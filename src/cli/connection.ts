@@ -9,6 +9,9 @@ export interface Connection {
   readonly model: string;
 }
 
+/** Stands where the person puts the key. */
+export const placeholderKey = 'YOUR_KEY';
+
 const question = 'Say hello.';
 
 /** The address as chat clients and most tools want it. */

@@ -15,14 +15,7 @@ import {
 import { dirname } from 'node:path';
 import type { Json, JsonObject } from '../core/conversation.ts';
 import { isObject, tryParseObject } from '../core/json.ts';
-
-/** A value to set at a path of keys. */
-export interface SettingsEdit {
-  readonly path: readonly string[];
-  readonly value: Json;
-  /** The value is never printed. */
-  readonly secret?: true;
-}
+import type { SettingsEdit } from './clients.ts';
 
 export interface EditedFile {
   /** One line for each value that changed; empty when all were set already. */

@@ -161,7 +161,11 @@ async function list(given: Arguments, context: CommandContext): Promise<void> {
     'MODELS',
     'LIMITS',
   ];
-  context.stdout(rows.length === 0 ? 'There are no keys.\n' : columns([head, ...rows]));
+  context.stdout(
+    rows.length === 0
+      ? 'There are no keys.\n'
+      : columns([head, ...rows], { head: true, screen: context.screen }),
+  );
 }
 
 async function allKeys(admin: AdminClient): Promise<readonly JsonObject[]> {

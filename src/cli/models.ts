@@ -5,6 +5,7 @@ import { readArguments, UsageError, withUsage } from './arguments.ts';
 import type { Command, CommandContext } from './command.ts';
 import { cell, jsonText, objectsOf, requireOk } from './reply.ts';
 import { bytesText, countText } from '../core/size-text.ts';
+import type { Colour, Screen } from './screen.ts';
 import { columns, printable } from './table.ts';
 
 const help = `Usage: model-gateway models [--json]
@@ -48,11 +49,19 @@ async function list(args: readonly string[], context: CommandContext): Promise<n
     const text = `${cell(problem['subject'])} ${cell(problem['why'])}`;
     context.stderr(`left out: ${printable(text)}\n`);
   }
-  context.stdout(given.has('json') ? jsonText(models) : table(models));
+  context.stdout(given.has('json') ? jsonText(models) : table(models, context.screen));
   return 0;
 }
 
-function table(models: readonly JsonObject[]): string {
+/** Where something is wrong, and where it is known that nothing is. */
+function colourOf(text: string, column: number): Colour | undefined {
+  if (column !== 2) return undefined;
+  if (/^(out|failed)\b/.test(text)) return 'red';
+  if (/^(cooling|failing|avoided|to be tried|being tried)\b/.test(text)) return 'yellow';
+  return /^(ready|loaded|running)\b/.test(text) ? 'green' : undefined;
+}
+
+function table(models: readonly JsonObject[], screen: Screen | undefined): string {
   if (models.length === 0) return 'No model can be called.\n';
   const hasLocal = models.some(({ local }) => isObject(local));
   const rows = models.flatMap((model) => {
@@ -69,7 +78,8 @@ function table(models: readonly JsonObject[]): string {
   });
   const head = ['MODEL', 'TARGET', 'HEALTH'];
   const more = hasLocal ? ['SIZE', 'PARAMETERS', 'CONTEXT', 'QUANT', ''] : [];
-  return columns([[...head, ...more], ...rows]).replace(/ +$/gm, '');
+  const look = { head: true, screen, colourOf };
+  return columns([[...head, ...more], ...rows], look).replace(/ +$/gm, '');
 }
 
 /** Below its target, each by its name. */

@@ -77,7 +77,11 @@ async function list(kind: string, given: Arguments, context: CommandContext): Pr
   }
   const rows = found.map((each) => [cell(each['name']), cell(each['source']), policyText(each)]);
   const nobody = `There are no ${kind}s with limits or budgets.\n`;
-  context.stdout(rows.length === 0 ? nobody : columns([['NAME', 'SOURCE', 'LIMITS'], ...rows]));
+  context.stdout(
+    rows.length === 0
+      ? nobody
+      : columns([['NAME', 'SOURCE', 'LIMITS'], ...rows], { head: true, screen: context.screen }),
+  );
 }
 
 async function allOf(kind: string, admin: AdminClient): Promise<readonly JsonObject[]> {

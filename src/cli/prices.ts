@@ -4,6 +4,7 @@ import { isObject } from '../core/json.ts';
 import { readArguments, withUsage } from './arguments.ts';
 import type { Command, CommandContext } from './command.ts';
 import { cell, jsonText, objectsOf, requireOk } from './reply.ts';
+import type { Screen } from './screen.ts';
 import { columns } from './table.ts';
 
 const help = `Usage: model-gateway prices [MODEL] [--json]
@@ -14,7 +15,8 @@ that can be called. A model that nobody knows a price of costs "unknown", not 0:
 the ledger, and keys with a budget cannot call it unless prices: of the config has a default.
 
   --json    an array: model, target, price (null: unknown) with source, input, cache_read, cache_write,
-            cache_write_1h, output, reasoning (null: as input, input, cache_write, -, -, output), tiers
+            cache_write_1h, output, reasoning (null: as input, input, cache_write, -, -, output), audio_input,
+            image_input, video_input, audio_cache_read, audio_output, image_output (null: as for text), tiers
             (rates of the whole call above so many tokens of prompt), service_tiers (by name), call and web_search (dollars each)
 `;
 
@@ -38,13 +40,19 @@ async function run(args: readonly string[], context: CommandContext): Promise<nu
   const reply = await admin.request('GET', `/api/prices${query}`);
   const answer = requireOk(reply);
   const prices = objectsOf(answer, 'prices');
-  context.stdout(given.has('json') ? jsonText(prices) : table(prices, answer['default']));
+  context.stdout(
+    given.has('json') ? jsonText(prices) : table(prices, answer['default'], context.screen),
+  );
   return 0;
 }
 
 const head = ['MODEL', 'TARGET', 'PROMPT', 'INPUT', 'CACHED', 'WRITTEN', 'WRITTEN 1H', 'OUTPUT'];
 
-function table(prices: readonly JsonObject[], otherwise: Json | undefined): string {
+function table(
+  prices: readonly JsonObject[],
+  otherwise: Json | undefined,
+  screen: Screen | undefined,
+): string {
   if (prices.length === 0) return 'No model can be called.\n';
   const rows = [
     ...prices.flatMap(({ model, target, price }) =>
@@ -52,7 +60,7 @@ function table(prices: readonly JsonObject[], otherwise: Json | undefined): stri
     ),
     ...(isObject(otherwise) ? priceRows(['default', ''], otherwise) : []),
   ];
-  const text = columns([[...head, 'FROM'], ...rows]).replace(/ +$/gm, '');
+  const text = columns([[...head, 'FROM'], ...rows], { head: true, screen }).replace(/ +$/gm, '');
   return `Dollars per million tokens\n\n${text}`;
 }
 
@@ -88,11 +96,24 @@ function rateCells(rates: JsonObject): readonly string[] {
   return [input, read, write, long, output].map(cell);
 }
 
+const mediaRates = [
+  'audio_input',
+  'image_input',
+  'video_input',
+  'audio_cache_read',
+  'audio_output',
+  'image_output',
+];
+
 function remarks(price: JsonObject): string {
   const { source, call, reasoning, web_search: search } = price;
   return [
     cell(source),
     ...(typeof reasoning === 'number' ? [`reasoning ${reasoning}`] : []),
+    ...mediaRates.flatMap((name) => {
+      const rate = price[name];
+      return typeof rate === 'number' ? [`${name.replaceAll('_', ' ')} ${rate}`] : [];
+    }),
     ...(typeof call === 'number' ? [`and ${call} a call`] : []),
     ...(typeof search === 'number' ? [`and ${search} a web search`] : []),
   ].join(', ');

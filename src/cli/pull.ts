@@ -5,7 +5,7 @@ import { readArguments, UsageError, withUsage, type Arguments } from './argument
 import type { Command, CommandContext } from './command.ts';
 import { createProgress } from './progress.ts';
 import { cell, jsonText } from './reply.ts';
-import { columns } from './table.ts';
+import { columns, printable } from './table.ts';
 import { bytesText, countText } from '../core/size-text.ts';
 
 const help = `Usage: model-gateway pull SOURCE [options]
@@ -118,7 +118,8 @@ function list(given: Arguments, context: CommandContext, known: readonly ListedM
     licence,
     remark,
   ]);
-  context.stdout(columns([['MODEL', 'SOURCE', 'SIZE', 'TOOLS', 'LICENCE', 'REMARK'], ...rows]));
+  const lines = [['MODEL', 'SOURCE', 'SIZE', 'TOOLS', 'LICENCE', 'REMARK'], ...rows];
+  context.stdout(columns(lines, { head: true, screen: context.screen }));
   context.stdout(
     '\nSizes, licences and remarks are from the model cards; none of them was checked or tried here. The card decides.\n',
   );
@@ -143,7 +144,7 @@ async function bring(
     ...(sha256 === undefined ? {} : { sha256 }),
   };
   const report = await pull(wish, progress).finally(() => progress.end());
-  for (const warning of report.warnings) context.stderr(`warning: ${warning}\n`);
+  for (const warning of report.warnings) context.stderr(`warning: ${printable(warning)}\n`);
   context.stdout(given.has('json') ? jsonText(reportJson(report)) : reportText(report));
 }
 

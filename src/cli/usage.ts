@@ -5,6 +5,7 @@ import { readArguments, UsageError, withUsage } from './arguments.ts';
 import type { Command, CommandContext } from './command.ts';
 import { csvText } from '../core/csv.ts';
 import { cell, jsonText, objectsOf, requireOk } from './reply.ts';
+import type { Screen } from './screen.ts';
 import { columns } from './table.ts';
 
 const help = `Usage: model-gateway usage [--by key|model|provider|team|tag|day|hour] [--since 7d] [options]
@@ -61,7 +62,7 @@ async function run(args: readonly string[], context: CommandContext): Promise<nu
   const groups = by === 'key' ? ['key', 'key_name'] : [by];
   if (given.has('json')) context.stdout(jsonText(rows));
   else if (given.has('csv')) context.stdout(csvText([...groups, ...sums], rows));
-  else context.stdout(table(groups, rows));
+  else context.stdout(table(groups, rows, context.screen));
   return 0;
 }
 
@@ -80,7 +81,11 @@ async function allRows(
   }
 }
 
-function table(groups: readonly string[], rows: readonly JsonObject[]): string {
+function table(
+  groups: readonly string[],
+  rows: readonly JsonObject[],
+  screen: Screen | undefined,
+): string {
   if (rows.length === 0) return 'There are no calls in this time.\n';
   const names = [...groups, ...sums];
   const lines = [
@@ -88,7 +93,8 @@ function table(groups: readonly string[], rows: readonly JsonObject[]): string {
     ...rows.map((row) => names.map((name) => cell(row[name]))),
     ['total', ...groups.slice(1).map(() => ''), ...sums.map((name) => cell(total(rows, name)))],
   ];
-  return columns(lines.map((line) => line.map((text, i) => aligned(lines, { text, i, groups }))));
+  const cells = lines.map((line) => line.map((text, i) => aligned(lines, { text, i, groups })));
+  return columns(cells, { head: true, screen });
 }
 
 /** Numbers stand at the right of their column, so that they can be compared at a glance. */

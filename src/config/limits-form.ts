@@ -11,7 +11,8 @@ interface Bounds {
   readonly text: string;
 }
 
-function size({ least, most, text }: Bounds, examples: string[]) {
+/** A number of bytes, or nothing. */
+export function size({ least, most, text }: Bounds, examples: string[]) {
   return z
     .union([
       z.string().meta({ pattern: sizePattern + orReference, examples }),

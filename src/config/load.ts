@@ -10,6 +10,7 @@ import { findConfig, misnamedConfig, readConfig, type CheckedFile } from './conf
 import { ConfigError, type ConfigIssue } from './config-error.ts';
 import type { Flags } from './flags.ts';
 import type { KnownProviders } from './known-provider.ts';
+import { idempotencyOrigins, readIdempotency } from './idempotency-section.ts';
 import { ledgerOrigins, readLedger } from './ledger-section.ts';
 import { readLimits } from './limits-section.ts';
 import { localOrigins, readLocal } from './local-section.ts';
@@ -20,6 +21,7 @@ import { fileOrigins } from './origins.ts';
 import { priceOrigins, readPrices } from './prices-section.ts';
 import { optionalTimeouts, readProviders } from './providers-section.ts';
 import type { Environment } from './references.ts';
+import { readTraces, traceOrigins } from './traces-section.ts';
 import { readWebhooks, webhookOrigins } from './webhooks-section.ts';
 import type { ConfigFile } from './schema.ts';
 import { defaults, type ClientSettings, type OriginLine, type Settings } from './settings.ts';
@@ -49,9 +51,11 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
   const local = readLocal(file, { dataDir: base.dataDir, report });
   const stored = readStorage({ flags, env, cwd, file, report });
   const ledger = readLedger(file, { report });
+  const idempotency = readIdempotency(file, stored.storage.book);
   const prices = readPrices(file, { known, report });
   const access = await readAccess(file, { report });
   const webhooks = readWebhooks(file, { report });
+  const traces = readTraces(file, { env, report });
   if (issues.length > 0) throw new ConfigError(inOrder(issues));
   const ofFile = { ...bounds(file), providers, routes };
   return {
@@ -62,23 +66,28 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
     prices,
     storage: stored.storage,
     ledger,
+    idempotency,
     webhooks,
+    traces: traces.settings,
     configFile: file?.place.path,
     origins: [
       ...base.origins,
       origin,
       ...stored.origins,
       ...ledgerOrigins(ledger, file),
+      ...idempotencyOrigins(idempotency, file),
       ...localOrigins(local, file),
       ...fileOrigins(ofFile, file),
       ...priceOrigins(prices, file),
       ...accessOrigins(access, file),
       ...webhookOrigins(webhooks, file),
+      ...traceOrigins(traces, file),
     ],
     warnings: [
       ...(file === undefined ? misnamedConfig(cwd) : file.warnings),
       ...exposure(base),
       ...stored.warnings,
+      ...traces.warnings,
       ...proxyWarnings(env),
     ],
   };

@@ -90,6 +90,7 @@ function providerLines(provider: ProviderSettings, file: CheckedFile): readonly 
     ...[...headers.keys()].map((name) => [headerPath(provider, name, file), '[secret]'] as const),
     [['like'], provider.like],
     [['betas'], provider.betas?.join(', ')],
+    [['trace_context'], provider.traceContext?.toString()],
     [['region'], provider.region],
     [['server_tools'], provider.serverTools?.toString()],
     [['proxy'], provider.proxy?.toString()],

@@ -33,6 +33,12 @@ const rates = {
   cache_write: rate('Input written to a cache. Default: as input.').optional(),
   cache_write_1h: rate('The same, kept for an hour. Default: as cache_write.').optional(),
   reasoning: rate('Output spent on reasoning. Default: as output.').optional(),
+  audio_input: rate('Sound in the prompt. Default: as input.').optional(),
+  image_input: rate('Pictures in the prompt. Default: as input.').optional(),
+  video_input: rate('Film in the prompt. Default: as input.').optional(),
+  audio_cache_read: rate('Sound read from a cache. Default: as cache_read.').optional(),
+  audio_output: rate('Answers in sound. Default: as output.').optional(),
+  image_output: rate('Answers in pictures. Default: as output.').optional(),
 };
 
 /** By the length of the prompt. */

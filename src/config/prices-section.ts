@@ -52,7 +52,19 @@ function checkProvider(pattern: string, file: CheckedFile, { known, report }: Pr
   report(file.issue(['prices', pattern], `there is no provider "${provider}"${hint}`));
 }
 
-const optionalRates = ['cache_read', 'cache_write', 'cache_write_1h', 'reasoning'] as const;
+/** All but input and output, by the members of a price. */
+const optionalRates = [
+  ['cache_read', 'cacheRead'],
+  ['cache_write', 'cacheWrite'],
+  ['cache_write_1h', 'cacheWriteLong'],
+  ['reasoning', 'reasoning'],
+  ['audio_input', 'audioInput'],
+  ['image_input', 'imageInput'],
+  ['video_input', 'videoInput'],
+  ['audio_cache_read', 'audioCacheRead'],
+  ['audio_output', 'audioOutput'],
+  ['image_output', 'imageOutput'],
+] as const;
 
 /** A rate that a tier leaves out would fall back to its dearer input: nobody means that. */
 function checkTiers(
@@ -62,7 +74,7 @@ function checkTiers(
 ): void {
   for (const [name, service] of Object.entries(form.service_tiers ?? {})) {
     const path = ['prices', pattern, 'service_tiers', name];
-    for (const rate of optionalRates) {
+    for (const [rate] of optionalRates) {
       if (form[rate] !== undefined && service[rate] === undefined)
         report(file.issue(path, `${rate} is missing`));
     }
@@ -82,7 +94,7 @@ function checkLengths(
     const complain = (message: string): void => report(i, message);
     if (tier.above <= last) complain(`above must rise from tier to tier, ${last} stands before it`);
     last = tier.above;
-    for (const name of optionalRates) {
+    for (const [name] of optionalRates) {
       if (form[name] !== undefined && tier[name] === undefined) complain(`${name} is missing`);
     }
   });
@@ -106,16 +118,15 @@ function readPrice(form: PriceForm, source: string): Price {
 }
 
 function readRates(form: PriceForm | ServiceForm | TierForm): Rates {
-  const { cache_read: cacheRead, cache_write: cacheWrite, reasoning } = form;
-  const { cache_write_1h: cacheWriteLong } = form;
-  return {
+  const rates: { -readonly [K in keyof Rates]: Rates[K] } = {
     input: form.input,
     output: form.output,
-    ...(cacheRead === undefined ? {} : { cacheRead }),
-    ...(cacheWrite === undefined ? {} : { cacheWrite }),
-    ...(cacheWriteLong === undefined ? {} : { cacheWriteLong }),
-    ...(reasoning === undefined ? {} : { reasoning }),
   };
+  for (const [name, member] of optionalRates) {
+    const rate = form[name];
+    if (rate !== undefined) rates[member] = rate;
+  }
+  return rates;
 }
 
 /** One line a price (N1). */
@@ -153,11 +164,9 @@ function priceText({ rates, tiers, call, webSearch, service }: Price): string {
 function ratesText(rates: Rates): string {
   const named: readonly (readonly [string, number | undefined])[] = [
     ['input', rates.input],
-    ['cache_read', rates.cacheRead],
-    ['cache_write', rates.cacheWrite],
-    ['cache_write_1h', rates.cacheWriteLong],
+    ...optionalRates.slice(0, 3).map(([name, member]) => [name, rates[member]] as const),
     ['output', rates.output],
-    ['reasoning', rates.reasoning],
+    ...optionalRates.slice(3).map(([name, member]) => [name, rates[member]] as const),
   ];
   return named
     .flatMap(([name, value]) => (value === undefined ? [] : [`${name} ${ratePerMillion(value)}`]))

@@ -90,7 +90,10 @@ function readWays(
   id: string,
   form: ProviderForm,
   { scope, complain }: Check,
-): Pick<ProviderSettings, 'like' | 'betas' | 'region' | 'serverTools' | 'onAbort'> {
+): Pick<
+  ProviderSettings,
+  'like' | 'betas' | 'region' | 'serverTools' | 'onAbort' | 'traceContext'
+> {
   const { like, betas, region, server_tools: serverTools } = form;
   const dialect = form.dialect ?? scope.known.get(id)?.dialect;
   if (like !== undefined) checkLikeness(like, dialect, { scope, complain });
@@ -108,12 +111,18 @@ function readWays(
     ...(betas === undefined ? {} : { betas }),
     ...(region === undefined ? {} : { region }),
     ...(serverTools === undefined ? {} : { serverTools }),
-    ...onAbort(form),
+    ...switches(form),
   };
 }
 
-function onAbort({ on_abort: wish }: ProviderForm): Pick<ProviderSettings, 'onAbort'> {
-  return wish === 'drain' ? { onAbort: wish } : {};
+function switches({
+  on_abort: wish,
+  trace_context: traceContext,
+}: ProviderForm): Pick<ProviderSettings, 'onAbort' | 'traceContext'> {
+  return {
+    ...(wish === 'drain' ? { onAbort: wish } : {}),
+    ...(traceContext === undefined ? {} : { traceContext }),
+  };
 }
 
 function checkLikeness(like: string, dialect: string | undefined, check: Check): void {

@@ -29,7 +29,9 @@ function readIssue(
     case 'invalid_key':
       return [{ path, message: issue.issues[0]?.message ?? 'is no valid name' }];
     case 'invalid_type':
-      return [{ path, message: typeMessage([issue.expected], valueAt(value, path)) }];
+      return [
+        { path, message: ownWords(issue) ?? typeMessage([issue.expected], valueAt(value, path)) },
+      ];
     case 'invalid_value':
       return [{ path, message: valueMessage(issue) }];
     default:
@@ -45,10 +47,20 @@ function readUnion(
 ): readonly Finding[] {
   const meant = branches.find((branch) => !branch.some(isOutermostType));
   if (meant !== undefined) return meant.flatMap((issue) => readIssue(issue, path, value));
+  const own = branches
+    .flat()
+    .map(ownWords)
+    .find((words) => words !== undefined);
+  if (own !== undefined) return [{ path, message: own }];
   const expected = branches
     .flat()
     .flatMap((issue) => (issue.code === 'invalid_type' ? [issue.expected] : []));
   return [{ path, message: typeMessage(expected, valueAt(value, path)) }];
+}
+
+/** What a form says itself of a wrong type. */
+function ownWords({ code, message }: SchemaIssue): string | undefined {
+  return code === 'invalid_type' && !message.startsWith('Invalid input') ? message : undefined;
 }
 
 function isOutermostType(issue: SchemaIssue): boolean {

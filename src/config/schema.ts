@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { keysForm, tagsForm, teamsForm, trustedProxiesForm } from './access-form.ts';
 import { headerText } from './header-form.ts';
+import { idempotencyForm } from './idempotency-form.ts';
 import { ledgerForm } from './ledger-form.ts';
 import { limitsForm } from './limits-form.ts';
 import { whole } from './number-form.ts';
@@ -18,6 +19,7 @@ import {
   orderForm,
   retryForm,
 } from './routing-form.ts';
+import { tracesForm } from './traces-form.ts';
 import { webhooksForm } from './webhooks-form.ts';
 import { readSize, sizePattern } from './quantity.ts';
 import { clientsForm, duration, orReference, timeoutsForm } from './time-form.ts';
@@ -100,6 +102,12 @@ const provider = z
       .optional()
       .describe(
         'What becomes of a stream whose client leaves in the middle: abort (default) closes it; drain reads it to its end for the usage it reports, where the provider charges for all of it anyway.',
+      ),
+    trace_context: z
+      .boolean()
+      .optional()
+      .describe(
+        'Whether it is sent traceparent and tracestate, so that its own spans join the trace (docs/traces.md). Default false.',
       ),
     timeouts: timeoutsForm.describe('Time limits of calls to this provider.'),
   })
@@ -314,7 +322,9 @@ export const configForm = z
     ),
     drain: drain.describe('How a gateway stops.'),
     ledger: ledgerForm,
+    idempotency: idempotencyForm,
     webhooks: webhooksForm,
+    traces: tracesForm,
     storage: storage.describe(
       'Where keys, ledger and counters are kept: sqlite (default) in data_dir, memory, or servers that several gateways share (docs/storage.md).',
     ),

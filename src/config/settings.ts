@@ -39,12 +39,16 @@ export interface Settings {
   readonly storage: StorageSettings;
   /** `ledger:` of the file. */
   readonly ledger: LedgerSettings;
+  /** `idempotency:` of the file. */
+  readonly idempotency: IdempotencySettings;
   readonly timeouts: Timeouts;
   readonly clients: ClientSettings;
   /** `drain:` of the file: how a stop goes (G14). */
   readonly drain: DrainSettings;
   /** Who is told when a budget passes a threshold. */
   readonly webhooks: readonly WebhookSettings[];
+  /** Where spans go; undefined = no traces. */
+  readonly traces: TraceSettings | undefined;
   /** Each effective value and where it comes from; secrets read `[secret]` (N1). */
   readonly origins: readonly OriginLine[];
   /** What is allowed but probably not meant; one sentence each. */
@@ -124,6 +128,14 @@ export interface DrainSettings {
   readonly limitMs: number;
 }
 
+/** What is kept by `Idempotency-Key`. Bytes; of all gateways on one store together. */
+export interface IdempotencySettings {
+  readonly keepMs: number;
+  readonly answerBytes: number;
+  readonly keyBytes: number;
+  readonly totalBytes: number;
+}
+
 export interface LedgerSettings {
   /** How long calls are kept; Infinity = for ever. */
   readonly keepMs: number;
@@ -136,6 +148,28 @@ export interface WebhookSettings {
   readonly url: string;
   /** Signs what is sent there. */
   readonly secret: Secret;
+  /** Groups of events; absent = all. */
+  readonly events?: readonly string[];
+}
+
+/** `traces:` of the file and OTEL_… of the environment. */
+export interface TraceSettings {
+  /** With its path. */
+  readonly url: string;
+  /** They may hold a credential. */
+  readonly headers: HeaderSettings;
+  readonly timeoutMs: number;
+  readonly compression: 'gzip' | 'none';
+  /** How long a span may wait for others. */
+  readonly sendEveryMs: number;
+  /** Share of the traces that begin here, 0 to 1. */
+  readonly sample: number;
+  /** Whether a client's trace goes on, and its sampled flag decides. */
+  readonly follow: boolean;
+  /** Whether prompts and answers are told. */
+  readonly content: boolean;
+  /** What all spans have in common; `service.name` is among it. */
+  readonly resource: { readonly [name: string]: string };
 }
 
 export interface OriginLine {
@@ -169,6 +203,8 @@ export interface ProviderSettings {
   readonly ca?: string;
   /** Streams whose client left are read to their end. */
   readonly onAbort?: 'drain';
+  /** It is told the trace that a call belongs to. */
+  readonly traceContext?: boolean;
   readonly timeouts?: Partial<Timeouts>;
   /** `gateway.yaml:7` */
   readonly where: string;
@@ -256,6 +292,13 @@ export const defaults = {
   storage: 'sqlite',
   tenant: 'default',
   ledger: { keepMs: 90 * 86_400_000, keepHoursMs: 400 * 86_400_000, durability: 'normal' },
+  idempotency: {
+    keepMs: 86_400_000,
+    answerBytes: 1024 * 1024,
+    keyBytes: 16 * 1024 * 1024,
+    totalBytes: 256 * 1024 * 1024,
+    memoryTotalBytes: 64 * 1024 * 1024,
+  },
   drain: { limitMs: 120_000 },
   clients: { keepAliveMs: 15_000, stalledMs: 60_000 },
   timeouts: {

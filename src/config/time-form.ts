@@ -7,10 +7,13 @@ export const orReference = '|\\$\\{';
 const maxDurationMs = 24 * 3_600_000;
 const maxRate = 1024 * 1024;
 
+/** In quotes it would be none either. */
+const unitMissing = 'is a number without a unit; write a duration (500ms, 2s, 30m, 1h)';
+
 /** A length of time, in ms once it is read. */
 export function duration(description: string, leastMs = 1) {
   return z
-    .string()
+    .string({ error: ({ input }) => (typeof input === 'number' ? unitMissing : undefined) })
     .meta({ pattern: durationPattern + orReference, examples: ['2s', '500ms', '30m'] })
     .transform((text, context) => {
       const ms = readDuration(text);

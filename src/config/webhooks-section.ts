@@ -11,12 +11,12 @@ export function readWebhooks(
   scope: { report(issue: ConfigIssue): void },
 ): readonly WebhookSettings[] {
   const forms = file?.content.webhooks ?? [];
-  return forms.map(({ url, secret }, i) => {
+  return forms.map(({ url, secret, events }, i) => {
     const problem = addressProblem(url);
     if (problem !== undefined && file !== undefined) {
       scope.report(file.issue(['webhooks', i, 'url'], problem));
     }
-    return { url, secret: new Secret(secret) };
+    return { url, secret: new Secret(secret), ...(events === undefined ? {} : { events }) };
   });
 }
 

@@ -54,6 +54,7 @@ export interface GatewayErrorOptions {
   readonly retryable?: boolean;
   /** Whether the same target may be tried again, where code and status alone do not tell (R2). */
   readonly repeat?: Repeat;
+  readonly ofRequest?: boolean;
   readonly cause?: unknown;
 }
 
@@ -80,6 +81,8 @@ export class GatewayError extends Error {
   /** Whether another target may be tried before anything was sent to the client (R2, R3). */
   readonly retryable: boolean;
   readonly repeat: Repeat | undefined;
+  /** Only this request was refused; others with the same credential may be served. */
+  readonly ofRequest: boolean;
 
   constructor(code: ErrorCode, message: string, options: GatewayErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -93,6 +96,7 @@ export class GatewayError extends Error {
     this.location = options.location;
     this.retryable = options.retryable ?? retryableByDefault.has(code);
     this.repeat = options.repeat;
+    this.ofRequest = options.ofRequest === true;
   }
 }
 
@@ -148,6 +152,7 @@ function optionsOf(error: GatewayError): GatewayErrorOptions {
     ...(error.upstream === undefined ? {} : { upstream: error.upstream }),
     ...(error.location === undefined ? {} : { location: error.location }),
     ...(error.repeat === undefined ? {} : { repeat: error.repeat }),
+    ...(error.ofRequest ? { ofRequest: true } : {}),
     retryable: error.retryable,
     cause: error.cause,
   };

@@ -36,6 +36,13 @@ export interface Usage {
   readonly outputTokens?: number;
   /** The part of `outputTokens` spent on reasoning. */
   readonly reasoningTokens?: number;
+  /** The parts of all input that are sound, pictures and film, where the upstream tells them apart. */
+  readonly audioInputTokens?: number;
+  readonly imageInputTokens?: number;
+  readonly videoInputTokens?: number;
+  /** The parts of `outputTokens` that are sound and pictures. */
+  readonly audioOutputTokens?: number;
+  readonly imageOutputTokens?: number;
   /** Web searches that the vendor ran itself, and charges for. */
   readonly webSearches?: number;
   /** Service tier in the words of the upstream's dialect. */
@@ -99,6 +106,11 @@ export const usageCounts = [
   'cacheWriteLongTokens',
   'outputTokens',
   'reasoningTokens',
+  'audioInputTokens',
+  'imageInputTokens',
+  'videoInputTokens',
+  'audioOutputTokens',
+  'imageOutputTokens',
   'webSearches',
 ] as const;
 

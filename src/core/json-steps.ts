@@ -25,6 +25,7 @@ import {
 } from './json-bytes.ts';
 import { countKeys } from './json-count.ts';
 import { firstError } from './json-position.ts';
+import { usualSizes, type ParseText, type StepParts, type StepSizes } from './json-step-parts.ts';
 
 export interface SteppedBody {
   /** Undefined when there is nothing but white space. */
@@ -38,34 +39,16 @@ export interface SteppedBody {
   readonly bodyStart: number;
 }
 
-/** `JSON.parse`, with an eye on long numbers where there are any. @throws SyntaxError */
-export type ParseText = (text: string, longNumbers: boolean) => Json;
-
-/** How much is done at once. */
-export interface StepSizes {
-  readonly bytes: number;
-  readonly tokens: number;
-  /** A group of siblings is parsed when it has either. */
-  readonly groupBytes: number;
-  readonly groupTokens: number;
-}
-
-/** Some milliseconds each; keys cost the most, five microseconds. */
-const usualSizes: StepSizes = {
-  bytes: 1024 * 1024,
-  tokens: 4000,
-  groupBytes: 256 * 1024,
-  groupTokens: 2000,
-};
-
-/** @throws GatewayError as `parseBody` does, but for what it says of the whole. */
+/** @throws GatewayError as `parseBody` does, but for what it says of the whole; what `room` throws. */
 export async function parseInSteps(
   bytes: Buffer,
-  parse: ParseText,
-  sizes = usualSizes,
+  { parse, sizes = usualSizes, room }: StepParts,
 ): Promise<SteppedBody> {
   const parser = new StepParser(bytes, parse, sizes);
-  while (parser.step()) await nextTurn();
+  while (parser.step()) {
+    await nextTurn();
+    room?.(parser.result().tokens);
+  }
   return parser.result();
 }
 

@@ -37,6 +37,7 @@ export type { Span } from './json-bytes.ts';
 /** A parsed body that still knows its bytes. */
 export interface JsonSource {
   readonly bytes: Buffer;
+  /** Read again from the bytes where it was forgotten. */
   readonly value: JsonObject;
   /** Value spans of the top-level keys. */
   readonly spans: ReadonlyMap<string, Span>;
@@ -46,6 +47,12 @@ export interface JsonSource {
   readonly unambiguous: boolean;
   /** Brackets that open, commas and colons: what the value costs besides its texts. */
   readonly tokens: number;
+  /**
+   * Lets go of the value while the bytes are kept. A value is several times as large as its bytes, and
+   * one that lives for as long as an upstream takes is moved by the collector again and again. No
+   * effect on what is too long to be parsed at once.
+   */
+  forget(): void;
 }
 
 /** Twins of keys are no fault as such in depth (B39), but so many are an attack (B38). */
@@ -105,20 +112,23 @@ export function tryParseObject(text: string): JsonObject | undefined {
 
 /**
  * Parses a client's body, in steps where it is long: a promise only then.
+ * @param room told how many tokens there are by now, before values are made of them, where they are
+ * many: a few bytes of text may cost many times as much. What it throws is thrown.
  * @throws GatewayError `invalid_request` (empty, not UTF-8, not JSON, not an object, a repeated owned
  * key, a number beyond double range) or `too_large` (too deep, too many tokens).
  */
 export function parseClientBody(
   received: Uint8Array,
   ownedKeys: ReadonlySet<string>,
+  room?: (tokens: number) => void,
 ): JsonSource | Promise<JsonSource> {
   const bytes = withoutByteOrderMark(received);
-  if (bytes.length > maxBytesAtOnce) return parseLong(bytes, ownedKeys);
+  if (bytes.length > maxBytesAtOnce) return parseLong(bytes, ownedKeys, room);
   checkUtf8(bytes);
   const scan = scanBody(bytes);
-  return scan.tokens > maxTokensAtOnce
-    ? parseLong(bytes, ownedKeys)
-    : parseScanned(bytes, scan, ownedKeys);
+  if (scan.tokens <= maxTokensAtOnce) return parseScanned(bytes, scan, ownedKeys);
+  room?.(scan.tokens);
+  return parseLong(bytes, ownedKeys, room);
 }
 
 /**
@@ -134,10 +144,14 @@ export function parseBody(received: Uint8Array, ownedKeys: ReadonlySet<string>):
 /** What is being parsed is in memory several times: in turns it is not slower. */
 const parsing = new Lanes(4);
 
-function parseLong(bytes: Buffer, ownedKeys: ReadonlySet<string>): Promise<JsonSource> {
+function parseLong(
+  bytes: Buffer,
+  ownedKeys: ReadonlySet<string>,
+  room?: (tokens: number) => void,
+): Promise<JsonSource> {
   return parsing.run(async () => {
     checkUtf8(bytes);
-    return sourceOf(bytes, await parseInSteps(bytes, parseNumbers), ownedKeys);
+    return sourceOf(bytes, await parseInSteps(bytes, { parse: parseNumbers, room }), ownedKeys);
   });
 }
 
@@ -151,13 +165,15 @@ function parseScanned(bytes: Buffer, scan: Scan, ownedKeys: ReadonlySet<string>)
 }
 
 interface ParsedBody extends Omit<Scan, 'empty' | 'longNumbers'> {
+  /** Absent for what was parsed in steps. */
+  readonly longNumbers?: boolean;
   /** Undefined when there is nothing but white space. */
   readonly value: JsonObject | undefined;
   readonly keys: number;
 }
 
 function sourceOf(bytes: Buffer, parsed: ParsedBody, ownedKeys: ReadonlySet<string>): JsonSource {
-  const { value, spans, repeated, tokens, colons, keys, bodyStart } = parsed;
+  const { value, repeated, colons, keys } = parsed;
   if (value === undefined) {
     throw invalidRequest('The request body is empty; a JSON object is expected.');
   }
@@ -168,7 +184,41 @@ function sourceOf(bytes: Buffer, parsed: ParsedBody, ownedKeys: ReadonlySet<stri
   if (colons - keys > maxRepeatedKeys) {
     throw invalidRequest('The request body repeats its keys too often.');
   }
-  return { bytes, value, spans, bodyStart, unambiguous: keys === colons, tokens };
+  return new ParsedSource(bytes, { ...parsed, value });
+}
+
+class ParsedSource implements JsonSource {
+  readonly bytes: Buffer;
+  readonly spans: ReadonlyMap<string, Span>;
+  readonly bodyStart: number;
+  readonly unambiguous: boolean;
+  readonly tokens: number;
+  readonly #longNumbers: boolean | undefined;
+  #value: JsonObject | undefined;
+
+  constructor(bytes: Buffer, parsed: ParsedBody & { readonly value: JsonObject }) {
+    this.bytes = bytes;
+    this.spans = parsed.spans;
+    this.bodyStart = parsed.bodyStart;
+    this.unambiguous = parsed.keys === parsed.colons;
+    this.tokens = parsed.tokens;
+    this.#longNumbers = parsed.longNumbers;
+    this.#value = parsed.value;
+  }
+
+  get value(): JsonObject {
+    this.#value ??= this.#readAgain();
+    return this.#value;
+  }
+
+  forget(): void {
+    if (this.#longNumbers !== undefined) this.#value = undefined;
+  }
+
+  #readAgain(): JsonObject {
+    const value = parseText(this.bytes, this.#longNumbers === true);
+    return isObject(value) ? value : {};
+  }
 }
 
 function checkUtf8(bytes: Buffer): void {

@@ -9,7 +9,10 @@ export interface RateLimit {
   readonly kind: 'requests' | 'tokens' | 'concurrent';
   /** A positive integer. */
   readonly amount: number;
-  /** Glob of model names, as the client writes them, that this limit counts alone; absent = all together. */
+  /**
+   * Glob of model names that this limit counts alone, whatever the client calls them
+   * (core/model-names.ts); absent = all together.
+   */
   readonly model?: string;
 }
 

@@ -15,6 +15,15 @@ export interface Rates {
   readonly cacheWriteLong?: number;
   /** Reasoning, where it is not priced as output. */
   readonly reasoning?: number;
+  /** Input that is sound, pictures or film, where it is not priced as input. */
+  readonly audioInput?: number;
+  readonly imageInput?: number;
+  readonly videoInput?: number;
+  /** Sound that is read from a cache, where it is not priced as other reads. */
+  readonly audioCacheRead?: number;
+  /** Answers in sound and in pictures, where they are not priced as output. */
+  readonly audioOutput?: number;
+  readonly imageOutput?: number;
 }
 
 /** Rates that hold for the whole call when its prompt has more than `above` tokens. */
@@ -63,7 +72,8 @@ export interface ConfiguredPrice {
 
 /**
  * What a call cost, in integer nanodollars. `total` is rounded once; the parts are rounded each for
- * themselves. `output` is what is left without `reasoning`; `cacheWrite` holds both lifetimes,
+ * themselves. `output` is what is left without `reasoning`; sound and pictures are in `input`, `cacheRead` and `output`;
+ * `cacheWrite` holds both lifetimes,
  * `call` what is not for tokens: the call itself and its web searches.
  */
 export interface Cost {

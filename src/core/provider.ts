@@ -72,6 +72,10 @@ export interface Provider {
   readonly forwardedHeaders: readonly ForwardedHeader[];
   /** It charges for a whole stream whose connection is closed: what is left is read on (F73). */
   readonly onAbort?: 'drain';
+  /** It is told the trace that a call belongs to. */
+  readonly traceContext?: boolean;
+  /** What telemetry calls the vendor (`gen_ai.provider.name`); absent = its id. */
+  readonly telemetryName?: string;
   traits(model: string): UpstreamTraits;
   /** Called when a call needs this provider; local engines start here. */
   wake?(): Promise<void>;

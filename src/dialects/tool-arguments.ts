@@ -1,6 +1,7 @@
 /** Arguments of tool calls that are no JSON object (wire/translation.md §3.6; B55, F59). */
 import type { JsonObject } from '../core/conversation.ts';
-import { isObject, tryParse, tryParseObject } from '../core/json.ts';
+import { isObject } from '../core/json.ts';
+import { stringEnd, tryParseInner, tryParseInnerObject } from '../core/json-inner.ts';
 
 export interface ToolInput {
   readonly input: JsonObject;
@@ -8,10 +9,13 @@ export interface ToolInput {
   readonly wrapped: boolean;
 }
 
-/** Nothing becomes `{}`, other values `{value}`, and what is no JSON `{_raw}`: no turn is bricked. */
+/**
+ * Nothing becomes `{}`, other values `{value}`, and what is no JSON, or too deep or long to be parsed,
+ * `{_raw}`: no turn is bricked.
+ */
 export function toolInput(argumentsJson: string): ToolInput {
   if (argumentsJson.trim() === '') return { input: {}, wrapped: false };
-  const parsed = tryParse(argumentsJson);
+  const parsed = tryParseInner(argumentsJson);
   if (isObject(parsed)) return { input: parsed, wrapped: false };
   return {
     input: parsed === undefined ? { _raw: argumentsJson } : { value: parsed },
@@ -27,29 +31,22 @@ export function wrappedArguments(argumentsJson: string): string {
 
 /**
  * Arguments that the token limit cut off, without their incomplete last member, as the native service
- * shows them; undefined when they do not begin like an object.
+ * shows them; undefined when they do not begin like an object, or are too deep or long to be parsed.
  */
 export function truncatedInput(argumentsJson: string): JsonObject | undefined {
-  let safe: string | undefined;
-  let open = '';
+  const open: string[] = [];
+  let safeEnd: number | undefined;
   for (let i = 0; i < argumentsJson.length; i++) {
     const char = argumentsJson[i] ?? '';
-    if (char === '"') i = stringEnd(argumentsJson, i);
+    if (char === '"') i = stringEnd(argumentsJson, i + 1);
     else if (char === '{' || char === '[') {
-      open = (char === '{' ? '}' : ']') + open;
-      safe = argumentsJson.slice(0, i + 1) + open;
+      open.push(char === '{' ? '}' : ']');
+      safeEnd = i + 1;
     } else if (char === '}' || char === ']') {
-      open = open.slice(1);
-      safe = argumentsJson.slice(0, i + 1) + open;
-    } else if (char === ',') {
-      safe = argumentsJson.slice(0, i) + open;
-    }
+      open.pop();
+      safeEnd = i + 1;
+    } else if (char === ',') safeEnd = i;
   }
-  return safe === undefined ? undefined : tryParseObject(safe);
-}
-
-function stringEnd(text: string, start: number): number {
-  let i = start + 1;
-  while (i < text.length && text[i] !== '"') i += text[i] === '\\' ? 2 : 1;
-  return i;
+  if (safeEnd === undefined) return undefined;
+  return tryParseInnerObject(argumentsJson.slice(0, safeEnd) + open.toReversed().join(''));
 }

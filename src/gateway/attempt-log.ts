@@ -2,7 +2,7 @@
 import type { GatewayError } from '../core/errors.ts';
 import type { Usage } from '../core/generation.ts';
 import type { Target } from '../core/provider.ts';
-import type { AttemptReceipt, ClientEnd } from './receipt.ts';
+import type { AttemptReceipt, ClientEnd, CutReason, UpstreamWords } from './receipt.ts';
 
 /** How a try ended. */
 export interface AttemptEnd {
@@ -12,8 +12,10 @@ export interface AttemptEnd {
   readonly error?: GatewayError | ClientEnd | undefined;
   /** HTTP status of the upstream; 0 when none came. */
   readonly status: number;
-  /** The upstream began to answer. */
-  readonly answered: boolean;
+  /** When the upstream began to answer, monotonic ms. */
+  readonly firstEventAt: number | undefined;
+  readonly said: UpstreamWords;
+  readonly cut: CutReason | undefined;
   readonly reported: Usage | undefined;
 }
 
@@ -21,16 +23,18 @@ export class AttemptLog {
   readonly #ended: AttemptReceipt[];
   #target: Target | undefined;
   #startedAt = 0;
+  #spanId: string | undefined;
 
   /** @param ended where tries are put that are over; those of a hedge stand in one list. */
   constructor(ended: AttemptReceipt[] = []) {
     this.#ended = ended;
   }
 
-  /** @param now monotonic ms. */
-  begin(target: Target, now: number): void {
+  /** @param now monotonic ms. @param spanId where the call is traced. */
+  begin(target: Target, now: number, spanId: string | undefined): void {
     this.#target = target;
     this.#startedAt = now;
+    this.#spanId = spanId;
   }
 
   /** Of the try that has begun, monotonic ms. */
@@ -48,7 +52,7 @@ export class AttemptLog {
     const target = this.#target;
     if (target === undefined) return;
     this.#target = undefined;
-    const { now, outcome, error, status, reported } = how;
+    const { now, outcome, error, status, reported, firstEventAt, said, cut } = how;
     const code = typeof error === 'string' ? error : error?.code;
     this.#ended.push({
       target,
@@ -58,7 +62,11 @@ export class AttemptLog {
       outcome,
       error: code,
       reported,
-      maybeBilled: !how.answered && mayBeBilled(how),
+      maybeBilled: firstEventAt === undefined && mayBeBilled(how),
+      spanId: this.#spanId,
+      firstEventMs: firstEventAt === undefined ? undefined : firstEventAt - this.#startedAt,
+      said,
+      cut,
     });
   }
 

@@ -19,6 +19,7 @@ import type { HttpClient } from '../wire/http-client.ts';
 import { SseSplitter } from '../wire/sse.ts';
 import { AnswerBody } from './answer-body.ts';
 import { kindOf } from './answer-kind.ts';
+import type { TargetHealth } from './health.ts';
 import { maskEvents } from './mask-credentials.ts';
 import type { Meter } from './meter.ts';
 import type { TurnRounds } from './turn-rounds.ts';
@@ -38,6 +39,8 @@ export interface AttemptOptions {
   readonly meter: Meter;
   readonly clock: Clock;
   readonly client: HttpClient;
+  /** Told of a target that could not be reached, though nobody waits for it any more (R6). */
+  readonly health?: Pick<TargetHealth, 'failed'>;
   /** What is known of the model, with what was learned of it. */
   readonly traits: UpstreamTraits;
   /** A stream was asked for; its first event is due sooner than a whole document. */
@@ -54,6 +57,7 @@ export class Attempt implements UpstreamHandler {
   readonly #meter: Meter;
   readonly #clock: Clock;
   readonly #client: HttpClient;
+  readonly #health: Pick<TargetHealth, 'failed'> | undefined;
   readonly #streamed: boolean;
   readonly #traits: UpstreamTraits;
   readonly #rounds: TurnRounds | undefined;
@@ -87,6 +91,7 @@ export class Attempt implements UpstreamHandler {
     this.#meter = options.meter;
     this.#clock = options.clock;
     this.#client = options.client;
+    this.#health = options.health;
     this.#streamed = options.streamed;
     this.#traits = options.traits;
     this.#rounds = options.rounds;
@@ -277,6 +282,10 @@ export class Attempt implements UpstreamHandler {
     } else {
       this.fail(error);
     }
+  }
+
+  unreachable(error: GatewayError): void {
+    this.#health?.failed(this.target, error);
   }
 
   #read(chunk: Buffer): void {

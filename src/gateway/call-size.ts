@@ -5,6 +5,7 @@ import type { Route, Target } from '../core/provider.ts';
 import { countPrompt, promptOf } from '../tokens/prompt.ts';
 import type { Gateway } from './call.ts';
 import { tokenizedPrompt } from './count-tokens.ts';
+import { otherModels, type OtherModels } from './other-models.ts';
 
 /** Searches that are reserved for a tool that says no `max_uses`. */
 const usualSearches = 5;
@@ -13,6 +14,19 @@ const usualSearches = 5;
 const escapeStart = '\\u00';
 /** Nobody writes a letter or a digit like this, unless to hide a mark. */
 const escapes: readonly string[] = ['\\u005', '\\u006', '\\u007', '\\u0031'];
+
+/** What stands in every part that is no text, in either format and in what engines add to them. */
+const mediaMarks: readonly string[] = [
+  '"input_audio"',
+  '"image_url"',
+  '"image"',
+  '"file"',
+  '"document"',
+  '"video_url"',
+  '"video"',
+  '"audio_url"',
+  '"audio"',
+];
 
 export interface SizedCall {
   readonly dialect: ClientDialect;
@@ -73,7 +87,7 @@ export class CallSize {
 
   /** Tokens of the prompt at most, by a guess of all its text. */
   promptAtMost(): number {
-    const guess = countPrompt(promptOf(this.#call.source.value));
+    const guess = countPrompt(promptOf(this.#call.source.value), this.#gateway.random);
     const { estimator } = this.#gateway;
     let most = 0;
     for (const { provider, model } of this.#call.route.targets) {
@@ -111,6 +125,16 @@ export class CallSize {
       ({ provider, model }) => provider.traits(model).cacheMarks,
     );
     return marked ? 'none' : 'usual';
+  }
+
+  /** By the names of their parts; written with escapes, a name may be any. */
+  media(): boolean {
+    const { bytes } = this.#call.source;
+    return bytes.includes(escapeStart) || mediaMarks.some((mark) => bytes.includes(mark));
+  }
+
+  others(): OtherModels | undefined {
+    return otherModels(this.#call.source.value, this.#call);
   }
 
   /** As many as its tools allow. */

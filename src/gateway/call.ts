@@ -4,6 +4,7 @@ import type { Grant } from '../core/grant.ts';
 import type { JsonSource } from '../core/json.ts';
 import type { Route } from '../core/provider.ts';
 import type { Clock, Later, Log, NewId } from '../core/runtime.ts';
+import type { CallTrace } from '../core/trace.ts';
 import type { HttpClient } from '../wire/http-client.ts';
 import type { TargetHealth } from './health.ts';
 import type { LeftStreams } from './left-streams.ts';
@@ -48,6 +49,8 @@ export interface Call {
   readonly labels: Labels;
   /** What it may use; undefined = nothing limits it. */
   readonly grant: Grant | undefined;
+  /** Its place in a trace; absent where traces are not configured. */
+  readonly trace?: CallTrace | undefined;
   /** Monotonic ms at which the request arrived. */
   readonly startedAt: number;
   /** Wall-clock ms of the same moment. */

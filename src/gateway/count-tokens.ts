@@ -55,7 +55,7 @@ export async function countTokens(gateway: Gateway, request: CountRequest): Prom
     (asked === undefined ? undefined : await byTokenizer(asked)) ?? {
       tokens: gateway.estimator.promptAtMost(
         `${provider.id}/${model}`,
-        countPrompt(promptOf(body)),
+        countPrompt(promptOf(body), gateway.random),
       ),
       source: 'estimated',
     }

@@ -258,9 +258,17 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     return this.#call.id;
   }
 
+  get isStream(): boolean {
+    return this.#call.head.stream;
+  }
+
   end(error: GatewayError): void {
     if (this.#closedAt === undefined) this.#endWith(error);
     else this.#close();
+  }
+
+  get readsOn(): boolean {
+    return this.#leftAt !== undefined && !this.#settled;
   }
 
   get fullSince(): number | undefined {
@@ -326,6 +334,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
       firstEventMs: firstEventAt === undefined ? undefined : firstEventAt - this.#call.startedAt,
       totalMs: now - this.#call.startedAt,
       notes: notes.all,
+      readToEnd: left && how === 'ok',
     });
     this.#done.resolve();
   }

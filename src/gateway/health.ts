@@ -32,11 +32,35 @@ export interface DeadCredential {
   readonly retryAfterMs: number;
 }
 
+/** What is known of a target, of a credential, or of both together. */
+export interface HealthReading {
+  /** `provider/model`, or the provider alone where a credential is out for all of its models. */
+  readonly target: string;
+  /** '' where the provider has only one. */
+  readonly credential: string;
+  readonly state: 'closed' | 'half_open' | 'open';
+  /** The provider wants no calls for a while. */
+  readonly cooling: boolean;
+}
+
+/** A target, or a credential, was taken out or is back. */
+export interface TargetChange {
+  readonly provider: string;
+  /** Absent = it is about a credential. */
+  readonly model?: string;
+  /** Absent where the provider has only one. */
+  readonly credential?: string;
+  /** Why and for how long; absent = it is back. */
+  readonly out?: { readonly error: ErrorCode; readonly failures: number; readonly ms: number };
+}
+
 export interface TargetHealthOptions {
   readonly clock: Clock;
   readonly log: Log;
   /** Told of credentials that are refused, besides the log. */
   readonly alert?: (dead: DeadCredential) => void;
+  /** Told when something is taken out or is back; of credentials only the latter. */
+  readonly changed?: (change: TargetChange) => void;
 }
 
 export class TargetHealth {
@@ -162,6 +186,9 @@ export class TargetHealth {
 
   /** Forgets everything: the configuration changed, and with it what the names mean. */
   forget(): void {
+    for (const [name, { outUntil }] of this.#entries) {
+      if (outUntil !== undefined) this.#options.changed?.(changeOf(name));
+    }
     this.#entries.clear();
     this.#untrustedAt.clear();
   }
@@ -178,6 +205,17 @@ export class TargetHealth {
       .filter((trouble) => trouble !== undefined);
     const told = troubles.map((trouble) => this.#words(trouble));
     return told.find((words) => words !== undefined);
+  }
+
+  /** Everything that something is known of. */
+  readings(): readonly HealthReading[] {
+    const now = this.#now;
+    return [...this.#entries].map(([name, { outUntil, probing, coolUntil }]) => {
+      const [target = '', credential = ''] = name.split('\n');
+      const isOut = outUntil !== undefined;
+      const state = !isOut ? 'closed' : probing || outUntil <= now ? 'half_open' : 'open';
+      return { target, credential, state, cooling: coolUntil > now };
+    });
   }
 
   #words(trouble: Trouble): string | undefined {
@@ -203,8 +241,9 @@ export class TargetHealth {
   }
 
   /** Used up, or not allowed to: another credential may be neither. */
-  #refused(target: Target, { code, retryAfterMs }: GatewayError): void {
-    if (code === 'rate_limited' && retryAfterMs !== undefined) {
+  #refused(target: Target, error: GatewayError): void {
+    const { code, retryAfterMs } = error;
+    if (retryAfterMs !== undefined && (code === 'rate_limited' || isShort(error))) {
       this.#cool(target, retryAfterMs);
     } else if (target.credential !== undefined) {
       const trouble = this.#entry(pairOf(target));
@@ -241,6 +280,7 @@ export class TargetHealth {
     if (ms === undefined) return;
     const { failures } = trouble;
     this.#options.log.warn('target out', { target: name, error: code, failures, ms });
+    this.#options.changed?.({ ...changeOf(name), out: { error: code, failures, ms } });
   }
 
   #cool(target: Target, waitMs: number): void {
@@ -261,7 +301,10 @@ export class TargetHealth {
   #mend(name: string, since = Number.POSITIVE_INFINITY): void {
     const trouble = this.#entries.get(name);
     if (trouble === undefined || trouble.isOutSince(since)) return;
-    if (trouble.mend()) this.#options.log.info('target back', { target: name.replace('\n', ' ') });
+    if (trouble.mend()) {
+      this.#options.log.info('target back', { target: name.replace('\n', ' ') });
+      this.#options.changed?.(changeOf(name));
+    }
     // A call that was under way before says nothing against a wait that was asked for.
     if (trouble.isOver(this.#now)) this.#entries.delete(name);
   }
@@ -301,6 +344,17 @@ export function nameOf({ provider, model }: Target): string {
   return `${provider.id}/${model}`;
 }
 
+/** What an entry is about: neither ids of providers nor names of credentials have a slash. */
+function changeOf(name: string): TargetChange {
+  const [of = '', credential] = name.split('\n');
+  const slash = of.indexOf('/');
+  return {
+    provider: slash === -1 ? of : of.slice(0, slash),
+    ...(slash === -1 ? {} : { model: of.slice(slash + 1) }),
+    ...(credential === undefined ? {} : { credential }),
+  };
+}
+
 /** Of a provider with only one credential, the name of the provider. */
 function credentialOf({ provider, credential }: Target): string {
   return credentialName(provider.id, credential);
@@ -319,9 +373,18 @@ function pairName(name: string, credential: string | undefined): string {
   return credential === undefined ? name : `${name}\n${credential}`;
 }
 
-/** A 403 may be about this one request: a model of another plan, a prompt that a filter refused. */
-function isDeadCredential({ code, upstream }: GatewayError): boolean {
-  return code === 'upstream_auth' && upstream?.status !== 403;
+/**
+ * A 403 may be about this one request: a model of another plan, a prompt that a filter refused; so may a
+ * 402, where there is too little for so many tokens.
+ */
+function isDeadCredential(error: GatewayError): boolean {
+  const { code, upstream, ofRequest } = error;
+  return code === 'upstream_auth' && upstream?.status !== 403 && !ofRequest && !isShort(error);
+}
+
+/** Money that comes back by itself: a 402 that tells when, as while running calls hold what there is. */
+function isShort({ upstream, retryAfterMs }: GatewayError): boolean {
+  return upstream?.status === 402 && retryAfterMs !== undefined;
 }
 
 const counted: ReadonlySet<ErrorCode> = new Set<ErrorCode>([

@@ -17,6 +17,11 @@ export function maskCredentials(error: GatewayError, headers: readonly string[])
   return withWords(error, (text) => masked(text, secrets));
 }
 
+/** The text without any value of these flat headers. */
+export function maskValues(text: string, headers: readonly string[]): string {
+  return masked(text, secretsIn(headers));
+}
+
 function masked(text: string, secrets: readonly string[]): string {
   let shown = text;
   for (const secret of secrets) shown = withoutCutOff(shown.replaceAll(secret, mask), secret);

@@ -6,11 +6,13 @@ import {
   mergeUsage,
   totalInputTokens,
   usageCounts,
+  type FinishReason,
   type GenerationEvent,
   type Usage,
 } from '../core/generation.ts';
 import type { TokenEstimator } from './token-estimator.ts';
-import type { UsageSource } from './receipt.ts';
+import type { UpstreamWords, UsageSource } from './receipt.ts';
+import { Transcript } from './transcript.ts';
 
 /** A call that counts more is no call: ten times the longest context. */
 const mostTokens = 100_000_000;
@@ -26,11 +28,13 @@ export class Meter {
   #outputBytes = 0;
   /** The same of the answers that no events tell of. */
   #besideBytes = 0;
-  #finished = false;
+  #start: UpstreamWords['start'];
+  #finish: FinishReason | undefined;
   /** A count was reported that is none (F57). */
   #absurd = false;
   /** Output tokens that can be at most, where somebody sees to it. */
   #most = Number.POSITIVE_INFINITY;
+  #transcript: Transcript | undefined;
   #witness: { see(event: GenerationEvent): void } | undefined;
 
   /** @param guess tokens of the prompt by its characters; asked for only when somebody needs it. */
@@ -45,8 +49,10 @@ export class Meter {
     this.#reported = undefined;
     this.#outputBytes = 0;
     this.#besideBytes = 0;
-    this.#finished = false;
+    this.#start = undefined;
+    this.#finish = undefined;
     this.#absurd = false;
+    this.#transcript?.clear();
   }
 
   /** Characters of output so far, of all answers. */
@@ -74,7 +80,13 @@ export class Meter {
     this.#witness = witness;
   }
 
+  /** The answer is wanted as well, not its counts alone. */
+  keepAnswer(): void {
+    this.#transcript = new Transcript();
+  }
+
   see(event: GenerationEvent): void {
+    this.#transcript?.see(event);
     this.#witness?.see(event);
     switch (event.type) {
       case 'part-delta':
@@ -88,9 +100,11 @@ export class Meter {
         this.#reported = mergeUsage(this.#reported, sane(event.usage));
         return;
       case 'finish':
-        this.#finished = true;
+        this.#finish = event.reason;
         return;
       case 'start':
+        this.#start = event;
+        return;
       case 'part-citation':
       case 'part-end':
       case 'error':
@@ -98,6 +112,12 @@ export class Meter {
       default:
         event satisfies never;
     }
+  }
+
+  /** Of this attempt, so far. */
+  get said(): UpstreamWords {
+    const output = this.#transcript?.answer();
+    return { start: this.#start, finish: this.#finish, output };
   }
 
   get reported(): Usage | undefined {
@@ -112,7 +132,9 @@ export class Meter {
   /** Whether the upstream reported what cannot be (F57). */
   get suspect(): boolean {
     const output = this.#reported?.outputTokens;
-    return this.#absurd || (this.#finished && output !== undefined && this.#saidMore(output));
+    return (
+      this.#absurd || (this.#finish !== undefined && output !== undefined && this.#saidMore(output))
+    );
   }
 
   /** Whether the numbers are all the upstream's own. */
@@ -123,7 +145,7 @@ export class Meter {
       totalInputTokens(usage) !== undefined &&
       usage.outputTokens !== undefined &&
       !this.#saidMore(usage.outputTokens);
-    return complete && this.#finished ? 'reported' : 'estimated';
+    return complete && this.#finish !== undefined ? 'reported' : 'estimated';
   }
 
   /** Usage with its gaps filled by estimates: what a client is told and what is charged (F55). */
@@ -132,7 +154,7 @@ export class Meter {
     const reported = this.#reported ?? {};
     const counted = Math.min(this.outputOf(this.outputLength), this.#most);
     const output = reported.outputTokens ?? counted;
-    const believed = this.#finished && !this.#saidMore(output);
+    const believed = this.#finish !== undefined && !this.#saidMore(output);
     return {
       ...reported,
       ...(totalInputTokens(reported) === undefined
@@ -151,7 +173,7 @@ export class Meter {
   /** Teaches the estimator; call once, after a complete answer. */
   learn(): void {
     const usage = this.#reported;
-    if (usage === undefined || !this.#finished) return;
+    if (usage === undefined || this.#finish === undefined) return;
     const input = totalInputTokens(usage);
     if (input !== undefined) this.#learnPrompt(input);
     if (usage.outputTokens !== undefined && !this.#saidMore(usage.outputTokens)) {

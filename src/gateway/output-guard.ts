@@ -147,7 +147,8 @@ export class OutputGuard implements StreamConsumer {
   }
 }
 
-function spent(): GatewayError {
+/** The money for an answer ended before the answer. */
+export function spent(): GatewayError {
   const why =
     'The budget is used up: the prompt was larger than estimated, and there is no money for more of the answer.';
   return new GatewayError('budget_exhausted', why, { retryable: false });

@@ -4,7 +4,7 @@
  * up. In memory only: it is of no use after the conversation, and it is other people's text.
  */
 import { createHash } from 'node:crypto';
-import { tryParseObject } from '../core/json.ts';
+import { tryParseInnerObject } from '../core/json-inner.ts';
 import type { KeptTurn, KnownCall, PromptTrail } from '../core/kept-turn.ts';
 import type { Clock } from '../core/runtime.ts';
 
@@ -120,7 +120,7 @@ function keyOf(keyId: string, call: KnownCall, asked: PromptTrail): string {
 
 /** Clients send arguments back parsed and written again. */
 function canonicalJson(text: string): string {
-  const value = tryParseObject(text.trim() === '' ? '{}' : text);
+  const value = tryParseInnerObject(text.trim() === '' ? '{}' : text);
   return value === undefined ? text : JSON.stringify(value);
 }
 

@@ -1,8 +1,9 @@
 /** What is known of a call when it is over; becomes the ledger row, a log line and metrics. */
-import type { Usage } from '../core/generation.ts';
+import type { FinishReason, Usage } from '../core/generation.ts';
 import type { Note } from '../core/notes.ts';
 import type { Target } from '../core/provider.ts';
 import type { ErrorCode } from '../core/errors.ts';
+import type { Transcript } from './transcript.ts';
 
 export type Mode = 'relay' | 'translate';
 
@@ -27,7 +28,26 @@ export interface AttemptReceipt {
   readonly error: ErrorCode | ClientEnd | undefined;
   readonly reported: Usage | undefined;
   readonly maybeBilled: boolean;
+  /** Id of its span; absent where the call is not traced. */
+  readonly spanId: string | undefined;
+  /** Until the upstream began to answer; absent when it did not. */
+  readonly firstEventMs: number | undefined;
+  readonly said: UpstreamWords;
+  /** Why the gateway ended a good answer before the upstream did. */
+  readonly cut: CutReason | undefined;
 }
+
+/** What an upstream said of its answer, as far as it came. */
+export interface UpstreamWords {
+  /** Its own id of the answer and the model that it says answered. */
+  readonly start: { readonly id: string; readonly model: string } | undefined;
+  readonly finish: FinishReason | undefined;
+  /** The answer itself; absent unless content is told to traces. */
+  readonly output?: ReturnType<Transcript['answer']> | undefined;
+}
+
+/** `limit`: at the end of what was reserved (F63); `stop`: at a stop sequence that the upstream was not told. */
+export type CutReason = 'limit' | 'stop';
 
 /** A request that ran beside the one that counts and was let go: the vendor may bill it all the same. */
 export interface ChargedTry {
@@ -53,6 +73,8 @@ export interface Receipt {
   readonly firstEventMs: number | undefined;
   readonly totalMs: number;
   readonly notes: readonly Note[];
+  /** Its client left, and the answer was read on to its end (F73). */
+  readonly readToEnd?: boolean;
 }
 
 /** What is known of a call that still runs. */

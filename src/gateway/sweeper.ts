@@ -16,6 +16,10 @@ export interface Swept {
   readonly id: string;
   /** Ends at once. */
   end(error: GatewayError): void;
+  /** Whether its client wants a stream. */
+  readonly isStream?: boolean;
+  /** Whether it is read on for what it costs, without its client (F73). */
+  readonly readsOn?: boolean;
   /** Since when its client takes nothing; undefined while it does. */
   readonly fullSince?: number | undefined;
   /** Ends at once, and leaves its client's connection no time to take what is written. */
@@ -49,6 +53,16 @@ export class Sweeper {
 
   get size(): number {
     return this.#live.length;
+  }
+
+  /** How many of the calls are read on without their clients. */
+  get readingOn(): number {
+    return this.#live.reduce((sum, { readsOn }) => (readsOn === true ? sum + 1 : sum), 0);
+  }
+
+  /** How many of the calls are streams. */
+  get streams(): number {
+    return this.#live.reduce((sum, { isStream }) => (isStream === true ? sum + 1 : sum), 0);
   }
 
   add(item: Swept): void {

@@ -19,9 +19,10 @@ import type { Correction } from './corrections.ts';
 import { correctionFor, type Refused } from './learned-parameters.ts';
 import { nameOf } from './health.ts';
 import { Meter } from './meter.ts';
+import { payRound, type NextRound } from './next-round.ts';
 import { OutputGuard } from './output-guard.ts';
 import { maxAttempts } from './plan.ts';
-import type { AttemptReceipt, ChargedTry, Mode } from './receipt.ts';
+import type { AttemptReceipt, ChargedTry, CutReason, Mode } from './receipt.ts';
 import { mayFallBack, type FailedTry } from './repeatable.ts';
 import { StreamCollector } from './stream-collector.ts';
 import { TranslatedTurn } from './translated-turn.ts';
@@ -69,6 +70,8 @@ export class TargetTry {
   /** The answer that is being put together for a client that wants a document. */
   #collecting: PromiseWithResolvers<Generation> | undefined;
   #stopped = false;
+  #spanId: string | undefined;
+  #cut: CutReason | undefined;
   /** The target that counts this call as running. */
   #loads: string | undefined;
 
@@ -81,6 +84,7 @@ export class TargetTry {
     this.#quota = quota;
     this.#log = new AttemptLog(receipts);
     this.meter = new Meter(gateway.estimator, () => samplePrompt(promptOf(call.source.value)));
+    if (call.trace?.content === true) this.meter.keepAnswer();
   }
 
   /** The attempt that is running or ran last. */
@@ -152,7 +156,9 @@ export class TargetTry {
 
   #begin(target: Target): void {
     this.#unload();
-    this.#log.begin(target, this.#gateway.clock.now());
+    this.#spanId = this.#call.trace?.newSpanId();
+    this.#cut = undefined;
+    this.#log.begin(target, this.#gateway.clock.now(), this.#spanId);
     const name = nameOf(target);
     if (this.#gateway.routing.load.begin(name)) this.#loads = name;
   }
@@ -177,8 +183,10 @@ export class TargetTry {
       ...how,
       now: this.#gateway.clock.now(),
       status: this.#attempt?.status ?? 0,
-      answered: this.#attempt?.firstEventAt !== undefined,
+      firstEventAt: this.#attempt?.firstEventAt,
       reported: this.meter.reported,
+      said: this.meter.said,
+      cut: this.#cut,
     });
   }
 
@@ -227,10 +235,11 @@ export class TargetTry {
     return mustCollect && !this.#call.head.stream ? this.#collect(answer) : answer;
   }
 
-  #prepare(target: Target, traits: UpstreamTraits, answered?: readonly Part[]): PreparedRequest {
+  #prepare(target: Target, traits: UpstreamTraits, round?: NextRound): PreparedRequest {
     const { newId, memory } = this.#gateway;
     const { grant, head } = this.#call;
-    const cap = grant?.tellsCap === true ? grant.outputCap : undefined;
+    const answered = round?.answered;
+    const cap = round?.most ?? (grant?.tellsCap === true ? grant.outputCap : undefined);
     const ask = { model: target.model, stream: head.stream, traits, newId, maxOutputTokens: cap };
     // What a later round's request loses was told with the first.
     const own = answered === undefined ? this.notes : new NoteList();
@@ -238,7 +247,11 @@ export class TargetTry {
     const strict = this.#call.strict && translated && answered === undefined;
     const notes = strict ? strictNotes : own;
     if (grant?.capNote !== undefined) own.changed(['max_tokens'], grant.capNote);
-    return prepareRequest(this.#call, target, { ask, memory, notes, answered });
+    const means = { ask, memory, notes, answered, spanId: this.#spanId };
+    const prepared = prepareRequest(this.#call, target, means);
+    // Rounds and corrections read it again; while an upstream is waited for nobody needs it.
+    this.#call.source.forget();
+    return prepared;
   }
 
   /** The same request again would only be refused again. */
@@ -279,11 +292,11 @@ export class TargetTry {
     this.#quota.left -= 1;
     if (target.provider.wake !== undefined) await target.provider.wake();
     if (this.#stopped) throw canceled();
-    const { client, clock } = this.#gateway;
+    const { client, clock, health } = this.#gateway;
     const traits = this.#prepared?.traits ?? target.provider.traits(target.model);
     const streamed = this.#prepared?.streamed === true;
     const reasons = traits.reasonsFirst === true || this.#call.head.reasons === true;
-    const means = { client, clock, reasons, meter: this.meter, rounds: this.#rounds };
+    const means = { client, clock, health, reasons, meter: this.meter, rounds: this.#rounds };
     const attempt = new Attempt({ target, traits, streamed, ...means });
     this.#attempt = attempt;
     const once = this.#call.route.retry?.afterSent === false;
@@ -325,7 +338,7 @@ export class TargetTry {
       scanned,
       rounds,
       source: {
-        cut: () => this.#attempt?.abort(),
+        cut: () => this.#cutAt('stop'),
         goOn: async () => {
           const rest = await this.#nextRound();
           if (rest !== undefined) this.#feed(rest, guarded, mayFlow);
@@ -348,10 +361,16 @@ export class TargetTry {
       meter: this.meter,
       source: {
         finished: () => this.#attempt?.finished === true,
-        cut: () => this.#attempt?.abort(),
+        cut: () => this.#cutAt('limit'),
         fail: (error) => this.#attempt?.fail(error),
       },
     });
+  }
+
+  /** The answer is whole here, whatever the upstream would still say. */
+  #cutAt(why: CutReason): void {
+    this.#cut = why;
+    this.#attempt?.abort();
   }
 
   #feed(answer: Answer, consumer: StreamConsumer, mayFlow: () => boolean): void {
@@ -369,13 +388,16 @@ export class TargetTry {
     if (rounds === undefined || target === undefined || traits === undefined) return undefined;
     const { provider } = target;
     const origin = { provider: provider.id, dialect: provider.dialect.id };
+    const { last } = rounds;
     const answered = rounds.goOn().map((part) => madeBy(part, origin));
     this.#endTry({ outcome: 'ok' });
     this.#attempt?.abort();
     try {
+      const most = await payRound(this.#call, this.meter, last);
+      if (this.#stopped) return undefined;
       this.#quota.count += 1;
       this.#begin(target);
-      const { request } = this.#prepare(target, traits, answered);
+      const { request } = this.#prepare(target, traits, { answered, most });
       const rest = await this.#send(target, request);
       return this.#stopped ? undefined : rest;
     } catch (error) {
@@ -398,6 +420,7 @@ export class TargetTry {
     }
     this.#gateway.log.warn('attempt failed', {
       call: this.#call.id,
+      trace_id: this.#call.trace?.traceId,
       target: nameOf(target),
       credential: target.credential,
       error: error.code,

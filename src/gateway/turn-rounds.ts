@@ -37,6 +37,11 @@ export class TurnRounds {
     return this.#round > 0;
   }
 
+  /** What the round that ran last cost by itself. */
+  get last(): Usage | undefined {
+    return this.#current;
+  }
+
   /** The events of the whole answer that these events of one round are. */
   pass(events: readonly GenerationEvent[]): readonly GenerationEvent[] {
     const passed: GenerationEvent[] = [];

@@ -11,6 +11,8 @@ import type { ReasoningMemory, TurnWatch } from './reasoning-memory.ts';
 import type { Mode } from './receipt.ts';
 import { restoreReasoning, withoutReasoning } from './restore-reasoning.ts';
 
+const none: readonly string[] = [];
+
 export interface PreparedRequest {
   readonly request: UpstreamRequest;
   readonly mode: Mode;
@@ -30,6 +32,8 @@ export interface RequestMeans {
   readonly memory: ReasoningMemory;
   /** The beginning of the answer, where the upstream is asked to go on with it. */
   readonly answered?: readonly Part[] | undefined;
+  /** Of the span of this request, where the call is traced. */
+  readonly spanId?: string | undefined;
 }
 
 /**
@@ -71,7 +75,11 @@ export function prepareRequest(call: Call, target: Target, means: RequestMeans):
     request: {
       endpoint: provider.generate,
       method: 'POST',
-      headers: [...forwardedHeaders(provider, relay ? call : undefined), ...needed],
+      headers: [
+        ...forwardedHeaders(provider, relay ? call : undefined),
+        ...needed,
+        ...traceHeaders(call, provider, means.spanId),
+      ],
       body,
       connectMs: target.timeouts.connectMs,
     },
@@ -117,6 +125,16 @@ export function forwardedHeaders(
     if (value !== undefined && value !== '') headers.push(name, value);
   }
   return headers;
+}
+
+/** Where calls come from is told only to those who are to know (docs/traces.md). */
+function traceHeaders(
+  { trace }: Call,
+  { traceContext }: Provider,
+  spanId: string | undefined,
+): readonly string[] {
+  if (traceContext !== true || trace === undefined || spanId === undefined) return none;
+  return trace.headers(spanId);
 }
 
 /** The values of a comma list that the upstream takes, each once (B69). */

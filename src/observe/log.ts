@@ -3,8 +3,10 @@
  * asynchronously: a blocked reader costs lines (counted), never calls (F95). Control characters are
  * escaped, by JSON and here (S13).
  */
-import { write, writeSync } from 'node:fs';
+import { constants, fstatSync, openSync, write, writeSync } from 'node:fs';
+import { isatty } from 'node:tty';
 import type { Clock, Log, LogFields } from '../core/runtime.ts';
+import { prettyLine } from './pretty-line.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
@@ -20,6 +22,9 @@ const writeEveryMs = 50;
 const blockBytes = 64 * 1024;
 /** 1 MiB of lines may wait for a slow reader; what comes on top is dropped and counted. */
 const maxBlocks = 16;
+/** A reader that takes nothing is tried again so often; a stop waits for it for so long at most. */
+const againMs = 50;
+const lastWordsMs = 500;
 /** A line is cut here, so that it always fits into a block. */
 const maxLineLength = 8 * 1024;
 
@@ -29,11 +34,46 @@ const maxLineLength = 8 * 1024;
  */
 const obeyed = /[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
+/**
+ * A pipe is opened once more, so that a write to a full one comes back: it would hold a thread of the
+ * process for as long as nobody reads, and the process could not end.
+ */
+function withoutWaiting(fd: number): number {
+  try {
+    if (process.platform !== 'linux' || !fstatSync(fd).isFIFO()) return fd;
+    return openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK);
+  } catch {
+    return fd;
+  }
+}
+
+function isFull(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EAGAIN';
+}
+
 function escaped(line: string): string {
   return line.replace(obeyed, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
+export interface LineLogOptions {
+  readonly fd: number;
+  readonly level: LogLevel;
+  readonly clock: Clock;
+  /** Lines are for a person at a terminal, with or without colours; absent = JSON. */
+  readonly pretty?: 'coloured' | 'plain' | undefined;
+}
+
+/** How a descriptor is written to: a terminal has a person before it (`NO_COLOR`: no-color.org). */
+export function prettyFor(
+  fd: number,
+  env: { readonly [name: string]: string | undefined },
+): LineLogOptions['pretty'] {
+  if (!isatty(fd)) return undefined;
+  return (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb' ? 'coloured' : 'plain';
+}
+
 export class LineLog implements Log {
+  readonly #pretty: LineLogOptions['pretty'];
   readonly #fd: number;
   readonly #clock: Clock;
   #level: number;
@@ -46,16 +86,25 @@ export class LineLog implements Log {
   /** Blocks that wait to be written, the oldest first. */
   readonly #full: Buffer[] = [];
   #writing = false;
+  /** Monotonic ms. */
+  #writingSince = 0;
   #spare: Buffer | undefined;
   #timer: NodeJS.Timeout | undefined;
   #dropped = 0;
+  #droppedEver = 0;
   #time = '';
   #timeOf = 0;
 
-  constructor(options: { readonly fd: number; readonly level: LogLevel; readonly clock: Clock }) {
-    this.#fd = options.fd;
+  constructor(options: LineLogOptions) {
+    this.#pretty = options.pretty;
+    this.#fd = withoutWaiting(options.fd);
     this.#clock = options.clock;
     this.#level = rank[options.level];
+  }
+
+  /** Lines that a slow reader cost, since the start (F95). */
+  get dropped(): number {
+    return this.#droppedEver;
   }
 
   setLevel(level: LogLevel): void {
@@ -84,26 +133,44 @@ export class LineLog implements Log {
    */
   flush(): void {
     this.#queueBlock();
-    try {
-      for (const block of this.#full.splice(0)) writeSync(this.#fd, block);
-    } catch {
-      // A log that cannot be written must not keep the process from ending.
+    // Behind a write that does not come back nothing can be written: it must not keep the process from ending.
+    if (this.#writing && performance.now() - this.#writingSince > lastWordsMs) return;
+    const until = performance.now() + lastWordsMs;
+    for (const block of this.#full.splice(0)) {
+      if (!writtenBy(until, this.#fd, block)) return;
     }
   }
 
   #line(level: string, event: string, fields: LogFields | undefined): void {
+    const line =
+      this.#pretty === undefined
+        ? this.#json(level, event, fields)
+        : this.#text(level, event, fields);
+    this.#append(line);
+    this.#timer ??= setTimeout(() => this.#closeBlock(), writeEveryMs).unref();
+  }
+
+  #text(level: string, event: string, fields: LogFields | undefined): string {
+    const coloured = this.#pretty === 'coloured';
+    const line = prettyLine({ time: this.#now(), level, event, fields }, coloured);
+    return `${line.length <= maxLineLength ? line : `${line.slice(0, 100)}… (${line.length} characters)`}\n`;
+  }
+
+  #json(level: string, event: string, fields: LogFields | undefined): string {
     const start = `{"time":"${this.#now()}","level":"${level}","event":${JSON.stringify(event)}`;
     const rest = fields === undefined ? '}' : JSON.stringify(fields).slice(1);
     const line = `${escaped(`${start}${rest === '}' ? '' : ','}${rest}`)}\n`;
-    this.#append(line.length <= maxLineLength ? line : `${start},"too_long":${line.length}}\n`);
-    this.#timer ??= setTimeout(() => this.#closeBlock(), writeEveryMs).unref();
+    return line.length <= maxLineLength ? line : `${start},"too_long":${line.length}}\n`;
   }
 
   #append(line: string): void {
     // A UTF-16 unit takes three bytes at most.
     if (this.#used + 3 * line.length > blockBytes) this.#closeBlock();
-    if (this.#full.length >= maxBlocks) this.#dropped += 1;
-    else this.#used += this.#block.write(line, this.#used);
+    if (this.#full.length < maxBlocks) {
+      this.#used += this.#block.write(line, this.#used);
+      return;
+    }
+    this.#lose(1);
   }
 
   #closeBlock(): void {
@@ -127,12 +194,33 @@ export class LineLog implements Log {
     const block = this.#full.shift();
     if (block === undefined) return;
     this.#writing = true;
-    write(this.#fd, block, () => {
+    this.#writingSince = performance.now();
+    this.#send(block, 0);
+  }
+
+  /** All of a block, however little is taken at a time. */
+  #send(block: Buffer, from: number): void {
+    write(this.#fd, block, from, block.length - from, null, (error, written) => {
+      if (isFull(error)) {
+        setTimeout(() => this.#send(block, from), againMs).unref();
+        return;
+      }
+      if (error === null && from + written < block.length) {
+        this.#send(block, from + written);
+        return;
+      }
+      // Nobody is there any more: what stood in it is lost.
+      if (error !== null) this.#lose(linesIn(block, from));
       this.#writing = false;
       this.#spare = Buffer.from(block.buffer, block.byteOffset, blockBytes);
       this.#tellDropped();
       this.#writeNext();
     });
+  }
+
+  #lose(lines: number): void {
+    this.#dropped += lines;
+    this.#droppedEver += lines;
   }
 
   #tellDropped(): void {
@@ -151,4 +239,26 @@ export class LineLog implements Log {
     }
     return this.#time;
   }
+}
+
+function linesIn(block: Buffer, from: number): number {
+  let lines = 0;
+  for (let at = block.indexOf(10, from); at !== -1; at = block.indexOf(10, at + 1)) lines += 1;
+  return lines;
+}
+
+const nobody = new Int32Array(new SharedArrayBuffer(4));
+
+/** Writes all of it before that moment, monotonic ms; false when it could not. */
+function writtenBy(until: number, fd: number, block: Buffer): boolean {
+  let from = 0;
+  while (from < block.length) {
+    try {
+      from += writeSync(fd, block, from);
+    } catch (error) {
+      if (!isFull(error) || performance.now() > until) return false;
+      Atomics.wait(nobody, 0, 0, againMs / 5);
+    }
+  }
+  return true;
 }

@@ -31,6 +31,8 @@ export interface ProviderRow {
   readonly probed?: true;
   /** Name of the vendor's list in the price package; engines have none. */
   readonly prices?: string;
+  /** What OpenTelemetry calls the vendor, where it has another word than the row. */
+  readonly telemetry?: string;
   /** How an engine counts the tokens of a prompt. */
   readonly counter?: CounterKind;
   /** What this vendor does differently from its dialect's usual server. */
@@ -104,6 +106,7 @@ export const providerRows: readonly ProviderRow[] = [
   },
   {
     id: 'mistral',
+    telemetry: 'mistral_ai',
     dialect: 'openai-chat',
     baseUrl: 'https://api.mistral.ai/v1',
     keyVariable: 'MISTRAL_API_KEY',
@@ -143,6 +146,7 @@ export const providerRows: readonly ProviderRow[] = [
   },
   {
     id: 'xai',
+    telemetry: 'x_ai',
     dialect: 'openai-chat',
     baseUrl: 'https://api.x.ai/v1',
     keyVariable: 'XAI_API_KEY',
@@ -173,6 +177,7 @@ export const providerRows: readonly ProviderRow[] = [
   },
   {
     id: 'moonshot',
+    telemetry: 'moonshot_ai',
     dialect: 'openai-chat',
     baseUrl: 'https://api.moonshot.ai/v1',
     keyVariable: 'MOONSHOT_API_KEY',
@@ -225,6 +230,7 @@ export const providerRows: readonly ProviderRow[] = [
   },
   {
     id: 'gemini',
+    telemetry: 'gcp.gemini',
     dialect: 'openai-chat',
     baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
     keyVariable: 'GEMINI_API_KEY',

@@ -34,6 +34,8 @@ export interface HttpProviderOptions {
   readonly serverTools?: boolean;
   /** Streams whose client left are read to their end. */
   readonly onAbort?: 'drain';
+  /** It is told the trace that a call belongs to. */
+  readonly traceContext?: boolean;
 }
 
 interface DialectConventions {
@@ -97,6 +99,8 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
     ...counterMember(options, endpoint),
     ...(options.apiKey === undefined ? {} : { credential: options.apiKey }),
     ...(options.onAbort === undefined ? {} : { onAbort: options.onAbort }),
+    ...(options.traceContext === true ? { traceContext: true } : {}),
+    telemetryName: row?.telemetry ?? row?.id ?? options.id,
     forwardedHeaders: forwardedOf(form.forwarded, options.betas),
     tokenizer: tokenizerOf,
     traits: remembered((model) => ({

@@ -11,6 +11,7 @@ import type {
   Target,
   Timeouts,
 } from '../core/provider.ts';
+import type { ModelNames } from '../core/model-names.ts';
 import { Secret } from '../core/secret.ts';
 import { providerRow, providerRows, type ProviderRow } from './compatible.ts';
 import { createHttpProvider, withTraits, type HttpDialect } from './http-provider.ts';
@@ -19,6 +20,7 @@ import type { LocalEngines } from './local.ts';
 import type { ModelFacts } from './model-facts.ts';
 import type { ModelLists } from './model-list.ts';
 import { networkWay } from './network-way.ts';
+import { RouteNames } from './route-names.ts';
 
 /** A provider as the config declares it. */
 export interface DeclaredProvider {
@@ -33,6 +35,8 @@ export interface DeclaredProvider {
   readonly like?: string;
   /** The only values of `anthropic-beta` that go there; absent = all. */
   readonly betas?: readonly string[];
+  /** It is told the trace that a call belongs to. */
+  readonly traceContext?: boolean;
   /** Where its models run, as `inference_geo` spells it. */
   readonly region?: string;
   /** Clients of the other format may use what the provider runs itself. */
@@ -103,6 +107,7 @@ export class Registry {
   readonly #options: RegistryOptions;
   readonly #providers = new Map<string, Known>();
   readonly #routes = new Map<string, Route>();
+  readonly #names: RouteNames;
 
   /** @throws Error with the provider's name when a declaration is incomplete. */
   constructor(options: RegistryOptions) {
@@ -112,6 +117,7 @@ export class Registry {
     for (const declared of options.declared) this.#declare(declared);
     for (const row of providerRows) this.#discover(row);
     for (const route of options.routes) this.#routes.set(route.name, this.#route(route));
+    this.#names = new RouteNames([...this.#routes.values()]);
   }
 
   /** Ids of the providers that are configured or found, the embedded engine included. */
@@ -148,6 +154,15 @@ export class Registry {
   async search(name: string): Promise<Route | undefined> {
     await this.#refresh();
     return this.find(name);
+  }
+
+  /** All names under which what answers this route can be called. */
+  names(route: Route): ModelNames {
+    const [target] = route.targets;
+    const { local } = this.#options;
+    if (target?.provider.id !== local.provider.id) return this.#names.of(route);
+    const isDefault = this.#default()?.targets[0]?.model === target.model;
+    return this.#names.of(route, isDefault ? defaultName : undefined);
   }
 
   /** Everything that can be called, asked for where the lists are old. */
@@ -357,12 +372,17 @@ function declaredWays({
   region,
   serverTools,
   onAbort,
-}: DeclaredProvider): Pick<DeclaredProvider, 'betas' | 'region' | 'serverTools' | 'onAbort'> {
+  traceContext,
+}: DeclaredProvider): Pick<
+  DeclaredProvider,
+  'betas' | 'region' | 'serverTools' | 'onAbort' | 'traceContext'
+> {
   return {
     ...(betas === undefined ? {} : { betas }),
     ...(region === undefined ? {} : { region }),
     ...(serverTools === undefined ? {} : { serverTools }),
     ...(onAbort === undefined ? {} : { onAbort }),
+    ...(traceContext === undefined ? {} : { traceContext }),
   };
 }
 

@@ -14,6 +14,8 @@ import { dateText } from './period.ts';
 
 const outcomes = ['ok', 'failed', 'canceled'] as const;
 
+const modes = ['relay', 'translate'] as const;
+
 const query = z.strictObject({
   limit: z.coerce
     .number('must be a number')
@@ -28,6 +30,15 @@ const query = z.strictObject({
   outcome: z.enum(outcomes, `must be one of ${outcomes.join(', ')}`).optional(),
   endpoint: z.string().max(100).optional().describe('openai-chat or anthropic-messages.'),
   user: z.string().max(800).optional().describe('Only of this user, as the client named it.'),
+  status: z.coerce
+    .number('must be a number')
+    .int('must be a whole number')
+    .min(100, 'must be at least 100')
+    .max(599, 'must be at most 599')
+    .optional()
+    .describe('The HTTP status that the client saw.'),
+  mode: z.enum(modes, `must be one of ${modes.join(', ')}`).optional(),
+  notes: z.string().min(1, 'must not be empty').max(200).optional().describe('Text in the notes.'),
 });
 
 const count = z.number().int().nullable();
@@ -129,18 +140,15 @@ async function list(
   { store, clock, flushLedger }: UsageRouteParts,
   wanted: z.output<typeof query>,
 ): Promise<AdminAnswer> {
-  const { limit, outcome, endpoint, user } = wanted;
   const before = wanted.after === undefined ? undefined : readCursor(wanted.after);
   const when = readWhen(wanted, clock);
   await flushLedger?.().catch(() => undefined);
   const page = await store.listCalls({
-    limit,
+    ...definedOf(ownFilters(wanted)),
+    limit: wanted.limit,
     ...readFilter(wanted),
     ...when,
     ...(before === undefined ? {} : { before }),
-    ...(outcome === undefined ? {} : { outcome }),
-    ...(endpoint === undefined ? {} : { endpoint }),
-    ...(user === undefined ? {} : { user }),
   });
   const calls = page.calls.map(callJson);
   const following = page.next === undefined ? null : cursorText(page.next);
@@ -159,6 +167,16 @@ async function show({ store, flushLedger }: UsageRouteParts, id: string): Promis
     attempt_list: row.attemptRows.map(attemptJson),
   };
   return { status: 200, body };
+}
+
+function ownFilters({ outcome, endpoint, user, status, mode, notes }: z.output<typeof query>) {
+  return { outcome, endpoint, user, status, mode, notes };
+}
+
+/** Without the members that are undefined. */
+function definedOf<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const entries = Object.entries(members).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> };
 }
 
 function cursorText({ startedAt, id }: CallCursor): string {

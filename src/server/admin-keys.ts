@@ -69,6 +69,15 @@ const changedKey = z.strictObject({
   ...policyMembers,
 });
 
+const keyPage = page.extend({
+  text: z
+    .string()
+    .min(1, 'must not be empty')
+    .max(200)
+    .optional()
+    .describe('Only keys with it in id, name, team, owner or tags. Pages may be short then.'),
+});
+
 const maxOverlapMs = 7 * 86_400_000;
 const defaultOverlapMs = 86_400_000;
 
@@ -95,10 +104,10 @@ export function keyRoutes(parts: KeyRouteParts): readonly AdminRoute[] {
       path: '/api/keys',
       about: {
         summary: 'List the keys: those of environment and config, then in the order of creation.',
-        query: page,
+        query: keyPage,
         answer: z.strictObject({ keys: z.array(keyAnswer), next }),
       },
-      run: ({ query }) => listKeys(parts, readInput(page, query)),
+      run: ({ query }) => listKeys(parts, readInput(keyPage, query)),
     },
     {
       method: 'GET',
@@ -209,9 +218,10 @@ async function showKey({ keys, store, clock }: KeyRouteParts, id: string): Promi
 
 function listKeys(
   { keys, clock }: KeyRouteParts,
-  { limit, after }: z.output<typeof page>,
+  { limit, after, text }: z.output<typeof keyPage>,
 ): AdminAnswer {
-  const found = keys.list({ limit, ...optional('after', after) });
+  const wanted = { limit, ...optional('after', after) };
+  const found = text === undefined ? keys.list(wanted) : keys.search(text, wanted);
   if (found === undefined) throw new AdminError(400, 'there is no key with this id', 'after');
   const now = clock.wall();
   const shown = found.keys.map((key) => keyJson(key, now));

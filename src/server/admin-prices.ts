@@ -38,6 +38,12 @@ const rates = {
   cache_write_1h: rate.describe('Null: as cache_write.'),
   output: z.number(),
   reasoning: rate.describe('Null: as output.'),
+  audio_input: rate.describe('Null: as input.'),
+  image_input: rate.describe('Null: as input.'),
+  video_input: rate.describe('Null: as input.'),
+  audio_cache_read: rate.describe('Null: as cache_read.'),
+  audio_output: rate.describe('Null: as output.'),
+  image_output: rate.describe('Null: as output.'),
 };
 const tiers = z
   .array(z.strictObject({ above: z.number(), ...rates }))
@@ -128,6 +134,12 @@ function ratesJson(rates: Rates): JsonObject {
     cache_write_1h: dollars(rates.cacheWriteLong),
     output: dollars(rates.output),
     reasoning: dollars(rates.reasoning),
+    audio_input: dollars(rates.audioInput),
+    image_input: dollars(rates.imageInput),
+    video_input: dollars(rates.videoInput),
+    audio_cache_read: dollars(rates.audioCacheRead),
+    audio_output: dollars(rates.audioOutput),
+    image_output: dollars(rates.imageOutput),
   };
 }
 

@@ -4,16 +4,34 @@ import type { Actor } from '../access/audit.ts';
 import type { Json, JsonObject } from '../core/conversation.ts';
 import { GatewayError } from '../core/errors.ts';
 import { StoreError } from '../store/store-error.ts';
+import type { Session } from './sessions.ts';
 
 export interface AdminAnswer {
   readonly status: number;
   readonly body: JsonObject;
   /** Sent instead of `body`, where it was asked for. */
   readonly csv?: string;
+  /** Of the file that a browser saves it as; no character that a header would take for its own. */
+  readonly fileName?: string;
+  /** Sent instead of both. */
+  readonly bytes?: { readonly type: string; readonly content: Buffer; readonly encoding?: string };
   /** Value of the `allow` header of a 405. */
   readonly allow?: string;
   /** After which a 429 may be another. */
   readonly retryAfterMs?: number;
+  /** The session's cookie from now on, and for how long; 0: none. */
+  readonly cookie?: { readonly value: string; readonly ms: number };
+}
+
+/** How a request came in over HTTP, for the routes of sessions. */
+export interface Visit {
+  readonly signedIn: boolean;
+  /** Wall time in ms. */
+  readonly now: number;
+  readonly origin?: string;
+  readonly session?: Session;
+  /** What the cookie said. */
+  readonly sessionId?: string;
 }
 
 /** What comes with a request besides its path. */
@@ -21,6 +39,8 @@ export interface AdminSent {
   readonly body?: Json | undefined;
   /** Default: the command line. */
   readonly actor?: Actor;
+  /** Absent without HTTP. */
+  readonly visit?: Visit;
 }
 
 /** The admin API without HTTP: the path includes the query string. Never throws. */
@@ -33,6 +53,7 @@ export interface AdminRequest {
   readonly body: Json | undefined;
   /** Who asks, for the audit log. */
   readonly actor: Actor;
+  readonly visit: Visit | undefined;
 }
 
 /** What `/api/openapi.json` tells of a route; a test fails on a route without it. */

@@ -105,7 +105,8 @@ async function usage(parts: UsageRouteParts, wanted: z.output<typeof query>): Pr
   if (wanted.format === 'csv') {
     const groups = by === 'key' ? ['key', 'key_name'] : [by];
     const csv = csvText([...groups, ...sumNames], rows.map(shown));
-    return { status: 200, body: {}, csv };
+    const day = new Date(parts.clock.wall()).toISOString().slice(0, 10);
+    return { status: 200, body: {}, csv, fileName: `usage-by-${by}-${day}.csv` };
   }
   const start = after === undefined ? 0 : rows.findIndex(({ group: name }) => name === after) + 1;
   const page = rows.slice(start, start + limit);

@@ -3,30 +3,41 @@
  * handler knows no HTTP, so that a command can run it on the store while no gateway runs.
  */
 import type { Server } from 'node:http';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { TokenCheck } from '../access/admin-token.ts';
 import type { Actor } from '../access/audit.ts';
+import type { RandomBytes } from '../access/key-format.ts';
 import type { JsonObject } from '../core/conversation.ts';
 import type { Log, NewId } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
 import { auditRoutes } from './admin-audit.ts';
 import { createAdminHttpServer } from './admin-http.ts';
+import type { MetricsSource } from './admin-metrics.ts';
 import { backupRoutes } from './admin-backup.ts';
 import { callRoutes } from './admin-calls.ts';
+import { configRoutes, type ConfigRouteParts } from './admin-config.ts';
 import { keyRoutes, type KeyRouteParts } from './admin-keys.ts';
-import { noBody } from './admin-pages.ts';
+import { next, noBody, page } from './admin-pages.ts';
 import { policyRoutes, type PolicyRouteParts } from './admin-policies.ts';
+import { playgroundRoutes, type Playground } from './playground.ts';
 import { priceRoutes, type PriceRouteParts } from './admin-prices.ts';
 import {
   errorAnswer,
   findRoute,
+  readInput,
   refusalAnswer,
   type AdminAnswer,
   type AdminHandler,
   type AdminRequest,
   type AdminRoute,
 } from './admin-route.ts';
+import { seriesRoutes } from './admin-series.ts';
+import { providerRoutes, type ProviderRouteParts } from './admin-providers.ts';
+import { sessionRoutes, type SessionRouteParts } from './admin-session.ts';
+import { dashboardFiles } from './dashboard-files.ts';
 import { openApiRoute } from './openapi.ts';
+import { Sessions } from './sessions.ts';
 import { usageRoutes, type UsageRouteParts } from './admin-usage.ts';
 
 /** What can be called, as `models` shows it. */
@@ -58,7 +69,14 @@ export interface ReloadOutcome {
 }
 
 export interface AdminParts
-  extends KeyRouteParts, PolicyRouteParts, UsageRouteParts, PriceRouteParts {
+  extends
+    KeyRouteParts,
+    PolicyRouteParts,
+    UsageRouteParts,
+    PriceRouteParts,
+    ConfigRouteParts,
+    ProviderRouteParts,
+    SessionRouteParts {
   /** Of the program. */
   readonly version: string;
   /** Looks at the folder of model files again. */
@@ -66,13 +84,20 @@ export interface AdminParts
   modelProblems(): readonly ModelProblem[];
   status(): JsonObject;
   reload(): Promise<ReloadOutcome>;
+  /** Absent where no gateway runs. */
+  readonly playground?: Playground;
 }
 
 export interface AdminServerParts extends AdminParts {
-  readonly adminToken: Pick<TokenCheck, 'verify'>;
+  readonly adminToken: Pick<TokenCheck, 'verify' | 'verifyDigest'>;
   /** The per-run secret of run.json, for the command line on the same machine. */
   readonly controlToken: Secret;
   readonly newId: NewId;
+  /** Where the built dashboard lies, which need not be there. */
+  readonly dashboardFolder?: string;
+  /** For ids of sessions. */
+  readonly random: RandomBytes;
+  readonly metrics?: MetricsSource;
 }
 
 /** All routes, in the order in which they are described. */
@@ -81,23 +106,31 @@ export function adminRoutes(parts: AdminParts): readonly AdminRoute[] {
     ...keyRoutes(parts),
     ...policyRoutes(parts),
     ...usageRoutes(parts),
+    ...seriesRoutes(parts),
     ...callRoutes(parts),
     ...priceRoutes(parts),
     ...auditRoutes(parts),
     ...backupRoutes(parts),
     ...gatewayRoutes(parts),
+    ...configRoutes(parts),
+    ...playgroundRoutes(),
+    ...providerRoutes(parts),
+    ...sessionRoutes(parts),
   ];
   return [...routes, openApiRoute(routes, parts.version)];
 }
+
+/** Beside the program, in a checkout (`src/`) and in a package (`dist/`) alike. */
+const builtDashboard = join(import.meta.dirname, '..', '..', 'dist', 'dashboard');
 
 const commandLine: Actor = { name: 'command' };
 
 /** The admin API without HTTP and without a token: for whoever holds the store anyway. */
 export function createAdminHandler(parts: AdminParts): AdminHandler {
   const routes = adminRoutes(parts);
-  return async (method, path, { body, actor = commandLine } = {}) => {
+  return async (method, path, { body, actor = commandLine, visit } = {}) => {
     try {
-      return await answer(routes, { method, path, body, actor });
+      return await answer(routes, { method, path, body, actor, visit });
     } catch (error) {
       return refusalAnswer(error) ?? failure(parts.log, error);
     }
@@ -105,38 +138,43 @@ export function createAdminHandler(parts: AdminParts): AdminHandler {
 }
 
 /**
- * The admin listener, not listening yet. Everything but `GET /healthz` needs the admin token or the
- * control token; keys of the data plane open nothing (S9, S10).
+ * The admin listener, not listening yet. Everything but `GET /healthz` and signing in needs the admin
+ * token, the control token or a session; keys of the data plane open nothing (S9, S10, S11).
  */
 export function createAdminServer(parts: AdminServerParts): Server {
   const control = TokenCheck.of(parts.controlToken);
+  const sessions = new Sessions(parts);
   return createAdminHttpServer({
-    handle: createAdminHandler(parts),
+    handle: createAdminHandler({ ...parts, sessions }),
+    dashboard: dashboardFiles(parts.dashboardFolder ?? builtDashboard),
+    sessions,
     actorOf: (token) => {
       // Both are always compared, so that the time tells nothing about either.
       const isAdmin = parts.adminToken.verify(token);
       if (control.verify(token)) return 'command';
       return isAdmin ? 'admin' : undefined;
     },
+    ...(parts.metrics === undefined ? {} : { metrics: parts.metrics }),
     clock: parts.clock,
     newId: parts.newId,
     log: parts.log,
+    ...(parts.playground === undefined ? {} : { playground: parts.playground }),
   });
 }
 
 async function answer(
   routes: readonly AdminRoute[],
-  request: Pick<AdminRequest, 'body' | 'actor'> & {
+  request: Pick<AdminRequest, 'body' | 'actor' | 'visit'> & {
     readonly method: string;
     readonly path: string;
   },
 ): Promise<AdminAnswer> {
-  const { method, path, body, actor } = request;
+  const { method, path, body, actor, visit } = request;
   const mark = path.indexOf('?');
   const found = findRoute(routes, method, mark === -1 ? path : path.slice(0, mark));
   if (!('route' in found)) return found;
   const query = Object.fromEntries(new URLSearchParams(mark === -1 ? '' : path.slice(mark + 1)));
-  return found.route.run({ id: found.id, query, body, actor });
+  return found.route.run({ id: found.id, query, body, actor, visit });
 }
 
 function failure(log: Log, error: unknown): AdminAnswer {
@@ -144,6 +182,20 @@ function failure(log: Log, error: unknown): AdminAnswer {
   log.error('admin_request_failed', { cause });
   return errorAnswer(500, 'The gateway failed to handle this request; its log says why.');
 }
+
+/** Commands read all of them. */
+const mostModels = 10_000;
+
+const modelsPage = z.strictObject({
+  limit: z.coerce
+    .number('must be a number')
+    .int('must be a whole number')
+    .min(1, 'must be at least 1')
+    .max(mostModels, `must be at most ${mostModels}`)
+    .default(mostModels)
+    .describe('Models at most.'),
+  after: page.shape.after,
+});
 
 const modelsAnswer = z.strictObject({
   models: z.array(
@@ -160,6 +212,7 @@ const modelsAnswer = z.strictObject({
     }),
   ),
   problems: z.array(z.strictObject({ subject: z.string(), why: z.string() })),
+  next,
 });
 
 function gatewayRoutes(parts: AdminParts): readonly AdminRoute[] {
@@ -169,11 +222,16 @@ function gatewayRoutes(parts: AdminParts): readonly AdminRoute[] {
       path: '/api/models',
       about: {
         summary: 'List what can be called, and by whom it is answered.',
+        query: modelsPage,
         answer: modelsAnswer,
       },
-      run: async () => {
+      run: async ({ query }) => {
+        const { limit, after } = readInput(modelsPage, query);
         const models = await parts.models();
-        const listed = models.map(({ id, targets, local }) => ({
+        const start = after === undefined ? 0 : models.findIndex(({ id }) => id === after) + 1;
+        const shown = models.slice(start, start + limit);
+        const more = start + limit < models.length;
+        const listed = shown.map(({ id, targets, local }) => ({
           id,
           targets: targets.map(({ target, health, credentials }) => ({
             target,
@@ -190,7 +248,10 @@ function gatewayRoutes(parts: AdminParts): readonly AdminRoute[] {
           ...(local === undefined ? {} : { local }),
         }));
         const problems = parts.modelProblems().map(({ subject, why }) => ({ subject, why }));
-        return { status: 200, body: { models: listed, problems } };
+        return {
+          status: 200,
+          body: { models: listed, problems, next: more ? (shown.at(-1)?.id ?? null) : null },
+        };
       },
     },
     {

@@ -3,6 +3,8 @@
 /** A piece that is shorter is copied: as an object of its own it may cost a hundred times its bytes. */
 const smallPiece = 16 * 1024;
 const roomOfCopies = 64 * 1024;
+/** A longer body of which the length is known is put in its place as it comes: put together later it would be there twice. */
+const longBody = 128 * 1024;
 const nothing = Buffer.alloc(0);
 
 /**
@@ -14,10 +16,19 @@ export class BodyPieces {
   #rest: Buffer[] | undefined;
   #room = nothing;
   #used = 0;
+  /** All of a long body, as far as it came. */
+  #long: Buffer | undefined;
+  readonly #told: number;
+
+  /** @param told the length as the client tells it; 0 = it does not. No more than that may be added. */
+  constructor(told = 0) {
+    this.#told = told;
+  }
 
   add(piece: Buffer): void {
+    if (this.#told > longBody) this.#addLong(piece);
     // Most bodies are one piece, which nobody copies.
-    if (this.#first === undefined) this.#first = piece;
+    else if (this.#first === undefined) this.#first = piece;
     else if (piece.length >= smallPiece) this.#closeRoom().push(piece);
     else {
       if (this.#room.length - this.#used < piece.length) {
@@ -28,8 +39,15 @@ export class BodyPieces {
     }
   }
 
+  /** Its memory is taken with its first bytes: who announces much and sends nothing costs nothing. */
+  #addLong(piece: Buffer): void {
+    this.#long ??= Buffer.allocUnsafeSlow(this.#told);
+    this.#used += piece.copy(this.#long, this.#used);
+  }
+
   /** All of them, so many bytes. */
   whole(length: number): Buffer {
+    if (this.#long !== undefined) return this.#long.subarray(0, length);
     const first = this.#first ?? nothing;
     return first.length === length ? first : Buffer.concat([first, ...this.#closeRoom()], length);
   }
@@ -39,6 +57,7 @@ export class BodyPieces {
     this.#rest = undefined;
     this.#room = nothing;
     this.#used = 0;
+    this.#long = undefined;
   }
 
   /** What lies in the room is a piece of its own from here on. */

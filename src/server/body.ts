@@ -45,7 +45,7 @@ export function readBody(
   // It left while its key was looked up: no event will tell of it again.
   if (request.destroyed) return Promise.reject(clientLeft());
   return new Promise((resolve, reject) => {
-    const pieces = new BodyPieces();
+    const pieces = new BodyPieces(Number(request.headers['content-length'] ?? 0));
     let length = 0;
     let over = false;
     const refuse = (error: unknown): void => {

@@ -6,6 +6,7 @@ import type { CallRow, CountedUsage } from '../store/calls.ts';
 export function callLogFields(row: CallRow): LogFields {
   return {
     id: row.id,
+    trace_id: row.traceId,
     key: row.keyId,
     endpoint: row.endpoint,
     model: row.model,

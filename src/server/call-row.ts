@@ -4,6 +4,7 @@ import { noCost } from '../access/cost.ts';
 import type { Principal } from '../access/principal.ts';
 import type { GatewayError } from '../core/errors.ts';
 import { totalInputTokens, type Usage } from '../core/generation.ts';
+import type { CallTrace } from '../core/trace.ts';
 import type { Call } from '../gateway/call.ts';
 import type { AttemptReceipt, ChargedTry, Receipt, RunningCall } from '../gateway/receipt.ts';
 import type { AttemptRow, CallRow, CountedUsage } from '../store/calls.ts';
@@ -24,6 +25,7 @@ export function callRow(call: Call, receipt: Receipt, bill: Bill): CallRow {
     ...optional('firstEventMs', rounded(receipt.firstEventMs)),
     totalMs: rounded(receipt.totalMs) ?? 0,
     ...notesOf(receipt),
+    ...traceOf(call.trace),
   };
 }
 
@@ -47,6 +49,7 @@ export interface RefusedCall {
   readonly id: string;
   readonly startedWall: number;
   readonly principal: Principal;
+  readonly trace: CallTrace | undefined;
   /** The client's tags, as far as they were read. */
   readonly tags: readonly string[];
   readonly endpoint: string;
@@ -81,7 +84,13 @@ export function refusedRow(call: RefusedCall): CallRow {
     charged: {},
     usageSource: 'reported',
     totalMs: rounded(call.totalMs) ?? 0,
+    ...traceOf(call.trace),
   };
+}
+
+function traceOf(trace: CallTrace | undefined): Pick<CallRow, 'traceId' | 'sampled'> {
+  if (trace === undefined) return {};
+  return { traceId: trace.traceId, ...(trace.sampled ? { sampled: true } : {}) };
 }
 
 type Beginning = Pick<

@@ -1,4 +1,5 @@
 /** Headers of a call that mean something here or go on to an upstream (reliability.md B67–B71). */
+import type { IncomingMessage } from 'node:http';
 import { invalidRequest } from '../core/errors.ts';
 
 type Header = (name: string) => string | undefined;
@@ -36,4 +37,10 @@ function checkBetas(text: string): void {
       throw invalidRequest('The header anthropic-beta holds a value that is no name.');
     }
   }
+}
+
+/** A header of a request; one that came several times is joined by commas. */
+export function headerValue(request: IncomingMessage, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value.join(',') : value;
 }

@@ -3,44 +3,50 @@
  * under /v1 needs a key; nothing else tells more than that a gateway is here.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ClientDialect, RequestHead } from '../core/dialect.ts';
+import type { ClientDialect } from '../core/dialect.ts';
 import { asGatewayError, GatewayError } from '../core/errors.ts';
 import { LimitError } from '../core/grant.ts';
-import { parseClientBody, type JsonSource } from '../core/json.ts';
+import type { JsonSource } from '../core/json.ts';
 import type { Route } from '../core/provider.ts';
+import type { CallTrace, Tracer } from '../core/trace.ts';
 import { readCountHead, readCountRequest } from '../dialects/anthropic-messages/count.ts';
 import { leastOutputTokens, type Admission } from '../access/admission.ts';
 import type { Call, Gateway } from '../gateway/call.ts';
 import type { ClientSink } from '../gateway/client-sink.ts';
-import { CallSize, type SizedCall } from '../gateway/call-size.ts';
+import { CallSize } from '../gateway/call-size.ts';
 import { countTokens } from '../gateway/count-tokens.ts';
+import { otherModels } from '../gateway/other-models.ts';
 import { firstAble } from '../gateway/plan.ts';
 import { handleCall } from '../gateway/handle.ts';
 import type { Registry } from '../providers/registry.ts';
 import type { CallRow } from '../store/store.ts';
 import { keyRefusal } from '../access/keys.ts';
+import { presentedKey } from '../access/presented-key.ts';
 import type { Principal } from '../access/principal.ts';
+import { nothingRead, type AskedSoFar } from './asked.ts';
 import { callLabels, clientTags } from './call-labels.ts';
 import { refusedRow } from './call-row.ts';
-import { checkClientHeaders } from './client-headers.ts';
+import { refusedSpan } from './call-spans.ts';
+import { checkClientHeaders, headerValue } from './client-headers.ts';
 import {
+  allowedMethods,
   maxNameLength,
   MethodNotAllowed,
   notFound,
+  requireModels,
   requireScope,
   unknownModel,
 } from './door-errors.ts';
 import { checkRequestHead } from './hygiene.ts';
-import { IdempotentAnswers } from './idempotent-answers.ts';
+import type { IdempotentAnswers } from './idempotent-answers.ts';
 import { answerOnce } from './idempotent-call.ts';
 import { modelsAnswer } from './models-answer.ts';
-import type { BodyShare } from './overload/body-budget.ts';
-import { keepParsed, takeBody } from './overload/body-door.ts';
+import { parseTaken, roomToTranslate, takeBody } from './overload/body-door.ts';
 import type { Overload } from './overload/overload.ts';
 import { openAnswer, openPaths } from './open-paths.ts';
 import { readPath, speaksMessages, type RequestPath } from './paths.ts';
 import { refuse } from './refuse.ts';
-import { ResponseSink, sendJson } from './send.ts';
+import { idHeaders, ResponseSink, sendJson } from './send.ts';
 import { whoCalls, type WhoCallsParts } from './who-calls.ts';
 
 export interface DataPlaneOptions extends WhoCallsParts {
@@ -55,8 +61,14 @@ export interface DataPlaneOptions extends WhoCallsParts {
   /** What may be begun at all (G2, G5–G8). */
   readonly overload: Overload;
   readonly admission: Pick<Admission, 'admit'>;
+  /** By `Idempotency-Key`. */
+  readonly answers: IdempotentAnswers;
   /** Records a call that was refused before it reached the gateway's path (F8). */
   readonly record: (row: CallRow) => void;
+  /** Absent = no traces. */
+  readonly tracer?: Tracer | undefined;
+  /** Told of each refusal that is no call, by its error code. */
+  readonly refused?: (code: string) => void;
   readonly version: string;
 }
 
@@ -71,20 +83,10 @@ interface Visit extends RequestPath {
   readonly startedWall: number;
 }
 
-/** A call as far as it was read, for the row of its refusal. */
-interface AskedSoFar {
-  readonly principal: Principal;
-  readonly dialect: ClientDialect;
-  head: RequestHead | undefined;
-  tags: readonly string[];
-  /** What its body holds of the memory for bodies. */
-  body: BodyShare | undefined;
-}
-
 /** A call whose labels and route are known, and what it may use is not yet. */
 interface LabelledCall extends Pick<
   Call,
-  'dialect' | 'source' | 'head' | 'route' | 'labels' | 'header'
+  'dialect' | 'source' | 'head' | 'route' | 'labels' | 'header' | 'trace'
 > {
   readonly principal: Principal;
   readonly tags: readonly string[];
@@ -109,12 +111,10 @@ export function generatingPaths(
 export class DataPlane {
   readonly #options: DataPlaneOptions;
   readonly #generating: ReadonlyMap<string, ClientDialect>;
-  readonly #answers: IdempotentAnswers;
 
   constructor(options: DataPlaneOptions) {
     this.#options = options;
     this.#generating = generatingPaths(options.dialects);
-    this.#answers = new IdempotentAnswers(options.gateway.clock);
   }
 
   /** Handles one request; never throws. */
@@ -143,6 +143,7 @@ export class DataPlane {
   #tell(visit: Visit, error: GatewayError): void {
     const { request, requestId, path } = visit;
     const status = this.#refuse(visit, error);
+    this.#options.refused?.(error.code);
     this.#options.gateway.log.info('refused', {
       id: requestId,
       status,
@@ -191,7 +192,7 @@ export class DataPlane {
     if (!this.#options.mayAdmit()) {
       throw new GatewayError('store_unavailable', 'The gateway cannot record calls; retry later.');
     }
-    const asked = nothingRead(principal, dialect);
+    const asked = nothingRead(principal, dialect, this.#trace(visit.request));
     try {
       overload.enter(principal.keyId);
     } catch (error) {
@@ -213,30 +214,39 @@ export class DataPlane {
     }
   }
 
+  /** Where traces are not configured this is all that they cost. */
+  #trace(request: IncomingMessage): CallTrace | undefined {
+    const { tracer } = this.#options;
+    if (tracer === undefined) return undefined;
+    return tracer.begin(headerValue(request, 'traceparent'), headerValue(request, 'tracestate'));
+  }
+
   #recordRefusal(
     visit: Visit,
-    { principal, dialect, tags, head }: AskedSoFar,
+    { principal, dialect, tags, head, trace }: AskedSoFar,
     { refusal, status }: { readonly refusal: GatewayError; readonly status: number | undefined },
   ): void {
-    this.#options.record(
-      refusedRow({
-        id: visit.requestId,
-        startedWall: visit.startedWall,
-        principal,
-        tags,
-        endpoint: dialect.id,
-        model: head?.model ?? '',
-        stream: head?.stream ?? false,
-        error: refusal,
-        status,
-        totalMs: this.#options.gateway.clock.now() - visit.startedAt,
-      }),
-    );
+    const { record, gateway, tracer } = this.#options;
+    const row = refusedRow({
+      id: visit.requestId,
+      startedWall: visit.startedWall,
+      principal,
+      trace,
+      tags,
+      endpoint: dialect.id,
+      model: head?.model ?? '',
+      stream: head?.stream ?? false,
+      error: refusal,
+      status,
+      totalMs: gateway.clock.now() - visit.startedAt,
+    });
+    record(row);
+    if (trace?.sampled === true) tracer?.record(refusedSpan(row, trace));
   }
 
   async #serve(visit: Visit, asked: AskedSoFar): Promise<void> {
     const { gateway } = this.#options;
-    const { principal, dialect } = asked;
+    const { principal, dialect, trace } = asked;
     const source = await this.#readBody(visit, asked, dialect.scope);
     const head = dialect.readHead(source.value);
     asked.head = head;
@@ -246,15 +256,19 @@ export class DataPlane {
     asked.tags = tags;
     const labels = callLabels(source.value, header, { ofKey: principal.tags, ofClient: tags });
     const route = this.#knownRoute(principal, head.model) ?? (await this.#searchRoute(head.model));
-    const labelled = { principal, dialect, source, head, tags, labels, route, header };
+    const others = otherModels(source.value, { dialect, route });
+    if (others !== undefined) requireModels(principal, others.names);
+    const labelled = { principal, dialect, source, head, tags, labels, route, header, trace };
+    roomToTranslate(asked.body, labelled, this.#options.overload);
     const sink = new ResponseSink(response);
     const idempotencyKey = header('idempotency-key');
     if (idempotencyKey === undefined) return this.#call(visit, labelled, { gateway, sink });
     const { method = '' } = request;
     const { keyId } = principal;
-    const sent = { keyId, idempotencyKey, method, path, body: source.bytes };
+    const secret = presentedKey(header('authorization'), header('x-api-key'));
+    const sent = { keyId, secret, idempotencyKey, method, path, body: source.bytes };
     await answerOnce(
-      { answers: this.#answers, request: sent, gateway, sink, requestId },
+      { answers: this.#options.answers, request: sent, gateway, sink, requestId },
       (watched, recording) => this.#call(visit, labelled, { gateway: watched, sink: recording }),
     );
   }
@@ -285,23 +299,20 @@ export class DataPlane {
   }
 
   /** What the call may use; without limits nothing is looked at. */
-  #admit(
-    call: SizedCall & {
-      readonly principal: Principal;
-      readonly tags: readonly string[];
-      readonly id: string;
-    },
-  ): ReturnType<Admission['admit']> {
-    const { gateway, admission, registry } = this.#options;
+  #admit(call: LabelledCall & { readonly id: string }): ReturnType<Admission['admit']> {
+    const { gateway, admission } = this.#options;
     const { id, principal, tags, head, route } = call;
+    const registry = this.#options.registry();
     const strict = principal.strict || route.strict === true;
     return admission.admit({
       id,
       principal,
       tags,
       model: head.model,
+      route,
+      registry,
       endpoint: call.dialect.id,
-      size: new CallSize(gateway, call, (target) => registry().outputLimit(target)),
+      size: new CallSize(gateway, call, (target) => registry.outputLimit(target)),
       mayShrink: principal.shrink && !strict,
       leastOutput: (head.reasoningBudget ?? 0) + leastOutputTokens,
     });
@@ -311,13 +322,9 @@ export class DataPlane {
   async #count(visit: Visit, principal: Principal): Promise<void> {
     const { overload, dialects } = this.#options;
     const asked = nothingRead(principal, dialects.messages);
-    overload.enter(principal.keyId);
-    try {
-      await this.#countIn(visit, asked);
-    } finally {
-      asked.body?.release();
-      overload.calls.leave(principal.keyId);
-    }
+    await overload.within(principal.keyId, () =>
+      this.#countIn(visit, asked).finally(() => asked.body?.release()),
+    );
   }
 
   async #countIn(visit: Visit, asked: AskedSoFar): Promise<void> {
@@ -333,7 +340,8 @@ export class DataPlane {
     const tags = clientTags(header, principal.tags);
     // It counts as a request, and takes neither tokens nor money.
     const { requestId: id } = visit;
-    const wanted = { id, principal, tags, model, mayShrink: false, leastOutput: 0 };
+    const registry = this.#options.registry();
+    const wanted = { id, principal, tags, model, route, registry };
     const grant = await this.#options.admission.admit(wanted);
     try {
       const left = new AbortController();
@@ -364,13 +372,18 @@ export class DataPlane {
     }
   }
 
+  /** It takes a slot: providers may have to be asked what they have. */
   async #models(visit: Visit, principal: Principal): Promise<void> {
     if (visit.request.method !== 'GET') throw new MethodNotAllowed('GET');
     requireScope(principal, 'models');
+    const { overload, registry } = this.#options;
     const { path, query, requestId, response } = visit;
     const name = path === modelsPath ? undefined : path.slice(modelsPath.length + 1);
-    const body = await modelsAnswer(this.#options.registry(), principal, { name, query });
-    sendJson(response, { status: 200, body, headers: idHeaders(requestId) });
+    const asked = { name, query };
+    const answer = overload.within(principal.keyId, () =>
+      modelsAnswer(registry(), principal, asked),
+    );
+    sendJson(response, { status: 200, body: await answer, headers: idHeaders(requestId) });
   }
 
   async #readBody(visit: Visit, asked: AskedSoFar, scope: string): Promise<JsonSource> {
@@ -379,14 +392,13 @@ export class DataPlane {
     if (request.method !== 'POST') throw new MethodNotAllowed('POST');
     requireScope(principal, scope);
     checkClientHeaders((name) => headerValue(request, name));
-    const { bytes, share } = await takeBody(visit, principal.keyId, this.#options.overload);
-    asked.body = share;
+    const { overload } = this.#options;
+    const taken = await takeBody(visit, principal.keyId, overload);
+    asked.body = taken.share;
     // A body may take minutes; the key of a call that begins only now must still be one (S6).
     if (principal.revoked()) throw new GatewayError('unauthenticated', keyRefusal);
-    const parsed = parseClientBody(bytes, dialect.ownedKeys);
-    const source = parsed instanceof Promise ? await parsed : parsed;
-    keepParsed(share, source, this.#options.overload);
-    return source;
+    const parsed = parseTaken(taken, dialect.ownedKeys, overload);
+    return parsed instanceof Promise ? await parsed : parsed;
   }
 
   /**
@@ -440,22 +452,4 @@ export class DataPlane {
           : [];
     return refuse(request, response, { error, dialect, requestId, random, headers });
   }
-}
-
-function nothingRead(principal: Principal, dialect: ClientDialect): AskedSoFar {
-  return { principal, dialect, head: undefined, tags: [], body: undefined };
-}
-
-function allowedMethods(path: string): string {
-  if (!path.startsWith('/v1/')) return 'GET, HEAD';
-  return path.startsWith(modelsPath) ? 'GET' : 'POST';
-}
-
-function headerValue(request: IncomingMessage, name: string): string | undefined {
-  const value = request.headers[name];
-  return Array.isArray(value) ? value.join(',') : value;
-}
-
-function idHeaders(requestId: string): readonly string[] {
-  return ['x-request-id', requestId, 'request-id', requestId];
 }

@@ -40,3 +40,14 @@ export class MethodNotAllowed extends GatewayError {
     this.allow = allow;
   }
 }
+
+/** @throws GatewayError as for a name that does not exist. */
+export function requireModels(principal: Principal, names: readonly string[]): void {
+  for (const name of names) if (!principal.allowsModel(name)) throw unknownModel(name);
+}
+
+/** What a path takes, for `allow`. */
+export function allowedMethods(path: string): string {
+  if (!path.startsWith('/v1/')) return 'GET, HEAD';
+  return path.startsWith('/v1/models') ? 'GET' : 'POST';
+}

@@ -21,12 +21,17 @@ export interface DrainParts {
   readonly server: Server;
   readonly clock: Clock;
   readonly times: () => DrainTimes;
-  /** Ends all running calls, with an error as their last words. */
-  readonly endCalls: () => void;
+  readonly calls: {
+    /** Ends all that run, with an error as their last words. */
+    shutDown(): void;
+    /** Streams that are read to their end without a client, for what they cost (F73). */
+    readonly readingOn: number;
+  };
 }
 
 /** Balancers ask every few seconds, and turn away after one or two refusals. */
 export const customaryWaitMs = 5000;
+const lookEveryMs = 100;
 /** Whoever asked for readiness within this time will ask again. */
 const probedWithinMs = 60_000;
 
@@ -50,22 +55,33 @@ export class Drain {
     this.#probedAt = this.#parts.clock.now();
   }
 
-  /** Resolves when the last connection is gone. `announced`: balancers are given time to notice. */
+  /** Resolves when the last connection is gone, and the last call settled. `announced`: balancers are given time to notice. */
   async run({ announced }: { readonly announced: boolean }): Promise<void> {
     this.#begun = true;
     const waitMs = announced ? this.#waitMs() : 0;
     if (waitMs > 0) await this.#waitAtMost(waitMs);
     const timer = setTimeout(() => this.cut(), this.#parts.times().limitMs);
     await closeServer(this.#parts.server);
+    await this.#untilAllRead();
     clearTimeout(timer);
   }
 
   /** Ends running calls at once; nothing is waited for any longer. */
   cut(): void {
     this.#hurry.resolve();
-    this.#parts.endCalls();
+    this.#parts.calls.shutDown();
     // The last words of the calls are written in this turn; then nobody is waited for.
     setImmediate(() => this.#parts.server.closeAllConnections());
+  }
+
+  /** Nobody waits for those, but they cost all that their providers still send. */
+  async #untilAllRead(): Promise<void> {
+    const { calls } = this.#parts;
+    while (calls.readingOn > 0) {
+      await new Promise<void>((resolve) => {
+        setTimeout(resolve, lookEveryMs);
+      });
+    }
   }
 
   #waitMs(): number {

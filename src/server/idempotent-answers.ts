@@ -1,224 +1,321 @@
 /**
  * Answers by `Idempotency-Key` (reliability.md §6, E17): a request that is sent again with its key gets
- * the answer that its first sending had, and costs nothing. They are kept in memory, by the gateway that
- * gave them: it is a shelter from clients that ask twice, not a promise that survives a restart.
+ * the answer that its first sending had, and costs nothing; at any gateway on the same store, and after a
+ * restart of all. Who answers holds a lease in the store and renews it; a gateway that dies loses it.
+ * Where the store cannot be asked, such a request is refused: whoever sends the header would rather wait
+ * than have it answered twice.
  */
-import { hash } from 'node:crypto';
 import { GatewayError } from '../core/errors.ts';
-import type { Clock } from '../core/runtime.ts';
+import type { Clock, Log } from '../core/runtime.ts';
+import type { Sealer } from '../core/sealer.ts';
+import { keptBytes, type AnswerStore, type OwnClaim } from '../store/answers.ts';
+import { leaseMs, renewEveryMs } from '../store/lease.ts';
+import { StoreError } from '../store/store-error.ts';
+import {
+  openAnswer,
+  sameSecret,
+  sealAnswer,
+  sealRequest,
+  type IdempotentRequest,
+  type KeptAnswer,
+  type SealedRequest,
+} from './sealed-answer.ts';
 
-export interface KeptAnswer {
-  readonly status: number;
-  /** Flat: name, value, …; without the ids of its request. */
-  readonly headers: readonly string[];
-  /** Undefined when it was too long to be kept. */
-  readonly body: Buffer | undefined;
+/** What may be kept, by all gateways on the store; of one API key the oldest go first. */
+export interface KeepLimits {
+  readonly keepMs: number;
+  /** Of one answer; longer ones are passed on and not kept. */
+  readonly answerBytes: number;
+  readonly keyBytes: number;
+  readonly keyAnswers: number;
+  /** Of all answers together. */
+  readonly totalBytes: number;
+  /** Answers that are being given lie in the memory of the gateway that gives them. */
+  readonly memoryBytes: number;
 }
 
-export interface IdempotentRequest {
-  /** Whose request it is: two clients may choose the same key. */
-  readonly keyId: string;
-  readonly idempotencyKey: string;
-  readonly method: string;
-  readonly path: string;
-  readonly body: Buffer;
+/** What became of requests with the header, for metrics; each counts up from the start. */
+export interface IdempotencyTallies {
+  /** Answered, and kept. */
+  kept: number;
+  /** Answered, and not kept: too long, or no room in memory. */
+  unkept: number;
+  replayed: number;
+  /** Told to come again: being answered. */
+  busy: number;
+  /** Another request under the same key. */
+  conflict: number;
+  /** Answered, and the answer cannot be told. */
+  expired: number;
+  /** Refused because the store could not be asked. */
+  refused: number;
+  /** The lease was lost to another gateway while this one answered. */
+  lost: number;
 }
+
+/** `too long` = it was answered, and no other sending can be told what. */
+export type Finished = KeptAnswer | 'too long' | undefined;
 
 /** Either what was answered before, or the right to answer now. */
 export type Claim =
-  | { readonly kept: KeptAnswer & { readonly body: Buffer } }
-  | ({ readonly kept: undefined; finish(answer: KeptAnswer | undefined): void } & RecordingRoom);
+  | { readonly kept: KeptAnswer }
+  | ({ readonly kept: undefined; finish(answer: Finished): Promise<void> } & RecordingRoom);
 
-/** Answers that are still being given lie in memory as well. */
+/** Answers that are still being given lie in memory. */
 export interface RecordingRoom {
   /** Takes so many bytes more for a recording; false when they are not there. `finish` gives them back. */
   hold(bytes: number): boolean;
 }
 
-interface Entry {
-  readonly fingerprint: string;
-  /** Undefined while the first sending is being answered. */
-  readonly answer: KeptAnswer | undefined;
-  /** Monotonic ms. */
-  readonly doneAt: number;
+export interface IdempotentAnswersParts {
+  readonly store: AnswerStore;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: (count: number) => Uint8Array;
+  /** The current ones: a reload replaces them. */
+  readonly limits: () => KeepLimits;
 }
 
-export interface KeepLimits {
-  readonly ageMs: number;
-  /** Of all answers together, also those that are being given, and of those of one client. */
-  readonly bytes: number;
-  readonly bytesOfOne: number;
-  readonly answersOfOne: number;
+/** An answer that is given and not yet kept; it waits while the store is away. */
+interface Unkept {
+  readonly claim: OwnClaim;
+  readonly sealed: Uint8Array | undefined;
+  readonly givenAt: number;
+  /** Called once, when nothing of it is in memory any more. */
+  done(): void;
 }
 
-const customary: KeepLimits = {
-  ageMs: 24 * 60 * 60 * 1000,
-  bytes: 64 * 1024 * 1024,
-  bytesOfOne: 16 * 1024 * 1024,
-  answersOfOne: 10_000,
-};
-
-/** The entries of one client, the oldest answer first. */
-interface Shelf {
-  readonly entries: Map<string, Entry>;
-  bytes: number;
-}
+/** So long an answer waits for a store that is away; then its key is free when its lease is over. */
+const keepTriesMs = 600_000;
 
 export class IdempotentAnswers {
-  readonly #clock: Clock;
-  readonly #limits: KeepLimits;
-  readonly #shelves = new Map<string, Shelf>();
-  #bytes = 0;
+  readonly tallies: IdempotencyTallies = {
+    kept: 0,
+    unkept: 0,
+    replayed: 0,
+    busy: 0,
+    conflict: 0,
+    expired: 0,
+    refused: 0,
+    lost: 0,
+  };
+  readonly #parts: IdempotentAnswersParts;
+  /** By owner: what this gateway answers now. */
+  readonly #running = new Map<string, OwnClaim>();
+  #waiting: Unkept[] = [];
+  #renewing: NodeJS.Timeout | undefined;
+  #memory = 0;
+  #keptSinceSweep = 0;
+  #onMuchKept: (() => void) | undefined;
 
-  constructor(clock: Clock, limits = customary) {
-    this.#clock = clock;
-    this.#limits = limits;
+  constructor(parts: IdempotentAnswersParts) {
+    this.#parts = parts;
+  }
+
+  /** Bytes of answers that are being given, or wait for the store. */
+  get memory(): number {
+    return this.#memory;
+  }
+
+  /** Calls this gateway answers now, or could not keep yet. */
+  get claims(): number {
+    return this.#running.size + this.#waiting.length;
+  }
+
+  get limits(): KeepLimits {
+    return this.#parts.limits();
+  }
+
+  /** Calls `sweep` when this gateway alone kept a sixteenth of what all may take. */
+  onMuchKept(sweep: () => void): void {
+    this.#onMuchKept = sweep;
   }
 
   /**
-   * @throws GatewayError `idempotency_busy` while the first sending is answered, `idempotency_conflict`
-   * for another request under the same key, `idempotency_expired` when the answer was too long to keep.
+   * @param owner id of the call that would answer.
+   * @throws GatewayError `idempotency_busy` while another sending is answered, `idempotency_conflict`
+   * for another request under the same key, `idempotency_expired` when the answer cannot be told,
+   * `store_unavailable` when nobody can say which of them it is.
    */
-  claim(request: IdempotentRequest): Claim {
-    const fingerprint = fingerprintOf(request);
-    const shelf = this.#shelves.get(request.keyId) ?? {
-      entries: new Map<string, Entry>(),
-      bytes: 0,
-    };
-    this.#removeOld(request.keyId, shelf);
-    const known = shelf.entries.get(request.idempotencyKey);
-    if (known !== undefined) return { kept: replayable(known, fingerprint) };
-    const entry: Entry = { fingerprint, answer: undefined, doneAt: Infinity };
-    shelf.entries.set(request.idempotencyKey, entry);
-    this.#shelves.set(request.keyId, shelf);
+  async claim(request: IdempotentRequest, owner: string): Promise<Claim> {
+    const sealed = sealRequest(request, this.#parts.sealer);
+    const kept = await this.#ask(sealed, owner);
+    if (kept !== undefined) {
+      this.tallies.replayed += 1;
+      return { kept };
+    }
+    const claim = { id: sealed.id, owner };
+    this.#running.set(owner, claim);
+    this.#renewSoon();
     let held = 0;
+    const giveBack = (): void => {
+      this.#memory -= held;
+      held = 0;
+    };
     return {
       kept: undefined,
       hold: (bytes) => {
-        if (!this.#makeRoomForAll(bytes)) return false;
+        if (this.#memory + bytes > this.limits.memoryBytes) return false;
         held += bytes;
-        this.#bytes += bytes;
+        this.#memory += bytes;
         return true;
       },
       finish: (answer) => {
-        this.#bytes -= held;
-        held = 0;
-        this.#finish(request, entry, answer);
+        this.#running.delete(owner);
+        if (answer === undefined) {
+          giveBack();
+          return this.#release(claim);
+        }
+        const givenAt = this.#parts.clock.now();
+        const unkept = { claim, sealed: this.#sealed(sealed, answer), givenAt, done: giveBack };
+        return this.#keep(unkept);
       },
     };
   }
 
-  /** What all answers take, and the recordings of those that are being given. */
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  #finish(
-    { keyId, idempotencyKey }: IdempotentRequest,
-    entry: Entry,
-    answer: KeptAnswer | undefined,
-  ): void {
-    const shelf = this.#shelves.get(keyId);
-    if (shelf === undefined) return;
-    shelf.entries.delete(idempotencyKey);
-    if (answer !== undefined) this.#put(shelf, idempotencyKey, { ...entry, answer });
-    // Making room may have taken the empty shelf away.
-    if (shelf.entries.size > 0) this.#shelves.set(keyId, shelf);
-    else this.#shelves.delete(keyId);
-  }
-
-  #put(shelf: Shelf, key: string, entry: Entry & { readonly answer: KeptAnswer }): void {
-    const size = sizeOf(entry.answer);
-    this.#makeRoom(shelf, size);
-    if (!this.#makeRoomForAll(size)) return;
-    // To the end of the line: the line is in the order of age.
-    shelf.entries.set(key, { ...entry, doneAt: this.#clock.now() });
-    shelf.bytes += size;
-    this.#bytes += size;
-  }
-
-  /** The oldest answers of a client go first. */
-  #makeRoom(shelf: Shelf, size: number): void {
-    const { bytesOfOne, answersOfOne } = this.#limits;
-    for (const [key, entry] of shelf.entries) {
-      if (shelf.bytes + size <= bytesOfOne && shelf.entries.size < answersOfOne) break;
-      if (entry.answer !== undefined) this.#remove(shelf, key, entry.answer);
+  /** Prolongs the leases of what runs, and keeps what could not be kept before. Never throws. */
+  async renew(): Promise<void> {
+    const { store, clock, log } = this.#parts;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    const claims = [...this.#running.values(), ...waiting.map(({ claim }) => claim)];
+    if (claims.length === 0) {
+      clearInterval(this.#renewing);
+      this.#renewing = undefined;
+      return;
     }
-  }
-
-  /** Too old ones go, then the oldest of whoever has most: nobody can take the shelter from the others. */
-  #makeRoomForAll(size: number): boolean {
-    const { bytes } = this.#limits;
-    if (this.#bytes + size <= bytes) return true;
-    for (const [keyId, each] of this.#shelves) this.#removeOld(keyId, each);
-    // Somewhat more at once, so that not each answer looks through all shelves.
-    while (this.#bytes + size > bytes - bytes / 16) {
-      const largest = this.#largestShelf();
-      if (largest === undefined) break;
-      const half = largest.bytes / 2;
-      for (const [key, { answer }] of largest.entries) {
-        if (largest.bytes <= half) break;
-        if (answer !== undefined) this.#remove(largest, key, answer);
+    try {
+      await store.renew(claims, leaseMs);
+    } catch (error) {
+      log.warn('idempotency_not_renewed', { claims: claims.length, reason: String(error) });
+    }
+    for (const each of waiting) {
+      if (clock.now() - each.givenAt < keepTriesMs) {
+        await this.#keep(each);
+        continue;
       }
+      each.done();
+      log.error('idempotency_not_kept', { call: each.claim.owner });
     }
-    return this.#bytes + size <= bytes;
   }
 
-  #largestShelf(): Shelf | undefined {
-    let largest: Shelf | undefined;
-    for (const shelf of this.#shelves.values()) {
-      if (shelf.bytes > (largest?.bytes ?? 0)) largest = shelf;
-    }
-    return largest;
+  /** Keeps what waits, if it can, and ends; leases that are left run out. Never throws. */
+  async close(): Promise<void> {
+    await this.renew();
+    clearInterval(this.#renewing);
+    this.#renewing = undefined;
   }
 
-  #removeOld(keyId: string, shelf: Shelf): void {
-    const oldest = this.#clock.now() - this.#limits.ageMs;
-    for (const [key, { answer, doneAt }] of shelf.entries) {
-      if (answer === undefined) continue;
-      if (doneAt > oldest) break;
-      this.#remove(shelf, key, answer);
+  /** The answer of an earlier sending; undefined = this one may answer. @throws GatewayError */
+  async #ask(sealed: SealedRequest, owner: string): Promise<KeptAnswer | undefined> {
+    const { id, keyId, mark } = sealed;
+    const claimed = await this.#orRefuse(
+      this.#parts.store.claim({ id, keyId, owner, mark, leaseMs }),
+    );
+    if (claimed.state === 'mine') return undefined;
+    const same = claimed.mark === mark;
+    if (!same && sameSecret(sealed, claimed.mark)) {
+      throw this.#refusal(
+        'conflict',
+        new GatewayError(
+          'idempotency_conflict',
+          'Another request was sent with this Idempotency-Key. Use a new key for each request.',
+        ),
+      );
     }
-    if (shelf.entries.size === 0) this.#shelves.delete(keyId);
+    if (claimed.state === 'running') {
+      throw this.#refusal(
+        'busy',
+        new GatewayError(
+          'idempotency_busy',
+          'A request with this Idempotency-Key is being answered; ask again in a moment.',
+          { retryAfterMs: 1000 },
+        ),
+      );
+    }
+    const kept = claimed.answer && openAnswer(sealed, claimed.answer);
+    if (kept !== undefined) return kept;
+    throw this.#refusal('expired', expired(same ? claimed.answer : 'other secret'));
   }
 
-  #remove(shelf: Shelf, key: string, answer: KeptAnswer): void {
-    shelf.entries.delete(key);
-    shelf.bytes -= sizeOf(answer);
-    this.#bytes -= sizeOf(answer);
+  async #orRefuse<T>(asked: Promise<T>): Promise<T> {
+    try {
+      return await asked;
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      this.#parts.log.warn('idempotency_refused', { reason: error.message });
+      throw this.#refusal(
+        'refused',
+        new GatewayError(
+          'store_unavailable',
+          'The gateway cannot look up the Idempotency-Key now; retry later. Nothing was sent to a model.',
+        ),
+      );
+    }
+  }
+
+  #refusal(tally: keyof IdempotencyTallies, error: GatewayError): GatewayError {
+    this.tallies[tally] += 1;
+    return error;
+  }
+
+  #sealed(request: SealedRequest, answer: KeptAnswer | 'too long'): Uint8Array | undefined {
+    if (answer === 'too long') return undefined;
+    return sealAnswer(request, answer, this.#parts.random(12));
+  }
+
+  async #release(claim: OwnClaim): Promise<void> {
+    try {
+      await this.#parts.store.release(claim);
+    } catch (error) {
+      // Its lease runs out.
+      this.#parts.log.debug('idempotency_not_released', { reason: String(error) });
+    }
+  }
+
+  async #keep(unkept: Unkept): Promise<void> {
+    const { claim, sealed } = unkept;
+    const { store, log } = this.#parts;
+    const { keepMs, keyBytes, keyAnswers } = this.limits;
+    const most = { keepMs, mostBytes: keyBytes, mostAnswers: keyAnswers };
+    try {
+      const isMine = await store.keep({ ...claim, answer: sealed, ...most });
+      this.tallies[isMine ? (sealed === undefined ? 'unkept' : 'kept') : 'lost'] += 1;
+      if (!isMine) log.warn('idempotency_lost', { call: claim.owner });
+      unkept.done();
+      this.#noteKept(keptBytes(sealed));
+    } catch (error) {
+      if (this.#waiting.length === 0) {
+        log.warn('idempotency_waits', { call: claim.owner, reason: String(error) });
+      }
+      this.#waiting.push(unkept);
+      // While it was tried nothing ran and nothing waited: the timer may have ended.
+      this.#renewSoon();
+    }
+  }
+
+  #renewSoon(): void {
+    this.#renewing ??= setInterval(() => void this.renew(), renewEveryMs).unref();
+  }
+
+  #noteKept(bytes: number): void {
+    this.#keptSinceSweep += bytes;
+    if (this.#keptSinceSweep < this.limits.totalBytes / 16) return;
+    this.#keptSinceSweep = 0;
+    this.#onMuchKept?.();
   }
 }
 
-function replayable(entry: Entry, fingerprint: string): KeptAnswer & { readonly body: Buffer } {
-  if (entry.fingerprint !== fingerprint) {
-    throw new GatewayError(
-      'idempotency_conflict',
-      'Another request was sent with this Idempotency-Key. Use a new key for each request.',
-    );
-  }
-  const { answer } = entry;
-  if (answer === undefined) {
-    throw new GatewayError(
-      'idempotency_busy',
-      'A request with this Idempotency-Key is being answered; ask again in a moment.',
-      { retryAfterMs: 1000 },
-    );
-  }
-  const { body } = answer;
-  if (body === undefined) {
-    throw new GatewayError(
-      'idempotency_expired',
-      'The request with this Idempotency-Key was answered, but there was no room to keep the answer.',
-    );
-  }
-  return { ...answer, body };
-}
-
-function fingerprintOf({ method, path, body }: IdempotentRequest): string {
-  return `${method} ${path} ${hash('sha256', body)}`;
-}
-
-/** With what an entry costs besides. */
-function sizeOf({ body, headers }: KeptAnswer): number {
-  return (body?.length ?? 0) + headers.length * 64 + 512;
+function expired(answer: Uint8Array | 'other secret' | undefined): GatewayError {
+  const why =
+    answer === 'other secret'
+      ? 'but with another secret of this API key, and only that one opens the answer.'
+      : answer === undefined
+        ? 'but there was no room to keep the answer.'
+        : 'but the answer that was kept cannot be read any more.';
+  return new GatewayError(
+    'idempotency_expired',
+    `The request with this Idempotency-Key was answered, ${why}`,
+  );
 }

@@ -12,7 +12,7 @@ export type RequestHandler = (request: IncomingMessage, response: ServerResponse
 export interface ServerTimes extends StuckTimes {
   /** A head must be there by then; looked at each second (G10). */
   readonly headMs: number;
-  /** And all of its request. */
+  /** And all of its request; 0 = its body has a rate to keep instead. */
   readonly requestMs: number;
 }
 
@@ -22,10 +22,13 @@ export interface ListenerOptions extends Partial<RawRefusalParts> {
   readonly lastAnswers?: () => boolean;
 }
 
-/** With the interval, none lives for longer than ten seconds. */
+/**
+ * With the interval, no head lives for longer than ten seconds. Bodies have no time in all: one of 32 MB at
+ * `limits.body_rate` takes half an hour (G10, `overload/slow-bodies.ts`).
+ */
 export const dataTimes: ServerTimes = {
   headMs: 9000,
-  requestMs: 300_000,
+  requestMs: 0,
   restMs,
   stalledMs: stalledEndMs,
 };
@@ -37,10 +40,11 @@ export function createListener(
     lastAnswers = () => false,
     newId = () => '',
     refused = ignore,
+    refusalHeaders = {},
     times = dataTimes,
   }: ListenerOptions = {},
 ): Server {
-  const refusals = new RawRefusals({ newId, refused });
+  const refusals = new RawRefusals({ newId, refused, refusalHeaders });
   const stuck = new StuckConnections(times);
   const server = createServer({
     ServerResponse: answerClass(lastAnswers, { refusals, stuck }),
@@ -55,13 +59,11 @@ export function createListener(
     requireHostHeader: false,
   });
   server.on('request', (request, response) => {
-    stuck.came(request, response);
-    handle(request, response);
+    if (stuck.came(request, response)) handle(request, response);
   });
   // The handler sends `100 Continue` itself once the key and the headers are good (B21).
   server.on('checkContinue', (request, response) => {
-    stuck.came(request, response);
-    handle(request, response);
+    if (stuck.came(request, response)) handle(request, response);
   });
   server.on('checkExpectation', (request: IncomingMessage) => refusals.expectation(request.socket));
   // Without a listener Node closes the socket without a word (B23).

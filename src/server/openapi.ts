@@ -15,6 +15,7 @@ const errorBody = z.strictObject({
 const errors = [
   ['400', 'The input is not valid.'],
   ['401', 'The admin token is missing or not valid.'],
+  ['403', 'A session is not taken from where this came from.'],
   ['404', 'There is no such thing.'],
   ['503', 'The store is not available.'],
 ] as const;
@@ -51,10 +52,19 @@ function openApi(routes: readonly AdminRoute[], version: string): JsonObject {
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
-    security: [{ adminToken: [] }],
+    security: [{ adminToken: [] }, { session: [] }],
     paths,
     components: {
-      securitySchemes: { adminToken: { type: 'http', scheme: 'bearer' } },
+      securitySchemes: {
+        adminToken: { type: 'http', scheme: 'bearer' },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: '__Host-model-gateway-PORT',
+          description:
+            'Of POST /api/session. Changes need the header x-model-gateway-csrf: 1, too.',
+        },
+      },
       schemas: { Error: schemaOf(errorBody, 'output') },
     },
   };

@@ -12,6 +12,8 @@ export interface RawRefusalParts {
   readonly newId: NewId;
   /** Told of each refusal, for the log. */
   readonly refused: (refusal: RawRefusal) => void;
+  /** Of each refusal, besides its own. */
+  readonly refusalHeaders?: { readonly [name: string]: string };
 }
 
 export interface RawRefusal {
@@ -134,6 +136,9 @@ export class RawRefusals {
       `x-request-id: ${id}`,
       `request-id: ${id}`,
       ...(status === 405 ? ['allow: GET, HEAD, POST'] : []),
+      ...Object.entries(this.#parts.refusalHeaders ?? {}).map(
+        ([name, value]) => `${name}: ${value}`,
+      ),
       'content-type: application/json',
       `content-length: ${Buffer.byteLength(body)}`,
     ];

@@ -1,39 +1,46 @@
-/** A client's sink that keeps what it passes on, up to a limit. */
+/** A client's sink that keeps what it passes on, up to a limit, and holds the end until it is let go. */
 import type { ClientObserver, ClientSink } from '../gateway/client-sink.ts';
-import type { KeptAnswer, RecordingRoom } from './idempotent-answers.ts';
+import type { Finished, RecordingRoom } from './idempotent-answers.ts';
 
-/** Longer answers are passed on and not kept (reliability.md §6). */
-const maxKeptBytes = 1024 * 1024;
 const firstRoom = 4096;
-/** They belong to one request; the one that is answered again has its own. */
-const ownHeaders: ReadonlySet<string> = new Set(['x-request-id', 'request-id']);
+/**
+ * They belong to one request; the one that is answered again has its own. Where limits stood when it was
+ * answered is no news, and would make clients wait.
+ */
+const ownHeader = /^(?:x-request-id|request-id|(?:x|anthropic)-ratelimit-.*)$/;
 
 export class RecordingSink implements ClientSink {
   readonly #sink: ClientSink;
   readonly #room: RecordingRoom;
+  readonly #mostBytes: number;
   #status = 0;
   #headers: readonly string[] = [];
   /** Undefined once they are too many. */
   #bytes: Buffer | undefined = Buffer.alloc(0);
   #length = 0;
   #ended = false;
+  /** What the client gets with the end of its answer. */
+  #last: Buffer | string | undefined;
+  #released = false;
 
-  constructor(sink: ClientSink, room: RecordingRoom) {
+  /** @param mostBytes longer answers are passed on and not kept */
+  constructor(sink: ClientSink, room: RecordingRoom, mostBytes: number) {
     this.#sink = sink;
     this.#room = room;
+    this.#mostBytes = mostBytes;
   }
 
   /** The whole answer; undefined unless it came to its end. */
-  get answer(): KeptAnswer | undefined {
+  get answer(): Finished {
     if (!this.#ended) return undefined;
-    // A copy of its size: there is room for more behind it.
-    const body = this.#bytes && Buffer.from(this.#bytes.subarray(0, this.#length));
+    if (this.#bytes === undefined) return 'too long';
+    const body = this.#bytes.subarray(0, this.#length);
     return { status: this.#status, headers: this.#headers, body };
   }
 
   start(status: number, headers: readonly string[]): void {
     this.#status = status;
-    this.#headers = headers.filter((_, i) => !ownHeaders.has(headers[i - (i % 2)] ?? ''));
+    this.#headers = headers.filter((_, i) => !ownHeader.test(headers[i - (i % 2)] ?? ''));
     this.#sink.start(status, headers);
   }
 
@@ -45,7 +52,15 @@ export class RecordingSink implements ClientSink {
   end(bytes?: Buffer | string): void {
     if (bytes !== undefined) this.#keep(bytes);
     this.#ended = true;
-    this.#sink.end(bytes);
+    if (this.#released) this.#sink.end(bytes);
+    else this.#last = bytes;
+  }
+
+  /** Lets the end of the answer go. */
+  release(): void {
+    if (this.#released) return;
+    this.#released = true;
+    if (this.#ended) this.#sink.end(this.#last);
   }
 
   cut(): void {
@@ -62,7 +77,7 @@ export class RecordingSink implements ClientSink {
     // A copy: the bytes of a stream lie in a buffer that is used again.
     const piece = typeof bytes === 'string' ? Buffer.from(bytes) : bytes;
     const length = this.#length + piece.length;
-    const roomy = length <= maxKeptBytes ? this.#withRoomFor(this.#bytes, length) : undefined;
+    const roomy = length <= this.#mostBytes ? this.#withRoomFor(this.#bytes, length) : undefined;
     roomy?.set(piece, this.#length);
     this.#bytes = roomy;
     this.#length = length;

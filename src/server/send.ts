@@ -114,3 +114,8 @@ export function sendJson(
   ]);
   response.end(bytes);
 }
+
+/** The id of a call, in the words of both dialects. */
+export function idHeaders(requestId: string): readonly string[] {
+  return ['x-request-id', requestId, 'request-id', requestId];
+}

@@ -12,6 +12,8 @@ import { requestWhole } from '../wire/whole-answer.ts';
 export interface Webhook {
   readonly url: string;
   readonly secret: Secret;
+  /** Beginnings of the types of events that go there, e.g. `budget`; absent = all. */
+  readonly events?: readonly string[];
 }
 
 export interface WebhookParts {
@@ -23,11 +25,13 @@ export interface WebhookParts {
   readonly random: () => number;
   /** The current ones: a reload replaces them. */
   readonly hooks: () => readonly Webhook[];
+  /** Which gateway tells. */
+  readonly source?: string;
   /** Before the second try; doubles from there. */
   readonly firstRetryMs?: number;
 }
 
-/** Events that wait or are on their way, of all hooks together. */
+/** Events of one hook that wait or are on their way: one that hangs takes nothing from the others. */
 const maxPending = 100;
 const tries = 6;
 const firstRetryMs = 1000;
@@ -37,29 +41,48 @@ const connectMs = 5000;
 export class Webhooks {
   readonly #parts: WebhookParts;
   readonly #waits = new Set<() => void>();
-  #pending = 0;
+  #dropped = 0;
+  #delivered = 0;
+  /** By address. */
+  readonly #pending = new Map<string, number>();
   #closed = false;
 
   constructor(parts: WebhookParts) {
     this.#parts = parts;
   }
 
+  /** Events since the start, each as often as there are hooks for it. */
+  get counts(): { readonly dropped: number; readonly delivered: number; readonly pending: number } {
+    let pending = 0;
+    for (const each of this.#pending.values()) pending += each;
+    return { dropped: this.#dropped, delivered: this.#delivered, pending };
+  }
+
   /** Never throws, never waits. */
   tell(type: string, data: JsonObject): void {
     const { newId, clock, hooks, log } = this.#parts;
     const id = newId('evt_');
-    const event = { id, type, created_at: new Date(clock.wall()).toISOString(), data };
+    const { source = '' } = this.#parts;
+    const created = new Date(clock.wall()).toISOString();
+    const event = { id, type, created_at: created, source, data };
     const body = JSON.stringify(event);
     for (const hook of hooks()) {
-      if (this.#closed || this.#pending >= maxPending) {
+      if (hook.events?.some((group) => type.startsWith(`${group}.`)) === false) continue;
+      const pending = this.#pending.get(hook.url) ?? 0;
+      if (this.#closed || pending >= maxPending) {
+        this.#dropped += 1;
         log.error('webhook_dropped', { id, host: hostOf(hook), reason: 'too many are waiting' });
         continue;
       }
-      this.#pending += 1;
-      void this.#deliver(hook, { id, type, body }).finally(() => {
-        this.#pending -= 1;
-      });
+      this.#pending.set(hook.url, pending + 1);
+      void this.#deliver(hook, { id, type, body }).finally(() => this.#done(hook.url));
     }
+  }
+
+  #done(url: string): void {
+    const pending = this.#pending.get(url) ?? 1;
+    if (pending === 1) this.#pending.delete(url);
+    else this.#pending.set(url, pending - 1);
   }
 
   /** What was not delivered by now is given up. */
@@ -75,10 +98,14 @@ export class Webhooks {
       if (attempt > 0) await this.#wait((0.5 + random() / 2) * this.#delay(attempt));
       if (this.#closed) break;
       const result = await this.#post(hook, event);
-      if (result === undefined) return;
+      if (result === undefined) {
+        this.#delivered += 1;
+        return;
+      }
       ({ reason } = result);
       if (result.final) break;
     }
+    this.#dropped += 1;
     log.error('webhook_dropped', { id: event.id, host: hostOf(hook), reason });
   }
 

@@ -86,6 +86,10 @@ export interface CallRow {
   readonly firstEventMs?: number;
   readonly totalMs: number;
   readonly notes?: string;
+  /** Of the trace that the call belongs to; for the log and metrics, not kept. */
+  readonly traceId?: string;
+  /** Its spans are told: an exemplar can name the trace. Not kept. */
+  readonly sampled?: true;
 }
 
 /**
@@ -112,6 +116,24 @@ export interface Spent {
 }
 
 export type UsageGrouping = 'key' | 'model' | 'provider' | 'team' | 'tag' | 'day' | 'hour';
+
+/** Sums over time: one row for each step in which there were calls, and each group. */
+export interface SeriesQuery {
+  /** `minute` reads the calls themselves: for a few hours only. */
+  readonly step: 'minute' | 'hour' | 'day';
+  /** Absent = one group with the name ''. */
+  readonly by?: 'key' | 'model' | 'provider' | 'team';
+  readonly since: number;
+  readonly until: number;
+  readonly filter?: UsageFilter;
+  /** The groups with the most calls; what the others had is in no row. */
+  readonly groups: number;
+}
+
+/** `group` as in UsageRow; `at` is the beginning of the step. */
+export interface SeriesRow extends UsageRow {
+  readonly at: number;
+}
 
 export interface UsageFilter {
   readonly key?: string;
@@ -166,6 +188,11 @@ export interface CallQuery extends UsageFilter {
   readonly outcome?: CallOutcome;
   readonly endpoint?: string;
   readonly user?: string;
+  /** The HTTP status that the client saw. */
+  readonly status?: number;
+  readonly mode?: 'relay' | 'translate';
+  /** Part of the notes, in upper or lower case. */
+  readonly notes?: string;
 }
 
 export interface CallPage {

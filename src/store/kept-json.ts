@@ -96,6 +96,12 @@ const optionalRates: { readonly [K in Exclude<keyof Rates, 'input' | 'output'>]:
   cacheWrite: 'cacheWrite',
   cacheWriteLong: 'cacheWriteLong',
   reasoning: 'reasoning',
+  audioInput: 'audioInput',
+  imageInput: 'imageInput',
+  videoInput: 'videoInput',
+  audioCacheRead: 'audioCacheRead',
+  audioOutput: 'audioOutput',
+  imageOutput: 'imageOutput',
 };
 
 function readRates(value: Json | undefined): Rates {

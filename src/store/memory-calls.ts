@@ -7,9 +7,12 @@ import type {
   Retention,
   Spent,
   SpentPage,
+  SeriesQuery,
+  SeriesRow,
   UsageQuery,
   UsageRow,
 } from './calls.ts';
+import { slicesOf, type LatencyQuery, type LatencySample } from './latency.ts';
 import {
   addSums,
   dayMs,
@@ -27,6 +30,7 @@ import {
   type UsageGroup,
   type UsageTime,
 } from './roll-up.ts';
+import { groupingOf, SeriesSums } from './series.ts';
 import { compareText } from './text-order.ts';
 
 interface Bucket {
@@ -129,9 +133,38 @@ export class MemoryCalls {
       .sort((a, b) => compareText(a.group, b.group));
   }
 
+  series(query: SeriesQuery): readonly SeriesRow[] {
+    const { by, since, until, filter } = query;
+    const plan = planUsage({ by: groupingOf(query), since, until }, this.#kept);
+    const series = new SeriesSums(query);
+    const add = ({ group, sums }: Bucket, at: number): void => {
+      if (isInGroup(filter, group)) series.add(at, by === undefined ? '' : group[by], sums);
+    };
+    if (query.step !== 'minute') {
+      for (const [bucket, at] of within(this.#days, plan.days)) add(bucket, at);
+      for (const [bucket, at] of within(this.#hours, plan.hours)) add(bucket, at);
+    }
+    const rows = query.step === 'minute' ? [{ from: since, to: until }] : plan.calls;
+    for (const row of this.#calls.values()) {
+      if (!isWithin(rows, row.startedAt)) continue;
+      add({ group: groupOf(row), sums: sumsOf(row) }, row.startedAt);
+    }
+    return series.rows();
+  }
+
+  sampleLatency(query: LatencyQuery): readonly LatencySample[] {
+    const rows = [...this.#calls.values()].filter(
+      (row) => row.outcome === 'ok' && isInGroup(query.filter, groupOf(row)),
+    );
+    return slicesOf(query).flatMap(({ from, to, looks }) =>
+      rows.filter((row) => row.startedAt >= from && row.startedAt < to).slice(0, looks),
+    );
+  }
+
   list(query: CallQuery): CallPage {
     const found = [...this.#calls.values()]
-      .filter((row) => isWanted(query, row))
+      .filter((row) => isWanted(query, row) && isAfter(query.before, row))
+      .filter((row) => isInGroup(query, { ...groupOf(row), model: row.model }))
       .sort((a, b) => b.startedAt - a.startedAt || compareText(b.id, a.id));
     const calls = found.slice(0, query.limit).map((row) => ({ ...row, attemptRows: [] }));
     const last = calls.at(-1);
@@ -213,8 +246,15 @@ function isWanted(query: CallQuery, row: CallRow): boolean {
     (outcome === undefined || row.outcome === outcome) &&
     (endpoint === undefined || row.endpoint === endpoint) &&
     (user === undefined || row.user === user) &&
-    isInGroup(query, { ...groupOf(row), model: row.model }) &&
-    isAfter(query.before, row)
+    isServedAs(query, row)
+  );
+}
+
+function isServedAs({ status, mode, notes }: CallQuery, row: CallRow): boolean {
+  return (
+    (status === undefined || row.status === status) &&
+    (mode === undefined || row.mode === mode) &&
+    (notes === undefined || (row.notes ?? '').toLowerCase().includes(notes.toLowerCase()))
   );
 }
 

@@ -1,6 +1,7 @@
 /** The store in memory, for tests and for a gateway that must leave nothing behind. */
 import type { SharedPolicy } from '../core/policy.ts';
 import { chained } from './audit-chain.ts';
+import { MemoryAnswers } from './memory-answers.ts';
 import { MemoryCalls } from './memory-calls.ts';
 import { MemoryKeys } from './memory-keys.ts';
 import { StoreError } from './store-error.ts';
@@ -20,12 +21,17 @@ import type {
   Spent,
   SpentPage,
   Store,
+  SeriesQuery,
+  SeriesRow,
+  LatencyQuery,
+  LatencySample,
   UsageQuery,
   UsageRow,
 } from './store.ts';
 import { compareText } from './text-order.ts';
 
 export class MemoryStore implements Store {
+  readonly answers = new MemoryAnswers();
   readonly #keys = new MemoryKeys();
   readonly #calls = new MemoryCalls();
   readonly #policies = new Map<string, SharedPolicy>();
@@ -140,6 +146,16 @@ export class MemoryStore implements Store {
   async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
     this.#requireOpen();
     return this.#calls.usage(query);
+  }
+
+  async series(query: SeriesQuery): Promise<readonly SeriesRow[]> {
+    this.#requireOpen();
+    return this.#calls.series(query);
+  }
+
+  async sampleLatency(query: LatencyQuery): Promise<readonly LatencySample[]> {
+    this.#requireOpen();
+    return this.#calls.sampleLatency(query);
   }
 
   async listCalls(query: CallQuery): Promise<CallPage> {

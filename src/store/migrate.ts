@@ -5,6 +5,7 @@ import { strictKeys } from './migrations/0002-strict-keys.ts';
 import { policiesAndAudit } from './migrations/0003-policies-and-audit.ts';
 import { ledger } from './migrations/0004-ledger.ts';
 import { attemptCredential } from './migrations/0005-attempt-credential.ts';
+import { keptAnswers } from './migrations/0006-kept-answers.ts';
 import { corrupt } from './sqlite-failure.ts';
 import { StoreError } from './store-error.ts';
 
@@ -26,6 +27,7 @@ const migrations: readonly Migration[] = [
   { version: 3, sql: `${policiesAndAudit} PRAGMA user_version = 3;` },
   { version: 4, sql: `${ledger} PRAGMA user_version = 4;` },
   { version: 5, sql: `${attemptCredential} PRAGMA user_version = 5;` },
+  { version: 6, sql: `${keptAnswers} PRAGMA user_version = 6;` },
 ];
 
 const newestSchema = migrations.length;

@@ -10,11 +10,19 @@ import { counters } from './postgres-migrations/0002-counters.ts';
 import { groupsOfKey } from './postgres-migrations/0003-groups-of-key.ts';
 import { lostCalls } from './postgres-migrations/0004-lost-calls.ts';
 import { attemptCredential } from './postgres-migrations/0005-attempt-credential.ts';
+import { keptAnswers } from './postgres-migrations/0006-kept-answers.ts';
 import { connectionConfig } from './postgres-pool.ts';
 import { StoreError } from './store-error.ts';
 
 /** In the order of their versions, 1, 2, … What is released is never changed. */
-const migrations: readonly string[] = [book, counters, groupsOfKey, lostCalls, attemptCredential];
+const migrations: readonly string[] = [
+  book,
+  counters,
+  groupsOfKey,
+  lostCalls,
+  attemptCredential,
+  keptAnswers,
+];
 
 export const newestPostgresSchema = migrations.length;
 

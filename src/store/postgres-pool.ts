@@ -36,8 +36,9 @@ export interface Rows {
   readonly count: number;
 }
 
-/** Texts, numbers, JSON texts, null; lists become arrays. */
-export type SqlValue = string | number | boolean | null | readonly string[] | readonly number[];
+/** Texts, numbers, JSON texts, bytes, null; lists become arrays. */
+export type SqlValue =
+  string | number | boolean | null | Uint8Array | readonly string[] | readonly number[];
 
 /** Runs statements: each in a transaction of its own, or all in the one that is open. */
 export interface Sql {

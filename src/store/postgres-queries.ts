@@ -5,18 +5,23 @@ import type {
   CallQuery,
   CallRow,
   UsageGrouping,
+  SeriesQuery,
+  SeriesRow,
   UsageQuery,
   UsageRow,
 } from './calls.ts';
 import { readTexts } from './kept-json.ts';
+import { slicesOf, type LatencyQuery, type LatencySample } from './latency.ts';
 import type { Row, Sql, SqlValue, Statement } from './postgres-pool.ts';
 import type { PostgresServer } from './postgres-server.ts';
 import {
   addSums,
+  dayMs,
   labelsOf,
   noSums,
   planUsage,
   unknownModelError,
+  type KeptSince,
   type Period,
   type Sums,
 } from './roll-up.ts';
@@ -24,6 +29,8 @@ import { readCallRow, readSums } from './sqlite-call-rows.ts';
 import { number, text } from './sqlite-columns.ts';
 import { callsKeptSince, hoursKeptSince } from './sqlite-ledger.ts';
 import { sumColumns } from './sqlite-sums.ts';
+import { groupingOf, SeriesSums, stepMs } from './series.ts';
+import { sampleOf } from './sqlite-latency.ts';
 import { compareText } from './text-order.ts';
 
 /** With columns as in the roll-ups. */
@@ -79,6 +86,33 @@ function usageStatement(source: Source, by: UsageGrouping): Statement {
   };
 }
 
+function seriesStatement(source: Source, { by, step }: SeriesQuery): Statement {
+  const unit = source === 'days' ? dayMs : stepMs[step];
+  return {
+    name: `series_${source}_${step}_${by ?? 'all'}`,
+    text: `SELECT at / ${unit} * ${unit} AS step, ${by === undefined ? "''" : labels[by]} AS label, ${totals}
+      FROM ${sources[source]} WHERE at >= $1 AND at < $2 AND ${inGroup} GROUP BY 1, 2`,
+  };
+}
+
+/**
+ * Rows have no number here: of each short piece of time a few calls are taken, found by the index. A burst
+ * within one piece counts as little as the quiet around it.
+ */
+const callsOfPiece = 4;
+const sample: Statement = {
+  name: 'sample_latency',
+  text: `SELECT c.started_at, c.key_id, c.team, c.model, c.provider, c.first_event_ms, c.total_ms
+    FROM generate_series($1::bigint, $2::bigint - 1, $8::bigint) AS piece(begins)
+    CROSS JOIN LATERAL (SELECT * FROM calls WHERE started_at >= begins
+      AND started_at < least(begins + $8::bigint, $2::bigint)
+      ORDER BY started_at, id LIMIT ${callsOfPiece}) c
+    WHERE c.outcome = 'ok' AND ($3::text IS NULL OR c.key_id = $3)
+      AND ($4::text IS NULL OR coalesce(c.team, '') = $4) AND ($5::text IS NULL OR c.model = $5)
+      AND ($6::text IS NULL OR coalesce(c.provider, '') = $6)
+      AND ($7::text IS NULL OR CASE $7 WHEN '' THEN c.tags IS NULL ELSE c.tags::jsonb ? $7 END)`,
+};
+
 /** So many rows are looked at for a page at most: a rare filter makes pages short, not slow (L5). */
 const mostScanned = 20_000;
 
@@ -86,7 +120,9 @@ const inPage = `started_at >= $1 AND (started_at, id) < ($2, $3)`;
 const wanted = `($5::text IS NULL OR coalesce(team, '') = $5) AND ($6::text IS NULL OR model = $6)
   AND ($7::text IS NULL OR coalesce(provider, '') = $7) AND ($8::text IS NULL OR outcome = $8)
   AND ($9::text IS NULL OR endpoint = $9) AND ($10::text IS NULL OR user_name = $10)
-  AND ($11::text IS NULL OR CASE $11 WHEN '' THEN tags IS NULL ELSE tags::jsonb ? $11 END)`;
+  AND ($11::text IS NULL OR CASE $11 WHEN '' THEN tags IS NULL ELSE tags::jsonb ? $11 END)
+  AND ($12::integer IS NULL OR status = $12) AND ($13::text IS NULL OR mode = $13)
+  AND ($14::text IS NULL OR position(lower($14) IN lower(notes)) > 0)`;
 
 function pageStatement(name: string, place: string): Statement {
   return {
@@ -98,7 +134,7 @@ function pageStatement(name: string, place: string): Statement {
 }
 
 const pageOfAll = pageStatement('page_of_all', 'true');
-const pageOfKey = pageStatement('page_of_key', 'key_id = $12');
+const pageOfKey = pageStatement('page_of_key', 'key_id = $15');
 const lastScanned: Statement = {
   name: 'last_scanned',
   text: `SELECT started_at FROM calls WHERE started_at <= $1
@@ -141,6 +177,23 @@ export class PostgresQueries {
       .toSorted((a, b) => compareText(a.group, b.group));
   }
 
+  series(query: SeriesQuery): Promise<readonly SeriesRow[]> {
+    return this.#read((sql) => seriesOf(sql, query));
+  }
+
+  sampleLatency(query: LatencyQuery): Promise<readonly LatencySample[]> {
+    const [slice] = slicesOf(query);
+    if (slice === undefined) return Promise.resolve([]);
+    const pieces = Math.max(1, Math.floor(slice.looks / callsOfPiece));
+    const piece = Math.max(1, Math.ceil((slice.to - slice.from) / pieces));
+    const period = { from: Math.round(query.since), to: Math.round(query.until) };
+    const wish = { by: 'key', since: 0, filter: query.filter ?? {} } as const;
+    return this.#read(async (sql) => {
+      const { rows } = await sql.run(sample, [...usageValues(wish, period), piece]);
+      return rows.map(sampleOf);
+    });
+  }
+
   list(query: CallQuery): Promise<CallPage> {
     return this.#read((sql) => page(sql, query));
   }
@@ -158,13 +211,34 @@ export class PostgresQueries {
   }
 }
 
-async function sumsOf(sql: Sql, query: UsageQuery): Promise<ReadonlyMap<string, Sums>> {
+async function keptSinceOf(sql: Sql): Promise<KeptSince> {
   const settings = (await sql.run(keptSince, [callsKeptSince, hoursKeptSince])).rows;
   const kept = (name: string): number => {
     const row = settings.find((each) => text(each, 'name') === name);
     return row === undefined ? 0 : Number(text(row, 'value'));
   };
-  const plan = planUsage(query, { calls: kept(callsKeptSince), hours: kept(hoursKeptSince) });
+  return { calls: kept(callsKeptSince), hours: kept(hoursKeptSince) };
+}
+
+async function seriesOf(sql: Sql, query: SeriesQuery): Promise<readonly SeriesRow[]> {
+  const { since, until, filter = {} } = query;
+  const plan =
+    query.step === 'minute'
+      ? { days: [], hours: [], calls: [{ from: since, to: until }] }
+      : planUsage({ by: groupingOf(query), since, until }, await keptSinceOf(sql));
+  const series = new SeriesSums(query);
+  for (const source of ['days', 'hours', 'calls'] as const) {
+    for (const period of plan[source]) {
+      const values = usageValues({ by: 'key', since, filter }, period);
+      const { rows } = await sql.run(seriesStatement(source, query), values);
+      for (const row of rows) series.add(number(row, 'step'), text(row, 'label'), readSums(row));
+    }
+  }
+  return series.rows();
+}
+
+async function sumsOf(sql: Sql, query: UsageQuery): Promise<ReadonlyMap<string, Sums>> {
+  const plan = planUsage(query, await keptSinceOf(sql));
   const groups = new Map<string, Sums>();
   for (const source of ['days', 'hours', 'calls'] as const) {
     for (const period of plan[source]) {
@@ -224,8 +298,9 @@ async function page(sql: Sql, query: CallQuery): Promise<CallPage> {
 }
 
 function wishes(query: CallQuery): SqlValue[] {
-  const { team, model, provider, outcome, endpoint, user, tag } = query;
-  return [team, model, provider, outcome, endpoint, user, tag].map((value) => value ?? null);
+  const { team, model, provider, outcome, endpoint, user, tag, status, mode, notes } = query;
+  const asked = [team, model, provider, outcome, endpoint, user, tag, status, mode, notes];
+  return asked.map((value) => value ?? null);
 }
 
 /** Where the look for a page ends; undefined = at the oldest call. */

@@ -2,8 +2,10 @@
  * The store on PostgreSQL: one book for several gateways. While the server is away everything is refused
  * at once with `unavailable`, and goes on when it is back, without a restart (L1, F88).
  */
+import type { LatencyQuery, LatencySample } from './latency.ts';
 import { join } from 'node:path';
 import type { SharedPolicy } from '../core/policy.ts';
+import type { AnswerStore } from './answers.ts';
 import type {
   CallPage,
   CallQuery,
@@ -12,9 +14,12 @@ import type {
   Retention,
   Spent,
   SpentPage,
+  SeriesQuery,
+  SeriesRow,
   UsageQuery,
   UsageRow,
 } from './calls.ts';
+import { PostgresAnswers } from './postgres-answers.ts';
 import { PostgresKeys } from './postgres-keys.ts';
 import { PostgresLedger } from './postgres-ledger.ts';
 import { PostgresQueries } from './postgres-queries.ts';
@@ -82,6 +87,7 @@ interface PostgresParts {
 export class PostgresStore implements Store {
   /** Whether it is there; connections for others that keep something in the same database. */
   readonly server: PostgresServer;
+  readonly answers: AnswerStore;
   readonly #options: PostgresStoreOptions;
   readonly #spool: Spool;
   readonly #keys: PostgresKeys;
@@ -95,6 +101,7 @@ export class PostgresStore implements Store {
     this.server = server;
     this.#options = options;
     this.#spool = spool;
+    this.answers = new PostgresAnswers(server);
     this.#keys = new PostgresKeys(server);
     this.#ledger = new PostgresLedger(server);
     this.#queries = new PostgresQueries(server);
@@ -233,6 +240,14 @@ export class PostgresStore implements Store {
 
   usage(query: UsageQuery): Promise<readonly UsageRow[]> {
     return this.#queries.usage(query);
+  }
+
+  series(query: SeriesQuery): Promise<readonly SeriesRow[]> {
+    return this.#queries.series(query);
+  }
+
+  sampleLatency(query: LatencyQuery): Promise<readonly LatencySample[]> {
+    return this.#queries.sampleLatency(query);
   }
 
   listCalls(query: CallQuery): Promise<CallPage> {

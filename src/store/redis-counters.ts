@@ -55,7 +55,7 @@ export interface EpochContents {
 export const slowMs = 50;
 const lostAfter = 3;
 /** So long a settlement waits for the next draw, to be sent with it. */
-const settleWithinMs = 2;
+const settleWithinMs = 5;
 const firstConnectionMs = 2000;
 const takeAtOnce = 200;
 /** A gateway that said nothing for so long is not counted any more. */

@@ -2,9 +2,11 @@
  * The store's operations on SQLite, synchronous: runs in a worker thread, where waiting for the disk
  * holds up no call.
  */
+import type { LatencyQuery, LatencySample } from './latency.ts';
 import { statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import type { SharedPolicy } from '../core/policy.ts';
+import type { AnswerClaim, AnswerToKeep, Claimed, OwnClaim } from './answers.ts';
 import type {
   CallPage,
   CallQuery,
@@ -12,6 +14,8 @@ import type {
   Retention,
   Spent,
   SpentPage,
+  SeriesQuery,
+  SeriesRow,
   UsageQuery,
   UsageRow,
 } from './calls.ts';
@@ -24,6 +28,7 @@ import type {
   KeyUse,
   NotedChange,
 } from './records.ts';
+import { SqliteAnswerBook } from './sqlite-answers.ts';
 import { writeCopy } from './sqlite-backup.ts';
 import type { CallValues } from './sqlite-call-rows.ts';
 import { asStoreError } from './sqlite-failure.ts';
@@ -53,6 +58,7 @@ export class SqliteBook implements BookOperations {
   readonly #keys: SqliteKeys;
   readonly #ledger: SqliteLedger;
   readonly #queries: SqliteQueries;
+  readonly #answers: SqliteAnswerBook;
   #checkedAt: number;
 
   constructor(parts: BookParts) {
@@ -65,6 +71,7 @@ export class SqliteBook implements BookOperations {
     this.#keys = new SqliteKeys(sql);
     this.#ledger = new SqliteLedger(sql);
     this.#queries = new SqliteQueries(sql);
+    this.#answers = new SqliteAnswerBook(sql);
   }
 
   listKeys(): readonly KeyRecord[] {
@@ -165,6 +172,14 @@ export class SqliteBook implements BookOperations {
     return this.#queries.usage(query);
   }
 
+  series(query: SeriesQuery): readonly SeriesRow[] {
+    return this.#queries.series(query);
+  }
+
+  sampleLatency(query: LatencyQuery): readonly LatencySample[] {
+    return this.#queries.sampleLatency(query);
+  }
+
   listCalls(query: CallQuery): CallPage {
     return this.#queries.list(query);
   }
@@ -176,6 +191,34 @@ export class SqliteBook implements BookOperations {
   prune(retention: Retention, most: number): number {
     this.#requireFile();
     return this.#ledger.prune(retention, most);
+  }
+
+  claimAnswer(wanted: AnswerClaim): Claimed {
+    this.#requireFile();
+    return this.#answers.claim(wanted);
+  }
+
+  renewAnswers(claims: readonly OwnClaim[], leaseMs: number): void {
+    this.#requireFile();
+    this.#answers.renew(claims, leaseMs);
+  }
+
+  keepAnswer(answer: AnswerToKeep): boolean {
+    this.#requireFile();
+    return this.#answers.keep(answer);
+  }
+
+  releaseAnswer(claim: OwnClaim): void {
+    this.#answers.release(claim);
+  }
+
+  releaseAnswers(): void {
+    this.#answers.releaseAll();
+  }
+
+  sweepAnswers(most: number, bytes: number): number {
+    this.#requireFile();
+    return this.#answers.sweep(most, bytes);
   }
 
   backup(path: string): void {

@@ -1,5 +1,6 @@
 /** What the store's threads say to each other; values travel by structured clone. */
 import type { SharedPolicy } from '../core/policy.ts';
+import type { AnswerClaim, AnswerToKeep, Claimed, OwnClaim } from './answers.ts';
 import type {
   CallPage,
   CallQuery,
@@ -7,9 +8,12 @@ import type {
   Retention,
   Spent,
   SpentPage,
+  SeriesQuery,
+  SeriesRow,
   UsageQuery,
   UsageRow,
 } from './calls.ts';
+import type { LatencyQuery, LatencySample } from './latency.ts';
 import type {
   AuditEntry,
   AuditQuery,
@@ -69,9 +73,17 @@ export interface BookOperations {
   spent(endingAfter: number, counters?: readonly string[]): readonly Spent[];
   spentPage(endingAfter: number, page: SpentPage): readonly Spent[];
   usage(query: UsageQuery): readonly UsageRow[];
+  series(query: SeriesQuery): readonly SeriesRow[];
+  sampleLatency(query: LatencyQuery): readonly LatencySample[];
   listCalls(query: CallQuery): CallPage;
   findCall(id: string): CallRow | undefined;
   prune(retention: Retention, most: number): number;
+  claimAnswer(wanted: AnswerClaim): Claimed;
+  renewAnswers(claims: readonly OwnClaim[], leaseMs: number): void;
+  keepAnswer(answer: AnswerToKeep): boolean;
+  releaseAnswer(claim: OwnClaim): void;
+  releaseAnswers(): void;
+  sweepAnswers(most: number, bytes: number): number;
   backup(path: string): void;
   /** @throws StoreError `corrupt` */
   check(): void;

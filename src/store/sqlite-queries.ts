@@ -6,10 +6,13 @@ import type {
   CallRow,
   UsageFilter,
   UsageGrouping,
+  SeriesQuery,
+  SeriesRow,
   UsageQuery,
   UsageRow,
 } from './calls.ts';
 import { readTexts } from './kept-json.ts';
+import type { LatencyQuery, LatencySample } from './latency.ts';
 import {
   addSums,
   dayMs,
@@ -18,14 +21,17 @@ import {
   noSums,
   planUsage,
   unknownModelError,
+  type KeptSince,
   type Period,
   type Sums,
 } from './roll-up.ts';
 import { readCallRow, readSums } from './sqlite-call-rows.ts';
+import { sampleSqlite } from './sqlite-latency.ts';
 import { number, text, type Columns, type Value } from './sqlite-columns.ts';
 import { callsKeptSince, hoursKeptSince } from './sqlite-ledger.ts';
 import type { Statements } from './sqlite-statements.ts';
 import { sumColumns } from './sqlite-sums.ts';
+import { groupingOf, SeriesSums, stepMs } from './series.ts';
 import { compareText } from './text-order.ts';
 
 /** With columns as in the roll-ups. */
@@ -75,6 +81,12 @@ function usageSql(source: keyof typeof sources, by: UsageGrouping): string {
     WHERE at >= $from AND at < $to AND ${inGroup} GROUP BY label`;
 }
 
+function seriesSql(source: keyof typeof sources, { by, step }: SeriesQuery): string {
+  const unit = source === 'days' ? dayMs : stepMs[step];
+  return `SELECT at / ${unit} * ${unit} AS step, ${by === undefined ? "''" : labels[by]} AS label, ${totals}
+    FROM ${sources[source]} WHERE at >= $from AND at < $to AND ${inGroup} GROUP BY 1, 2`;
+}
+
 /** So many rows are looked at for a page at most: a rare filter makes pages short, not slow (L5). */
 const mostScanned = 50_000;
 
@@ -85,7 +97,9 @@ const page = `SELECT calls.*, prices.price FROM calls
     AND ($model IS NULL OR model = $model)
     AND ($provider IS NULL OR coalesce(provider, '') = $provider)
     AND ($outcome IS NULL OR outcome = $outcome) AND ($endpoint IS NULL OR endpoint = $endpoint)
-    AND ($user IS NULL OR user_name = $user)
+    AND ($user IS NULL OR user_name = $user) AND ($status IS NULL OR status = $status)
+    AND ($mode IS NULL OR mode = $mode)
+    AND ($notes IS NULL OR instr(lower(notes), lower($notes)) > 0)
     AND ($tag IS NULL OR CASE $tag WHEN '' THEN tags IS NULL
       ELSE EXISTS (SELECT 1 FROM json_each(tags) WHERE value = $tag) END)
   ORDER BY started_at DESC, calls.id DESC LIMIT $limit`;
@@ -117,6 +131,31 @@ export class SqliteQueries {
       .toSorted((a, b) => compareText(a.group, b.group));
   }
 
+  series(query: SeriesQuery): readonly SeriesRow[] {
+    return this.#sql.read(() => {
+      const { since, until } = query;
+      const plan =
+        query.step === 'minute'
+          ? { days: [], hours: [], calls: [{ from: since, to: until }] }
+          : planUsage({ by: groupingOf(query), since, until }, this.#kept());
+      const series = new SeriesSums(query);
+      const wanted = groupFilter(query.filter ?? {});
+      for (const source of ['days', 'hours', 'calls'] as const) {
+        const statement = this.#sql.of(seriesSql(source, query));
+        for (const period of plan[source]) {
+          for (const row of statement.iterate({ ...wanted, ...period })) {
+            series.add(number(row, 'step'), text(row, 'label'), readSums(row));
+          }
+        }
+      }
+      return series.rows();
+    });
+  }
+
+  sampleLatency(query: LatencyQuery): readonly LatencySample[] {
+    return sampleSqlite(this.#sql, query);
+  }
+
   list(query: CallQuery): CallPage {
     return this.#sql.read(() => this.#page(query));
   }
@@ -128,10 +167,7 @@ export class SqliteQueries {
   }
 
   #sums(query: UsageQuery): ReadonlyMap<string, Sums> {
-    const plan = planUsage(query, {
-      calls: this.#keptSince(callsKeptSince),
-      hours: this.#keptSince(hoursKeptSince),
-    });
+    const plan = planUsage(query, this.#kept());
     const groups = new Map<string, Sums>();
     for (const source of ['days', 'hours', 'calls'] as const) {
       for (const period of plan[source]) {
@@ -155,6 +191,13 @@ export class SqliteQueries {
     });
   }
 
+  #kept(): KeptSince {
+    return {
+      calls: this.#keptSince(callsKeptSince),
+      hours: this.#keptSince(hoursKeptSince),
+    };
+  }
+
   #keptSince(name: string): number {
     const row = this.#sql.of('SELECT value FROM settings WHERE name = ?').get(name);
     return row === undefined ? 0 : Number(text(row, 'value'));
@@ -168,9 +211,7 @@ export class SqliteQueries {
     const scannedTo = end === undefined ? undefined : number(end, 'started_at');
     const rows = this.#sql.of(page).all({
       ...groupFilter(query),
-      outcome: query.outcome ?? null,
-      endpoint: query.endpoint ?? null,
-      user: query.user ?? null,
+      ...ownFilter(query),
       since: Math.max(query.since ?? 0, scannedTo ?? 0),
       top: start.startedAt,
       belowId: start.id,
@@ -213,6 +254,19 @@ function groupFilter(filter: UsageFilter): Record<string, Value> {
     model: model ?? null,
     provider: provider ?? null,
     tag: tag ?? null,
+  };
+}
+
+/** What only calls have, and no group. */
+function ownFilter(query: CallQuery): Record<string, Value> {
+  const { outcome, endpoint, user, status, mode, notes } = query;
+  return {
+    outcome: outcome ?? null,
+    endpoint: endpoint ?? null,
+    user: user ?? null,
+    status: status ?? null,
+    mode: mode ?? null,
+    notes: notes ?? null,
   };
 }
 

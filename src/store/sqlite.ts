@@ -8,8 +8,10 @@ import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { SharedPolicy } from '../core/policy.ts';
 import type { Log } from '../core/runtime.ts';
+import type { AnswerStore } from './answers.ts';
 import { prepareDataDir } from './data-dir.ts';
 import { layOrphanAside } from './refused-rows.ts';
+import { SqliteAnswers } from './sqlite-answers.ts';
 import { callValues } from './sqlite-call-rows.ts';
 import { checkedAtStartBytes } from './sqlite-file.ts';
 import type { Durability } from './sqlite-protocol.ts';
@@ -31,6 +33,10 @@ import type {
   Spent,
   SpentPage,
   Store,
+  SeriesQuery,
+  SeriesRow,
+  LatencyQuery,
+  LatencySample,
   UsageQuery,
   UsageRow,
 } from './store.ts';
@@ -62,6 +68,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
 const checkAfterMs = 60_000;
 
 class SqliteStore implements Store {
+  readonly answers: AnswerStore;
   readonly #path: string;
   readonly #log: Log;
   readonly #writer: SqliteThread;
@@ -75,6 +82,7 @@ class SqliteStore implements Store {
     this.#log = log;
     this.#writer = new SqliteThread({ path, durability, readOnly: false, mayCreate: true });
     this.#reader = this.#newReader();
+    this.answers = new SqliteAnswers(this.#writer);
   }
 
   open(): Promise<void> {
@@ -170,6 +178,14 @@ class SqliteStore implements Store {
 
   usage(query: UsageQuery): Promise<readonly UsageRow[]> {
     return this.#reader.ask('usage', query);
+  }
+
+  series(query: SeriesQuery): Promise<readonly SeriesRow[]> {
+    return this.#reader.ask('series', query);
+  }
+
+  sampleLatency(query: LatencyQuery): Promise<readonly LatencySample[]> {
+    return this.#reader.ask('sampleLatency', query);
   }
 
   listCalls(query: CallQuery): Promise<CallPage> {

@@ -3,6 +3,7 @@
  * transaction. The records stand in records.ts (keys, policies, audit) and calls.ts (ledger, usage).
  */
 import type { SharedPolicy } from '../core/policy.ts';
+import type { AnswerStore } from './answers.ts';
 import type {
   CallPage,
   CallQuery,
@@ -11,9 +12,12 @@ import type {
   Retention,
   Spent,
   SpentPage,
+  SeriesQuery,
+  SeriesRow,
   UsageQuery,
   UsageRow,
 } from './calls.ts';
+import type { LatencyQuery, LatencySample } from './latency.ts';
 import type {
   AuditEntry,
   AuditQuery,
@@ -24,7 +28,9 @@ import type {
   NotedChange,
 } from './records.ts';
 
+export type * from './answers.ts';
 export type * from './calls.ts';
+export type * from './latency.ts';
 export type * from './records.ts';
 
 export interface KeyStore {
@@ -98,6 +104,10 @@ export interface CallStore {
   spentPage(endingAfter: number, page: SpentPage): Promise<readonly Spent[]>;
   /** Sums by group, in the order of the groups' UTF-8 bytes. */
   usage(query: UsageQuery): Promise<readonly UsageRow[]>;
+  /** Sums over time, by group. */
+  series(query: SeriesQuery): Promise<readonly SeriesRow[]>;
+  /** How long calls took, of some thousand at most. */
+  sampleLatency(query: LatencyQuery): Promise<readonly LatencySample[]>;
   /** Newest first. */
   listCalls(query: CallQuery): Promise<CallPage>;
   findCall(id: string): Promise<CallRow | undefined>;
@@ -109,6 +119,8 @@ export interface CallStore {
 }
 
 export interface Store extends KeyStore, PolicyStore, AuditStore, CallStore {
+  /** By `Idempotency-Key`. */
+  readonly answers: AnswerStore;
   /** Small settings of the gateway itself, e.g. the digest of the admin token. */
   readSetting(name: string): Promise<string | undefined>;
   writeSetting(name: string, value: string): Promise<void>;

@@ -98,34 +98,44 @@ const sampledOfCall = 24_000;
 /** The same where only a count waits: some 15 ms, in which no other call goes on. */
 const sampledOfCount = 2_000_000;
 const pieceLength = 800;
+const goldenRatio = 0.618_033_988_75;
 
 /** The same, by a sample of evenly spread pieces: never more than a millisecond or so. */
 export function samplePrompt(prompt: Prompt): number {
   return sampled(prompt, sampledOfCall);
 }
 
-/** The whole prompt, unless it is longer than a model's context can be. */
-export function countPrompt(prompt: Prompt): number {
-  return sampled(prompt, sampledOfCount);
+/**
+ * The whole prompt, unless it is longer than a model's context can be.
+ * @param random a number in [0, 1), for the places that are looked at then: nobody can hide text from them.
+ */
+export function countPrompt(prompt: Prompt, random: () => number): number {
+  return sampled(prompt, sampledOfCount, random);
 }
 
-function sampled(prompt: Prompt, most: number): number {
+function sampled(prompt: Prompt, most: number, random?: () => number): number {
   let length = 0;
   for (const text of prompt.texts) length += text.length;
   if (length <= most) return estimatePrompt(prompt);
   const stride = Math.ceil((length / most) * pieceLength);
+  const place = (piece: number): number =>
+    // Spread unevenly, so that a text which repeats itself is seen in all of its parts.
+    piece * stride + Math.floor((random?.() ?? (piece * goldenRatio) % 1) * (stride - pieceLength));
   let seen = 0;
   let tokens = 0;
-  /** Characters until the next piece begins. */
-  let wait = 0;
+  let piece = 0;
+  let next = place(0);
+  /** Where the text begins in all of them. */
+  let from = 0;
   for (const text of prompt.texts) {
-    let at = wait;
-    for (; at < text.length; at += stride) {
-      const piece = text.slice(at, at + pieceLength);
-      tokens += estimateText(piece);
-      seen += piece.length;
+    while (next < from + text.length) {
+      const looked = text.slice(next - from, next - from + pieceLength);
+      tokens += estimateText(looked);
+      seen += looked.length;
+      piece += 1;
+      next = place(piece);
     }
-    wait = at - text.length;
+    from += text.length;
   }
   const rest = { texts: [], media: prompt.media, frameTokens: prompt.frameTokens };
   return estimatePrompt(rest) + (tokens * length) / Math.max(1, seen);

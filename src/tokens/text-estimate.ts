@@ -11,14 +11,22 @@ const digit = 3;
 const space = 4;
 const newline = 5;
 const sign = 6;
+const tab = 7;
+const control = 8;
 
+const blanks: ReadonlyMap<number, number> = new Map([
+  [32, space],
+  [9, tab],
+  [10, newline],
+  [13, newline],
+]);
 /** What an ASCII character is to tokenizers; 0 stands for everything behind them. */
-const kinds = new Uint8Array(128).map((_, code) => {
+const kinds = new Uint8Array(256).map((_, code) => {
+  if (code >= 128) return 0;
   if (code >= 97 && code <= 122) return lower;
   if (code >= 65 && code <= 90) return upper;
   if (code >= 48 && code <= 57) return digit;
-  if (code === 32 || code === 9) return space;
-  return code === 10 || code === 13 ? newline : sign;
+  return blanks.get(code) ?? (code < 32 || code === 127 ? control : sign);
 });
 
 /** Letters of a word that its first token covers; each further one costs a share. */
@@ -27,6 +35,10 @@ const letterShare = 0.24;
 /** Words in capitals are rarer than others. */
 const capitalShare = 0.45;
 const signShare = 0.6;
+/** Long runs of one blank are cut into tokens of so many. */
+const spacesOfToken = 40;
+const tabsOfToken = 10;
+const newlinesOfToken = 10;
 
 /**
  * The letters that often stand behind a, b, c, … in English. A pair outside of it is where a token
@@ -42,88 +54,128 @@ followers.split(' ').forEach((seconds, first) => {
   for (const second of seconds) rarePairs[first * 26 + second.charCodeAt(0) - 97] = 0;
 });
 
-/** Tokens of one UTF-16 unit outside ASCII, by the end of its range. */
+/**
+ * Tokens of one UTF-16 unit outside ASCII, by the end of its range. Of what people write, what it costs in
+ * their texts; of the rest its bytes, which no tokenizer goes beyond: a prompt of rare characters must not
+ * pass for a small one.
+ */
 const scripts: readonly (readonly [end: number, tokens: number])[] = [
-  [0x02_4f, 1], // Latin with marks
-  [0x03_6f, 2], // phonetic signs, combining marks
+  [0x01_7f, 1], // Latin with marks
+  [0x03_6f, 2], // rare Latin, phonetic signs, combining marks
   [0x03_ff, 1], // Greek
-  [0x05_2f, 0.6], // Cyrillic
-  [0x05_ff, 1.15], // Armenian, Hebrew
-  [0x07_ff, 0.95], // Arabic, Syriac
-  [0x1f_ff, 2], // Indic, Thai, Georgian, Khmer and others
-  [0x2b_ff, 1.75], // signs, arrows, box drawing
-  [0x2f_ff, 2.5],
+  [0x04_5f, 0.6], // Cyrillic
+  [0x05_cf, 2], // rare Cyrillic, Armenian, Hebrew points
+  [0x05_ff, 1.15], // Hebrew
+  [0x06_20, 2],
+  [0x06_52, 0.95], // Arabic
+  [0x06_d5, 1.2], // its letters of other languages
+  [0x1f_ff, 2], // Syriac, Indic, Thai, Georgian, Khmer and others
+  [0x20_6f, 1.75], // dashes, quotation marks
+  [0x21_8f, 2.5],
+  [0x25_ff, 1.75], // arrows, mathematics, box drawing
+  [0x27_bf, 2.5],
+  [0x2f_ff, 3], // Braille and other signs
   [0x30_ff, 1.15], // kana, CJK punctuation
+  [0x4d_ff, 3], // rare Han
   [0x9f_ff, 1.45], // Han
-  [0xab_ff, 2.5],
+  [0xab_ff, 3],
   [0xd7_af, 1.35], // Hangul
-  [0xff_ff, 1.75], // halves of emoji and of rare scripts, full-width forms
+  [0xdf_ff, 2], // halves of emoji and of rare scripts
+  [0xfd_ff, 3],
+  [0xfe_0f, 2], // variants of emoji
+  [0xfe_ff, 3],
+  [0xff_ff, 1.75], // full-width forms
 ];
 
 function tokensOfUnit(code: number): number {
   for (const [end, tokens] of scripts) if (code <= end) return tokens;
-  return 2;
+  return 3;
 }
 
-function kindOf(code: number): number {
-  return code < 128 ? (kinds[code] ?? sign) : 0;
-}
+/** Where texts are written as bytes to be read: an index into bytes is cheaper than one into a string. */
+const scratch = Buffer.allocUnsafeSlow(64 * 1024);
 
 /** Tokens of a text, not rounded; 0 for ''. Calls with limits wait for it: each character is read once. */
 export function estimateText(text: string): number {
-  const { length } = text;
+  if (text.length * 3 > scratch.length) return estimateBytes(Buffer.from(text));
+  return estimateBytes(scratch, scratch.write(text));
+}
+
+/** The same of UTF-8. One function, since it runs for every byte: a call for each would double its cost. */
+// oxlint-disable-next-line eslint/complexity
+function estimateBytes(bytes: Uint8Array, length = bytes.length): number {
   let tokens = 0;
-  let words = 0;
   let furtherLetters = 0;
   let pairs = 0;
   let at = 0;
   while (at < length) {
     const start = at;
-    const code = text.charCodeAt(at);
+    const byte = bytes[at] ?? 0;
     at += 1;
-    if (code >= 97 && code <= 122) {
-      let before = code - 97;
+    if (byte >= 97 && byte <= 122) {
+      let before = byte - 97;
       while (at < length) {
-        const letter = text.charCodeAt(at) - 97;
+        const letter = (bytes[at] ?? 0) - 97;
         if (letter < 0 || letter > 25) break;
         pairs += rarePairs[before * 26 + letter] ?? 0;
         before = letter;
         at += 1;
       }
-      words += 1;
+      tokens += 1;
       if (at - start > firstTokenLetters) furtherLetters += at - start - firstTokenLetters;
-    } else if (code !== 32 || !(text.charCodeAt(at) > 32)) {
-      at = endOfRun(text, start);
-      tokens += tokensOfRun(code, at - start - 1, text.charCodeAt(at));
+    } else if (byte >= 128) {
+      at += furtherBytes(byte);
+      tokens += tokensOfCharacter(bytes, start);
+    } else if (byte !== 32 || at === length || (bytes[at] ?? 0) <= 32) {
+      const kind = kinds[byte];
+      while (at < length && kinds[bytes[at] ?? 0] === kind) at += 1;
+      tokens += tokensOfRun(byte, at - start - 1, at < length ? (bytes[at] ?? 0) : Number.NaN);
+    } else {
+      if (kinds[bytes[at] ?? 0] === digit) tokens += ofBlank(bytes, at + 1, length);
     }
   }
-  return tokens + words + furtherLetters * letterShare + pairs * rarePairCost;
+  return tokens + furtherLetters * letterShare + pairs * rarePairCost;
 }
 
-/** Where characters of another kind follow; each one outside ASCII is a run of its own. */
-function endOfRun(text: string, start: number): number {
-  const kind = kindOf(text.charCodeAt(start));
-  let end = start + 1;
-  if (kind !== 0) while (end < text.length && kindOf(text.charCodeAt(end)) === kind) end += 1;
-  return end;
+/** Of a character outside ASCII, by its first byte. */
+function furtherBytes(byte: number): number {
+  return byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
+}
+
+function tokensOfCharacter(bytes: Uint8Array, start: number): number {
+  const [first = 0, second = 0, third = 0] = [bytes[start], bytes[start + 1], bytes[start + 2]];
+  if (first < 0xe0) return tokensOfUnit(((first & 0x1f) << 6) | (second & 0x3f));
+  // Both halves of what takes two units are above all scripts that are told apart.
+  if (first >= 0xf0) return 2 * tokensOfUnit(0xd8_00);
+  return tokensOfUnit(((first & 0x0f) << 12) | ((second & 0x3f) << 6) | (third & 0x3f));
+}
+
+/**
+ * Tokens of one space before a digit, which ends at `at`: a space is no part of a number, but numbers of several
+ * digits are guessed high enough.
+ */
+function ofBlank(bytes: Uint8Array, at: number, length: number): number {
+  return at < length && kinds[bytes[at] ?? 0] === digit ? 0 : 1;
 }
 
 /** @param more length of the run less one. @param next the unit behind it; NaN at the end. */
 function tokensOfRun(code: number, more: number, next: number): number {
-  switch (kindOf(code)) {
-    case 0:
-      return tokensOfUnit(code);
+  switch (kinds[code]) {
     case upper:
       // A capital is part of the word that it begins.
-      return more === 0 && kindOf(next) === lower ? 0 : 1 + more * capitalShare;
+      return more === 0 && kinds[next] === lower ? 0 : 1 + more * capitalShare;
+    case control:
+      return 1 + more;
     case digit:
       // Some vocabularies know single digits only.
       return 1 + more;
     case space:
+      return more === 0 && next > 32 ? 0 : 1 + more / spacesOfToken;
+    case tab:
       // One tab goes with the word behind it, as one space does, which is looked at before.
-      return more === 0 && next > 32 ? 0 : 1 + more / 40;
+      return more === 0 && next > 32 ? 0 : 1 + more / tabsOfToken;
     case newline:
-      return 0.8;
+      return 0.8 + more / newlinesOfToken;
     default:
       return 1 + more * signShare;
   }

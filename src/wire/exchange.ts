@@ -23,6 +23,8 @@ export interface UpstreamHandler {
   end(): void;
   /** `upstream_unavailable`, `timeout` (connect) or `upstream_invalid`. */
   failed(error: GatewayError): void;
+  /** No connection was made, for a request that was aborted meanwhile: what it says of the upstream holds. */
+  unreachable?(error: GatewayError): void;
 }
 
 /** The running request. `abort` closes the connection; no handler method is called afterwards. */
@@ -36,6 +38,8 @@ export interface Exchange {
 export interface Connections {
   /** Sends one request. The handler is called later, never inside this call. */
   send(request: UpstreamRequest, handler: UpstreamHandler): Exchange;
+  /** Connections that stand, and those of them that wait for a request. */
+  readonly count: { readonly open: number; readonly idle: number };
   /** Closes all connections; running requests fail. */
   close(): Promise<void>;
 }

@@ -38,7 +38,7 @@ interface Known {
 }
 
 export class HttpClient {
-  readonly #connections = new Map<string, Connections>();
+  readonly #connections = new Map<string, { origin: string; connections: Connections }>();
   #byEndpoint = new WeakMap<Endpoint, Known>();
   readonly #transport: Transport;
   readonly #lookup: LookupFunction;
@@ -65,12 +65,23 @@ export class HttpClient {
     return connections.send(request, handler);
   }
 
+  /** Connections to each origin, by whatever way. */
+  counts(): readonly { readonly origin: string; readonly open: number; readonly idle: number }[] {
+    const sums = new Map<string, { origin: string; open: number; idle: number }>();
+    for (const { origin, connections } of this.#connections.values()) {
+      const sum = sums.get(origin) ?? { origin, open: 0, idle: 0 };
+      const { open, idle } = connections.count;
+      sums.set(origin, { origin, open: sum.open + open, idle: sum.idle + idle });
+    }
+    return [...sums.values()];
+  }
+
   /** Closes all connections; running requests fail. */
   async close(): Promise<void> {
     const all = [...this.#connections.values()];
     this.#connections.clear();
     this.#byEndpoint = new WeakMap();
-    await Promise.all(all.map((connections) => connections.close()));
+    await Promise.all(all.map(({ connections }) => connections.close()));
   }
 
   /** Equal ways share connections, whichever providers they are of. */
@@ -78,14 +89,14 @@ export class HttpClient {
     const { origin, socketPath, way } = endpoint;
     const place = [socketPath ?? origin, connectMs, ...wayKey(way)];
     const key = JSON.stringify(place);
-    let connections = this.#connections.get(key);
+    let connections = this.#connections.get(key)?.connections;
     if (connections === undefined) {
       const connector = this.#connector?.(connectMs) ?? this.#connectorTo(endpoint, connectMs);
       connections =
         this.#transport === 'undici'
           ? new UndiciConnections(origin, connector)
           : new SocketConnections({ origin, connector, now: this.#now });
-      this.#connections.set(key, connections);
+      this.#connections.set(key, { origin, connections });
     }
     return connections;
   }

@@ -52,6 +52,10 @@ export class UndiciConnections implements Connections {
     return attempt;
   }
 
+  get count(): { readonly open: number; readonly idle: number } {
+    return { open: this.open, idle: Math.max(0, this.open - this.taken) };
+  }
+
   close(): Promise<void> {
     return this.pool.destroy();
   }

@@ -99,6 +99,30 @@ for (const dialect of dialects) {
       assert.equal(script.requests.length, 1);
     });
 
+    test(`E17 what was read to its end is given to its client when it comes back, ${dialect}, ${mode}`, async () => {
+      const gate = Promise.withResolvers<void>();
+      const pieces = [begun(upstream), gate.promise, rest(upstream)];
+      const { model, script } = play(upstream, { body: pieces, framing: 'chunked' });
+      const key = await rig.key({ budget: 1, per: 'day' });
+      const headers = { ...key.headers, 'idempotency-key': 'again' };
+      await askAndLeave(dialect, model, { ...key, headers });
+      const body = requestBody(dialect, { model, stream: true, more: { max_tokens: cap } });
+      const early = await rig.call(key, dialect, body, { 'idempotency-key': 'again' });
+      assert.equal(early.status, 409, early.text);
+      gate.resolve();
+      await rig.gateway.callRows(model, 1);
+      await rig.gateway.noneLeft();
+      let again = await ask(rig, dialect, body, { headers });
+      // Its row may be there before its answer is kept.
+      for (let asked = 1; again.status === 409 && asked < 300; asked += 1) {
+        again = await ask(rig, dialect, body, { headers });
+      }
+      assert.equal(again.status, 200, again.text);
+      assert.equal(again.headers['idempotent-replayed'], 'true');
+      assert.equal(script.requests.length, 1);
+      assert.equal(await rig.spent(key), 7 * nanodollarsOfOutput);
+    });
+
     test(`F73 a key's place is free when its client left, its money when the stream ends, ${dialect}, ${mode}`, async () => {
       const gate = Promise.withResolvers<void>();
       const { model } = play(upstream, {

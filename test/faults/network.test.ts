@@ -10,9 +10,12 @@ import { createServer as createHttpServer } from 'node:http';
 import { connect, createServer as createTcpServer, type AddressInfo, type Server } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
+import { send } from '../support/http.ts';
+import { adminToken } from '../support/keys.ts';
 import { assertErrorBody } from '../support/legality.ts';
-import { dialects, readDocument, readStream } from '../support/reading.ts';
+import { dialects, listAt, readDocument, readStream } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
 import { answerIn } from '../upstream/reply.ts';
@@ -164,7 +167,10 @@ before(async () => {
   const models = Object.fromEntries(
     [...faults, 'hole'].map((name) => [`${name}-spared`, { targets: [`${name}/x`, 'spare/x'] }]),
   );
-  await rig.gateway.reload(JSON.parse(JSON.stringify({ providers, models })));
+  const hedged = { targets: ['hole/hedged', 'spare/hedged'], hedge: { after: '30ms' } };
+  await rig.gateway.reload(
+    JSON.parse(JSON.stringify({ providers, models: { ...models, hedged } })),
+  );
 });
 after(async () => {
   await rig.stop();
@@ -221,6 +227,20 @@ for (const dialect of dialects) {
     });
   }
 }
+
+test('R6 a black hole beside which another request was sooner is seen to be one', async () => {
+  rig.upstreams.chat.script('hedged', answerIn('chat', { text }, true));
+  const reply = await ask(rig, 'chat', requestBody('chat', { model: 'hedged', stream: true }));
+  assert.equal(reply.status, 200, reply.text);
+  assert.equal(reply.headers['x-gateway-attempts'], '2');
+  // Its connection is given up only now.
+  for (let health: unknown; health !== 'failing (1 in a row)'; await sleep(20)) {
+    const headers = { authorization: `Bearer ${adminToken}` };
+    const listed = await send(`${rig.gateway.adminUrl}/api/models`, undefined, { headers });
+    const model = listAt(listed.json, 'models').find(({ id }) => id === 'hedged') ?? {};
+    health = listAt(model, 'targets').find((each) => each['target'] === 'hole/hedged')?.['health'];
+  }
+});
 
 test('N4 F6 a tunnel that breaks inside its TLS is a connection that failed', async () => {
   for (const dialect of dialects) {

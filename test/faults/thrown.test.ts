@@ -9,7 +9,7 @@ import { createSealer } from '../../src/core/sealer.ts';
 import { anthropicMessagesClient } from '../../src/dialects/anthropic-messages/client.ts';
 import { openaiChatClient } from '../../src/dialects/openai-chat/client.ts';
 import type { Call, Gateway } from '../../src/gateway/call.ts';
-import type { ClientSink } from '../../src/gateway/client-sink.ts';
+import type { ClientObserver, ClientSink } from '../../src/gateway/client-sink.ts';
 import { handleCall } from '../../src/gateway/handle.ts';
 import { TargetHealth } from '../../src/gateway/health.ts';
 import { LearnedParameters } from '../../src/gateway/learned-parameters.ts';
@@ -90,8 +90,20 @@ class Recorder implements ClientSink {
   cut(): void {
     this.text += '(cut)';
   }
-  observe(): void {
+  observe(_observer: ClientObserver): void {
     // This client never leaves and is never full.
+  }
+}
+
+/** It leaves while the last bytes are written to it. */
+class LastMoment extends Recorder {
+  #observer: ClientObserver | undefined;
+  override observe(observer: ClientObserver): void {
+    this.#observer = observer;
+  }
+  override end(bytes: Buffer | string = ''): void {
+    super.end(bytes);
+    this.#observer?.left();
   }
 }
 
@@ -145,7 +157,7 @@ async function serve(name: Dialect, spoil: Spoiled, model: string): Promise<Serv
     startedWall: systemClock.wall(),
     header: () => undefined,
   };
-  const sink = new Recorder(spoil.onContent ?? quiet);
+  const sink = new (spoil.sink ?? Recorder)(spoil.onContent ?? quiet);
   await handleCall(gateway, call, sink);
   return { text: sink.text, receipts };
 }
@@ -155,6 +167,7 @@ interface Spoiled {
   /** What comes behind the first content comes when that was sent on: not in one read with it. */
   readonly behindContent?: true;
   readonly onContent?: () => void;
+  readonly sink?: typeof Recorder;
   /** Members of the request. */
   readonly more?: JsonObject;
   client(dialect: ClientDialect): ClientDialect;
@@ -247,6 +260,16 @@ const spoiled: readonly Spoiled[] = [
     })),
   },
 ];
+
+for (const name of ['chat', 'messages'] as const) {
+  test(`Q3 F74 a client that leaves while its last bytes are written is settled once, ${name}`, async () => {
+    const model = `last-moment-${name}`;
+    upstream.script(model, { body: chatFrames({ text: 'Hello' }).join('') });
+    const { text, receipts } = await serve(name, { ...fine, sink: LastMoment }, model);
+    assert.equal(endingOf(name, text), 'proper');
+    assert.equal(receipts.length, 1);
+  });
+}
 
 for (const [at, spoil] of spoiled.entries()) {
   test(`E8 ${spoil.name} throws: a hundred others do not notice`, async () => {

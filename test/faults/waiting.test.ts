@@ -43,22 +43,31 @@ interface Waited {
   readonly asked: number;
 }
 
-/**
- * A call of a route with one target, which always answers so. `wait` is called in the place of each wait; by default
- * it ends at once.
- */
+interface Means {
+  readonly random?: () => number;
+  /** Called in the place of each wait, which ends at once by default. */
+  readonly wait?: (over: () => void, leave: () => void) => void;
+  /** Called when the target is to be made ready; it is by default. */
+  readonly wake?: (leave: () => void) => Promise<void>;
+  /** Called when a request has reached the upstream. */
+  readonly arrived?: (leave: () => void) => void;
+}
+
+/** A call of a route with one target, which always answers so. */
 async function callThatWaits(
   answer: Answer,
-  random: () => number,
-  wait: (over: () => void, leave: () => void) => void = setImmediate,
+  { random = () => 0.5, wait = setImmediate, wake, arrived }: Means,
 ): Promise<Waited> {
+  let observer: ClientObserver | undefined;
   const upstream = await ScriptedUpstream.start();
-  const script = upstream.script('m', answer);
+  const script = upstream.script('m', () => {
+    arrived?.(() => observer?.left());
+    return answer;
+  });
   const client = new HttpClient();
   const waits: number[] = [];
   let canceled = 0;
   const receipts: Receipt[] = [];
-  let observer: ClientObserver | undefined;
   const sink: ClientSink = {
     start: quiet,
     write: () => true,
@@ -96,7 +105,10 @@ async function callThatWaits(
   const body = Buffer.from(JSON.stringify(requestBody('chat', { model: 'm', stream: false })));
   const source = parseBody(body, openaiChatClient.ownedKeys);
   const baseUrl = `http://127.0.0.1:${upstream.port}/v1`;
-  const provider = createHttpProvider({ id: 'up', dialect: 'openai-chat', baseUrl });
+  const provider = {
+    ...createHttpProvider({ id: 'up', dialect: 'openai-chat', baseUrl }),
+    ...(wake === undefined ? {} : { wake: () => wake(() => observer?.left()) }),
+  };
   const route = {
     name: 'm',
     targets: [{ provider, model: 'm', weight: 1, timeouts }],
@@ -129,7 +141,7 @@ test('F37 R4 a client that leaves takes the wait for the next try with it', asyn
   const slow = errorIn('chat', 429, 'slow', { 'retry-after': '3' });
   // Never over: only the client can end this wait.
   const leaving = (_over: () => void, leave: () => void): void => void setImmediate(leave);
-  const { waits, canceled, left, receipts, asked } = await callThatWaits(slow, () => 0.5, leaving);
+  const { waits, canceled, left, receipts, asked } = await callThatWaits(slow, { wait: leaving });
   assert.equal(waits.length, 1);
   assert.ok((waits[0] ?? 0) > 2 * second && (waits[0] ?? 0) <= 4 * second, String(waits[0]));
   assert.equal(canceled, 1);
@@ -141,9 +153,37 @@ test('F37 R4 a client that leaves takes the wait for the next try with it', asyn
   assert.equal(asked, 1);
 });
 
+test('F71 F93 an engine that is ready only when the client has left is not asked', async () => {
+  const { asked, receipts, left, waits } = await callThatWaits(errorIn('chat', 500, 'oops'), {
+    wake: (leave) => {
+      leave();
+      return new Promise(setImmediate);
+    },
+  });
+  assert.equal(asked, 0);
+  assert.deepEqual(
+    receipts.map(({ outcome, charged }) => [outcome, charged]),
+    [['canceled', {}]],
+  );
+  assert.deepEqual([left, waits.length], [0, 0]);
+});
+
+test('F71 LC a call that is left while its upstream works may cost, and is charged', async () => {
+  const { receipts, asked } = await callThatWaits(errorIn('chat', 500, 'late'), {
+    arrived: (leave) => leave(),
+  });
+  assert.equal(asked, 1);
+  assert.deepEqual(
+    receipts.map(({ outcome, charged }) => [outcome, (charged.freshInputTokens ?? 0) > 0]),
+    [['canceled', true]],
+  );
+});
+
 for (const drawn of [0.1, 0.5, 0.9]) {
   test(`R4 waits are drawn between nothing and 250, then 500 ms: ${drawn}`, async () => {
-    const { waits, asked } = await callThatWaits(errorIn('chat', 500, 'oops'), () => drawn);
+    const { waits, asked } = await callThatWaits(errorIn('chat', 500, 'oops'), {
+      random: () => drawn,
+    });
     assert.deepEqual(waits, [drawn * 250, drawn * 500]);
     assert.equal(asked, 3);
   });

@@ -23,6 +23,8 @@ after(() => upstream.close());
 interface Stage {
   readonly instance: Instance;
   readonly key: string;
+  /** Each call has an Idempotency-Key of its own. */
+  readonly once?: true;
 }
 
 async function started(drain: JsonObject): Promise<Stage> {
@@ -39,10 +41,7 @@ interface Open {
 let models = 0;
 
 /** One stream of each dialect, each with its first content; they go on when `gate` opens. */
-async function openStreams(
-  { instance, key }: Stage,
-  gate: Promise<void>,
-): Promise<readonly Open[]> {
+async function openStreams(stage: Stage, gate: Promise<void>): Promise<readonly Open[]> {
   const frames = legalFrames('chat');
   return Promise.all(
     dialects.map(async (dialect): Promise<Open> => {
@@ -53,7 +52,7 @@ async function openStreams(
       });
       const begun = Promise.withResolvers<void>();
       const body = requestBody(dialect, { model: `up/${model}`, stream: true });
-      const reply = call({ instance, key }, dialect, body, () => begun.resolve());
+      const reply = call(stage, dialect, body, () => begun.resolve());
       await Promise.race([begun.promise, reply]);
       return { dialect, reply };
     }),
@@ -61,12 +60,16 @@ async function openStreams(
 }
 
 function call(
-  { instance, key }: Stage,
+  { instance, key, once: isOnce }: Stage,
   dialect: Dialect,
   body: JsonObject,
   onData: () => void = () => undefined,
 ): Promise<Reply> {
-  const headers = { authorization: `Bearer ${key}`, connection: 'keep-alive' };
+  const headers = {
+    authorization: `Bearer ${key}`,
+    connection: 'keep-alive',
+    ...(isOnce ? { 'idempotency-key': String(body['model']) } : {}),
+  };
   return send(instance.url + endpointOf[dialect], body, { headers, onData });
 }
 
@@ -138,15 +141,64 @@ describe('G14 SIGTERM', { timeout: 120_000 }, () => {
     instance.remove();
   });
 
-  test('F80 streams that run longer than the limit end in an error, and are settled', async () => {
-    const stage = await started({ wait: '0s', limit: '300ms' });
-    const streams = await openStreams(stage, new Promise(() => undefined));
-    stage.instance.signal('SIGTERM');
-    await assertCut(streams);
-    assert.equal(await stage.instance.stop(), 0);
-    assert.deepEqual(outcomes(stage), ['failed shutting_down', 'failed shutting_down']);
-    stage.instance.remove();
-  });
+  for (const [kind, more] of [
+    ['streams', {}],
+    ['streams with an Idempotency-Key', { once: true }],
+  ] as const) {
+    test(`F80 ${kind} that run longer than the limit end in an error, and are settled`, async () => {
+      const stage = { ...(await started({ wait: '0s', limit: '300ms' })), ...more };
+      const streams = await openStreams(stage, new Promise(() => undefined));
+      stage.instance.signal('SIGTERM');
+      await assertCut(streams);
+      assert.equal(await stage.instance.stop(), 0);
+      assert.deepEqual(outcomes(stage), ['failed shutting_down', 'failed shutting_down']);
+      stage.instance.remove();
+    });
+  }
+
+  for (const how of ['waits for it', 'a second one does not']) {
+    test(`F73 a stream that is read on without its client costs what it costs: ${how}`, async () => {
+      const base_url = `http://127.0.0.1:${upstream.port}/v1`;
+      const up = { dialect: 'openai-chat', base_url, api_key: 'k', on_abort: 'drain' };
+      const drain = { wait: '0s', limit: '1m' };
+      const config = { providers: { up } };
+      const options = { storage: 'sqlite', upstream: upstream.port, drain, config };
+      const instance = await Instance.start(options);
+      const { key } = await instance.makeKey();
+      const gate = Promise.withResolvers<void>();
+      const frames = legalFrames('chat');
+      const script = upstream.script('left', {
+        body: [frames.slice(0, 2).join(''), gate.promise, frames.slice(2).join('')],
+      });
+      const left = new AbortController();
+      const body = requestBody('chat', { model: 'up/left', stream: true });
+      const headers = { authorization: `Bearer ${key}` };
+      const onData = (): void => left.abort();
+      const sending = { headers, onData, signal: left.signal };
+      await send(instance.url + endpointOf.chat, body, sending).catch(() => undefined);
+      await until(async () => {
+        const status = await instance.admin('GET', '/api/status');
+        return status.json['live_calls'] === 1;
+      }, 'it runs');
+      instance.signal('SIGTERM');
+      await until(async () => !(await accepts(instance.url)), 'it takes no more connections');
+      if (how === 'waits for it') gate.resolve();
+      else instance.signal('SIGTERM');
+      // `stop` would be a second signal.
+      await until(() => !instance.running, 'it has ended');
+      assert.equal(await instance.stop(), 0);
+      const closedBy = await (await script.request(0)).closed;
+      assert.deepEqual(outcomes({ instance, key }), ['canceled canceled']);
+      const db = new DatabaseSync(join(instance.directory, 'data', 'gateway.db'), {
+        readOnly: true,
+      });
+      const row = db.prepare('SELECT usage_source FROM calls').get();
+      db.close();
+      const isWhole = how === 'waits for it';
+      assert.equal(row?.['usage_source'], isWhole ? 'reported' : 'estimated', closedBy);
+      instance.remove();
+    });
+  }
 
   for (const phase of ['while it still serves', 'while it waits for what runs'] as const) {
     test(`a second one ${phase} cuts at once`, async () => {

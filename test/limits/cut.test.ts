@@ -3,11 +3,12 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../src/core/conversation.ts';
 import { assertAnyStream } from '../support/legality.ts';
-import { dialects, endingOf, readStream, type Dialect } from '../support/reading.ts';
+import { dialects, endingOf, readStream } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { chatChunk, chatFrame, chatFrames } from '../upstream/chat.ts';
 import { blockDelta, blockStart, messagesFrame, messageStart } from '../upstream/messages.ts';
 import type { Answer } from '../upstream/scripted.ts';
+import { endlessAnswer } from './endless.ts';
 import { nanodollarsOfOutput, startLimitedRig, type LimitedRig } from './limited-rig.ts';
 
 let rig: LimitedRig;
@@ -26,23 +27,10 @@ after(() => rig.stop());
 const word = ' tomorrow';
 const cap = 40;
 
-/** A stream that never ends by itself. */
-function endless(upstream: Dialect): Answer {
-  const begin =
-    upstream === 'chat'
-      ? [chatFrame(chatChunk({ role: 'assistant', content: '' }))]
-      : [messagesFrame(messageStart()), messagesFrame(blockStart(0, { type: 'text', text: '' }))];
-  const delta =
-    upstream === 'chat'
-      ? chatFrame(chatChunk({ content: word }))
-      : messagesFrame(blockDelta(0, { type: 'text_delta', text: word }));
-  return { body: [...begin, ...Array.from({ length: 400 }, () => delta)], ending: 'hang' };
-}
-
 for (const dialect of dialects) {
   for (const upstream of dialects) {
     test(`F63 an endless stream is cut at what was reserved: ${dialect} on ${upstream}`, async () => {
-      const { model, script } = rig.play(upstream, endless(upstream));
+      const { model, script } = rig.play(upstream, endlessAnswer(upstream));
       const key = await rig.key({ budget: 1, per: 'day' });
       const body = requestBody(dialect, { model, stream: true, more: { max_tokens: cap } });
       const reply = await rig.call(key, dialect, body);
@@ -64,7 +52,7 @@ for (const dialect of dialects) {
 }
 
 test('F63 also behind a client that wants a document', async () => {
-  const { model } = rig.play('messages', endless('messages'));
+  const { model } = rig.play('messages', endlessAnswer('messages'));
   const key = await rig.key({ budget: 1, per: 'day' });
   const more = { max_tokens: cap, stop: [' '] };
   const reply = await rig.call(key, 'chat', requestBody('chat', { model, stream: false, more }));
@@ -72,7 +60,7 @@ test('F63 also behind a client that wants a document', async () => {
 });
 
 test('F63 all answers of n end', async () => {
-  const { model } = rig.play('chat', endless('chat'));
+  const { model } = rig.play('chat', endlessAnswer('chat'));
   const key = await rig.key({ budget: 1, per: 'day' });
   const more = { max_tokens: cap, n: 2 };
   const reply = await rig.call(key, 'chat', requestBody('chat', { model, stream: true, more }));

@@ -1,15 +1,13 @@
 /** Budget events over real sockets: signed, retried, once a window and threshold, and in nobody's way. */
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
-import { createServer, type IncomingMessage } from 'node:http';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
-import { tryParseObject } from '../../src/core/json.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { systemClock } from '../../src/observe/clock.ts';
 import { newId } from '../../src/observe/random.ts';
 import { Webhooks } from '../../src/server/webhooks.ts';
 import { HttpClient } from '../../src/wire/http-client.ts';
+import { Listener, type Heard } from '../support/hook-listener.ts';
 import { objectAt } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { silentLog } from '../unit/access/parts.ts';
@@ -17,51 +15,6 @@ import { replying } from '../upstream/reply.ts';
 import { startLimitedRig, type LimitedRig } from './limited-rig.ts';
 
 const secret = 'hook-secret-0123456789';
-
-interface Heard {
-  readonly headers: IncomingMessage['headers'];
-  readonly text: string;
-  readonly event: JsonObject;
-}
-
-/** Somebody who listens; answers with these statuses in turn, the last one for ever. */
-class Listener {
-  readonly heard: Heard[] = [];
-  readonly #statuses: readonly number[];
-  readonly #server = createServer((request, response) => {
-    let text = '';
-    request.setEncoding('utf8').on('data', (piece: string) => (text += piece));
-    request.on('end', () => {
-      const status = this.#statuses[Math.min(this.heard.length, this.#statuses.length - 1)] ?? 200;
-      this.heard.push({ headers: request.headers, text, event: tryParseObject(text) ?? {} });
-      response.writeHead(status).end();
-      for (const wake of this.#waiting.splice(0)) wake();
-    });
-  });
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(...statuses: readonly number[]) {
-    this.#statuses = statuses;
-  }
-
-  async listen(): Promise<string> {
-    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
-    const address = this.#server.address();
-    assert.ok(typeof address === 'object' && address !== null);
-    return `http://127.0.0.1:${address.port}/hooks?token=x`;
-  }
-
-  async until(count: number): Promise<void> {
-    while (this.heard.length < count) {
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    }
-  }
-
-  close(): void {
-    this.#server.close();
-    this.#server.closeAllConnections();
-  }
-}
 
 const listener = new Listener(200);
 let rig: LimitedRig;

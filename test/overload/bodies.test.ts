@@ -1,6 +1,6 @@
 /** What bodies may take of the memory, and how fast they must come (G5, G10). */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, before, beforeEach, describe, test } from 'node:test';
 import { dialects, objectAt } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { replying } from '../upstream/reply.ts';
@@ -13,6 +13,8 @@ before(async () => {
   // 64 MiB for bodies: one of 16 MiB at a time.
   rig = await startOverloadRig({ limits: { memory: '128MiB' } });
 });
+// A look at the process: what bodies cost before is in what it uses.
+beforeEach(() => rig.press({}));
 after(() => rig.stop());
 
 async function bodyMemory(): Promise<number> {

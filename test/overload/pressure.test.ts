@@ -74,7 +74,7 @@ describe('G7', { timeout: 120_000 }, () => {
       const probe = await send(`${rig.gateway.url}/healthz`, undefined, { anonymous: true });
       assert.equal(probe.status, 200);
       assert.deepEqual(probe.json, { status: 'ok', pressure: 2 });
-      assert.equal((await send(`${rig.gateway.url}/v1/models`, undefined)).status, 200);
+      assert.equal((await send(`${rig.gateway.url}/v1/models`, undefined)).status, 503);
       const status = await rig.status();
       assert.equal(status['pressure'], 2);
       assert.equal(status['memory_share'], 0.93);

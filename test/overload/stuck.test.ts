@@ -110,6 +110,39 @@ describe('connections that are of no use', { timeout: 60_000 }, () => {
     assert.equal(connection.text(), '');
   });
 
+  test('F77 the hundredth answer of a connection is its last, and what stands behind it is not looked at', async (t) => {
+    let handled = 0;
+    const { url, server } = await listening((_, response) => {
+      handled += 1;
+      response.end('good');
+    });
+    t.after(() => server.close());
+    const get = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
+    const one = await openRaw(url, '');
+    for (let answers = 1; answers <= 99; answers++) {
+      one.socket.write(get);
+      await until('an answer', () => one.text().split('good').length === answers + 1);
+    }
+    assert.doesNotMatch(one.text(), /connection: close/i);
+    one.socket.write(get.repeat(3));
+    await one.closed;
+    assert.equal(one.text().match(/HTTP\/1\.1 200/g)?.length, 100);
+    assert.equal(one.text().match(/connection: close/gi)?.length, 1);
+    assert.equal(handled, 100);
+    // Others have a count of their own.
+    const next = await openRaw(url, get);
+    await until('an answer', () => next.text().endsWith('good'));
+    assert.doesNotMatch(next.text(), /connection: close/i);
+    next.socket.destroy();
+  });
+
+  test('G10 a body has a rate to keep and no time in all; a head has its ten seconds', (t) => {
+    const server = createListener(() => undefined);
+    t.after(() => server.close());
+    assert.equal(server.requestTimeout, 0);
+    assert.equal(server.headersTimeout, 9000);
+  });
+
   test('B1 S18 a good request gets its own answer, whatever stands behind it', async (t) => {
     const { url, server } = await listening((_, response) => {
       setImmediate(() => setImmediate(() => response.end('good')));

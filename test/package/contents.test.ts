@@ -36,7 +36,10 @@ test('S26 the package holds what package.json names, as it lies here, and is the
   const program = globSync('src/**/*.ts', { cwd: copy }).map((name) =>
     name.replace(/^src/, 'dist').replace(/\.ts$/, '.js'),
   );
-  assert.deepEqual(packed, [...asTheyAre, ...program].sort());
+  const inDashboard = packed.filter((name) => name.startsWith('dist/dashboard/'));
+  assert.ok(inDashboard.includes('dist/dashboard/index.html'));
+  assert.ok(inDashboard.includes('dist/dashboard/licenses.md'));
+  assert.deepEqual(packed, [...asTheyAre, ...program, ...inDashboard].sort());
   for (const name of asTheyAre) {
     const inPackage = readFileSync(join(folder, 'package', name));
     assert.ok(inPackage.equals(readFileSync(join(copy, name))), `${name} is another one`);
@@ -50,7 +53,8 @@ test('S26 an install runs one script of this project, which only removes files',
   const hooks = scripts.filter(([name]) => /^(pre|post)?(install|prepare|pack|publish)/.test(name));
   assert.deepEqual(hooks, [
     ['postinstall', 'node scripts/prune-install.mjs'],
-    // Where it is packed, not where it is installed.
+    // In a checkout and where it is packed, not where it is installed.
+    ['prepare', 'node scripts/build-dashboard.mjs --if-possible'],
     ['prepack', 'node scripts/build-package.mjs'],
   ]);
   const text = readFileSync(join(root, 'scripts', 'prune-install.mjs'), 'utf8');

@@ -64,7 +64,7 @@ describe('the installed package', { timeout: 300_000 }, () => {
     }
   });
 
-  test('it answers on both endpoints from its own model, counts, and stops with 0', async () => {
+  test('issue 8.1 it answers on both endpoints from its own model, serves its dashboard, and stops with 0', async () => {
     const started = spawn(program, ['start', '--listen', ':0', '--admin-listen', ':0'], {
       cwd: project,
       env,
@@ -87,6 +87,15 @@ describe('the installed package', { timeout: 300_000 }, () => {
       assert.equal(reply.status, 200, `${reply.text}\n${said}`);
       assert.equal(reply.headers['x-gateway-target'], 'local/tiny');
     }
+    const admin = /^admin (http\S+)$/m.exec(said)?.[1] ?? '';
+    const page = await fetch(`${admin}/`);
+    const html = await page.text();
+    assert.equal(page.status, 200, html);
+    const [script = ''] = /\/assets\/[^"]+\.js/.exec(html) ?? [];
+    assert.match(html, /<div id="root">/, 'the page that says how to build it is another one');
+    const code = await fetch(`${admin}${script}`);
+    assert.match(code.headers.get('content-type') ?? '', /javascript/);
+    await code.arrayBuffer();
     const closed = once(started, 'close');
     started.kill('SIGTERM');
     assert.deepEqual(await closed, [0, null], said);

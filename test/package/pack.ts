@@ -13,6 +13,7 @@ const sources = [
   'LICENSE',
   'README.md',
   'bin',
+  'dashboard',
   'models',
   'package.json',
   'scripts',

@@ -25,6 +25,7 @@ import { Overload } from '../../src/server/overload/overload.ts';
 import { createListener } from '../../src/server/listen.ts';
 import { createLimits, openCounters } from '../../src/start-limits.ts';
 import type { CallRow } from '../../src/store/calls.ts';
+import { idempotentAnswers } from '../support/idempotency.ts';
 import { HttpClient } from '../../src/wire/http-client.ts';
 import type { Dice } from './dice.ts';
 import { Disk } from './disk.ts';
@@ -220,6 +221,7 @@ export class Instance {
       overload,
       badKeys: overload.badKeys,
       admission: limits.admission,
+      answers: idempotentAnswers({ clock: time, random: this.#world.random }),
       record,
       version: 'simulated',
     });

@@ -27,6 +27,9 @@ const filters: { readonly [name: string]: readonly [Partial<CallRow>, Partial<Ca
   outcome: [{ outcome: 'canceled' }, { outcome: 'canceled' }],
   endpoint: [{ endpoint: 'anthropic-messages' }, { endpoint: 'anthropic-messages' }],
   user: [{ user: 'ana' }, { user: 'ana' }],
+  status: [{ status: 418 }, { status: 418 }],
+  mode: [{ mode: 'translate' }, { mode: 'translate' }],
+  notes: [{ notes: 'dropped: 100%_Seed' }, { notes: '%_sEED' }],
   'an unknown model': [{ model: 'no such', error: 'model_not_found' }, { model: 'no such' }],
 };
 

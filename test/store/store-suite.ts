@@ -1,5 +1,6 @@
 /** One suite, every store (style.md, tests 6). */
 import { describe } from 'node:test';
+import { answerSuite } from './answer-suite.ts';
 import { auditSuite } from './audit-suite.ts';
 import { callSuite } from './call-suite.ts';
 import { keySuite } from './key-suite.ts';
@@ -7,6 +8,7 @@ import type { OpenStore } from './opened.ts';
 import { openCallSuite } from './open-call-suite.ts';
 import { pageSuite } from './page-suite.ts';
 import { pruneSuite } from './prune-suite.ts';
+import { seriesSuite } from './series-suite.ts';
 import { sumSuite } from './sum-suite.ts';
 import { usageSuite } from './usage-suite.ts';
 
@@ -22,7 +24,9 @@ export function storeSuite(name: string, open: OpenStore, kind: 'own' | 'shared'
     pageSuite(open);
     openCallSuite(open, kind);
     usageSuite(open);
+    seriesSuite(open);
     pruneSuite(open);
     sumSuite(open);
+    answerSuite(open);
   });
 }

@@ -38,6 +38,7 @@ export interface TestConfig {
   readonly teams?: JsonObject;
   readonly tags?: JsonObject;
   readonly webhooks?: readonly JsonObject[];
+  readonly traces?: JsonObject;
 }
 
 /** A config with both dialects as upstreams, at the scripted upstreams' ports. */
@@ -64,13 +65,15 @@ export function upstreamConfig(
 /** What waits and weights are drawn with: with 0 no backoff takes any time. */
 export interface TestMeans {
   readonly random?: () => number;
+  /** Variables besides those of the keys. */
+  readonly env?: { readonly [name: string]: string };
   /** Default: nothing is said of the load. The test's own work blocks the gateway's event loop, too. */
   readonly load?: LoadSource;
 }
 
 export async function startTestGateway(
   config: TestConfig,
-  means: TestMeans = {},
+  { env, ...means }: TestMeans = {},
 ): Promise<TestGateway> {
   const directory = await mkdtemp(join(tmpdir(), 'model-gateway-test-'));
   const configFile = join(directory, 'gateway.yaml');
@@ -83,7 +86,7 @@ export async function startTestGateway(
       config: configFile,
       'log-level': 'silent',
     },
-    env: { MODEL_GATEWAY_KEY: clientKey, MODEL_GATEWAY_ADMIN_TOKEN: adminToken },
+    env: { MODEL_GATEWAY_KEY: clientKey, MODEL_GATEWAY_ADMIN_TOKEN: adminToken, ...env },
     cwd: directory,
     load: () => () => undefined,
     ...means,

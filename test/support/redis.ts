@@ -1,5 +1,6 @@
 /**
  * A Redis or Valkey server for tests, from the machine's own packages. Where there is none, tests say so:
+ * `TEST_REDIS_PROGRAM` names another one than those on the PATH.
  * `const server = await startRedis(); if (server === undefined) test(noRedis, () => {});`
  */
 import { once } from 'node:events';
@@ -23,7 +24,8 @@ export const redisPassword = 'canary-redis-93d0';
  * @param options further ones of its command line
  */
 export async function startRedis(options: readonly string[] = []): Promise<TestRedis | undefined> {
-  const program = findProgram(['redis-server', 'valkey-server']);
+  const program =
+    process.env['TEST_REDIS_PROGRAM'] ?? findProgram(['redis-server', 'valkey-server']);
   if (program === undefined) return undefined;
   const port = await freePort();
   const server = new TestRedis({ program, folder: serverFolder('redis'), port, options });

@@ -2,7 +2,8 @@
 import type { Json, JsonObject, Part } from '../../core/conversation.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { GenerationEvent } from '../../core/generation.ts';
-import { isObject, tryParseObject } from '../../core/json.ts';
+import { isObject } from '../../core/json.ts';
+import { tryParseInnerObject } from '../../core/json-inner.ts';
 import { readCitation, readCitations } from './citations.ts';
 import { textOf, type JsonMembers } from './fields.ts';
 import { readToolUse, writeInput } from './response-read.ts';
@@ -179,7 +180,7 @@ function inputEvent(open: OpenBlock, json: string): readonly GenerationEvent[] {
 
 /** The input of a call is an object, whatever came (translation.md §3.6). */
 function gatheredInput(json: string): Json {
-  return tryParseObject(json) ?? { _raw: json };
+  return tryParseInnerObject(json) ?? { _raw: json };
 }
 
 /**

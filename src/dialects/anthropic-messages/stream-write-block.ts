@@ -9,7 +9,7 @@ import type {
   ReasoningPart,
   ToolCallPart,
 } from '../../core/conversation.ts';
-import { tryParseObject } from '../../core/json.ts';
+import { tryParseInnerObject } from '../../core/json-inner.ts';
 import type { Notes } from '../../core/notes.ts';
 import { isEmptyReasoning, isRedacted, type AnswerBlocks } from './answer-blocks.ts';
 import { writeCitation } from './citations.ts';
@@ -194,7 +194,7 @@ export class LiveBlock {
       this.#notes.changed(['content'], 'tool arguments that are no JSON object were wrapped');
       return `${this.#head}${JSON.stringify(JSON.stringify(input))}}}\n\n`;
     }
-    if (this.#arguments !== '' && tryParseObject(this.#arguments) === undefined) {
+    if (this.#arguments !== '' && tryParseInnerObject(this.#arguments) === undefined) {
       this.brokenCall ??= this.#call;
     }
     return '';

@@ -4,7 +4,7 @@
  */
 import type { Tool, ToolCallPart } from '../../core/conversation.ts';
 import type { AnswerContext } from '../../core/dialect.ts';
-import { tryParseObject } from '../../core/json.ts';
+import { tryParseInnerObject } from '../../core/json-inner.ts';
 import { AnswerCallIds } from '../answer-call-ids.ts';
 import { originalToolName } from '../tool-ids.ts';
 
@@ -43,7 +43,7 @@ export class AnsweredTools {
 
 /** The text of a call to a free-text tool, out of `{"input": …}`. */
 export function freeTextInput(argumentsJson: string): string {
-  const input = tryParseObject(argumentsJson)?.['input'];
+  const input = tryParseInnerObject(argumentsJson)?.['input'];
   return typeof input === 'string' ? input : argumentsJson;
 }
 

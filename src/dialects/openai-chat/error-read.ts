@@ -53,6 +53,7 @@ const overflowPhrases = new RegExp(
 const quotaWords =
   /insufficient_quota|billing|insufficient_(balance|credits|funds)|credits_exhausted/;
 const quotaPhrases = /insufficient (balance|credits|quota|funds)|out of credits/i;
+const affordable = /fewer max_tokens|can only afford/i;
 const overloadWords =
   /overload|\bunavailable|service_?unavailable|model_?not_?ready|capacity_exceeded/;
 const authWords = /authentication|unauthenticated|permission|api_?key|unauthorized|forbidden/;
@@ -115,6 +116,9 @@ function classify(complaint: Complaint, circumstances: Circumstances): GatewayEr
       });
     default: {
       const told = circumstances.inAnswer === true && code !== 'upstream_auth';
+      // OpenRouter's 402: there is too little for so many tokens, and enough for fewer.
+      const ofRequest = status === 402 && affordable.test(complaint.message);
+      if (ofRequest) return new GatewayError(code, refusedText, { ...options, ofRequest });
       const text = standardTexts[code] ?? `The provider failed with status ${status}.`;
       return new GatewayError(code, (told ? clientText(complaint) : undefined) ?? text, options);
     }
@@ -128,8 +132,9 @@ function saysOverflow({ message, words }: Complaint, status: number): boolean {
 const unknownModelText = 'The provider does not have this model.';
 const overflowText = "This model's maximum context length is exceeded by the request.";
 
+const refusedText = "The provider refused the gateway's credentials.";
 const standardTexts: { readonly [C in ErrorCode]?: string } = {
-  upstream_auth: "The provider refused the gateway's credentials.",
+  upstream_auth: refusedText,
   rate_limited: 'The provider limits the rate of requests; retry later.',
   overloaded: 'The provider is overloaded; retry later.',
   timeout: 'The provider did not answer in time.',

@@ -7,8 +7,10 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../core/conversation.ts';
-import { invalidRequest, unsupported } from '../../core/errors.ts';
+import { GatewayError, invalidRequest, unsupported } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
+import { innerTokens, maxInnerTokens } from '../../core/json-inner.ts';
+import { maxDepth } from '../../core/json-bytes.ts';
 import { withReasoning } from '../../core/kept-turn.ts';
 import type { Notes } from '../../core/notes.ts';
 import { inPlaceOf, placed } from '../../core/places.ts';
@@ -82,6 +84,8 @@ class TurnBuilder {
   readonly #system: Part[] = [];
   readonly #turns: OpenTurn[] = [];
   readonly #notedMembers = new Set<string>();
+  /** JSON values in the arguments so far. */
+  #argumentTokens = 0;
   /** The calls that the next tool messages answer: the place of each by its id. */
   #calls: ReadonlyMap<string, number> = new Map();
   #results: ToolResultPart[] = [];
@@ -151,7 +155,9 @@ class TurnBuilder {
     const path = ['messages', i, 'content'];
     const content = readContent(message['content'], path, readAssistantPart);
     const spoken = marked(content, message);
-    const calls = markedCalls(readCalls(message, i), spoken.length === 0 ? message : {});
+    const called = readCalls(message, i);
+    this.#countArguments(called, i);
+    const calls = markedCalls(called, spoken.length === 0 ? message : {});
     const { refusal } = message;
     const others: readonly Part[] = [
       ...spoken,
@@ -220,6 +226,20 @@ class TurnBuilder {
     const last = this.#turns.at(-1);
     if (last?.role === role && last.name === author) last.parts.push(...parts);
     else this.#turns.push({ at, role, parts: [...parts], name: author });
+  }
+
+  /**
+   * Text here, values where they are translated to: a body within its own bound may hide any number.
+   * @throws GatewayError `too_large` beyond what may be parsed in one go (G11).
+   */
+  #countArguments(calls: readonly ToolCallPart[], i: number): void {
+    for (const { argumentsJson } of calls) this.#argumentTokens += innerTokens(argumentsJson);
+    if (this.#argumentTokens <= maxInnerTokens) return;
+    throw new GatewayError(
+      'too_large',
+      `The arguments of all tool calls together hold more than ${maxInnerTokens} JSON values, or are nested more than ${maxDepth} levels deep.`,
+      { path: ['messages', i, 'tool_calls'] },
+    );
   }
 
   #noteUnknownMembers(message: JsonObject, i: number): void {

@@ -4,7 +4,7 @@
  */
 import type { JsonObject } from '../../core/conversation.ts';
 import type { GenerationEvent } from '../../core/generation.ts';
-import { tryParseObject } from '../../core/json.ts';
+import { tryParseInnerObject } from '../../core/json-inner.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { wrappedArguments } from '../tool-arguments.ts';
 import type { PartCounter } from './stream-parts.ts';
@@ -182,6 +182,6 @@ function gather(call: StreamCall, text: string): void {
 function isComplete(call: StreamCall): boolean {
   if (call.freeText || !call.mayBeWhole) return false;
   // What is incomplete now stays so until more of it comes.
-  call.mayBeWhole = tryParseObject(call.arguments) !== undefined;
+  call.mayBeWhole = tryParseInnerObject(call.arguments) !== undefined;
   return call.mayBeWhole;
 }

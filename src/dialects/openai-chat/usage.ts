@@ -36,6 +36,7 @@ function readUsage(
     ...input,
     ...(outputTokens === undefined ? {} : { outputTokens }),
     ...(reasoningTokens === undefined ? {} : { reasoningTokens }),
+    ...mediaCounts(raw),
     ...(typeof serviceTier === 'string' ? { serviceTier } : {}),
     raw,
   };
@@ -90,6 +91,31 @@ function uncountedThoughts(raw: JsonObject, input: Usage): number {
   const cached = (input.cacheReadTokens ?? 0) + (input.cacheWriteTokens ?? 0);
   if ((reasoningCount(raw) ?? 0) > 0 || cached > prompt) return 0;
   return Math.max(0, total - prompt - completion);
+}
+
+type Counts = { -readonly [K in keyof Usage]: Usage[K] };
+
+/** Parts of prompt and completion that are no text, as far as they are told: a zero of the answer counts. */
+function mediaCounts(raw: JsonObject): Usage {
+  const prompt = object(raw['prompt_tokens_details']);
+  const completion = object(raw['completion_tokens_details']);
+  const found: Counts = {};
+  if (prompt !== undefined) readHeard(prompt, found);
+  if (completion === undefined) return found;
+  const audio = count(completion['audio_tokens']);
+  const image = count(completion['image_tokens']);
+  if (audio !== undefined) found.audioOutputTokens = audio;
+  if (image !== undefined) found.imageOutputTokens = image;
+  return found;
+}
+
+function readHeard(prompt: JsonObject, found: Counts): void {
+  const audio = count(prompt['audio_tokens']);
+  const image = count(prompt['image_tokens']);
+  const video = count(prompt['video_tokens']);
+  if (audio) found.audioInputTokens = audio;
+  if (image) found.imageInputTokens = image;
+  if (video) found.videoInputTokens = video;
 }
 
 function reasoningCount(raw: JsonObject): number | undefined {

@@ -10,16 +10,18 @@ export interface BodyBudgetParts {
   readonly bytes: () => number;
   /** Part of it, 0 to 1, that the bodies of this key may take now. */
   readonly shareOf: (key: string) => number;
-  /** What the process has left at the last look; called when a large body asks. */
-  readonly left: () => number;
+  /** Whether the process had so many bytes left at the last look; called when a body asks that is not small. */
+  readonly hasLeft: (bytes: number, size: 'large' | 'medium') => boolean;
 }
 
 const whileRead = 4;
 const whileServed = 2;
 /** A value of a few bytes of text costs many times as much: bytes for each bracket, comma and colon. */
 const perToken = 64;
+/** What one costs from where on it needs what the process really has left; large ones leave some to others. */
+const large = whileRead * 1024 * 1024;
 /** Smaller ones are not worth a look at what is left: what they leave behind is collected on the way. */
-const large = 1024 * 1024;
+const medium = whileRead * 128 * 1024;
 /** Beyond the bytes, for keys whose bodies hold less than this part of them: they did not fill it (G8). */
 const reserve = 0.1;
 /** What a body without a length is taken for at first; then twice as much each time. */
@@ -29,6 +31,8 @@ const firstGuess = 64 * 1024;
 export interface BodyShare {
   /** Takes what a body of so many bytes needs; false when that is not there. */
   grow(length: number): boolean;
+  /** So many values are being made of it; false when there is no room for them beside what is held. */
+  values(length: number, tokens: number): boolean;
   /** It is read and parsed: less is needed, or more for many small values; false when that is not there. */
   parsed(length: number, tokens: number): boolean;
   /** Gives everything back. A second call does nothing. */
@@ -39,8 +43,11 @@ export class BodyBudget {
   readonly #parts: BodyBudgetParts;
   readonly #held = new Tally();
   #taken = 0;
-  /** At the last look at the process. */
-  #takenThen = 0;
+  /**
+   * Since the last look at the process. What was given back since then counts as well: it is garbage by
+   * now, and no memory yet.
+   */
+  #added = 0;
 
   constructor(parts: BodyBudgetParts) {
     this.#parts = parts;
@@ -53,7 +60,7 @@ export class BodyBudget {
 
   /** The process was looked at just now: what bodies cost by then is in what it uses. */
   looked(): void {
-    this.#takenThen = this.#taken;
+    this.#added = 0;
   }
 
   /** A longer one never has room. */
@@ -73,36 +80,44 @@ export class BodyBudget {
    * @param length as the client tells it; undefined = it does not (chunked): the share grows then.
    */
   take(key: string, length: number | undefined): BodyShare | undefined {
-    const share = new Share((cost) => this.#add(key, cost));
+    const share = new Share((cost, whole) => this.#add(key, cost, whole));
     return share.grow(length ?? Math.min(firstGuess, this.longest)) ? share : undefined;
   }
 
-  #add(key: string, cost: number): boolean {
-    if (cost > 0 && !this.#hasRoom(key, this.#held.of(key) + cost, cost)) return false;
+  /** @param whole what the body costs with it. */
+  #add(key: string, cost: number, whole: number): boolean {
+    if (cost > 0) {
+      if (!this.#hasRoom(key, this.#held.of(key) + cost, cost)) return false;
+      if (!this.#isLeft(cost, whole)) return false;
+      this.#added += cost;
+    }
     this.#taken += cost;
     this.#held.add(key, cost);
     return true;
   }
 
+  /** What the bodies before it left behind may not be collected yet. */
+  #isLeft(cost: number, whole: number): boolean {
+    if (whole <= medium) return true;
+    return this.#parts.hasLeft(this.#added + cost, whole > large ? 'large' : 'medium');
+  }
+
   /** @param held what the key would hold with it. */
   #hasRoom(key: string, held: number, cost: number): boolean {
-    const { bytes, shareOf, left } = this.#parts;
+    const { bytes, shareOf } = this.#parts;
     const all = bytes();
     const spare = reserve * all;
     if (this.#taken + cost > (held <= spare ? all + spare : all)) return false;
     // One body of any size has room, or it would never have any.
-    if (held > cost && held > shareOf(key) * all) return false;
-    // What the bodies before it left behind may not be collected yet.
-    const since = Math.max(0, this.#taken - this.#takenThen);
-    return cost <= whileRead * large || since + cost <= left();
+    return held <= cost || held <= shareOf(key) * all;
   }
 }
 
 class Share implements BodyShare {
-  readonly #add: (cost: number) => boolean;
+  readonly #add: (cost: number, whole: number) => boolean;
   #held = 0;
 
-  constructor(add: (cost: number) => boolean) {
+  constructor(add: (cost: number, whole: number) => boolean) {
     this.#add = add;
   }
 
@@ -111,6 +126,10 @@ class Share implements BodyShare {
     if (needed <= this.#held) return true;
     // Twice as much at once, so that not each piece asks; just enough where that is not there.
     return this.#hold(Math.max(needed, 2 * this.#held)) || this.#hold(needed);
+  }
+
+  values(length: number, tokens: number): boolean {
+    return this.#hold(Math.max(this.#held, servedCost(length, tokens)));
   }
 
   parsed(length: number, tokens: number): boolean {
@@ -122,7 +141,7 @@ class Share implements BodyShare {
   }
 
   #hold(cost: number): boolean {
-    if (!this.#add(cost - this.#held)) return false;
+    if (!this.#add(cost - this.#held, cost)) return false;
     this.#held = cost;
     return true;
   }

@@ -1,8 +1,9 @@
 /** A call's body on its way in: how large, whether there is room, whether it comes in time (G5, G7, G10). */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError } from '../../core/errors.ts';
-import type { JsonSource } from '../../core/json.ts';
+import { parseClientBody, type JsonSource } from '../../core/json.ts';
 import { checkBodyHeaders, readBody, type BodyWatch } from '../body.ts';
+import type { Route } from '../../core/provider.ts';
 import type { BodyShare } from './body-budget.ts';
 import type { Overload } from './overload.ts';
 
@@ -45,17 +46,57 @@ export async function takeBody(
 }
 
 /**
- * A body is parsed: what its values cost is known only now.
- * @throws GatewayError `too_large` when they would never have room, `overloaded`.
+ * Parses it. What its values cost is asked for as they are made: three bytes of text may be sixty of
+ * memory, and what has no room must not be there first.
+ * @throws GatewayError `too_large` when they would never have room, `overloaded`, and as `parseClientBody`.
  */
-export function keepParsed(
-  share: BodyShare,
-  { bytes, tokens }: Pick<JsonSource, 'bytes' | 'tokens'>,
+export function parseTaken(
+  taken: TakenBody,
+  ownedKeys: ReadonlySet<string>,
+  overload: Overload,
+): JsonSource | Promise<JsonSource> {
+  const { bytes, share } = taken;
+  const parsed = parseClientBody(bytes, ownedKeys, (tokens) => {
+    if (!share.values(bytes.length, tokens)) throw noRoomFor(bytes.length, tokens, overload);
+  });
+  return parsed instanceof Promise
+    ? parsed.then((source) => keepParsed(share, source, overload))
+    : keepParsed(share, parsed, overload);
+}
+
+function keepParsed(share: BodyShare, source: JsonSource, overload: Overload): JsonSource {
+  const { length } = source.bytes;
+  if (!share.parsed(length, source.tokens)) throw noRoomFor(length, source.tokens, overload);
+  return source;
+}
+
+/** What has fewer tokens is translated within what its values were taken for. */
+const manyTokens = 20_000;
+
+export interface RoutedBody {
+  readonly dialect: { readonly id: string };
+  readonly source: Pick<JsonSource, 'bytes' | 'tokens'>;
+  readonly route: Route;
+}
+
+/**
+ * A body of many values that may be translated needs room for them twice.
+ * @throws GatewayError `too_large` when they would never have it, `overloaded`.
+ */
+export function roomToTranslate(
+  share: BodyShare | undefined,
+  { dialect, source: { bytes, tokens }, route: { targets } }: RoutedBody,
   overload: Overload,
 ): void {
-  if (share.parsed(bytes.length, tokens)) return;
-  if (overload.bodies.fits(bytes.length, tokens)) throw noRoom(overload);
-  throw new GatewayError(
+  if (tokens <= manyTokens || share === undefined) return;
+  if (targets.every(({ provider }) => provider.dialect.id === dialect.id)) return;
+  const [length, twice] = [2 * bytes.length, 2 * tokens];
+  if (!share.values(length, twice)) throw noRoomFor(length, twice, overload);
+}
+
+function noRoomFor(length: number, tokens: number, overload: Overload): GatewayError {
+  if (overload.bodies.fits(length, tokens)) return noRoom(overload);
+  return new GatewayError(
     'too_large',
     'The request body holds more values than there is memory for.',
   );
@@ -81,7 +122,7 @@ function watchOf(share: BodyShare, overload: Overload, grows: boolean): BodyWatc
 }
 
 function noRoom(overload: Overload): GatewayError {
-  return overload.refusal('The gateway has no memory left for a body of this size');
+  return overload.refusal('The gateway has no memory left for a body of this size', 'body_memory');
 }
 
 function tooSlow(): GatewayError {

@@ -25,8 +25,17 @@ export type NoSlot = 'all' | 'key';
 
 /** Fewer calls than this are never the cause: a turn of the loop for all of them is short. */
 export const leastSlots = 256;
-/** Many calls at once are late for a moment, and served all the same; no load that stays. */
+/**
+ * Many calls at once are late for a moment, and served all the same; no load that stays. A loop that was
+ * in time for as long is not late any more.
+ */
 const burstMs = 3000;
+/**
+ * How much more a look gives back: a fifth a second while the loop has much time left. Near the bound
+ * each step may be the last one, so a twenty-fifth; but none at all would leave few slots for good to a
+ * gateway whose loop is never quite idle, and which has long been in time.
+ */
+const regained = { calm: 1.05, near: 1.01 };
 /** From this part of the slots on they are scarce. */
 const scarce = 0.75;
 /** Beyond the slots, for keys that hold less than this: their callers did not fill the gateway. */
@@ -41,6 +50,7 @@ export class CallSlots {
   /** What the event loop bears. */
   #borne = Number.POSITIVE_INFINITY;
   #lateSince: number | undefined;
+  #lateAt = Number.NEGATIVE_INFINITY;
   #lastKey = '';
   #changedAt = Number.NEGATIVE_INFINITY;
 
@@ -81,15 +91,17 @@ export class CallSlots {
   /** Called with each sample: fewer slots while the loop stays late, slowly more again afterwards. */
   adapt(delayMs: number): void {
     const { streams, loopDelayMs } = this.#parts.limits();
+    const now = this.#parts.clock.now();
+    const calm = delayMs < loopDelayMs / 2;
+    if (calm || now - this.#lateAt > burstMs) this.#lateSince = undefined;
     if (delayMs > loopDelayMs) {
-      const now = this.#parts.clock.now();
+      this.#lateAt = now;
       this.#lateSince ??= now;
       if (now - this.#lateSince < burstMs) return;
       const kept = delayMs > 4 * loopDelayMs ? 0.75 : 0.9;
       this.#borne = Math.max(leastSlots, Math.floor(Math.min(this.slots, this.#live) * kept));
-    } else if (delayMs < loopDelayMs / 2) {
-      this.#lateSince = undefined;
-      if (this.#borne < streams) this.#borne = Math.ceil(this.#borne * 1.05);
+    } else if (this.#lateSince === undefined && this.#borne < streams) {
+      this.#borne = Math.ceil(this.#borne * (calm ? regained.calm : regained.near));
     }
   }
 

@@ -38,11 +38,16 @@ export interface OverloadParts {
   readonly limits: () => OverloadLimits;
   readonly load: LoadSource;
   readonly slowReaders: SlowReaders;
+  /** Told of each change of the step, besides the log. */
+  readonly changed?: (step: Step, facts: { readonly [name: string]: number }) => void;
   /** What the process may use, and how large its heap can be, in bytes. */
   readonly memory: { readonly process: number; readonly heap: number };
   /** `thorough`: memory is given back to the system as well, which takes longer. */
   readonly collectGarbage: (thorough: boolean) => void;
 }
+
+/** Why a call was not begun. */
+export type ShedReason = 'pressure' | 'slots' | 'key_share' | 'large_body' | 'body_memory';
 
 /** From the first step on larger bodies wait for better times. */
 const largeBody = 1024 * 1024;
@@ -50,12 +55,12 @@ const largeBody = 1024 * 1024;
 const collectEveryMs = 10_000;
 /** Where a large body waits for it. */
 const collectForBodyMs = 2000;
-/** Bodies leave this part of the memory to everything else. */
-const forBodies = 0.9;
+/** Bodies may fill the memory up to this part of it; what they cost besides is garbage for a while. */
+const forBodies = { large: 0.78, medium: 0.84 };
 /** Garbage is collected before anybody is refused for it. */
-const collectFrom = 0.8;
-/** It takes a second where the heap is full, which is borne only where calls are refused otherwise. */
-const thoroughFrom = 0.85;
+const collectFrom = 0.75;
+/** It takes a second where the heap is full, which is borne only where bodies are refused otherwise. */
+const thoroughFrom = 0.8;
 /** Refused calls that get a row each second; a flood is told by its number. */
 const rowsPerSecond = 10;
 const second = 1000;
@@ -73,6 +78,14 @@ export class Overload {
   #rssBytes = 0;
   #wantsRoom = false;
   #collectedAt = Number.NEGATIVE_INFINITY;
+  /** Calls that were not begun, since the start. */
+  readonly shedBy: { [R in ShedReason]: number } = {
+    pressure: 0,
+    slots: 0,
+    key_share: 0,
+    large_body: 0,
+    body_memory: 0,
+  };
   #shed = 0;
   #shedBefore = 0;
   #shedSince = 0;
@@ -84,7 +97,7 @@ export class Overload {
     this.calls = new CallSlots({ limits, clock });
     this.bodies = new BodyBudget({
       bytes: () => this.#bodyBytes(),
-      left: () => this.#leftBytes(),
+      hasLeft: (bytes, size) => this.#hasLeft(bytes, forBodies[size]),
       shareOf: (key) => (this.calls.othersAsk(key) ? limits().keyShare : 1),
     });
     this.slowBodies = new SlowBodies({ clock, rate: () => limits().bodyRate });
@@ -112,7 +125,10 @@ export class Overload {
   /** @throws GatewayError `overloaded` when bodies of this length are not taken now. */
   checkBody(length: number): void {
     if (this.step === 0 || length <= largeBody) return;
-    throw this.refusal('The gateway is short of memory or time and takes no large bodies');
+    throw this.refusal(
+      'The gateway is short of memory or time and takes no large bodies',
+      'large_body',
+    );
   }
 
   /**
@@ -120,14 +136,27 @@ export class Overload {
    * @throws GatewayError `overloaded`.
    */
   enter(key: string): void {
-    if (this.step >= 2) throw this.refusal('The gateway is short of memory');
+    if (this.step >= 2) throw this.refusal('The gateway is short of memory', 'pressure');
     const why = this.calls.enter(key);
-    if (why === 'all') throw this.refusal('The gateway serves as many calls as it may');
-    if (why === 'key') throw this.refusal('This key has its share of the calls at the same time');
+    if (why === 'all') throw this.refusal('The gateway serves as many calls as it may', 'slots');
+    if (why === 'key') {
+      throw this.refusal('This key has its share of the calls at the same time', 'key_share');
+    }
+  }
+
+  /** Does it in a slot. @throws GatewayError `overloaded`, and what the work throws. */
+  async within<T>(key: string, work: () => Promise<T>): Promise<T> {
+    this.enter(key);
+    try {
+      return await work();
+    } finally {
+      this.calls.leave(key);
+    }
   }
 
   /** E10; callers come back at different times. */
-  refusal(why: string): GatewayError {
+  refusal(why: string, reason: ShedReason): GatewayError {
+    this.shedBy[reason] += 1;
     const retryAfterMs = second + Math.floor(this.#parts.random() * 9 * second);
     return new GatewayError('overloaded', `${why}; retry later.`, { retryAfterMs });
   }
@@ -148,6 +177,11 @@ export class Overload {
     if (response.writableLength === 0 || response.destroyed) return;
     this.#unread.add(response);
     response.once('close', () => this.#unread.delete(response));
+  }
+
+  /** By the last look at the process. */
+  get load(): { readonly memoryShare: number; readonly loopDelayMs: number } {
+    return { memoryShare: this.#ladder.share, loopDelayMs: this.#delayMs };
   }
 
   status(): { readonly [name: string]: number } {
@@ -172,10 +206,10 @@ export class Overload {
   }
 
   /** Garbage that stands in the way of a body is collected soon. */
-  #leftBytes(): number {
-    const left = forBodies * this.#memoryBytes - this.#rssBytes;
-    if (left < this.#bodyBytes()) this.#wantsRoom = true;
-    return left;
+  #hasLeft(bytes: number, part: number): boolean {
+    const has = bytes <= part * this.#memoryBytes - this.#rssBytes;
+    if (!has) this.#wantsRoom = true;
+    return has;
   }
 
   #look(sample: LoadSample): void {
@@ -188,17 +222,19 @@ export class Overload {
     const idle = this.calls.live === 0;
     const changed = this.#ladder.update({ ...sample, memoryBytes: this.#memoryBytes, idle, now });
     if (changed) this.#tellStep();
-    if (this.#wantsRoom) this.#collect(now, collectForBodyMs);
-    else if (this.#ladder.share >= collectFrom) this.#collect(now, collectEveryMs);
+    // What is collected and not given back would stay in the body's way.
+    if (this.#wantsRoom) this.#collect(now, collectForBodyMs, true);
+    else if (this.#ladder.share >= collectFrom)
+      this.#collect(now, collectEveryMs, this.#ladder.share >= thoroughFrom);
     if (this.step === 3) this.#relieve();
     if (this.#shed > this.#shedBefore && now - this.#shedSince >= second) this.#tellShed();
   }
 
-  #collect(now: number, everyMs: number): void {
+  #collect(now: number, everyMs: number, thorough: boolean): void {
     if (now - this.#collectedAt < everyMs) return;
     this.#collectedAt = now;
     this.#wantsRoom = false;
-    this.#parts.collectGarbage(this.#ladder.share >= thoroughFrom);
+    this.#parts.collectGarbage(thorough);
   }
 
   /** A few at each look: memory comes back with some delay. */
@@ -220,6 +256,8 @@ export class Overload {
     };
     if (step === 0) log.info('pressure', fields);
     else log.warn('pressure', fields);
+    const { changed } = this.#parts;
+    changed?.(step, fields);
   }
 
   #tellShed(): void {

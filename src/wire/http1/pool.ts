@@ -33,6 +33,10 @@ export class Pool implements ConnectionOwner {
     this.#wanted = { protocol, hostname: hostname.replace(/^\[|\]$/g, ''), host, port };
   }
 
+  get count(): { readonly open: number; readonly idle: number } {
+    return { open: this.#all.size, idle: this.#idle.length };
+  }
+
   /** A connection that has carried a request before, or undefined. */
   takeIdle(): Connection | undefined {
     for (;;) {

@@ -7,7 +7,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { decompressor, type Decompressor } from '../decompress.ts';
 import type { Connections, Exchange, UpstreamHandler, UpstreamRequest } from '../exchange.ts';
 import { asUpstreamError } from '../upstream-error.ts';
-import type { Connection, ConnectionUser } from './connection.ts';
+import { ConnectionClosed, type Connection, type ConnectionUser } from './connection.ts';
 import { Pool, type PoolOptions } from './pool.ts';
 import { requestHead } from './request-head.ts';
 import type { ResponseHead } from './response-head.ts';
@@ -23,6 +23,10 @@ export class SocketConnections implements Connections {
     const call = new Call(this.#pool, request, handler);
     call.start();
     return call;
+  }
+
+  get count(): { readonly open: number; readonly idle: number } {
+    return this.#pool.count;
   }
 
   async close(): Promise<void> {
@@ -119,10 +123,16 @@ class Call implements Exchange, ConnectionUser {
 
   #connect(): void {
     this.#pool.connect((error, connection) => {
-      if (connection === undefined) this.#fail(error ?? new Error('not connected'));
+      if (connection === undefined) this.#unconnected(error ?? new Error('not connected'));
       else if (this.#over) this.#pool.free(connection);
       else this.#sendOn(connection);
     });
+  }
+
+  #unconnected(error: Error): void {
+    if (!this.#over) return this.#fail(error);
+    if (error instanceof ConnectionClosed) return;
+    this.#handler.unreachable?.(asUpstreamError(error, this.#request.endpoint));
   }
 
   #sendOn(connection: Connection): void {

@@ -219,6 +219,12 @@ const rates: fc.Arbitrary<Rates> = fc
       cacheWrite: rate,
       cacheWriteLong: rate,
       reasoning: rate,
+      audioInput: rate,
+      imageInput: rate,
+      videoInput: rate,
+      audioCacheRead: rate,
+      audioOutput: rate,
+      imageOutput: rate,
     },
     { requiredKeys: ['input', 'output'] },
   )
@@ -246,6 +252,11 @@ const usages = fc.record({
   cacheWriteLongTokens: tokens,
   outputTokens: tokens,
   reasoningTokens: tokens,
+  audioInputTokens: fc.oneof(fc.constant(0), tokens),
+  imageInputTokens: fc.oneof(fc.constant(0), tokens),
+  videoInputTokens: fc.oneof(fc.constant(0), tokens),
+  audioOutputTokens: fc.oneof(fc.constant(0), tokens),
+  imageOutputTokens: fc.oneof(fc.constant(0), tokens),
   webSearches: fc.nat(100),
 });
 
@@ -265,12 +276,26 @@ function slowly(
   const long = Math.min(usage.cacheWriteLongTokens, usage.cacheWriteTokens);
   const reasoning = Math.min(usage.reasoningTokens, usage.outputTokens);
   const write = r.cacheWrite ?? r.input;
+  const { freshInputTokens: fresh } = usage;
+  const audio = Math.min(usage.audioInputTokens, fresh);
+  const image = Math.min(usage.imageInputTokens, fresh - audio);
+  const video = Math.min(usage.videoInputTokens, fresh - audio - image);
+  const heard = Math.min(usage.audioInputTokens - audio, usage.cacheReadTokens);
+  const spoken = Math.min(usage.audioOutputTokens, usage.outputTokens - reasoning);
+  const painted = Math.min(usage.imageOutputTokens, usage.outputTokens - reasoning - spoken);
+  const read = r.cacheRead ?? r.input;
   const products: readonly (readonly [number, number])[] = [
-    [usage.freshInputTokens, r.input],
-    [usage.cacheReadTokens, r.cacheRead ?? r.input],
+    [usage.freshInputTokens - audio - image - video, r.input],
+    [audio, r.audioInput ?? r.input],
+    [image, r.imageInput ?? r.input],
+    [video, r.videoInput ?? r.input],
+    [usage.cacheReadTokens - heard, read],
+    [heard, r.audioCacheRead ?? read],
     [usage.cacheWriteTokens - long, write],
     [long, r.cacheWriteLong ?? write],
-    [usage.outputTokens - reasoning, r.output],
+    [usage.outputTokens - reasoning - spoken - painted, r.output],
+    [spoken, r.audioOutput ?? r.output],
+    [painted, r.imageOutput ?? r.output],
     [reasoning, r.reasoning ?? r.output],
     [1, call],
     [usage.webSearches, webSearch],
@@ -304,8 +329,10 @@ test('F6 more of anything within a tier never costs less', (t) => {
     by: tokens,
   });
   check(t, cases, ({ price, usage, more, by }) => {
-    const grown = { ...usage, [more]: usage[more] + by };
-    assert.ok(known(price, grown).total >= known(price, usage).total);
+    // More fresh input may make what was heard from a cache fresh, at another rate.
+    const plain = { ...usage, audioInputTokens: 0 };
+    const grown = { ...plain, [more]: plain[more] + by };
+    assert.ok(known(price, grown).total >= known(price, plain).total);
   });
 });
 
@@ -316,4 +343,38 @@ test('Q1 no usage within what was reserved costs more than was reserved, searche
     const most = { promptTokens: prompt + spare, outputTokens: usage.outputTokens + spare };
     assert.ok(mostCost(price, most) >= known(price, { ...usage, webSearches: 0 }).total);
   });
+});
+
+test('F6 sound and pictures have rates of their own where they are told apart', () => {
+  const price = priced({
+    input: 2_500_000,
+    output: 10_000_000,
+    cacheRead: 1_000_000,
+    audioInput: 32_000_000,
+    audioOutput: 64_000_000,
+  });
+  const usage = { freshInputTokens: 100, cacheReadTokens: 50, outputTokens: 30 };
+  const told = { ...usage, audioInputTokens: 80, audioOutputTokens: 20 };
+  assert.deepEqual(costOf(price, told), {
+    total: 20 * 2500 + 80 * 32_000 + 50 * 1000 + 10 * 10_000 + 20 * 64_000,
+    input: 20 * 2500 + 80 * 32_000,
+    cacheRead: 50 * 1000,
+    cacheWrite: 0,
+    output: 10 * 10_000 + 20 * 64_000,
+    reasoning: 0,
+    call: 0,
+  });
+  const silent = known(price, { ...usage, audioOutputTokens: 0 });
+  assert.equal(silent.output, 30 * 10_000, 'an answer in text');
+  assert.equal(known(price, usage).output, 30 * 64_000, 'nobody says what it is: the dearest');
+  assert.equal(known(price, usage).input, 100 * 2500);
+});
+
+test('Q1 a prompt that may be heard is reserved at the rate of sound, one of text is not', () => {
+  const price = priced({ input: 2_500_000, output: 10_000_000, audioInput: 32_000_000 });
+  const most = { promptTokens: 100, outputTokens: 10 };
+  assert.equal(mostCost(price, most), 100 * 32_000 + 10 * 10_000);
+  assert.equal(mostCost(price, { ...most, media: false }), 100 * 2500 + 10 * 10_000);
+  const speaks = priced({ input: 0, output: 10_000_000, audioOutput: 64_000_000 });
+  assert.equal(mostCost(speaks, { ...most, media: false }), 10 * 64_000);
 });

@@ -15,6 +15,8 @@ const size = (hedged: boolean): AskedSize => ({
   promptExactly: async () => undefined,
   cacheWrites: () => 'none',
   webSearches: () => 0,
+  others: () => undefined,
+  media: () => false,
   serviceTier: () => undefined,
   dearerBy: () => undefined,
 });

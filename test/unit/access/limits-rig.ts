@@ -6,6 +6,7 @@ import { CallGrant } from '../../../src/access/call-grant.ts';
 import { noPolicies, type HeldPolicy } from '../../../src/access/policies.ts';
 import type { Principal } from '../../../src/access/principal.ts';
 import type { Usage } from '../../../src/core/generation.ts';
+import { modelNames } from '../../../src/core/model-names.ts';
 import type { Budget, Policy, RateLimit } from '../../../src/core/policy.ts';
 import type { Price } from '../../../src/core/price.ts';
 import type { Counters } from '../../../src/store/counters.ts';
@@ -104,6 +105,8 @@ export class LimitsRig {
       principal,
       tags: [],
       model: 'm',
+      route: { name: 'm', targets: [], order: 'listed' },
+      registry: { names: () => modelNames(['m', 'p/m']) },
       mayShrink: principal.shrink,
       leastOutput: leastOutputTokens,
       size: {
@@ -117,6 +120,8 @@ export class LimitsRig {
         },
         cacheWrites: () => 'none',
         webSearches: () => 0,
+        media: () => true,
+        others: () => undefined,
         serviceTier: () => undefined,
         dearerBy: () => undefined,
       },

@@ -14,6 +14,9 @@ interface Counts {
   readonly write: number;
   readonly long: number;
   readonly output: number;
+  /** The parts of fresh input and of output that are sound. */
+  readonly heard?: number;
+  readonly spoken?: number;
 }
 
 const calls: readonly Counts[] = [
@@ -22,18 +25,21 @@ const calls: readonly Counts[] = [
   { fresh: 100_000, read: 28_000, write: 0, long: 0, output: 1000 },
   { fresh: 100_000, read: 28_001, write: 0, long: 0, output: 1000 },
   { fresh: 0, read: 200_001, write: 0, long: 0, output: 4096 },
+  { fresh: 5000, read: 0, write: 0, long: 0, output: 900, heard: 4000, spoken: 850 },
   { fresh: 300_000, read: 300_000, write: 300_000, long: 100_000, output: 64_000 },
 ];
 
 /** The package knows a long write only where it has a price of its own. */
 function byPackage(provider: string, model: string, at: number, counts: Counts): number {
-  const { fresh, read, write, long, output } = counts;
+  const { fresh, read, write, long, output, heard = 0, spoken = 0 } = counts;
   const usage = {
     input_tokens: fresh + read + write,
     cache_read_tokens: read,
     cache_write_tokens: write,
     cache_write_1h_tokens: long,
     output_tokens: output,
+    input_audio_tokens: heard,
+    output_audio_tokens: spoken,
   };
   const options = { providerId: provider, timestamp: new Date(at) };
   return calcPrice(usage, model, options)?.total_price ?? Number.NaN;
@@ -48,13 +54,15 @@ test('F6 every price of the package gives the cost that the package itself recko
         const price = list.find(provider, model)?.at(at);
         if (price === undefined) continue;
         for (const counts of calls) {
-          const { fresh, read, write, long, output } = counts;
+          const { fresh, read, write, long, output, heard = 0, spoken = 0 } = counts;
           const cost = costOf(price, {
             freshInputTokens: fresh,
             cacheReadTokens: read,
             cacheWriteTokens: write,
             cacheWriteLongTokens: long,
             outputTokens: output,
+            audioInputTokens: heard,
+            audioOutputTokens: spoken,
           });
           assert.ok(cost);
           const theirs = byPackage(provider, model, at, counts) * 1e9;

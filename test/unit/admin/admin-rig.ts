@@ -5,7 +5,7 @@ import { request, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { loadAdminToken, makeRunToken } from '../../../src/access/admin-token.ts';
+import { loadAdminToken, makeRunToken, TokenCheck } from '../../../src/access/admin-token.ts';
 import { FileAnchor } from '../../../src/access/audit-anchor.ts';
 import { AuditLog } from '../../../src/access/audit.ts';
 import { KeyRing } from '../../../src/access/keys.ts';
@@ -47,6 +47,8 @@ export interface Rig {
   readonly clock: HeldClock;
   readonly control: Secret;
   readonly server: Server;
+  /** From now on this is the admin token. */
+  tokenIs(token: string): void;
   ask(path: string, options?: Ask): Promise<Answer>;
 }
 
@@ -60,7 +62,11 @@ export async function adminRig(t: TestContext, change: Partial<AdminParts> = {})
   await keys.load();
   const ledger = new Ledger({ store, clock, log: silentLog });
   const literal = new Secret(adminToken);
-  const { check } = await loadAdminToken({ store, random, keys, literal });
+  let { check } = await loadAdminToken({ store, random, keys, literal });
+  const adminTokenCheck = {
+    verify: (text: string) => check.verify(text),
+    verifyDigest: (digest: Buffer) => check.verifyDigest(digest),
+  };
   const control = makeRunToken(random);
   const parts: AdminParts = {
     keys,
@@ -78,6 +84,9 @@ export async function adminRig(t: TestContext, change: Partial<AdminParts> = {})
     flushLedger: () => ledger.flush(),
     models: async () => [{ id: 'local/tiny', targets: [{ target: 'local/tiny', health: 'ok' }] }],
     modelProblems: () => [],
+    config: () => ({ origins: [], warnings: [] }),
+    providers: () => [],
+    downloads: async () => [],
     prices: async () => [],
     defaultPrice: () => undefined,
     status: () => ({ version: '1.2.3' }),
@@ -85,7 +94,13 @@ export async function adminRig(t: TestContext, change: Partial<AdminParts> = {})
     ...change,
   };
   const newId = (prefix: string): string => `${prefix}1`;
-  const server = createAdminServer({ ...parts, adminToken: check, controlToken: control, newId });
+  const server = createAdminServer({
+    ...parts,
+    adminToken: adminTokenCheck,
+    controlToken: control,
+    newId,
+    random,
+  });
   const url = await listen(server, { host: '127.0.0.1', port: 0 });
   t.after(async () => {
     server.closeAllConnections();
@@ -103,6 +118,9 @@ export async function adminRig(t: TestContext, change: Partial<AdminParts> = {})
     clock,
     control,
     server,
+    tokenIs: (token) => {
+      check = TokenCheck.of(new Secret(token));
+    },
     ask: (path, options = {}) => ask(url + path, options),
   };
 }

@@ -16,7 +16,6 @@ const routes: readonly (readonly [string, string])[] = [
   ['GET', '/api/status'],
   ['POST', '/api/reload'],
   ['GET', '/api/nothing'],
-  ['GET', '/'],
   ['GET', '/v1/models'],
   ['DELETE', '/api/keys'],
   ['GET', '/healthz/'],
@@ -190,7 +189,7 @@ it('B75 a foreign id is 404, a strange one too', async (t) => {
 
 it('answers 404 and 405 in JSON, with allow', async (t) => {
   const rig = await adminRig(t);
-  for (const path of ['/', '/api', '/api/', '/api/keys/', '/api/nothing', '/API/keys']) {
+  for (const path of ['/api', '/api/', '/api/keys/', '/api/nothing', '/API/keys']) {
     const answer = await rig.ask(path);
     assert.equal(answer.status, 404, path);
     assert.equal(typeof errorOf(answer)['message'], 'string');
@@ -234,6 +233,7 @@ it('models, status and reload say what they were given', async (t) => {
   assert.deepEqual((await rig.ask('/api/models')).body, {
     models: [{ id: 'local/tiny', targets: [{ target: 'local/tiny', health: 'ok' }] }],
     problems: [],
+    next: null,
   });
   assert.deepEqual((await rig.ask('/api/status')).body, { version: '1.2.3' });
   const applied = await rig.ask('/api/reload', { method: 'POST' });

@@ -219,9 +219,91 @@ it('usage comes as CSV, all of it, and no name in it is a formula', async (t) =>
     headers: { authorization: `Bearer ${adminToken}` },
   });
   assert.equal(response.headers.get('content-type'), 'text/csv; charset=utf-8');
+  assert.match(
+    String(response.headers.get('content-disposition')),
+    /^attachment; filename="usage-by-[a-z]+-\d{4}-\d\d-\d\d\.csv"$/,
+  );
   const [head = '', row = '', ...others] = (await response.text()).split('\r\n');
   assert.deepEqual(others, ['']);
   assert.match(head, /^key,key_name,calls,failed,input_tokens,.*,cost_usd,unpriced_calls$/);
   assert.ok(row.startsWith(`${id},'=1+1,1,0,`), row);
   assert.equal((await rig.ask('/api/usage?format=xml')).status, 400);
+});
+
+it('issue 8 a series has sums and percentiles for each step and group', async (t) => {
+  const rig = await adminRig(t);
+  const { id } = await rig.keys.create({ name: 'ci', models: ['*'] });
+  const now = rig.clock.wall();
+  const hourMs = day / 24;
+  const hour = Math.floor(now / hourMs) * hourMs;
+  for (let i = 1; i <= 100; i++) {
+    const startedAt = hour - 2 * hourMs + i;
+    rig.ledger.record(
+      callRow(`c${i}`, {
+        startedAt,
+        keyId: id,
+        totalMs: i,
+        firstEventMs: i / 10,
+        ...costing(10_000_000),
+      }),
+    );
+  }
+  const failed = { outcome: 'failed', status: 502, totalMs: 99_999 } as const;
+  rig.ledger.record(callRow('bad', { startedAt: hour - 1, keyId: id, ...failed, charged: {} }));
+  const { status, body } = await rig.ask('/api/series?since=12h&by=key');
+  assert.equal(status, 200);
+  const sums = {
+    calls: 100,
+    failed: 0,
+    input_tokens: 1000,
+    output_tokens: 500,
+    cache_read_tokens: 0,
+    cost_usd: 1,
+  };
+  const latency = { p50_ms: 50, p95_ms: 95, first_p50_ms: 5, first_p95_ms: 9.5 };
+  const none = { p50_ms: null, p95_ms: null, first_p50_ms: null, first_p95_ms: null };
+  assert.deepEqual(body, {
+    since: new Date(now - day / 2).toISOString(),
+    until: new Date(now + 1).toISOString(),
+    step: 'hour',
+    sampled: 100,
+    groups: [
+      {
+        name: id,
+        key_name: 'ci',
+        ...sums,
+        calls: 101,
+        failed: 1,
+        ...latency,
+        points: [
+          { at: new Date(hour - 2 * hourMs).toISOString(), ...sums, ...latency },
+          {
+            at: new Date(hour - hourMs).toISOString(),
+            calls: 1,
+            failed: 1,
+            input_tokens: 0,
+            output_tokens: 0,
+            cache_read_tokens: 0,
+            cost_usd: null,
+            ...none,
+          },
+        ],
+      },
+    ],
+  });
+  const all = listOf((await rig.ask('/api/series?since=1h')).body, 'groups');
+  assert.deepEqual(
+    all.map((group) => [group['name'], group['calls']]),
+    [[null, 1]],
+  );
+  for (const [query, field] of [
+    ['since=30d&step=minute', 'step'],
+    ['since=2020-01-01&step=hour', 'step'],
+    ['since=1h&until=2h', 'since'],
+    ['by=nothing', 'by'],
+    ['groups=51', 'groups'],
+  ]) {
+    const refused = await rig.ask(`/api/series?${query}`);
+    assert.deepEqual([refused.status, errorOf(refused)['field']], [400, field], query);
+  }
 });

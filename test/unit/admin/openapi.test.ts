@@ -6,8 +6,9 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Json, JsonObject } from '../../../src/core/conversation.ts';
 import { isObject } from '../../../src/core/json.ts';
 import { adminRoutes } from '../../../src/server/admin.ts';
+import { playgroundPrincipal, type Playground } from '../../../src/server/playground.ts';
 import { fullCall } from '../../store/rows.ts';
-import { adminRig, listOf, textOf } from './admin-rig.ts';
+import { adminRig, adminToken, listOf, textOf } from './admin-rig.ts';
 
 it('every route of the admin API is described', async (t) => {
   const rig = await adminRig(t);
@@ -74,6 +75,16 @@ it('the description is sound: ids, parameters, schemas', async (t) => {
   assert.equal(new Set(ids).size, ids.length);
 });
 
+/** What the data plane answers is described by the endpoints' own schemas. */
+const playground: Playground = {
+  principalOf: () => playgroundPrincipal,
+  plane: {
+    handle: async (_request, response) => {
+      response.end('{}');
+    },
+  },
+};
+
 function schemasIn(node: Json | undefined): readonly JsonObject[] {
   if (Array.isArray(node)) return node.flatMap((item) => schemasIn(item));
   if (!isObject(node)) return [];
@@ -83,7 +94,7 @@ function schemasIn(node: Json | undefined): readonly JsonObject[] {
 }
 
 it('answers are as they are described', async (t) => {
-  const rig = await adminRig(t);
+  const rig = await adminRig(t, { playground });
   const routes = adminRoutes(rig.parts);
   const full = {
     name: 'a',
@@ -106,6 +117,7 @@ it('answers are as they are described', async (t) => {
     'PATCH /api/keys/:id': { team: null },
     'PUT /api/teams/:name': { rpm: 1, budget: 1, per: 'day' },
     'PUT /api/tags/:name': {},
+    'POST /api/session': { token: adminToken },
     'POST /api/backup': { path: join(rig.folder, 'copy.db') },
   };
   rig.ledger.record(fullCall);
@@ -121,6 +133,8 @@ it('answers are as they are described', async (t) => {
     const answer = await rig.ask(path.replace(':id', idIn(path)).replace(':name', 'red'), {
       method,
       ...(body === undefined ? {} : { body }),
+      // As a browser does, for signing in.
+      headers: { origin: rig.url },
     });
     const what = `${method} ${path} ${JSON.stringify(answer.body)}`;
     assert.equal(answer.status, about?.status ?? 200, what);

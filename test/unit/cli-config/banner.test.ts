@@ -47,3 +47,15 @@ test('lines to paste for a listener on all addresses lead to loopback', () => {
   const text = banner({ ...facts, url: 'http://0.0.0.0:8686', key: 'gw_new' });
   assert.match(text, /curl http:\/\/127\.0\.0\.1:8686\/v1\/messages/);
 });
+
+test('issue 8.1 every start says where the dashboard is and what opens it', () => {
+  const first = banner({ ...facts, key: 'gw_new', adminToken: 'adm_new' });
+  assert.match(first, /^dashboard +http:\/\/127\.0\.0\.1:8687 .*the admin token\)$/m);
+  const later = banner({ ...facts, adminUrl: 'http://0.0.0.0:8687' });
+  assert.match(
+    later,
+    /^dashboard +http:\/\/127\.0\.0\.1:8687 .*lost: .*MODEL_GATEWAY_ADMIN_TOKEN/m,
+  );
+  const set = banner({ ...facts, adminTokenFromEnvironment: true });
+  assert.match(set, /^dashboard .*the token in MODEL_GATEWAY_ADMIN_TOKEN\)$/m);
+});

@@ -27,6 +27,26 @@ const mistakes: readonly (readonly [string, string, string])[] = [
     'gateway.yaml:6: models.fast.targets[1].wieght: unknown key (did you mean "weight"?)',
   ],
   [
+    'traces that go nowhere',
+    'traces: { sample: 0.5 }\n',
+    'gateway.yaml:1: traces: names no endpoint: set it, or OTEL_EXPORTER_OTLP_ENDPOINT',
+  ],
+  [
+    'traces to no address',
+    'traces:\n  endpoint: localhost:4318\n',
+    'gateway.yaml:2: traces.endpoint: is no http:// or https:// address',
+  ],
+  [
+    'more traces than all',
+    'traces:\n  endpoint: http://localhost:4318\n  sample: 10\n',
+    'gateway.yaml:3: traces.sample: must be 0 to 1',
+  ],
+  [
+    'a webhook for events that there are not',
+    'webhooks:\n  - url: http://a/b\n    secret: 0123456789abcdef\n    events: []\n',
+    'gateway.yaml:4: webhooks[0].events: names nothing',
+  ],
+  [
     'signs of life that never stop',
     'clients:\n  keep_alive: 0s\n',
     'gateway.yaml:2: clients.keep_alive: must be 1ms to 24h',
@@ -229,7 +249,7 @@ const mistakes: readonly (readonly [string, string, string])[] = [
   [
     'a duration without unit',
     'timeouts:\n  idle: 60\n',
-    'gateway.yaml:2: timeouts.idle: expected a text, found a number; put it in quotes',
+    'gateway.yaml:2: timeouts.idle: is a number without a unit; write a duration (500ms, 2s, 30m, 1h)',
   ],
   [
     'a duration that is none',

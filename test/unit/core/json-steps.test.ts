@@ -42,10 +42,10 @@ describe('G11 long bodies in steps', () => {
           const sizes = { bytes: 7, tokens: 3, groupBytes, groupTokens };
           const atOnce = await outcome(() => shown(parseBody(bytes, none)));
           const inSteps = await outcome(async () => {
-            const { value, ...rest } = await parseInSteps(bytes, parseText, sizes);
+            const { value, ...rest } = await parseInSteps(bytes, { parse: parseText, sizes });
             if (value === undefined) throw new GatewayError('invalid_request', 'empty');
             const unambiguous = rest.keys === rest.colons;
-            return shown({ bytes, value, ...rest, unambiguous });
+            return shown({ bytes, value, ...rest, unambiguous, forget: () => undefined });
           });
           assert.deepEqual(inSteps, atOnce);
         },

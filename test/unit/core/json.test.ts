@@ -129,3 +129,20 @@ test('integers beyond 2^53 keep their digits through parse and stringify', () =>
   );
   assert.equal(typeof source.value['d'], 'number');
 });
+
+test('G11: a value that was forgotten is read again as it was, long numbers, doubtful keys and twins too', () => {
+  const texts = [
+    '{"model":"m","n":12345678901234567890,"a":[1.10,{"x":1e2}]}',
+    '{"\\u006dodel":"m","__proto__":{"a":1},"b\\\\":1}',
+    '{"a":{"x":1,"x":2},"a":3}',
+  ];
+  for (const text of texts) {
+    const source = parseBody(Buffer.from(text), new Set());
+    const before = JSON.stringify(source.value);
+    const first = source.value;
+    source.forget();
+    assert.equal(JSON.stringify(source.value), before);
+    assert.notEqual(source.value, first);
+    assert.equal(source.value, source.value);
+  }
+});

@@ -111,6 +111,49 @@ describe('§3.9, B6 ids', () => {
 });
 
 describe('§3.6 arguments', () => {
+  const withArguments = (args: string, count = 1): JsonObject => ({
+    messages: [
+      hi,
+      {
+        role: 'assistant',
+        tool_calls: Array.from({ length: count }, (_, i) => ({
+          id: `c${i}`,
+          type: 'function',
+          function: { name: 'f', arguments: args },
+        })),
+      },
+      ...Array.from({ length: count }, (_, i) => answer(`c${i}`, 'r')),
+    ],
+  });
+
+  test('G11 B36 arguments hide no depth that a body may not have', () => {
+    const deep = `{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}`;
+    for (const args of [deep, deep.slice(0, 50_000)]) {
+      assert.throws(() => translate('chat', withArguments(args)), {
+        code: 'too_large',
+        path: ['messages', 1, 'tool_calls'],
+      });
+    }
+  });
+
+  test('G11 B38 the arguments of all calls together hide no mass of values', () => {
+    const many = `{"a":[${'1,'.repeat(30_000)}1]}`;
+    translate('chat', withArguments(many, 3));
+    assert.throws(() => translate('chat', withArguments(many, 4)), { code: 'too_large' });
+  });
+
+  test('G11 S20 an answer whose arguments are too deep to be parsed is shown as it is', () => {
+    const deep = `{"a":${'['.repeat(50_000)}${']'.repeat(50_000)}}`;
+    const call = { id: 'a', type: 'function', function: { name: 'f', arguments: deep } };
+    const shown = answered('messages', translate('messages', { messages: [hi] }), {
+      id: 'c',
+      choices: [{ index: 0, message: { tool_calls: [call] }, finish_reason: 'tool_calls' }],
+    });
+    const content = shown['content'];
+    assert.ok(Array.isArray(content));
+    assert.deepEqual(content[0]?.input, { _raw: deep });
+  });
+
   const rows: readonly (readonly [string, JsonObject, number])[] = [
     ['', {}, 0],
     ['  ', {}, 0],

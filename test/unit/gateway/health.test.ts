@@ -37,6 +37,34 @@ function planned(): readonly string[] {
   return plan(callOf(route), means(health)).map(({ model }) => model);
 }
 
+describe('F12 money that is short', () => {
+  const spent = (options: { retryAfterMs?: number; ofRequest?: boolean }): GatewayError =>
+    new GatewayError('upstream_auth', 'no money', {
+      upstream: { status: 402, body: '' },
+      ...options,
+    });
+
+  test('a credential without money is out, as one that is refused', () => {
+    health.failed(a, spent({}));
+    assert.ok(health.isOut(a));
+    assert.ok(health.isOut(b), 'it is that of all its models');
+  });
+
+  test('too little for so many tokens says nothing of others', () => {
+    health.failed(a, spent({ ofRequest: true }));
+    assert.ok(health.isReady(a));
+    assert.ok(!health.isOut(a));
+  });
+
+  test('what comes back in its time is waited for', () => {
+    health.failed(a, spent({ retryAfterMs: 5000 }));
+    assert.ok(!health.isReady(a));
+    assert.ok(!health.isOut(a));
+    now += 5001;
+    assert.ok(health.isReady(a));
+  });
+});
+
 describe('R6 what speaks against a target', () => {
   test('five failures in a row take it out, not four', () => {
     fail(a, 4);
@@ -173,6 +201,15 @@ describe('G13 a target that is out', () => {
     health.enter(a);
     health.release(a);
     assert.ok(health.enter(a));
+  });
+
+  test('is neither back nor kept busy by a call that could not be asked of it', () => {
+    fail(a, 5);
+    now += 5000;
+    health.enter(a);
+    health.failed(a, failure('invalid_request'));
+    assert.deepEqual(lines, ['target out']);
+    assert.ok(health.enter(a), 'the next call finds out');
   });
 
   test('stays out no longer for calls that were under way when it was taken out', () => {

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { tryParseObject } from '../../../src/core/json.ts';
-import { LineLog, type LogLevel } from '../../../src/observe/log.ts';
+import { LineLog, prettyFor, type LogLevel } from '../../../src/observe/log.ts';
+import { prettyLine } from '../../../src/observe/pretty-line.ts';
 
 function written(level: LogLevel, use: (log: LineLog) => void) {
   return writtenText(level, use).lines;
@@ -93,4 +94,21 @@ test('F95: what a sink does not take is dropped and counted, a giant line is sho
   assert.ok(lines.length < 10_000 && lines.length > 500);
   const [long] = written('info', (log) => log.info('long', { text: 'x'.repeat(100_000) }));
   assert.ok(Number(long?.['too_long']) > 100_000);
+});
+
+test('S13 issue 8 lines for a terminal: one a call, nothing obeyed, colours only where wanted', () => {
+  const evil = 'a\nb\u001b[2J\u009b31m\u202e" c';
+  const fields = { model: evil, [evil]: 1, plain: 'up-chat/gpt-5', ms: 1.5, absent: undefined };
+  const parts = { time: '2026-11-21T23:10:11.012Z', level: 'warn', event: 'call', fields };
+  const plain = prettyLine(parts, false);
+  assert.ok(plain.startsWith('23:10:11.012 WARN  call model="a\\nb'), plain);
+  assert.ok(plain.endsWith(' plain=up-chat/gpt-5 ms=1.5'), plain);
+  assert.doesNotMatch(plain, /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+  const coloured = prettyLine({ ...parts, event: evil }, true);
+  const left = ['0', '2', '33'].reduce(
+    (text, colour) => text.replaceAll(`\u001b[${colour}m`, ''),
+    coloured,
+  );
+  assert.doesNotMatch(left, /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
+  assert.equal(prettyFor(0x7fffffff, {}), undefined, 'no terminal, no colours');
 });

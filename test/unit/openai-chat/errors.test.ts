@@ -9,6 +9,18 @@ import { openaiChatUpstream } from '../../../src/dialects/openai-chat/upstream.t
 const { readError } = openaiChatUpstream;
 const { writeError, writeStreamError } = openaiChatClient;
 
+test('F12 a 402 that says what there is money for is about this request only', () => {
+  const said = (message: string): boolean =>
+    readError(402, JSON.stringify({ error: { message, code: 402 } })).ofRequest;
+  const fewer =
+    'This request requires more credits, or fewer max_tokens. You requested up to 4096 tokens, but can only afford 1200.';
+  assert.equal(said(fewer), true);
+  assert.equal(
+    said('Insufficient credits. Add more using https://openrouter.ai/settings/credits'),
+    false,
+  );
+});
+
 describe('writing', () => {
   const rows: readonly (readonly [ErrorCode, number, string, string | null])[] = [
     ['invalid_request', 400, 'invalid_request_error', null],

@@ -28,9 +28,9 @@ const constants: readonly RegExp[] = [
   /^columns\.map\(\(\) => '\?'\)\.join\(', '\)$/,
   // Parameters by their number.
   /^parameters\(\w+\.length( \+ 1|, 2)?\)$/,
-  /^keyColumns\.length \+ 1$/,
+  /^keyColumns\.length \+ 1$|^(callsOfPiece|claimGraceMs|storeNow)$/,
   // Of closed lists; anything else gives undefined, which is no SQL.
-  /^labels\[by\]$|^sources\[source\]$|^sources\.(days|hours)$/,
+  /^(by === undefined \? "''" : )?labels\[by\]$|^sources\[source\]$|^sources\.(days|hours)$/,
   // Functions that are given constants.
   /^rowsOf\((\d|sums|spending), (\w+Input|callColumns|\['group_id', \.\.\.groupInput\]|\['id', 'seen_at', 'call'\])\)$/,
   /^addSums\('usage_(hours|days)', \{ unit: (hourMs|dayMs), sums: \d \}\)$|^addSpending\(\d\)$/,

@@ -22,6 +22,24 @@ describe('G5 pieces of a body', () => {
     }
   });
 
+  test('a long body of a known length is there once, and only when it comes', () => {
+    const length = 64 * 1024 ** 2;
+    const silent = Array.from({ length: 1000 }, () => new BodyPieces(length));
+    assert.equal(silent.length, 1000);
+    const before = process.memoryUsage.rss();
+    const pieces = new BodyPieces(length);
+    const piece = Buffer.alloc(65_536);
+    for (let i = 0; i < 1024; i++) {
+      piece.writeUInt32LE(i);
+      pieces.add(piece);
+    }
+    const whole = pieces.whole(length);
+    const cost = process.memoryUsage.rss() - before;
+    assert.ok(cost < 1.5 * length, `${cost} bytes`);
+    assert.equal(whole.length, length);
+    for (let i = 0; i < 1024; i++) assert.equal(whole.readUInt32LE(i * 65_536), i);
+  });
+
   test('one piece is what came, without a copy', () => {
     const pieces = new BodyPieces();
     const piece = Buffer.from('{}');

@@ -22,7 +22,7 @@ async function scene(t: TestContext, times: Partial<DrainTimes> = {}): Promise<S
     server,
     clock: { now: () => now, wall: () => now },
     times: () => ({ waitMs: undefined, limitMs: 120_000, ...times }),
-    endCalls: () => undefined,
+    calls: { shutDown: () => undefined, readingOn: 0 },
   });
   return { server, drain, pass: (ms) => (now += ms) };
 }

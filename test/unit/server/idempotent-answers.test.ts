@@ -2,179 +2,369 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { ClientSink } from '../../../src/gateway/client-sink.ts';
+import type { IdempotentAnswers } from '../../../src/server/idempotent-answers.ts';
+import { RecordingSink } from '../../../src/server/recording-sink.ts';
 import {
-  IdempotentAnswers,
+  openAnswer,
+  sealAnswer,
+  sealRequest,
   type IdempotentRequest,
   type KeptAnswer,
-} from '../../../src/server/idempotent-answers.ts';
-import { RecordingSink } from '../../../src/server/recording-sink.ts';
+} from '../../../src/server/sealed-answer.ts';
+import { createSealer } from '../../../src/core/sealer.ts';
+import { MemoryAnswers } from '../../../src/store/memory-answers.ts';
+import { StoreError } from '../../../src/store/store-error.ts';
+import { idempotentAnswers, keepLimits } from '../../support/idempotency.ts';
 
-const limits = { ageMs: 1000, bytes: 20_000, bytesOfOne: 8000, answersOfOne: 4 };
-
-function answers(): { readonly kept: IdempotentAnswers; at: number } {
-  const clock = { at: 0, now: () => clock.at, wall: () => 0 };
-  return Object.assign(clock, { kept: new IdempotentAnswers(clock, limits) });
+function request(wish: Partial<IdempotentRequest> = {}): IdempotentRequest {
+  return {
+    keyId: 'a',
+    secret: 'the API key',
+    idempotencyKey: '1',
+    method: 'POST',
+    path: '/v1/messages',
+    body: Buffer.from('x'),
+    ...wish,
+  };
 }
 
-function request(idempotencyKey: string, keyId = 'a', body = 'x'): IdempotentRequest {
-  return { keyId, idempotencyKey, method: 'POST', path: '/v1/messages', body: Buffer.from(body) };
-}
+const answer: KeptAnswer = { status: 200, headers: ['a', 'b'], body: Buffer.from('answered') };
 
-function answer(length = 10): KeptAnswer {
-  return { status: 200, headers: [], body: Buffer.alloc(length) };
+let calls = 0;
+async function claimed(answers: IdempotentAnswers, asked: IdempotentRequest) {
+  calls += 1;
+  const claim = await answers.claim(asked, `call ${calls}`);
+  assert.ok(claim.kept === undefined, 'it was answered before');
+  return claim;
 }
 
 /** Asks and answers; whether it had been answered before. */
-function serve(kept: IdempotentAnswers, asked: IdempotentRequest, given = answer()): boolean {
-  const claim = kept.claim(asked);
+async function serve(answers: IdempotentAnswers, asked: IdempotentRequest): Promise<boolean> {
+  calls += 1;
+  const claim = await answers.claim(asked, `call ${calls}`);
   if (claim.kept !== undefined) return true;
-  claim.finish(given);
+  await claim.finish(answer);
   return false;
 }
 
-function refusal(run: () => unknown): string {
+async function refusal(asked: Promise<unknown>): Promise<string> {
   try {
-    run();
+    await asked;
   } catch (error) {
     return error instanceof GatewayError ? error.code : String(error);
   }
   return 'none';
 }
 
+/** A store that a test takes away. */
+class AwayAnswers extends MemoryAnswers {
+  away = false;
+  /** It answers no sooner to what shall be kept. */
+  until: Promise<void> | undefined;
+  readonly renewed: number[] = [];
+
+  override async claim(...args: Parameters<MemoryAnswers['claim']>) {
+    this.#requireHere();
+    return super.claim(...args);
+  }
+
+  override async keep(...args: Parameters<MemoryAnswers['keep']>) {
+    await this.until;
+    this.#requireHere();
+    return super.keep(...args);
+  }
+
+  override async release(...args: Parameters<MemoryAnswers['release']>) {
+    this.#requireHere();
+    return super.release(...args);
+  }
+
+  override async renew(...args: Parameters<MemoryAnswers['renew']>) {
+    this.#requireHere();
+    this.renewed.push(args[0].length);
+    return super.renew(...args);
+  }
+
+  #requireHere(): void {
+    if (this.away) throw new StoreError('unavailable', 'db.test: away');
+  }
+}
+
+function held() {
+  const clock = { at: 0, now: () => clock.at, wall: () => 0 };
+  const store = new AwayAnswers(() => clock.at);
+  const answers = idempotentAnswers({ clock, store });
+  /** Another gateway on the same store. */
+  const other = idempotentAnswers({ clock, store });
+  return { clock, store, answers, other };
+}
+
 describe('E17 answers by Idempotency-Key', () => {
-  test('an answer is kept for its time and no longer', () => {
-    const time = answers();
-    assert.equal(serve(time.kept, request('1')), false);
-    time.at = 999;
-    assert.equal(serve(time.kept, request('1')), true);
-    time.at = 1000;
-    assert.equal(serve(time.kept, request('1')), false);
+  test('an answer is kept for its time and no longer, and comes back as it was', async () => {
+    const { clock, answers, other } = held();
+    assert.equal(await serve(answers, request()), false);
+    clock.at = keepLimits.keepMs - 1;
+    const again = await other.claim(request(), 'later');
+    assert.deepEqual(again.kept, answer);
+    clock.at = keepLimits.keepMs;
+    assert.equal(await serve(other, request()), false);
+    assert.deepEqual([answers.tallies.kept, other.tallies.replayed], [1, 1]);
   });
 
-  test('the time begins with the answer, and what is being answered is never forgotten', () => {
-    const time = answers();
-    const claim = time.kept.claim(request('1'));
-    time.at = 5000;
-    assert.equal(
-      refusal(() => time.kept.claim(request('1'))),
-      'idempotency_busy',
-    );
-    assert.ok(claim.kept === undefined);
-    claim.finish(answer());
-    time.at = 5999;
-    assert.equal(serve(time.kept, request('1')), true);
-  });
-
-  test('path and body tell requests apart, clients have keys of their own', () => {
-    const { kept } = answers();
-    serve(kept, request('1'));
-    assert.equal(
-      refusal(() => kept.claim(request('1', 'a', 'y'))),
-      'idempotency_conflict',
-    );
-    const elsewhere = { ...request('1'), path: '/v1/chat/completions' };
-    assert.equal(
-      refusal(() => kept.claim(elsewhere)),
-      'idempotency_conflict',
-    );
-    assert.equal(serve(kept, request('1', 'b', 'y')), false);
-  });
-
-  test('what was not kept may be asked again, with another body too', () => {
-    const { kept } = answers();
-    const claim = kept.claim(request('1'));
-    assert.ok(claim.kept === undefined);
-    claim.finish(undefined);
-    assert.equal(serve(kept, request('1', 'a', 'y')), false);
-  });
-
-  test('the oldest answers of a client make room for its newest', () => {
-    const { kept } = answers();
-    for (const key of ['1', '2', '3', '4', '5']) serve(kept, request(key));
-    assert.equal(serve(kept, request('5')), true);
-    assert.equal(serve(kept, request('1')), false);
-    serve(kept, request('large', 'a', 'x'), answer(7000));
-    assert.equal(serve(kept, request('5')), false, 'seven kilobytes put the others out');
-  });
-
-  test('where all have no more room, whoever has most gives of the oldest', () => {
-    const { kept } = answers();
-    for (const key of ['1', '2', '3']) serve(kept, request(key, 'a'), answer(1800));
-    serve(kept, request('1', 'b'), answer(3000));
-    for (const client of ['c', 'd', 'e']) serve(kept, request('1', client), answer(3000));
-    assert.ok(kept.bytes <= limits.bytes);
-    for (const client of ['b', 'c', 'd', 'e']) {
-      assert.equal(serve(kept, request('1', client)), true, client);
+  test('path, method and body tell requests apart, clients have keys of their own', async () => {
+    const { answers } = held();
+    await serve(answers, request());
+    for (const wish of [
+      { body: Buffer.from('y') },
+      { path: '/v1/chat/completions' },
+      { method: 'GET' },
+    ]) {
+      assert.equal(await refusal(answers.claim(request(wish), 'z')), 'idempotency_conflict');
     }
-    assert.equal(serve(kept, request('3', 'a')), true, 'its newest');
-    assert.equal(serve(kept, request('1', 'a')), false, 'the oldest of whoever had most');
+    assert.equal(await serve(answers, request({ keyId: 'b', body: Buffer.from('y') })), false);
+    assert.equal(answers.tallies.conflict, 3);
   });
 
-  test('an answer that makes room by old ones is kept itself', () => {
-    const time = answers();
-    for (const client of ['a', 'b']) serve(time.kept, request('1', client), answer(7000));
-    const claim = time.kept.claim(request('1', 'c'));
-    time.at = 1000;
-    assert.ok(claim.kept === undefined);
-    claim.finish(answer(7000));
-    assert.equal(serve(time.kept, request('1', 'c')), true);
-    time.at = 2000;
-    for (const client of ['a', 'b', 'c']) serve(time.kept, request('2', client));
-    time.at = 3000;
-    for (const client of ['a', 'b', 'c']) time.kept.claim(request('3', client));
-    assert.equal(time.kept.bytes, 0, 'nothing is forgotten without its bytes');
+  test('another body is told to be another while the first is answered, too', async () => {
+    const { answers, other } = held();
+    await claimed(answers, request());
+    assert.equal(await refusal(other.claim(request(), 'z')), 'idempotency_busy');
+    const body = Buffer.from('y');
+    assert.equal(await refusal(other.claim(request({ body }), 'z')), 'idempotency_conflict');
   });
 
-  test('answers that are being given take of the room, and give it back', () => {
-    const { kept } = answers();
-    const claims = Array.from({ length: 5 }, (_, i) => kept.claim(request('1', `client ${i}`)));
-    const held = claims.map((claim) => claim.kept === undefined && claim.hold(4000));
-    assert.deepEqual(held, [true, true, true, true, true]);
-    assert.equal(kept.bytes, limits.bytes);
-    const more = kept.claim(request('2'));
-    assert.equal(more.kept === undefined && more.hold(1), false);
-    for (const claim of claims) if (claim.kept === undefined) claim.finish(undefined);
-    assert.equal(kept.bytes, 0);
-    assert.equal(more.kept === undefined && more.hold(1), true);
+  test('what was not kept may be asked again, with another body too', async () => {
+    const { answers, other } = held();
+    const claim = await claimed(answers, request());
+    await claim.finish(undefined);
+    assert.equal(await serve(other, request({ body: Buffer.from('y') })), false);
+  });
+
+  test('an answer that was too long is told to be gone', async () => {
+    const { answers, other } = held();
+    const claim = await claimed(answers, request());
+    await claim.finish('too long');
+    assert.equal(await refusal(other.claim(request(), 'z')), 'idempotency_expired');
+    assert.deepEqual([answers.tallies.unkept, other.tallies.expired], [1, 1]);
+  });
+
+  test('an answer opens with the secret that asked for it: with the other one of a rotation it is gone', async () => {
+    const { answers, other } = held();
+    await serve(answers, request());
+    const rotated = request({ secret: 'its second secret' });
+    assert.equal(await refusal(other.claim(rotated, 'z')), 'idempotency_expired');
+    await claimed(answers, request({ idempotencyKey: '2' }));
+    const second = request({ idempotencyKey: '2', secret: 'its second secret' });
+    assert.equal(await refusal(other.claim(second, 'z')), 'idempotency_busy');
+  });
+
+  test('a gateway renews what it answers; one that died loses it to the next sending', async () => {
+    const { clock, answers, other, store } = held();
+    const claim = await claimed(answers, request());
+    clock.at = 20_000;
+    await answers.renew();
+    clock.at = 49_999;
+    assert.equal(await refusal(other.claim(request(), 'z')), 'idempotency_busy');
+    clock.at = 50_000;
+    const taken = await claimed(other, request());
+    await claim.finish(answer);
+    assert.equal(answers.tallies.lost, 1);
+    assert.equal(
+      await refusal(answers.claim(request(), 'z')),
+      'idempotency_busy',
+      'the other has it',
+    );
+    await taken.finish({ ...answer, status: 201 });
+    assert.equal((await answers.claim(request(), 'z')).kept?.status, 201);
+    await answers.renew();
+    assert.deepEqual(store.renewed, [1], 'nothing runs, nothing is renewed');
+  });
+
+  test('F88 while the store is away nothing is begun', async () => {
+    const { answers, store } = held();
+    store.away = true;
+    assert.equal(await refusal(answers.claim(request(), 'z')), 'store_unavailable');
+    store.away = false;
+    assert.equal(await serve(answers, request()), false);
+    assert.equal(answers.tallies.refused, 1);
+  });
+
+  test('F88 an answer that was given while the store was away is kept when it is back', async () => {
+    const { answers, other, store, clock } = held();
+    const claim = await claimed(answers, request());
+    assert.equal(claim.hold(500), true);
+    store.away = true;
+    await claim.finish(answer);
+    assert.deepEqual([answers.memory, answers.claims], [500, 1]);
+    await answers.renew();
+    store.away = false;
+    assert.equal(await refusal(other.claim(request(), 'z')), 'idempotency_busy');
+    // Its lease ran out, and nobody took it.
+    clock.at = 40_000;
+    await answers.renew();
+    assert.equal(await serve(other, request()), true);
+    assert.deepEqual([answers.memory, answers.claims], [0, 0]);
+  });
+
+  test('F88 an answer is kept that waited for a store which was slow to fail, though nobody calls any more', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval'] });
+    const { answers, other, store } = held();
+    const claim = await claimed(answers, request());
+    const gate = Promise.withResolvers<void>();
+    store.until = gate.promise;
+    store.away = true;
+    const finished = claim.finish(answer);
+    t.mock.timers.tick(10_000);
+    gate.resolve();
+    await finished;
+    store.away = false;
+    t.mock.timers.tick(10_000);
+    await new Promise(setImmediate);
+    assert.equal(await serve(other, request()), true);
+    assert.equal(answers.claims, 0);
+  });
+
+  test('F88 it is not kept waiting for ever; what was given up is free by itself', async () => {
+    const { answers, other, store, clock } = held();
+    const claim = await claimed(answers, request());
+    claim.hold(500);
+    const failed = await claimed(answers, request({ idempotencyKey: '2' }));
+    store.away = true;
+    await claim.finish(answer);
+    await failed.finish(undefined);
+    clock.at = 600_000;
+    await answers.close();
+    assert.deepEqual([answers.memory, answers.claims], [0, 0]);
+    store.away = false;
+    assert.equal(await serve(other, request()), false);
+    assert.equal(await serve(other, request({ idempotencyKey: '2' })), false);
+  });
+
+  test('answers that are being given take of the memory, and give it back', async () => {
+    const { answers } = held();
+    const keys = Array.from({ length: 5 }, (_, i) => request({ idempotencyKey: `${i}` }));
+    const claims = await Promise.all(keys.map((each) => claimed(answers, each)));
+    assert.deepEqual(
+      claims.map((claim) => claim.hold(4000)),
+      [true, true, true, true, true],
+    );
+    assert.equal(answers.memory, keepLimits.memoryBytes);
+    const more = await claimed(answers, request({ idempotencyKey: 'more' }));
+    assert.equal(more.hold(1), false);
+    await Promise.all(claims.map((claim, i) => claim.finish(i % 2 === 0 ? undefined : answer)));
+    assert.equal(answers.memory, 0);
+    assert.equal(more.hold(1), true);
+  });
+
+  test('who keeps much lets it be swept before the minute is over', async () => {
+    const { clock } = held();
+    const answers = idempotentAnswers({ clock, limits: { totalBytes: 16 * 1024 } });
+    let swept = 0;
+    answers.onMuchKept(() => (swept += 1));
+    for (let i = 0; i < 4; i++) await serve(answers, request({ idempotencyKey: `${i}` }));
+    assert.equal(swept, 2);
+  });
+});
+
+describe('T6 what the store knows of a request and its answer', () => {
+  const sealer = createSealer(Buffer.alloc(32, 7));
+  const iv = Buffer.alloc(12, 1);
+  const asked = sealRequest(request({ body: Buffer.from('the prompt') }), sealer);
+
+  test('nothing of either can be read, or be found by guessing, without the secret', () => {
+    const sealed = sealAnswer(asked, answer, iv);
+    const known = `${asked.id} ${asked.mark} ${sealed.toString('latin1')}`;
+    for (const word of ['answered', 'prompt', 'API key']) assert.ok(!known.includes(word), word);
+    const guess = sealRequest(
+      request({ body: Buffer.from('the prompt'), secret: 'a guess' }),
+      sealer,
+    );
+    assert.equal(guess.id, asked.id);
+    assert.notEqual(guess.mark.slice(0, 16), asked.mark.slice(0, 16));
+    assert.notEqual(guess.mark.slice(16), asked.mark.slice(16));
+    assert.equal(openAnswer(guess, sealed), undefined);
+  });
+
+  test('what was changed, cut, moved to another row or sealed in another form does not open', () => {
+    const sealed = sealAnswer(asked, answer, iv);
+    assert.deepEqual(openAnswer(asked, sealed), answer);
+    for (let i = 0; i < sealed.length; i++) {
+      const changed = Buffer.from(sealed);
+      changed[i] = (changed[i] ?? 0) ^ 1;
+      assert.equal(openAnswer(asked, changed), undefined, `byte ${i}`);
+      assert.equal(openAnswer(asked, sealed.subarray(0, i)), undefined, `${i} bytes`);
+    }
+    const elsewhere = sealRequest(request({ idempotencyKey: '2' }), sealer);
+    assert.equal(openAnswer({ ...asked, id: elsewhere.id }, sealed), undefined);
+    assert.equal(openAnswer({ ...asked, mark: elsewhere.mark }, sealed), undefined);
+  });
+
+  test('another installation makes other ids of the same keys', () => {
+    const other = createSealer(Buffer.alloc(32, 8));
+    assert.notEqual(sealRequest(request(), other).id, sealRequest(request(), sealer).id);
   });
 });
 
 describe('E17 what is passed on is kept', () => {
+  const sent: string[] = [];
   const sink: ClientSink = {
     start: () => undefined,
     write: () => true,
-    end: () => undefined,
-    cut: () => undefined,
+    end: (bytes) => sent.push(`end ${bytes?.toString() ?? ''}`),
+    cut: () => sent.push('cut'),
     observe: () => undefined,
   };
+  const most = 1024 * 1024;
 
   test('byte for byte, in pieces of any size, in no more room than was given', () => {
     let room = 0;
-    const recording = new RecordingSink(sink, {
-      hold: (bytes) => {
-        room += bytes;
-        return true;
-      },
-    });
+    const hold = (bytes: number): boolean => {
+      room += bytes;
+      return true;
+    };
+    const recording = new RecordingSink(sink, { hold }, most);
     recording.start(200, ['x-request-id', '1', 'a', 'b']);
     const piece = Buffer.from('é!');
     for (let i = 0; i < 5000; i++) recording.write(i % 2 === 0 ? piece : 'é!');
     piece.fill(0);
     recording.end('end');
-    assert.equal(recording.answer?.body?.toString(), `${'é!'.repeat(5000)}end`);
-    assert.deepEqual(recording.answer?.headers, ['a', 'b']);
+    const { answer: kept } = recording;
+    assert.ok(typeof kept === 'object');
+    assert.equal(kept.body.toString(), `${'é!'.repeat(5000)}end`);
+    assert.deepEqual(kept.headers, ['a', 'b']);
     assert.ok(room >= 15_003 && room <= 2 * 15_003, `${room}`);
   });
 
-  test('what finds no room, or is longer than 1 MiB, is passed on and not kept', () => {
-    const none = new RecordingSink(sink, { hold: () => false });
+  test('what finds no room, or is longer than it may be, is passed on and not kept', () => {
+    const none = new RecordingSink(sink, { hold: () => false }, most);
     none.start(200, []);
     none.end('a');
-    assert.deepEqual(none.answer, { status: 200, headers: [], body: undefined });
-    const long = new RecordingSink(sink, { hold: () => true });
+    assert.equal(none.answer, 'too long');
+    const long = new RecordingSink(sink, { hold: () => true }, most);
     long.start(200, []);
-    long.write(Buffer.alloc(1024 * 1024));
+    long.write(Buffer.alloc(most));
+    assert.equal(long.answer, undefined, 'not before its end');
     long.end('a');
-    assert.equal(long.answer?.body, undefined);
+    assert.equal(long.answer, 'too long');
+  });
+
+  test('the end waits until it is let go, a cut does not', () => {
+    const recording = new RecordingSink(sink, { hold: () => true }, most);
+    sent.length = 0;
+    recording.start(200, []);
+    recording.end('last');
+    assert.deepEqual(sent, []);
+    recording.release();
+    recording.release();
+    assert.deepEqual(sent, ['end last']);
+    const cut = new RecordingSink(sink, { hold: () => true }, most);
+    cut.start(200, []);
+    cut.cut();
+    cut.release();
+    assert.deepEqual(sent, ['end last', 'cut']);
+    const late = new RecordingSink(sink, { hold: () => true }, most);
+    late.release();
+    late.end();
+    assert.deepEqual(sent, ['end last', 'cut', 'end ']);
   });
 });

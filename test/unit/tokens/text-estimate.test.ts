@@ -54,11 +54,11 @@ test('F5 B30 a count looks at a part of what no model could read, and at all of 
   const all = Object.values(samples).join('\n');
   const promptOfTexts = (...texts: string[]) => ({ texts, media: [], frameTokens: 9 });
   const long = promptOfTexts(all.repeat(Math.ceil(5_000_000 / all.length)), all);
-  const [counted, whole] = [countPrompt(long), estimatePrompt(long)];
+  const [counted, whole] = [countPrompt(long, Math.random), estimatePrompt(long)];
   assert.notEqual(counted, whole);
   assert.ok(Math.abs(counted / whole - 1) < 0.02, `${counted} for ${whole}`);
   const usual = promptOfTexts(all.repeat(Math.floor(1_900_000 / all.length)));
-  assert.equal(countPrompt(usual), estimatePrompt(usual));
+  assert.equal(countPrompt(usual, Math.random), estimatePrompt(usual));
 });
 
 test('F1 a sample of a long prompt is close to the whole, and looks at a part only', () => {
@@ -89,5 +89,47 @@ test('pictures count by a constant or their size, never by the letters of their 
     assert.equal(prompt.media.length, 1);
     const tokens = estimatePrompt(prompt);
     assert.ok(tokens > 1000 && tokens < 2000, String(tokens));
+  }
+});
+
+test('Q1 F5 nothing costs many times what it is guessed at, whatever it is made of', () => {
+  const repeated = (make: (i: number) => string): string =>
+    Array.from({ length: 4000 }, (_, i) => make(i)).join('');
+  const from = (first: number, count: number): string =>
+    repeated((i) => String.fromCodePoint(first + ((i * 7919) % count)));
+  const odd: { readonly [kind: string]: string } = {
+    newlines: '\n'.repeat(4000),
+    blanks: repeated((i) => (i % 2 === 0 ? ' ' : '\t')),
+    tabs: '\t'.repeat(4000),
+    digits: repeated((i) => `${i % 10} `),
+    controls: '\u0001\u007f'.repeat(2000),
+    'rare Cyrillic': from(0x460, 0xc0),
+    Syriac: from(0x700, 0x100),
+    Arabic: from(0x600, 0x100),
+    Braille: from(0x2800, 0x100),
+    'rare Han': from(0x3400, 0x1900),
+    Hangul: from(0xac00, 0x2b00),
+    Greek: from(0x370, 0x8f),
+    private: from(0xe000, 0x1900),
+    capitals: repeated((i) => (i % 2 === 0 ? 'Q' : 'x')),
+  };
+  for (const [kind, text] of Object.entries(odd)) {
+    const counted = Math.max(o200k(text), cl100k(text));
+    assert.ok(counted <= 2 * guess(text), `${kind}: ${counted} for ${guess(text)}`);
+  }
+});
+
+test('Q1 no text can be hidden between the pieces of a long prompt that are looked at', () => {
+  const heavy = '\u3401'.repeat(800);
+  const light = '\n'.repeat(800);
+  for (const texts of [
+    [(light + heavy).repeat(3000)],
+    [(heavy + light).repeat(3000)],
+    Array.from({ length: 6000 }, (_, i) => (i % 2 === 0 ? light : heavy)),
+  ]) {
+    const prompt = { texts, media: [], frameTokens: 0 };
+    const whole = estimatePrompt(prompt);
+    const counted = countPrompt(prompt, Math.random);
+    assert.ok(Math.abs(counted / whole - 1) < 0.15, `${counted} of ${whole}`);
   }
 });

@@ -7,7 +7,7 @@ const mebibyte = 1024 ** 2;
 function budget(bytes: number): BodyBudget {
   return new BodyBudget({
     bytes: () => bytes,
-    left: () => Number.POSITIVE_INFINITY,
+    hasLeft: () => true,
     shareOf: () => 1,
   });
 }
@@ -70,7 +70,7 @@ test('G5 a large body needs room that the process really has, a small one does n
   let left = 300 * mebibyte;
   const bodies = new BodyBudget({
     bytes: () => 1024 * mebibyte,
-    left: () => left,
+    hasLeft: (bytes) => bytes <= left,
     shareOf: () => 1,
   });
   const first = taken(bodies.take('a', 50 * mebibyte));
@@ -80,16 +80,56 @@ test('G5 a large body needs room that the process really has, a small one does n
   bodies.looked();
   taken(bodies.take('a', 25 * mebibyte));
   assert.equal(bodies.take('a', 2 * mebibyte), undefined);
-  taken(bodies.take('a', mebibyte));
+  assert.equal(bodies.take('a', mebibyte), undefined);
+  taken(bodies.take('a', 128 * 1024));
   first.release();
   assert.equal(bodies.take('a', 26 * mebibyte), undefined);
+});
+
+test('G5 what was given back since the last look is garbage, and still in the way', () => {
+  const asked: string[] = [];
+  const bodies = new BodyBudget({
+    bytes: () => 1024 * mebibyte,
+    hasLeft: (bytes, size) => {
+      asked.push(size);
+      return bytes <= 100 * mebibyte;
+    },
+    shareOf: () => 1,
+  });
+  for (let i = 0; i < 2; i++) taken(bodies.take('a', 10 * mebibyte)).release();
+  assert.equal(bodies.take('a', 10 * mebibyte), undefined);
+  assert.equal(bodies.take('a', 6 * mebibyte), undefined);
+  assert.equal(asked.at(-1), 'large');
+  // What is of middling size asks as well, what is small does not.
+  taken(bodies.take('a', mebibyte)).release();
+  assert.equal(asked.at(-1), 'medium');
+  for (let i = 0; i < 100; i++) taken(bodies.take('a', 128 * 1024)).release();
+  assert.equal(bodies.take('a', mebibyte), undefined);
+  bodies.looked();
+  taken(bodies.take('a', 10 * mebibyte));
+});
+
+test('G5 values are refused while they are made, and a refusal takes nothing', () => {
+  const bodies = budget(64 * mebibyte);
+  const first = taken(bodies.take('a', mebibyte));
+  assert.equal(first.values(mebibyte, 20_000), true);
+  assert.equal(bodies.taken, 4 * mebibyte, 'its reading cost more');
+  assert.equal(first.values(mebibyte, 500_000), true);
+  assert.equal(bodies.taken, 2 * mebibyte + 32_000_000);
+  const second = taken(bodies.take('a', mebibyte));
+  assert.equal(second.values(mebibyte, 400_000), true);
+  assert.equal(second.values(mebibyte, 500_000), false);
+  second.release();
+  assert.equal(bodies.taken, 2 * mebibyte + 32_000_000);
+  first.release();
+  assert.equal(bodies.taken, 0);
 });
 
 test('G5 G8 a key that announces much leaves room for the others', () => {
   let share = 1;
   const bodies = new BodyBudget({
     bytes: () => 400 * mebibyte,
-    left: () => Number.POSITIVE_INFINITY,
+    hasLeft: () => true,
     shareOf: () => share,
   });
   taken(bodies.take('a', 40 * mebibyte));

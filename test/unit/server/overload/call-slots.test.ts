@@ -103,6 +103,54 @@ test('G6 a burst takes no slots away, and calm gives them back', () => {
   assert.ok(looks <= 52, `${looks} looks`);
 });
 
+/** Looks, four a second: so many calls ask each time, a tenth of those that run end; the delay is what they cost. */
+function play(
+  { slots, clock }: Pick<ReturnType<typeof scene>, 'slots' | 'clock'>,
+  looks: number,
+  delayOf: (live: number) => number,
+): readonly number[] {
+  const seen: number[] = [];
+  for (let look = 0; look < looks; look++) {
+    const ended = Math.ceil(slots.live / 10);
+    for (let i = 0; i < ended; i++) slots.leave('a');
+    for (let i = 0; i < 1000; i++) slots.enter('a');
+    clock.time += 250;
+    slots.adapt(delayOf(slots.live));
+    seen.push(slots.slots);
+  }
+  return seen;
+}
+
+test('G6 a loop that is in time gives all slots back, also one that is never quite idle', () => {
+  const all = scene({ streams: 3000 });
+  play(all, 60, () => 200);
+  assert.equal(all.slots.slots, leastSlots);
+  // A steady 15 of 25 ms, whatever runs: nothing is late, and yet it would have 256 for ever.
+  play(all, 12 + 260, () => 15);
+  assert.equal(all.slots.slots, 3000);
+});
+
+test('G6 under a flood that stays, the slots stay where the loop is just in time', () => {
+  const all = scene({ streams: 3000 });
+  // 600 calls are what the loop bears.
+  const settled = play(all, 1200, (live) => live / 24).slice(200);
+  assert.ok(Math.min(...settled) >= 520, `down to ${Math.min(...settled)}`);
+  assert.ok(Math.max(...settled) <= 620, `up to ${Math.max(...settled)}`);
+});
+
+test('G6 late moments far apart are no load that stays', () => {
+  const { slots, clock, enter } = scene({ streams: 3000 });
+  enter('a', 1000);
+  for (let i = 0; i < 10; i++) {
+    slots.adapt(26);
+    for (let look = 0; look < 20; look++) {
+      clock.time += 250;
+      slots.adapt(20);
+    }
+  }
+  assert.equal(slots.slots, 3000);
+});
+
 test('G8 what is held is counted exactly, and a key that holds nothing is forgotten', () => {
   const { slots, enter } = scene();
   enter('a', 3);

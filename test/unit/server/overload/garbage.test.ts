@@ -41,7 +41,7 @@ test('G7 as long as nobody is refused for it, garbage is collected in the usual 
     collectGarbage: (thorough) => collected.push(thorough),
   });
   overload.start();
-  for (const rssBytes of [790, 810, 860, 930]) {
+  for (const rssBytes of [740, 760, 810, 930]) {
     clock.time += 10_000;
     tell({ rssBytes, heapShare: 0, delayMs: 0 });
   }

@@ -43,10 +43,12 @@ test('G10 a body at the rate is read for as long as it takes', (t) => {
   const { bodies, body, pass } = scene(t);
   const steady = body();
   bodies.watch(steady);
-  for (let i = 0; i < 600; i++) {
+  // 32 MB take half an hour.
+  for (let i = 0; i < 2048; i++) {
     steady.received += rate;
     pass(1);
   }
+  assert.equal(steady.received, 32 * 1024 ** 2);
   assert.equal(steady.refused, 0);
 });
 

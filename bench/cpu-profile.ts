@@ -1,0 +1,86 @@
+/** Reads what `node --cpu-prof` writes, and tells where the time went. */
+
+export interface Frame {
+  readonly functionName: string;
+  readonly url: string;
+  /** From 0; -1 where there is none. */
+  readonly lineNumber: number;
+}
+
+/** A function as it was called from one place, with all that it called. */
+export interface Branch {
+  readonly frame: Frame;
+  /** µs in itself. */
+  readonly selfUs: number;
+  /** µs with all that it called. */
+  readonly totalUs: number;
+  readonly children: readonly Branch[];
+}
+
+interface ProfileNode {
+  readonly id: number;
+  readonly callFrame: Frame;
+  readonly children?: readonly number[];
+}
+
+interface Profile {
+  readonly nodes: readonly ProfileNode[];
+  readonly samples: readonly number[];
+  readonly timeDeltas: readonly number[];
+}
+
+const idle = '(idle)';
+
+/** The tree of a profile without the time in which nothing ran. @throws Error for what is none */
+export function readProfile(text: string): Branch {
+  const profile: unknown = JSON.parse(text);
+  if (!isProfile(profile)) throw new Error('This is no CPU profile of Node.');
+  const own = new Map<number, number>();
+  profile.samples.forEach((id, index) => {
+    own.set(id, (own.get(id) ?? 0) + Math.max(0, profile.timeDeltas[index] ?? 0));
+  });
+  const nodes = new Map(profile.nodes.map((node) => [node.id, node]));
+  const branchOf = (node: ProfileNode): Branch => {
+    const children = (node.children ?? [])
+      .flatMap((id) => nodes.get(id) ?? [])
+      .filter(({ callFrame }) => callFrame.functionName !== idle)
+      .map(branchOf);
+    const selfUs = own.get(node.id) ?? 0;
+    const totalUs = children.reduce((sum, child) => sum + child.totalUs, selfUs);
+    return { frame: node.callFrame, selfUs, totalUs, children };
+  };
+  const [root] = profile.nodes;
+  if (root === undefined) throw new Error('The CPU profile is empty.');
+  return branchOf(root);
+}
+
+/** Where a function stands, as a reader of the sources would say it. */
+export function placeOf({ functionName, url, lineNumber }: Frame): string {
+  const name = functionName === '' ? '(anonymous)' : functionName;
+  const file = fileOf(url);
+  return file === '' ? name : `${name} ${file}:${lineNumber + 1}`;
+}
+
+/** The file of a URL within this project, within a package, or within Node. */
+export function fileOf(url: string): string {
+  return url.replace(/^.*\/(src|node_modules)\//, '$1/').replace(/^src\//, '');
+}
+
+/** µs by what `nameOf` says, in itself, the most first. */
+export function selfTimes(
+  root: Branch,
+  nameOf: (frame: Frame) => string,
+): readonly (readonly [name: string, us: number])[] {
+  const times = new Map<string, number>();
+  const visit = ({ frame, selfUs, children }: Branch): void => {
+    const name = nameOf(frame);
+    times.set(name, (times.get(name) ?? 0) + selfUs);
+    children.forEach(visit);
+  };
+  visit(root);
+  return [...times].sort(([, a], [, b]) => b - a);
+}
+
+function isProfile(value: unknown): value is Profile {
+  return typeof value === 'object' && value !== null && 'nodes' in value && 'samples' in value;
+}

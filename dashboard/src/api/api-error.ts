@@ -1,0 +1,121 @@
+/** What went wrong between the page and the gateway, in words for the person who looks at it. */
+
+/** `unreachable`: no answer came. `signed-out`: the session is over or was never there. */
+export type ApiErrorKind = 'unreachable' | 'signed-out' | 'refused' | 'failed';
+
+interface ApiErrorParts {
+  readonly kind: ApiErrorKind;
+  /** What happened, one sentence. */
+  readonly what: string;
+  /** Method and path. */
+  readonly where: string;
+  /** What the person can do. */
+  readonly next: string;
+  /** HTTP status; undefined when no answer came. */
+  readonly status?: number | undefined;
+  /** Member of the sent body, or parameter, that was refused: `limits.rpm`. */
+  readonly field?: string | undefined;
+  readonly retryAfterSeconds?: number | undefined;
+  /** All lines of a refusal that has several, e.g. of a configuration. */
+  readonly problems?: readonly string[] | undefined;
+}
+
+/** Thrown by every call of the API; nothing else is. An aborted call rejects with the browser's AbortError. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly kind: ApiErrorKind;
+  readonly where: string;
+  readonly next: string;
+  readonly status: number | undefined;
+  readonly field: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
+  readonly problems: readonly string[];
+
+  constructor(parts: ApiErrorParts) {
+    super(parts.what);
+    this.kind = parts.kind;
+    this.where = parts.where;
+    this.next = parts.next;
+    this.status = parts.status;
+    this.field = parts.field;
+    this.retryAfterSeconds = parts.retryAfterSeconds;
+    this.problems = parts.problems ?? [];
+  }
+}
+
+/** No answer at all: the gateway is stopped, restarting, or the network is away. */
+export function unreachable(where: string): ApiError {
+  return new ApiError({
+    kind: 'unreachable',
+    what: 'The gateway does not answer.',
+    where,
+    next: 'Check that it runs and that this machine reaches it, then try again.',
+  });
+}
+
+export interface Refusal {
+  readonly status: number;
+  readonly where: string;
+  /** What the gateway said; undefined when its answer was no JSON. */
+  readonly message: string | undefined;
+  readonly field: string | undefined;
+  readonly problems: readonly string[];
+  readonly retryAfterSeconds: number | undefined;
+}
+
+/** An answer that is not 2xx. */
+export function refused(refusal: Refusal): ApiError {
+  const { status, where, message, field, problems, retryAfterSeconds } = refusal;
+  const said = message ?? `The answer has the status ${status} and says no more.`;
+  return new ApiError({
+    kind: kindOf(status),
+    what: field === undefined ? said : `${field}: ${said}`,
+    where,
+    next: nextStep(status, retryAfterSeconds),
+    status,
+    field,
+    problems,
+    retryAfterSeconds,
+  });
+}
+
+function kindOf(status: number): ApiErrorKind {
+  if (status === 401) return 'signed-out';
+  return status < 500 ? 'refused' : 'failed';
+}
+
+const nextSteps: ReadonlyMap<number, string> = new Map([
+  [400, 'Change what is named and send it again.'],
+  [401, 'Sign in with the admin token.'],
+  [403, 'Reload this page and try again; over a proxy, check that it passes Origin and cookies.'],
+  [404, 'It may be gone; go back to the list.'],
+  [409, 'Reload to see how it is now.'],
+  [413, 'Send less.'],
+  [422, 'Mend what is named and try again.'],
+  [503, 'Wait a moment and try again; `model-gateway check` tells more.'],
+]);
+
+function nextStep(status: number, retryAfterSeconds: number | undefined): string {
+  if (retryAfterSeconds !== undefined) return `Try again in ${retryAfterSeconds} s.`;
+  const known = nextSteps.get(status);
+  if (known !== undefined) return known;
+  return status >= 500 ? 'The log of the gateway says why.' : 'Check what was sent.';
+}
+
+/** What to show of anything that was thrown. */
+export function asApiError(thrown: unknown): ApiError {
+  if (thrown instanceof ApiError) return thrown;
+  const what = thrown instanceof Error ? thrown.message : String(thrown);
+  if (isMissingCode(what)) return unreachable('loading the page');
+  return new ApiError({
+    kind: 'failed',
+    what: `This page failed: ${what}`,
+    where: 'in the browser',
+    next: 'Reload the page; tell the maintainers when it happens again.',
+  });
+}
+
+/** Pages are fetched when they are opened: browsers and the bundler have their own words for one that was not. */
+export function isMissingCode(message: string): boolean {
+  return /unable to preload|dynamically imported module|importing a module script/i.test(message);
+}

@@ -1,0 +1,114 @@
+/** Calls of the admin API. The session is a cookie that no script can read; changes carry a header that no form can. */
+import { ApiError, refused, unreachable } from './api-error.ts';
+
+export type QueryValue = string | number | boolean | undefined;
+
+export interface CallOptions {
+  /** Parameters; those that are undefined are left out. */
+  readonly query?: { readonly [name: string]: QueryValue };
+  readonly signal?: AbortSignal | undefined;
+}
+
+type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
+
+/** Marks a change as made by this page (S11). */
+const changeHeader = 'x-model-gateway-csrf';
+
+/** Path and parameters: `/api/calls?limit=50`. */
+export function addressOf(path: string, query: CallOptions['query'] = {}): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) parameters.set(name, String(value));
+  }
+  const text = parameters.toString();
+  return text === '' ? path : `${path}?${text}`;
+}
+
+/** Asks for JSON. @throws ApiError */
+export function get<Answer>(path: string, options: CallOptions = {}): Promise<Answer> {
+  return call<Answer>('GET', path, options);
+}
+
+/** Changes something; the body is JSON. An answer without a body is undefined. @throws ApiError */
+export function send<Answer>(
+  method: Exclude<Method, 'GET'>,
+  path: string,
+  options: CallOptions & { readonly body?: unknown } = {},
+): Promise<Answer> {
+  return call<Answer>(method, path, options);
+}
+
+async function call<Answer>(
+  method: Method,
+  path: string,
+  options: CallOptions & { readonly body?: unknown },
+): Promise<Answer> {
+  const response = await answerOf(method, path, options);
+  // The type is the caller's word: the API is described in openapi.json and tested there.
+  if (response.status === 204) return undefined as Answer;
+  const where = `${method} ${path}`;
+  return (await readJson(response, where)) as Answer;
+}
+
+async function answerOf(
+  method: Method,
+  path: string,
+  options: CallOptions & { readonly body?: unknown },
+): Promise<Response> {
+  const { query, signal, body } = options;
+  const where = `${method} ${path}`;
+  const headers: Record<string, string> = { accept: 'application/json' };
+  if (method !== 'GET') headers[changeHeader] = '1';
+  if (body !== undefined) headers['content-type'] = 'application/json';
+  const response = await fetch(addressOf(path, query), {
+    method,
+    headers,
+    credentials: 'same-origin',
+    cache: 'no-store',
+    redirect: 'error',
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(signal === undefined ? {} : { signal }),
+  }).catch((error: unknown) => {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error;
+    throw unreachable(where);
+  });
+  if (!response.ok) throw await refusalOf(response, where);
+  return response;
+}
+
+async function readJson(response: Response, where: string): Promise<unknown> {
+  try {
+    return (await response.json()) as unknown;
+  } catch (error) {
+    if (error instanceof DOMException) throw error;
+    throw new ApiError({
+      kind: 'failed',
+      what: 'The answer is no JSON.',
+      where,
+      next: 'Check that this address is the admin listener of the gateway and no proxy answers for it.',
+      status: response.status,
+    });
+  }
+}
+
+interface ErrorBody {
+  readonly error?: {
+    readonly message?: unknown;
+    readonly field?: unknown;
+    readonly problems?: unknown;
+  };
+}
+
+async function refusalOf(response: Response, where: string): Promise<ApiError> {
+  const body = (await response.json().catch(() => ({}))) as ErrorBody | null;
+  const { message, field, problems } = body?.error ?? {};
+  const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN);
+  return refused({
+    status: response.status,
+    where,
+    message: typeof message === 'string' ? message : undefined,
+    field: typeof field === 'string' ? field : undefined,
+    problems: Array.isArray(problems) ? problems.map(String) : [],
+    retryAfterSeconds: Number.isFinite(retryAfter) ? retryAfter : undefined,
+  });
+}

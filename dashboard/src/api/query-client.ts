@@ -1,0 +1,32 @@
+/** What the server said, kept for the pages: one cache, and one place that notices the end of a session. */
+import { QueryCache, QueryClient } from '@tanstack/react-query';
+import { ApiError } from './api-error.ts';
+import { forgetSession } from './session.ts';
+
+const mostRetries = 2;
+
+/** A new cache. Only what may pass by itself is asked for again. */
+export function createQueryClient(): QueryClient {
+  const client: QueryClient = new QueryClient({
+    queryCache: new QueryCache({
+      onError: (error) => {
+        const isOver = error instanceof ApiError && error.kind === 'signed-out';
+        if (isOver) forgetSession(client);
+      },
+    }),
+    defaultOptions: {
+      queries: {
+        staleTime: 5_000,
+        retry: (failures, error) => failures < mostRetries && mayPass(error),
+        retryDelay: (failures) => 500 * 2 ** failures,
+      },
+      mutations: { retry: false },
+    },
+  });
+  return client;
+}
+
+function mayPass(error: unknown): boolean {
+  if (!(error instanceof ApiError)) return false;
+  return error.kind === 'unreachable' || error.status === 503;
+}

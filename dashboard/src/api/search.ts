@@ -1,0 +1,25 @@
+/** What a page shows stands in its address, so that it can be sent to somebody and found in the history. */
+import { useCallback, useMemo } from 'react';
+import { useSearchParams } from 'wouter';
+
+export type Search = { readonly [name: string]: string | undefined };
+
+/** The parameters of the address, and how to change some; undefined or empty takes one away. */
+export function useSearch(): readonly [Search, (change: Search) => void] {
+  const [parameters, setParameters] = useSearchParams();
+  const search = useMemo(() => Object.fromEntries(parameters), [parameters]);
+  const change = useCallback(
+    (wanted: Search) =>
+      // A step of its own in the history: "back" takes a filter away, and not the page.
+      setParameters((current) => {
+        const changed = new URLSearchParams(current);
+        for (const [name, value] of Object.entries(wanted)) {
+          if (value === undefined || value === '') changed.delete(name);
+          else changed.set(name, value);
+        }
+        return changed;
+      }),
+    [setParameters],
+  );
+  return [search, change];
+}

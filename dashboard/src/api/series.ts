@@ -1,0 +1,59 @@
+/** What happened over time: `/api/series`. */
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { get, type QueryValue } from './client.ts';
+
+export const groupings = ['model', 'provider', 'key', 'team'] as const;
+export type Grouping = (typeof groupings)[number];
+
+export interface SeriesSums {
+  readonly calls: number;
+  readonly failed: number;
+  readonly input_tokens: number;
+  readonly output_tokens: number;
+  readonly cache_read_tokens: number;
+  /** Null: no call of them has a price. */
+  readonly cost_usd: number | null;
+  /** Milliseconds; null: no call of them was looked at. */
+  readonly p50_ms: number | null;
+  readonly p95_ms: number | null;
+  readonly first_p50_ms: number | null;
+  readonly first_p95_ms: number | null;
+}
+
+export interface SeriesPoint extends SeriesSums {
+  readonly at: string;
+}
+
+export interface SeriesGroup extends SeriesSums {
+  /** Null: all calls, or those that have none. */
+  readonly name: string | null;
+  readonly key_name?: string | null;
+  readonly points: readonly SeriesPoint[];
+}
+
+export interface SeriesAnswer {
+  readonly since: string;
+  readonly until: string;
+  readonly step: 'minute' | 'hour' | 'day';
+  readonly sampled: number;
+  readonly groups: readonly SeriesGroup[];
+}
+
+/** Parameters of a series; a change of them is another series. */
+export interface SeriesWish {
+  readonly [name: string]: QueryValue;
+  readonly since: string;
+  readonly until?: string | undefined;
+  readonly by?: Grouping | undefined;
+  readonly groups?: number | undefined;
+}
+
+/** @param everyMs how often it is asked again; false: never by itself. */
+export function useSeries(wish: SeriesWish, everyMs: number | false) {
+  return useQuery({
+    queryKey: ['series', wish],
+    queryFn: ({ signal }) => get<SeriesAnswer>('/api/series', { query: wish, signal }),
+    refetchInterval: everyMs,
+    placeholderData: keepPreviousData,
+  });
+}

@@ -1,0 +1,56 @@
+/** The session of this browser: opened with the admin token, kept in a cookie that scripts cannot read. */
+import { useMutation, useQuery, useQueryClient, type QueryClient } from '@tanstack/react-query';
+import { ApiError } from './api-error.ts';
+import { get, send } from './client.ts';
+
+export interface Session {
+  readonly signed_in: boolean;
+  /** ISO 8601; null without a session. */
+  readonly expires_at: string | null;
+}
+
+export const sessionKey = ['session'] as const;
+
+const nobody: Session = { signed_in: false, expires_at: null };
+
+/** Marks the session as over: the door is shown. */
+export function forgetSession(client: QueryClient): void {
+  client.setQueryData<Session>(sessionKey, nobody);
+}
+
+export function useSession() {
+  return useQuery({
+    queryKey: sessionKey,
+    queryFn: ({ signal }) => get<Session>('/api/session', { signal }),
+    staleTime: 60_000,
+  });
+}
+
+export function useSignIn() {
+  const client = useQueryClient();
+  return useMutation<unknown, Error, string>({
+    mutationFn: (token) => send('POST', '/api/session', { body: { token } }),
+    onSuccess: () => client.invalidateQueries(),
+  });
+}
+
+const notTheSession = {
+  predicate: ({ queryKey }: { readonly queryKey: readonly unknown[] }) =>
+    queryKey[0] !== sessionKey[0],
+};
+
+export function useSignOut() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: () => send('DELETE', '/api/session'),
+    // What is still being asked would come too late, and be refused.
+    onMutate: () => client.cancelQueries(notTheSession),
+    onSettled: (_answer, error) => {
+      // Nobody heard it: the session lives on, and who is told otherwise leaves it open behind them.
+      if (error !== null && !(error instanceof ApiError && error.kind === 'signed-out')) return;
+      // The session itself stays: its observer shows the door.
+      client.removeQueries(notTheSession);
+      forgetSession(client);
+    },
+  });
+}

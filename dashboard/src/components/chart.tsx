@@ -1,0 +1,93 @@
+/** A chart over time. The canvas is for the eyes; the same numbers stand in a table for everybody else. */
+import { lazy, Suspense, useState, type ReactElement } from 'react';
+import styles from './chart.module.css';
+import { minute } from '../format/time.ts';
+import { classNames } from './class-names.ts';
+
+export interface Series {
+  readonly name: string;
+  /** One for each time; null where there is nothing. */
+  readonly values: readonly (number | null)[];
+}
+
+export interface ChartProps {
+  /** What it shows; read aloud. */
+  readonly label: string;
+  /** Milliseconds since the epoch, rising. */
+  readonly times: readonly number[];
+  /** At most eight: more colours nobody tells apart. */
+  readonly series: readonly Series[];
+  readonly format: (value: number) => string;
+  /** For the axis, where there is less room. */
+  readonly shortFormat?: (value: number) => string;
+  /** Series on top of each other, for parts of a whole. */
+  readonly stacked?: boolean;
+}
+
+const Plot = lazy(async () => ({ default: (await import('./plot.tsx')).Plot }));
+
+export function Chart(props: ChartProps): ReactElement {
+  const { label, times, series, format } = props;
+  const [at, setAt] = useState<number>();
+  const shown = at === undefined ? undefined : times[at];
+  return (
+    <figure className={styles.figure} aria-label={label}>
+      <div className={styles.plot} aria-hidden="true">
+        <Suspense>
+          <Plot {...props} onPoint={setAt} />
+        </Suspense>
+      </div>
+      <figcaption>
+        <ul className={styles.legend} aria-hidden="true">
+          {series.map(({ name, values }, i) => (
+            <li key={name}>
+              <span className={classNames(styles.swatch, styles[`series${(i % 8) + 1}`])} />
+              <span className={styles.name} title={name}>
+                {name}
+              </span>
+              {at === undefined ? null : (
+                <span className={styles.value}>{valueText(values[at], format)}</span>
+              )}
+            </li>
+          ))}
+          {shown === undefined ? null : <li>{minute(shown)}</li>}
+        </ul>
+        <ChartTable {...props} />
+      </figcaption>
+    </figure>
+  );
+}
+
+function valueText(value: number | null | undefined, format: ChartProps['format']): string {
+  return value === null || value === undefined ? '–' : format(value);
+}
+
+function ChartTable({ label, times, series, format }: ChartProps): ReactElement {
+  return (
+    <div className="visually-hidden">
+      <table>
+        <caption>{label}</caption>
+        <thead>
+          <tr>
+            <th scope="col">Time</th>
+            {series.map(({ name }) => (
+              <th scope="col" key={name}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {times.map((time, i) => (
+            <tr key={time}>
+              <th scope="row">{minute(time)}</th>
+              {series.map(({ name, values }) => (
+                <td key={name}>{valueText(values[i], format)}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

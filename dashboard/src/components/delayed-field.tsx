@@ -1,0 +1,49 @@
+/** A text field that tells its value when the typing pauses: each change costs a request. */
+import { useEffect, useId, useState, type ReactElement } from 'react';
+import { TextField, type TextFieldProps } from './field.tsx';
+
+interface DelayedFieldProps extends Omit<TextFieldProps, 'list'> {
+  /** What the browser offers while typing. */
+  readonly offers?: readonly { readonly value: string; readonly label?: string }[];
+}
+
+const pauseMs = 350;
+/** A list of thousands makes browsers slow. */
+const mostOffers = 500;
+
+export function DelayedField({
+  value,
+  onChange,
+  offers,
+  ...rest
+}: DelayedFieldProps): ReactElement {
+  const id = useId();
+  const [typed, setTyped] = useState(value);
+  const [told, setTold] = useState(value);
+  if (told !== value) {
+    setTold(value);
+    setTyped(value);
+  }
+  useEffect(() => {
+    if (typed === told) return undefined;
+    const timer = setTimeout(() => {
+      setTold(typed);
+      onChange(typed);
+    }, pauseMs);
+    return () => clearTimeout(timer);
+  }, [typed, told, onChange]);
+  return (
+    <>
+      <TextField {...rest} value={typed} onChange={setTyped} list={offers && `${id}-offers`} />
+      {offers === undefined ? null : (
+        <datalist id={`${id}-offers`}>
+          {offers.slice(0, mostOffers).map((offer) => (
+            <option key={offer.value} value={offer.value}>
+              {offer.label}
+            </option>
+          ))}
+        </datalist>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,103 @@
+/** Windows over the page: focus stays inside, Escape closes, and the focus returns to where it was. */
+import { AlertDialog } from '@base-ui/react/alert-dialog';
+import { Dialog as Base } from '@base-ui/react/dialog';
+import { useState, type ReactElement, type ReactNode } from 'react';
+import { Button, IconButton } from './button.tsx';
+import { classNames } from './class-names.ts';
+import styles from './dialog.module.css';
+import { ErrorPanel } from './state.tsx';
+
+export interface DialogProps {
+  readonly open: boolean;
+  readonly onClose: () => void;
+  readonly title: ReactNode;
+  readonly description?: ReactNode;
+  readonly children: ReactNode;
+  /** Buttons at its foot. */
+  readonly footer?: ReactNode;
+  /** `side`: a sheet at the right edge, for details. */
+  readonly shape?: 'center' | 'wide' | 'side';
+}
+
+export function Dialog(props: DialogProps): ReactElement {
+  const { open, onClose, title, description, children, footer, shape = 'center' } = props;
+  const shapeClass =
+    shape === 'side'
+      ? styles.side
+      : classNames(styles.center, shape === 'wide' ? styles.wide : undefined);
+  return (
+    <Base.Root open={open} onOpenChange={(isOpen) => (isOpen ? undefined : onClose())}>
+      <Base.Portal>
+        <Base.Backdrop className={styles.backdrop} />
+        <Base.Popup className={classNames(styles.popup, shapeClass)}>
+          <div className={styles.head}>
+            <div className={styles.titles}>
+              <Base.Title className={styles.title}>{title}</Base.Title>
+              {description === undefined ? null : (
+                <Base.Description className={styles.description}>{description}</Base.Description>
+              )}
+            </div>
+            <Base.Close render={<IconButton icon="close" label="Close" small />} />
+          </div>
+          <div className={styles.body}>{children}</div>
+          {footer === undefined ? null : <div className={styles.foot}>{footer}</div>}
+        </Base.Popup>
+      </Base.Portal>
+    </Base.Root>
+  );
+}
+
+export interface ConfirmProps {
+  readonly open: boolean;
+  readonly onClose: () => void;
+  readonly title: string;
+  /** What will happen, and whether it can be undone. */
+  readonly children: ReactNode;
+  /** The verb on the button: `Revoke key`. */
+  readonly action: string;
+  readonly danger?: boolean;
+  /** Closes when it resolves; what it throws is shown. */
+  readonly onConfirm: () => Promise<unknown>;
+}
+
+/** Asks before something happens that cannot be taken back. */
+export function Confirm(props: ConfirmProps): ReactElement {
+  const { open, onClose, title, children, action, danger = false, onConfirm } = props;
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const close = (): void => {
+    setError(undefined);
+    onClose();
+  };
+  const confirm = (): void => {
+    setBusy(true);
+    setError(undefined);
+    onConfirm()
+      .then(close, setError)
+      .finally(() => setBusy(false));
+  };
+  return (
+    <AlertDialog.Root open={open} onOpenChange={(isOpen) => (isOpen ? undefined : close())}>
+      <AlertDialog.Portal>
+        <AlertDialog.Backdrop className={styles.backdrop} />
+        <AlertDialog.Popup className={classNames(styles.popup, styles.center)}>
+          <div className={styles.head}>
+            <AlertDialog.Title className={classNames(styles.title, styles.titles)}>
+              {title}
+            </AlertDialog.Title>
+          </div>
+          <div className={styles.body}>
+            <AlertDialog.Description render={<div />}>{children}</AlertDialog.Description>
+            {error === undefined ? null : <ErrorPanel error={error} />}
+          </div>
+          <div className={styles.foot}>
+            <AlertDialog.Close render={<Button>Cancel</Button>} />
+            <Button look={danger ? 'danger' : 'primary'} busy={isBusy} onClick={confirm}>
+              {action}
+            </Button>
+          </div>
+        </AlertDialog.Popup>
+      </AlertDialog.Portal>
+    </AlertDialog.Root>
+  );
+}

@@ -1,0 +1,92 @@
+/** What a page shows while it has nothing else to show: loading, nothing there, or what went wrong. */
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactElement, ReactNode } from 'react';
+import { asApiError } from '../api/api-error.ts';
+import { Button } from './button.tsx';
+import { classNames } from './class-names.ts';
+import { Icon } from './icon.tsx';
+import styles from './state.module.css';
+
+export function Loading({ what = 'Loading…' }: { what?: string }): ReactElement {
+  return (
+    <div className={classNames(styles.state, styles.loading)} role="status">
+      {what}
+    </div>
+  );
+}
+
+interface EmptyProps {
+  readonly title: string;
+  /** Why there is nothing and what would change that. */
+  readonly children?: ReactNode;
+  readonly action?: ReactNode;
+}
+
+export function Empty({ title, children, action }: EmptyProps): ReactElement {
+  return (
+    <div className={styles.state}>
+      <h2>{title}</h2>
+      {children === undefined ? null : <p>{children}</p>}
+      {action}
+    </div>
+  );
+}
+
+interface ErrorPanelProps {
+  readonly error: unknown;
+  readonly onRetry?: (() => void) | undefined;
+}
+
+/** What happened, where, and what to do next. */
+export function ErrorPanel({ error, onRetry }: ErrorPanelProps): ReactElement {
+  const told = asApiError(error);
+  return (
+    <div className={styles.error} role="alert">
+      <Icon name="warning" />
+      <div className={styles.words}>
+        <p className={styles.what}>{told.message}</p>
+        {told.problems.length === 0 ? null : (
+          <ul className={styles.problems}>
+            {told.problems.map((problem) => (
+              <li key={problem}>{problem}</li>
+            ))}
+          </ul>
+        )}
+        <p>{told.next}</p>
+        <p className={styles.where}>
+          {told.where}
+          {told.status === undefined ? '' : ` · status ${told.status}`}
+        </p>
+      </div>
+      {onRetry === undefined ? null : (
+        <Button small icon="refresh" onClick={onRetry}>
+          Try again
+        </Button>
+      )}
+    </div>
+  );
+}
+
+interface QueryStateProps<Data> {
+  readonly query: UseQueryResult<Data>;
+  readonly loading?: string;
+  readonly children: (data: Data) => ReactNode;
+}
+
+/** The answer of a query, or what stands in for it. An old answer stays while a new one is fetched or fails. */
+export function QueryState<Data>({
+  query,
+  loading,
+  children,
+}: QueryStateProps<Data>): ReactElement {
+  const retry = (): void => void query.refetch();
+  return (
+    <>
+      {query.isError ? <ErrorPanel error={query.error} onRetry={retry} /> : null}
+      {query.data === undefined ? null : children(query.data)}
+      {query.isPending && !query.isError ? (
+        <Loading {...(loading === undefined ? {} : { what: loading })} />
+      ) : null}
+    </>
+  );
+}

@@ -1,0 +1,26 @@
+/** Starts the dashboard in the page. */
+import { QueryClientProvider } from '@tanstack/react-query';
+import { CSPProvider } from '@base-ui/react/csp-provider';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { createQueryClient } from './api/query-client.ts';
+import { App } from './app.tsx';
+import { ToastProvider } from './components/toast.tsx';
+import { applyTheme, readTheme } from './shell/theme.ts';
+import './styles/tokens.css';
+import './styles/base.css';
+
+applyTheme(readTheme());
+const root = document.getElementById('root');
+if (root === null) throw new Error('index.html has no element "root"');
+createRoot(root).render(
+  <StrictMode>
+    <CSPProvider disableStyleElements>
+      <QueryClientProvider client={createQueryClient()}>
+        <ToastProvider>
+          <App />
+        </ToastProvider>
+      </QueryClientProvider>
+    </CSPProvider>
+  </StrictMode>,
+);

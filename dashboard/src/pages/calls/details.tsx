@@ -1,0 +1,136 @@
+/** Everything that the ledger knows of one call. */
+import type { ReactElement, ReactNode } from 'react';
+import { useCall, type CallDetails } from '../../api/calls.ts';
+import { useKeyNames, useStatus } from '../../api/names.ts';
+import { CodeBlock, CopyButton } from '../../components/code-block.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { Facts, type Fact } from '../../components/panel.tsx';
+import { QueryState } from '../../components/state.tsx';
+import { exactMoney } from '../../format/money.ts';
+import { fullMoment, span } from '../../format/time.ts';
+import { curlOf } from './curl.ts';
+import { OutcomeBadge } from './outcome-badge.tsx';
+import styles from './page.module.css';
+import { UsageTable } from './usage-table.tsx';
+import { Waterfall } from './waterfall.tsx';
+
+interface DetailsProps {
+  readonly id: string;
+  readonly onClose: () => void;
+}
+
+export function Details({ id, onClose }: DetailsProps): ReactElement {
+  const call = useCall(id);
+  return (
+    <Dialog open shape="side" onClose={onClose} title={call.data?.model ?? 'Call'} description={id}>
+      <QueryState query={call}>{(shown) => <Shown call={shown} />}</QueryState>
+    </Dialog>
+  );
+}
+
+function Section({ title, children }: { title: string; children: ReactNode }): ReactElement {
+  return (
+    <section className={styles.section}>
+      <h3>{title}</h3>
+      {children}
+    </section>
+  );
+}
+
+function Shown({ call }: { call: CallDetails }): ReactElement {
+  const url = useStatus().data?.url;
+  const notes = call.notes?.split('; ') ?? [];
+  return (
+    <>
+      <CallFacts call={call} />
+      <Section title="Attempts">
+        <Waterfall call={call} />
+      </Section>
+      <Section title="Usage and cost">
+        <UsageTable call={call} />
+        <p className={styles.muted}>{aboutUsage(call)}</p>
+      </Section>
+      {notes.length === 0 ? null : (
+        <Section title="Notes of the translation">
+          <ul className={styles.notes}>
+            {notes.map((note) => (
+              <li key={note}>{note}</li>
+            ))}
+          </ul>
+        </Section>
+      )}
+      {call.metadata === null ? null : (
+        <Section title="Metadata of the client">
+          <CodeBlock label="metadata" text={JSON.stringify(call.metadata, null, 2)} />
+        </Section>
+      )}
+      <Section title="Headers and bodies">
+        <p className={styles.muted}>
+          The gateway keeps none: what was asked and answered is neither stored nor logged, and
+          there is no setting yet that would change it for a key.
+        </p>
+      </Section>
+      {url === undefined ? null : (
+        <Section title="Make it again">
+          <CodeBlock label="curl command" text={curlOf(call, url)} />
+        </Section>
+      )}
+    </>
+  );
+}
+
+function CallFacts({ call }: { call: CallDetails }): ReactElement {
+  const keys = useKeyNames();
+  const keyName = keys.data?.find(({ id }) => id === call.key)?.name;
+  const facts: readonly Fact[] = [
+    [
+      'Outcome',
+      <span className={styles.outcome} key="outcome">
+        <OutcomeBadge call={call} />
+        {call.outcome === 'failed' ? null : call.error}
+      </span>,
+    ],
+    [
+      'Id',
+      <span key="id">
+        <code>{call.id}</code> <CopyButton text={call.id} label="Copy the id" />
+      </span>,
+    ],
+    ['Began', fullMoment(call.started_at)],
+    ['Took', `${span(call.total_ms)}, first token after ${span(call.first_event_ms)}`],
+    ['Key', keyName === undefined ? call.key : `${keyName} (${call.key})`],
+    ['Endpoint', `${call.endpoint}${call.stream ? ', streamed' : ''}`],
+    ['Answered by', answeredBy(call)],
+    ...optional('Team', call.team),
+    ...optional('Tags', call.tags.length === 0 ? null : call.tags.join(', ')),
+    ...optional('User', call.user),
+    ...call.budgets.map(({ counter, window }): Fact => ['Budget', `${counter}, ${window}`]),
+    ...optional('Reserved', call.reserved_usd === null ? null : exactMoney(call.reserved_usd)),
+    ...optional('Overrun', call.overrun ? 'it cost more than was reserved' : null),
+  ];
+  return <Facts facts={facts} />;
+}
+
+function optional(name: string, value: string | null): readonly Fact[] {
+  return value === null ? [] : [[name, value]];
+}
+
+function answeredBy({ provider, upstream_model: model, mode }: CallDetails): string {
+  if (provider === null) return 'nobody: no upstream was asked';
+  return `${provider}/${model ?? ''}${mode === null ? '' : `, ${mode}`}`;
+}
+
+const sources: { readonly [source: string]: string } = {
+  reported: 'Counted by the provider.',
+  counted: 'Counted by the gateway.',
+  estimated: 'Estimated by the gateway: the provider told no counts.',
+};
+
+function aboutUsage({ provider, usage_source: source, suspect, price }: CallDetails): string {
+  if (provider === null) return 'No upstream was asked: there was nothing to count or to pay.';
+  const counted = sources[source] ?? source;
+  const doubt = suspect ? ' The provider reported counts that cannot be.' : '';
+  const priced =
+    price === null ? ' No price is known for this model.' : ` Price from ${price.source}.`;
+  return `${counted}${doubt}${priced}`;
+}

@@ -1,0 +1,134 @@
+/** Which calls are shown. All of it stands in the address. */
+import type { ReactElement } from 'react';
+import type { CallFilter } from '../../api/calls.ts';
+import { useKeyNames, useModelNames, useStatus } from '../../api/names.ts';
+import type { Search } from '../../api/search.ts';
+import { Button } from '../../components/button.tsx';
+import { DelayedField } from '../../components/delayed-field.tsx';
+import { SelectField } from '../../components/field.tsx';
+import styles from './page.module.css';
+
+const periods = [
+  { value: '', label: 'All time' },
+  { value: '1h', label: 'Last hour' },
+  { value: '24h', label: 'Last 24 hours' },
+  { value: '7d', label: 'Last 7 days' },
+  { value: '30d', label: 'Last 30 days' },
+];
+const outcomes = [
+  { value: '', label: 'Any outcome' },
+  { value: 'ok', label: 'ok' },
+  { value: 'failed', label: 'failed' },
+  { value: 'canceled', label: 'canceled' },
+];
+const modes = [
+  { value: '', label: 'Any mode' },
+  { value: 'relay', label: 'relay' },
+  { value: 'translate', label: 'translate' },
+];
+
+const names = [
+  'since',
+  'until',
+  'key',
+  'team',
+  'tag',
+  'user',
+  'model',
+  'provider',
+  'status',
+  'outcome',
+  'mode',
+  'notes',
+  'endpoint',
+] as const;
+
+/** The part of an address that chooses calls. */
+export function filterOf(search: Search): CallFilter {
+  return Object.fromEntries(
+    names.flatMap((name) => (search[name] === undefined ? [] : [[name, search[name]]])),
+  );
+}
+
+/** Filters that have no field of their own here, but may come with an address. */
+const others = ['team', 'tag', 'user', 'endpoint', 'until'] as const;
+
+interface FiltersProps {
+  readonly search: Search;
+  readonly change: (change: Search) => void;
+}
+
+export function Filters({ search, change }: FiltersProps): ReactElement {
+  const keys = useKeyNames();
+  const models = useModelNames();
+  const providers = useStatus().data?.providers.split(',') ?? [];
+  const since = search['since'] ?? '';
+  const isKnown = periods.some(({ value }) => value === since);
+  const chosen = names.filter((name) => search[name] !== undefined);
+  const field = (name: string) => ({
+    quietLabel: true,
+    value: search[name] ?? '',
+    onChange: (value: string) => change({ [name]: value }),
+  });
+  return (
+    <div className={styles.filters} role="search" aria-label="Calls">
+      <SelectField
+        label="Period"
+        {...field('since')}
+        choices={isKnown ? periods : [...periods, { value: since, label: `Since ${since}` }]}
+      />
+      <DelayedField
+        label="Model"
+        placeholder="Model"
+        {...field('model')}
+        offers={(models.data ?? []).map((value) => ({ value }))}
+      />
+      <DelayedField
+        label="Key"
+        placeholder="Key id"
+        {...field('key')}
+        offers={(keys.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
+      />
+      <DelayedField
+        label="Provider"
+        placeholder="Provider"
+        {...field('provider')}
+        offers={providers.map((value) => ({ value }))}
+      />
+      <SelectField label="Outcome" {...field('outcome')} choices={outcomes} />
+      <DelayedField label="Status" placeholder="Status" inputMode="numeric" {...field('status')} />
+      <SelectField label="Mode" {...field('mode')} choices={modes} />
+      <DelayedField label="Text in notes" placeholder="Text in notes" {...field('notes')} />
+      <Others search={search} change={change} />
+      {chosen.length === 0 ? null : (
+        <Button
+          look="quiet"
+          onClick={() => change(Object.fromEntries(names.map((name) => [name, undefined])))}
+        >
+          Clear
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function Others({ search, change }: FiltersProps): ReactElement {
+  return (
+    <>
+      {others.map((name) =>
+        search[name] === undefined ? null : (
+          <Button
+            key={name}
+            small
+            icon="close"
+            className={styles.chip}
+            aria-label={`Without ${name} ${search[name]}`}
+            onClick={() => change({ [name]: undefined })}
+          >
+            <span className={styles.chipText}>{`${name}: ${search[name]}`}</span>
+          </Button>
+        ),
+      )}
+    </>
+  );
+}

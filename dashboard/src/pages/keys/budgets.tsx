@@ -1,0 +1,93 @@
+/** What budgets have left, now and how it went. */
+import type { ReactElement } from 'react';
+import { money } from '../../format/money.ts';
+import { moment } from '../../format/time.ts';
+import { useSpending, type Budget } from './api.ts';
+import { beginOf, burnLine, height, width } from './burn-down.ts';
+import styles from './keys.module.css';
+
+interface BudgetsProps {
+  readonly budgets: readonly Budget[];
+  /** Whose calls count: `{ key: id }`, `{ team: name }`. */
+  readonly holder: { readonly [name: string]: string };
+}
+
+export function Budgets({ budgets, holder }: BudgetsProps): ReactElement {
+  if (budgets.length === 0) return <p className={styles.muted}>No budget.</p>;
+  return (
+    <div className={styles.sections}>
+      {budgets.map((budget) => (
+        <BudgetState key={`${budget.per} ${budget.time_zone}`} budget={budget} holder={holder} />
+      ))}
+    </div>
+  );
+}
+
+const words = { day: 'today', week: 'this week', month: 'this month', ever: 'in all' } as const;
+
+function BudgetState({
+  budget,
+  holder,
+}: {
+  readonly budget: Budget;
+  readonly holder: BudgetsProps['holder'];
+}): ReactElement {
+  const all = Number(budget.usd);
+  const spent = Number(budget.spent_usd ?? 0);
+  const period = words[budget.per];
+  return (
+    <div className={styles.budget}>
+      <div className={styles.row}>
+        <strong>
+          {money(spent)} of {money(all)} {period}
+        </strong>
+        <span className={styles.muted}>
+          {money(Math.max(0, all - spent))} left
+          {budget.ends_at === null || budget.ends_at === undefined
+            ? ''
+            : `, begins anew ${moment(budget.ends_at)}`}
+        </span>
+      </div>
+      <progress
+        aria-label={`Spent of the budget ${period}`}
+        max={all === 0 ? 1 : all}
+        value={Math.min(spent, all)}
+      />
+      {budget.ends_at === null || budget.ends_at === undefined ? null : (
+        <BurnDown budget={budget} endsAt={budget.ends_at} holder={holder} />
+      )}
+    </div>
+  );
+}
+
+/** What was left over the period, beside spending the same each hour. */
+function BurnDown({
+  budget,
+  endsAt,
+  holder,
+}: {
+  readonly budget: Budget;
+  readonly endsAt: string;
+  readonly holder: BudgetsProps['holder'];
+}): ReactElement | null {
+  const end = Date.parse(endsAt);
+  const start = beginOf(end, budget.per);
+  const spending = useSpending(holder, new Date(start).toISOString().replace(/\.\d+Z$/, 'Z'));
+  const all = Number(budget.usd);
+  if (spending.data === undefined || all === 0) return null;
+  const { groups } = spending.data;
+  const spent = groups.flatMap((group) => group.points);
+  const { left, points } = burnLine(all, spent, { start, end, now: spending.dataUpdatedAt });
+  return (
+    <svg
+      className={styles.burn}
+      viewBox={`0 0 ${width} ${height}`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={`Burn-down: ${money(left)} of ${money(all)} are left`}
+    >
+      <polyline className={styles.burnEven} points={`0,0 ${width},${height}`} />
+      <polyline className={styles.burnLine} points={points} />
+    </svg>
+  );
+}

@@ -1,0 +1,131 @@
+/** All keys, however many: the table fetches the pages that come into sight. */
+import { useCallback, useDeferredValue, useMemo, useState, type ReactElement } from 'react';
+import { Button } from '../../components/button.tsx';
+import { CutText } from '../../components/cut-text.tsx';
+import { DataTable, type Column } from '../../components/data-table.tsx';
+import { TextField } from '../../components/field.tsx';
+import { Panel } from '../../components/panel.tsx';
+import { Empty, ErrorPanel, Loading } from '../../components/state.tsx';
+import { money } from '../../format/money.ts';
+import { count } from '../../format/number.ts';
+import { ago } from '../../format/time.ts';
+import { useKeys, type Key } from './api.ts';
+import { KeySheet, StateBadge } from './key-sheet.tsx';
+import styles from './keys.module.css';
+
+const columns: readonly Column<Key>[] = [
+  {
+    id: 'name',
+    title: 'Name',
+    width: 'minmax(10rem, 3fr)',
+    cell: ({ name }) => <CutText text={name} />,
+  },
+  {
+    id: 'state',
+    title: 'State',
+    width: '6rem',
+    cell: ({ state }) => <StateBadge state={state} />,
+  },
+  { id: 'id', title: 'Id', width: '7rem', cell: ({ id }) => <code>{id}</code> },
+  {
+    id: 'team',
+    title: 'Team',
+    width: 'minmax(6rem, 1fr)',
+    cell: ({ team }) => <CutText text={team ?? '–'} />,
+  },
+  {
+    id: 'models',
+    title: 'Models',
+    width: 'minmax(8rem, 2fr)',
+    cell: ({ models }) => <CutText text={models.join(', ')} />,
+  },
+  { id: 'rpm', title: 'Requests/min', width: '7rem', align: 'end', cell: ({ rpm }) => count(rpm) },
+  {
+    id: 'budget',
+    title: 'Budget',
+    width: '8rem',
+    align: 'end',
+    cell: ({ budgets: [budget] }) =>
+      budget === undefined ? '–' : `${money(Number(budget.usd))}/${budget.per}`,
+  },
+  {
+    id: 'used',
+    title: 'Last used',
+    width: '8rem',
+    align: 'end',
+    cell: ({ last_used_at: used }) => (used === null ? 'never' : ago(used)),
+  },
+];
+
+interface KeyListProps {
+  readonly onCreate: () => void;
+}
+
+export function KeyList({ onCreate }: KeyListProps): ReactElement {
+  const [text, setText] = useState('');
+  const [openId, setOpenId] = useState<string>();
+  const query = useKeys(useDeferredValue(text.trim()));
+  const keys = useMemo(() => query.data?.pages.flatMap((page) => page.keys) ?? [], [query.data]);
+  const { hasNextPage, isFetchingNextPage, fetchNextPage } = query;
+  const onSight = useCallback(
+    (_first: number, last: number): void => {
+      if (hasNextPage && !isFetchingNextPage && last >= keys.length - 50) void fetchNextPage();
+    },
+    [hasNextPage, isFetchingNextPage, fetchNextPage, keys.length],
+  );
+  return (
+    <Panel flush>
+      <div className={styles.tools}>
+        <TextField
+          label="Find keys"
+          quietLabel
+          type="search"
+          placeholder="Find by name, id, team, owner or tag"
+          value={text}
+          onChange={setText}
+        />
+      </div>
+      {query.isError ? (
+        <ErrorPanel error={query.error} onRetry={() => void query.refetch()} />
+      ) : null}
+      {query.isPending && !query.isError ? <Loading /> : null}
+      {keys.length > 0 ? (
+        <DataTable
+          label="Keys"
+          columns={columns}
+          count={keys.length}
+          rowAt={(index) => keys[index]}
+          rowKey={({ id }) => id}
+          onOpen={({ id }) => setOpenId(id)}
+          selected={openId}
+          onSight={onSight}
+          hasMore={hasNextPage}
+          minWidth="60rem"
+        />
+      ) : null}
+      {query.isSuccess && keys.length === 0 ? <None text={text} onCreate={onCreate} /> : null}
+      {openId === undefined ? null : <KeySheet id={openId} onClose={() => setOpenId(undefined)} />}
+    </Panel>
+  );
+}
+
+function None({
+  text,
+  onCreate,
+}: KeyListProps & {
+  readonly text: string;
+}): ReactElement {
+  if (text.trim() !== '') return <Empty title="No key has this text in it" />;
+  return (
+    <Empty
+      title="There is no key yet"
+      action={
+        <Button look="primary" onClick={onCreate}>
+          Create a key
+        </Button>
+      }
+    >
+      Clients call the gateway with a key; each has its own models, limits and budgets.
+    </Empty>
+  );
+}

@@ -1,0 +1,160 @@
+/** One key: what it may do, what it has spent, and what can be done with it. */
+import { useState, type ReactElement } from 'react';
+import { Badge } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { Confirm, Dialog } from '../../components/dialog.tsx';
+import { Facts, type Fact } from '../../components/panel.tsx';
+import { QueryState } from '../../components/state.tsx';
+import { count } from '../../format/number.ts';
+import { ago, fullMoment } from '../../format/time.ts';
+import { keyPath, useChange, useKey, type Key, type NewKey } from './api.ts';
+import { Budgets } from './budgets.tsx';
+import { EditKey, SecretOnce } from './key-dialogs.tsx';
+import styles from './keys.module.css';
+
+type Action = 'edit' | 'rotate' | 'revoke' | undefined;
+
+interface SheetProps {
+  readonly id: string;
+  readonly onClose: () => void;
+}
+
+export function KeySheet({ id, onClose }: SheetProps): ReactElement {
+  const query = useKey(id);
+  return (
+    <Dialog
+      open
+      onClose={onClose}
+      title={query.data?.name ?? 'Key'}
+      description={<code>{id}</code>}
+      shape="side"
+    >
+      <QueryState query={query}>{(shown) => <KeyDetail subject={shown} />}</QueryState>
+    </Dialog>
+  );
+}
+
+const tones = { active: 'good', expired: 'warn', revoked: 'bad' } as const;
+
+export function StateBadge({ state }: { readonly state: Key['state'] }): ReactElement {
+  return <Badge tone={tones[state]} text={state} />;
+}
+
+function KeyDetail({ subject }: { readonly subject: Key }): ReactElement {
+  const [action, setAction] = useState<Action>();
+  const isOurs = subject.source === 'store' && subject.state !== 'revoked';
+  return (
+    <div className={styles.sections}>
+      <div className={styles.row}>
+        <StateBadge state={subject.state} />
+        {isOurs ? (
+          <>
+            <Button small onClick={() => setAction('edit')}>
+              Change
+            </Button>
+            <Button small icon="refresh" onClick={() => setAction('rotate')}>
+              Rotate
+            </Button>
+            <Button small look="danger" onClick={() => setAction('revoke')}>
+              Revoke
+            </Button>
+          </>
+        ) : (
+          <span className={styles.muted}>{whyFixed(subject)}</span>
+        )}
+      </div>
+      <section className={styles.sections} aria-label="Budgets">
+        <h3>Budgets</h3>
+        <Budgets budgets={subject.budgets} holder={{ key: subject.id }} />
+      </section>
+      <Facts facts={factsOf(subject)} />
+      {action === 'edit' ? (
+        <EditKey subject={subject} onClose={() => setAction(undefined)} />
+      ) : null}
+      <RotateKey
+        subject={subject}
+        open={action === 'rotate'}
+        onClose={() => setAction(undefined)}
+      />
+      <RevokeKey
+        subject={subject}
+        open={action === 'revoke'}
+        onClose={() => setAction(undefined)}
+      />
+    </div>
+  );
+}
+
+function whyFixed({ source }: Key): string {
+  if (source === 'store') return 'It opens nothing any more.';
+  return source === 'config'
+    ? 'It is declared in the config and changed there.'
+    : 'It comes from the environment (MODEL_GATEWAY_KEY).';
+}
+
+interface ActionProps {
+  readonly subject: Key;
+  readonly open: boolean;
+  readonly onClose: () => void;
+}
+
+function RotateKey({ subject, open, onClose }: ActionProps): ReactElement {
+  const rotate = useChange<NewKey>();
+  if (rotate.data !== undefined) {
+    return <SecretOnce open onClose={() => rotate.reset()} made={rotate.data} />;
+  }
+  return (
+    <Confirm
+      open={open}
+      onClose={onClose}
+      title="Give this key a new secret?"
+      action="Rotate key"
+      onConfirm={() =>
+        rotate.mutateAsync({ method: 'POST', path: keyPath(subject.id, '/rotate'), body: {} })
+      }
+    >
+      The old secret opens for another 24 hours, so that clients can change over.
+    </Confirm>
+  );
+}
+
+function RevokeKey({ subject, open, onClose }: ActionProps): ReactElement {
+  const revoke = useChange<Key>();
+  return (
+    <Confirm
+      open={open}
+      onClose={onClose}
+      title="Revoke this key?"
+      action="Revoke key"
+      danger
+      onConfirm={() => revoke.mutateAsync({ method: 'POST', path: keyPath(subject.id, '/revoke') })}
+    >
+      It opens nothing from now on, for ever, and its running calls are cut.
+    </Confirm>
+  );
+}
+
+function factsOf(subject: Key): readonly Fact[] {
+  const limit = (value: number | null): string => (value === null ? 'no limit' : count(value));
+  const list = (values: readonly string[], none: string): string =>
+    values.length === 0 ? none : values.join(', ');
+  return [
+    ['Models', list(subject.models, 'none')],
+    ['Endpoints', list(subject.endpoints, 'all')],
+    ['Requests a minute', limit(subject.rpm)],
+    ['Tokens a minute', limit(subject.tpm)],
+    ['Calls at a time', limit(subject.concurrent)],
+    ...subject.limits
+      .filter(({ model }) => model !== null)
+      .map(({ kind, amount, model }): Fact => [`${kind} of ${model ?? ''}`, count(amount)]),
+    ['Team', subject.team ?? '–'],
+    ['Owner', subject.owner ?? '–'],
+    ['Tags', list(subject.tags, '–')],
+    ['From', list(subject.cidrs, 'anywhere')],
+    ['Strict', subject.strict ? 'yes' : 'no'],
+    ['Created', fullMoment(subject.created_at)],
+    ['Expires', subject.expires_at === null ? 'never' : fullMoment(subject.expires_at)],
+    ['Last used', subject.last_used_at === null ? 'never' : ago(subject.last_used_at)],
+    ['Old secrets', subject.previous.length === 0 ? 'none' : String(subject.previous.length)],
+  ];
+}

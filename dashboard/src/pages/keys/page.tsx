@@ -1,0 +1,31 @@
+/** Keys and teams: who may call, what, and for how much. */
+import { useState, type ReactElement } from 'react';
+import { Button } from '../../components/button.tsx';
+import { PageHead } from '../../components/panel.tsx';
+import { CreateKey } from './key-dialogs.tsx';
+import { KeyList } from './key-list.tsx';
+import styles from './keys.module.css';
+import { Teams } from './teams.tsx';
+
+export function KeysPage(): ReactElement {
+  const [isCreating, setCreating] = useState(false);
+  const create = (): void => setCreating(true);
+  return (
+    <>
+      <PageHead
+        title="Keys"
+        about="Who may call which models, and for how much."
+        actions={
+          <Button look="primary" icon="plus" onClick={create}>
+            Create key
+          </Button>
+        }
+      />
+      <div className={styles.stack}>
+        <KeyList onCreate={create} />
+        <Teams />
+      </div>
+      <CreateKey open={isCreating} onClose={() => setCreating(false)} />
+    </>
+  );
+}

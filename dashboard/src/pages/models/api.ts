@@ -1,0 +1,95 @@
+/** Models, providers, prices and downloads as the admin API has them. */
+import { useQuery } from '@tanstack/react-query';
+import { get } from '../../api/client.ts';
+
+export interface Target {
+  /** `provider/model` */
+  readonly target: string;
+  /** `unknown` when nothing is known against it. */
+  readonly health: string;
+  readonly credentials?: readonly { readonly name: string; readonly health: string }[];
+}
+
+export interface Model {
+  readonly id: string;
+  readonly targets: readonly Target[];
+  /** Of models of the embedded engine. */
+  readonly local?: Readonly<Record<string, unknown>>;
+}
+
+export interface Provider {
+  readonly id: string;
+  readonly address: string;
+  readonly origin: string;
+  readonly there: boolean;
+  readonly credentials: readonly string[];
+}
+
+export interface Download {
+  readonly name: string;
+  readonly bytes: number;
+  readonly total_bytes: number | null;
+  readonly written_at: string;
+  readonly active: boolean;
+}
+
+interface ModelList {
+  readonly models: readonly Model[];
+  readonly problems: readonly { readonly subject: string; readonly why: string }[];
+}
+
+/** Asked for again: health and breakers change. */
+const againMs = 5_000;
+
+export function useModels() {
+  return useQuery({
+    queryKey: ['models'],
+    queryFn: ({ signal }) => get<ModelList>('/api/models', { signal }),
+    refetchInterval: againMs,
+  });
+}
+
+export function useProviders() {
+  return useQuery({
+    queryKey: ['providers'],
+    queryFn: ({ signal }) =>
+      get<{ readonly providers: readonly Provider[] }>('/api/providers', { signal }),
+    refetchInterval: againMs,
+  });
+}
+
+export function useDownloads() {
+  return useQuery({
+    queryKey: ['downloads'],
+    queryFn: ({ signal }) =>
+      get<{ readonly downloads: readonly Download[] }>('/api/downloads', { signal }),
+    refetchInterval: 1_000,
+  });
+}
+
+/** Dollars for a million tokens; null = as the rate that it falls back to. */
+export interface Rates {
+  readonly source: string;
+  readonly input: number;
+  readonly cache_read: number | null;
+  readonly cache_write: number | null;
+  readonly output: number;
+  readonly reasoning: number | null;
+  readonly tiers: readonly {
+    readonly above: number;
+    readonly input: number;
+    readonly output: number;
+  }[];
+}
+
+interface PriceList {
+  /** Null: nobody knows it. */
+  readonly prices: readonly { readonly target: string; readonly price: Rates | null }[];
+}
+
+export function usePrices(model: string) {
+  return useQuery({
+    queryKey: ['prices', model],
+    queryFn: ({ signal }) => get<PriceList>('/api/prices', { query: { model }, signal }),
+  });
+}

@@ -1,0 +1,90 @@
+/** What can be called, and how those are who answer. */
+import { useMemo, useState, type ReactElement } from 'react';
+import { CutText } from '../../components/cut-text.tsx';
+import { DataTable, type Column } from '../../components/data-table.tsx';
+import { TextField } from '../../components/field.tsx';
+import { Panel } from '../../components/panel.tsx';
+import { Empty, QueryState } from '../../components/state.tsx';
+import { useModels, type Model } from './api.ts';
+import { HealthBadge, worstHealth } from './health.tsx';
+import { ModelSheet } from './model-sheet.tsx';
+import styles from './models.module.css';
+
+const columns: readonly Column<Model>[] = [
+  {
+    id: 'id',
+    title: 'Model',
+    width: 'minmax(12rem, 2fr)',
+    cell: ({ id }) => <CutText text={id} />,
+  },
+  {
+    id: 'targets',
+    title: 'Answered by',
+    width: 'minmax(12rem, 3fr)',
+    cell: ({ targets }) => <CutText text={targets.map(({ target }) => target).join(' → ')} />,
+  },
+  {
+    id: 'health',
+    title: 'Health',
+    width: 'minmax(8rem, 1fr)',
+    cell: (model) => <HealthBadge health={worstHealth(model)} />,
+  },
+];
+
+export function ModelList(): ReactElement {
+  const query = useModels();
+  const [text, setText] = useState('');
+  const [openId, setOpenId] = useState<string>();
+  const part = text.trim().toLowerCase();
+  const models = useMemo(
+    () => query.data?.models.filter(({ id }) => id.toLowerCase().includes(part)) ?? [],
+    [query.data, part],
+  );
+  const opened = query.data?.models.find(({ id }) => id === openId);
+  return (
+    <Panel flush>
+      <div className={styles.tools}>
+        <TextField
+          label="Find models"
+          quietLabel
+          type="search"
+          placeholder="Find by name"
+          value={text}
+          onChange={setText}
+        />
+      </div>
+      <QueryState query={query}>
+        {({ problems }) => (
+          <>
+            {models.length === 0 ? (
+              <Empty title="No model has this in its name" />
+            ) : (
+              <DataTable
+                label="Models"
+                columns={columns}
+                count={models.length}
+                rowAt={(index) => models[index]}
+                rowKey={({ id }) => id}
+                onOpen={({ id }) => setOpenId(id)}
+                selected={openId}
+                minWidth="40rem"
+              />
+            )}
+            {problems.length === 0 ? null : (
+              <ul className={styles.list} aria-label="Files that cannot be called">
+                {problems.map(({ subject, why }) => (
+                  <li key={subject} className={styles.muted}>
+                    {subject}: {why}
+                  </li>
+                ))}
+              </ul>
+            )}
+          </>
+        )}
+      </QueryState>
+      {opened === undefined ? null : (
+        <ModelSheet model={opened} onClose={() => setOpenId(undefined)} />
+      )}
+    </Panel>
+  );
+}

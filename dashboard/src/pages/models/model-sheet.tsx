@@ -1,0 +1,117 @@
+/** One model: who answers for it, how they are, what it costs, and its file where it runs here. */
+import type { ReactElement } from 'react';
+import { Dialog } from '../../components/dialog.tsx';
+import { Facts, type Fact } from '../../components/panel.tsx';
+import { QueryState } from '../../components/state.tsx';
+import { money } from '../../format/money.ts';
+import { count } from '../../format/number.ts';
+import { usePrices, type Model, type Rates, type Target } from './api.ts';
+import { bytes } from './bytes.ts';
+import { HealthBadge } from './health.tsx';
+import styles from './models.module.css';
+
+interface SheetProps {
+  readonly model: Model;
+  readonly onClose: () => void;
+}
+
+export function ModelSheet({ model, onClose }: SheetProps): ReactElement {
+  const { id, targets, local } = model;
+  return (
+    <Dialog open onClose={onClose} title={id} shape="side">
+      <div className={styles.sections}>
+        <section className={styles.sections} aria-label="Targets">
+          <h3>Targets, in the order of the route</h3>
+          {targets.map((target) => (
+            <TargetItem key={target.target} target={target} />
+          ))}
+        </section>
+        <section className={styles.sections} aria-label="Prices">
+          <h3>Prices in dollars for a million tokens</h3>
+          <Prices model={id} />
+        </section>
+        {local === undefined ? null : (
+          <section className={styles.sections} aria-label="Embedded engine">
+            <h3>Embedded engine</h3>
+            <Facts facts={localFacts(local)} />
+          </section>
+        )}
+      </div>
+    </Dialog>
+  );
+}
+
+function TargetItem({ target }: { readonly target: Target }): ReactElement {
+  return (
+    <div className={styles.item}>
+      <div className={styles.row}>
+        <code>{target.target}</code>
+        <HealthBadge health={target.health} />
+      </div>
+      {target.credentials?.map(({ name, health }) => (
+        <div key={name} className={styles.row}>
+          <span className={styles.muted}>key {name}</span>
+          <HealthBadge health={health} />
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function Prices({ model }: { readonly model: string }): ReactElement {
+  const query = usePrices(model);
+  return (
+    <QueryState query={query}>
+      {({ prices }) =>
+        prices.map(({ target, price }) => (
+          <div key={target} className={styles.item}>
+            <code>{target}</code>
+            {price === null ? (
+              <span className={styles.muted}>
+                Nobody knows its price. Set one under prices: in the config.
+              </span>
+            ) : (
+              <Facts facts={priceFacts(price)} />
+            )}
+          </div>
+        ))
+      }
+    </QueryState>
+  );
+}
+
+function priceFacts(price: Rates): readonly Fact[] {
+  return [
+    ['Input', money(price.input)],
+    ['Cached input', price.cache_read === null ? 'as input' : money(price.cache_read)],
+    ['Cache writes', price.cache_write === null ? 'as input' : money(price.cache_write)],
+    ['Output', money(price.output)],
+    ['Reasoning', price.reasoning === null ? 'as output' : money(price.reasoning)],
+    ...price.tiers.map((tier): Fact => [
+      `Above ${count(tier.above)} tokens`,
+      `${money(tier.input)} in, ${money(tier.output)} out`,
+    ]),
+    ['Says', price.source],
+  ];
+}
+
+const localNames: readonly (readonly [member: string, title: string])[] = [
+  ['parameters', 'Parameters'],
+  ['quantization', 'Quantization'],
+  ['architecture', 'Architecture'],
+  ['context', 'Context'],
+  ['trained_context', 'Trained context'],
+  ['reasoning', 'Reasoning'],
+  ['parallel', 'Calls at a time'],
+];
+
+function localFacts(local: NonNullable<Model['local']>): readonly Fact[] {
+  const { size_bytes: size } = local;
+  const facts = localNames.map(([member, title]): Fact => [title, shown(local[member])]);
+  return [['File', typeof size === 'number' ? bytes(size) : '–'], ...facts];
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'number') return count(value);
+  return typeof value === 'string' ? value : '–';
+}

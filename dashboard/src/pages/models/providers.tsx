@@ -1,0 +1,86 @@
+/** Who is configured, where from, and which model files are on their way. */
+import type { ReactElement } from 'react';
+import { Badge } from '../../components/badge.tsx';
+import { Panel } from '../../components/panel.tsx';
+import { Empty, QueryState } from '../../components/state.tsx';
+import { ago } from '../../format/time.ts';
+import { useDownloads, useProviders, type Download, type Provider } from './api.ts';
+import { bytes } from './bytes.ts';
+import styles from './models.module.css';
+
+export function Providers(): ReactElement {
+  const query = useProviders();
+  return (
+    <Panel title="Providers" flush>
+      <QueryState query={query}>
+        {({ providers }) =>
+          providers.length === 0 ? (
+            <Empty title="No provider is configured" />
+          ) : (
+            <ul className={styles.list}>
+              {providers.map((provider) => (
+                <ProviderItem key={provider.id} provider={provider} />
+              ))}
+            </ul>
+          )
+        }
+      </QueryState>
+    </Panel>
+  );
+}
+
+function ProviderItem({ provider }: { readonly provider: Provider }): ReactElement {
+  const { id, address, origin, there, credentials } = provider;
+  return (
+    <li className={styles.item}>
+      <div className={styles.row}>
+        <strong>{id}</strong>
+        <Badge tone={there ? 'good' : 'neutral'} text={there ? 'there' : 'not found'} />
+        <code>{address}</code>
+      </div>
+      <span className={styles.muted}>
+        {origin}
+        {credentials.length === 0 ? '' : ` · keys: ${credentials.join(', ')}`}
+      </span>
+    </li>
+  );
+}
+
+/** Nothing while nothing is fetched. */
+export function Downloads(): ReactElement | null {
+  const { data } = useDownloads();
+  if (data === undefined || data.downloads.length === 0) return null;
+  return (
+    <Panel title="Model files on their way" flush>
+      <ul className={styles.list}>
+        {data.downloads.map((download) => (
+          <DownloadItem key={download.name} download={download} />
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+function DownloadItem({ download }: { readonly download: Download }): ReactElement {
+  const { name, bytes: there, total_bytes: total, active, written_at: at } = download;
+  return (
+    <li className={styles.item}>
+      <div className={styles.row}>
+        <strong>local/{name}</strong>
+        <Badge
+          tone={active ? 'accent' : 'warn'}
+          text={active ? 'fetching' : `broken off ${ago(at)}`}
+        />
+        <span className={styles.muted}>
+          {bytes(there)} of {total === null ? 'unknown size' : bytes(total)}
+        </span>
+      </div>
+      {total === null ? null : (
+        <progress aria-label={`Fetched of ${name}`} max={total} value={there} />
+      )}
+      {active ? null : (
+        <span className={styles.muted}>The same model-gateway pull goes on from there.</span>
+      )}
+    </li>
+  );
+}

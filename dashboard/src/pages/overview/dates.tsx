@@ -1,0 +1,53 @@
+/** A period of one's own: from, and to or now. */
+import { useState, type ReactElement } from 'react';
+import { Button } from '../../components/button.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { TextField } from '../../components/field.tsx';
+import styles from './page.module.css';
+
+interface DatesProps {
+  readonly open: boolean;
+  readonly onClose: () => void;
+  /** ISO 8601 with zone; `until` undefined: now. */
+  readonly onChosen: (since: string, until: string | undefined) => void;
+}
+
+export function Dates({ open, onClose, onChosen }: DatesProps): ReactElement {
+  const [from, setFrom] = useState('');
+  const [to, setTo] = useState('');
+  const since = Date.parse(from);
+  const until = to === '' ? undefined : Date.parse(to);
+  const isOrder = Number.isNaN(since) || until === undefined || since < until;
+  const choose = (): void => {
+    onChosen(
+      new Date(since).toISOString(),
+      until === undefined ? undefined : new Date(until).toISOString(),
+    );
+    onClose();
+  };
+  return (
+    <Dialog
+      open={open}
+      onClose={onClose}
+      title="Period"
+      description="Times of this browser's zone."
+      footer={
+        <Button look="primary" disabled={Number.isNaN(since) || !isOrder} onClick={choose}>
+          Show
+        </Button>
+      }
+    >
+      <div className={styles.dates}>
+        <TextField label="From" type="datetime-local" required value={from} onChange={setFrom} />
+        <TextField
+          label="To"
+          type="datetime-local"
+          hint="Empty: until now, and on."
+          value={to}
+          onChange={setTo}
+          error={isOrder ? undefined : 'Must be after the beginning.'}
+        />
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,63 @@
+/** Points of an answer as the lines of a chart. */
+import type { SeriesAnswer, SeriesGroup, SeriesSums } from '../../api/series.ts';
+import type { Series } from '../../components/chart.tsx';
+import { stepsOf } from './range.ts';
+
+export interface Lines {
+  readonly times: readonly number[];
+  readonly series: readonly Series[];
+}
+
+/** What a chart draws of a point. */
+export interface Measure {
+  readonly name: string;
+  readonly of: (sums: SeriesSums) => number | null;
+  /** Of a step without calls: 0 for counts, null for what cannot be known. */
+  readonly empty: 0 | null;
+}
+
+/** Lines in a chart at most: more colours nobody tells apart. */
+const mostLines = 6;
+
+/** One line for each measure of the first group: of all calls. */
+export function linesOfMeasures(answer: SeriesAnswer, measures: readonly Measure[]): Lines {
+  const times = stepsOf(answer);
+  const [group] = answer.groups;
+  const series = measures.map((measure) => ({
+    name: measure.name,
+    values: valuesOf(times, group, measure),
+  }));
+  return { times, series };
+}
+
+/** One line for each group. */
+export function linesOfGroups(answer: SeriesAnswer, measure: Measure): Lines {
+  const times = stepsOf(answer);
+  const names = new Map<string, number>();
+  const series = answer.groups.slice(0, mostLines).map((group) => ({
+    name: distinct(groupName(group), names),
+    values: valuesOf(times, group, measure),
+  }));
+  return { times, series };
+}
+
+/** What people call a group. */
+export function groupName(group: SeriesGroup): string {
+  return group.key_name ?? group.name ?? 'none';
+}
+
+/** Two keys may have one name. */
+function distinct(name: string, seen: Map<string, number>): string {
+  const times = (seen.get(name) ?? 0) + 1;
+  seen.set(name, times);
+  return times === 1 ? name : `${name} (${times})`;
+}
+
+function valuesOf(
+  times: readonly number[],
+  group: SeriesGroup | undefined,
+  { of, empty }: Measure,
+): readonly (number | null)[] {
+  const known = new Map(group?.points.map((point) => [Date.parse(point.at), of(point)]));
+  return times.map((at) => known.get(at) ?? empty);
+}

@@ -1,0 +1,106 @@
+/** What a call took and cost, from its row in the ledger. */
+import { useQuery } from '@tanstack/react-query';
+import type { ReactElement } from 'react';
+import { Link } from 'wouter';
+import { get } from '../../api/client.ts';
+import { Facts, type Fact } from '../../components/panel.tsx';
+import { exactMoney, money } from '../../format/money.ts';
+import { count } from '../../format/number.ts';
+import { span } from '../../format/time.ts';
+import type { Played } from './play.ts';
+
+/** The members of a call's row that are shown here. */
+interface CallRow {
+  readonly id: string;
+  readonly provider: string | null;
+  readonly upstream_model: string | null;
+  readonly mode: string | null;
+  readonly attempts: number;
+  readonly charged: {
+    readonly fresh_input_tokens: number | null;
+    readonly cache_read_tokens: number | null;
+    readonly cache_write_tokens: number | null;
+    readonly output_tokens: number | null;
+    readonly reasoning_tokens: number | null;
+  };
+  readonly usage_source: string;
+  readonly cost_usd: number | null;
+  readonly first_event_ms: number | null;
+  readonly total_ms: number;
+  readonly notes: string | null;
+}
+
+/** Rows are written behind the answer; after so many looks it is said that there is none. */
+const mostLooks = 8;
+
+class NotYet extends Error {}
+
+/** In the list, since a call that is not there yet is no error. */
+async function findRow(id: string, key: string, signal: AbortSignal): Promise<CallRow> {
+  const query = { limit: 20, key: key === '' ? 'playground' : key };
+  const { calls } = await get<{ readonly calls: readonly CallRow[] }>('/api/calls', {
+    query,
+    signal,
+  });
+  const row = calls.find((each) => each.id === id);
+  if (row === undefined) throw new NotYet('The call is not in the ledger yet.');
+  return row;
+}
+
+export function CallFacts({ played }: { played: Played }): ReactElement | null {
+  const { requestId = '', asked, state, status } = played;
+  const row = useQuery({
+    queryKey: ['playground', 'row', requestId],
+    queryFn: ({ signal }) => findRow(requestId, asked.key, signal),
+    enabled: requestId !== '' && state !== 'running',
+    staleTime: Infinity,
+    retry: (looks, error) => error instanceof NotYet && looks < mostLooks,
+    retryDelay: (looks) => 100 * 2 ** looks,
+  });
+  if (status === undefined) return null;
+  const seen: readonly Fact[] = [
+    ['Status', String(status)],
+    ['First content', `${span(played.firstMs ?? row.data?.first_event_ms)}`],
+    ['In all', span(played.totalMs)],
+  ];
+  return (
+    <>
+      <Facts facts={[...seen, ...(row.data === undefined ? [] : factsOf(row.data))]} />
+      {row.isError ? <p>This call has no row in the ledger yet; the page Calls shows it.</p> : null}
+    </>
+  );
+}
+
+function factsOf(row: CallRow): readonly Fact[] {
+  const { charged } = row;
+  const tokens = [
+    ['Input', charged.fresh_input_tokens],
+    ['Cache read', charged.cache_read_tokens],
+    ['Cache write', charged.cache_write_tokens],
+    ['Output', charged.output_tokens],
+    ['of it reasoning', charged.reasoning_tokens],
+  ] as const;
+  const shown = tokens.filter(
+    ([name, value]) => name === 'Input' || name === 'Output' || (value ?? 0) > 0,
+  );
+  return [
+    ...shown.map(([name, value]): Fact => [name, `${count(value)} tokens`]),
+    ['Usage', row.usage_source],
+    [
+      'Cost',
+      <span key="cost" title={exactMoney(row.cost_usd)}>
+        {money(row.cost_usd)}
+      </span>,
+    ],
+    ['Answered by', [row.provider, row.upstream_model].filter((part) => part !== null).join('/')],
+    ['Mode', row.mode ?? 'none'],
+    ['Attempts', count(row.attempts)],
+    ...(row.notes === null || row.notes === '' ? [] : [['Notes', row.notes] as const]),
+    [
+      'Call',
+      <Link key="call" href={`/calls/${row.id}`}>
+        {row.id}
+      </Link>,
+    ],
+  ];
+}

@@ -1,0 +1,146 @@
+/** Where the next turn is written. */
+import {
+  useRef,
+  useState,
+  type ClipboardEvent,
+  type KeyboardEvent,
+  type ReactElement,
+} from 'react';
+import { Button, IconButton } from '../../components/button.tsx';
+import { TextArea } from '../../components/field.tsx';
+import { useToast } from '../../components/toast.tsx';
+import styles from './playground.module.css';
+import type { Picture, UserTurn } from './turns.ts';
+
+const pictureTypes = 'image/png,image/jpeg,image/gif,image/webp';
+
+interface ComposerProps {
+  readonly running: boolean;
+  /** False: it could not be sent, and stays. */
+  readonly onSend: (turn: UserTurn) => boolean;
+  readonly onStop: () => void;
+  readonly onClear: () => void;
+}
+
+export function Composer({ running, onSend, onStop, onClear }: ComposerProps): ReactElement {
+  const [text, setText] = useState('');
+  const [pictures, setPictures] = useState<readonly Picture[]>([]);
+  const toast = useToast();
+  const isEmpty = text.trim() === '' && pictures.length === 0;
+  const submit = (): void => {
+    if (running || isEmpty || !onSend({ role: 'user', text, pictures })) return;
+    setText('');
+    setPictures([]);
+  };
+  const add = (list: FileList): void => {
+    // The list is emptied with its field: it is read now.
+    Promise.all([...list].map((file) => readPicture(file))).then(
+      (read) => setPictures((before) => [...before, ...read]),
+      (error: unknown) => toast.failed(error),
+    );
+  };
+  const keys = (event: KeyboardEvent): void => {
+    if (event.key === 'Escape' && running) onStop();
+    // Enter also ends what an input method composes.
+    if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return;
+    event.preventDefault();
+    submit();
+  };
+  const paste = (event: ClipboardEvent): void => {
+    if (event.clipboardData.files.length === 0) return;
+    event.preventDefault();
+    add(event.clipboardData.files);
+  };
+  return (
+    <div className={styles.composer}>
+      <TextArea
+        label="Message"
+        hint="Enter sends, Shift+Enter begins a new line, Escape stops."
+        rows={3}
+        value={text}
+        onChange={setText}
+        onKeyDown={keys}
+        onPaste={paste}
+      />
+      <Pictures pictures={pictures} onChange={setPictures} />
+      <div className={styles.buttons}>
+        {running ? (
+          <Button look="danger" icon="close" onClick={onStop}>
+            Stop
+          </Button>
+        ) : (
+          <Button look="primary" disabled={isEmpty} onClick={submit}>
+            Send
+          </Button>
+        )}
+        <PictureButton onFiles={add} />
+        <Button look="quiet" onClick={onClear}>
+          New conversation
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+interface PicturesProps {
+  readonly pictures: readonly Picture[];
+  readonly onChange: (pictures: readonly Picture[]) => void;
+}
+
+function Pictures({ pictures, onChange }: PicturesProps): ReactElement | null {
+  if (pictures.length === 0) return null;
+  return (
+    <ul className={styles.pictures}>
+      {pictures.map((picture, index) => (
+        <li key={`${index}-${picture.name}`}>
+          <span className={styles.name}>{picture.name}</span>
+          <IconButton
+            small
+            icon="close"
+            label={`Remove ${picture.name}`}
+            onClick={() => onChange(pictures.filter((other) => other !== picture))}
+          />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function PictureButton({ onFiles }: { onFiles: (files: FileList) => void }): ReactElement {
+  const field = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <input
+        ref={field}
+        className="visually-hidden"
+        type="file"
+        aria-label="Images"
+        tabIndex={-1}
+        accept={pictureTypes}
+        multiple
+        onChange={(event) => {
+          const { files } = event.currentTarget;
+          if (files !== null) onFiles(files);
+          event.currentTarget.value = '';
+        }}
+      />
+      <Button icon="plus" onClick={() => field.current?.click()}>
+        Images
+      </Button>
+    </>
+  );
+}
+
+/** @throws Error where the browser cannot read it, or it is no picture. */
+async function readPicture(file: File): Promise<Picture> {
+  if (!pictureTypes.split(',').includes(file.type)) {
+    throw new Error(`${file.name} is no PNG, JPEG, GIF or WebP.`);
+  }
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  let binary = '';
+  const portion = 0x8000;
+  for (let at = 0; at < bytes.length; at += portion) {
+    binary += String.fromCharCode(...bytes.subarray(at, at + portion));
+  }
+  return { name: file.name, type: file.type, base64: btoa(binary) };
+}

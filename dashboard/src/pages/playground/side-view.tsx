@@ -1,0 +1,165 @@
+/** One side: the conversation as people read it, the request and the raw answer, what it took. */
+import { useEffect, useRef, type ReactElement, type RefObject } from 'react';
+import { Badge } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { CodeBlock } from '../../components/code-block.tsx';
+import { Panel } from '../../components/panel.tsx';
+import { Empty } from '../../components/state.tsx';
+import { Tabs } from '../../components/tabs.tsx';
+import { CallFacts } from './call-facts.tsx';
+import type { Played } from './play.ts';
+import styles from './playground.module.css';
+import { endpointPaths, type ToolTurn } from './turns.ts';
+import { ToolResults, TurnView } from './turn-view.tsx';
+import type { Side } from './use-side.ts';
+
+interface SideViewProps {
+  readonly title: string;
+  readonly side: Side;
+  readonly onAgain: () => void;
+  readonly onResults: (turn: ToolTurn) => void;
+}
+
+export function SideView({ title, side, onAgain, onResults }: SideViewProps): ReactElement {
+  const { played } = side;
+  const conversation = <Conversation side={side} onAgain={onAgain} onResults={onResults} />;
+  if (played === undefined) return <Panel title={title}>{conversation}</Panel>;
+  const events = played.raw.join('\n\n');
+  return (
+    <Panel title={title} actions={<StateBadge played={played} />}>
+      <Tabs
+        label={`Views of ${title}`}
+        tabs={[
+          { id: 'talk', title: 'Conversation', content: conversation },
+          { id: 'request', title: 'Request', content: <RequestView played={played} /> },
+          {
+            id: 'events',
+            title:
+              played.answer.finish === undefined || played.raw.length !== 1
+                ? `Events ${played.raw.length}`
+                : 'Answer',
+            content: (
+              <div className={styles.raw}>
+                <CodeBlock
+                  label="Headers of the answer"
+                  text={played.headers.map(([name, value]) => `${name}: ${value}`).join('\n')}
+                />
+                <CodeBlock
+                  label="The answer as it came"
+                  text={events === '' ? '(nothing yet)' : events}
+                />
+              </div>
+            ),
+          },
+        ]}
+      />
+      <div className={styles.facts}>
+        <CallFacts played={played} />
+      </div>
+    </Panel>
+  );
+}
+
+const states: { readonly [S in Played['state']]: Parameters<typeof Badge>[0] } = {
+  running: { tone: 'accent', text: 'running' },
+  done: { tone: 'good', text: 'done' },
+  stopped: { tone: 'warn', text: 'stopped' },
+  failed: { tone: 'bad', text: 'failed' },
+};
+
+function StateBadge({ played }: { played: Played }): ReactElement {
+  return <Badge {...states[played.state]} />;
+}
+
+function Conversation({ side, onAgain, onResults }: Omit<SideViewProps, 'title'>): ReactElement {
+  const { turns, played, running } = side;
+  const list = useEndInSight((played?.answer.text.length ?? 0) + turns.length);
+  if (turns.length === 0) {
+    return (
+      <Empty title="Nothing said yet">
+        What you write below goes through the gateway as every call does, and has its row in the
+        ledger.
+      </Empty>
+    );
+  }
+  const last = turns.at(-1);
+  const waits = !running && last?.role === 'assistant' && last.calls.length > 0;
+  return (
+    <div ref={list} className={styles.turns} tabIndex={0} role="region" aria-label="Conversation">
+      {turns.map((turn, index) => (
+        // Turns are only added, never moved.
+        <TurnView key={`${index}-${turn.role}`} turn={turn} />
+      ))}
+      {running && played !== undefined ? <TurnView turn={played.answer} live /> : null}
+      {played?.state === 'failed' ? <Failure played={played} onAgain={onAgain} /> : null}
+      {waits ? <ToolResults calls={last.calls} onSend={onResults} /> : null}
+    </div>
+  );
+}
+
+interface FailureProps {
+  readonly played: Played;
+  readonly onAgain: () => void;
+}
+
+function Failure({ played, onAgain }: FailureProps): ReactElement {
+  const { answer, failure } = played;
+  return (
+    <div className={styles.failure} role="alert">
+      {answer.text === '' ? null : <p className={styles.text}>{answer.text}</p>}
+      <p className={styles.text}>{failure}</p>
+      <Button small icon="refresh" onClick={onAgain}>
+        Ask again
+      </Button>
+    </div>
+  );
+}
+
+/** Keeps the end of what grows in sight, unless somebody scrolled up to read. */
+function useEndInSight(size: number): RefObject<HTMLDivElement | null> {
+  const list = useRef<HTMLDivElement>(null);
+  const sizeBefore = useRef(0);
+  useEffect(() => {
+    const { current } = list;
+    if (current === null || size === sizeBefore.current) return;
+    sizeBefore.current = size;
+    const hidden = current.scrollHeight - current.scrollTop - current.clientHeight;
+    if (hidden < nearTheEnd) current.scrollTop = current.scrollHeight;
+  }, [size]);
+  return list;
+}
+
+/** Pixels: what one step of a stream adds, and more. */
+const nearTheEnd = 160;
+
+function RequestView({ played }: { played: Played }): ReactElement {
+  const { endpoint, body, key } = played.asked;
+  const path = `POST ${endpointPaths[endpoint]}`;
+  return (
+    <div className={styles.raw}>
+      <p className={styles.hint}>
+        {path}
+        {key === '' ? ', with no key’s limits' : `, as key ${key}`}
+      </p>
+      <CodeBlock label="The request" text={JSON.stringify(shortened(body), null, 2)} />
+    </div>
+  );
+}
+
+const longestText = 2_000;
+
+/** Pictures are megabytes that nobody reads. */
+function shortened(value: unknown): unknown {
+  if (
+    typeof value === 'string' &&
+    value.length > longestText &&
+    /^(data:)?[\w/;,+=:.-]+$/.test(value)
+  ) {
+    return `${value.slice(0, 60)}… (${value.length} characters)`;
+  }
+  if (Array.isArray(value)) return value.map((item: unknown) => shortened(item));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, shortened(member)]),
+  );
+}

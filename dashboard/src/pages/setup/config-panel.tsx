@@ -1,0 +1,123 @@
+/** The settings that hold, and where each comes from. */
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState, type ReactElement } from 'react';
+import { get, send } from '../../api/client.ts';
+import { Button } from '../../components/button.tsx';
+import { TextField } from '../../components/field.tsx';
+import { Panel } from '../../components/panel.tsx';
+import { Empty, ErrorPanel, QueryState } from '../../components/state.tsx';
+import { useToast } from '../../components/toast.tsx';
+import styles from './setup.module.css';
+
+interface Setting {
+  readonly path: string;
+  readonly value: string;
+  readonly origin: string;
+}
+
+interface Config {
+  readonly config_file: string | null;
+  readonly settings: readonly Setting[];
+  readonly warnings: readonly string[];
+}
+
+const mostShown = 500;
+
+export function ConfigPanel(): ReactElement {
+  const [wanted, setWanted] = useState('');
+  const client = useQueryClient();
+  const toast = useToast();
+  const config = useQuery({
+    queryKey: ['config'],
+    queryFn: ({ signal }) => get<Config>('/api/config', { signal }),
+  });
+  const reload = useMutation({
+    mutationFn: () => send('POST', '/api/reload'),
+    onSuccess: () => {
+      toast.done('The configuration was read again and is applied.');
+      return client.invalidateQueries();
+    },
+  });
+  return (
+    <Panel
+      title="Settings that hold"
+      actions={
+        <>
+          <TextField
+            label="Filter the settings"
+            quietLabel
+            placeholder="Filter"
+            value={wanted}
+            onChange={setWanted}
+          />
+          <Button icon="refresh" busy={reload.isPending} onClick={() => reload.mutate()}>
+            Read the file again
+          </Button>
+        </>
+      }
+    >
+      {reload.error === null ? null : <ErrorPanel error={reload.error} />}
+      <QueryState query={config}>
+        {(data) => (
+          <>
+            <p className={styles.note}>
+              {data.config_file === null
+                ? 'There is no config file: everything is a default, a flag or an environment variable.'
+                : data.config_file}
+            </p>
+            {data.warnings.map((warning) => (
+              <p key={warning} className={styles.warning}>
+                {warning}
+              </p>
+            ))}
+            <SettingsTable settings={data.settings} wanted={wanted} />
+          </>
+        )}
+      </QueryState>
+    </Panel>
+  );
+}
+
+interface SettingsTableProps {
+  readonly settings: readonly Setting[];
+  readonly wanted: string;
+}
+
+function SettingsTable({ settings, wanted }: SettingsTableProps): ReactElement {
+  const text = wanted.trim().toLowerCase();
+  const found = settings.filter(({ path, value, origin }) =>
+    `${path} ${value} ${origin}`.toLowerCase().includes(text),
+  );
+  if (found.length === 0) {
+    return (
+      <Empty title="No setting fits">Nothing in names, values or origins has this text.</Empty>
+    );
+  }
+  return (
+    <div className={styles.scroll} tabIndex={0} role="region" aria-label="Settings">
+      <table className={styles.table}>
+        <thead>
+          <tr>
+            <th scope="col">Setting</th>
+            <th scope="col">Value</th>
+            <th scope="col">From</th>
+          </tr>
+        </thead>
+        <tbody>
+          {found.slice(0, mostShown).map(({ path, value, origin }, index) => (
+            <tr key={`${index}-${path}`}>
+              <th scope="row">{path}</th>
+              <td>{value}</td>
+              <td className={styles.origin}>{origin}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {found.length > mostShown ? (
+        <p className={styles.note}>
+          {found.length - mostShown} more: filter to see them, or run model-gateway check.
+        </p>
+      ) : null}
+    </div>
+  );
+}

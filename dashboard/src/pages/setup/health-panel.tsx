@@ -1,0 +1,65 @@
+/** Whether the gateway and its stores work. */
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactElement } from 'react';
+import { Badge } from '../../components/badge.tsx';
+import { Facts, Panel, type Fact } from '../../components/panel.tsx';
+import { QueryState } from '../../components/state.tsx';
+import { count } from '../../format/number.ts';
+import type { Status } from './use-status.ts';
+
+/** Shown by their own names, in this order; what is not here follows as it is called. */
+const names: readonly (readonly [member: string, name: string])[] = [
+  ['version', 'Version'],
+  ['url', 'Data plane'],
+  ['live_calls', 'Running calls'],
+  ['store', 'Store'],
+  ['store_up', 'Store answers'],
+  ['store_reason', 'Store trouble'],
+  ['spooled_calls', 'Rows waiting for the store'],
+  ['engine', 'Embedded engine'],
+  ['engine_reason', 'Engine trouble'],
+  ['config', 'Config file'],
+  ['data_dir', 'Data directory'],
+];
+
+export function HealthPanel({ status }: { status: UseQueryResult<Status> }): ReactElement {
+  return (
+    <Panel title="This gateway" actions={<ReadyBadge status={status} />}>
+      <QueryState query={status} loading="Asking the gateway…">
+        {(data) => <Facts facts={factsOf(data)} />}
+      </QueryState>
+    </Panel>
+  );
+}
+
+function ReadyBadge({ status }: { status: UseQueryResult<Status> }): ReactElement {
+  if (status.isError) return <Badge tone="bad" text="not reached" />;
+  if (status.data === undefined) return <Badge text="asking" />;
+  return status.data.ready === true ? (
+    <Badge tone="good" text="ready" />
+  ) : (
+    <Badge tone="warn" text="not ready" />
+  );
+}
+
+function factsOf(status: Status): readonly Fact[] {
+  const known = new Set([...names.map(([member]) => member), 'ready']);
+  const others = Object.keys(status)
+    .filter((member) => !known.has(member))
+    .map((member) => [member, spoken(member)] as const);
+  return [...names, ...others].flatMap(([member, name]): readonly Fact[] => {
+    const value = status[member];
+    return value === undefined || value === null || value === '' ? [] : [[name, shown(value)]];
+  });
+}
+
+function shown(value: string | number | boolean): string {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  return typeof value === 'number' ? count(value) : value.replaceAll(',', ', ');
+}
+
+/** `memory_limit_bytes` → `Memory limit bytes`. */
+function spoken(member: string): string {
+  const words = member.replaceAll('_', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

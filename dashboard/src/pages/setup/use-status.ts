@@ -1,0 +1,25 @@
+/** How the gateway is, asked again and again while somebody looks. */
+import { useQuery } from '@tanstack/react-query';
+import { get } from '../../api/client.ts';
+
+type Value = string | number | boolean | null;
+
+/** Members of `/api/status` that this page knows by name; others are shown as they are called. */
+export interface Status {
+  readonly [member: string]: Value | undefined;
+  readonly version?: string;
+  /** Of the data plane, without `/v1`. */
+  readonly url?: string;
+  readonly ready?: boolean;
+  readonly store?: string;
+}
+
+const everyMs = 5_000;
+
+export function useStatus() {
+  return useQuery({
+    queryKey: ['status'],
+    queryFn: ({ signal }) => get<Status>('/api/status', { signal }),
+    refetchInterval: everyMs,
+  });
+}

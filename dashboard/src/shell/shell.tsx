@@ -1,0 +1,116 @@
+/** The frame around every page: navigation at the side, or behind a button where there is no room for it. */
+import { Dialog } from '@base-ui/react/dialog';
+import { useState, type ReactElement, type ReactNode } from 'react';
+import { Link, useLocation } from 'wouter';
+import { useSignOut } from '../api/session.ts';
+import { Button, IconButton } from '../components/button.tsx';
+import { Icon, type IconName } from '../components/icon.tsx';
+import { useToast } from '../components/toast.tsx';
+import { pages, pageOf, type PageEntry } from '../pages/pages.ts';
+import styles from './shell.module.css';
+import { chooseTheme, themes, useTheme, type Theme } from './theme.ts';
+
+export function Shell({ children }: { children: ReactNode }): ReactElement {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <div className={styles.shell}>
+      <a className={styles.skip} href="#main">
+        Skip to the page
+      </a>
+      <div className={styles.side}>
+        <Brand />
+        <Links />
+        <Foot />
+      </div>
+      <div className={styles.top}>
+        <Dialog.Root open={isOpen} onOpenChange={setOpen}>
+          <Dialog.Trigger render={<IconButton icon="menu" label="Menu" />} />
+          <Dialog.Portal>
+            <Dialog.Backdrop className={styles.backdrop} />
+            <Dialog.Popup className={styles.sheet} aria-label="Menu">
+              <Brand />
+              <Links onChosen={() => setOpen(false)} />
+              <Foot />
+            </Dialog.Popup>
+          </Dialog.Portal>
+        </Dialog.Root>
+        <Brand />
+      </div>
+      <main className={styles.main} id="main" tabIndex={-1}>
+        <div className={styles.content}>{children}</div>
+      </main>
+    </div>
+  );
+}
+
+function Brand(): ReactElement {
+  return (
+    <div className={styles.brand}>
+      <img src="/icon.svg" alt="" />
+      Model Gateway
+    </div>
+  );
+}
+
+/** What fails is told when the page is opened. */
+function prefetch(page: PageEntry): void {
+  page.load().catch(() => undefined);
+}
+
+function Links({ onChosen }: { onChosen?: () => void }): ReactElement {
+  const [location] = useLocation();
+  const current = pageOf(location);
+  return (
+    <nav aria-label="Pages">
+      <ul className={styles.links}>
+        {pages.map((page) => (
+          <li key={page.path}>
+            <Link
+              href={page.path}
+              className={styles.link}
+              aria-current={page === current ? 'page' : undefined}
+              // What is pointed at is fetched before it is clicked.
+              onPointerEnter={() => prefetch(page)}
+              onFocus={() => prefetch(page)}
+              onClick={() => onChosen?.()}
+            >
+              <Icon name={page.icon} />
+              {page.title}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+const themeIcons: { readonly [T in Theme]: IconName } = {
+  system: 'system',
+  light: 'sun',
+  dark: 'moon',
+};
+
+function Foot(): ReactElement {
+  const theme = useTheme();
+  const signOut = useSignOut();
+  const toast = useToast();
+  const following = themes[(themes.indexOf(theme) + 1) % themes.length] ?? 'system';
+  return (
+    <div className={styles.foot}>
+      <Button
+        look="quiet"
+        small
+        icon="leave"
+        onClick={() => signOut.mutate(undefined, { onError: toast.failed })}
+      >
+        Sign out
+      </Button>
+      <IconButton
+        small
+        icon={themeIcons[theme]}
+        label={`Colours: ${theme}. Change to ${following}.`}
+        onClick={() => chooseTheme(following)}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,42 @@
+/** The door: the admin token opens a session of this browser. */
+import { useState, type FormEvent, type ReactElement } from 'react';
+import { useSignIn } from '../api/session.ts';
+import { Button } from '../components/button.tsx';
+import { TextField } from '../components/field.tsx';
+import { ErrorPanel } from '../components/state.tsx';
+import styles from './sign-in.module.css';
+
+export function SignIn(): ReactElement {
+  const [token, setToken] = useState('');
+  const signIn = useSignIn();
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    const given = token.trim();
+    if (given !== '' && !signIn.isPending) signIn.mutate(given);
+  };
+  return (
+    <main className={styles.page}>
+      <form className={styles.card} onSubmit={submit}>
+        <div className={styles.title}>
+          <img src="/icon.svg" alt="" />
+          <h1>Model Gateway</h1>
+        </div>
+        {/* For password managers: the token has no user name of its own. */}
+        <input type="text" name="username" autoComplete="username" value="admin" readOnly hidden />
+        <TextField
+          label="Admin token"
+          type="password"
+          autoComplete="current-password"
+          required
+          value={token}
+          onChange={setToken}
+          hint="The gateway printed it at its first start; else it is what MODEL_GATEWAY_ADMIN_TOKEN was set to. If it is lost, start the gateway with one of your own in that variable."
+        />
+        {signIn.error === null ? null : <ErrorPanel error={signIn.error} />}
+        <Button look="primary" type="submit" busy={signIn.isPending}>
+          Sign in
+        </Button>
+      </form>
+    </main>
+  );
+}

@@ -1,0 +1,110 @@
+// Builds the dashboard (dashboard/) into dist/dashboard/: hashed files with a gzip beside each, and the licences of
+// what is in them. Usage: node scripts/build-dashboard.mjs [--if-possible] [--out FOLDER]
+// With --if-possible (npm's `prepare`, after `npm ci`) a missing or failing bundler is one line, not a failed install:
+// the gateway runs without its dashboard and says how to build it.
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { gzipSync, constants } from 'node:zlib';
+
+const root = join(import.meta.dirname, '..');
+const sources = join(root, 'dashboard');
+const outAt = process.argv.indexOf('--out');
+const output =
+  outAt === -1 ? join(root, 'dist', 'dashboard') : resolve(process.argv[outAt + 1] ?? '');
+const isOptional = process.argv.includes('--if-possible');
+
+// Sources may be absent in a partial copy, the bundler in an install without development packages.
+const isPossible =
+  existsSync(join(sources, 'index.html')) &&
+  existsSync(join(root, 'node_modules', 'vite', 'package.json'));
+
+/** Node of the project where the one that runs this is too old for the bundler. */
+function rerunWithOwnNode() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  const isNewEnough = major > 22 || (major === 22 && minor >= 19);
+  const own = join(root, 'node_modules', '.bin', 'node');
+  if (isNewEnough || !existsSync(own) || process.env.MODEL_GATEWAY_BUILD_NODE === 'own')
+    return undefined;
+  const { status } = spawnSync(own, process.argv.slice(1), {
+    stdio: 'inherit',
+    env: { ...process.env, MODEL_GATEWAY_BUILD_NODE: 'own' },
+  });
+  return status ?? 1;
+}
+
+/** Pages by their folder: in the list of requests one sees which is which. */
+function nameOfChunk({ facadeModuleId }) {
+  const page = /\/pages\/([a-z]+)\/page\.tsx$/.exec(facadeModuleId ?? '')?.[1];
+  return `assets/${page ?? '[name]'}-[hash].js`;
+}
+
+async function buildPages() {
+  const { build } = await import('vite');
+  await build({
+    root: sources,
+    configFile: false,
+    envDir: false,
+    logLevel: 'warn',
+    build: {
+      outDir: output,
+      emptyOutDir: true,
+      target: 'baseline-widely-available',
+      // Inlined files would be `data:` addresses, which the CSP has for images only.
+      assetsInlineLimit: 0,
+      // The one minifier that Vite 8 has for CSS is left out (docs/dependencies.md).
+      cssMinify: false,
+      // The polyfill looks at every link of the page; browsers that run these pages have it built in.
+      modulePreload: { polyfill: false },
+      license: { fileName: 'licenses.md' },
+      reportCompressedSize: false,
+      rolldownOptions: {
+        output: { chunkFileNames: nameOfChunk },
+        // "use client" means nothing where there is no server that draws pages.
+        onLog: (level, log, handle) =>
+          log.code === 'MODULE_LEVEL_DIRECTIVE' ? undefined : handle(level, log),
+      },
+    },
+  });
+}
+
+/** Compressed once, here, instead of for each browser. */
+function compress() {
+  for (const name of readdirSync(output, { recursive: true })) {
+    if (!/\.(html|js|css|svg)$/.test(name)) continue;
+    const bytes = readFileSync(join(output, name));
+    writeFileSync(
+      join(output, `${name}.gz`),
+      gzipSync(bytes, { level: constants.Z_BEST_COMPRESSION }),
+    );
+  }
+}
+
+async function main() {
+  if (!isPossible) {
+    // An installed package has it built already.
+    if (isOptional) return 0;
+    process.stderr.write(
+      'dashboard: not built: vite is missing in node_modules. Run "npm ci" first.\n',
+    );
+    return 1;
+  }
+  const status = rerunWithOwnNode();
+  if (status !== undefined) return isOptional ? 0 : status;
+  try {
+    await buildPages();
+    compress();
+    return 0;
+  } catch (error) {
+    process.stderr.write(
+      `dashboard: not built: ${error instanceof Error ? error.message : error}\n`,
+    );
+    if (!isOptional) return 1;
+    process.stderr.write(
+      'dashboard: the gateway runs without it; "npm run build:dashboard" tries again.\n',
+    );
+    return 0;
+  }
+}
+
+process.exitCode = await main();

@@ -1,0 +1,34 @@
+/**
+ * The secret of whoever scrapes metrics and may do nothing else: a monitoring system needs no token that
+ * can make keys. Without one the admin token alone opens them.
+ */
+import type { Secret } from '../core/secret.ts';
+import { TokenCheck } from './admin-token.ts';
+import { requireUsableSecret } from './digest.ts';
+import type { KeyRing } from './keys.ts';
+
+export const metricsTokenVariable = 'MODEL_GATEWAY_METRICS_TOKEN';
+
+export interface MetricsTokenParts {
+  /** A key of the data plane must not open anything here (S9). */
+  readonly keys: Pick<KeyRing, 'holds'>;
+  readonly isAdminToken: (text: string) => boolean;
+}
+
+/** @throws Error when the secret cannot serve. */
+export function metricsToken(
+  secret: Secret,
+  { keys, isAdminToken }: MetricsTokenParts,
+): TokenCheck {
+  const text = secret.reveal();
+  requireUsableSecret(metricsTokenVariable, text);
+  if (keys.holds(secret)) {
+    throw new Error(`${metricsTokenVariable} must not be a key of the data plane.`);
+  }
+  if (isAdminToken(text)) {
+    throw new Error(
+      `${metricsTokenVariable} must not be the admin token: unset it, and the admin token opens /metrics.`,
+    );
+  }
+  return TokenCheck.of(secret);
+}

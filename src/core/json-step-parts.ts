@@ -1,0 +1,29 @@
+/** What parsing in steps works with. */
+import type { Json } from './conversation.ts';
+
+/** `JSON.parse`, with an eye on long numbers where there are any. @throws SyntaxError */
+export type ParseText = (text: string, longNumbers: boolean) => Json;
+
+/** How much is done at once. */
+export interface StepSizes {
+  readonly bytes: number;
+  readonly tokens: number;
+  /** A group of siblings is parsed when it has either. */
+  readonly groupBytes: number;
+  readonly groupTokens: number;
+}
+
+/** Some milliseconds each; keys cost the most, five microseconds. */
+export const usualSizes: StepSizes = {
+  bytes: 1024 * 1024,
+  tokens: 4000,
+  groupBytes: 256 * 1024,
+  groupTokens: 2000,
+};
+
+export interface StepParts {
+  readonly parse: ParseText;
+  readonly sizes?: StepSizes;
+  /** Told before each step how many tokens there are by then; what it throws is thrown. */
+  readonly room?: ((tokens: number) => void) | undefined;
+}

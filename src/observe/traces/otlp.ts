@@ -1,0 +1,152 @@
+/**
+ * OTLP over HTTP (protobuf), by OpenTelemetry's own exporter. The only file that knows its packages; it is
+ * loaded when traces are configured, and not before.
+ */
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import type { SpanData } from '../../core/trace.ts';
+import type { SpanSender } from './queue.ts';
+
+type OtlpSpan = Parameters<OTLPTraceExporter['export']>[0][number];
+type ExportResult = Parameters<Parameters<OTLPTraceExporter['export']>[1]>[0];
+
+export interface OtlpOptions {
+  /** With its path. */
+  readonly url: string;
+  readonly headers: { readonly [name: string]: string };
+  readonly timeoutMs: number;
+  readonly compression: 'gzip' | 'none';
+  /** What all spans have in common: `service.name` and so on. */
+  readonly resource: { readonly [name: string]: string };
+  /** Of the gateway. */
+  readonly version: string;
+}
+
+const kinds = { server: 1, client: 2 } as const;
+const [unset, error] = [0, 2] as const;
+/** Behind the exporter's own time limit, which a trickle of bytes can put off for ever. */
+const graceMs = 2000;
+
+export class OtlpSender implements SpanSender {
+  readonly #options: OtlpOptions;
+  readonly #agent: HttpAgent;
+  readonly #exporter: OTLPTraceExporter;
+  readonly #shared: Pick<OtlpSpan, 'resource' | 'instrumentationScope'>;
+
+  constructor(options: OtlpOptions) {
+    this.#options = options;
+    const { url, headers, timeoutMs, compression, resource, version } = options;
+    const secure = url.startsWith('https:');
+    this.#agent = new (secure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: 1 });
+    this.#exporter = new OTLPTraceExporter({
+      url,
+      headers: { ...headers },
+      timeoutMillis: timeoutMs,
+      // Its type is an enum of these two words.
+      compression: compression as NonNullable<
+        ConstructorParameters<typeof OTLPTraceExporter>[0]
+      >['compression'] &
+        string,
+      httpAgentOptions: () => this.#agent,
+    });
+    this.#shared = {
+      resource: resourceOf(resource),
+      instrumentationScope: { name: 'model-gateway', version },
+    };
+  }
+
+  send(spans: readonly SpanData[]): Promise<string | undefined> {
+    const { timeoutMs } = this.#options;
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => {
+        this.#agent.destroy();
+        resolve(`no answer within ${timeoutMs} ms`);
+      }, timeoutMs + graceMs).unref();
+      const done = (result: ExportResult): void => {
+        clearTimeout(timer);
+        resolve(result.code === 0 ? undefined : (result.error?.message ?? 'not delivered'));
+      };
+      try {
+        this.#exporter.export(
+          spans.map((span) => this.#otlp(span)),
+          done,
+        );
+      } catch (cause) {
+        clearTimeout(timer);
+        resolve(cause instanceof Error ? cause.message : String(cause));
+      }
+    });
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  #otlp(span: SpanData): OtlpSpan {
+    const { trace, spanId, parentId, failure } = span;
+    const traceState = trace.state === undefined ? {} : { traceState: stateOf(trace.state) };
+    const context = (id: string): ReturnType<OtlpSpan['spanContext']> => ({
+      traceId: trace.traceId,
+      spanId: id,
+      traceFlags: trace.sampled ? 1 : 0,
+      ...traceState,
+    });
+    const own = context(spanId);
+    return {
+      ...this.#shared,
+      name: span.name,
+      kind: kinds[span.kind],
+      spanContext: () => own,
+      ...(parentId === undefined
+        ? {}
+        : { parentSpanContext: { ...context(parentId), isRemote: parentId === trace.parentId } }),
+      startTime: time(span.startedAt),
+      endTime: time(span.endedAt),
+      duration: time(Math.max(0, span.endedAt - span.startedAt)),
+      ended: true,
+      status: failure === undefined ? { code: unset } : { code: error, message: failure },
+      attributes: mutable(span.attributes),
+      links: [],
+      events: span.events.map(({ name, at, attributes }) => ({
+        name,
+        time: time(at),
+        attributes: mutable(attributes),
+      })),
+      droppedAttributesCount: 0,
+      droppedEventsCount: 0,
+      droppedLinksCount: 0,
+    };
+  }
+}
+
+/** Seconds and nanoseconds. */
+function time(ms: number): [number, number] {
+  const seconds = Math.floor(ms / 1000);
+  return [seconds, Math.round((ms - seconds * 1000) * 1e6)];
+}
+
+/** The exporter's types know no read-only lists; it changes none. */
+function mutable(attributes: SpanData['attributes']): OtlpSpan['attributes'] {
+  return attributes as OtlpSpan['attributes'];
+}
+
+function stateOf(text: string): NonNullable<ReturnType<OtlpSpan['spanContext']>['traceState']> {
+  const state = {
+    set: () => state,
+    unset: () => state,
+    get: () => undefined,
+    serialize: () => text,
+  };
+  return state;
+}
+
+function resourceOf(attributes: OtlpOptions['resource']): OtlpSpan['resource'] {
+  const resource: OtlpSpan['resource'] = {
+    asyncAttributesPending: false,
+    attributes,
+    merge: () => resource,
+    getRawAttributes: () => Object.entries(attributes),
+  };
+  return resource;
+}

@@ -1,0 +1,90 @@
+/** What holds for every page: it complains of nothing, fits, reads well, and runs nothing of what it shows. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { assertAccessible, assertFits } from './accessible.ts';
+import { noBrowser } from './browser.ts';
+import { settled } from './settled.ts';
+import { startStage, type Stage } from './stage.ts';
+import { narrow, wide } from './watched-page.ts';
+import { playWorld, worldConfig, type World } from './world.ts';
+
+/** Address and heading. */
+export const pages = [
+  ['/', 'Overview'],
+  ['/calls', 'Calls'],
+  ['/keys', 'Keys'],
+  ['/models', 'Models'],
+  ['/playground', 'Playground'],
+  ['/setup', 'Setup'],
+] as const;
+
+const looks = [
+  ['wide and light', { viewport: wide, dark: false }],
+  ['narrow and dark', { viewport: narrow, dark: true }],
+] as const;
+
+const stage = await startStage(worldConfig);
+if (stage === undefined) test(noBrowser, () => undefined);
+else withWorld(stage);
+
+function withWorld(stage: Stage): void {
+  describe('S12 B65 N5 issue 8.1: every page', { timeout: 300_000 }, () => {
+    let world: World;
+    before(async () => {
+      world = await playWorld(stage);
+    });
+    after(() => stage.stop());
+
+    for (const [path, heading] of pages) {
+      for (const [look, how] of looks) {
+        test(`${heading}, ${look}: no complaint, nothing serious by axe-core, nothing too wide`, async () => {
+          await stage.view(
+            path,
+            async (page) => {
+              await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+              await settled(page);
+              await assertFits(page);
+              await assertAccessible(page);
+              const scheme = await page.evaluate<string>(
+                `getComputedStyle(document.body).backgroundColor`,
+              );
+              assert.equal(isDark(scheme), how.dark, scheme);
+            },
+            how,
+          );
+        });
+      }
+    }
+
+    test('S12 the page of a call whose every text is the corpus runs nothing of it', async () => {
+      const { json } = await stage.gateway.admin('GET', `/api/calls?key=${world.oddKey}&limit=20`);
+      const calls = json['calls'] as readonly { readonly id: string }[];
+      assert.ok(calls.length >= 10);
+      for (const { id } of calls.slice(0, 4)) {
+        await stage.view(`/calls/${id}`, async (page) => {
+          await page.getByRole('dialog').getByText(id).first().waitFor();
+          await settled(page);
+          await assertFits(page);
+        });
+      }
+    });
+
+    test('an address that there is not says so, and where to go', async () => {
+      await stage.view('/no-such-page', async (page) => {
+        await page
+          .getByRole('link', { name: /overview/i })
+          .last()
+          .waitFor();
+        await settled(page);
+        await assertAccessible(page);
+      });
+    });
+  });
+}
+
+/** Of `rgb(15, 18, 22)`. */
+function isDark(color: string): boolean {
+  const channels = color.match(/[\d.]+/g)?.map(Number) ?? [];
+  assert.ok(channels.length >= 3, color);
+  return channels.slice(0, 3).every((channel) => channel < 128);
+}

@@ -1,0 +1,231 @@
+/** Issue 8.1: the overview and the calls, in a browser, over calls that were really made. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { noBrowser } from './browser.ts';
+import { settled } from './settled.ts';
+import { startStage, type Stage } from './stage.ts';
+import { playWorld, worldConfig } from './world.ts';
+
+/** What of it is used here; the types of browsers are those of the dashboard alone. */
+interface Canvas {
+  readonly width: number;
+  readonly height: number;
+  getContext(kind: '2d'): {
+    getImageData(x: number, y: number, width: number, height: number): { data: Uint8ClampedArray };
+  };
+}
+
+const stage = await startStage(worldConfig);
+if (stage === undefined) test(noBrowser, () => undefined);
+else withWorld(stage);
+
+/** The value beside a name in a list of sums. */
+async function stat(page: Page, name: string): Promise<string> {
+  const entry = page.locator('dl > div', { hasText: name }).first();
+  return (await entry.locator('dd').first().textContent()) ?? '';
+}
+
+/** In the page: whether a canvas holds more than grey. Text and grid are. */
+function hasColour(canvas: unknown): boolean {
+  const { width, height, getContext } = canvas as Canvas;
+  const { data } = getContext.call(canvas, '2d').getImageData(0, 0, width, height);
+  for (let i = 0; i < data.length; i += 4) {
+    const [red = 0, green = 0, blue = 0] = data.slice(i, i + 3);
+    if (Math.max(red, green, blue) - Math.min(red, green, blue) > 90) return true;
+  }
+  return false;
+}
+
+function withWorld(stage: Stage): void {
+  const { view, gateway } = stage;
+  describe('issue 8.1: overview and calls', { timeout: 300_000 }, () => {
+    before(async () => {
+      await playWorld(stage);
+    });
+    after(() => stage.stop());
+
+    test('the overview shows the sums that the API tells, and follows range and grouping', async () => {
+      const { json } = await gateway.admin('GET', '/api/series?since=24h');
+      const [all] = json['groups'] as readonly {
+        readonly calls: number;
+        readonly failed: number;
+      }[];
+      assert.ok(all !== undefined && all.calls > 10 && all.failed > 0);
+      await view('/', async (page) => {
+        await settled(page);
+        assert.equal(await stat(page, 'Calls'), String(all.calls));
+        assert.equal(await stat(page, 'Errors'), String(all.failed));
+        await page.locator('canvas').first().waitFor();
+        await page.getByRole('button', { name: '1 h' }).click();
+        await page.waitForURL(/range=1h/);
+        await page.getByText('by the minute').waitFor();
+        await page.getByLabel('Lines').selectOption('model');
+        await page.waitForURL(/by=model/);
+        await page
+          .getByRole('figure', { name: 'Calls over time' })
+          .getByText('steady')
+          .first()
+          .waitFor();
+      });
+    });
+
+    test('issue 8.1 a single hour with calls is seen in every chart, also where its neighbours have no value', async () => {
+      await view('/?range=24h', async (page) => {
+        await settled(page);
+        const names = ['Latency', 'Time to first token'];
+        for (const name of names) {
+          const canvas = page.getByRole('figure', { name }).locator('canvas');
+          await canvas.waitFor();
+          await page.waitForFunction(hasColour, await canvas.elementHandle());
+        }
+      });
+    });
+
+    test('issue 8.5 the sums of the period come as a CSV file, with every group', async () => {
+      const { json } = await gateway.admin('GET', '/api/usage?by=key&since=7d');
+      const keys = (json['rows'] as readonly { readonly calls: number }[]).length;
+      assert.ok(keys > 0);
+      await view('/?range=7d', async (page) => {
+        await settled(page);
+        await page.getByRole('button', { name: 'By key' }).click();
+        const saved = page.waitForEvent('download');
+        await page.getByRole('link', { name: 'CSV' }).click();
+        const file = await saved;
+        assert.match(file.suggestedFilename(), /^usage-by-key-\d{4}-\d\d-\d\d\.csv$/);
+        const lines = readFileSync(await file.path(), 'utf8')
+          .trim()
+          .split(/\r?\n/);
+        assert.match(lines[0] ?? '', /^key,key_name,calls,/);
+        assert.equal(lines.length, keys + 1);
+      });
+    });
+
+    test('a row of the overview opens its calls', async () => {
+      await view('/?range=24h', async (page) => {
+        await settled(page);
+        await page.getByRole('row').filter({ hasText: 'steady' }).first().click();
+        await page.waitForURL(/\/calls\?since=24h&model=steady/);
+        await page.getByRole('grid', { name: 'Calls' }).waitFor();
+      });
+    });
+
+    test('filters find the calls that the API finds, and stand in the address', async () => {
+      const { json } = await gateway.admin('GET', '/api/calls?outcome=failed&limit=100');
+      const failed = (json['calls'] as readonly unknown[]).length;
+      assert.ok(failed > 1);
+      await view('/calls', async (page) => {
+        await settled(page);
+        await page.getByLabel('Outcome').selectOption('failed');
+        await page.waitForURL(/outcome=failed/);
+        await page.getByText(`${failed} calls.`).waitFor();
+        await page.getByLabel('Model').fill('no-such-model');
+        await page.getByRole('heading', { name: 'No call fits' }).waitFor();
+        await page.getByRole('button', { name: 'Clear' }).click();
+        await page.getByRole('grid', { name: 'Calls' }).waitFor();
+        assert.equal(new URL(page.url()).search, '');
+      });
+    });
+
+    test('"back" takes the last filter away, and then the one before it; the fields follow', async () => {
+      await view('/calls', async (page) => {
+        await settled(page);
+        const outcome = page.getByLabel('Outcome');
+        await outcome.selectOption('failed');
+        await page.waitForURL(/outcome=failed$/);
+        await page.getByLabel('Model').fill('steady');
+        await page.waitForURL(/outcome=failed&model=steady$/);
+        await page.goBack();
+        await page.waitForURL(/outcome=failed$/);
+        assert.equal(await page.getByLabel('Model').inputValue(), '');
+        await page.goBack();
+        await page.waitForURL(/calls$/);
+        assert.equal(await outcome.inputValue(), '');
+      });
+    });
+
+    test('a call that there is not is said to be gone, however its address is written', async () => {
+      for (const id of ['req_none', '%E0%A4%A', '%2e%2e%2fkeys']) {
+        await view(
+          `/calls/${id}`,
+          async (page) => {
+            await page
+              .getByRole('dialog')
+              .getByText(/status 40[04]/)
+              .waitFor();
+          },
+          { expected: [/status of 40[04] /] },
+        );
+      }
+    });
+
+    test('a call that no upstream saw has its reason beside its status, and nobody who answered or counted', async () => {
+      await view('/calls?status=404', async (page) => {
+        const row = page.locator('[data-row="0"]');
+        await row.getByText('404 model_not_found').waitFor();
+        assert.equal(await row.getByRole('gridcell').nth(3).textContent(), '–');
+        await row.click();
+        const dialog = page.getByRole('dialog');
+        await dialog.getByText('nobody: no upstream was asked').waitFor();
+        assert.equal(await dialog.getByText('model_not_found').count(), 1);
+        assert.equal(await dialog.getByText('Counted by').count(), 0);
+        // Absent is not zero.
+        assert.equal(await dialog.getByRole('row').getByText('$0.00').count(), 1);
+      });
+    });
+
+    test('the keyboard goes down the rows, opens one, and comes back to it', async () => {
+      await view('/calls?model=fast', async (page) => {
+        await page.locator('[data-row="0"]').focus();
+        await page.keyboard.press('ArrowDown');
+        await page.locator('[data-row="1"]:focus').waitFor();
+        await page.keyboard.press('Enter');
+        const dialog = page.getByRole('dialog');
+        await dialog.getByText('1. up-chat/primary').waitFor();
+        await dialog.getByText('2. up-messages/spare').waitFor();
+        await dialog.getByText('failed · status 503').waitFor();
+        await dialog.getByRole('region', { name: 'curl command' }).waitFor();
+        await page.keyboard.press('Escape');
+        await dialog.waitFor({ state: 'detached' });
+        await page.locator('[data-row="1"]:focus').waitFor();
+        assert.equal(new URL(page.url()).pathname, '/calls');
+      });
+    });
+
+    test('usage and cost of a call are those of the ledger, digit by digit', async () => {
+      const { json } = await gateway.admin('GET', '/api/calls?model=fast&limit=1');
+      const [call] = json['calls'] as readonly {
+        readonly id: string;
+        readonly cost_usd: number;
+        readonly charged: { readonly output_tokens: number };
+      }[];
+      assert.ok(call !== undefined);
+      await view(`/calls/${call.id}`, async (page) => {
+        const table = page.getByRole('region', { name: 'Usage and cost' });
+        await table.waitFor();
+        const output = table.getByRole('row').filter({ hasText: /^Output/ });
+        const cells = await output.getByRole('cell').allTextContents();
+        assert.deepEqual(
+          cells.slice(0, 2),
+          [1, 1].map(() => String(call.charged.output_tokens)),
+        );
+        const sum = await table.getByRole('row').last().getByRole('cell').last().textContent();
+        assert.equal(Number(sum?.replace('$', '')), call.cost_usd);
+      });
+    });
+
+    test('new calls are told, not pushed between the rows that somebody reads', async () => {
+      await view('/calls?model=steady', async (page) => {
+        await settled(page);
+        const body = { model: 'steady', messages: [{ role: 'user', content: 'again' }] };
+        const answer = await stage.call('/v1/chat/completions', body);
+        assert.equal(answer.status, 200);
+        const button = page.getByRole('button', { name: 'Show new calls' });
+        await button.waitFor();
+        await button.click();
+        await page.getByRole('button', { name: 'Refresh' }).waitFor();
+      });
+    });
+  });
+}

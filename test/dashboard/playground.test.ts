@@ -1,0 +1,305 @@
+/** The page Playground in a real browser (issue 8.1). */
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { chatChunk, chatDone, chatFrame } from '../upstream/chat.ts';
+import { replying } from '../upstream/reply.ts';
+import { assertAccessible, assertFits } from './accessible.ts';
+import { noBrowser } from './browser.ts';
+import { oddText, xss, xssText } from './names.ts';
+import { startStage, type Stage } from './stage.ts';
+import { narrow } from './watched-page.ts';
+
+const stage = await startStage();
+if (stage === undefined) test(noBrowser, () => undefined);
+else playground(stage);
+
+/** Answers that are errors are what these tests are about; the browser notes each on its console. */
+const refusal = (status: number): RegExp => new RegExp(`status of ${status} .*api/playground`);
+
+function model(page: Page): ReturnType<Page['getByLabel']> {
+  return page.getByLabel('Model', { exact: true });
+}
+
+async function say(page: Page, text: string): Promise<void> {
+  await page.getByRole('textbox', { name: 'Message' }).fill(text);
+  await page.keyboard.press('Enter');
+}
+
+function turns(page: Page, of: string): ReturnType<Page['locator']> {
+  return page.locator(`article[data-role="${of}"]`);
+}
+
+function playground(stage: Stage): void {
+  describe('issue 8.1 playground', { timeout: 300_000 }, () => {
+    const { chat, messages } = stage.upstreams;
+    after(() => stage.stop());
+
+    for (const endpoint of ['chat', 'messages'] as const) {
+      test(`${endpoint}: local/tiny answers, with usage, cost and its row`, async () => {
+        await stage.view('/playground', async (page) => {
+          await page.getByLabel('Endpoint').selectOption(endpoint);
+          await model(page).fill('local/tiny');
+          await say(page, 'Say hello.');
+          await page.getByText('done', { exact: true }).waitFor();
+          await page.getByText('local/tiny', { exact: true }).last().waitFor();
+          const id = await page.getByRole('link', { name: /^req_/ }).innerText();
+          const { json } = await stage.gateway.admin('GET', `/api/calls/${id}`);
+          assert.equal(json['key'], 'playground');
+          assert.equal(json['stream'], true);
+          const answer = await turns(page, 'assistant').innerText();
+          assert.ok(answer.replace('Model', '').trim().length > 0, answer);
+          await page.getByRole('tab', { name: 'Request' }).click();
+          await page.getByText('"model": "local/tiny"').waitFor();
+          await page.getByRole('tab', { name: /^Events/ }).click();
+          await page
+            .getByText(endpoint === 'chat' ? 'data: [DONE]' : 'message_stop')
+            .last()
+            .waitFor();
+        });
+      });
+    }
+
+    test('a stream is shown while it comes, and Stop ends it upstream', async () => {
+      const more = Promise.withResolvers<void>();
+      const script = chat.script('slow', {
+        body: [
+          chatFrame(chatChunk({ role: 'assistant', content: 'First ' })),
+          chatFrame(chatChunk({ content: 'half.' })),
+          more.promise,
+          chatFrame(chatChunk({ content: ' Second half.' }, 'stop')),
+          chatDone,
+        ],
+      });
+      await stage.view('/playground', async (page) => {
+        await model(page).fill('up-chat/slow');
+        await say(page, 'Go on.');
+        await page.getByText('First half.').waitFor();
+        await page.getByText('running', { exact: true }).waitFor();
+        await page.getByRole('button', { name: 'Stop' }).click();
+        await page.getByText('stopped', { exact: true }).waitFor();
+        assert.equal(await (await script.request(0)).closed, 'gateway');
+        await page.getByText('First half.').waitFor();
+      });
+      more.resolve();
+      const [row] = await stage.recorded('up-chat/slow', 1);
+      assert.equal(row?.['outcome'], 'canceled');
+    });
+
+    test('Escape stops, and the next message has what was said before', async () => {
+      const never = new Promise(() => undefined);
+      const script = chat.script(
+        'twice',
+        { body: [chatFrame(chatChunk({ role: 'assistant', content: 'Half' })), never] },
+        replying('chat', { text: 'Again.' }),
+      );
+      await stage.view('/playground', async (page) => {
+        await model(page).fill('up-chat/twice');
+        await say(page, 'One');
+        await page.getByText('Half', { exact: true }).waitFor();
+        await page.keyboard.press('Escape');
+        await page.getByText('stopped', { exact: true }).waitFor();
+        await say(page, 'Two');
+        await page.getByText('Again.').waitFor();
+      });
+      assert.deepEqual((await script.request(1)).json['messages'], [
+        { role: 'user', content: 'One' },
+        { role: 'assistant', content: 'Half' },
+        { role: 'user', content: 'Two' },
+      ]);
+    });
+
+    test('side by side: each model has its own conversation', async () => {
+      chat.script('left', replying('chat', { text: 'From the left.' }));
+      messages.script('right', replying('messages', { text: 'From the right.' }));
+      await stage.view('/playground', async (page) => {
+        await page.getByLabel('Side by side').check();
+        await model(page).fill('up-chat/left');
+        await page.getByLabel('Second model', { exact: true }).fill('up-messages/right');
+        await say(page, 'Who are you?');
+        const left = page.getByRole('region', { name: 'up-chat/left' });
+        const right = page.getByRole('region', { name: 'up-messages/right' });
+        await left.getByText('From the left.').waitFor();
+        await right.getByText('From the right.').waitFor();
+        await right.getByText('Answered by').waitFor();
+        await assertFits(page);
+        await assertAccessible(page);
+      });
+    });
+
+    for (const endpoint of ['chat', 'messages'] as const) {
+      test(`${endpoint}: tools go as JSON, the call is shown, its result is sent back`, async () => {
+        const call = { id: 'call_1', name: 'get_weather', arguments: '{"city":"Ulm"}' };
+        const script = chat.script(
+          `tools-${endpoint}`,
+          replying('chat', { calls: [call] }),
+          replying('chat', { text: 'It is sunny.' }),
+        );
+        await stage.view('/playground', async (page) => {
+          await page.getByLabel('Endpoint').selectOption(endpoint);
+          await model(page).fill(`up-chat/tools-${endpoint}`);
+          await page.getByRole('button', { name: 'Add an example tool' }).click();
+          await say(page, 'How is the weather?');
+          await page.getByText('get_weather({').waitFor();
+          await page.getByLabel('Result of get_weather').fill('sunny');
+          await page.getByRole('button', { name: 'Send the results' }).click();
+          await page.getByText('It is sunny.').waitFor();
+        });
+        const sent = JSON.stringify((await script.request(1)).json['messages']);
+        assert.match(sent, /call_1/);
+        assert.match(sent, /sunny/);
+        const tools = JSON.stringify((await script.request(0)).json['tools']);
+        assert.match(tools, /"function":\{"name":"get_weather"/);
+      });
+    }
+
+    test('images are sent as the endpoint wants them', async () => {
+      // One red pixel.
+      const png =
+        'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==';
+      const script = chat.script('eyes', replying('chat', { text: 'A red dot.' }));
+      await stage.view('/playground', async (page) => {
+        await model(page).fill('up-chat/eyes');
+        await page.locator('input[type=file]').setInputFiles({
+          name: `${xss('file')[0] ?? ''}.png`,
+          mimeType: 'image/png',
+          buffer: Buffer.from(png, 'base64'),
+        });
+        await page.getByRole('button', { name: /^Remove/ }).waitFor();
+        await say(page, 'What is it?');
+        await page.getByText('A red dot.').waitFor();
+      });
+      const sent = JSON.stringify((await script.request(0)).json['messages']);
+      assert.ok(sent.includes(`data:image/png;base64,${png}`), sent.slice(0, 300));
+    });
+
+    test('without streaming the whole answer is shown', async () => {
+      chat.script('whole', replying('chat', { text: 'All at once.' }));
+      await stage.view('/playground', async (page) => {
+        await page.getByLabel('Stream the answer').uncheck();
+        await model(page).fill('up-chat/whole');
+        await say(page, 'Speak.');
+        await page.getByText('All at once.').waitFor();
+        await page.getByText('Answered by').waitFor();
+      });
+    });
+
+    test('S12 B65 what models and upstreams write is text', async () => {
+      chat.script(
+        'odd',
+        replying('chat', {
+          text: `${xssText('answer')} ${oddText}`,
+          reasoning: xssText('thought'),
+        }),
+      );
+      await stage.view('/playground', async (page) => {
+        await model(page).fill('up-chat/odd');
+        await say(page, `${xssText('prompt')} ${oddText}`);
+        await page.getByText('done', { exact: true }).waitFor();
+        const shown = await turns(page, 'assistant').innerText();
+        for (const text of xss('answer')) assert.ok(shown.includes(text), text);
+        for (const view of ['Request', /^Events/]) {
+          await page.getByRole('tab', { name: view }).click();
+        }
+        await assertFits(page);
+      });
+    });
+
+    test('a failure says what happened, and can be asked again', async () => {
+      chat.script(
+        'broken',
+        { status: 400, body: JSON.stringify({ error: { message: `no ${xssText('error')}` } }) },
+        replying('chat', { text: 'Now it works.' }),
+      );
+      await stage.view(
+        '/playground',
+        async (page) => {
+          await model(page).fill('up-chat/broken');
+          await say(page, 'Work!');
+          await page.getByText('failed', { exact: true }).waitFor();
+          await page.getByRole('alert').getByText(/img/).waitFor();
+          await assertAccessible(page);
+          await page.getByRole('button', { name: 'Ask again' }).click();
+          await page.getByText('Now it works.').waitFor();
+        },
+        { expected: [refusal(400)] },
+      );
+    });
+
+    test('a stream that is cut is said to be', async () => {
+      chat.script('cut', {
+        body: [chatFrame(chatChunk({ role: 'assistant', content: 'It began' }))],
+        ending: 'reset',
+      });
+      await stage.view('/playground', async (page) => {
+        await model(page).fill('up-chat/cut');
+        await say(page, 'Begin.');
+        await page.getByText('failed', { exact: true }).waitFor();
+        await page.getByText('It began').waitFor();
+      });
+    });
+
+    test('as a key: its scope holds, and the refusal is shown', async () => {
+      chat.script('scoped', replying('chat', { text: 'Allowed.' }));
+      const { id } = await stage.gateway.makeKey({ name: 'scoped', models: ['up-chat/scoped'] });
+      await stage.view(
+        '/playground',
+        async (page) => {
+          await page.getByLabel('Call as').selectOption(id);
+          await model(page).fill('up-chat/scoped');
+          await say(page, 'May I?');
+          await page.getByText('Allowed.').waitFor();
+          await model(page).fill('local/tiny');
+          await say(page, 'And this?');
+          await page.getByText('failed', { exact: true }).waitFor();
+        },
+        { expected: [refusal(404)] },
+      );
+      const [row] = await stage.recorded('up-chat/scoped', 1);
+      assert.equal(row?.['key'], id);
+    });
+
+    test('settings that are no JSON or no number are named, and nothing is sent', async () => {
+      const script = chat.script('unasked', replying('chat', { text: 'No.' }));
+      await stage.view('/playground', async (page) => {
+        await model(page).fill('up-chat/unasked');
+        await page.getByLabel('Tools (JSON)').fill('[{');
+        await say(page, 'Hello');
+        await page
+          .getByRole('alert')
+          .getByText(/no JSON/)
+          .waitFor();
+        await page.getByLabel('Tools (JSON)').fill('');
+        await page.getByLabel('Temperature').fill('warm');
+        await page.getByRole('textbox', { name: 'Message' }).press('Enter');
+        await page
+          .getByRole('alert')
+          .getByText(/no number/)
+          .waitFor();
+        assert.equal(await page.getByRole('textbox', { name: 'Message' }).inputValue(), 'Hello');
+      });
+      assert.equal(script.requests.length, 0);
+    });
+
+    test('on a narrow screen, in the dark, by keyboard alone', async () => {
+      chat.script('small', replying('chat', { text: `Narrow. ${'W'.repeat(600)}` }));
+      await stage.view(
+        '/playground',
+        async (page) => {
+          await model(page).fill('up-chat/small');
+          await page.getByRole('textbox', { name: 'Message' }).focus();
+          await page.keyboard.type('Hello');
+          await page.keyboard.press('Shift+Enter');
+          await page.keyboard.type('there');
+          await page.keyboard.press('Enter');
+          await page.getByText(/^Narrow\./).waitFor();
+          await page.getByText('Answered by').waitFor();
+          assert.match(await turns(page, 'user').innerText(), /Hello\nthere/);
+          await assertFits(page);
+          await assertAccessible(page);
+        },
+        { viewport: narrow, dark: true },
+      );
+    });
+  });
+}

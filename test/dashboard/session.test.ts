@@ -1,0 +1,199 @@
+/** The door, the frame and what happens when the gateway or the session is gone (issue 8.1, S11). */
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { adminToken } from '../support/keys.ts';
+import { until } from '../support/postgres-store.ts';
+import { assertAccessible, assertFits } from './accessible.ts';
+import { noBrowser } from './browser.ts';
+import { settled } from './settled.ts';
+import { fillLogin, startStage, type Stage } from './stage.ts';
+import { narrow } from './watched-page.ts';
+
+const stage = await startStage();
+if (stage === undefined) test(noBrowser, () => undefined);
+else door(stage);
+
+function heading(page: Page, name: string): ReturnType<Page['getByRole']> {
+  return page.getByRole('heading', { level: 1, name });
+}
+
+function door(stage: Stage): void {
+  describe('S11 issue 8.1 session', { timeout: 300_000 }, () => {
+    after(() => stage.stop());
+
+    test('S10 without a session there is the door only, whatever the address', async () => {
+      for (const path of ['/', '/keys', '/calls/req_1', '/no-such-page']) {
+        await stage.view(
+          path,
+          async (page) => {
+            await page.getByLabel('Admin token').waitFor();
+            assert.equal(await page.getByRole('navigation').count(), 0);
+          },
+          { anonymous: true },
+        );
+      }
+    });
+
+    test('a wrong token is refused in words, the right one opens; the door is accessible', async () => {
+      await stage.view(
+        '/setup',
+        async (page) => {
+          await page.getByLabel('Admin token').fill('not-the-token-0123456789');
+          await assertAccessible(page);
+          await page.keyboard.press('Enter');
+          await page
+            .getByRole('alert')
+            .getByText(/not the admin token/)
+            .waitFor();
+          await assertAccessible(page);
+          await fillLogin(page);
+          // Where one wanted to go.
+          await heading(page, 'Setup').waitFor();
+        },
+        { anonymous: true, expected: [/status of 401 .*api\/session/] },
+      );
+    });
+
+    test('the token is nowhere in the page, its storage or its address; the cookie is not for scripts', async () => {
+      await stage.view('/', async (page, { context }) => {
+        await page.getByRole('navigation').first().waitFor();
+        const kept = await page.evaluate<string>(
+          'JSON.stringify([document.cookie, {...localStorage}, {...sessionStorage}, location.href, document.documentElement.outerHTML])',
+        );
+        assert.ok(!kept.includes(adminToken));
+        assert.equal(await page.evaluate<string>('document.cookie'), '');
+        const [cookie] = await context.cookies();
+        assert.match(cookie?.name ?? '', /^__Host-/);
+        assert.equal(cookie?.httpOnly, true);
+        assert.equal(cookie.secure, true);
+        assert.equal(cookie.sameSite, 'Strict');
+      });
+    });
+
+    test('a session that is over leads to the door, and back to the page', async () => {
+      await stage.view(
+        '/setup',
+        async (page, { context }) => {
+          await heading(page, 'Setup').waitFor();
+          await context.clearCookies();
+          // The page asks how the gateway is all the time.
+          await page.getByLabel('Admin token').waitFor();
+          await fillLogin(page);
+          await heading(page, 'Setup').waitFor();
+        },
+        { expected: [/status of 401 /] },
+      );
+    });
+
+    test('signing out ends the session, not only its cookie here', async () => {
+      await stage.view(
+        '/',
+        async (page, { context }) => {
+          await fillLogin(page);
+          const before = await context.cookies();
+          await page.getByRole('button', { name: 'Sign out' }).click();
+          await page.getByLabel('Admin token').waitFor();
+          await context.addCookies(before);
+          await page.reload();
+          await page.getByLabel('Admin token').waitFor();
+        },
+        { anonymous: true },
+      );
+    });
+
+    test('every page is reached by keyboard alone, and says where one is', async () => {
+      await stage.view('/', async (page) => {
+        await heading(page, 'Overview').waitFor();
+        await settled(page);
+        await page.keyboard.press('Tab');
+        assert.equal(await focused(page), 'Skip to the page');
+        for (const name of ['Overview', 'Calls', 'Keys', 'Models', 'Playground', 'Setup']) {
+          await page.keyboard.press('Tab');
+          assert.equal(await focused(page), name);
+          await page.keyboard.press('Enter');
+          await heading(page, name).waitFor();
+          const current = page.locator('[aria-current=page]').first();
+          assert.equal(await current.innerText(), name);
+          assert.match(await page.title(), new RegExp(name));
+        }
+      });
+    });
+
+    test('on a narrow screen the menu opens, leads on, and closes by Escape', async () => {
+      await stage.view(
+        '/',
+        async (page) => {
+          await page.getByRole('button', { name: 'Menu' }).click();
+          await page.getByRole('dialog').waitFor();
+          await assertAccessible(page);
+          await page.keyboard.press('Escape');
+          await page.getByRole('dialog').waitFor({ state: 'hidden' });
+          await page.getByRole('button', { name: 'Menu' }).click();
+          await page.getByRole('dialog').getByRole('link', { name: 'Setup' }).click();
+          await heading(page, 'Setup').waitFor();
+          await assertFits(page);
+        },
+        { viewport: narrow },
+      );
+    });
+
+    test('the switch of colours changes them, and they stay', async () => {
+      await stage.view('/setup', async (page) => {
+        await heading(page, 'Setup').waitFor();
+        const light = await page.evaluate<string>(
+          'getComputedStyle(document.body).backgroundColor',
+        );
+        const change = page.getByRole('button', { name: /^Colours/ });
+        while (!(await change.getAttribute('aria-label'))?.startsWith('Colours: dark')) {
+          await change.click();
+        }
+        // Colours change with the next frame.
+        const isDark = async (): Promise<boolean> =>
+          (await page.evaluate<string>('getComputedStyle(document.body).backgroundColor')) !==
+          light;
+        await until(isDark, 'the colours are dark');
+        await page.reload();
+        await heading(page, 'Setup').waitFor();
+        await until(isDark, 'the colours are dark');
+      });
+    });
+
+    // The last one: the gateway is gone behind it.
+    test('a gateway that stops while its page is open is said to be away, with what to do', async () => {
+      await stage.view(
+        '/setup',
+        async (page) => {
+          await heading(page, 'Setup').waitFor();
+          await page.getByText('ready', { exact: true }).first().waitFor();
+          await stage.gateway.stop();
+          await page.getByText('not reached').waitFor();
+          await page
+            .getByText(/does not answer/)
+            .first()
+            .waitFor();
+          // Nobody heard it: the session lives on, and so does the page.
+          await page.getByRole('button', { name: 'Sign out' }).click();
+          await page.getByRole('dialog').getByText('The gateway does not answer.').waitFor();
+          assert.equal(await page.getByLabel('Admin token').count(), 0);
+          await page.getByRole('link', { name: 'Calls' }).click();
+          await page
+            .getByText(/does not answer|could not be loaded|Reload/i)
+            .first()
+            .waitFor();
+          await assertAccessible(page);
+        },
+        {
+          expected: [/ERR_CONNECTION|ERR_EMPTY|preload|dynamically imported|A page failed/],
+        },
+      );
+    });
+  });
+}
+
+/** The words of what has the focus. */
+function focused(page: Page): Promise<string> {
+  return page.evaluate<string>(
+    `(document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.textContent ?? '').trim()`,
+  );
+}

@@ -1,0 +1,85 @@
+/** The page Setup in a real browser (issue 8.1). */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { noBrowser } from './browser.ts';
+import { startStage, type Stage } from './stage.ts';
+
+const stage = await startStage();
+if (stage === undefined) test(noBrowser, () => undefined);
+else setup(stage);
+
+function setup(stage: Stage): void {
+  describe('issue 8.1 setup', { timeout: 300_000 }, () => {
+    after(() => stage.stop());
+
+    test('the lines for each client name this gateway and the chosen model', async () => {
+      await stage.view('/setup', async (page) => {
+        const lines = page.getByRole('region', { name: /^Lines for/ });
+        await page.getByText(`ANTHROPIC_BASE_URL=${stage.gateway.url}`).first().waitFor();
+        await page.getByLabel('Model').fill('steady');
+        for (const [client, words] of [
+          ['opencode', `"baseURL": "${stage.gateway.url}/v1"`],
+          ['OpenAI SDK', `OPENAI_BASE_URL=${stage.gateway.url}/v1`],
+          ['Anthropic SDK', `ANTHROPIC_BASE_URL=${stage.gateway.url}`],
+          ['curl', `${stage.gateway.url}/v1/chat/completions`],
+        ] as const) {
+          await page.getByRole('tab', { name: client }).click();
+          await lines.getByText(words).first().waitFor();
+          assert.match(await lines.innerText(), /steady/);
+        }
+      });
+    });
+
+    test('the lines can be copied', async () => {
+      await stage.view('/setup', async (page) => {
+        await page.getByText(`ANTHROPIC_BASE_URL=${stage.gateway.url}`).first().waitFor();
+        await page.getByRole('button', { name: /^Copy: Lines/ }).click();
+        await page.getByRole('button', { name: 'Copied' }).waitFor();
+        const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+        assert.match(copied, /ANTHROPIC_AUTH_TOKEN=YOUR_KEY/);
+      });
+    });
+
+    test('N3 each setting is shown with its origin, and can be searched', async () => {
+      await stage.view('/setup', async (page) => {
+        const table = page.getByRole('region', { name: 'Settings', exact: true });
+        await table.getByText('models.steady').waitFor();
+        await page.getByLabel('Filter the settings').fill('steady');
+        assert.equal(await table.getByRole('row').count(), 2);
+        assert.match(await table.innerText(), /up-chat\/steady/);
+        assert.match(await table.innerText(), /gateway\.yaml:\d+/);
+        assert.doesNotMatch(await page.locator('body').innerText(), /upstream-chat-key/);
+        await page.getByLabel('Filter the settings').fill('there is no such setting');
+        await page.getByText('No setting fits').waitFor();
+      });
+    });
+
+    test('the health of the gateway and its store is shown', async () => {
+      await stage.view('/setup', async (page) => {
+        await page.getByText('ready', { exact: true }).first().waitFor();
+        await page.getByText('Store', { exact: true }).waitFor();
+        await page.getByText(stage.gateway.directory).first().waitFor();
+      });
+    });
+
+    test('a file that is not valid is refused with its line, and what is wrong can be read', async () => {
+      const file = join(stage.gateway.directory, 'gateway.yaml');
+      await stage.view(
+        '/setup',
+        async (page) => {
+          await page.getByText('models.steady').waitFor();
+          writeFileSync(file, 'providers: {}\nmodells: {}\n');
+          await page.getByRole('button', { name: 'Read the file again' }).click();
+          await page
+            .getByRole('alert')
+            .getByText(/gateway\.yaml:2/)
+            .first()
+            .waitFor();
+        },
+        { expected: [/status of 422 .*api\/reload/] },
+      );
+    });
+  });
+}

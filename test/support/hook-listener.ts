@@ -1,0 +1,50 @@
+/** Somebody whom webhooks are sent to. */
+import assert from 'node:assert/strict';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { JsonObject } from '../../src/core/conversation.ts';
+import { tryParseObject } from '../../src/core/json.ts';
+
+export interface Heard {
+  readonly headers: IncomingMessage['headers'];
+  readonly text: string;
+  readonly event: JsonObject;
+}
+
+/** Somebody who listens; answers with these statuses in turn, the last one for ever. */
+export class Listener {
+  readonly heard: Heard[] = [];
+  readonly #statuses: readonly number[];
+  readonly #server = createServer((request, response) => {
+    let text = '';
+    request.setEncoding('utf8').on('data', (piece: string) => (text += piece));
+    request.on('end', () => {
+      const status = this.#statuses[Math.min(this.heard.length, this.#statuses.length - 1)] ?? 200;
+      this.heard.push({ headers: request.headers, text, event: tryParseObject(text) ?? {} });
+      response.writeHead(status).end();
+      for (const wake of this.#waiting.splice(0)) wake();
+    });
+  });
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(...statuses: readonly number[]) {
+    this.#statuses = statuses;
+  }
+
+  async listen(): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
+    const address = this.#server.address();
+    assert.ok(typeof address === 'object' && address !== null);
+    return `http://127.0.0.1:${address.port}/hooks?token=x`;
+  }
+
+  async until(count: number): Promise<void> {
+    while (this.heard.length < count) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
+  close(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+}

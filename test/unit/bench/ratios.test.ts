@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { readProfile, selfTimes } from '../../../bench/cpu-profile.ts';
+import { flameGraph } from '../../../bench/flame-graph.ts';
+import { committedRatios, judge, keepRatios } from '../../../bench/ratios.ts';
+
+test('issue 7.8: the guard fails on a ratio that grew by more than 15 %, and on no other', () => {
+  const committed = { a: 4, b: 2 };
+  assert.equal(judge(committed, { a: 4.6, b: 1 }).failed, false);
+  const dearer = judge(committed, { a: 4.61, b: 2 });
+  assert.equal(dearer.failed, true);
+  assert.match(dearer.lines[0] ?? '', /^DEARER a: 4\.61 × nginx, committed 4\.00 × \(\+15 %\)/);
+});
+
+test('issue 7.8: a guard that has nothing to compare fails', () => {
+  assert.equal(judge({}, { a: 1 }).failed, true);
+  assert.equal(judge({ a: 1 }, {}).failed, true);
+});
+
+test('issue 7.8: a run keeps the ratios of workloads that it did not measure', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ratios-'));
+  try {
+    const file = join(folder, 'ratios.json');
+    assert.deepEqual(committedRatios(file), {});
+    keepRatios({ a: 4, b: 2 }, file);
+    keepRatios({ b: 3 }, file);
+    assert.deepEqual(committedRatios(file), { a: 4, b: 3 });
+    writeFileSync(file, '{"a":"4"}');
+    assert.throws(() => committedRatios(file), /the ratio of a is no number/);
+    assert.equal(readFileSync(file, 'utf8'), '{"a":"4"}');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('issue 7.7: a profile is read without its idle time, and drawn with each function once a caller', () => {
+  const frame = (functionName: string, url = '', lineNumber = 0): object => ({
+    functionName,
+    url,
+    lineNumber,
+  });
+  const nodes = [
+    { id: 1, callFrame: frame('(root)'), children: [2, 3, 4] },
+    { id: 2, callFrame: frame('(idle)') },
+    { id: 3, callFrame: frame('run', 'file:///any/src/gateway/handle.ts', 9), children: [5] },
+    { id: 4, callFrame: frame('run', 'file:///any/src/gateway/handle.ts', 9) },
+    { id: 5, callFrame: frame('parse<T>', 'file:///any/src/core/json.ts', 4) },
+  ];
+  const profile = { nodes, samples: [2, 3, 4, 5, 5], timeDeltas: [900, 10, 20, 30, 40] };
+  const root = readProfile(JSON.stringify(profile));
+  assert.equal(root.totalUs, 100);
+  assert.deepEqual(selfTimes(root, ({ functionName }) => functionName).slice(0, 2), [
+    ['parse<T>', 70],
+    ['run', 30],
+  ]);
+  const picture = flameGraph(root, 'a < b');
+  assert.match(picture, /a &lt; b/);
+  assert.equal(
+    picture.match(/run gateway\/handle\.ts:10: 100\.00 %, 30\.00 % in itself/g)?.length,
+    1,
+  );
+  assert.match(picture, /parse&lt;T> core\/json\.ts:5: 70\.00 %/);
+  assert.throws(() => readProfile('{}'), /no CPU profile/);
+});

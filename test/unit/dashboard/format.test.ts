@@ -1,0 +1,64 @@
+/** F6, issue 8: amounts, counts and times as the pages write them. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+import { exactMoney, money } from '../../../dashboard/src/format/money.ts';
+import { count, percent } from '../../../dashboard/src/format/number.ts';
+import { ago, span } from '../../../dashboard/src/format/time.ts';
+import { curlOf } from '../../../dashboard/src/pages/calls/curl.ts';
+
+test('F6 what nobody knows is a dash, never a zero', () => {
+  assert.deepEqual([money(null), count(null), span(null), percent(0, 0)], ['–', '–', '–', '–']);
+  assert.deepEqual([money(0), count(0), span(0)], ['$0.00', '0', '0 ms']);
+  assert.equal(exactMoney(null), 'the price is unknown');
+});
+
+test('issue 8 small amounts keep their digits, large ones their cents', () => {
+  assert.equal(money(0.000243), '$0.000243');
+  assert.equal(money(0.00000012), '$0.00000012');
+  assert.equal(money(1234.567), '$1,234.57');
+  assert.equal(exactMoney(1234.567890123), '$1,234.567890123');
+});
+
+test('issue 8 every token counts: no rounding', () => {
+  assert.equal(count(12_345_678_901), '12,345,678,901');
+});
+
+test('issue 8 spans and distances in words', () => {
+  assert.deepEqual(
+    [0.72, 999, 1234, 125_000, 3_720_000].map((ms) => span(ms)),
+    ['0.7 ms', '999 ms', '1.23 s', '2 min 5 s', '1 h 2 min'],
+  );
+  const now = Date.parse('2026-11-21T12:00:00Z');
+  assert.equal(ago('2026-11-21T11:57:00Z', now), '3 minutes ago');
+  assert.equal(ago('2026-11-23T12:00:00Z', now), 'in 2 days');
+});
+
+test('issue 8 S12 a call copied as curl is one command, whatever the model is called', () => {
+  const model = `it's $(touch /tmp/x) \`id\` "quoted" \\ ; rm`;
+  const text = curlOf(
+    { endpoint: 'anthropic-messages', model, stream: true },
+    'http://127.0.0.1:1',
+  );
+  const shown = spawnSync('sh', ['-c', `curl() { printf '%s\\n' "$@"; }\n${text}`], {
+    encoding: 'utf8',
+    env: { MODEL_GATEWAY_KEY: 'secret' },
+  });
+  assert.equal(shown.stderr, '');
+  const words = shown.stdout.trimEnd().split('\n');
+  assert.deepEqual(words.slice(0, 4), [
+    '-N',
+    'http://127.0.0.1:1/v1/messages',
+    '-H',
+    'x-api-key: secret',
+  ]);
+  assert.deepEqual(
+    words.at(-1),
+    JSON.stringify({
+      model,
+      max_tokens: 1024,
+      stream: true,
+      messages: [{ role: 'user', content: 'your prompt' }],
+    }),
+  );
+});
