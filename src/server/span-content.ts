@@ -19,8 +19,9 @@ const mostOfAttribute = 65_536;
 const longestBody = 4 * 1024 * 1024;
 /** So much more of a text is looked at for keys, so that none is cut in two. */
 const margin = 512;
+/** What each begins to read it takes, so that a text is read once (S22). */
 const keyShapes =
-  /\b(?:sk|rk|gw|gsk|xai|pk|key|ghp|gho|ghs|github_pat|glpat|xox[abprs])[-_][\w*-]{6,}|\bAIza[\w-]{10,}|\bA[KS]IA[A-Z0-9]{12,}|\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?|\bBearer\s+[\w.~+/=-]+|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?/g;
+  /\b(?:sk|rk|gw|gsk|xai|pk|key|ghp|gho|ghs|github_pat|glpat|xox[abprs])[-_][\w*-]{6,}|\bAIza[\w-]{10,}|\bA[KS]IA[A-Z0-9]{12,}|\beyJ[\w-]{8,}(?:\.[\w-]*){0,2}|\bBearer\s+[\w.~+/=-]+|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?/g;
 const mask = '[redacted]';
 
 export interface SpanContent {
