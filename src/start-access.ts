@@ -54,6 +54,14 @@ export type GatewayAdmin = Pick<
 /** Of the store and the counters, for metrics. */
 export type StoreFacts = Pick<GatewayFacts, 'store' | 'countersUp'>;
 
+/** What the admin API asks those who serve calls. */
+export interface ServedCalls {
+  /** Writes the ledger rows that wait. @throws StoreError */
+  flush(): Promise<void>;
+  /** The text of a scrape. */
+  readonly metrics: MetricsSource['text'];
+}
+
 /** The opened data directory. */
 export interface Access {
   readonly keys: KeyRing;
@@ -82,8 +90,7 @@ export interface Access {
   status(): { readonly [name: string]: string | number | boolean | null };
   /** The same for metrics. */
   storeFacts(): StoreFacts;
-  /** @param metrics makes the text of a scrape */
-  adminServer(gateway: GatewayAdmin, metrics: MetricsSource['text']): Server;
+  adminServer(gateway: GatewayAdmin, served: ServedCalls): Server;
   /** Lets the commands on this machine find the admin plane. */
   announce(adminUrl: string): void;
   close(): Promise<void>;
@@ -278,7 +285,7 @@ class OpenAccess implements Access {
     };
   }
 
-  adminServer(gateway: GatewayAdmin, metrics: MetricsSource['text']): Server {
+  adminServer(gateway: GatewayAdmin, { flush, metrics }: ServedCalls): Server {
     const { store, door, boot, log, metricsToken: scraper } = this.#parts;
     const { keys, policies, audit } = door;
     return createAdminServer({
@@ -288,7 +295,7 @@ class OpenAccess implements Access {
       audit,
       version,
       store,
-      flushLedger: () => this.ledger.flush(),
+      flushLedger: flush,
       clock: systemClock,
       newId,
       random,

@@ -1,24 +1,25 @@
 /** Part of the composition root: `/api/status`. */
+import type { Tallies } from './start-front.ts';
 import type { FactSources } from './start-metrics.ts';
 import { version } from './version.ts';
 
 export interface StatusParts {
   readonly url: string;
   readonly providers: readonly string[];
+  /** Of all processes that serve. */
+  readonly tallies: Tallies;
 }
 
 export function statusJson(
-  { access, engines, idempotency, overload, ready, settings, sweeper }: FactSources,
-  { url, providers }: StatusParts,
+  { access, engines, ready, settings }: FactSources,
+  { url, providers, tallies }: StatusParts,
 ): { readonly [name: string]: string | number | boolean | null } {
   const [engine] = engines.status();
   return {
     version,
     url,
     ready,
-    live_calls: sweeper.size,
-    ...overload.status(),
-    ...idempotency.status(),
+    ...tallies,
     providers: providers.join(','),
     engine: engine?.phase ?? null,
     engine_reason: engine?.reason ?? null,

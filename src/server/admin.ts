@@ -82,7 +82,7 @@ export interface AdminParts
   /** Looks at the folder of model files again. */
   models(): Promise<readonly AdminModel[]>;
   modelProblems(): readonly ModelProblem[];
-  status(): JsonObject;
+  status(): JsonObject | Promise<JsonObject>;
   reload(): Promise<ReloadOutcome>;
   /** Absent where no gateway runs. */
   readonly playground?: Playground;
@@ -261,7 +261,7 @@ function gatewayRoutes(parts: AdminParts): readonly AdminRoute[] {
         summary: 'How the gateway is.',
         answer: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
       },
-      run: () => ({ status: 200, body: parts.status() }),
+      run: async () => ({ status: 200, body: await parts.status() }),
     },
     {
       method: 'POST',

@@ -62,14 +62,14 @@ export class Metrics {
       ...processFamilies(),
     ];
   }
+}
 
-  /** The text of a scrape, made a family at a turn: thousands of series hold up no call. */
-  async text(format: Format): Promise<string> {
-    let text = '';
-    for (const family of await this.families()) {
-      text += familyText(family, format);
-      await turn();
-    }
-    return text + endText(format);
+/** The text of a scrape, made a family at a turn: thousands of series hold up no call. */
+export async function scrapeText(families: readonly Family[], format: Format): Promise<string> {
+  let text = '';
+  for (const family of families) {
+    text += familyText(family, format);
+    await turn();
   }
+  return text + endText(format);
 }

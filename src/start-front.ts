@@ -1,0 +1,49 @@
+/** Part of the composition root: who serves the data plane of a gateway. */
+import type { Settings } from './config/settings.ts';
+import type { TargetHealth } from './gateway/health.ts';
+import type { Family } from './observe/metrics/family.ts';
+import type { Plane } from './start-plane.ts';
+
+/** This process alone, or this one with workers. */
+export interface Front {
+  /** Resolves with the address, without `/v1`. @throws the system's error of listening */
+  listen(): Promise<string>;
+  /** Calls that begin from here on go by these. @throws Error that names a key which cannot be taken */
+  apply(settings: Settings): Promise<void>;
+  /** Refuses new work and waits for running calls (G14). */
+  drain(how: { readonly announced: boolean }): Promise<void>;
+  /** Ends running calls at once; `drain` then has nothing to wait for. */
+  cut(): void;
+  /** What a scrape reads, of all processes together. */
+  families(): Promise<readonly Family[]>;
+  /** Numbers of /api/status, of all processes together. */
+  tallies(): Promise<Tallies>;
+  /** What is wrong with targets, by whoever knows the worst. */
+  health(): Promise<Pick<TargetHealth, 'describe'>>;
+  /** Writes the ledger rows that wait. Never rejects for those of another process. @throws StoreError */
+  flush(): Promise<void>;
+}
+
+export interface Tallies {
+  readonly [name: string]: number;
+}
+
+/** Of one process. */
+export function talliesOf(plane: Plane): Tallies {
+  const { sweeper, overload, idempotency } = plane.facts();
+  return { live_calls: sweeper.size, ...overload.status(), ...idempotency.status() };
+}
+
+/** This process serves alone. */
+export function ownFront(plane: Plane, flush: () => Promise<void>): Front {
+  return {
+    listen: () => plane.listen(),
+    apply: (settings) => plane.apply(settings),
+    drain: (how) => plane.drain(how),
+    cut: () => plane.cut(),
+    families: () => plane.metrics.families(),
+    tallies: async () => talliesOf(plane),
+    health: async () => plane.health,
+    flush,
+  };
+}

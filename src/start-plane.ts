@@ -1,0 +1,324 @@
+/**
+ * Part of the composition root: one process's data plane with all that serves calls. Who may come in and
+ * what is counted is handed in, so that a worker serves as a gateway of one process does.
+ */
+import type { Server } from 'node:http';
+import type { Access } from './start-access.ts';
+import { createIdempotency, type Idempotency } from './start-idempotency.ts';
+import { createLimits, type Limits } from './start-limits.ts';
+import { createMetrics, type FactSources } from './start-metrics.ts';
+import { createOverload, guardConnections } from './start-overload.ts';
+import type { Events } from './start-events.ts';
+import type { LocalModels } from './start-local.ts';
+import { lastSpansMs, traced } from './start-traces.ts';
+import { priceBook, priceToCompare } from './start-prices.ts';
+import type { Environment } from './start-options.ts';
+import type { PriceBook } from './access/prices.ts';
+import type { Settings } from './config/settings.ts';
+import { anthropicMessagesClient } from './dialects/anthropic-messages/client.ts';
+import { openaiChatClient } from './dialects/openai-chat/client.ts';
+import type { Gateway } from './gateway/call.ts';
+import { TargetHealth } from './gateway/health.ts';
+import { LearnedParameters } from './gateway/learned-parameters.ts';
+import { LeftStreams } from './gateway/left-streams.ts';
+import { ReasoningMemory } from './gateway/reasoning-memory.ts';
+import { ReasoningStore } from './gateway/reasoning-store.ts';
+import { RetryBudget } from './gateway/retry-budget.ts';
+import { Routing } from './gateway/routing/routing.ts';
+import { Sweeper } from './gateway/sweeper.ts';
+import { TokenEstimator } from './gateway/token-estimator.ts';
+import { later, systemClock } from './observe/clock.ts';
+import type { LineLog } from './observe/log.ts';
+import { newId } from './observe/random.ts';
+import type { SpanTracer } from './observe/traces/tracer.ts';
+import { ModelLists } from './providers/model-list.ts';
+import { Registry } from './providers/registry.ts';
+import { callLogFields } from './server/call-log.ts';
+import { ClientAddresses } from './server/client-address.ts';
+import { DataPlane, type DataPlaneOptions } from './server/data-plane.ts';
+import { Drain } from './server/drain.ts';
+import { createListener, listen } from './server/listen.ts';
+import type { Metrics } from './server/metrics/metrics.ts';
+import type { LoadSource } from './server/overload/load.ts';
+import type { Overload } from './server/overload/overload.ts';
+import type { CallRow } from './store/store.ts';
+import { TokenizerThread } from './tokens/tokenizer.ts';
+import { version } from './version.ts';
+import type { HttpClient } from './wire/http-client.ts';
+
+/** The price package takes some ten milliseconds to load: not while the first calls are awaited. */
+const pricesAfterMs = 1000;
+
+/** Who may call, and what counts and keeps what is called. */
+export type PlaneAccess = Pick<
+  Access,
+  | 'keys'
+  | 'ledger'
+  | 'counting'
+  | 'policies'
+  | 'sealer'
+  | 'answers'
+  | 'stillMs'
+  | 'mayAdmit'
+  | 'trouble'
+  | 'watchSpending'
+  | 'status'
+  | 'storeFacts'
+> & { readonly door: Pick<Access['door'], 'declare'> };
+
+export interface PlaneParts {
+  readonly settings: Settings;
+  readonly env: Environment;
+  readonly log: LineLog;
+  readonly access: PlaneAccess;
+  readonly random: () => number;
+  readonly pressure: LoadSource;
+  readonly tracer: SpanTracer | undefined;
+  readonly client: HttpClient;
+  readonly events: Events;
+  readonly localModels: LocalModels;
+}
+
+export class Plane {
+  readonly health: TargetHealth;
+  readonly metrics: Metrics;
+  /** What the playground's calls are served by, too. */
+  readonly options: DataPlaneOptions;
+  readonly #parts: PlaneParts;
+  readonly #sweeper: Sweeper;
+  readonly #textCounter = new TokenizerThread();
+  readonly #lists: ModelLists;
+  readonly #server: Server;
+  readonly #drain: Drain;
+  readonly #overload: Overload;
+  readonly #idempotency: Idempotency;
+  readonly #limits: Limits;
+  #settings: Settings;
+  #addresses: ClientAddresses;
+  #registry: Registry;
+  #prices: PriceBook;
+
+  constructor(parts: PlaneParts) {
+    const { settings, log, access, client, events } = parts;
+    this.#parts = parts;
+    this.#settings = settings;
+    this.#addresses = new ClientAddresses(settings.trustedProxies);
+    const { stillMs } = access;
+    this.#sweeper = new Sweeper(systemClock, stillMs === undefined ? {} : { stillMs });
+    access.ledger.onSettled((callIds) => this.#sweeper.endSettled(callIds));
+    const { connectMs } = settings.timeouts;
+    this.#lists = new ModelLists({ client, clock: systemClock, log, connectMs });
+    this.health = new TargetHealth({
+      clock: systemClock,
+      log,
+      alert: (dead) => events.credentialOut(dead),
+      changed: (change) => events.targetChanged(change),
+    });
+    this.#registry = this.#buildRegistry(settings);
+    this.#prices = priceBook(settings, log);
+    this.#overload = this.#createOverload();
+    this.#idempotency = createIdempotency(parts, () => this.#settings.idempotency);
+    this.metrics = createMetrics(() => this.facts());
+    this.#limits = this.#createLimits();
+    this.options = this.#planeOptions();
+    const plane = new DataPlane(this.options);
+    this.#server = createListener((request, response) => void plane.handle(request, response), {
+      lastAnswers: () => this.#drain.begun || this.#overload.step > 0,
+      newId,
+      refused: (refusal) => {
+        this.metrics.refusedRequests.add(['not_http']);
+        log.info('refused', { ...refusal });
+      },
+    });
+    guardConnections(this.#server, () => this.#settings.limits);
+    this.#drain = new Drain({
+      server: this.#server,
+      clock: systemClock,
+      times: () => this.#settings.drain,
+      calls: this.#sweeper,
+    });
+  }
+
+  get settings(): Settings {
+    return this.#settings;
+  }
+
+  get registry(): Registry {
+    return this.#registry;
+  }
+
+  get prices(): PriceBook {
+    return this.#prices;
+  }
+
+  /** Whom to ask how the gateway is. */
+  facts(): FactSources {
+    const { access, client, localModels, log, tracer, events } = this.#parts;
+    return {
+      access,
+      client,
+      data: this.#server,
+      engines: localModels.engines,
+      health: this.health,
+      idempotency: this.#idempotency,
+      limits: this.#limits,
+      log,
+      overload: this.#overload,
+      ready: this.#notReady() === undefined,
+      settings: this.#settings,
+      sweeper: this.#sweeper,
+      tracer,
+      webhooks: events,
+    };
+  }
+
+  /** Looks at the process from now on, and at the engines on customary ports. */
+  begin(): void {
+    this.#overload.start();
+    void this.#registry.probe();
+    setTimeout(() => this.#prices.warm(), pricesAfterMs).unref();
+  }
+
+  /** Resolves with the address. @throws the system's error of listening */
+  listen(): Promise<string> {
+    return listen(this.#server, this.#settings.listen);
+  }
+
+  /** Calls that begin from here on go by these. @throws Error that names a key which cannot be taken */
+  async apply(settings: Settings): Promise<void> {
+    const { log, access, localModels } = this.#parts;
+    // First of all: it is the one that may still refuse.
+    access.door.declare(settings);
+    await localModels.refresh(settings.local);
+    this.#registry = this.#buildRegistry(settings);
+    this.health.forget();
+    this.#prices = priceBook(settings, log);
+    this.#settings = settings;
+    this.#addresses = new ClientAddresses(settings.trustedProxies);
+    log.setLevel(settings.logLevel);
+  }
+
+  /** Refuses new work and waits for running calls (G14). */
+  async drain(how: { readonly announced: boolean }): Promise<void> {
+    await this.#drain.run(how);
+    this.#overload.stop();
+  }
+
+  /** Ends running calls at once; `drain` then has nothing to wait for. */
+  cut(): void {
+    this.#drain.cut();
+  }
+
+  /** Behind `drain`: lets go of upstreams, and keeps what is to be kept. */
+  async close(): Promise<void> {
+    await this.#parts.tracer?.close(lastSpansMs);
+    await this.#parts.client.close();
+    await this.#textCounter.close();
+    await this.#idempotency.close();
+  }
+
+  #createLimits(): Limits {
+    const { access, log, events } = this.#parts;
+    const limits = createLimits({
+      ...access.counting,
+      policies: access.policies,
+      prices: () => this.#prices,
+      random: Math.random,
+      log,
+      tell: (type, data) => events.tell(type, data),
+      metrics: this.metrics,
+    });
+    access.watchSpending((spent) => limits.heard(spent));
+    return limits;
+  }
+
+  #createOverload(): Overload {
+    const { log, pressure, events } = this.#parts;
+    return createOverload({
+      clock: systemClock,
+      log,
+      random: Math.random,
+      limits: () => this.#settings.limits,
+      load: pressure,
+      sweeper: this.#sweeper,
+      changed: (step, facts) => events.pressureChanged(step, facts),
+    });
+  }
+
+  #buildRegistry(settings: Settings): Registry {
+    const { env, localModels } = this.#parts;
+    return new Registry({
+      declared: settings.providers,
+      routes: settings.routes,
+      timeouts: settings.timeouts,
+      env,
+      lists: this.#lists,
+      local: localModels.engines,
+    });
+  }
+
+  #gateway(record: (row: CallRow) => CallRow): Gateway {
+    const { access, log, random, tracer, client } = this.#parts;
+    const limits = this.#limits;
+    return {
+      client,
+      clock: systemClock,
+      later,
+      log,
+      newId,
+      random,
+      estimator: new TokenEstimator(),
+      textCounter: this.#textCounter,
+      learned: new LearnedParameters(),
+      memory: new ReasoningMemory(access.sealer, new ReasoningStore({ clock: systemClock })),
+      health: this.health,
+      retryBudget: new RetryBudget(),
+      routing: new Routing({
+        clock: systemClock,
+        random,
+        priceOf: (target) => priceToCompare(this.#prices, target, systemClock.wall()),
+      }),
+      sweeper: this.#sweeper,
+      clientTimes: () => this.#settings.clients,
+      leftStreams: new LeftStreams(() => this.#settings.limits.streams),
+      running: (call, soFar) => access.ledger.running(call.id, () => limits.running(call, soFar())),
+      settle: traced(tracer, (call, receipt) => record(limits.settle(call, receipt))),
+    };
+  }
+
+  #planeOptions(): DataPlaneOptions {
+    const { access, log, tracer } = this.#parts;
+    const record = (row: CallRow): CallRow => {
+      access.ledger.record(row);
+      this.metrics.calls.called(row);
+      log.info('call', callLogFields(row));
+      return row;
+    };
+    return {
+      gateway: this.#gateway(record),
+      dialects: { chat: openaiChatClient, messages: anthropicMessagesClient },
+      authenticate: (authorization, apiKey) => access.keys.authenticate(authorization, apiKey),
+      lookAgain: (authorization, apiKey) => access.keys.lookAgain(authorization, apiKey),
+      clientAddress: (request) => this.#addresses.of(request),
+      registry: () => this.#registry,
+      notReady: () => {
+        this.#drain.probed();
+        return this.#notReady();
+      },
+      mayAdmit: () => access.mayAdmit(),
+      overload: this.#overload,
+      badKeys: this.#overload.badKeys,
+      admission: this.#limits.admission,
+      answers: this.#idempotency.answers,
+      record,
+      tracer,
+      refused: (code) => this.metrics.refusedRequests.add([code]),
+      version,
+    };
+  }
+
+  #notReady(): string | undefined {
+    if (this.#drain.begun) return 'draining';
+    return this.#parts.access.trouble();
+  }
+}
