@@ -5,6 +5,12 @@
 
 /** `claude-sonnet-5-20260930`, `gpt-5-mini-2025-08-07`, `claude-sonnet-4@20250514`. */
 const date = /[-@]20\d\d(?:-[01]\d-[0-3]\d|[01]\d[0-3]\d)(?=$|[-:@])/;
+/**
+ * Short dates, at the end of a name only, where versions and sizes stand too: year and month
+ * (`mistral-large-2411`), month and day (`gpt-4-0613`), month and year (`command-r-08-2024`). 1024 is a size.
+ */
+const shortDate =
+  /(?<=\w)-(?:2[3-9](?:0[1-9]|1[0-2])|(?!1024)(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])|(?:0[1-9]|1[0-2])-20[2-9]\d)(?=$|[:@])/;
 /** Names that vendors point at one date: `claude-3-5-haiku-latest`. */
 const latest = /[-@:]latest$/;
 /** Variants and quantizations of one model: `gpt-5:nitro`, `llama3:8b`. */
@@ -12,7 +18,8 @@ const tag = /:[^/:]+$/;
 
 /** The name without its date; the same text where it has none. */
 export function withoutDate(model: string): string {
-  return model.replace(date, '');
+  const undated = model.replace(date, '');
+  return undated === model ? model.replace(shortDate, '') : undated;
 }
 
 /** All spellings of what a call may be for, in lower case. */

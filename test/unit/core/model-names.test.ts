@@ -50,6 +50,10 @@ const cases: readonly (readonly [limit: string, name: string, covered: boolean])
   ['gpt-5-2025-08-07', 'openai/gpt-5', true],
   ['gpt-5-2025-08-07', 'openai/gpt-5-2025-08-07', true],
   ['gpt-5-2025-08-07', 'openai/gpt-5-2025-12-01', false],
+  ['gpt-4', 'openai/gpt-4-0613', true],
+  ['mistral-large', 'mistral/mistral-large-2411', true],
+  ['mistral-large-2411', 'mistral/mistral-large-2402', false],
+  ['embed', 'x/embed-1024', false],
   ['*', 'anything', true],
 ];
 
