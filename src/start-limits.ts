@@ -1,6 +1,6 @@
 /** Part of the composition root: what calls may use, what they cost, and who is told. */
 import { Admission } from './access/admission.ts';
-import { Billing, type BilledCall } from './access/billing.ts';
+import { Billing, type AskedPieces, type BilledCall } from './access/billing.ts';
 import { BudgetWatch, type BudgetEvent, type BudgetReading } from './access/budget-watch.ts';
 import { CallGrant } from './access/call-grant.ts';
 import type { PolicySource } from './access/policies.ts';
@@ -9,6 +9,7 @@ import type { JsonObject } from './core/conversation.ts';
 import { dollarsNumber, dollarsText } from './core/money.ts';
 import type { Target } from './core/provider.ts';
 import type { Clock, Log } from './core/runtime.ts';
+import { askedImages, askedSearches } from './gateway/asked-pieces.ts';
 import type { Call } from './gateway/call.ts';
 import type { Receipt, RunningCall } from './gateway/receipt.ts';
 import type { Metrics } from './server/metrics/metrics.ts';
@@ -99,17 +100,32 @@ export function createLimits(options: LimitsOptions): Limits {
 }
 
 function billed(
-  { grant, startedWall }: Call,
+  call: Call,
   { target, charged, beside }: Pick<Receipt, 'target' | 'charged' | 'beside'>,
 ): BilledCall {
+  const { grant, startedWall } = call;
   return {
     ...(grant instanceof CallGrant ? { grant } : {}),
     ...(target === undefined ? {} : { target: named(target) }),
     startedAt: startedWall,
     charged,
+    pieces: piecesOf(call),
     ...(beside.length === 0
       ? {}
       : { beside: beside.map((each) => ({ target: named(each.target), charged: each.charged })) }),
+  };
+}
+
+function piecesOf({ source, dialect, route }: Call): AskedPieces {
+  return {
+    images: () => askedImages(source),
+    searches: ({ provider, model }) => {
+      const target = route.targets.find(
+        (each) => each.provider.id === provider && each.model === model,
+      );
+      if (target === undefined) return 0;
+      return askedSearches(source.value, dialect, target)?.unreported ?? 0;
+    },
   };
 }
 

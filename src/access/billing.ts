@@ -18,8 +18,18 @@ export interface BilledCall {
   readonly startedAt: number;
   /** Empty when no upstream worked for it. */
   readonly charged: Usage;
+  /** What has a price by the piece; asked for only where the price has one. */
+  readonly pieces?: AskedPieces;
   /** What else was asked for it and may be billed; absent = nothing. */
   readonly beside?: readonly BilledRequest[];
+}
+
+/** What nobody reports, and what the request says of it. */
+export interface AskedPieces {
+  /** Pictures in the prompt. */
+  images(): number;
+  /** Web searches by that target that count where it reports none. */
+  searches(target: BilledRequest['target']): number;
 }
 
 /** A request that ran beside the one that counts. */
@@ -30,6 +40,8 @@ export interface BilledRequest {
 
 /** The members of a ledger row that say what the call cost. */
 export interface Bill {
+  /** What the call is charged for, with what has a price by the piece. */
+  readonly charged: Usage;
   /** Absent = the price is unknown, which is not 0 (F6). */
   readonly cost?: Cost;
   readonly price?: Price;
@@ -57,9 +69,10 @@ export class Billing {
   bill(call: BilledCall): Bill {
     const nothing = isNothing(call.charged);
     const price = nothing ? undefined : this.#price(call);
-    const own = nothing ? noCost : price && costOf(price, call.charged);
+    const charged = nothing ? call.charged : withPieces(call, price);
+    const own = nothing ? noCost : price && costOf(price, charged);
     const cost = call.beside === undefined ? own : this.#withBeside(own, call);
-    const reserved = this.#reserved(call.grant, cost?.total ?? 0);
+    const reserved = { charged, ...this.#reserved(call.grant, cost?.total ?? 0) };
     if (cost === undefined) return reserved;
     return price === undefined ? { cost, ...reserved } : { cost, price, ...reserved };
   }
@@ -68,8 +81,9 @@ export class Billing {
   #withBeside(own: Cost | undefined, call: BilledCall): Cost | undefined {
     let sum = own;
     for (const { target, charged } of call.beside ?? []) {
-      const price = this.#price({ ...call, target, charged });
-      const cost = price && costOf(price, charged);
+      const asked = { ...call, target, charged };
+      const price = this.#price(asked);
+      const cost = price && costOf(price, withPieces(asked, price));
       sum = sum === undefined || cost === undefined ? undefined : added(sum, cost);
     }
     return sum;
@@ -90,7 +104,7 @@ export class Billing {
     return bill;
   }
 
-  #reserved(grant: CallGrant | undefined, spent: number): Bill {
+  #reserved(grant: CallGrant | undefined, spent: number): Omit<Bill, 'charged'> {
     const reserved = grant?.reserved;
     if (grant === undefined || reserved === undefined) return { budgets: noBudgets };
     return {
@@ -112,6 +126,23 @@ export class Billing {
 
 function tokensOf(usage: Usage): number {
   return (totalInputTokens(usage) ?? 0) + (usage.outputTokens ?? 0);
+}
+
+/** Counts of pieces that have a price, where nobody reported them. */
+function withPieces({ charged, pieces, target }: BilledCall, price: Price | undefined): Usage {
+  if (pieces === undefined || target === undefined || price === undefined) return charged;
+  const { perImage, webSearch } = price;
+  const images = perImage === undefined ? undefined : pieces.images();
+  const searches =
+    webSearch === undefined || charged.webSearches !== undefined
+      ? undefined
+      : pieces.searches(target);
+  if (!images && !searches) return charged;
+  return {
+    ...charged,
+    ...(images ? { images } : {}),
+    ...(searches ? { webSearches: searches } : {}),
+  };
 }
 
 function added(a: Cost, b: Cost): Cost {

@@ -193,12 +193,21 @@ export class CallGrant implements Grant {
     const { reservation } = this.#parts;
     // What the vendor may still search for is paid for as well.
     const webSearches = Math.max(usage.webSearches ?? 0, reservation.webSearches);
+    const images = reservation.possible.some(({ perImage }) => perImage !== undefined)
+      ? reservation.images
+      : 0;
     let dearest = 0;
     // What the answer will be is not known before its end: all of it may be of the dearest kind.
     const { audioOutputTokens: _audio, imageOutputTokens: _image, ...prompt } = usage;
     for (const price of reservation.possible) {
       for (const reasoningTokens of [0, outputTokens]) {
-        const cost = costOf(price, { ...prompt, outputTokens, reasoningTokens, webSearches });
+        const cost = costOf(price, {
+          ...prompt,
+          outputTokens,
+          reasoningTokens,
+          webSearches,
+          images,
+        });
         dearest = Math.max(dearest, cost?.total ?? 0);
       }
     }

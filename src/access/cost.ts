@@ -20,6 +20,7 @@ export type BilledTokens = Pick<
   | 'audioOutputTokens'
   | 'imageOutputTokens'
   | 'webSearches'
+  | 'images'
 >;
 
 /** Of a call for which no upstream worked, whatever the price. */
@@ -65,6 +66,8 @@ export interface MostTokens {
   readonly cacheWrites?: 'none' | 'usual' | 'long';
   /** That the vendor may run, at most; absent = none. */
   readonly webSearches?: number;
+  /** Pictures in the prompt; absent = none. */
+  readonly images?: number;
   /** False: the prompt is text alone. */
   readonly media?: boolean;
 }
@@ -95,7 +98,8 @@ function bound(
   term(1, Math.ceil(most.outputTokens), Math.max(dearestOutput(rates), rates.reasoning ?? 0));
   term(2, 1, price.call ?? 0);
   term(3, most.webSearches ?? 0, price.webSearch ?? 0);
-  return nanodollars(0, 4, 999);
+  term(4, most.images ?? 0, price.perImage ?? 0);
+  return nanodollars(0, 5, 999);
 }
 
 function dearestOutput({ output, audioOutput = 0, imageOutput = 0 }: Rates): number {
@@ -146,8 +150,9 @@ function ratesFor({ rates, tiers }: Price, prompt: number): Rates {
 
 /** Whether no usage whatever costs anything. */
 export function isFree(price: Price): boolean {
-  const { call = 0, webSearch = 0 } = price;
-  return call === 0 && webSearch === 0 && isFreeInput(price) && isFreeOutput(price);
+  const { call = 0, webSearch = 0, perImage = 0 } = price;
+  if (call !== 0 || webSearch !== 0 || perImage !== 0) return false;
+  return isFreeInput(price) && isFreeOutput(price);
 }
 
 function isFreeInput({ rates, tiers }: Price): boolean {
@@ -190,7 +195,7 @@ const place = {
   output: 8,
   reasoning: 11,
   call: 12,
-  end: 14,
+  end: 15,
 };
 
 function summed(price: Price, rates: Rates, usage: BilledTokens): Cost {
@@ -198,6 +203,7 @@ function summed(price: Price, rates: Rates, usage: BilledTokens): Cost {
   outputTerms(rates, usage);
   term(place.call, 1, price.call ?? 0);
   term(place.call + 1, usage.webSearches ?? 0, price.webSearch ?? 0);
+  term(place.call + 2, usage.images ?? 0, price.perImage ?? 0);
   return {
     total: nanodollars(0, place.end, 500),
     input: nanodollars(place.input, place.cacheRead, 500),

@@ -34,8 +34,10 @@ export interface AskedSize {
   cacheWrites(): 'none' | 'usual' | 'long';
   /** Whether the prompt may hold pictures, sound or film. */
   media(): boolean;
-  /** Web searches that the vendor may run for it, at most. */
-  webSearches(): number;
+  /** Pictures in the prompt. */
+  images(): number;
+  /** Web searches that the vendor may run for it, at most, and the member that asks for them; undefined = none. */
+  searches(): { readonly member: string; readonly most: number } | undefined;
   /** Models that the vendor may answer with instead of its own, as clients call them; undefined = none. */
   others(): { readonly member: string; readonly names: readonly string[] } | undefined;
   /** The service tier that the request asks for, in its words (`fast` for fast mode); undefined = none. */
@@ -84,6 +86,19 @@ function othersUnpriced(member: string): Error {
   return invalidRequest(why, [member], 'price_unknown');
 }
 
+function searchUnpriced(member: string): Error {
+  const why =
+    `"${member}" has the provider search the web, what a search costs there is not known, and calls of this ` +
+    'key count for a budget. Leave it out, or have its price set in the configuration (prices, web_search).';
+  return invalidRequest(why, [member], 'price_unknown');
+}
+
+/**
+ * Tokens of a prompt for each search that may be run: what is found is read as prompt, by most vendors within
+ * the same call. Some ten pages of the length that vendors cut them to.
+ */
+const tokensOfSearch = 10_000;
+
 /** Twice as much is an exact number still. */
 const mostOfOne = Math.floor(Number.MAX_SAFE_INTEGER / 2);
 
@@ -100,7 +115,8 @@ export class Reservation {
   #prompt: number | undefined;
   readonly #targets: readonly AskedTarget[];
   #cacheWrites: ReturnType<AskedSize['cacheWrites']> | undefined;
-  #webSearches: number | undefined;
+  #searches: ReturnType<AskedSize['searches']> | null = null;
+  #images: number | undefined;
   #media: boolean | undefined;
   #output: number;
   /** What the output costs at most; undefined = not computed for what is asked now. */
@@ -168,14 +184,16 @@ export class Reservation {
 
   #costOf(output: number): number {
     let dearest = 0;
+    const promptTokens = this.prompt + this.webSearches * tokensOfSearch;
     for (const price of this.possible) {
       const cost = mostCost(price, {
-        promptTokens: this.prompt,
+        promptTokens,
         outputTokens: output * this.choices,
         // The body is looked through only where that makes a difference.
         cacheWrites: caresForCacheWrites(price) ? this.#writes() : 'none',
         media: caresForMedia(price) && this.#holdsMedia(),
-        webSearches: price.webSearch === undefined ? 0 : this.webSearches,
+        webSearches: this.webSearches,
+        images: price.perImage === undefined ? 0 : this.images,
       });
       if (cost > dearest) dearest = cost;
     }
@@ -184,8 +202,18 @@ export class Reservation {
 
   /** That the vendor may run, of all answers. */
   get webSearches(): number {
-    this.#webSearches ??= this.#size.webSearches() * this.choices;
-    return this.#webSearches;
+    return (this.#search?.most ?? 0) * this.choices;
+  }
+
+  /** Pictures in the prompt. */
+  get images(): number {
+    this.#images ??= this.#size.images();
+    return this.#images;
+  }
+
+  get #search(): ReturnType<AskedSize['searches']> {
+    if (this.#searches === null) this.#searches = this.#size.searches();
+    return this.#searches;
   }
 
   #holdsMedia(): boolean {
@@ -206,10 +234,14 @@ export class Reservation {
     return this.prices[index];
   }
 
-  /** @throws GatewayError for what would cost more than the price says: other models, dearer service. */
+  /** @throws GatewayError for what would cost more than the price says: other models, searches, dearer service. */
   assertPriced(): void {
     const others = this.#size.others();
     if (others !== undefined) throw othersUnpriced(others.member);
+    if (this.prices.some((price) => price.webSearch === undefined && !isFree(price))) {
+      const search = this.#search;
+      if (search !== undefined) throw searchUnpriced(search.member);
+    }
     const member = this.free ? undefined : this.#size.dearerBy();
     if (member === undefined) return;
     const tier = this.askedTier ?? '';

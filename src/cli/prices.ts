@@ -17,7 +17,8 @@ the ledger, and keys with a budget cannot call it unless prices: of the config h
   --json    an array: model, target, price (null: unknown) with source, input, cache_read, cache_write,
             cache_write_1h, output, reasoning (null: as input, input, cache_write, -, -, output), audio_input,
             image_input, video_input, audio_cache_read, audio_output, image_output (null: as for text), tiers
-            (rates of the whole call above so many tokens of prompt), service_tiers (by name), call and web_search (dollars each)
+            (rates of the whole call above so many tokens of prompt), service_tiers (by name), call, per_image and
+            web_search (dollars each)
 `;
 
 export const pricesCommand: Command = {
@@ -106,7 +107,7 @@ const mediaRates = [
 ];
 
 function remarks(price: JsonObject): string {
-  const { source, call, reasoning, web_search: search } = price;
+  const { source, call, reasoning, per_image: image, web_search: search } = price;
   return [
     cell(source),
     ...(typeof reasoning === 'number' ? [`reasoning ${reasoning}`] : []),
@@ -115,6 +116,7 @@ function remarks(price: JsonObject): string {
       return typeof rate === 'number' ? [`${name.replaceAll('_', ' ')} ${rate}`] : [];
     }),
     ...(typeof call === 'number' ? [`and ${call} a call`] : []),
+    ...(typeof image === 'number' ? [`and ${image} a picture`] : []),
     ...(typeof search === 'number' ? [`and ${search} a web search`] : []),
   ].join(', ');
 }

@@ -74,6 +74,10 @@ const price = z.strictObject({
     ),
   tiers: tiers(),
   call: dollars(12, 'Dollars for each call, whatever its size.').optional(),
+  per_image: dollars(
+    12,
+    'Dollars for each picture in the prompt, besides what its tokens cost.',
+  ).optional(),
   web_search: dollars(12, 'Dollars for each web search that the provider runs.').optional(),
 });
 /** `default`, or what a target is called. */

@@ -105,6 +105,7 @@ function readPrice(form: PriceForm, source: string): Price {
     rates: readRates(service),
     tiers: (service.tiers ?? []).map((tier) => ({ above: tier.above, rates: readRates(tier) })),
     ...(form.call === undefined ? {} : { call: form.call }),
+    ...(form.per_image === undefined ? {} : { perImage: form.per_image }),
     ...(form.web_search === undefined ? {} : { webSearch: form.web_search }),
     source: from,
   });
@@ -147,12 +148,13 @@ export function priceOrigins(
 }
 
 /** `input 0.25, output 2, above 200000: input 0.5, output 3`, in dollars per million tokens. */
-function priceText({ rates, tiers, call, webSearch, service }: Price): string {
+function priceText({ rates, tiers, call, perImage, webSearch, service }: Price): string {
   const others = [...(service ?? [])].filter(([name]) => name !== 'standard');
   return [
     ratesText(rates),
     ...tiers.map((tier) => `above ${tier.above}: ${ratesText(tier.rates)}`),
     ...(call === undefined ? [] : [`call ${decimalText(call, 12)}`]),
+    ...(perImage === undefined ? [] : [`per_image ${decimalText(perImage, 12)}`]),
     ...(webSearch === undefined ? [] : [`web_search ${decimalText(webSearch, 12)}`]),
     ...others.flatMap(([name, own]) => [
       `${name}: ${ratesText(own.rates)}`,

@@ -45,6 +45,8 @@ export interface Usage {
   readonly imageOutputTokens?: number;
   /** Web searches that the vendor ran itself, and charges for. */
   readonly webSearches?: number;
+  /** Pictures in the prompt, counted by the gateway where each of them has a price. */
+  readonly images?: number;
   /** Service tier in the words of the upstream's dialect. */
   readonly serviceTier?: string;
   /** The usage object as the upstream wrote it, for the log. */
@@ -112,6 +114,7 @@ export const usageCounts = [
   'audioOutputTokens',
   'imageOutputTokens',
   'webSearches',
+  'images',
 ] as const;
 
 /** What two requests cost together; what only one of them reported counts as it is. */

@@ -41,6 +41,8 @@ export interface Price {
   readonly call?: number;
   /** Picodollars a web search that the vendor runs and reports. */
   readonly webSearch?: number;
+  /** Picodollars a picture in the prompt, besides what its tokens cost. */
+  readonly perImage?: number;
   /**
    * What each service tier costs that has a price of its own, by name (`priority`, `flex`, `batch`, `fast`),
    * and `standard`. None of these has further ones: they are what is stored with a call.
@@ -74,7 +76,7 @@ export interface ConfiguredPrice {
  * What a call cost, in integer nanodollars. `total` is rounded once; the parts are rounded each for
  * themselves. `output` is what is left without `reasoning`; sound and pictures are in `input`, `cacheRead` and `output`;
  * `cacheWrite` holds both lifetimes,
- * `call` what is not for tokens: the call itself and its web searches.
+ * `call` what is not for tokens: the call itself, its pictures and its web searches.
  */
 export interface Cost {
   readonly total: number;

@@ -1,14 +1,12 @@
 /** How large a call is asked to be, for whoever reserves what it may use. */
 import type { ClientDialect, RequestHead } from '../core/dialect.ts';
-import { isObject, type JsonSource } from '../core/json.ts';
+import type { JsonSource } from '../core/json.ts';
 import type { Route, Target } from '../core/provider.ts';
 import { countPrompt, promptOf } from '../tokens/prompt.ts';
+import { askedImages, askedSearches, type AskedSearches } from './asked-pieces.ts';
 import type { Gateway } from './call.ts';
 import { tokenizedPrompt } from './count-tokens.ts';
 import { otherModels, type OtherModels } from './other-models.ts';
-
-/** Searches that are reserved for a tool that says no `max_uses`. */
-const usualSearches = 5;
 
 /** What all escapes of letters and digits begin with: most bodies have none. */
 const escapeStart = '\\u00';
@@ -137,17 +135,18 @@ export class CallSize {
     return otherModels(this.#call.source.value, this.#call);
   }
 
-  /** As many as its tools allow. */
-  webSearches(): number {
-    const { value } = this.#call.source;
-    const tools: readonly unknown[] = Array.isArray(value['tools']) ? value['tools'] : [];
-    let searches = isObject(value['web_search_options']) ? usualSearches : 0;
-    for (const tool of tools) {
-      if (!isObject(tool) || !String(tool['type']).startsWith('web_search')) continue;
-      const most = tool['max_uses'];
-      searches += typeof most === 'number' && most >= 0 ? Math.ceil(most) : usualSearches;
+  images(): number {
+    return askedImages(this.#call.source);
+  }
+
+  searches(): AskedSearches | undefined {
+    const { dialect, source, route } = this.#call;
+    let most: AskedSearches | undefined;
+    for (const target of route.targets) {
+      const asked = askedSearches(source.value, dialect, target);
+      if (asked !== undefined && asked.most > (most?.most ?? 0)) most = asked;
     }
-    return searches;
+    return most;
   }
 
   serviceTier(): string | undefined {

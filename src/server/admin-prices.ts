@@ -56,6 +56,7 @@ export const priceAnswer = z.strictObject({
     .record(z.string(), z.strictObject({ ...rates, tiers }))
     .describe('Rates of service tiers that have their own, by name.'),
   call: rate.describe('Dollars a call.'),
+  per_image: rate.describe('Dollars a picture in the prompt, besides its tokens.'),
   web_search: rate.describe('Dollars a web search that the provider runs.'),
 });
 const answer = z.strictObject({
@@ -103,13 +104,14 @@ function targetJson({ model, target, price }: PricedTarget): JsonObject {
 }
 
 export function priceJson(price: Price): JsonObject {
-  const { call, webSearch, source, service } = price;
+  const { call, perImage, webSearch, source, service } = price;
   const others = [...(service ?? [])].filter(([name]) => name !== 'standard');
   return {
     source,
     ...tieredJson(price),
     service_tiers: Object.fromEntries(others.map(([name, own]) => [name, tieredJson(own)])),
     call: each(call),
+    per_image: each(perImage),
     web_search: each(webSearch),
   };
 }

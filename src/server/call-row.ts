@@ -18,8 +18,8 @@ export function callRow(call: Call, receipt: Receipt, bill: Bill): CallRow {
     ...optional('error', receipt.error),
     attempts: receipt.attempts.length,
     attemptRows: receipt.attempts.map((attempt) => attemptRow(call, attempt)),
-    ...bill,
-    ...usage(receipt),
+    ...billed(bill),
+    ...usage(receipt, bill),
     usageSource: receipt.usageSource,
     ...(receipt.suspect ? { suspect: true } : {}),
     ...optional('firstEventMs', rounded(receipt.firstEventMs)),
@@ -37,8 +37,8 @@ export function runningRow(call: Call, soFar: RunningCall, bill: Bill): CallRow 
     error: 'interrupted',
     attempts: soFar.attempts,
     attemptRows: [],
-    ...bill,
-    ...usage(soFar),
+    ...billed(bill),
+    ...usage(soFar, bill),
     usageSource: 'estimated',
     totalMs: rounded(soFar.totalMs) ?? 0,
   };
@@ -130,10 +130,14 @@ function attemptRow(call: Call, attempt: AttemptReceipt): AttemptRow {
   };
 }
 
-function usage({
-  reported,
-  charged,
-}: Pick<Receipt, 'reported' | 'charged'>): Pick<CallRow, 'reported' | 'charged'> {
+function billed({ charged: _charged, ...members }: Bill): Omit<Bill, 'charged'> {
+  return members;
+}
+
+function usage(
+  { reported }: Pick<Receipt, 'reported'>,
+  { charged }: Bill,
+): Pick<CallRow, 'reported' | 'charged'> {
   return {
     ...(reported === undefined ? {} : { reported: counted(reported) }),
     charged: counted(charged),

@@ -90,6 +90,7 @@ const optionalAmounts: {
 } = {
   call: 'call',
   webSearch: 'webSearch',
+  perImage: 'perImage',
 };
 const optionalRates: { readonly [K in Exclude<keyof Rates, 'input' | 'output'>]: K } = {
   cacheRead: 'cacheRead',

@@ -58,13 +58,13 @@ function round(text: string, stop: string, usage: JsonObject): Answer {
 }
 
 let asked = 0;
-async function ask(key: LimitedKey, stream: boolean) {
+async function ask(key: LimitedKey, stream: boolean, prompt = 50) {
   asked += 1;
   const name = `paid-rounds-${asked}`;
   const script = rig.upstreams.messages.script(
     name,
-    round('Searching', 'pause_turn', usageOf(50, 30)),
-    round(' and found', 'end_turn', usageOf(85, 8)),
+    round('Searching', 'pause_turn', usageOf(prompt, 30)),
+    round(' and found', 'end_turn', usageOf(prompt + 35, 8)),
   );
   const more = { max_tokens: cap, web_search_options: {} };
   const model = `up-search/${name}`;
@@ -77,15 +77,16 @@ for (const stream of [true, false]) {
   const form = stream ? 'stream' : 'document';
 
   test(`Q1 a further round that the budget does not pay for is not asked for: ${form}`, async () => {
-    // 80 tokens for the first round, 80 for its prompt and answer again: 120 are too few.
-    const budget = (120 * nanodollarsOfToken) / 1e9;
+    // What five searches may find is 50,000 tokens of prompt: read once they fit into it, read again they do not.
+    const prompt = 50_050;
+    const budget = (60_000 * nanodollarsOfToken) / 1e9;
     const key = await rig.key({ budget, per: 'day' });
-    const { reply, script } = await ask(key, stream);
+    const { reply, script } = await ask(key, stream, prompt);
     assert.equal(script.requests.length, 1);
     assert.match(reply.text, /budget/i);
     assert.ok(!reply.text.includes('found'));
     if (!stream) assert.equal(reply.status, 429, reply.text);
-    assert.equal(await rig.spent(key), 80 * nanodollarsOfToken);
+    assert.equal(await rig.spent(key), (prompt + 30) * nanodollarsOfToken);
   });
 
   test(`Q1 a further round may answer what is left of the answer that is paid for: ${form}`, async () => {

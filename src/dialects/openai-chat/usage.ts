@@ -37,6 +37,7 @@ function readUsage(
     ...(outputTokens === undefined ? {} : { outputTokens }),
     ...(reasoningTokens === undefined ? {} : { reasoningTokens }),
     ...mediaCounts(raw),
+    ...searchCount(raw),
     ...(typeof serviceTier === 'string' ? { serviceTier } : {}),
     raw,
   };
@@ -116,6 +117,16 @@ function readHeard(prompt: JsonObject, found: Counts): void {
   if (audio) found.audioInputTokens = audio;
   if (image) found.imageInputTokens = image;
   if (video) found.videoInputTokens = video;
+}
+
+/** OpenRouter has two names for what it ran; Perplexity one of its own. Nobody else reports searches here. */
+function searchCount(raw: JsonObject): Usage {
+  const webSearches = firstCount(
+    object(raw['server_tool_use'])?.['web_search_requests'],
+    object(raw['server_tool_use_details'])?.['web_search_requests'],
+    raw['num_search_queries'],
+  );
+  return webSearches === undefined ? {} : { webSearches };
 }
 
 function reasoningCount(raw: JsonObject): number | undefined {

@@ -106,9 +106,38 @@ test('web searches that the vendor may run are reserved', async () => {
   const rig = new LimitsRig(() => ({ ...price, webSearch: 10_000_000_000 }));
   const principal = principalOf([heldBy('k1', { budgets: [budgetOf(1e9)] })]);
   const asked = rig.asked({ id: 'c1', principal, maxOutputTokens: 100 });
-  const size = { ...asked.size, webSearches: () => 3 };
+  const size = { ...asked.size, searches: () => ({ member: 'tools', most: 3 }) };
   const grant = await rig.admission.admit({ ...asked, size });
-  assert.equal(grant?.reserved, 10 * 1000 + 100 * 2000 + 3 * 10_000_000);
+  // What is found is read as prompt, too.
+  assert.equal(grant?.reserved, 30_010 * 1000 + 100 * 2000 + 3 * 10_000_000);
+});
+
+test('F6 a search at a provider whose price of one is not known is refused by name with a budget', async () => {
+  const principal = principalOf([heldBy('k1', { budgets: [budgetOf(1e9)] })]);
+  const ask = (rig: LimitsRig) => {
+    const asked = rig.asked({ id: 'c1', principal, maxOutputTokens: 100 });
+    const size = { ...asked.size, searches: () => ({ member: 'plugins', most: 5 }) };
+    return rig.admission.admit({ ...asked, size });
+  };
+  await assert.rejects(async () => ask(new LimitsRig()), {
+    code: 'invalid_request',
+    reason: 'price_unknown',
+    message: /"plugins" has the provider search the web/,
+  });
+  const noPrice = { rates: { input: 0, output: 0 }, tiers: [], source: 'test' };
+  assert.equal((await ask(new LimitsRig(() => noPrice)))?.reserved, 0, 'what is free is free');
+  const free = await ask(new LimitsRig(() => ({ ...price, webSearch: 0 })));
+  assert.equal(free?.reserved, 50_010 * 1000 + 100 * 2000);
+});
+
+test('F6 pictures that have a price each are reserved', async () => {
+  const rig = new LimitsRig(() => ({ ...price, perImage: 3_000_000_000 }));
+  const principal = principalOf([heldBy('k1', { budgets: [budgetOf(1e9)] })]);
+  const asked = rig.asked({ id: 'c1', principal, maxOutputTokens: 100 });
+  const grant = await rig.admission.admit({ ...asked, size: { ...asked.size, images: () => 2 } });
+  assert.equal(grant?.reserved, 10 * 1000 + 100 * 2000 + 2 * 3_000_000);
+  await grant?.outputAfter({ freshInputTokens: 20 });
+  assert.equal(grant?.reserved, 20 * 1000 + 100 * 2000 + 2 * 3_000_000);
 });
 
 test('a guess that does not fit is counted once, off the loop, and only where that may help', async () => {

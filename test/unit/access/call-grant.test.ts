@@ -94,7 +94,11 @@ async function granted(
   more: { readonly webSearches?: number },
 ): Promise<CallGrant> {
   const asked = rig.asked({ id: 'c1', principal, prompt: 100, maxOutputTokens: 100 });
-  const size = { ...asked.size, webSearches: () => more.webSearches ?? 0 };
+  const size = {
+    ...asked.size,
+    searches: () =>
+      more.webSearches === undefined ? undefined : { member: 'tools', most: more.webSearches },
+  };
   const grant = await rig.admission.admit({ ...asked, size });
   assert.ok(grant);
   return grant;
@@ -103,9 +107,9 @@ async function granted(
 test('Q1 F64 a larger prompt does not take the money of searches that may still come', async () => {
   const rig = new LimitsRig(() => ({ ...price, webSearch: 10_000_000_000 }));
   const grant = await granted(rig, { webSearches: 3 });
-  assert.equal(grant.reserved, 100 * 1000 + 100 * 2000 + 3 * 10_000_000);
-  await grant.outputAfter({ freshInputTokens: 150 });
-  assert.equal(grant.reserved, 150 * 1000 + 100 * 2000 + 3 * 10_000_000);
+  assert.equal(grant.reserved, 30_100 * 1000 + 100 * 2000 + 3 * 10_000_000);
+  await grant.outputAfter({ freshInputTokens: 30_150 });
+  assert.equal(grant.reserved, 30_150 * 1000 + 100 * 2000 + 3 * 10_000_000);
 });
 
 test('Q1 F64 a prompt that is no longer, but dearer than reserved, is paid for', async () => {

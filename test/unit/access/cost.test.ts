@@ -99,6 +99,15 @@ describe('F6 what a call costs', () => {
     assert.deepEqual([cost?.call, cost?.total], [30_000_000, 30_000_000]);
   });
 
+  it('adds each picture of the prompt at its price', () => {
+    const cost = costOf(priced({ input: 1_000_000 }, { perImage: 3_000_000_000 }), {
+      freshInputTokens: 10,
+      outputTokens: 1,
+      images: 2,
+    });
+    assert.deepEqual([cost?.input, cost?.call, cost?.total], [10_000, 6_000_000, 6_010_000]);
+  });
+
   it('goes by the tier of the whole prompt, cached tokens included', () => {
     const price = priced(
       { input: 1_250_000, output: 10_000_000, cacheRead: 125_000 },
@@ -238,6 +247,7 @@ const prices: fc.Arbitrary<Price> = fc
     }),
     call: rate,
     webSearch: rate,
+    perImage: rate,
   })
   .map(({ tiers, ...rest }) => ({
     ...rest,
@@ -258,6 +268,7 @@ const usages = fc.record({
   audioOutputTokens: fc.oneof(fc.constant(0), tokens),
   imageOutputTokens: fc.oneof(fc.constant(0), tokens),
   webSearches: fc.nat(100),
+  images: fc.nat(100),
 });
 
 function known(price: Price, usage: BilledTokens): NonNullable<ReturnType<typeof costOf>> {
@@ -268,7 +279,7 @@ function known(price: Price, usage: BilledTokens): NonNullable<ReturnType<typeof
 
 /** The same sum in the plainest way: picodollars, in big integers. */
 function slowly(
-  { rates: base, tiers, call = 0, webSearch = 0 }: Price,
+  { rates: base, tiers, call = 0, webSearch = 0, perImage = 0 }: Price,
   usage: Required<BilledTokens>,
 ): bigint {
   const prompt = usage.freshInputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
@@ -299,6 +310,7 @@ function slowly(
     [reasoning, r.reasoning ?? r.output],
     [1, call],
     [usage.webSearches, webSearch],
+    [usage.images, perImage],
   ];
   return products.reduce((sum, [count, each]) => sum + BigInt(count) * BigInt(each), 0n);
 }
@@ -336,12 +348,17 @@ test('F6 more of anything within a tier never costs less', (t) => {
   });
 });
 
-test('Q1 no usage within what was reserved costs more than was reserved, searches apart', (t) => {
+test('Q1 no usage within what was reserved costs more than was reserved', (t) => {
   const cases = fc.record({ price: prices, usage: usages, spare: fc.nat(1000) });
   check(t, cases, ({ price, usage, spare }) => {
     const prompt = usage.freshInputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
-    const most = { promptTokens: prompt + spare, outputTokens: usage.outputTokens + spare };
-    assert.ok(mostCost(price, most) >= known(price, { ...usage, webSearches: 0 }).total);
+    const most = {
+      promptTokens: prompt + spare,
+      outputTokens: usage.outputTokens + spare,
+      webSearches: usage.webSearches + spare,
+      images: usage.images,
+    };
+    assert.ok(mostCost(price, most) >= known(price, usage).total);
   });
 });
 

@@ -119,7 +119,8 @@ export class LimitsRig {
           return exactly;
         },
         cacheWrites: () => 'none',
-        webSearches: () => 0,
+        images: () => 0,
+        searches: () => undefined,
         media: () => true,
         others: () => undefined,
         serviceTier: () => undefined,
@@ -144,5 +145,5 @@ export class LimitsRig {
 
 /** The ledger row of a call, with its bill. */
 export function billedRow(id: string, bill: Bill, charged: Usage): CallRow {
-  return { ...callRow(id), charged, ...bill };
+  return { ...callRow(id), ...bill, charged };
 }

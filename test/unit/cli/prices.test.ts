@@ -20,6 +20,7 @@ const own: Price = {
   rates: { input: 1_250_000, output: 10_000_000, cacheWrite: 1_562_500, reasoning: 12_000_000 },
   tiers: [{ above: 200_000, rates: { input: 2_500_000, output: 15_000_000 } }],
   call: 12_000_000_000,
+  perImage: 3_000_000_000,
   webSearch: 10_000_000_000,
   source: 'gateway.yaml:12',
 };
@@ -44,7 +45,7 @@ it('F6 prices shows each target with its rates in effect, and who says so', asyn
 MODEL     TARGET             PROMPT    INPUT    CACHED  WRITTEN  WRITTEN 1H  OUTPUT   FROM
 fast      openai/gpt-5-mini            0.25     0.025   0.25     0.25        2        genai-prices 0.1.8 openai/gpt-5-mini
 fast      team/qwen                    unknown                               unknown  -
-team/big                               1.25     1.25    1.5625   1.5625      10       gateway.yaml:12, reasoning 12, and 0.012 a call, and 0.01 a web search
+team/big                               1.25     1.25    1.5625   1.5625      10       gateway.yaml:12, reasoning 12, and 0.012 a call, and 0.003 a picture, and 0.01 a web search
                              > 200000  2.5      2.5     2.5      2.5         15
 `,
   );
@@ -74,6 +75,7 @@ it('F6 prices MODEL --json gives the price of one, null where nobody knows it', 
         tiers: [],
         service_tiers: {},
         call: null,
+        per_image: null,
         web_search: null,
       },
     },
