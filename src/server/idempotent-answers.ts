@@ -8,9 +8,16 @@
 import { GatewayError } from '../core/errors.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import type { Sealer } from '../core/sealer.ts';
-import { keptBytes, type AnswerStore, type OwnClaim } from '../store/answers.ts';
+import {
+  keptBytes,
+  type AnswerClaim,
+  type AnswerStore,
+  type Claimed,
+  type OwnClaim,
+} from '../store/answers.ts';
 import { leaseMs, renewEveryMs } from '../store/lease.ts';
 import { StoreError } from '../store/store-error.ts';
+import { AbandonedClaims } from './abandoned-claims.ts';
 import {
   openAnswer,
   sameSecret,
@@ -103,6 +110,7 @@ export class IdempotentAnswers {
   readonly #parts: IdempotentAnswersParts;
   /** By owner: what this gateway answers now. */
   readonly #running = new Map<string, OwnClaim>();
+  readonly #abandoned: AbandonedClaims;
   #waiting: Unkept[] = [];
   #renewing: NodeJS.Timeout | undefined;
   #memory = 0;
@@ -111,6 +119,7 @@ export class IdempotentAnswers {
 
   constructor(parts: IdempotentAnswersParts) {
     this.#parts = parts;
+    this.#abandoned = new AbandonedClaims(parts.store, parts.clock);
   }
 
   /** Bytes of answers that are being given, or wait for the store. */
@@ -179,10 +188,10 @@ export class IdempotentAnswers {
     const { store, clock, log } = this.#parts;
     const waiting = this.#waiting;
     this.#waiting = [];
+    if (this.#abandoned.size > 0) await this.#abandoned.giveUpAll();
     const claims = [...this.#running.values(), ...waiting.map(({ claim }) => claim)];
     if (claims.length === 0) {
-      clearInterval(this.#renewing);
-      this.#renewing = undefined;
+      if (this.#abandoned.size === 0) this.#stopRenewing();
       return;
     }
     try {
@@ -203,16 +212,17 @@ export class IdempotentAnswers {
   /** Keeps what waits, if it can, and ends; leases that are left run out. Never throws. */
   async close(): Promise<void> {
     await this.renew();
-    clearInterval(this.#renewing);
-    this.#renewing = undefined;
+    this.#stopRenewing();
   }
 
   /** The answer of an earlier sending; undefined = this one may answer. @throws GatewayError */
   async #ask(sealed: SealedRequest, owner: string): Promise<KeptAnswer | undefined> {
     const { id, keyId, mark } = sealed;
-    const claimed = await this.#orRefuse(
-      this.#parts.store.claim({ id, keyId, owner, mark, leaseMs }),
-    );
+    const wanted = { id, keyId, owner, mark, leaseMs };
+    let claimed = await this.#claim(wanted);
+    if (claimed.state === 'running' && (await this.#abandoned.giveUp(id))) {
+      claimed = await this.#claim(wanted);
+    }
     if (claimed.state === 'mine') return undefined;
     const same = claimed.mark === mark;
     if (!same && sameSecret(sealed, claimed.mark)) {
@@ -239,11 +249,14 @@ export class IdempotentAnswers {
     throw this.#refusal('expired', expired(same ? claimed.answer : 'other secret'));
   }
 
-  async #orRefuse<T>(asked: Promise<T>): Promise<T> {
+  async #claim(wanted: AnswerClaim): Promise<Claimed> {
     try {
-      return await asked;
+      return await this.#parts.store.claim(wanted);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
+      // It may be done all the same.
+      this.#abandoned.add({ id: wanted.id, owner: wanted.owner });
+      this.#renewSoon();
       this.#parts.log.warn('idempotency_refused', { reason: error.message });
       throw this.#refusal(
         'refused',
@@ -293,6 +306,11 @@ export class IdempotentAnswers {
       // While it was tried nothing ran and nothing waited: the timer may have ended.
       this.#renewSoon();
     }
+  }
+
+  #stopRenewing(): void {
+    clearInterval(this.#renewing);
+    this.#renewing = undefined;
   }
 
   #renewSoon(): void {

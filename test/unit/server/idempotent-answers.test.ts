@@ -59,13 +59,18 @@ async function refusal(asked: Promise<unknown>): Promise<string> {
 /** A store that a test takes away. */
 class AwayAnswers extends MemoryAnswers {
   away = false;
+  /** What is claimed is taken, and nobody is told. */
+  mute = false;
   /** It answers no sooner to what shall be kept. */
   until: Promise<void> | undefined;
   readonly renewed: number[] = [];
+  released = 0;
 
   override async claim(...args: Parameters<MemoryAnswers['claim']>) {
     this.#requireHere();
-    return super.claim(...args);
+    const claimed = await super.claim(...args);
+    if (this.mute) throw new StoreError('unavailable', 'db.test: no answer in time');
+    return claimed;
   }
 
   override async keep(...args: Parameters<MemoryAnswers['keep']>) {
@@ -76,6 +81,7 @@ class AwayAnswers extends MemoryAnswers {
 
   override async release(...args: Parameters<MemoryAnswers['release']>) {
     this.#requireHere();
+    this.released += 1;
     return super.release(...args);
   }
 
@@ -187,6 +193,51 @@ describe('E17 answers by Idempotency-Key', () => {
     store.away = false;
     assert.equal(await serve(answers, request()), false);
     assert.equal(answers.tallies.refused, 1);
+  });
+
+  test('E17 a claim that the store took without an answer is given up: nothing was begun', async () => {
+    const { answers, other, store } = held();
+    store.mute = true;
+    assert.equal(await refusal(claimed(answers, request())), 'store_unavailable');
+    store.mute = false;
+    await (await claimed(other, request())).finish(undefined);
+  });
+
+  test('E17 the same while the store is away: given up here at once, for others soon', async () => {
+    const { answers, other, store } = held();
+    const [first, second] = [request(), request({ idempotencyKey: '2' })];
+    for (const each of [first, second]) {
+      store.mute = true;
+      const asked = claimed(answers, each);
+      store.away = true;
+      assert.equal(await refusal(asked), 'store_unavailable');
+      store.away = store.mute = false;
+    }
+    // The other gateway cannot know; the one that was refused asks again and is served.
+    assert.equal(await refusal(other.claim(first, 'z')), 'idempotency_busy');
+    assert.equal(await serve(answers, first), false);
+    assert.equal(await serve(other, first), true);
+    assert.equal(await refusal(other.claim(second, 'z')), 'idempotency_busy');
+    await answers.renew();
+    assert.equal(await serve(other, second), false);
+  });
+
+  test('E17 what was given up is asked for no longer than its lease, and takes nothing from others', async () => {
+    const { answers, other, store, clock } = held();
+    store.mute = true;
+    assert.equal(await refusal(claimed(answers, request())), 'store_unavailable');
+    store.mute = false;
+    const running = await claimed(other, request());
+    await answers.renew();
+    assert.equal(await refusal(answers.claim(request(), 'z')), 'idempotency_busy');
+    clock.at = 30_000;
+    await other.renew();
+    await answers.renew();
+    store.released = 0;
+    await answers.renew();
+    assert.equal(store.released, 0);
+    await running.finish(answer);
+    assert.equal(await serve(answers, request()), true);
   });
 
   test('F88 an answer that was given while the store was away is kept when it is back', async () => {
