@@ -2,7 +2,13 @@
 import { z } from 'zod';
 import type { JsonObject } from '../core/conversation.ts';
 import { dollarsNumber } from '../core/money.ts';
-import type { LatencySample, SeriesQuery, SeriesRow, Store } from '../store/store.ts';
+import type {
+  LatencySample,
+  LatencySamples,
+  SeriesQuery,
+  SeriesRow,
+  Store,
+} from '../store/store.ts';
 import { groupFilter, inPeriod, readFilter, readWhen } from './admin-ledger.ts';
 import { time } from './admin-pages.ts';
 import { AdminError, readInput, type AdminAnswer, type AdminRoute } from './admin-route.ts';
@@ -57,7 +63,10 @@ const answer = z.strictObject({
   since: time,
   until: time,
   step: z.enum(steps),
-  sampled: count.describe('Calls that the percentiles are of: a sample, evenly spread.'),
+  sampled: count.describe('Calls that the percentiles are of.'),
+  percentiles: z
+    .enum(['exact', 'sampled'])
+    .describe('Of each call that ended well; beyond 6,000 calls of a sample, evenly spread.'),
   groups: z.array(
     z.strictObject({
       name: z.string().nullable().describe('Null: all calls, or those that have none.'),
@@ -103,9 +112,9 @@ async function series(
   const filter = readFilter(wanted);
   const asked = { step, since, until, filter, groups, ...(by === undefined ? {} : { by }) };
   const rows = await store.series(asked);
-  const samples = await sampleOf(store, asked);
+  const { calls, isAll } = await sampleOf(store, asked);
   const names = [...new Set(rows.map(({ group }) => group))];
-  const ofGroup = new Latencies(samples, asked);
+  const ofGroup = new Latencies(calls, asked);
   const shown = names.map((name) => ({
     name: name === '' ? null : name,
     ...(by === 'key' ? { key_name: parts.keys.find(name)?.record.name ?? null } : {}),
@@ -118,7 +127,8 @@ async function series(
     since: dateText(since),
     until: dateText(until),
     step,
-    sampled: samples.length,
+    sampled: calls.length,
+    percentiles: isAll ? 'exact' : 'sampled',
     groups: shown,
   };
   return { status: 200, body };
@@ -130,7 +140,7 @@ function stepFor(periodMs: number): SeriesQuery['step'] {
 }
 
 /** Slices are the chart's own steps where these are no more than may be; a period without end has few. */
-function sampleOf(store: Store, asked: SeriesQuery): Promise<readonly LatencySample[]> {
+function sampleOf(store: Store, asked: SeriesQuery): Promise<LatencySamples> {
   const { since, until, step, filter } = asked;
   const slices = Math.ceil((until - since) / stepMs[step]);
   return store.sampleLatency({ since, until, slices, ...(filter === undefined ? {} : { filter }) });

@@ -1,5 +1,6 @@
 /**
- * How long calls took, from a bounded sample of them: percentiles over millions of rows need no look at each.
+ * How long calls took: of all calls of a short or quiet period, else of a bounded sample of them, since
+ * percentiles over millions of rows need no look at each.
  * Slices of the period are sampled alike, so that a quiet hour has as good a value as a busy one.
  */
 import type { UsageFilter } from './calls.ts';
@@ -23,8 +24,14 @@ export interface LatencySample {
   readonly firstEventMs?: number;
 }
 
+export interface LatencySamples {
+  readonly calls: readonly LatencySample[];
+  /** These are all calls of the period and filter that ended well: what is made of them is exact. */
+  readonly isAll: boolean;
+}
+
 export const mostSlices = 200;
-/** Of all slices together; each takes its part of it. */
+/** A period with no more calls is read as a whole; else of all slices together, each takes its part. */
 export const mostLooks = 6_000;
 
 export interface Slice {

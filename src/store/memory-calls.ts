@@ -12,7 +12,7 @@ import type {
   UsageQuery,
   UsageRow,
 } from './calls.ts';
-import { slicesOf, type LatencyQuery, type LatencySample } from './latency.ts';
+import { mostLooks, slicesOf, type LatencyQuery, type LatencySamples } from './latency.ts';
 import {
   addSums,
   dayMs,
@@ -30,7 +30,7 @@ import {
   type UsageGroup,
   type UsageTime,
 } from './roll-up.ts';
-import { groupingOf, SeriesSums } from './series.ts';
+import { planSeries, SeriesSums } from './series.ts';
 import { compareText } from './text-order.ts';
 
 interface Bucket {
@@ -134,31 +134,33 @@ export class MemoryCalls {
   }
 
   series(query: SeriesQuery): readonly SeriesRow[] {
-    const { by, since, until, filter } = query;
-    const plan = planUsage({ by: groupingOf(query), since, until }, this.#kept);
+    const { by, filter } = query;
+    const plan = planSeries(query, this.#kept);
     const series = new SeriesSums(query);
     const add = ({ group, sums }: Bucket, at: number): void => {
       if (isInGroup(filter, group)) series.add(at, by === undefined ? '' : group[by], sums);
     };
-    if (query.step !== 'minute') {
-      for (const [bucket, at] of within(this.#days, plan.days)) add(bucket, at);
-      for (const [bucket, at] of within(this.#hours, plan.hours)) add(bucket, at);
-    }
-    const rows = query.step === 'minute' ? [{ from: since, to: until }] : plan.calls;
+    for (const [bucket, at] of within(this.#days, plan.days)) add(bucket, at);
+    for (const [bucket, at] of within(this.#hours, plan.hours)) add(bucket, at);
     for (const row of this.#calls.values()) {
-      if (!isWithin(rows, row.startedAt)) continue;
+      if (!isWithin(plan.calls, row.startedAt)) continue;
       add({ group: groupOf(row), sums: sumsOf(row) }, row.startedAt);
     }
     return series.rows();
   }
 
-  sampleLatency(query: LatencyQuery): readonly LatencySample[] {
+  sampleLatency(query: LatencyQuery): LatencySamples {
     const rows = [...this.#calls.values()].filter(
       (row) => row.outcome === 'ok' && isInGroup(query.filter, groupOf(row)),
     );
-    return slicesOf(query).flatMap(({ from, to, looks }) =>
-      rows.filter((row) => row.startedAt >= from && row.startedAt < to).slice(0, looks),
+    const within = rows.filter(
+      ({ startedAt }) => startedAt >= query.since && startedAt < query.until,
     );
+    if (within.length <= mostLooks) return { calls: within, isAll: true };
+    const calls = slicesOf(query).flatMap(({ from, to, looks }) =>
+      within.filter((row) => row.startedAt >= from && row.startedAt < to).slice(0, looks),
+    );
+    return { calls, isAll: false };
   }
 
   list(query: CallQuery): CallPage {

@@ -24,7 +24,7 @@ import type {
   SeriesQuery,
   SeriesRow,
   LatencyQuery,
-  LatencySample,
+  LatencySamples,
   UsageQuery,
   UsageRow,
 } from './store.ts';
@@ -153,7 +153,7 @@ export class MemoryStore implements Store {
     return this.#calls.series(query);
   }
 
-  async sampleLatency(query: LatencyQuery): Promise<readonly LatencySample[]> {
+  async sampleLatency(query: LatencyQuery): Promise<LatencySamples> {
     this.#requireOpen();
     return this.#calls.sampleLatency(query);
   }

@@ -11,107 +11,17 @@ import type {
   UsageRow,
 } from './calls.ts';
 import { readTexts } from './kept-json.ts';
-import { slicesOf, type LatencyQuery, type LatencySample } from './latency.ts';
+import type { LatencyQuery, LatencySamples } from './latency.ts';
+import { sampleOfPostgres } from './postgres-latency.ts';
 import type { Row, Sql, SqlValue, Statement } from './postgres-pool.ts';
 import type { PostgresServer } from './postgres-server.ts';
-import {
-  addSums,
-  dayMs,
-  labelsOf,
-  noSums,
-  planUsage,
-  unknownModelError,
-  type KeptSince,
-  type Period,
-  type Sums,
-} from './roll-up.ts';
+import { addSums, labelsOf, noSums, planUsage, type KeptSince, type Sums } from './roll-up.ts';
 import { readCallRow, readSums } from './sqlite-call-rows.ts';
 import { number, text } from './sqlite-columns.ts';
 import { callsKeptSince, hoursKeptSince } from './sqlite-ledger.ts';
-import { sumColumns } from './sqlite-sums.ts';
-import { groupingOf, SeriesSums, stepMs } from './series.ts';
-import { sampleOf } from './sqlite-latency.ts';
+import { seriesPostgres } from './postgres-series.ts';
+import { usageStatement, usageValues } from './postgres-usage-sql.ts';
 import { compareText } from './text-order.ts';
-
-/** With columns as in the roll-ups. */
-const callSums = `(SELECT started_at AS at, key_id, coalesce(team, '') AS team,
-    CASE WHEN error = '${unknownModelError}' THEN '' ELSE model END AS model,
-    coalesce(provider, '') AS provider, coalesce(tags, '[]') AS tags,
-    1 AS calls, (outcome = 'failed')::integer AS failed,
-    coalesce(charged_fresh_input_tokens, 0) + coalesce(charged_cache_read_tokens, 0)
-      + coalesce(charged_cache_write_tokens, 0) AS input_tokens,
-    charged_cache_read_tokens AS cache_read_tokens,
-    charged_cache_write_tokens AS cache_write_tokens,
-    charged_output_tokens AS output_tokens,
-    (cost IS NOT NULL)::integer AS priced_calls,
-    (cost IS NULL AND coalesce(charged_fresh_input_tokens, 0)
-      + coalesce(charged_cache_read_tokens, 0) + coalesce(charged_cache_write_tokens, 0)
-      + coalesce(charged_output_tokens, 0) > 0)::integer AS unpriced_calls,
-    cost AS nanodollars
-  FROM calls) rows`;
-
-const sources = {
-  days: 'usage_days JOIN usage_groups ON usage_groups.id = group_id',
-  hours: 'usage_hours JOIN usage_groups ON usage_groups.id = group_id',
-  calls: callSums,
-} as const;
-
-type Source = keyof typeof sources;
-
-/** What a group is made of; times and sets of tags become groups in `labelsOf`. */
-const labels: { readonly [G in UsageGrouping]: string } = {
-  key: 'key_id',
-  team: 'team',
-  model: 'model',
-  provider: 'provider',
-  tag: 'tags',
-  day: 'at / 86400000 * 86400000',
-  hour: 'at / 3600000 * 3600000',
-};
-
-// Doubles: exact up to 2^53, and never a number that cannot be read.
-const totals = sumColumns
-  .map((name) => `coalesce(sum(${name}), 0)::double precision AS ${name}`)
-  .join(', ');
-
-const inGroup = `($3::text IS NULL OR key_id = $3) AND ($4::text IS NULL OR team = $4)
-  AND ($5::text IS NULL OR model = $5) AND ($6::text IS NULL OR provider = $6)
-  AND ($7::text IS NULL OR CASE $7 WHEN '' THEN tags = '[]' ELSE tags::jsonb ? $7 END)`;
-
-function usageStatement(source: Source, by: UsageGrouping): Statement {
-  return {
-    name: `usage_${source}_${by}`,
-    text: `SELECT ${labels[by]} AS label, ${totals} FROM ${sources[source]}
-      WHERE at >= $1 AND at < $2 AND ${inGroup} GROUP BY label`,
-  };
-}
-
-function seriesStatement(source: Source, { by, step }: SeriesQuery): Statement {
-  const unit = source === 'days' ? dayMs : stepMs[step];
-  return {
-    name: `series_${source}_${step}_${by ?? 'all'}`,
-    text: `SELECT at / ${unit} * ${unit} AS step, ${by === undefined ? "''" : labels[by]} AS label, ${totals}
-      FROM ${sources[source]} WHERE at >= $1 AND at < $2 AND ${inGroup} GROUP BY 1, 2`,
-  };
-}
-
-/**
- * Rows have no number here: of each short piece of time a few calls are taken, found by the index. A burst
- * within one piece counts as little as the quiet around it.
- */
-const callsOfPiece = 4;
-const sample: Statement = {
-  name: 'sample_latency',
-  text: `SELECT c.started_at, c.key_id, c.team, c.model, c.provider, c.first_event_ms, c.total_ms
-    FROM generate_series($1::bigint, $2::bigint - 1, $8::bigint) AS piece(begins)
-    CROSS JOIN LATERAL (SELECT * FROM calls WHERE started_at >= begins
-      AND started_at < least(begins + $8::bigint, $2::bigint)
-      ORDER BY started_at, id LIMIT ${callsOfPiece}) c
-    WHERE c.outcome = 'ok' AND ($3::text IS NULL OR c.key_id = $3)
-      AND ($4::text IS NULL OR coalesce(c.team, '') = $4) AND ($5::text IS NULL OR c.model = $5)
-      AND ($6::text IS NULL OR coalesce(c.provider, '') = $6)
-      AND ($7::text IS NULL OR CASE $7 WHEN '' THEN c.tags IS NULL ELSE c.tags::jsonb ? $7 END)`,
-};
 
 /** So many rows are looked at for a page at most: a rare filter makes pages short, not slow (L5). */
 const mostScanned = 20_000;
@@ -178,20 +88,11 @@ export class PostgresQueries {
   }
 
   series(query: SeriesQuery): Promise<readonly SeriesRow[]> {
-    return this.#read((sql) => seriesOf(sql, query));
+    return this.#read(async (sql) => seriesPostgres(sql, query, await keptSinceOf(sql)));
   }
 
-  sampleLatency(query: LatencyQuery): Promise<readonly LatencySample[]> {
-    const [slice] = slicesOf(query);
-    if (slice === undefined) return Promise.resolve([]);
-    const pieces = Math.max(1, Math.floor(slice.looks / callsOfPiece));
-    const piece = Math.max(1, Math.ceil((slice.to - slice.from) / pieces));
-    const period = { from: Math.round(query.since), to: Math.round(query.until) };
-    const wish = { by: 'key', since: 0, filter: query.filter ?? {} } as const;
-    return this.#read(async (sql) => {
-      const { rows } = await sql.run(sample, [...usageValues(wish, period), piece]);
-      return rows.map(sampleOf);
-    });
+  sampleLatency(query: LatencyQuery): Promise<LatencySamples> {
+    return this.#read((sql) => sampleOfPostgres(sql, query));
   }
 
   list(query: CallQuery): Promise<CallPage> {
@@ -220,39 +121,19 @@ async function keptSinceOf(sql: Sql): Promise<KeptSince> {
   return { calls: kept(callsKeptSince), hours: kept(hoursKeptSince) };
 }
 
-async function seriesOf(sql: Sql, query: SeriesQuery): Promise<readonly SeriesRow[]> {
-  const { since, until, filter = {} } = query;
-  const plan =
-    query.step === 'minute'
-      ? { days: [], hours: [], calls: [{ from: since, to: until }] }
-      : planUsage({ by: groupingOf(query), since, until }, await keptSinceOf(sql));
-  const series = new SeriesSums(query);
-  for (const source of ['days', 'hours', 'calls'] as const) {
-    for (const period of plan[source]) {
-      const values = usageValues({ by: 'key', since, filter }, period);
-      const { rows } = await sql.run(seriesStatement(source, query), values);
-      for (const row of rows) series.add(number(row, 'step'), text(row, 'label'), readSums(row));
-    }
-  }
-  return series.rows();
-}
-
 async function sumsOf(sql: Sql, query: UsageQuery): Promise<ReadonlyMap<string, Sums>> {
   const plan = planUsage(query, await keptSinceOf(sql));
   const groups = new Map<string, Sums>();
   for (const source of ['days', 'hours', 'calls'] as const) {
     for (const period of plan[source]) {
-      const { rows } = await sql.run(usageStatement(source, query.by), usageValues(query, period));
+      const { rows } = await sql.run(
+        usageStatement(source, query.by),
+        usageValues(query.filter, period),
+      );
       for (const row of rows) addRow(groups, row, { by: query.by, day: source === 'days' });
     }
   }
   return groups;
-}
-
-function usageValues({ filter = {} }: UsageQuery, period: Period): SqlValue[] {
-  const { key, team, model, provider, tag } = filter;
-  const wish = [key, team, model, provider, tag].map((value) => value ?? null);
-  return [period.from, period.to, ...wish];
 }
 
 function addRow(

@@ -2,7 +2,7 @@
  * The store on PostgreSQL: one book for several gateways. While the server is away everything is refused
  * at once with `unavailable`, and goes on when it is back, without a restart (L1, F88).
  */
-import type { LatencyQuery, LatencySample } from './latency.ts';
+import type { LatencyQuery, LatencySamples } from './latency.ts';
 import { join } from 'node:path';
 import type { SharedPolicy } from '../core/policy.ts';
 import type { AnswerStore } from './answers.ts';
@@ -246,7 +246,7 @@ export class PostgresStore implements Store {
     return this.#queries.series(query);
   }
 
-  sampleLatency(query: LatencyQuery): Promise<readonly LatencySample[]> {
+  sampleLatency(query: LatencyQuery): Promise<LatencySamples> {
     return this.#queries.sampleLatency(query);
   }
 

@@ -1,6 +1,15 @@
 /** Sums over time by group, of which only the groups with the most calls are told. */
-import type { SeriesQuery, SeriesRow, UsageGrouping } from './calls.ts';
-import { addSums, dayMs, hourMs, noSums, type Sums } from './roll-up.ts';
+import type { SeriesQuery, SeriesRow } from './calls.ts';
+import {
+  addSums,
+  dayMs,
+  hourMs,
+  noSums,
+  planUsage,
+  type KeptSince,
+  type Sums,
+  type UsagePlan,
+} from './roll-up.ts';
 import { compareText } from './text-order.ts';
 
 const minuteMs = 60_000;
@@ -11,9 +20,21 @@ export const stepMs: { readonly [S in SeriesQuery['step']]: number } = {
   day: dayMs,
 };
 
-/** How the sums for a step are looked for (`planUsage`): minutes are in the calls only. */
-export function groupingOf({ step }: SeriesQuery): UsageGrouping {
-  return step === 'day' ? 'day' : 'hour';
+export const sourcesInOrder = ['days', 'hours', 'calls'] as const;
+
+/** Where the sums for a step are read: minutes are in the calls only. */
+export function planSeries({ step, since, until }: SeriesQuery, kept: KeptSince): UsagePlan {
+  return step === 'minute'
+    ? { days: [], hours: [], calls: [{ from: since, to: until }] }
+    : planUsage({ by: step, since, until }, kept);
+}
+
+/** The groups with the most calls, in that order. */
+export function busiestOf(calls: ReadonlyMap<string, number>, groups: number): readonly string[] {
+  return [...calls]
+    .toSorted(([a, x], [b, y]) => y - x || compareText(a, b))
+    .slice(0, groups)
+    .map(([name]) => name);
 }
 
 export class SeriesSums {
@@ -39,15 +60,17 @@ export class SeriesSums {
     addSums(there, sums);
   }
 
+  /** What was added so far, by group. */
+  calls(): Map<string, number> {
+    return new Map([...this.#groups].map(([name, { calls }]) => [name, calls]));
+  }
+
   /** By group, the one with the most calls first, and by time. */
   rows(): readonly SeriesRow[] {
-    return [...this.#groups]
-      .toSorted(([a, x], [b, y]) => y.calls - x.calls || compareText(a, b))
-      .slice(0, this.#query.groups)
-      .flatMap(([group, { steps }]) =>
-        [...steps]
-          .toSorted(([a], [b]) => a - b)
-          .map(([at, sums]): SeriesRow => ({ group, at, ...sums })),
-      );
+    return busiestOf(this.calls(), this.#query.groups).flatMap((group) =>
+      [...(this.#groups.get(group)?.steps ?? [])]
+        .toSorted(([a], [b]) => a - b)
+        .map(([at, sums]): SeriesRow => ({ group, at, ...sums })),
+    );
   }
 }

@@ -2,7 +2,7 @@
  * The store's operations on SQLite, synchronous: runs in a worker thread, where waiting for the disk
  * holds up no call.
  */
-import type { LatencyQuery, LatencySample } from './latency.ts';
+import type { LatencyQuery, LatencySamples } from './latency.ts';
 import { statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import type { SharedPolicy } from '../core/policy.ts';
@@ -176,7 +176,7 @@ export class SqliteBook implements BookOperations {
     return this.#queries.series(query);
   }
 
-  sampleLatency(query: LatencyQuery): readonly LatencySample[] {
+  sampleLatency(query: LatencyQuery): LatencySamples {
     return this.#queries.sampleLatency(query);
   }
 

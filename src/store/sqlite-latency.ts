@@ -1,9 +1,16 @@
 /**
- * A sample of calls and how long they took. Rows have a number in the order of their writing: evenly spread
+ * Calls and how long they took: all, or a sample of them. Rows have a number in the order of their writing: evenly spread
  * numbers are evenly spread calls, found without a look at those between.
  */
 import type { UsageFilter } from './calls.ts';
-import { slicesOf, type LatencyQuery, type LatencySample, type Slice } from './latency.ts';
+import {
+  mostLooks,
+  slicesOf,
+  type LatencyQuery,
+  type LatencySample,
+  type LatencySamples,
+  type Slice,
+} from './latency.ts';
 import { readTexts } from './kept-json.ts';
 import {
   number,
@@ -19,18 +26,30 @@ const first = `SELECT n FROM calls WHERE started_at >= $from AND started_at < $t
   ORDER BY started_at LIMIT 1`;
 const last = `SELECT n FROM calls WHERE started_at >= $from AND started_at < $to
   ORDER BY started_at DESC LIMIT 1`;
-const from = `SELECT started_at, key_id, team, tags, model, provider, outcome, first_event_ms, total_ms
-  FROM calls WHERE n >= ? ORDER BY n LIMIT 1`;
+const columns =
+  'started_at, key_id, team, tags, model, provider, outcome, first_event_ms, total_ms';
+const from = `SELECT ${columns} FROM calls WHERE n >= ? ORDER BY n LIMIT 1`;
+const fewCalls = `SELECT count(*) AS calls FROM (SELECT 1 FROM calls
+  WHERE started_at >= $from AND started_at < $to LIMIT ${mostLooks + 1})`;
+const all = `SELECT ${columns} FROM calls WHERE started_at >= $from AND started_at < $to`;
 
-export function sampleSqlite(sql: Statements, query: LatencyQuery): readonly LatencySample[] {
-  return sql.read(() => slicesOf(query).flatMap((slice) => sampleSlice(sql, slice, query.filter)));
+export function sampleSqlite(sql: Statements, query: LatencyQuery): LatencySamples {
+  const { filter = {} } = query;
+  const period = { from: Math.round(query.since), to: Math.round(query.until) };
+  return sql.read(() => {
+    const isAll = number(sql.of(fewCalls).get(period) ?? {}, 'calls') <= mostLooks;
+    const calls = isAll
+      ? sql
+          .of(all)
+          .all(period)
+          .filter((row) => row['outcome'] === 'ok' && isWanted(row, filter))
+          .map(sampleOf)
+      : slicesOf(query).flatMap((slice) => sampleSlice(sql, slice, filter));
+    return { calls, isAll };
+  });
 }
 
-function sampleSlice(
-  sql: Statements,
-  slice: Slice,
-  filter: UsageFilter = {},
-): readonly LatencySample[] {
+function sampleSlice(sql: Statements, slice: Slice, filter: UsageFilter): readonly LatencySample[] {
   const period = { from: slice.from, to: slice.to };
   const begins = sql.of(first).get(period);
   const ends = sql.of(last).get(period);

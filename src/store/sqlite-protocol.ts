@@ -13,7 +13,7 @@ import type {
   UsageQuery,
   UsageRow,
 } from './calls.ts';
-import type { LatencyQuery, LatencySample } from './latency.ts';
+import type { LatencyQuery, LatencySamples } from './latency.ts';
 import type {
   AuditEntry,
   AuditQuery,
@@ -74,7 +74,7 @@ export interface BookOperations {
   spentPage(endingAfter: number, page: SpentPage): readonly Spent[];
   usage(query: UsageQuery): readonly UsageRow[];
   series(query: SeriesQuery): readonly SeriesRow[];
-  sampleLatency(query: LatencyQuery): readonly LatencySample[];
+  sampleLatency(query: LatencyQuery): LatencySamples;
   listCalls(query: CallQuery): CallPage;
   findCall(id: string): CallRow | undefined;
   prune(retention: Retention, most: number): number;

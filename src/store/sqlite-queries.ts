@@ -4,7 +4,6 @@ import type {
   CallPage,
   CallQuery,
   CallRow,
-  UsageFilter,
   UsageGrouping,
   SeriesQuery,
   SeriesRow,
@@ -12,7 +11,7 @@ import type {
   UsageRow,
 } from './calls.ts';
 import { readTexts } from './kept-json.ts';
-import type { LatencyQuery, LatencySample } from './latency.ts';
+import type { LatencyQuery, LatencySamples } from './latency.ts';
 import {
   addSums,
   dayMs,
@@ -20,7 +19,6 @@ import {
   labelsOf,
   noSums,
   planUsage,
-  unknownModelError,
   type KeptSince,
   type Period,
   type Sums,
@@ -30,62 +28,9 @@ import { sampleSqlite } from './sqlite-latency.ts';
 import { number, text, type Columns, type Value } from './sqlite-columns.ts';
 import { callsKeptSince, hoursKeptSince } from './sqlite-ledger.ts';
 import type { Statements } from './sqlite-statements.ts';
-import { sumColumns } from './sqlite-sums.ts';
-import { groupingOf, SeriesSums, stepMs } from './series.ts';
+import { SqliteSeries } from './sqlite-series.ts';
+import { groupFilter, inGroup, sources, usageSql, type Source } from './sqlite-usage-sql.ts';
 import { compareText } from './text-order.ts';
-
-/** With columns as in the roll-ups. */
-const callSums = `(SELECT started_at AS at, key_id, coalesce(team, '') AS team,
-    CASE WHEN error = '${unknownModelError}' THEN '' ELSE model END AS model,
-    coalesce(provider, '') AS provider, coalesce(tags, '[]') AS tags,
-    1 AS calls, outcome = 'failed' AS failed,
-    coalesce(charged_fresh_input_tokens, 0) + coalesce(charged_cache_read_tokens, 0)
-      + coalesce(charged_cache_write_tokens, 0) AS input_tokens,
-    charged_cache_read_tokens AS cache_read_tokens,
-    charged_cache_write_tokens AS cache_write_tokens,
-    charged_output_tokens AS output_tokens,
-    cost IS NOT NULL AS priced_calls,
-    cost IS NULL AND coalesce(charged_fresh_input_tokens, 0) + coalesce(charged_cache_read_tokens, 0)
-      + coalesce(charged_cache_write_tokens, 0) + coalesce(charged_output_tokens, 0) > 0
-      AS unpriced_calls,
-    cost AS nanodollars
-  FROM calls)`;
-
-const sources = {
-  days: 'usage_days JOIN usage_groups ON usage_groups.id = group_id',
-  hours: 'usage_hours JOIN usage_groups ON usage_groups.id = group_id',
-  calls: callSums,
-} as const;
-
-/** What a group is made of; times and sets of tags become groups in `labelsOf`. */
-const labels: { readonly [G in UsageGrouping]: string } = {
-  key: 'key_id',
-  team: 'team',
-  model: 'model',
-  provider: 'provider',
-  tag: 'tags',
-  day: 'at / 86400000 * 86400000',
-  hour: 'at / 3600000 * 3600000',
-};
-
-// total(), not sum(): it is exact up to 2^53 and never fails beyond.
-const totals = sumColumns.map((name) => `total(${name}) AS ${name}`).join(', ');
-
-const inGroup = `($key IS NULL OR key_id = $key) AND ($team IS NULL OR team = $team)
-  AND ($model IS NULL OR model = $model) AND ($provider IS NULL OR provider = $provider)
-  AND ($tag IS NULL OR CASE $tag WHEN '' THEN tags = '[]'
-    ELSE EXISTS (SELECT 1 FROM json_each(tags) WHERE value = $tag) END)`;
-
-function usageSql(source: keyof typeof sources, by: UsageGrouping): string {
-  return `SELECT ${labels[by]} AS label, ${totals} FROM ${sources[source]}
-    WHERE at >= $from AND at < $to AND ${inGroup} GROUP BY label`;
-}
-
-function seriesSql(source: keyof typeof sources, { by, step }: SeriesQuery): string {
-  const unit = source === 'days' ? dayMs : stepMs[step];
-  return `SELECT at / ${unit} * ${unit} AS step, ${by === undefined ? "''" : labels[by]} AS label, ${totals}
-    FROM ${sources[source]} WHERE at >= $from AND at < $to AND ${inGroup} GROUP BY 1, 2`;
-}
 
 /** So many rows are looked at for a page at most: a rare filter makes pages short, not slow (L5). */
 const mostScanned = 50_000;
@@ -132,27 +77,10 @@ export class SqliteQueries {
   }
 
   series(query: SeriesQuery): readonly SeriesRow[] {
-    return this.#sql.read(() => {
-      const { since, until } = query;
-      const plan =
-        query.step === 'minute'
-          ? { days: [], hours: [], calls: [{ from: since, to: until }] }
-          : planUsage({ by: groupingOf(query), since, until }, this.#kept());
-      const series = new SeriesSums(query);
-      const wanted = groupFilter(query.filter ?? {});
-      for (const source of ['days', 'hours', 'calls'] as const) {
-        const statement = this.#sql.of(seriesSql(source, query));
-        for (const period of plan[source]) {
-          for (const row of statement.iterate({ ...wanted, ...period })) {
-            series.add(number(row, 'step'), text(row, 'label'), readSums(row));
-          }
-        }
-      }
-      return series.rows();
-    });
+    return this.#sql.read(() => new SqliteSeries(this.#sql, query, this.#kept()).rows());
   }
 
-  sampleLatency(query: LatencyQuery): readonly LatencySample[] {
+  sampleLatency(query: LatencyQuery): LatencySamples {
     return sampleSqlite(this.#sql, query);
   }
 
@@ -183,7 +111,7 @@ export class SqliteQueries {
     return groups;
   }
 
-  #sumsOf(source: keyof typeof sources, query: UsageQuery, period: Period): Columns[] {
+  #sumsOf(source: Source, query: UsageQuery, period: Period): Columns[] {
     return this.#sql.of(usageSql(source, query.by)).all({
       ...groupFilter(query.filter ?? {}),
       from: period.from,
@@ -244,17 +172,6 @@ export class SqliteQueries {
     const top = hour === undefined ? to : Math.min(to, number(hour, 'at') + hourMs - 1);
     return top < start.startedAt ? { startedAt: top, id: aboveIds } : start;
   }
-}
-
-function groupFilter(filter: UsageFilter): Record<string, Value> {
-  const { key, team, model, provider, tag } = filter;
-  return {
-    key: key ?? null,
-    team: team ?? null,
-    model: model ?? null,
-    provider: provider ?? null,
-    tag: tag ?? null,
-  };
 }
 
 /** What only calls have, and no group. */

@@ -36,7 +36,7 @@ import type {
   SeriesQuery,
   SeriesRow,
   LatencyQuery,
-  LatencySample,
+  LatencySamples,
   UsageQuery,
   UsageRow,
 } from './store.ts';
@@ -184,7 +184,7 @@ class SqliteStore implements Store {
     return this.#reader.ask('series', query);
   }
 
-  sampleLatency(query: LatencyQuery): Promise<readonly LatencySample[]> {
+  sampleLatency(query: LatencyQuery): Promise<LatencySamples> {
     return this.#reader.ask('sampleLatency', query);
   }
 

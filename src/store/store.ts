@@ -17,7 +17,7 @@ import type {
   UsageQuery,
   UsageRow,
 } from './calls.ts';
-import type { LatencyQuery, LatencySample } from './latency.ts';
+import type { LatencyQuery, LatencySamples } from './latency.ts';
 import type {
   AuditEntry,
   AuditQuery,
@@ -107,7 +107,7 @@ export interface CallStore {
   /** Sums over time, by group. */
   series(query: SeriesQuery): Promise<readonly SeriesRow[]>;
   /** How long calls took, of some thousand at most. */
-  sampleLatency(query: LatencyQuery): Promise<readonly LatencySample[]>;
+  sampleLatency(query: LatencyQuery): Promise<LatencySamples>;
   /** Newest first. */
   listCalls(query: CallQuery): Promise<CallPage>;
   findCall(id: string): Promise<CallRow | undefined>;

@@ -64,6 +64,50 @@ export function seriesSuite(open: OpenStore): void {
         ' 01T00:00 1 0',
       ]);
     });
+
+    it('issue 8 of many groups only those with the most calls are told, each with all it had', async () => {
+      const rows = Array.from({ length: 30 }, (_, key) =>
+        Array.from({ length: key + 1 }, (_call, n) =>
+          callRow(`c${key}-${n}`, {
+            keyId: `key${String(key).padStart(2, '0')}`,
+            team: key % 2 === 0 ? 'even' : 'odd',
+            tags: n % 2 === 0 ? [] : [`tag ${n}`],
+            // The busiest by whole days are not those of the ragged ends.
+            startedAt: march + day + (n % 3) * day,
+          }),
+        ),
+      ).flat();
+      rows.push(
+        ...Array.from({ length: 5 }, (_, n) =>
+          callRow(`end-${n}`, { keyId: 'key01', startedAt: march + 10 * minute + n }),
+        ),
+      );
+      await opened.store.recordCalls(rows);
+      const period = { since: march + 5 * minute, until: march + 4 * day, step: 'day' } as const;
+      const told = await points({ ...period, by: 'key', groups: 2 });
+      assert.deepEqual(told, [
+        'key29 02T00:00 10 0',
+        'key29 03T00:00 10 0',
+        'key29 04T00:00 10 0',
+        'key28 02T00:00 10 0',
+        'key28 03T00:00 10 0',
+        'key28 04T00:00 9 0',
+      ]);
+      const even = { team: 'even' } as const;
+      assert.deepEqual(
+        (await points({ ...period, by: 'key', groups: 1, filter: even })).map((row) =>
+          row.slice(0, 5),
+        ),
+        ['key28', 'key28', 'key28'],
+      );
+      assert.deepEqual(await points({ ...period, filter: { key: 'key01' } }), [
+        ' 01T00:00 5 0',
+        ' 02T00:00 1 0',
+        ' 03T00:00 1 0',
+      ]);
+      const hours = await points({ ...period, step: 'hour', by: 'team', groups: 1 });
+      assert.deepEqual(hours, ['odd 02T00:00 85 0', 'odd 03T00:00 80 0', 'odd 04T00:00 75 0']);
+    });
   });
 
   describe('a sample of latencies', () => {
@@ -81,13 +125,15 @@ export function seriesSuite(open: OpenStore): void {
       const period = { since: march, until: march + day, slices: 24 };
       const all = await store.sampleLatency(period);
       assert.deepEqual(
-        all.map(({ totalMs, firstEventMs }) => [totalMs, firstEventMs]),
+        all.calls.map(({ totalMs, firstEventMs }) => [totalMs, firstEventMs]),
         [
           [1, 0.5],
           [2, undefined],
         ],
       );
-      assert.deepEqual(all[0], { ...all[0], startedAt: march, keyId: 'k1', provider: 'p' });
+      assert.equal(all.isAll, true);
+      const [first] = all.calls;
+      assert.deepEqual(first, { ...first, startedAt: march, keyId: 'k1', provider: 'p' });
       for (const filter of [
         { key: 'k1' },
         { team: 'red' },
@@ -97,26 +143,33 @@ export function seriesSuite(open: OpenStore): void {
       ]) {
         const found = await store.sampleLatency({ ...period, filter });
         assert.deepEqual(
-          found.map(({ totalMs }) => totalMs),
+          found.calls.map(({ totalMs }) => totalMs),
           [1],
           JSON.stringify(filter),
         );
       }
     });
 
-    it('L5 of many calls it takes some thousand, from all parts of the period', async () => {
+    it('L5 of many calls it takes some thousand, from all parts of the period; of few it takes all', async () => {
       const { store } = opened;
       const rows = Array.from({ length: 15_000 }, (_, i) =>
         callRow(`c${i}`, { startedAt: march + i * 1000, totalMs: i }),
       );
       for (let i = 0; i < rows.length; i += 1000) await store.recordCalls(rows.slice(i, i + 1000));
       const until = march + 15_000_000;
-      const sample = await store.sampleLatency({ since: march, until, slices: 10 });
-      assert.ok(sample.length > 2000 && sample.length <= 6_000, `${sample.length} calls`);
+      const { calls, isAll } = await store.sampleLatency({ since: march, until, slices: 10 });
+      assert.equal(isAll, false);
+      assert.ok(calls.length > 2000 && calls.length <= 6_000, `${calls.length} calls`);
       for (let part = 0; part < 10; part++) {
-        const own = sample.filter(({ totalMs }) => Math.floor(totalMs / 1500) === part);
+        const own = calls.filter(({ totalMs }) => Math.floor(totalMs / 1500) === part);
         assert.ok(own.length > 200 && own.length <= 600, `${own.length} in part ${part}`);
       }
+      const few = await store.sampleLatency({ since: march, until: march + 6_000_000, slices: 10 });
+      assert.equal(few.isAll, true);
+      assert.deepEqual(
+        few.calls.map(({ totalMs }) => totalMs).toSorted((a, b) => a - b),
+        Array.from({ length: 6000 }, (_, i) => i),
+      );
     });
   });
 }

@@ -35,7 +35,9 @@ export interface SeriesAnswer {
   readonly since: string;
   readonly until: string;
   readonly step: 'minute' | 'hour' | 'day';
+  /** Calls that the percentiles are of. */
   readonly sampled: number;
+  readonly percentiles: 'exact' | 'sampled';
   readonly groups: readonly SeriesGroup[];
 }
 

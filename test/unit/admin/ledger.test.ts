@@ -267,6 +267,7 @@ it('issue 8 a series has sums and percentiles for each step and group', async (t
     until: new Date(now + 1).toISOString(),
     step: 'hour',
     sampled: 100,
+    percentiles: 'exact',
     groups: [
       {
         name: id,

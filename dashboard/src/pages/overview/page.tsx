@@ -137,8 +137,9 @@ function Sums({ answer, by, period, everyMs }: SumsProps): ReactElement {
         </QueryState>
       </Panel>
       <p className={styles.note}>
-        Percentiles are of {count(answer.sampled)} calls that ended well: all of them, or of many a
-        sample spread evenly over the period. The sums are exact.
+        {answer.percentiles === 'exact'
+          ? `Sums and percentiles are exact: these are of all ${count(answer.sampled)} calls that ended well.`
+          : `Sums are exact. Percentiles are of ${count(answer.sampled)} calls that ended well, a sample spread evenly over the period.`}
       </p>
     </>
   );
