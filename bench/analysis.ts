@@ -77,6 +77,18 @@ export class Results {
     return summarize(values);
   }
 
+  /** Who was measured in it, in the order of measurement. */
+  subjectsOf(workload: string): readonly string[] {
+    const own = this.samples.filter((sample) => sample.workload === workload);
+    return [...new Set(own.map(({ subject }) => subject))];
+  }
+
+  /** The subject that plays that part in an `added` workload. */
+  inRole(workload: string, role: Sample['role']): string | undefined {
+    const found = this.samples.find((each) => each.workload === workload && each.role === role);
+    return found?.subject;
+  }
+
   failed(): readonly Sample[] {
     return this.samples.filter((sample) => sample.measurement.failures > 0);
   }
@@ -129,9 +141,7 @@ function countOver(
 function capacityDoubts(results: Results, workload: Workload, chunksPerSecond: number): string[] {
   if (workload.kind !== 'cpu') return [];
   const rate: Figure = (m) => (unitsOf(workload, m) * 1000) / m.wallMs;
-  const names = new Set(
-    results.samples.filter((s) => s.workload === workload.id).map((s) => s.subject),
-  );
+  const names = results.subjectsOf(workload.id);
   const found: string[] = [];
   const alone = results.summary(workload.id, direct.name, rate)?.median;
   for (const name of names) {
@@ -141,6 +151,11 @@ function capacityDoubts(results: Results, workload: Workload, chunksPerSecond: n
     if (workload.unit === 'chunk' && reached < 0.9 * offered) {
       found.push(
         `${workload.title}: ${name} got ${Math.round(reached)} of ${offered} chunks a second`,
+      );
+    }
+    if (workload.perSecond !== undefined && reached < 0.97 * workload.perSecond) {
+      found.push(
+        `${workload.title}: ${name} answered ${Math.round(reached)} of ${workload.perSecond} requests a second`,
       );
     }
     const together = results.summary(workload.id, name, (m) => m.chunks / m.reads)?.median ?? 1;

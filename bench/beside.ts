@@ -39,12 +39,13 @@ export async function measureSubject(
     return [{ subject: subject.name, measurement }];
   }
   const { own, plain } = await measureBeside(rig, workload, { ...subject, beside }, options);
-  const samples = [
-    { subject: subject.name, measurement: own },
-    { subject: beside.name, measurement: plain },
+  const samples: Omit<Sample, 'round' | 'workload'>[] = [
+    { subject: subject.name, role: 'limited', measurement: own },
+    { subject: beside.name, role: 'plain', measurement: plain },
   ];
   if (allowance !== undefined) {
-    samples.push({ subject: allowance.name, measurement: await allowance.measure(options) });
+    const measurement = await allowance.measure(options);
+    samples.push({ subject: allowance.name, role: 'allowance', measurement });
   }
   return samples;
 }

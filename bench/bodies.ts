@@ -45,15 +45,21 @@ export function requestBody(dialect: Dialect, model: string, body: Body): string
           ...(stream ? { stream } : {}),
         });
   const messages: object[] = [];
-  const turnBytes = size >= 20_000 ? 2000 : 300;
   // Odd number of turns: the history ends with the user.
   for (let missing = size - build([]).length; missing > 0 || messages.length % 2 === 0;) {
     const role = messages.length % 2 === 0 ? 'user' : 'assistant';
-    const length = Math.max(20, Math.min(turnBytes, missing - 36));
-    messages.push({ role, content: prose(length) });
-    missing = size - build(messages).length;
+    const length = Math.max(20, Math.min(turnBytes(size), missing - 36));
+    const message = { role, content: prose(length) };
+    missing -= JSON.stringify(message).length + (messages.length === 0 ? 0 : 1);
+    messages.push(message);
   }
   return build(messages);
+}
+
+/** Longer histories have longer turns: files that tools have read. */
+function turnBytes(size: number): number {
+  if (size >= 500_000) return 20_000;
+  return size >= 20_000 ? 2000 : 300;
 }
 
 function prose(length: number): string {
@@ -110,11 +116,14 @@ export interface StreamFrames {
   readonly closing: readonly string[];
 }
 
-/** Frames of a stream that reports `chunks` output tokens. A chat chunk has about 250 bytes. */
-export function streamFrames(dialect: Dialect, chunks: number): StreamFrames {
+/**
+ * Frames of a stream that reports `chunks` output tokens. A chat chunk has about 250 bytes; `behindMark`
+ * is put behind the mark of each.
+ */
+export function streamFrames(dialect: Dialect, chunks: number, behindMark = ''): StreamFrames {
   const texts = Array.from(
     { length: 16 },
-    (_, i) => `${chunkMark}${sentence.slice(i, i + 38)} ${i}`,
+    (_, i) => `${chunkMark}${behindMark}${sentence.slice(i, i + 38)} ${i}`,
   );
   return dialect === 'openai-chat' ? chatFrames(texts, chunks) : messageFrames(texts, chunks);
 }

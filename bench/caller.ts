@@ -20,7 +20,10 @@ export function prepareRequest(target: Target, body: Body): PreparedRequest {
   const text = requestBody(target.dialect, target.model, body);
   const version =
     target.dialect === 'anthropic-messages' ? 'anthropic-version: 2023-06-01\r\n' : '';
-  const head = `POST ${pathOf(target.dialect)} HTTP/1.1\r\nhost: 127.0.0.1:${target.port}\r\nauthorization: Bearer ${target.key}\r\ncontent-type: application/json\r\naccept: application/json\r\nuser-agent: bench\r\n${version}content-length: ${Buffer.byteLength(text)}\r\n\r\n`;
+  const more = Object.entries(target.headers ?? {})
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('');
+  const head = `POST ${target.path ?? pathOf(target.dialect)} HTTP/1.1\r\nhost: 127.0.0.1:${target.port}\r\nauthorization: Bearer ${target.key}\r\ncontent-type: application/json\r\naccept: application/json\r\nuser-agent: bench\r\n${version}${more}content-length: ${Buffer.byteLength(text)}\r\n\r\n`;
   return { bytes: Buffer.from(head + text), target, body };
 }
 
@@ -30,6 +33,8 @@ export interface CallerEvents {
   done(caller: Caller, fault: string | undefined): void;
   /** `count` content chunks arrived. */
   chunks(caller: Caller, count: number): void;
+  /** Bytes arrived, before anything is made of them. */
+  bytes?(caller: Caller, bytes: Buffer): void;
 }
 
 export class Caller {
@@ -87,6 +92,7 @@ export class Caller {
 
   private receive(bytes: Buffer): void {
     if (!this.inFlight) return;
+    this.events.bytes?.(this, bytes);
     const before = this.reader.marks;
     let complete: boolean;
     try {

@@ -4,43 +4,25 @@
  * itself, so that the window of the counters and that of the clock are the same.
  */
 import { Caller, prepareRequest, type CallerEvents } from './caller.ts';
-import { cpuUs, machineCpu, processTree, residentKb, type MachineCpu } from './process-cpu.ts';
+import { lateness } from './percentile.ts';
+import { processTree, residentKb } from './process-cpu.ts';
 import { isOrder, type Measurement, type Order } from './protocol.ts';
+import { schedule } from './schedule.ts';
+import { runStreams } from './timed-streams.ts';
+import {
+  delay,
+  difference,
+  drainMs,
+  failuresOf,
+  measure,
+  snapshot,
+  Tally,
+  within,
+} from './window.ts';
 
 type ClosedOrder = Extract<Order, { readonly kind: 'closed' }>;
 type PacedOrder = Extract<Order, { readonly kind: 'paced' }>;
 type HoldOrder = Extract<Order, { readonly kind: 'hold' }>;
-
-/** How long answers may still take after the window before they count as failures. */
-const drainMs = 10_000;
-
-/** Counts of one order. */
-class Tally {
-  requests = 0;
-  chunks = 0;
-  reads = 0;
-  failures = 0;
-  readonly reasons: string[] = [];
-
-  count(fault: string | undefined): void {
-    this.requests += 1;
-    if (fault === undefined) return;
-    this.failures += 1;
-    if (this.reasons.length < 3 && !this.reasons.includes(fault)) this.reasons.push(fault);
-  }
-}
-
-/** What the counters of all parties stood at. */
-interface Snapshot {
-  readonly at: number;
-  readonly requests: number;
-  readonly chunks: number;
-  readonly reads: number;
-  readonly subjectUs: number;
-  readonly loadUs: number;
-  readonly mockUs: number;
-  readonly machine: MachineCpu;
-}
 
 /** Callers that send again at once; the rate is what the target can take. */
 async function runClosed(order: ClosedOrder): Promise<Measurement> {
@@ -88,9 +70,17 @@ function startClosed(
 async function runPaced(order: PacedOrder): Promise<Measurement> {
   const tally = new Tally();
   const warm = startClosed({ ...order, connections: 8 }, tally);
-  await delay(order.warmMs);
+  await delay(order.warmMs / 2);
+  const cold = tally.requests;
+  await delay(order.warmMs / 2);
+  const reached = ((tally.requests - cold) * 2000) / order.warmMs;
   warm.stop();
   await within(drainMs, warm.idle, tally);
+  // Twice as much as it can take would only fill queues, for as long as the window lasts.
+  if (reached < order.perSecond / 2) {
+    tally.count(`it takes ${Math.round(reached)} requests a second, of ${order.perSecond}`);
+    return { ...(await measure(order, tally, 0)), ...failuresOf(tally) };
+  }
 
   const intervalMs = 1000 / order.perSecond;
   const settle = Math.ceil(order.perSecond / 2);
@@ -125,38 +115,8 @@ async function runPaced(order: PacedOrder): Promise<Measurement> {
   const window = await measured;
   await within(drainMs, idle, tally);
   for (const caller of free) caller.close();
-  latencies.sort((a, b) => a - b);
-  return {
-    ...window,
-    ...failuresOf(tally),
-    p50Ms: percentile(latencies, 0.5),
-    p99Ms: percentile(latencies, 0.99),
-  };
-}
-
-/**
- * Calls `act` at its times. Timers of Node are late by up to a millisecond, more than what is to be
- * measured: the last stretch is polled.
- */
-function schedule(
-  total: number,
-  dueAt: (index: number) => number,
-  act: (dueAt: number) => void,
-): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  let next = 0;
-  const step = (): void => {
-    while (next < total && dueAt(next) <= performance.now()) {
-      act(dueAt(next));
-      next += 1;
-    }
-    if (next === total) return resolve();
-    const left = dueAt(next) - performance.now();
-    if (left > 2) setTimeout(step, Math.floor(left - 1));
-    else setImmediate(step);
-  };
-  step();
-  return promise;
+  const { p50, p99 } = lateness(latencies);
+  return { ...window, ...failuresOf(tally), p50Ms: p50, p99Ms: p99 };
 }
 
 /** Opens streams, one every 2 ms, and reads memory before the first and while all are open. */
@@ -213,75 +173,14 @@ async function holdStreams(
   for (const caller of callers) caller.close();
 }
 
-async function measure(order: Order, tally: Tally, measureMs: number): Promise<Window> {
-  const pids = order.target.pid === undefined ? [] : processTree(order.target.pid);
-  const from = snapshot(order, pids, tally);
-  await delay(measureMs);
-  return difference(from, snapshot(order, pids, tally));
-}
-
-function snapshot(order: Order, pids: readonly number[], tally: Tally): Snapshot {
-  return {
-    at: performance.now(),
-    requests: tally.requests,
-    chunks: tally.chunks,
-    reads: tally.reads,
-    subjectUs: cpuUs(pids),
-    loadUs: cpuUs([process.pid]),
-    mockUs: cpuUs([order.target.mockPid]),
-    machine: machineCpu(),
-  };
-}
-
-type Window = Omit<Measurement, 'failures' | 'reasons'>;
-
-function difference(from: Snapshot, to: Snapshot): Window {
-  const subjectUs = to.subjectUs - from.subjectUs;
-  const loadUs = to.loadUs - from.loadUs;
-  const mockUs = to.mockUs - from.mockUs;
-  const busyUs = to.machine.busyUs - from.machine.busyUs;
-  return {
-    wallMs: to.at - from.at,
-    requests: to.requests - from.requests,
-    chunks: to.chunks - from.chunks,
-    reads: to.reads - from.reads,
-    subjectUs,
-    loadUs,
-    mockUs,
-    foreignUs: Math.max(0, busyUs - subjectUs - loadUs - mockUs),
-    stealUs: to.machine.stealUs - from.machine.stealUs,
-  };
-}
-
-function failuresOf(tally: Tally): Pick<Measurement, 'failures' | 'reasons'> {
-  return { failures: tally.failures, reasons: tally.reasons };
-}
-
-/** Waits for the promise; one more failure when it takes longer. */
-async function within(limitMs: number, promise: Promise<void>, tally: Tally): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<'late'>();
-  const timer = setTimeout(resolve, limitMs, 'late');
-  const outcome = await Promise.race([promise, late]);
-  clearTimeout(timer);
-  if (outcome === 'late') tally.count(`answers were still missing after ${limitMs / 1000} s`);
-}
-
-function percentile(sorted: readonly number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
-}
-
-function delay(ms: number): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  setTimeout(resolve, ms);
-  return promise;
-}
-
 function carryOut(order: Order): Promise<Measurement> {
   switch (order.kind) {
     case 'closed':
       return runClosed(order);
     case 'paced':
       return runPaced(order);
+    case 'streams':
+      return runStreams(order);
     case 'hold':
       return runHold(order);
     default:

@@ -1,110 +1,107 @@
 /**
- * `npm run bench`: measures the gateway beside nginx and writes RESULTS.md. The method is in README.md.
- * Exits with 1 when a measurement failed: such a run has no result.
+ * `npm run bench`: measures the gateway beside nginx and others, and writes RESULTS.md. The method is in
+ * README.md. Exits with 1 when a measurement failed that is not a peer's: such a run has no result.
  */
-import { writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
-import { parseArgs } from 'node:util';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
 import { doubts, Results } from './analysis.ts';
+import { bareRelay } from './bare.ts';
 import { measureSubject } from './beside.ts';
-import { stopAll, loadCore } from './child.ts';
-import { measureEngine } from './engine.ts';
+import { loadCore, stopAll } from './child.ts';
+import { measureEngine, type EngineFigures } from './engine.ts';
 import { findGateway } from './gateway.ts';
-import { limitedGateway, openSharedStores, sharedWorkload } from './limited.ts';
+import {
+  leftOutOf,
+  merge,
+  readMeasurements,
+  writeMeasurements,
+  type LeftOut,
+  type Measurements,
+  type ModelStart,
+  type Run,
+} from './kept-measurements.ts';
 import { keptSections } from './kept-sections.ts';
-import { inspectMachine, pinMyself } from './machine.ts';
-import { startRig, subjectsOf, type MeasureOptions, type Sample } from './measure.ts';
+import { limitedGateway, openSharedStores, sharedWorkload } from './limited.ts';
+import { inspectMachine, pinMyself, type Machine } from './machine.ts';
+import { startRig, subjectsOf, type Sample } from './measure.ts';
 import { findNginx } from './nginx.ts';
-import { committedRatios, judge, keepRatios, ratiosOf, type Ratios } from './ratios.ts';
-import { renderReport, type ReportInput } from './report.ts';
+import { options, resultsFile, usage } from './options.ts';
+import { findPeers } from './peers.ts';
+import { plotsOf } from './plots.ts';
+import { committedRatios, judge, keepRatios, ratiosOf } from './ratios.ts';
+import { renderReport } from './report.ts';
 import { installedMb, measureStart } from './startup.ts';
 import type { Subject } from './subject.ts';
-import { defaultChunksPerSecond, workloads, type Workload } from './workloads.ts';
-
-const usage = `Usage: npm run bench -- [options]
-  --quick             about 2 minutes: 2 rounds, short windows, a colder gateway
-  --rounds N          rounds (3; with --quick 2)
-  --only ID[,ID…]     only these workloads: ${workloads.map(({ id }) => id).join(', ')}, start, engine
-  --chunk-rate N      chunks a second of each stream (${defaultChunksPerSecond})
-  --seconds N         length of each measured window
-  --engine-model FILE a GGUF file to measure the engine with, besides its own two
-  --out FILE          where to write (bench/RESULTS.md)
-  --guard             compares ratios to nginx with the committed ones (bench/ratios.json), and fails where
-                      one grew by more than 15 %; writes nothing
-`;
-
-const full = { warmMs: 1000, longWarmMs: 4000, measureMs: 4000, settleMs: 1000 };
-const quick = { warmMs: 500, longWarmMs: 1500, measureMs: 1500, settleMs: 700 };
-const startTimesOf = { full: 5, quick: 3 };
-
-const resultsFile = join(import.meta.dirname, 'RESULTS.md');
-
-const { values: flags } = parseArgs({
-  options: {
-    quick: { type: 'boolean', default: false },
-    rounds: { type: 'string' },
-    only: { type: 'string' },
-    'chunk-rate': { type: 'string' },
-    seconds: { type: 'string' },
-    'engine-model': { type: 'string' },
-    out: { type: 'string', default: resultsFile },
-    guard: { type: 'boolean', default: false },
-    help: { type: 'boolean', default: false },
-  },
-});
-
-function positive(text: string | undefined, otherwise: number): number {
-  const value = text === undefined ? otherwise : Number(text);
-  if (!(value > 0)) throw new Error(`not a positive number: ${text}`);
-  return value;
-}
+import { workloads } from './workloads.ts';
 
 function say(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
-async function measureRounds(
-  rounds: number,
-  chosen: readonly Workload[],
-  subjects: readonly Subject[],
-  options: MeasureOptions,
-): Promise<Results> {
+interface Field {
+  readonly subjects: readonly Subject[];
+  readonly missing: LeftOut[];
+  close(): Promise<void>;
+}
+
+/** Everybody who is measured, and why others are not. Shared stores run for as long as the field does. */
+async function gather(): Promise<Field> {
+  const subjects: Subject[] = [];
+  const missing: LeftOut[] = [];
+  const take = (name: string, found: Subject | { readonly missing: string }): void => {
+    if ('missing' in found) missing.push({ name, why: found.missing });
+    else subjects.push(found);
+  };
+  take('nginx', findNginx());
+  subjects.push(bareRelay);
+  const gateway = findGateway();
+  take('gateway', gateway);
+  const peers = options.workloads.some(({ withPeers }) => withPeers)
+    ? findPeers(options.guard ? [] : options.peers)
+    : { subjects: [], missing: [] };
+  subjects.push(...peers.subjects);
+  missing.push(...peers.missing);
+  if ('missing' in gateway) return { subjects, missing, close: () => Promise.resolve() };
+  subjects.push(limitedGateway(gateway));
+  if (!options.workloads.some(({ id }) => id === sharedWorkload)) {
+    return { subjects, missing, close: () => Promise.resolve() };
+  }
+  const shared = await openSharedStores(gateway);
+  if ('missing' in shared) {
+    missing.push({ name: 'the gateway on shared stores', why: shared.missing });
+    return { subjects, missing, close: () => Promise.resolve() };
+  }
+  return { subjects: [...subjects, ...shared.subjects], missing, close: () => shared.close() };
+}
+
+async function measureRounds(subjects: readonly Subject[]): Promise<Sample[]> {
   const samples: Sample[] = [];
-  for (let round = 1; round <= rounds; round++) {
+  for (let round = 1; round <= options.rounds; round++) {
     const rig = await startRig();
-    for (const workload of chosen) {
+    for (const workload of options.workloads) {
       for (const subject of subjectsOf(workload, subjects)) {
         for (const sample of await measureSubject(rig, workload, subject, options)) {
           samples.push({ round, workload: workload.id, ...sample });
           const { failures, reasons } = sample.measurement;
           const trouble = failures > 0 ? `: FAILED, ${reasons[0]}` : '';
-          say(`round ${round}/${rounds}  ${workload.id}  ${sample.subject}${trouble}`);
+          say(`round ${round}/${options.rounds}  ${workload.id}  ${sample.subject}${trouble}`);
         }
       }
     }
     await rig.stop();
   }
-  return new Results(samples);
+  return samples;
 }
 
-/** The servers run for as long as somebody is measured on them. */
-async function sharedStores(
-  gateway: ReturnType<typeof findGateway>,
-  chosen: readonly Workload[],
-): ReturnType<typeof openSharedStores> {
-  const isWanted = chosen.some(({ id }) => id === sharedWorkload);
-  if (!isWanted || 'missing' in gateway) return { subjects: [], close: () => Promise.resolve() };
-  return openSharedStores(gateway);
-}
-
-async function measureStarts(times: number): Promise<ReportInput['starts']> {
+async function measureStarts(): Promise<ModelStart[]> {
   const rig = await startRig();
   try {
     await rig.mock.ask({ kind: 'unary' });
     const starts = [];
     for (const model of ['mock/m', 'local/tiny']) {
       say(`start to first answer  ${model}`);
-      starts.push({ model, times: await measureStart(model, rig.mockPort, times) });
+      const times = await measureStart(model, rig.mockPort, options.starts);
+      starts.push({ model, times });
     }
     return starts;
   } finally {
@@ -112,88 +109,94 @@ async function measureStarts(times: number): Promise<ReportInput['starts']> {
   }
 }
 
-function tellGuard(ratios: Ratios, results: Results): void {
-  const { lines, failed } = judge(committedRatios(), ratios);
+function measureEngines(): Promise<readonly EngineFigures[]> {
+  const { rounds, quick } = options;
+  const modelFile = 'modelFile' in options ? { modelFile: options.modelFile } : {};
+  return measureEngine({ say, rounds, quick, ...modelFile });
+}
+
+/** What this run was, for whoever reads its figures. */
+function describe(machine: Machine, subjects: readonly Subject[], missing: LeftOut[]): Run {
+  const { durations, rounds, chunksPerSecond } = options;
+  const [window, warm, short] = [durations.measureMs, durations.longWarmMs, durations.warmMs].map(
+    (ms) => ms / 1000,
+  );
+  return {
+    command: options.command,
+    date: new Date().toISOString().slice(0, 10),
+    machine: machine.description,
+    commit: machine.commit,
+    method: `${rounds} rounds, windows of ${window} s after a warm-up of ${warm} s (nginx ${short} s), streams paced at ${chunksPerSecond} chunks a second`,
+    warnings: [...machine.warnings],
+    subjects: subjects.map(({ name, version }) => ({ name, version })),
+    missing,
+    measured: [
+      ...options.workloads.map(({ id }) => id),
+      ...['start', 'engine'].filter((id) => options.wants(id)),
+    ],
+  };
+}
+
+/** Report, plots and figures, beside each other. */
+function publish(measurements: Measurements): void {
+  const results = new Results(measurements.samples);
+  const measured = workloads.filter(({ id }) => results.subjectsOf(id).length > 0);
+  const plots = plotsOf(measured, results);
+  const folder = join(dirname(options.out), 'plots');
+  for (const { file, svg } of plots) writeFileSync(join(folder, file), svg);
+  const report = renderReport({
+    ...measurements,
+    missing: leftOutOf(measurements),
+    doubts: doubts(results, measured, options.chunksPerSecond),
+    workloads: measured,
+    results,
+    installMb: installedMb(),
+    plots: plots.map(({ title, file }) => ({ title, file: `plots/${file}` })),
+  });
+  writeFileSync(options.out, report + keptSections(options.out));
+  process.stdout.write(`${report}\n`);
+  say(`written to ${relative(process.cwd(), options.out)}`);
+}
+
+function tellGuard(results: Results): void {
+  const { lines, failed } = judge(committedRatios(), ratiosOf(results, options.workloads));
   process.stdout.write(`${lines.join('\n')}\n`);
-  if (failed || results.failed().length > 0) process.exitCode = 1;
+  if (failed) process.exitCode = 1;
 }
 
 async function main(): Promise<void> {
-  if (flags.help) {
+  if (options.help) {
     process.stdout.write(usage);
     return;
   }
-  const wanted = flags.only?.split(',');
-  const chosen = workloads.filter(({ id, kind }) =>
-    flags.guard && wanted === undefined ? kind === 'cpu' : (wanted?.includes(id) ?? true),
-  );
+  // Before anything is measured: a folder that cannot be made must not cost a run.
+  mkdirSync(join(dirname(options.out), 'plots'), { recursive: true });
   const machine = await inspectMachine();
   for (const warning of machine.warnings) say(`warning: ${warning}`);
   pinMyself(loadCore);
-  const found = { nginx: findNginx(), gateway: findGateway() };
-  const subjects: Subject[] = [];
-  const missing: string[] = [];
-  for (const [name, subject] of Object.entries(found)) {
-    if ('missing' in subject) missing.push(`${name} (${subject.missing})`);
-    else subjects.push(subject);
-  }
-  const shared = await sharedStores(found.gateway, chosen);
-  if ('missing' in shared) missing.push(`the gateway on shared stores (${shared.missing})`);
-  else subjects.push(...shared.subjects);
-  if (!('missing' in found.gateway)) subjects.push(limitedGateway(found.gateway));
-  for (const line of missing) say(`left out: ${line}`);
-  const defaults = flags.quick ? quick : full;
-  const durations = {
-    ...defaults,
-    measureMs: positive(flags.seconds, defaults.measureMs / 1000) * 1000,
-  };
-  const rounds = positive(flags.rounds, flags.quick ? 2 : 3);
-  const chunksPerSecond = positive(flags['chunk-rate'], defaultChunksPerSecond);
-
-  const results = await measureRounds(rounds, chosen, subjects, { durations, chunksPerSecond });
-  if ('close' in shared) await shared.close();
-  const ratios = ratiosOf(results, chosen);
-  if (flags.guard) return tellGuard(ratios, results);
-  if (flags.out === resultsFile && !flags.quick) keepRatios(ratios);
-  const wantsStart = (wanted?.includes('start') ?? true) && !('missing' in found.gateway);
-  const starts = wantsStart
-    ? await measureStarts(startTimesOf[flags.quick ? 'quick' : 'full'])
-    : [];
+  const { subjects, missing, close } = await gather();
+  for (const { name, why } of missing) say(`left out: ${name} (${why})`);
+  const samples = await measureRounds(subjects);
+  await close();
+  const fresh = new Results(samples);
+  const peers = new Set(subjects.filter(({ isPeer }) => isPeer).map(({ name }) => name));
+  if (fresh.failed().some(({ subject }) => !peers.has(subject))) process.exitCode = 1;
+  if (options.guard) return tellGuard(fresh);
+  if (options.out === resultsFile) keepRatios(ratiosOf(fresh, options.workloads));
+  const starts = options.wants('start') ? await measureStarts() : [];
+  const engines = options.wants('engine') ? await measureEngines() : [];
   for (const { model, times } of starts) {
-    if ('missing' in times) missing.push(`start with ${model} (${times.missing})`);
+    if ('missing' in times) missing.push({ name: `start with ${model}`, why: times.missing });
   }
-  const wantsEngine = (wanted?.includes('engine') ?? true) && !('missing' in found.gateway);
-  const modelFile = flags['engine-model'];
-  const engines = wantsEngine
-    ? await measureEngine({
-        say,
-        rounds,
-        quick: flags.quick,
-        ...(modelFile === undefined ? {} : { modelFile }),
-      })
-    : [];
   for (const each of engines) {
-    if ('missing' in each) missing.push(`engine with ${each.model.label} (${each.missing})`);
+    if ('missing' in each)
+      missing.push({ name: `engine with ${each.model.label}`, why: each.missing });
   }
-  const report = renderReport({
-    command: `npm run bench${flags.quick ? ' -- --quick' : ''}`,
-    method: `${rounds} rounds, windows of ${durations.measureMs / 1000} s after a warm-up of ${durations.longWarmMs / 1000} s (nginx ${durations.warmMs / 1000} s), streams paced at ${chunksPerSecond} chunks a second`,
-    date: new Date(),
-    machine: machine.description,
-    commit: machine.commit,
-    subjects,
-    missing,
-    warnings: [...machine.warnings, ...doubts(results, chosen, chunksPerSecond)],
-    workloads: chosen,
-    results,
-    starts,
-    engines,
-    installMb: installedMb(),
-  });
-  writeFileSync(flags.out, report + keptSections(flags.out));
-  process.stdout.write(`${report}\n`);
-  say(`written to ${relative(process.cwd(), flags.out)}`);
-  if (results.failed().length > 0) process.exitCode = 1;
+  const run = describe(machine, subjects, missing);
+  const file = join(dirname(options.out), 'measurements.json');
+  const all = merge(readMeasurements(file), run, { samples, starts, engines });
+  writeMeasurements(file, all);
+  publish(all);
 }
 
 process.on('SIGINT', () => {

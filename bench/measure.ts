@@ -18,6 +18,8 @@ export interface Sample {
   readonly round: number;
   readonly workload: string;
   readonly subject: string;
+  /** In an `added` workload: which of the parties this is. */
+  readonly role?: 'limited' | 'plain' | 'allowance';
   readonly measurement: Measurement;
 }
 
@@ -55,8 +57,10 @@ export function subjectsOf(workload: Workload, subjects: readonly Subject[]): re
     return subjects.filter(({ only }) => only === workload.id);
   }
   const able = subjects.filter(
-    ({ translates, only }) =>
-      only === undefined && (workload.client === workload.upstream || translates),
+    ({ translates, only, isPeer = false }) =>
+      only === undefined &&
+      (workload.withPeers || !isPeer) &&
+      (workload.client === workload.upstream || translates),
   );
   return workload.alsoDirect ? [direct, ...able] : able;
 }
@@ -85,6 +89,10 @@ export async function measureOne(
 
 function planOf(workload: Workload, chunksPerSecond: number): MockPlan {
   if (workload.kind === 'memory') return { kind: 'stream', chunks: 100_000, chunksPerSecond: 1 };
+  if (workload.kind === 'delay') {
+    const { body, chunksPerSecond } = workload;
+    return { kind: 'stream', chunks: body.chunks, chunksPerSecond, stamped: true };
+  }
   return workload.body.kind === 'stream'
     ? { kind: 'stream', chunks: workload.body.chunks, chunksPerSecond }
     : { kind: 'unary' };
@@ -104,6 +112,8 @@ export function orderOf(
     key: subject.key,
     mockPid: rig.mock.pid,
     ...(running.pid === undefined ? {} : { pid: running.pid }),
+    ...(running.headers === undefined ? {} : { headers: running.headers }),
+    ...(subject.path === undefined ? {} : { path: subject.path }),
   };
   const times = {
     warmMs: subject.warmUp === 'long' ? durations.longWarmMs : durations.warmMs,
@@ -131,6 +141,10 @@ export function orderOf(
         perSecond: workload.perSecond,
         ...times,
       };
+    case 'delay': {
+      const { body, perSecond } = workload;
+      return { kind: 'streams', target, chunks: body.chunks, perSecond, ...times };
+    }
     case 'memory':
       return { kind: 'hold', target, streams: workload.streams, settleMs: durations.settleMs };
     default:

@@ -8,6 +8,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { pathOf, streamFrames, unaryAnswer } from './bodies.ts';
 import { isPlan, type Dialect, type MockPlan } from './protocol.ts';
+import { blankStamp, monotonicUs, stamped } from './stamps.ts';
 
 const headEnd = Buffer.from('\r\n\r\n');
 const dialects: readonly Dialect[] = ['openai-chat', 'anthropic-messages'];
@@ -31,7 +32,7 @@ interface StreamBytes {
   readonly closing: Buffer;
 }
 
-let streamBytes: Record<Dialect, StreamBytes> = framesOf(0);
+let streamBytes: Record<Dialect, StreamBytes> = framesOf(0, false);
 
 /** One open answer. */
 interface PacedStream {
@@ -39,6 +40,7 @@ interface PacedStream {
   readonly bytes: StreamBytes;
   readonly chunks: number;
   readonly intervalMs: number;
+  readonly stamped: boolean;
   dueAt: number;
   sent: number;
 }
@@ -113,7 +115,8 @@ function answer(socket: Socket, request: Request): void {
   const phase = (opened * goldenRatio) % 1;
   const dueAt = performance.now() + 1 + phase * intervalMs;
   socket.write(bytes.opening);
-  streams.add({ socket, bytes, chunks: plan.chunks, intervalMs, dueAt, sent: 0 });
+  const { chunks, stamped = false } = plan;
+  streams.add({ socket, bytes, chunks, intervalMs, stamped, dueAt, sent: 0 });
   if (!pacing) setImmediate(pace);
   pacing = true;
 }
@@ -150,7 +153,10 @@ function writeDue(now: number): number {
       continue;
     }
     const content = stream.bytes.contents[stream.sent % stream.bytes.contents.length];
-    if (content !== undefined) stream.socket.write(content);
+    if (content !== undefined) {
+      const due = stream.stamped ? stamped(content, monotonicUs(stream.dueAt)) : content;
+      stream.socket.write(due);
+    }
     stream.sent += 1;
     // When late, the schedule moves: two chunks in one read would cost half and flatter the result.
     stream.dueAt = Math.max(stream.dueAt + stream.intervalMs, now + stream.intervalMs / 2);
@@ -165,9 +171,9 @@ function whole(body: string): Buffer {
   );
 }
 
-function framesOf(chunks: number): Record<Dialect, StreamBytes> {
+function framesOf(chunks: number, withStamps: boolean): Record<Dialect, StreamBytes> {
   const build = (dialect: Dialect): StreamBytes => {
-    const frames = streamFrames(dialect, chunks);
+    const frames = streamFrames(dialect, chunks, withStamps ? blankStamp : '');
     const head =
       'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\nx-request-id: req_bench\r\ntransfer-encoding: chunked\r\n\r\n';
     return {
@@ -189,7 +195,7 @@ function chunked(frame: string): string {
 process.on('message', (message: unknown) => {
   if (!isPlan(message)) return;
   plan = message;
-  if (plan.kind === 'stream') streamBytes = framesOf(plan.chunks);
+  if (plan.kind === 'stream') streamBytes = framesOf(plan.chunks, plan.stamped ?? false);
   for (const stream of streams) stream.socket.destroy();
   process.send?.({ kind: 'ready' });
 });

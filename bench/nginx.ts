@@ -1,11 +1,12 @@
 /** nginx as the floor: one worker, keep-alive to the upstream, no buffering of answers, no log. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { makeScratch, removeScratch, startProcess, stopProcess, subjectCore } from './child.ts';
+import { freePort, untilListening } from './ports.ts';
 import type { RunningSubject, Subject } from './subject.ts';
 
+const startLimitMs = 5000;
 const policyFile = '/usr/sbin/policy-rc.d';
 
 /** The subject, or why there is none. Installs Debian's package where it may. */
@@ -72,7 +73,7 @@ async function startNginx(program: string, mockPort: number): Promise<RunningSub
     removeScratch(folder);
   };
   try {
-    await untilListening(port);
+    await untilListening(child, port, startLimitMs);
   } catch (error) {
     await stop();
     throw error;
@@ -90,12 +91,12 @@ worker_processes 1;
 worker_rlimit_nofile 20000;
 pid ${folder}/nginx.pid;
 error_log stderr error;
-events { worker_connections 8192; }
+events { worker_connections 16384; }
 http {
   access_log off;
 ${temporary}
   client_max_body_size 64m;
-  client_body_buffer_size 1m;
+  client_body_buffer_size 16m;
   keepalive_requests 100000000;
   upstream mock {
     server 127.0.0.1:${mockPort};
@@ -113,36 +114,4 @@ ${temporary}
   }
 }
 `;
-}
-
-/** nginx cannot tell which port it got for 0. */
-async function freePort(): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  const server = createServer();
-  server.listen(0, '127.0.0.1', () => {
-    const address = server.address();
-    server.close(() => {
-      if (typeof address === 'object' && address !== null) resolve(address.port);
-      else reject(new Error('no free port'));
-    });
-  });
-  return promise;
-}
-
-async function untilListening(port: number): Promise<void> {
-  for (let tries = 0; tries < 200; tries++) {
-    if (await accepts(port)) return;
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-  throw new Error('nginx did not start');
-}
-
-function accepts(port: number): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const socket = connect(port, '127.0.0.1', () => {
-    socket.destroy();
-    resolve(true);
-  });
-  socket.on('error', () => resolve(false));
-  return promise;
 }

@@ -8,6 +8,10 @@ export interface Target {
   readonly dialect: Dialect;
   readonly model: string;
   readonly key: string;
+  /** Absent: that of the dialect. */
+  readonly path?: string;
+  /** What a subject wants to be told besides. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** The measured process; its descendants count too. Absent when the load goes to the mock itself. */
   readonly pid?: number;
   readonly mockPid: number;
@@ -16,12 +20,19 @@ export interface Target {
 /** How the mock upstream answers. */
 export type MockPlan =
   | { readonly kind: 'unary' }
-  | { readonly kind: 'stream'; readonly chunks: number; readonly chunksPerSecond: number };
+  | {
+      readonly kind: 'stream';
+      readonly chunks: number;
+      readonly chunksPerSecond: number;
+      /** Each chunk tells when it was due. */
+      readonly stamped?: true;
+    };
 
 /**
  * One measurement.
  * - `closed`: `connections` callers, each sends again as soon as it has its answer.
  * - `paced`: a fixed schedule; latency counts from the scheduled time, so a stall is not left out.
+ * - `streams`: streams begun at a fixed rate; times of the first byte and of each stamped chunk.
  * - `hold`: opens `streams` and keeps them open while memory is read.
  */
 export type Order = { readonly target: Target } & (
@@ -36,6 +47,14 @@ export type Order = { readonly target: Target } & (
       readonly kind: 'paced';
       readonly perSecond: number;
       readonly body: Body;
+      readonly warmMs: number;
+      readonly measureMs: number;
+    }
+  | {
+      readonly kind: 'streams';
+      /** Streams begun in a second. */
+      readonly perSecond: number;
+      readonly chunks: number;
       readonly warmMs: number;
       readonly measureMs: number;
     }
@@ -65,6 +84,9 @@ export interface Measurement {
   readonly reasons: readonly string[];
   readonly p50Ms?: number;
   readonly p99Ms?: number;
+  /** From when the upstream owed a chunk to its arrival. */
+  readonly chunkP50Ms?: number;
+  readonly chunkP99Ms?: number;
   /** KB of resident memory for each held stream, and before the first of them. */
   readonly kbPerStream?: number;
   readonly idleKb?: number;
@@ -72,7 +94,7 @@ export interface Measurement {
 
 /** The children are started by the bench itself: telling the message's kind is check enough. */
 export function isOrder(value: unknown): value is Order {
-  return hasKind(value, ['closed', 'paced', 'hold']);
+  return hasKind(value, ['closed', 'paced', 'streams', 'hold']);
 }
 
 export function isPlan(value: unknown): value is MockPlan {

@@ -8,6 +8,8 @@ export interface RunningSubject {
   readonly adminPort?: number;
   /** Absent for the direct way: no process stands between. */
   readonly pid?: number;
+  /** What it wants to be told with each call. */
+  readonly headers?: Readonly<Record<string, string>>;
   stop(): Promise<void>;
 }
 
@@ -17,6 +19,10 @@ export interface Subject {
   /** The key it wants, and the name of the mock's model behind an upstream of that dialect. */
   readonly key: string;
   readonly models: { readonly 'openai-chat': string; readonly 'anthropic-messages': string };
+  /** Where it takes calls, if not at the path of the dialect. */
+  readonly path?: string;
+  /** Somebody else's gateway: in fewer workloads, and its failures are its own. */
+  readonly isPeer?: true;
   /** The `added` workload that it is measured in; absent = all others. */
   readonly only?: string;
   /** What it is compared with in an `added` workload: another key of the same process. */

@@ -15,6 +15,8 @@ interface WorkloadBase {
   readonly upstream: Dialect;
   /** Also without anything between, which shows what load and mock can do. */
   readonly alsoDirect: boolean;
+  /** Peers take part. */
+  readonly withPeers: boolean;
 }
 
 export type Workload = WorkloadBase &
@@ -27,7 +29,8 @@ export type Workload = WorkloadBase &
         readonly connections: number;
         /** A fixed rate for every subject, instead of as fast as each can. */
         readonly perSecond?: number;
-        readonly budget: Budget;
+        /** Absent = performance.md has none for this size. */
+        readonly budget?: Budget;
         /** The workload whose nginx figure is the floor, for one that nginx cannot do. */
         readonly floor: string;
       }
@@ -47,6 +50,17 @@ export type Workload = WorkloadBase &
         readonly p99: Budget;
       }
     | {
+        /**
+         * Times of streams: to the first byte, and of each chunk on its way. No budget: those of
+         * performance.md are of a whole answer (`latency`), and no peer publishes these.
+         */
+        readonly kind: 'delay';
+        readonly body: Extract<Body, { readonly kind: 'stream' }>;
+        /** Streams begun in a second, and chunks a second of each. */
+        readonly perSecond: number;
+        readonly chunksPerSecond: number;
+      }
+    | {
         readonly kind: 'memory';
         readonly streams: number;
         /** KB for each open stream. */
@@ -62,24 +76,50 @@ const chunksPerStream = 200;
 const chat: Dialect = 'openai-chat';
 const messages: Dialect = 'anthropic-messages';
 
-function unary(id: string, bytes: number, budget: Budget): Workload {
+interface Size {
+  readonly id: string;
+  readonly bytes: number;
+  readonly label: string;
+  readonly connections: number;
+  readonly budget?: Budget;
+}
+
+/** Callers by size: enough to saturate, and not so many that bodies alone fill the memory of a subject. */
+const sizes: readonly Size[] = [
+  {
+    id: 'unary-1k',
+    bytes: 1400,
+    label: '1.4 KB',
+    connections: 64,
+    budget: { must: 4, aim: 2.5 },
+  },
+  {
+    id: 'unary-100k',
+    bytes: 100_000,
+    label: '100 KB',
+    connections: 64,
+    budget: { must: 3, aim: 2 },
+  },
+  { id: 'unary-1m', bytes: 1_000_000, label: '1 MB', connections: 16 },
+  { id: 'unary-10m', bytes: 10_000_000, label: '10 MB', connections: 4 },
+];
+
+function unary({ id, bytes, label, connections, budget }: Size): Workload {
   return {
     kind: 'cpu',
     id,
-    title: `unary relay, ${bytes / 1000} KB`,
+    title: `unary relay, ${label}`,
     client: chat,
     upstream: chat,
     alsoDirect: true,
+    withPeers: true,
     unit: 'request',
     body: { kind: 'unary', bytes },
-    connections: 64,
-    budget,
+    connections,
+    ...(budget === undefined ? {} : { budget }),
     floor: id,
   };
 }
-
-/** The load of a busy company on one machine, and below what any subject can take. */
-const equalRate = 5000;
 
 /**
  * Below what one core can take of either side of a difference. A process that is saturated does more for
@@ -87,18 +127,26 @@ const equalRate = 5000;
  * the limit of calls, and survive collections of garbage; that is a measure of overload.
  */
 const calmRate = 2000;
+
 /** Less where database servers share a core with load and mock: a Redis that waits for its core refuses. */
 export const sharedRate = 500;
 
 /**
- * The same at one rate for every subject. As fast as each can, the faster one keeps its neighbours
- * awake and is spared their wake-ups: performance.md, "compare at equal load".
+ * The same at one rate for every subject, which all of them keep up with: the row that the budget is
+ * measured by (docs/decisions/0030-equal-load.md). Without peers, that do not.
  */
-function unaryAtRate(id: string, bytes: number, budget: Budget): Workload {
-  const base = unary(id, bytes, budget);
+function unaryAtRate(size: Size): Workload {
+  const base = unary(size);
   if (base.kind !== 'cpu') return base;
-  const title = `${base.title}, all at ${equalRate} a second`;
-  return { ...base, title, alsoDirect: false, perSecond: equalRate };
+  return {
+    ...base,
+    id: `${size.id}-rate`,
+    title: `${base.title}, all at ${calmRate} a second`,
+    alsoDirect: false,
+    withPeers: false,
+    perSecond: calmRate,
+    floor: `${size.id}-rate`,
+  };
 }
 
 function stream(id: string, client: Dialect, upstream: Dialect): Workload {
@@ -110,6 +158,7 @@ function stream(id: string, client: Dialect, upstream: Dialect): Workload {
     client,
     upstream,
     alsoDirect: client === chat && relays,
+    withPeers: client === chat && relays,
     unit: 'chunk',
     body: { kind: 'stream', chunks: chunksPerStream },
     connections: streamCount,
@@ -118,10 +167,41 @@ function stream(id: string, client: Dialect, upstream: Dialect): Workload {
   };
 }
 
+/** Streams of 20 chunks at 50 a second: 40 open at once, 2,000 chunks a second. */
+function delay(id: string, client: Dialect, upstream: Dialect): Workload {
+  const relays = client === upstream;
+  return {
+    kind: 'delay',
+    id,
+    title: `${relays ? 'relay' : 'translate'}, ${client} client, ${upstream} upstream`,
+    client,
+    upstream,
+    // The stream as the client gets it, straight from the mock.
+    alsoDirect: true,
+    withPeers: client === chat && relays,
+    body: { kind: 'stream', chunks: 20 },
+    perSecond: 100,
+    chunksPerSecond: 50,
+  };
+}
+
+function memory(streams: number): Workload {
+  return {
+    kind: 'memory',
+    id: `memory-${streams}`,
+    title: `resident memory of each open stream, ${streams.toLocaleString('en')} streams`,
+    client: chat,
+    upstream: chat,
+    alsoDirect: false,
+    withPeers: true,
+    streams,
+    budget: { must: 80, aim: 45 },
+  };
+}
+
 export const workloads: readonly Workload[] = [
-  unaryAtRate('unary-1k-rate', 1400, { must: 4, aim: 2.5 }),
-  unary('unary-1k', 1400, { must: 4, aim: 2.5 }),
-  unary('unary-100k', 100_000, { must: 3, aim: 2 }),
+  ...sizes.slice(0, 1).map(unaryAtRate),
+  ...sizes.map(unary),
   stream('relay-chat', chat, chat),
   stream('translate-to-chat', messages, chat),
   stream('relay-messages', messages, messages),
@@ -133,6 +213,7 @@ export const workloads: readonly Workload[] = [
     client: chat,
     upstream: chat,
     alsoDirect: false,
+    withPeers: false,
     body: { kind: 'unary', bytes: 1400 },
     perSecond: calmRate,
     budget: { must: 25, aim: 15 },
@@ -144,6 +225,7 @@ export const workloads: readonly Workload[] = [
     client: chat,
     upstream: chat,
     alsoDirect: false,
+    withPeers: false,
     body: { kind: 'unary', bytes: 1400 },
     perSecond: sharedRate,
     budget: { must: 60, aim: 40 },
@@ -155,24 +237,28 @@ export const workloads: readonly Workload[] = [
     client: chat,
     upstream: chat,
     alsoDirect: true,
+    withPeers: true,
     body: { kind: 'unary', bytes: 1400 },
     perSecond: 400,
     p50: { must: 0.5, aim: 0.3 },
     p99: { must: 3, aim: 1 },
   },
-  {
-    kind: 'memory',
-    id: 'memory',
-    title: 'resident memory of each open stream, 500 streams',
-    client: chat,
-    upstream: chat,
-    alsoDirect: false,
-    streams: 500,
-    budget: { must: 80, aim: 45 },
-  },
+  delay('delay-relay-chat', chat, chat),
+  delay('delay-translate-to-chat', messages, chat),
+  delay('delay-translate-to-messages', chat, messages),
+  memory(100),
+  memory(1000),
+  memory(5000),
 ];
 
 /** Budgets of single figures: seconds to the first answer, and MB of a fresh install (issue 2). */
 export const startBudget: Budget = { must: 1, aim: 0.4 };
 export const modelStartBudgetS = 3;
 export const installBudgetMb = 400;
+
+/** Names for several workloads, for `--only`. */
+export const groups: Readonly<Record<string, readonly string[]>> = {
+  sizes: sizes.map(({ id }) => id),
+  delays: workloads.filter(({ kind }) => kind === 'delay').map(({ id }) => id),
+  memory: workloads.filter(({ kind }) => kind === 'memory').map(({ id }) => id),
+};
