@@ -85,21 +85,23 @@ interface Size {
 }
 
 /** Callers by size: enough to saturate, and not so many that bodies alone fill the memory of a subject. */
+const shortBody: Size = {
+  id: 'unary-1k',
+  bytes: 1400,
+  label: '1.4 KB',
+  connections: 64,
+  budget: { must: 4, aim: 2.5 },
+};
+const longBody: Size = {
+  id: 'unary-100k',
+  bytes: 100_000,
+  label: '100 KB',
+  connections: 64,
+  budget: { must: 3, aim: 2 },
+};
 const sizes: readonly Size[] = [
-  {
-    id: 'unary-1k',
-    bytes: 1400,
-    label: '1.4 KB',
-    connections: 64,
-    budget: { must: 4, aim: 2.5 },
-  },
-  {
-    id: 'unary-100k',
-    bytes: 100_000,
-    label: '100 KB',
-    connections: 64,
-    budget: { must: 3, aim: 2 },
-  },
+  shortBody,
+  longBody,
   { id: 'unary-1m', bytes: 1_000_000, label: '1 MB', connections: 16 },
   { id: 'unary-10m', bytes: 10_000_000, label: '10 MB', connections: 4 },
 ];
@@ -127,25 +129,25 @@ function unary({ id, bytes, label, connections, budget }: Size): Workload {
  * the limit of calls, and survive collections of garbage; that is a measure of overload.
  */
 const calmRate = 2000;
+const longRate = 500;
 
 /** Less where database servers share a core with load and mock: a Redis that waits for its core refuses. */
 export const sharedRate = 500;
 
 /**
- * The same at one rate for every subject, which all of them keep up with: the row that the budget is
+ * The same at one rate for every subject, which all of them keep up with: the rows that the budgets are
  * measured by (docs/decisions/0030-equal-load.md). Without peers, that do not.
  */
-function unaryAtRate(size: Size): Workload {
-  const base = unary(size);
+function atRate(base: Workload, perSecond: number): Workload {
   if (base.kind !== 'cpu') return base;
   return {
     ...base,
-    id: `${size.id}-rate`,
-    title: `${base.title}, all at ${calmRate} a second`,
+    id: `${base.id}-rate`,
+    title: `${base.title}, all at ${perSecond} a second`,
     alsoDirect: false,
     withPeers: false,
-    perSecond: calmRate,
-    floor: `${size.id}-rate`,
+    perSecond,
+    floor: `${base.id}-rate`,
   };
 }
 
@@ -200,7 +202,8 @@ function memory(streams: number): Workload {
 }
 
 export const workloads: readonly Workload[] = [
-  ...sizes.slice(0, 1).map(unaryAtRate),
+  atRate(unary(shortBody), calmRate),
+  atRate(unary(longBody), longRate),
   ...sizes.map(unary),
   stream('relay-chat', chat, chat),
   stream('translate-to-chat', messages, chat),
