@@ -126,7 +126,7 @@ function describe(machine: Machine, subjects: readonly Subject[], missing: LeftO
     date: new Date().toISOString().slice(0, 10),
     machine: machine.description,
     commit: machine.commit,
-    method: `${rounds} rounds, windows of ${window} s after a warm-up of ${warm} s (nginx ${short} s), streams paced at ${chunksPerSecond} chunks a second`,
+    method: `${rounds} round${rounds === 1 ? '' : 's'}, windows of ${window} s after a warm-up of ${warm} s (nginx ${short} s), streams paced at ${chunksPerSecond} chunks a second`,
     warnings: [...machine.warnings],
     subjects: subjects.map(({ name, version }) => ({ name, version })),
     missing,

@@ -61,6 +61,14 @@ function names(text: string | undefined): readonly string[] | undefined {
   return text === 'none' ? [] : text.split(',');
 }
 
+/** The command as others may repeat it: where its results went is no part of that. */
+function told(args: readonly string[]): string[] {
+  const out = args.indexOf('--out');
+  const kept = args.filter((_, at) => at !== out && (out === -1 || at !== out + 1));
+  const all = kept.filter((arg) => !arg.startsWith('--out='));
+  return all.length === 0 ? [] : ['--', ...all];
+}
+
 const defaults = flags.quick ? quick : full;
 const wanted = asked(flags.only);
 const modelFile = flags['engine-model'];
@@ -75,10 +83,7 @@ export const options = {
   chunksPerSecond: positive(flags['chunk-rate'], defaultChunksPerSecond),
   durations: { ...defaults, measureMs: positive(flags.seconds, defaults.measureMs / 1000) * 1000 },
   out: flags.out ?? (flags.quick ? quickFile : resultsFile),
-  command: [
-    'npm run bench',
-    ...(process.argv.length > 2 ? ['--', ...process.argv.slice(2)] : []),
-  ].join(' '),
+  command: ['npm run bench', ...told(process.argv.slice(2))].join(' '),
   ...(modelFile === undefined ? {} : { modelFile }),
   /** Is it asked for, or is everything? */
   wants: (id: string): boolean => wanted?.has(id) ?? true,

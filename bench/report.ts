@@ -49,7 +49,10 @@ export function renderReport(input: ReportInput): string {
     ...section('Load and mock alone', capacityLines(input)),
     ...section(
       'Plots',
-      input.plots.map(({ title, file }) => `![${title}](${file})`),
+      input.plots.flatMap(({ title, file }, at) => [
+        ...(at === 0 ? [] : ['']),
+        `![${title}](${file})`,
+      ]),
     ),
     '',
   ].join('\n');
