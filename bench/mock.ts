@@ -111,12 +111,26 @@ function answer(socket: Socket, request: Request): void {
   }
   const bytes = streamBytes[request.dialect];
   const intervalMs = 1000 / plan.chunksPerSecond;
+  const { chunks, stamped: isStamped = false } = plan;
   opened += 1;
   const phase = (opened * goldenRatio) % 1;
-  const dueAt = performance.now() + 1 + phase * intervalMs;
-  socket.write(bytes.opening);
-  const { chunks, stamped = false } = plan;
-  streams.add({ socket, bytes, chunks, intervalMs, stamped, dueAt, sent: 0 });
+  const now = performance.now();
+  const [first] = bytes.contents;
+  if (isStamped && first !== undefined) {
+    // The first token comes with the head: who waits for it before he answers is not slow for that.
+    socket.write(Buffer.concat([bytes.opening, stamped(first, monotonicUs(now))]));
+  } else {
+    socket.write(bytes.opening);
+  }
+  streams.add({
+    socket,
+    bytes,
+    chunks,
+    intervalMs,
+    stamped: isStamped,
+    dueAt: isStamped ? now + intervalMs : now + 1 + phase * intervalMs,
+    sent: isStamped ? 1 : 0,
+  });
   if (!pacing) setImmediate(pace);
   pacing = true;
 }
