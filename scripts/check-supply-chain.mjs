@@ -5,7 +5,13 @@ import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { nameAt, placeOf, unnamedLicences } from './lock-file.mjs';
+import {
+  dashboardPackages,
+  dashboardPlaces,
+  nameAt,
+  placeOf,
+  unnamedLicences,
+} from './lock-file.mjs';
 
 /** Direct ones, optional ones included: each is somebody who can break in. */
 const mostRuntimePackages = 15;
@@ -20,6 +26,7 @@ const licences = new Set([
   'BlueOak-1.0.0',
   'ISC',
   'MIT',
+  'Unlicense',
 ]);
 
 /** Packages that may run something when they are installed, with the reason. */
@@ -127,6 +134,7 @@ function isAllowed(licence) {
 }
 
 function checkInstalled(lock) {
+  const built = dashboardPlaces(lock.packages, root);
   let looked = 0;
   for (const [place, entry] of entriesOf(lock.packages)) {
     if (place === '') continue;
@@ -140,7 +148,8 @@ function checkInstalled(lock) {
     }
     if (isHere && !installScripts.has(name)) checkScripts(place, found);
     // Only what is delivered: tools that stay here may ask for more.
-    if (entry.dev !== true) checkLicence(place, found.license ?? unnamedLicences.get(name));
+    const isDelivered = entry.dev !== true || built.has(place);
+    if (isDelivered) checkLicence(place, found.license ?? unnamedLicences.get(name));
   }
   return looked;
 }
@@ -157,7 +166,7 @@ function checkScripts(place, { scripts, gypfile }) {
   problems.push(`${place}: runs ${hook ?? 'a compiler'} when it is installed`);
 }
 
-/** What the registry says of the direct runtime packages; one line, and no failure without an answer. */
+/** What the registry says of the direct packages that are delivered; one line, and no failure without an answer. */
 async function checkAge(names, lock) {
   const youngest = Date.now() - leastAgeDays * 86_400_000;
   try {
@@ -183,7 +192,9 @@ const lock = readJson('package-lock.json');
 const runtime = checkVersions(manifest);
 checkLock(manifest, lock);
 const looked = checkInstalled(lock);
-const age = args.includes('--age') ? `, ${await checkAge(runtime, lock)}` : '';
+const age = args.includes('--age')
+  ? `, ${await checkAge([...runtime, ...dashboardPackages(root)], lock)}`
+  : '';
 for (const problem of problems) process.stdout.write(`${problem}\n`);
 const delivered = entriesOf(lock.packages).filter(([place, { dev }]) => place !== '' && !dev);
 process.stdout.write(

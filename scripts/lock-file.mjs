@@ -1,4 +1,6 @@
 // What the places in package-lock.json mean.
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 /** `node_modules/a/node_modules/@b/c` is `@b/c`. */
 export function nameAt(place) {
@@ -14,6 +16,30 @@ export function placeOf(packages, place, name) {
     if (from === '') return undefined;
     from = from.slice(0, Math.max(0, from.lastIndexOf('/node_modules/')));
   }
+}
+
+/** Direct packages whose code is built into the dashboard: what its sources import. */
+export function dashboardPackages(root) {
+  const names = globSync('dashboard/src/**/*.{ts,tsx}', { cwd: root }).flatMap((file) =>
+    readFileSync(join(root, file), 'utf8')
+      .split('\n')
+      .flatMap((line) => /(?:^import|\bfrom) '([^.'][^']*)';$/.exec(line)?.[1] ?? []),
+  );
+  const parts = names.map((name) => name.split('/'));
+  return [...new Set(parts.map(([a, b]) => (a.startsWith('@') ? `${a}/${b}` : a)))].sort();
+}
+
+/** The places of those packages and of all that they need: for development in the lock file, delivered all the same. */
+export function dashboardPlaces(packages, root) {
+  const found = new Set();
+  const add = (from, name) => {
+    const place = placeOf(packages, from, name);
+    if (place === undefined || found.has(place)) return;
+    found.add(place);
+    for (const needed of Object.keys(packages[place].dependencies ?? {})) add(place, needed);
+  };
+  for (const name of dashboardPackages(root)) add('', name);
+  return found;
 }
 
 /** Packages that do not name their licence, with what it is. */

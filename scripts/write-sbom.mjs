@@ -1,15 +1,25 @@
 // Writes the bill of materials (CycloneDX 1.5, JSON): every package of the lock file that is not for development
-// alone, on all platforms, with hash, licence and what it needs. Equal lock files give equal bills. Not by
+// alone, on all platforms, and those that are built into the dashboard, with hash, licence and what it needs. Equal lock files give equal bills. Not by
 // `npm sbom`: with development packages omitted, npm 11.19 leaves out undici, zod and others that both need.
 // Usage: npm run --silent sbom [-- FILE]   (default: standard output)
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { nameAt, placeOf, unnamedLicences } from './lock-file.mjs';
+import {
+  dashboardPackages,
+  dashboardPlaces,
+  nameAt,
+  placeOf,
+  unnamedLicences,
+} from './lock-file.mjs';
 
-const lockText = readFileSync(join(import.meta.dirname, '..', 'package-lock.json'), 'utf8');
+const root = join(import.meta.dirname, '..');
+const lockText = readFileSync(join(root, 'package-lock.json'), 'utf8');
 const { packages } = JSON.parse(lockText);
-const places = Object.keys(packages).filter((place) => packages[place].dev !== true);
+const built = dashboardPlaces(packages, root);
+const places = Object.keys(packages).filter(
+  (place) => packages[place].dev !== true || built.has(place),
+);
 
 /** An alias is known by the name of what it really is. */
 function purlOf(place) {
@@ -36,12 +46,16 @@ function component(place) {
     hashes: [{ alg: 'SHA-512', content: hash }],
     ...licenceOf(place),
     purl: purlOf(place),
+    ...(built.has(place)
+      ? { properties: [{ name: 'model-gateway:part', value: 'dashboard' }] }
+      : {}),
   };
 }
 
 function needs(place) {
   const { dependencies, optionalDependencies } = packages[place];
-  const names = Object.keys({ ...dependencies, ...optionalDependencies });
+  const pages = place === '' ? dashboardPackages(root) : [];
+  const names = [...Object.keys({ ...dependencies, ...optionalDependencies }), ...pages];
   const found = names.flatMap((name) => placeOf(packages, place, name) ?? []);
   return { ref: purlOf(place), dependsOn: [...new Set(found.map(purlOf))].sort() };
 }
