@@ -27,13 +27,14 @@ export async function openTracer(
     import('./observe/traces/tracer.ts'),
     import('./observe/traces/otlp.ts'),
   ]);
-  const { url, headers, timeoutMs, compression, sample, follow, content, resource, sendEveryMs } =
-    settings;
+  const { url, headers, timeoutMs, compression, sample, follow, content, resource } = settings;
+  const { sendEveryMs, tls } = settings;
   const sender = new OtlpSender({
     url,
     headers: Object.fromEntries(headers),
     timeoutMs,
     compression,
+    ...(tls === undefined ? {} : { tls: { ...tls, key: tls.key?.reveal() } }),
     resource: {
       'service.version': version,
       'service.instance.id': newId('gw_'),

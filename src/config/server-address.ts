@@ -192,7 +192,8 @@ function readTls(files: TlsFiles, checkHost: boolean, scope: AddressScope): Serv
   };
 }
 
-function readPem(
+/** A PEM file; undefined where none is named, `wrong` where it complained. */
+export function readPem(
   name: string | undefined,
   what: string,
   { directory, complain }: AddressScope,

@@ -153,6 +153,13 @@ export interface WebhookSettings {
 }
 
 /** `traces:` of the file and OTEL_… of the environment. */
+/** PEM texts; `ca` is trusted besides the usual authorities. */
+export interface ClientTls {
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: Secret;
+}
+
 export interface TraceSettings {
   /** With its path. */
   readonly url: string;
@@ -160,6 +167,8 @@ export interface TraceSettings {
   readonly headers: HeaderSettings;
   readonly timeoutMs: number;
   readonly compression: 'gzip' | 'none';
+  /** Of an https:// collector; absent = what Node trusts, and no certificate of one's own. */
+  readonly tls?: ClientTls;
   /** How long a span may wait for others. */
   readonly sendEveryMs: number;
   /** Share of the traces that begin here, 0 to 1. */

@@ -5,6 +5,8 @@ import { duration } from './time-form.ts';
 
 const text = z.string().min(1, 'is empty').max(1024, 'has more than 1024 characters');
 
+const pem = z.string().min(1, 'is empty').optional();
+
 export const tracesForm = z
   .strictObject({
     endpoint: z
@@ -18,6 +20,13 @@ export const tracesForm = z
       .record(z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, 'is no header name'), headerText)
       .nullish()
       .describe('Request headers, e.g. a token of the collector. Values may be references.'),
+    ca: pem.describe(
+      'A PEM file of authorities that are trusted for the collector besides the usual ones.',
+    ),
+    cert: pem.describe(
+      "A PEM file of the gateway's own certificate, for a collector that asks for one.",
+    ),
+    key: pem.describe('The PEM file of its key.'),
     sample: z
       .number()
       .min(0, 'must be 0 to 1')

@@ -9,6 +9,7 @@ import { durationText } from './quantity.ts';
 import type { Environment } from './references.ts';
 import type { ConfigFile } from './schema.ts';
 import { HeaderSettings, type OriginLine, type TraceSettings } from './settings.ts';
+import { readTracesTls } from './traces-tls.ts';
 
 export interface ReadTraces {
   readonly settings: TraceSettings | undefined;
@@ -49,10 +50,11 @@ export function readTraces(file: CheckedFile | undefined, { env, report }: Scope
   const { text, variable } = found;
   const problem = addressProblem(text);
   if (problem === undefined) {
-    const settings = settingsOf(withPath(text, variable === ownEndpoint), form ?? {}, {
-      env,
-      report,
-    });
+    const url = withPath(text, variable === ownEndpoint);
+    const settings = {
+      ...settingsOf(url, form ?? {}, { env, report }),
+      ...tlsOf(url, form ?? {}, { file, env, report }),
+    };
     return { variable, warnings: protocolWarnings(env), settings };
   }
   if (variable === undefined) complain(problem, 'endpoint');
@@ -74,6 +76,15 @@ function settingsOf(url: string, form: TracesForm, { env, report }: Scope): Trac
     content: content ?? capturesContent(env, report),
     resource: resourceOf(form, env),
   };
+}
+
+function tlsOf(
+  url: string,
+  form: TracesForm,
+  scope: Parameters<typeof readTracesTls>[1],
+): Pick<TraceSettings, 'tls'> {
+  const tls = url.startsWith('https:') ? readTracesTls(form, scope) : undefined;
+  return tls === undefined ? {} : { tls };
 }
 
 function resourceOf(

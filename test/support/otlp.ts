@@ -2,7 +2,8 @@
  * An OTLP collector on a real socket: reads the protobuf that came, by the field numbers of
  * opentelemetry-proto (trace/v1), with nothing of the packages that wrote it.
  */
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer, type ServerOptions } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 
@@ -46,10 +47,12 @@ export class Collector {
   readonly paths: string[] = [];
   manner: Manner = 'takes';
   readonly #server: Server;
+  readonly #scheme: string;
   readonly #waiting = new Set<() => void>();
 
-  constructor() {
-    this.#server = createServer((request, response) => {
+  /** @param tls for https */
+  constructor(tls?: ServerOptions) {
+    const answer = (request: IncomingMessage, response: ServerResponse): void => {
       const pieces: Buffer[] = [];
       request.on('data', (piece: Buffer) => pieces.push(piece));
       request.on('end', () => {
@@ -66,13 +69,15 @@ export class Collector {
         response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end();
         for (const wake of this.#waiting) wake();
       });
-    });
+    };
+    this.#server = tls === undefined ? createServer(answer) : createSecureServer(tls, answer);
+    this.#scheme = tls === undefined ? 'http://127.0.0.1' : 'https://localhost';
   }
 
   async listen(port = 0): Promise<string> {
     await new Promise<void>((resolve) => this.#server.listen(port, '127.0.0.1', resolve));
     const address = this.#server.address() as AddressInfo;
-    return `http://127.0.0.1:${address.port}`;
+    return `${this.#scheme}:${address.port}`;
   }
 
   close(): void {

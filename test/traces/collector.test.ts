@@ -1,8 +1,10 @@
 /** issue 8.3, F95: collectors that are away, hang, crash and come back; what a stop still sends; OTEL_… variables. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { readFileSync } from 'node:fs';
+import { after, test } from 'node:test';
 import { endlessAnswer } from '../limits/endless.ts';
 import { startLimitedRig } from '../limits/limited-rig.ts';
+import { makeCertificates, noOpenssl } from '../support/certificates.ts';
 import { Collector } from '../support/otlp.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig, type RigConfig } from '../support/rig.ts';
@@ -128,6 +130,80 @@ test("issue 8.3 OpenTelemetry's own variables are enough", async () => {
   });
   collector.close();
 });
+
+const certificates = await makeCertificates('gateway');
+if (certificates === undefined) test(noOpenssl, () => undefined);
+else {
+  const { ca, server, client, stranger } = certificates;
+  after(() => certificates.remove());
+  const read = (path: string): string => readFileSync(path, 'utf8');
+  const tls = { cert: read(server.cert), key: read(server.key) };
+
+  test("issue 8.3 S19 a collector behind TLS with its own authority, by OpenTelemetry's variables", async () => {
+    const collector = new Collector(tls);
+    const env = {
+      ...soon,
+      OTEL_EXPORTER_OTLP_ENDPOINT: await collector.listen(),
+      OTEL_EXPORTER_OTLP_CERTIFICATE: ca,
+      OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20t',
+      OTEL_EXPORTER_OTLP_TRACES_COMPRESSION: 'gzip',
+    };
+    await withRig({}, env, async (rig) => void (await collector.ofCall(await calls(rig, 1))));
+    const [headers] = collector.headers;
+    assert.deepEqual(
+      [headers?.['authorization'], headers?.['content-encoding']],
+      ['Bearer t', 'gzip'],
+    );
+    collector.close();
+  });
+
+  test('issue 8.3 S19 a collector that nobody vouches for gets nothing; calls are answered', async () => {
+    const collector = new Collector(tls);
+    const endpoint = await collector.listen();
+    for (const trusted of [{}, { OTEL_EXPORTER_OTLP_CERTIFICATE: stranger }]) {
+      const env = { ...soon, OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, ...trusted };
+      await withRig({ traces: { timeout: '1s' } }, env, async (rig) => {
+        await calls(rig, 1);
+        const name = 'model_gateway_spans_total';
+        const { adminUrl } = rig.gateway;
+        await scrapeUntil(adminUrl, (all) => all.one(name, { outcome: 'failed' }) === 2);
+      });
+    }
+    assert.equal(collector.paths.length, 0);
+    collector.close();
+  });
+
+  test('issue 8.3 a collector that asks for a certificate of ours gets the one of the file', async () => {
+    const collector = new Collector({
+      ...tls,
+      ca: read(ca),
+      requestCert: true,
+      rejectUnauthorized: true,
+    });
+    const endpoint = await collector.listen();
+    const traces = { endpoint, ca, cert: client.cert, key: client.key };
+    await withRig({ traces }, soon, async (rig) => {
+      await collector.ofCall(await calls(rig, 1));
+    });
+    collector.close();
+  });
+
+  test('issue 8.3 a certificate without its key, or a file that is none, stops the start with its place', async () => {
+    const endpoint = 'https://localhost:4318';
+    for (const [more, said] of [
+      [{ cert: client.cert }, /traces: names one of the client's certificate and its key/],
+      [
+        { ca: '/no/such/file.pem' },
+        /traces\.ca: the file of the collector's authority cannot be read/,
+      ],
+    ] as const) {
+      await assert.rejects(
+        withRig({ traces: { endpoint, ...more } }, soon, () => Promise.resolve()),
+        said,
+      );
+    }
+  });
+}
 
 test('issue 8.3 OTEL_SDK_DISABLED and OTEL_TRACES_EXPORTER=none turn it off', async () => {
   const collector = new Collector();

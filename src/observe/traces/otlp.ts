@@ -4,6 +4,7 @@
  */
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
+import { getCACertificates } from 'node:tls';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import type { SpanData } from '../../core/trace.ts';
 import type { SpanSender } from './queue.ts';
@@ -17,6 +18,12 @@ export interface OtlpOptions {
   readonly headers: { readonly [name: string]: string };
   readonly timeoutMs: number;
   readonly compression: 'gzip' | 'none';
+  /** PEM texts, for https: an authority besides the usual ones, a certificate of one's own. */
+  readonly tls?: {
+    readonly ca?: string | undefined;
+    readonly cert?: string | undefined;
+    readonly key?: string | undefined;
+  };
   /** What all spans have in common: `service.name` and so on. */
   readonly resource: { readonly [name: string]: string };
   /** Of the gateway. */
@@ -37,8 +44,7 @@ export class OtlpSender implements SpanSender {
   constructor(options: OtlpOptions) {
     this.#options = options;
     const { url, headers, timeoutMs, compression, resource, version } = options;
-    const secure = url.startsWith('https:');
-    this.#agent = new (secure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: 1 });
+    this.#agent = agentFor(options);
     this.#exporter = new OTLPTraceExporter({
       url,
       headers: { ...headers },
@@ -118,6 +124,18 @@ export class OtlpSender implements SpanSender {
       droppedLinksCount: 0,
     };
   }
+}
+
+function agentFor({ url, tls = {} }: OtlpOptions): HttpAgent {
+  const sockets = { keepAlive: true, maxSockets: 1 };
+  if (!url.startsWith('https:')) return new HttpAgent(sockets);
+  const { ca, cert, key } = tls;
+  return new HttpsAgent({
+    ...sockets,
+    ...(ca === undefined ? {} : { ca: [...getCACertificates('default'), ca] }),
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key }),
+  });
 }
 
 /** Seconds and nanoseconds. */
