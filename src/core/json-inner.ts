@@ -16,7 +16,7 @@ const quote = 0x22;
 const backslash = 0x5c;
 
 /**
- * What a text costs to parse, in brackets that open, commas and colons. `Infinity` for what is nested
+ * What a text costs to parse, in brackets that open, commas and colons; beyond `maxInnerTokens` they are not counted on. `Infinity` for what is nested
  * too deep, or has a number that is too long, to be parsed at all.
  */
 // One loop because it runs for every character outside of strings.
@@ -33,6 +33,7 @@ export function innerTokens(text: string): number {
       continue;
     }
     digits = 0;
+    if (tokens > maxInnerTokens) return tokens;
     if (code === quote) i = stringEnd(text, i + 1);
     else if (code === 0x2c || code === 0x3a) tokens += 1;
     else if (code === 0x7b || code === 0x5b) {

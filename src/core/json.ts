@@ -381,7 +381,7 @@ function scanBody(bytes: Buffer): Scan {
 }
 
 /** Offset of the closing quote; the end of the bytes when there is none. */
-function stringEnd(bytes: Buffer, from: number): number {
+export function stringEnd(bytes: Buffer, from: number): number {
   const near = Math.min(from + 24, bytes.length);
   let i = from;
   for (; i < near; i++) {

@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import type { JsonObject } from '../core/conversation.ts';
 import { GatewayError, withRetryAfter } from '../core/errors.ts';
 import type { Generation } from '../core/generation.ts';
+import { isBoundedAnswer } from '../core/json-answer.ts';
 import { tryParseObject } from '../core/json.ts';
 import type { Provider } from '../core/provider.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
@@ -13,6 +14,10 @@ import type { DocumentAnswer } from './upstream-answer.ts';
 
 const maxErrorBytes = 64 * 1024;
 const maxDocumentBytes = 64 * 1024 * 1024;
+/** Up to here a document is read at once: some milliseconds. */
+const longBytes = 1024 * 1024;
+
+type ReadDocument = Omit<DocumentAnswer, 'events'>;
 
 export class AnswerBody {
   #pieces: Buffer[] = [];
@@ -55,19 +60,18 @@ export class AnswerBody {
     this.#length += chunk.length;
   }
 
-  /** @throws GatewayError `upstream_invalid` for what is no answer, or the error that it is. */
-  document(provider: Provider, traits: UpstreamTraits): Omit<DocumentAnswer, 'events'> {
+  /**
+   * The whole document. A promise only where it is long: all other calls have their turn between the steps of
+   * reading it (G11).
+   * @throws GatewayError `upstream_invalid` for what is no answer, or the error that it is.
+   */
+  document(provider: Provider, traits: UpstreamTraits): ReadDocument | Promise<ReadDocument> {
     const bytes = this.bytes();
-    // Read leniently, broken bytes would become other characters and go out as the model's words (F46).
-    const body = isUtf8(bytes) ? tryParseObject(bytes.toString('utf8')) : undefined;
-    if (body === undefined) {
-      throw new GatewayError(
-        'upstream_invalid',
-        'The upstream sent an answer that is not a JSON object in UTF-8.',
-        { repeat: 'may' },
-      );
-    }
-    return { kind: 'document', bytes, body, generation: readGeneration(provider, body, traits) };
+    const read = (text: string): ReadDocument => {
+      const body = requireObject(text);
+      return { kind: 'document', bytes, body, generation: readGeneration(provider, body, traits) };
+    };
+    return bytes.length > longBytes ? inSteps(bytes, read) : read(textOf(bytes));
   }
 
   error(
@@ -79,6 +83,48 @@ export class AnswerBody {
     const error = maskCredentials(dialect.readError(head.status, body), generate.headers);
     return withRetryAfter(error, readRetryAfterMs(head.headers, head.wallMs));
   }
+}
+
+async function inSteps(bytes: Buffer, read: (text: string) => ReadDocument): Promise<ReadDocument> {
+  await nextTurn();
+  const text = textOf(bytes);
+  await nextTurn();
+  const document = read(text);
+  // Whoever writes it has a turn of his own.
+  await nextTurn();
+  return document;
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** @throws GatewayError for what would take long to parse, or is no text. */
+function textOf(bytes: Buffer): string {
+  if (!isBoundedAnswer(bytes)) {
+    throw new GatewayError(
+      'upstream_invalid',
+      'The upstream sent an answer that is nested deeper, or has more values, than any answer.',
+      { retryable: false },
+    );
+  }
+  // Read leniently, broken bytes would become other characters and go out as the model's words (F46).
+  if (!isUtf8(bytes)) throw notJson();
+  return bytes.toString('utf8');
+}
+
+function requireObject(text: string): JsonObject {
+  const body = tryParseObject(text);
+  if (body === undefined) throw notJson();
+  return body;
+}
+
+function notJson(): GatewayError {
+  return new GatewayError(
+    'upstream_invalid',
+    'The upstream sent an answer that is not a JSON object in UTF-8.',
+    { repeat: 'may' },
+  );
 }
 
 /** @throws GatewayError also for an error that stands in the document (F24); it may quote the request (S14). */

@@ -23,7 +23,7 @@ import type { TargetHealth } from './health.ts';
 import { maskEvents } from './mask-credentials.ts';
 import type { Meter } from './meter.ts';
 import type { TurnRounds } from './turn-rounds.ts';
-import type { Answer, ReadFrame, StreamConsumer } from './upstream-answer.ts';
+import type { Answer, DocumentAnswer, ReadFrame, StreamConsumer } from './upstream-answer.ts';
 
 /** Frames without any content that are held before the commit point. */
 const maxHeldBytes = 1024 * 1024;
@@ -448,6 +448,17 @@ export class Attempt implements UpstreamHandler {
 
   #endDocument(): void {
     const answer = this.#body.document(this.target.provider, this.#traits);
+    if (!(answer instanceof Promise)) this.#takeDocument(answer);
+    else {
+      answer
+        .then((read) => this.#takeDocument(read))
+        .catch((error: unknown) => this.fail(asGatewayError(error)));
+    }
+  }
+
+  #takeDocument(answer: Omit<DocumentAnswer, 'events'>): void {
+    // While a long one was read its time ran out, or its client left.
+    if (this.over) return;
     this.firstEventAt = this.#clock.now();
     const events = this.#seen(replay(answer.generation));
     for (const event of events) this.#meter.see(event);

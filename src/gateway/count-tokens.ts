@@ -7,7 +7,8 @@
 import type { Ask } from '../core/dialect.ts';
 import type { Conversation, Json, JsonObject } from '../core/conversation.ts';
 import { GatewayError, type FieldPath } from '../core/errors.ts';
-import { isObject, tryParseObject, type JsonSource } from '../core/json.ts';
+import { tryParseInnerObject } from '../core/json-inner.ts';
+import { isObject, type JsonSource } from '../core/json.ts';
 import { NoteList, type Notes } from '../core/notes.ts';
 import type { CounterStep, Provider, Target, TokenCounter } from '../core/provider.ts';
 import { chatCountable } from '../tokens/chat-recipe.ts';
@@ -201,7 +202,7 @@ async function askStep(
     },
     { ...limits, signal: request.signal },
   );
-  if (answer.status === 200) return tryParseObject(answer.body);
+  if (answer.status === 200) return tryParseInnerObject(answer.body);
   gateway.log.warn('token counter failed', { status: answer.status });
   return undefined;
 }

@@ -5,7 +5,8 @@
  */
 import type { Json, JsonObject } from '../core/conversation.ts';
 import type { GatewayError } from '../core/errors.ts';
-import { isObject, tryParse } from '../core/json.ts';
+import { tryParseInner } from '../core/json-inner.ts';
+import { isObject } from '../core/json.ts';
 
 export interface Complaint {
   /** Paths as the upstream spelled them, in snake case, without indexes: `messages.role`, `stop`. */
@@ -42,7 +43,7 @@ export function readComplaint(error: GatewayError): Complaint | undefined {
   if (upstream.status !== 400 && upstream.status !== 422) return undefined;
   const texts: string[] = [];
   const names = new Set<string>();
-  gather(tryParse(upstream.body) ?? upstream.body, { texts, names });
+  gather(tryParseInner(upstream.body) ?? upstream.body, { texts, names });
   const text = texts.join('\n');
   if (!refusal.test(text)) return undefined;
   for (const name of quotedNames(text)) names.add(name);

@@ -90,6 +90,16 @@ export const cutRows = rowsWith({ shapes: ['stream'] }, [
     outcome: broken(e.broken),
   },
   {
+    id: 'G11',
+    name: 'one event that is nested too deep, then a proper ending',
+    play: (upstream, _, contentSeen) => {
+      const event = upstream === 'messages' ? 'event: content_block_delta\n' : '';
+      const deep = `${event}data: {"deep":${'['.repeat(9000)}${']'.repeat(9000)}}\n\n`;
+      return stream(begun(upstream), contentSeen, deep + rest(upstream));
+    },
+    outcome: broken(e.broken),
+  },
+  {
     id: 'F46 E1',
     name: 'bytes that are no UTF-8',
     play: (upstream, _, contentSeen) => {

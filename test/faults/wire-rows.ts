@@ -186,6 +186,22 @@ const sizes = rowsWith({ heavy: true }, [
     outcome: served({ text: longText, finish: 'stop', usage: longUsage }),
   },
   {
+    id: 'G11',
+    name: 'a document that is nested too deep',
+    play: () => ({ body: `{"a":${'['.repeat(200_000)}${']'.repeat(200_000)}}` }),
+    shapes: ['document'],
+    outcome: refused(e.e12),
+    maybeBilled: true,
+  },
+  {
+    id: 'G11',
+    name: 'a document of four million values',
+    play: () => ({ body: `{"a":[${'0,'.repeat(4_000_000)}0]}` }),
+    shapes: ['document'],
+    outcome: refused(e.e12),
+    maybeBilled: true,
+  },
+  {
     id: 'F35',
     name: 'a document beyond 64 MiB',
     play: () => ({

@@ -4,7 +4,8 @@
  */
 import type { Json, JsonObject } from '../../core/conversation.ts';
 import { type ErrorCode, GatewayError, type GatewayErrorOptions } from '../../core/errors.ts';
-import { isObject, tryParse } from '../../core/json.ts';
+import { tryParseInner } from '../../core/json-inner.ts';
+import { isObject } from '../../core/json.ts';
 import { isArray, textOf } from './fields.ts';
 import { saysOverflow } from './overflow.ts';
 
@@ -26,7 +27,7 @@ const secrets = /\b(sk|rk|gw|gsk|xai|pk|key)[-_][A-Za-z0-9*_-]{6,}|\bAIza[\w-]{1
 
 /** An HTTP error answer. Never throws. */
 export function readError(status: number, body: string): GatewayError {
-  const parsed = tryParse(body);
+  const parsed = tryParseInner(body);
   const upstream = { status, body: body.slice(0, maxLoggedLength) };
   return makeError(readComplaint(parsed), { status, upstream });
 }

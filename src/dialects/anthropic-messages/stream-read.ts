@@ -6,7 +6,8 @@ import type { Json, JsonObject } from '../../core/conversation.ts';
 import type { Frame, StreamReader } from '../../core/dialect.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { FinishReason, GenerationEvent } from '../../core/generation.ts';
-import { isObject, tryParseObject } from '../../core/json.ts';
+import { tryParseExactEvent } from '../../core/json-answer.ts';
+import { isObject } from '../../core/json.ts';
 import { readErrorValue } from './error-read.ts';
 import { textOf } from './fields.ts';
 import { readStop } from './stop-reason.ts';
@@ -46,7 +47,7 @@ export class MessagesStreamReader implements StreamReader {
     const { data, event: name } = frame;
     if (this.#over || data === undefined || data === '') return none;
     if (name !== undefined && !known.has(name)) return none;
-    const event = tryParseObject(data);
+    const event = tryParseExactEvent(data);
     if (event === undefined) return name === 'error' ? this.#fail(null) : this.#readOther(data);
     switch (name === 'error' ? name : typeOf(event, name)) {
       case 'content_block_delta':

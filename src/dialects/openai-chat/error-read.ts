@@ -4,7 +4,8 @@
  */
 import type { Json, JsonObject } from '../../core/conversation.ts';
 import { type ErrorCode, GatewayError, type GatewayErrorOptions } from '../../core/errors.ts';
-import { isObject, tryParse } from '../../core/json.ts';
+import { tryParseInner } from '../../core/json-inner.ts';
+import { isObject } from '../../core/json.ts';
 import { isArray } from './fields.ts';
 
 /** What an upstream said, stripped of its shape. */
@@ -67,7 +68,7 @@ const paramForm = /^[\w.:$[\]'"-]{1,200}$/;
 
 /** An HTTP error answer. Never throws. */
 export function readError(status: number, body: string): GatewayError {
-  const parsed = tryParse(body);
+  const parsed = tryParseInner(body);
   const complaint = readComplaint(parsed);
   const options = { upstream: { status, body: body.slice(0, maxLoggedLength) } };
   return classify(complaint, { status, options, structured: parsed !== undefined });

@@ -7,7 +7,8 @@ import type { Json, JsonObject } from '../../core/conversation.ts';
 import type { Frame, StreamReader } from '../../core/dialect.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { GenerationEvent } from '../../core/generation.ts';
-import { isObject, tryParseEvent, tryParseObject } from '../../core/json.ts';
+import { tryParseAnswerEvent } from '../../core/json-answer.ts';
+import { isObject, tryParseObject } from '../../core/json.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { readErrorValue } from './error-read.ts';
 import { isArray } from './fields.ts';
@@ -51,7 +52,7 @@ export class ChatStreamReader implements StreamReader {
   read(frame: Frame): readonly GenerationEvent[] {
     const { data } = frame;
     if (this.#over || data === undefined || data === '') return none;
-    const chunk = tryParseEvent(data);
+    const chunk = tryParseAnswerEvent(data);
     if (frame.event === 'error') return this.#fail(readErrorValue(chunk ?? data));
     if (chunk === undefined) return this.#readOther(data);
     const failure = findError(chunk);
