@@ -18,7 +18,9 @@ cached ones. The cost is that of the calls with a known price; the others are co
   --until WHEN     the same; only calls before; default: now
   --key ID         only calls of this key; so for --team NAME, --model NAME, --provider NAME, --tag NAME
   --json           an array of rows: the group, calls, failed, input_tokens, cache_read_tokens,
-                   cache_write_tokens, output_tokens, cost_usd (null: unknown), unpriced_calls
+                   cache_write_tokens, output_tokens, cost_usd (null: unknown), unpriced_calls,
+                   audio_input_tokens, image_input_tokens, video_input_tokens, audio_output_tokens,
+                   image_output_tokens, web_searches, images (pictures that have a price each)
   --csv            the same columns as CSV
 `;
 
@@ -31,6 +33,17 @@ const sums = [
   'output_tokens',
   'cost_usd',
   'unpriced_calls',
+] as const;
+
+/** Shown in the table only where there are some. */
+const rareSums = [
+  'audio_input_tokens',
+  'image_input_tokens',
+  'video_input_tokens',
+  'audio_output_tokens',
+  'image_output_tokens',
+  'web_searches',
+  'images',
 ] as const;
 
 const filters = ['since', 'until', 'key', 'team', 'model', 'provider', 'tag'] as const;
@@ -61,7 +74,7 @@ async function run(args: readonly string[], context: CommandContext): Promise<nu
   const rows = await allRows(query, context);
   const groups = by === 'key' ? ['key', 'key_name'] : [by];
   if (given.has('json')) context.stdout(jsonText(rows));
-  else if (given.has('csv')) context.stdout(csvText([...groups, ...sums], rows));
+  else if (given.has('csv')) context.stdout(csvText([...groups, ...sums, ...rareSums], rows));
   else context.stdout(table(groups, rows, context.screen));
   return 0;
 }
@@ -87,11 +100,12 @@ function table(
   screen: Screen | undefined,
 ): string {
   if (rows.length === 0) return 'There are no calls in this time.\n';
-  const names = [...groups, ...sums];
+  const shown = [...sums, ...rareSums.filter((name) => rows.some((row) => Boolean(row[name])))];
+  const names = [...groups, ...shown];
   const lines = [
     names.map((name) => name.toUpperCase().replaceAll('_', ' ')),
     ...rows.map((row) => names.map((name) => cell(row[name]))),
-    ['total', ...groups.slice(1).map(() => ''), ...sums.map((name) => cell(total(rows, name)))],
+    ['total', ...groups.slice(1).map(() => ''), ...shown.map((name) => cell(total(rows, name)))],
   ];
   const cells = lines.map((line) => line.map((text, i) => aligned(lines, { text, i, groups })));
   return columns(cells, { head: true, screen });

@@ -4,7 +4,14 @@ import type { Json, JsonObject } from '../core/conversation.ts';
 import { tryParse } from '../core/json.ts';
 import { dollarsNumber } from '../core/money.ts';
 import type { Cost } from '../core/price.ts';
-import type { AttemptRow, CallCursor, CallRow, CountedUsage } from '../store/calls.ts';
+import {
+  pieceColumns,
+  pieces,
+  type AttemptRow,
+  type CallCursor,
+  type CallRow,
+  type CountedUsage,
+} from '../store/calls.ts';
 import { groupFilter, inPeriod, readFilter, readWhen } from './admin-ledger.ts';
 import { next, time } from './admin-pages.ts';
 import { priceAnswer, priceJson } from './admin-prices.ts';
@@ -51,6 +58,13 @@ const counts = z.strictObject({
   cache_write_1h_tokens: count.describe('The part of cache_write_tokens that is kept for an hour.'),
   output_tokens: count,
   reasoning_tokens: count.describe('The part of output_tokens spent on reasoning.'),
+  audio_input_tokens: count.describe('The part of all input that is sound; null: not told apart.'),
+  image_input_tokens: count,
+  video_input_tokens: count,
+  audio_output_tokens: count.describe('The part of output_tokens that is sound.'),
+  image_output_tokens: count,
+  web_searches: count.describe('That the provider ran.'),
+  images: count.describe('Pictures in the prompt, where each has a price.'),
 });
 
 const call = z.strictObject({
@@ -283,5 +297,6 @@ function countsJson(usage: CountedUsage): JsonObject {
     cache_write_1h_tokens: usage.cacheWriteLongTokens ?? null,
     output_tokens: usage.outputTokens ?? null,
     reasoning_tokens: usage.reasoningTokens ?? null,
+    ...Object.fromEntries(pieces.map((piece) => [pieceColumns[piece], usage[piece] ?? null])),
   };
 }

@@ -62,6 +62,13 @@ const row = z.strictObject({
   cache_write_tokens: count,
   output_tokens: count,
   cost_usd: z.number().nullable().describe('Of the calls with a price; null: none has one.'),
+  audio_input_tokens: count.describe('The part of the input that is sound.'),
+  image_input_tokens: count,
+  video_input_tokens: count,
+  audio_output_tokens: count.describe('The part of the output that is sound.'),
+  image_output_tokens: count,
+  web_searches: count.describe('That providers ran.'),
+  images: count.describe('Pictures in prompts, where each has a price.'),
   unpriced_calls: count.describe('Calls that used tokens at an unknown price; not in cost_usd.'),
 });
 
@@ -137,6 +144,13 @@ const sumNames = [
   'output_tokens',
   'cost_usd',
   'unpriced_calls',
+  'audio_input_tokens',
+  'image_input_tokens',
+  'video_input_tokens',
+  'audio_output_tokens',
+  'image_output_tokens',
+  'web_searches',
+  'images',
 ] as const;
 
 /** A cost that nobody knows is null, not 0 (F6). */
@@ -150,5 +164,12 @@ function sumsJson(sums: UsageRow): { readonly [N in (typeof sumNames)[number]]: 
     output_tokens: sums.outputTokens,
     cost_usd: sums.pricedCalls === 0 ? null : dollarsNumber(sums.nanodollars),
     unpriced_calls: sums.unpricedCalls,
+    audio_input_tokens: sums.audioInputTokens,
+    image_input_tokens: sums.imageInputTokens,
+    video_input_tokens: sums.videoInputTokens,
+    audio_output_tokens: sums.audioOutputTokens,
+    image_output_tokens: sums.imageOutputTokens,
+    web_searches: sums.webSearches,
+    images: sums.images,
   };
 }

@@ -7,7 +7,13 @@ import { totalInputTokens, type Usage } from '../core/generation.ts';
 import type { CallTrace } from '../core/trace.ts';
 import type { Call } from '../gateway/call.ts';
 import type { AttemptReceipt, ChargedTry, Receipt, RunningCall } from '../gateway/receipt.ts';
-import type { AttemptRow, CallRow, CountedUsage } from '../store/calls.ts';
+import {
+  pieces,
+  type AttemptRow,
+  type CallRow,
+  type CountedUsage,
+  type PieceCounts,
+} from '../store/calls.ts';
 
 /** The row of a call that was served, successfully or not. */
 export function callRow(call: Call, receipt: Receipt, bill: Bill): CallRow {
@@ -152,7 +158,17 @@ function counted(usage: Usage): CountedUsage {
     ...optional('cacheWriteLongTokens', usage.cacheWriteLongTokens),
     ...optional('outputTokens', usage.outputTokens),
     ...optional('reasoningTokens', usage.reasoningTokens),
+    ...countedPieces(usage),
   };
+}
+
+function countedPieces(usage: Usage): Partial<PieceCounts> {
+  const found: { -readonly [P in keyof PieceCounts]?: number } = {};
+  for (const piece of pieces) {
+    const count = usage[piece];
+    if (count !== undefined) found[piece] = count;
+  }
+  return found;
 }
 
 function notesOf({ notes, beside }: Receipt): { notes?: string } {

@@ -1,8 +1,34 @@
 /** The ledger: one row a call, its attempts, and sums of them. Times are ms since the epoch, durations ms. */
 import type { Cost, Price } from '../core/price.ts';
 
+/** What is counted besides text and caches, with the names of the columns. Absent = nobody told it apart. */
+export const pieceColumns = {
+  audioInputTokens: 'audio_input_tokens',
+  imageInputTokens: 'image_input_tokens',
+  videoInputTokens: 'video_input_tokens',
+  audioOutputTokens: 'audio_output_tokens',
+  imageOutputTokens: 'image_output_tokens',
+  webSearches: 'web_searches',
+  /** Pictures in the prompt, where each has a price. */
+  images: 'images',
+} as const;
+
+export type Piece = keyof typeof pieceColumns;
+
+export const pieces = [
+  'audioInputTokens',
+  'imageInputTokens',
+  'videoInputTokens',
+  'audioOutputTokens',
+  'imageOutputTokens',
+  'webSearches',
+  'images',
+] as const satisfies readonly Piece[];
+
+export type PieceCounts = { readonly [P in Piece]: number };
+
 /** Token counts of one call as billed or as reported; absent = not known. */
-export interface CountedUsage {
+export interface CountedUsage extends Partial<PieceCounts> {
   readonly freshInputTokens?: number;
   readonly cacheReadTokens?: number;
   /** All cache writes, whatever their lifetime. */
@@ -155,9 +181,10 @@ export interface UsageQuery {
 
 /**
  * Sums of one group; `group` is '' for calls that have none, `2026-11-21` or `2026-11-21T13:00Z` in
- * UTC. A call counts for each of its tags. `inputTokens` holds all three input classes.
+ * UTC. A call counts for each of its tags. `inputTokens` holds all three input classes, and what of them is
+ * told apart as sound, pictures and film.
  */
-export interface UsageRow {
+export interface UsageRow extends PieceCounts {
   readonly group: string;
   readonly calls: number;
   readonly failed: number;

@@ -6,6 +6,7 @@ import { policiesAndAudit } from './migrations/0003-policies-and-audit.ts';
 import { ledger } from './migrations/0004-ledger.ts';
 import { attemptCredential } from './migrations/0005-attempt-credential.ts';
 import { keptAnswers } from './migrations/0006-kept-answers.ts';
+import { pieceCounts } from './migrations/0007-pieces.ts';
 import { corrupt } from './sqlite-failure.ts';
 import { StoreError } from './store-error.ts';
 
@@ -28,6 +29,7 @@ const migrations: readonly Migration[] = [
   { version: 4, sql: `${ledger} PRAGMA user_version = 4;` },
   { version: 5, sql: `${attemptCredential} PRAGMA user_version = 5;` },
   { version: 6, sql: `${keptAnswers} PRAGMA user_version = 6;` },
+  { version: 7, sql: `${pieceCounts} PRAGMA user_version = 7;` },
 ];
 
 const newestSchema = migrations.length;

@@ -3,7 +3,14 @@
  * transaction and one round trip: rows, attempts, roll-ups and spending move together, and only for
  * calls that were not there before (K5, F8).
  */
-import type { CallRow, OpenCall, Retention, Spent, SpentPage } from './calls.ts';
+import {
+  pieces,
+  type CallRow,
+  type OpenCall,
+  type Retention,
+  type Spent,
+  type SpentPage,
+} from './calls.ts';
 import { keptCall, readKeptCall } from './kept-call.ts';
 import { isEstimate } from './lost-calls.ts';
 import { rowsText, type Sql, type Statement } from './postgres-pool.ts';
@@ -38,7 +45,7 @@ const uuids = new Set(['price_id', 'group_id']);
 
 function typeOf(column: string): string {
   if (integers.has(column)) return 'integer';
-  if (bigints.has(column) || /_tokens$|^cost/.test(column)) return 'bigint';
+  if (bigints.has(column) || /_tokens$|web_searches$|images$|^cost/.test(column)) return 'bigint';
   if (doubles.has(column)) return 'double precision';
   return uuids.has(column) ? 'uuid' : 'text';
 }
@@ -434,6 +441,7 @@ class Batch {
       sign * s.pricedCalls,
       sign * s.unpricedCalls,
       sign * s.nanodollars,
+      ...pieces.map((piece) => sign * s[piece]),
     ]);
   }
 

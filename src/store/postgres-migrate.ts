@@ -11,6 +11,7 @@ import { groupsOfKey } from './postgres-migrations/0003-groups-of-key.ts';
 import { lostCalls } from './postgres-migrations/0004-lost-calls.ts';
 import { attemptCredential } from './postgres-migrations/0005-attempt-credential.ts';
 import { keptAnswers } from './postgres-migrations/0006-kept-answers.ts';
+import { pieceCounts } from './postgres-migrations/0007-pieces.ts';
 import { connectionConfig } from './postgres-pool.ts';
 import { StoreError } from './store-error.ts';
 
@@ -22,6 +23,7 @@ const migrations: readonly string[] = [
   lostCalls,
   attemptCredential,
   keptAnswers,
+  pieceCounts,
 ];
 
 export const newestPostgresSchema = migrations.length;

@@ -2,7 +2,14 @@
  * Sums of calls by hour and by day (UTC), kept beside the rows and moved in the same transaction. What
  * is asked of them is put together from whole days, whole hours, and the calls at the ragged ends.
  */
-import type { CallRow, UsageFilter, UsageGrouping, UsageQuery, UsageRow } from './calls.ts';
+import {
+  pieces,
+  type CallRow,
+  type UsageFilter,
+  type UsageGrouping,
+  type UsageQuery,
+  type UsageRow,
+} from './calls.ts';
 
 export const hourMs = 3_600_000;
 export const dayMs = 24 * hourMs;
@@ -52,6 +59,13 @@ export function noSums(): Sums {
     pricedCalls: 0,
     unpricedCalls: 0,
     nanodollars: 0,
+    audioInputTokens: 0,
+    imageInputTokens: 0,
+    videoInputTokens: 0,
+    audioOutputTokens: 0,
+    imageOutputTokens: 0,
+    webSearches: 0,
+    images: 0,
   };
 }
 
@@ -62,6 +76,7 @@ export function sumsOf(row: CallRow): Sums {
   const outputTokens = row.charged.outputTokens ?? 0;
   const charged = inputTokens + outputTokens > 0;
   return {
+    ...piecesOf(row),
     calls: 1,
     failed: row.outcome === 'failed' ? 1 : 0,
     inputTokens,
@@ -74,6 +89,12 @@ export function sumsOf(row: CallRow): Sums {
   };
 }
 
+function piecesOf({ charged }: CallRow): Sums {
+  const sums = noSums();
+  for (const piece of pieces) sums[piece] = charged[piece] ?? 0;
+  return sums;
+}
+
 export function addSums(to: Sums, more: Sums): void {
   to.calls += more.calls;
   to.failed += more.failed;
@@ -84,6 +105,7 @@ export function addSums(to: Sums, more: Sums): void {
   to.pricedCalls += more.pricedCalls;
   to.unpricedCalls += more.unpricedCalls;
   to.nanodollars += more.nanodollars;
+  for (const piece of pieces) to[piece] += more[piece];
 }
 
 export function isInGroup(filter: UsageFilter | undefined, group: UsageGroup): boolean {

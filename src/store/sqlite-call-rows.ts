@@ -1,12 +1,15 @@
 /** Calls as SQLite columns and back. */
 import type { Cost, Price } from '../core/price.ts';
-import type {
-  AttemptRow,
-  BudgetWindow,
-  CallOutcome,
-  CallRow,
-  CountedUsage,
-  UsageRow,
+import {
+  pieceColumns,
+  pieces,
+  type AttemptRow,
+  type BudgetWindow,
+  type CallOutcome,
+  type CallRow,
+  type CountedUsage,
+  type PieceCounts,
+  type UsageRow,
 } from './calls.ts';
 import { readBudgets, readPrice, readTexts } from './kept-json.ts';
 import {
@@ -28,6 +31,7 @@ const countNames = [
   'cache_write_long_tokens',
   'output_tokens',
   'reasoning_tokens',
+  ...pieces.map((piece) => pieceColumns[piece]),
 ] as const;
 
 const reportedColumns = countNames.map((name) => `reported_${name}`);
@@ -163,6 +167,7 @@ function pushUsage(values: Value[], usage: CountedUsage | undefined): void {
     whole(usage?.outputTokens),
     whole(usage?.reasoningTokens),
   );
+  for (const piece of pieces) values.push(whole(usage?.[piece]));
 }
 
 function pushCost(values: Value[], cost: Cost | undefined): void {
@@ -288,8 +293,19 @@ function readUsage(row: Columns, kind: 'reported' | 'charged'): CountedUsage | u
     ...present('cacheWriteLongTokens', optionalNumber(row, `${kind}_cache_write_long_tokens`)),
     ...present('outputTokens', optionalNumber(row, `${kind}_output_tokens`)),
     ...present('reasoningTokens', optionalNumber(row, `${kind}_reasoning_tokens`)),
+    ...readPieces(row, `${kind}_`),
   };
   return Object.keys(usage).length === 0 ? undefined : usage;
+}
+
+/** Those that are known. */
+function readPieces(row: Columns, before: string): Partial<PieceCounts> {
+  const found: { -readonly [P in keyof PieceCounts]?: number } = {};
+  for (const piece of pieces) {
+    const count = optionalNumber(row, before + pieceColumns[piece]);
+    if (count !== undefined) found[piece] = count;
+  }
+  return found;
 }
 
 export function readSums(row: Columns): Omit<UsageRow, 'group'> {
@@ -303,6 +319,13 @@ export function readSums(row: Columns): Omit<UsageRow, 'group'> {
     pricedCalls: number(row, 'priced_calls'),
     unpricedCalls: number(row, 'unpriced_calls'),
     nanodollars: number(row, 'nanodollars'),
+    audioInputTokens: number(row, 'audio_input_tokens'),
+    imageInputTokens: number(row, 'image_input_tokens'),
+    videoInputTokens: number(row, 'video_input_tokens'),
+    audioOutputTokens: number(row, 'audio_output_tokens'),
+    imageOutputTokens: number(row, 'image_output_tokens'),
+    webSearches: number(row, 'web_searches'),
+    images: number(row, 'images'),
   };
 }
 

@@ -1,15 +1,15 @@
 /** The writing half of the ledger on SQLite. SQL stands here as constants with parameters (S21). */
 import type { Retention, Spent, SpentPage } from './calls.ts';
+import { keptValues, readKeptValues } from './kept-call.ts';
 import type { RefusedOrphan } from './refused-rows.ts';
 import { dayMs, hourMs } from './roll-up.ts';
 import { attemptColumns, callColumns, type CallValues } from './sqlite-call-rows.ts';
-import { insertInto, number, text, type Columns, type Value } from './sqlite-columns.ts';
+import { insertInto, number, text, type Columns } from './sqlite-columns.ts';
 import { asStoreError } from './sqlite-failure.ts';
 import type { OpenValues } from './sqlite-protocol.ts';
 import type { Statements } from './sqlite-statements.ts';
 import { SqliteSums } from './sqlite-sums.ts';
 import { StoreError } from './store-error.ts';
-import { tryParse } from '../core/json.ts';
 
 // A retried batch may hold rows that are already there: the id makes it count once (K5), and an
 // existing row is never overwritten (F8).
@@ -73,7 +73,7 @@ export class SqliteLedger {
       const insert = this.#sql.of(openCall);
       for (const { values, seenAt } of calls) {
         const id = String(values[idAt]);
-        insert.run({ id, seenAt, call: JSON.stringify(values) });
+        insert.run({ id, seenAt, call: keptValues(values) });
         open.add(id);
       }
     });
@@ -220,12 +220,11 @@ function readSpent(row: Columns): Spent {
 }
 
 function readOpenCall(row: Parameters<typeof text>[0]): CallValues {
-  const values = tryParse(text(row, 'call'));
-  if (!Array.isArray(values) || values.length < callColumns.length) throw unreadable();
-  return values.map((value): Value => {
-    if (value === null || typeof value === 'string' || typeof value === 'number') return value;
+  try {
+    return readKeptValues(text(row, 'call'));
+  } catch {
     throw unreadable();
-  });
+  }
 }
 
 function isRefused(error: unknown): boolean {

@@ -3,7 +3,7 @@
  * row an hour, a day, a group and a budget, and not one for each of its calls.
  */
 import { readBudgets, readTexts } from './kept-json.ts';
-import type { BudgetWindow } from './calls.ts';
+import { pieceColumns, pieces, type BudgetWindow } from './calls.ts';
 import {
   addSums,
   dayMs,
@@ -28,6 +28,7 @@ export const sumColumns = [
   'priced_calls',
   'unpriced_calls',
   'nanodollars',
+  ...pieces.map((piece) => pieceColumns[piece]),
 ] as const;
 
 const added = sumColumns.map((name) => `${name} = ${name} + excluded.${name}`).join(', ');
@@ -59,6 +60,10 @@ const at = {
   cost: callColumns.indexOf('cost'),
   budgets: callColumns.indexOf('budgets'),
 } as const;
+const pieceAt = pieces.map((piece) => ({
+  piece,
+  at: callColumns.indexOf(`charged_${pieceColumns[piece]}`),
+}));
 
 /** Beyond so many remembered groups or budgets, memory is begun afresh (L2). */
 const mostRemembered = 10_000;
@@ -137,6 +142,7 @@ export class SqliteSums {
           s.pricedCalls,
           s.unpricedCalls,
           s.nanodollars,
+          ...pieces.map((piece) => s[piece]),
         );
       }
     }
@@ -205,6 +211,7 @@ function addCall(sums: Sums, call: CallValues): void {
   sums.cacheReadTokens += cacheReadTokens;
   sums.cacheWriteTokens += cacheWriteTokens;
   sums.outputTokens += outputTokens;
+  for (const { piece, at: index } of pieceAt) sums[piece] += numberAt(call, index);
   if (typeof cost === 'number') {
     sums.pricedCalls += 1;
     sums.nanodollars += cost;

@@ -1,5 +1,5 @@
 /** The SQL of sums on SQLite: constants with parameters (S21). */
-import type { UsageFilter, UsageGrouping } from './calls.ts';
+import { pieceColumns, pieces, type UsageFilter, type UsageGrouping } from './calls.ts';
 import { unknownModelError } from './roll-up.ts';
 import type { Value } from './sqlite-columns.ts';
 import { sumColumns } from './sqlite-sums.ts';
@@ -18,7 +18,8 @@ export const callSums = `(SELECT started_at AS at, key_id, coalesce(team, '') AS
     cost IS NULL AND coalesce(charged_fresh_input_tokens, 0) + coalesce(charged_cache_read_tokens, 0)
       + coalesce(charged_cache_write_tokens, 0) + coalesce(charged_output_tokens, 0) > 0
       AS unpriced_calls,
-    cost AS nanodollars
+    cost AS nanodollars,
+    ${pieces.map((piece) => `charged_${pieceColumns[piece]} AS ${pieceColumns[piece]}`).join(', ')}
   FROM calls)`;
 
 export const sources = {

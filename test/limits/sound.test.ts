@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../src/core/conversation.ts';
+import { isObject } from '../../src/core/json.ts';
 import { numberAt, objectAt } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { chatAnswer } from '../upstream/chat.ts';
@@ -47,6 +48,16 @@ for (const stream of [false, true]) {
     assert.equal(Math.round(numberAt(call, 'cost_usd') * 1e9), cost);
     assert.equal(await rig.spent(key), cost);
     assert.ok(objectAt(call, 'price')['audio_output'] === 64);
+    for (const counts of [objectAt(call, 'reported'), objectAt(call, 'charged')]) {
+      assert.deepEqual(
+        [counts['audio_input_tokens'], counts['audio_output_tokens'], counts['web_searches']],
+        [60, 25, null],
+      );
+    }
+    const usageOf = await rig.admin('GET', `/api/usage?by=model&model=${model}`);
+    const [sums] = Array.isArray(usageOf['rows']) ? usageOf['rows'] : [];
+    assert.ok(isObject(sums));
+    assert.deepEqual([sums['audio_input_tokens'], sums['audio_output_tokens']], [60, 25]);
   });
 }
 

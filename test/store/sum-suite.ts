@@ -20,8 +20,9 @@ const call: fc.Arbitrary<Partial<CallRow>> = fc.record({
   tags: fc.array(fc.constantFrom('x', 'y', 'ü'), { maxLength: 3 }),
   outcome: fc.constantFrom('ok', 'failed', 'canceled'),
   charged: fc
-    .tuple(tokens, tokens, tokens)
-    .map(([freshInputTokens, cacheReadTokens, outputTokens]) => ({
+    .tuple(tokens, tokens, tokens, tokens)
+    .map(([freshInputTokens, cacheReadTokens, outputTokens, piece]) => ({
+      ...(piece === undefined ? {} : { audioInputTokens: piece, images: 2 * piece }),
       ...(freshInputTokens === undefined ? {} : { freshInputTokens }),
       ...(cacheReadTokens === undefined ? {} : { cacheReadTokens }),
       ...(outputTokens === undefined ? {} : { outputTokens }),
@@ -89,14 +90,16 @@ function summary(members: readonly CallRow[]): string {
   const sum = (of: (row: CallRow) => number): number =>
     members.reduce((total, row) => total + of(row), 0);
   const read = sum((row) => row.charged.cacheReadTokens ?? 0);
-  const charged = (row: CallRow): number =>
-    Object.values(row.charged).reduce((total, count) => total + count, 0);
+  const charged = ({ charged: counts }: CallRow): number =>
+    (counts.freshInputTokens ?? 0) + (counts.cacheReadTokens ?? 0) + (counts.outputTokens ?? 0);
   return JSON.stringify([
     members.length,
     members.filter((row) => row.outcome === 'failed').length,
     read + sum((row) => row.charged.freshInputTokens ?? 0),
     read,
     sum((row) => row.charged.outputTokens ?? 0),
+    sum((row) => row.charged.audioInputTokens ?? 0),
+    sum((row) => row.charged.images ?? 0),
     members.filter((row) => row.cost !== undefined).length,
     members.filter((row) => row.cost === undefined && charged(row) > 0).length,
     sum((row) => row.cost?.total ?? 0),
@@ -110,6 +113,8 @@ function told(row: UsageRow): string {
     row.inputTokens,
     row.cacheReadTokens,
     row.outputTokens,
+    row.audioInputTokens,
+    row.images,
     row.pricedCalls,
     row.unpricedCalls,
     row.nanodollars,

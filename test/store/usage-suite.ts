@@ -30,6 +30,13 @@ export function usageSuite(open: OpenStore): void {
             cacheWriteLongTokens: 100,
             outputTokens: 7,
             reasoningTokens: 2,
+            audioInputTokens: 1,
+            imageInputTokens: 2,
+            videoInputTokens: 3,
+            audioOutputTokens: 4,
+            imageOutputTokens: 5,
+            webSearches: 6,
+            images: 7,
           },
         }),
         callRow('c2', { keyId: 'k2', model: 'm2', tags: ['y'], outcome: 'failed', charged: {} }),
@@ -56,6 +63,14 @@ export function usageSuite(open: OpenStore): void {
       const red = (await store.usage({ by: 'team', since: march })).at(-1);
       assert.equal(red?.cacheReadTokens, 20);
       assert.equal(red?.cacheWriteTokens, 300);
+      // From whole days, whole hours, and the rows themselves.
+      for (const until of [march + 2 * day, march + hour, march + 5]) {
+        const told = (await store.usage({ by: 'team', since: march, until })).at(-1);
+        const { audioInputTokens, imageInputTokens, videoInputTokens } = told ?? {};
+        assert.deepEqual([audioInputTokens, imageInputTokens, videoInputTokens], [1, 2, 3]);
+        const { audioOutputTokens, imageOutputTokens, webSearches, images } = told ?? {};
+        assert.deepEqual([audioOutputTokens, imageOutputTokens, webSearches, images], [4, 5, 6, 7]);
+      }
     });
 
     it('F6 tells priced and unpriced calls apart; what nobody was charged for needs no price', async () => {

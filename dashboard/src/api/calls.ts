@@ -12,6 +12,13 @@ export interface Counts {
   readonly cache_write_1h_tokens: number | null;
   readonly output_tokens: number | null;
   readonly reasoning_tokens: number | null;
+  readonly audio_input_tokens: number | null;
+  readonly image_input_tokens: number | null;
+  readonly video_input_tokens: number | null;
+  readonly audio_output_tokens: number | null;
+  readonly image_output_tokens: number | null;
+  readonly web_searches: number | null;
+  readonly images: number | null;
 }
 
 export interface Call {

@@ -45,6 +45,13 @@ it('F8 usage holds every call that is over', async (t) => {
         output_tokens: 5,
         cost_usd: 1.5,
         unpriced_calls: 1,
+        audio_input_tokens: 0,
+        image_input_tokens: 0,
+        video_input_tokens: 0,
+        audio_output_tokens: 0,
+        image_output_tokens: 0,
+        web_searches: 0,
+        images: 0,
       },
     ],
     next: null,
@@ -225,7 +232,10 @@ it('usage comes as CSV, all of it, and no name in it is a formula', async (t) =>
   );
   const [head = '', row = '', ...others] = (await response.text()).split('\r\n');
   assert.deepEqual(others, ['']);
-  assert.match(head, /^key,key_name,calls,failed,input_tokens,.*,cost_usd,unpriced_calls$/);
+  assert.match(
+    head,
+    /^key,key_name,calls,failed,input_tokens,.*,cost_usd,unpriced_calls,audio_input_tokens,.*,web_searches,images$/,
+  );
   assert.ok(row.startsWith(`${id},'=1+1,1,0,`), row);
   assert.equal((await rig.ask('/api/usage?format=xml')).status, 400);
 });

@@ -36,6 +36,13 @@ it('usage --json gives rows with the grouping column and the sums', async (t) =>
       output_tokens: 10,
       cost_usd: null,
       unpriced_calls: 2,
+      audio_input_tokens: 0,
+      image_input_tokens: 0,
+      video_input_tokens: 0,
+      audio_output_tokens: 0,
+      image_output_tokens: 0,
+      web_searches: 0,
+      images: 0,
     },
   ]);
   for (const by of ['key', 'model', 'provider', 'team', 'tag', 'day', 'hour']) {
@@ -116,9 +123,9 @@ it('S12 usage --csv quotes fields and disarms formulas', async (t) => {
   assert.equal(
     out,
     [
-      'model,calls,failed,input_tokens,cache_read_tokens,cache_write_tokens,output_tokens,cost_usd,unpriced_calls',
-      `'=cmd|calc,1,0,10,0,0,5,,1`,
-      '"a ""b"", c",1,0,10,0,0,5,,1',
+      'model,calls,failed,input_tokens,cache_read_tokens,cache_write_tokens,output_tokens,cost_usd,unpriced_calls,audio_input_tokens,image_input_tokens,video_input_tokens,audio_output_tokens,image_output_tokens,web_searches,images',
+      `'=cmd|calc,1,0,10,0,0,5,,1,0,0,0,0,0,0,0`,
+      '"a ""b"", c",1,0,10,0,0,5,,1,0,0,0,0,0,0,0',
       '',
     ].join('\r\n'),
   );

@@ -18,10 +18,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, it } from 'node:test';
 import { keysAndCalls } from '../../../src/store/migrations/0001-keys-and-calls.ts';
 import { strictKeys } from '../../../src/store/migrations/0002-strict-keys.ts';
+import { keptCall, readKeptCall } from '../../../src/store/kept-call.ts';
 import { callValues } from '../../../src/store/sqlite-call-rows.ts';
 import { SqliteBook } from '../../../src/store/sqlite-book.ts';
 import { openForReading, openForWriting } from '../../../src/store/sqlite-file.ts';
 import { openSqliteStore } from '../../../src/store/sqlite.ts';
+import { StoreError } from '../../../src/store/store-error.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { silentLog } from '../access/parts.ts';
 import { callRow, keyRecord, march } from './call-rows.ts';
@@ -163,6 +165,37 @@ it('N2 calls of an older schema are summed; their cost is unknown', async () => 
   assert.equal((await store.findCall('c1'))?.cost, undefined);
   assert.equal((await store.listCalls({ limit: 5 })).calls.length, 3);
   await store.close();
+});
+
+it('N2 a call that an older version kept is read by its columns', () => {
+  const row = callRow('c1', {
+    outcome: 'failed',
+    attempts: 1,
+    attemptRows: [
+      {
+        provider: 'p',
+        upstreamModel: 'm',
+        startedAt: march,
+        ms: 2,
+        outcome: 'failed',
+        reported: { freshInputTokens: 3, reasoningTokens: 1 },
+      },
+    ],
+    charged: { freshInputTokens: 3, outputTokens: 4 },
+    notes: 'n',
+  });
+  assert.deepEqual(readKeptCall(keptCall(row)), row);
+  // Values of the columns that there were then, in their order.
+  const reported = [3, null, null, null, null, 1];
+  const older = [
+    ['c1', march, row.keyId, null, null, null, null, row.endpoint, row.model, null, null, null],
+    [0, 'failed', null, null, 1, ...Array(6).fill(null), 3, null, null, null, 4, null],
+    ['reported', ...Array(7).fill(null), null, null, null, null, null, row.totalMs, 'n'],
+    ['p', 'm', march, 2, null, 'failed', null, null, null, ...reported],
+  ].flat();
+  assert.deepEqual(readKeptCall(JSON.stringify(older)), row);
+  assert.throws(() => readKeptCall(JSON.stringify({ call: older.slice(0, 9) })), StoreError);
+  assert.throws(() => readKeptCall('{}'), StoreError);
 });
 
 it('S24 the database refuses to change, remove and insert amid the audit log', async () => {

@@ -18,6 +18,17 @@ const classes = [
   },
 ] as const;
 
+/** Shown where there are some: what they cost stands in the rows above, and for searches and pictures in the sum. */
+const pieces = [
+  { name: 'Sound, in the input', tokens: 'audio_input_tokens' },
+  { name: 'Pictures, in the input', tokens: 'image_input_tokens' },
+  { name: 'Film, in the input', tokens: 'video_input_tokens' },
+  { name: 'Sound, in the output', tokens: 'audio_output_tokens' },
+  { name: 'Pictures, in the output', tokens: 'image_output_tokens' },
+  { name: 'Web searches', tokens: 'web_searches' },
+  { name: 'Pictures at a price each', tokens: 'images' },
+] as const;
+
 export function UsageTable({ call }: { call: CallDetails }): ReactElement {
   const { reported, charged, price, cost } = call;
   return (
@@ -42,6 +53,17 @@ export function UsageTable({ call }: { call: CallDetails }): ReactElement {
               <CostCell tokens={charged[each.tokens]} cost={cost?.[each.cost]} />
             </tr>
           ))}
+          {pieces
+            .filter(({ tokens }) => (charged[tokens] ?? 0) > 0)
+            .map(({ name, tokens }) => (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                <td>{count(reported?.[tokens])}</td>
+                <td>{count(charged[tokens])}</td>
+                <td>{unknown}</td>
+                <td>{unknown}</td>
+              </tr>
+            ))}
         </tbody>
         <tfoot>
           <tr>
