@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import type { JsonObject } from '../core/conversation.ts';
 import { GatewayError, withRetryAfter } from '../core/errors.ts';
 import type { Generation } from '../core/generation.ts';
+import { nextTurn } from '../core/json-write.ts';
 import { isBoundedAnswer } from '../core/json-answer.ts';
 import { tryParseObject } from '../core/json.ts';
 import type { Provider } from '../core/provider.ts';
@@ -93,10 +94,6 @@ async function inSteps(bytes: Buffer, read: (text: string) => ReadDocument): Pro
   // Whoever writes it has a turn of his own.
   await nextTurn();
   return document;
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** @throws GatewayError for what would take long to parse, or is no text. */

@@ -222,7 +222,7 @@ export class TargetTry {
     this.#rounds = undefined;
     this.meter.begin(`${target.provider.id}/${target.model}`);
     this.notes.all.length = 0;
-    const prepared = this.#prepare(target, traits);
+    const prepared = await this.#prepare(target, traits);
     if (again !== undefined) this.#assertCorrected(prepared, again);
     this.#prepared = prepared;
     this.#mode = prepared.mode;
@@ -235,7 +235,11 @@ export class TargetTry {
     return mustCollect && !this.#call.head.stream ? this.#collect(answer) : answer;
   }
 
-  #prepare(target: Target, traits: UpstreamTraits, round?: NextRound): PreparedRequest {
+  #prepare(
+    target: Target,
+    traits: UpstreamTraits,
+    round?: NextRound,
+  ): PreparedRequest | Promise<PreparedRequest> {
     const { newId, memory } = this.#gateway;
     const { grant, head } = this.#call;
     const answered = round?.answered;
@@ -397,7 +401,7 @@ export class TargetTry {
       if (this.#stopped) return undefined;
       this.#quota.count += 1;
       this.#begin(target);
-      const { request } = this.#prepare(target, traits, { answered, most });
+      const { request } = await this.#prepare(target, traits, { answered, most });
       const rest = await this.#send(target, request);
       return this.#stopped ? undefined : rest;
     } catch (error) {

@@ -1,6 +1,7 @@
 /** Step 5, first half: the bytes and headers that go to one target. */
 import type { Ask } from '../core/dialect.ts';
 import type { Conversation, Part } from '../core/conversation.ts';
+import { jsonInSteps, nextTurn } from '../core/json-write.ts';
 import type { Notes } from '../core/notes.ts';
 import type { Provider, Target } from '../core/provider.ts';
 import { plannedStops } from '../core/stops.ts';
@@ -12,6 +13,10 @@ import type { Mode } from './receipt.ts';
 import { restoreReasoning, withoutReasoning } from './restore-reasoning.ts';
 
 const none: readonly string[] = [];
+
+/** What is longer, or has more values, is translated in steps. */
+const longBytes = 1024 * 1024;
+const longTokens = 20_000;
 
 export interface PreparedRequest {
   readonly request: UpstreamRequest;
@@ -41,36 +46,82 @@ export interface RequestMeans {
  * dialect; else the conversation, read once and rendered in the upstream's dialect.
  * @throws GatewayError `invalid_request` for what this upstream cannot be asked.
  */
-export function prepareRequest(call: Call, target: Target, means: RequestMeans): PreparedRequest {
+export function prepareRequest(
+  call: Call,
+  target: Target,
+  means: RequestMeans,
+): PreparedRequest | Promise<PreparedRequest> {
   const { provider } = target;
-  const { memory, notes } = means;
-  const recall = memory.recallFor(call.caller.keyId);
+  const recall = means.memory.recallFor(call.caller.keyId);
   const ask = { ...means.ask, provider: provider.id, recall };
-  const relay = provider.dialect.id === call.dialect.id;
-  let conversation: Conversation | undefined;
-  let body: Buffer;
-  let { stream } = ask;
-  let scanned: readonly string[] = [];
-  let needed: readonly string[] = [];
-  if (relay) {
-    stream ||= ask.traits.streams === 'only';
-    const own = stream === ask.stream ? ask : { ...ask, stream };
-    body = provider.dialect.relayRequest(call.source, own, notes);
-  } else {
-    const read = call.dialect.readRequest(call.source.value, notes, memory.sealer);
-    conversation = capped(read, ask.maxOutputTokens);
-    const upstream = { provider: provider.id, dialect: provider.dialect.id };
-    const restored =
-      ask.traits.historyReasoning === false
-        ? withoutReasoning(conversation)
-        : restoreReasoning(conversation, upstream, recall);
-    scanned = plannedStops(conversation.sampling.stop, ask.traits).scanned;
-    stream = goesAsStream(ask, scanned);
-    const whole = withAnswer(restored, means.answered);
-    const rendered = provider.dialect.writeRequest(whole, { ...ask, stream }, notes);
-    body = Buffer.from(JSON.stringify(rendered));
-    needed = provider.dialect.headersOf?.(rendered) ?? needed;
-  }
+  const asked: Asked = { call, target, means, ask };
+  if (provider.dialect.id !== call.dialect.id) return translate(asked);
+  const stream = ask.stream || ask.traits.streams === 'only';
+  const own = stream === ask.stream ? ask : { ...ask, stream };
+  const body = provider.dialect.relayRequest(call.source, own, means.notes);
+  return prepared(asked, { body, stream, scanned: none, needed: none, conversation: undefined });
+}
+
+interface Asked {
+  readonly call: Call;
+  readonly target: Target;
+  readonly means: RequestMeans;
+  readonly ask: Ask & Required<Pick<Ask, 'recall'>>;
+}
+
+/** What a request is made of, in either way. */
+interface Made {
+  readonly body: Buffer;
+  readonly stream: boolean;
+  readonly scanned: readonly string[];
+  /** Headers that the rendered body needs. */
+  readonly needed: readonly string[];
+  /** Absent where the client's own bytes go up. */
+  readonly conversation: Conversation | undefined;
+}
+
+/** A promise only where the body is long: all other calls have their turn between the steps (G11). */
+function translate(asked: Asked): PreparedRequest | Promise<PreparedRequest> {
+  const { bytes, tokens } = asked.call.source;
+  if (bytes.length > longBytes || tokens > longTokens) return translateInSteps(asked);
+  const conversation = readConversation(asked);
+  const { rendered, ...rest } = render(asked, conversation);
+  const body = Buffer.from(JSON.stringify(rendered));
+  return prepared(asked, { ...rest, body, conversation });
+}
+
+async function translateInSteps(asked: Asked): Promise<PreparedRequest> {
+  await nextTurn();
+  const conversation = readConversation(asked);
+  await nextTurn();
+  const { rendered, ...rest } = render(asked, conversation);
+  await nextTurn();
+  const body = await jsonInSteps(rendered);
+  return prepared(asked, { ...rest, body, conversation });
+}
+
+function readConversation({ call, means, ask }: Asked): Conversation {
+  const read = call.dialect.readRequest(call.source.value, means.notes, means.memory.sealer);
+  return capped(read, ask.maxOutputTokens);
+}
+
+function render({ target, means, ask }: Asked, conversation: Conversation) {
+  const { id, dialect } = target.provider;
+  const restored =
+    ask.traits.historyReasoning === false
+      ? withoutReasoning(conversation)
+      : restoreReasoning(conversation, { provider: id, dialect: dialect.id }, ask.recall);
+  const { scanned } = plannedStops(conversation.sampling.stop, ask.traits);
+  const stream = goesAsStream(ask, scanned);
+  const whole = withAnswer(restored, means.answered);
+  const rendered = dialect.writeRequest(whole, { ...ask, stream }, means.notes);
+  return { rendered, stream, scanned, needed: dialect.headersOf?.(rendered) ?? none };
+}
+
+function prepared({ call, target, means, ask }: Asked, made: Made): PreparedRequest {
+  const { provider, timeouts } = target;
+  const { body, stream, scanned, needed, conversation } = made;
+  const relay = conversation === undefined;
   return {
     request: {
       endpoint: provider.generate,
@@ -81,11 +132,11 @@ export function prepareRequest(call: Call, target: Target, means: RequestMeans):
         ...traceHeaders(call, provider, means.spanId),
       ],
       body,
-      connectMs: target.timeouts.connectMs,
+      connectMs: timeouts.connectMs,
     },
     mode: relay ? 'relay' : 'translate',
     conversation,
-    watch: memory.watch(call, target, conversation),
+    watch: means.memory.watch(call, target, conversation),
     traits: ask.traits,
     streamed: stream,
     scanned,
