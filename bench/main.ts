@@ -53,7 +53,7 @@ async function gather(): Promise<Field> {
     else subjects.push(found);
   };
   take('nginx', findNginx());
-  subjects.push(bareRelay);
+  if (!options.guard) subjects.push(bareRelay);
   const gateway = findGateway();
   take('gateway', gateway);
   const peers = options.workloads.some(({ withPeers }) => withPeers)
@@ -117,7 +117,7 @@ function measureEngines(): Promise<readonly EngineFigures[]> {
 }
 
 /** What this run was, for whoever reads its figures. */
-function describe(machine: Machine, subjects: readonly Subject[], missing: LeftOut[]): Run {
+function describe(machine: Machine, { subjects, missing }: Field, measured: string[]): Run {
   const { durations, rounds, chunksPerSecond } = options;
   const [window, warm, short] = [durations.measureMs, durations.longWarmMs, durations.warmMs].map(
     (ms) => ms / 1000,
@@ -131,10 +131,7 @@ function describe(machine: Machine, subjects: readonly Subject[], missing: LeftO
     warnings: [...machine.warnings],
     subjects: subjects.map(({ name, version }) => ({ name, version })),
     missing,
-    measured: [
-      ...options.workloads.map(({ id }) => id),
-      ...['start', 'engine'].filter((id) => options.wants(id)),
-    ],
+    measured,
   };
 }
 
@@ -175,15 +172,22 @@ async function main(): Promise<void> {
   const machine = await inspectMachine();
   for (const warning of machine.warnings) say(`warning: ${warning}`);
   pinMyself(loadCore);
-  const { subjects, missing, close } = await gather();
+  const field = await gather();
+  const { subjects, missing } = field;
   for (const { name, why } of missing) say(`left out: ${name} (${why})`);
   const samples = await measureRounds(subjects);
-  await close();
+  await field.close();
   const fresh = new Results(samples);
   const peers = new Set(subjects.filter(({ isPeer }) => isPeer).map(({ name }) => name));
   if (fresh.failed().some(({ subject }) => !peers.has(subject))) process.exitCode = 1;
   if (options.guard) return tellGuard(fresh);
   if (options.out === resultsFile) keepRatios(ratiosOf(fresh, options.workloads));
+  const file = join(dirname(options.out), 'measurements.json');
+  const old = readMeasurements(file);
+  const ids = options.workloads.map(({ id }) => id);
+  // At once: what fails from here on must not cost the rounds.
+  const rounds = describe(machine, field, ids);
+  writeMeasurements(file, merge(old, rounds, { samples, starts: [], engines: [] }));
   const starts = options.wants('start') ? await measureStarts() : [];
   const engines = options.wants('engine') ? await measureEngines() : [];
   for (const { model, times } of starts) {
@@ -193,9 +197,11 @@ async function main(): Promise<void> {
     if ('missing' in each)
       missing.push({ name: `engine with ${each.model.label}`, why: each.missing });
   }
-  const run = describe(machine, subjects, missing);
-  const file = join(dirname(options.out), 'measurements.json');
-  const all = merge(readMeasurements(file), run, { samples, starts, engines });
+  const run = describe(machine, field, [
+    ...ids,
+    ...['start', 'engine'].filter((id) => options.wants(id)),
+  ]);
+  const all = merge(old, run, { samples, starts, engines });
   writeMeasurements(file, all);
   publish(all);
 }

@@ -87,7 +87,9 @@ export const options = {
   ...(modelFile === undefined ? {} : { modelFile }),
   /** Is it asked for, or is everything? */
   wants: (id: string): boolean => wanted?.has(id) ?? true,
-  workloads: workloads.filter(({ id, kind }) =>
-    flags.guard && wanted === undefined ? kind === 'cpu' : (wanted?.has(id) ?? true),
+  workloads: workloads.filter((each) =>
+    flags.guard && wanted === undefined
+      ? each.kind === 'cpu' && each.budget !== undefined
+      : (wanted?.has(each.id) ?? true),
   ),
 } as const;
