@@ -118,6 +118,7 @@ function measureEngines(): Promise<readonly EngineFigures[]> {
 
 /** What this run was, for whoever reads its figures. */
 function describe(machine: Machine, { subjects, missing }: Field, measured: string[]): Run {
+  const took = new Set(options.workloads.flatMap((each) => subjectsOf(each, subjects)));
   const { durations, rounds, chunksPerSecond } = options;
   const [window, warm, short] = [durations.measureMs, durations.longWarmMs, durations.warmMs].map(
     (ms) => ms / 1000,
@@ -129,7 +130,9 @@ function describe(machine: Machine, { subjects, missing }: Field, measured: stri
     commit: machine.commit,
     method: `${rounds} round${rounds === 1 ? '' : 's'}, windows of ${window} s after a warm-up of ${warm} s (nginx ${short} s), streams paced at ${chunksPerSecond} chunks a second`,
     warnings: [...machine.warnings],
-    subjects: subjects.map(({ name, version }) => ({ name, version })),
+    subjects: subjects
+      .filter((subject) => took.has(subject))
+      .map(({ name, version }) => ({ name, version })),
     missing,
     measured,
   };
