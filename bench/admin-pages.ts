@@ -19,7 +19,7 @@ const { values: flags, positionals } = parseArgs({
   options: {
     keys: { type: 'string', default: '1000' },
     rows: { type: 'string', default: '10000000' },
-    rounds: { type: 'string', default: '5' },
+    rounds: { type: 'string', default: '8' },
     postgres: { type: 'boolean', default: false },
     write: { type: 'boolean', default: false },
   },

@@ -1,6 +1,7 @@
 /** Keys, teams and models as a person uses them, in a real Chromium. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
+import type { JsonObject } from '../../src/core/conversation.ts';
 import { requestBody } from '../support/requests.ts';
 import { noBrowser } from './browser.ts';
 import { longName, xss } from './names.ts';
@@ -112,7 +113,7 @@ function story(stage: Stage): void {
         await page.getByRole('row').filter({ hasText: 'red team' }).click();
         const sheet = page.getByRole('dialog', { name: 'red team' });
         await sheet.getByText('$0.00 of $7.00 this month').waitFor();
-        await sheet.getByRole('button', { name: 'Remove' }).click();
+        await sheet.getByRole('button', { name: 'Remove', exact: true }).click();
         await page.getByRole('button', { name: 'Remove limits' }).click();
         await page.getByRole('row').filter({ hasText: 'red team' }).waitFor({ state: 'detached' });
         await page.getByRole('row').filter({ hasText: 'shared' }).click();
@@ -120,20 +121,149 @@ function story(stage: Stage): void {
       });
     });
 
-    test('issue 8 models show their targets, health and prices', async () => {
-      await stage.view('/models', async (page) => {
-        await page.getByLabel('Find models').fill('fast');
-        await page.getByRole('row').filter({ hasText: 'up-messages/spare' }).click();
-        const sheet = page.getByRole('dialog', { name: 'fast' });
-        await sheet.getByText('no trouble').first().waitFor();
-        await sheet.getByText('Nobody knows its price').first().waitFor();
-        await page.keyboard.press('Escape');
-        await page.getByLabel('Find models').fill('local/tiny');
-        await page.getByRole('row').filter({ hasText: 'local/tiny' }).first().click();
-        await page.getByRole('dialog').getByText('Context', { exact: true }).waitFor();
-        await page.keyboard.press('Escape');
-        await page.getByText('ships with the gateway').waitFor();
+    test('issue 8.1 all that a key may have is in the form: budgets by period, limits by model, an end', async () => {
+      await stage.view('/keys', async (page) => {
+        await page.getByRole('button', { name: 'Create key' }).click();
+        const form = page.getByRole('dialog', { name: 'Create a key' });
+        await form.getByLabel('Name').fill('everything set');
+        await form.getByLabel('Budget in dollars').fill('5');
+        await form.getByLabel('Period of the budget').selectOption('day');
+        await form.getByLabel('Time zone').fill('Europe/Berlin');
+        await form.getByRole('button', { name: 'Add a budget' }).click();
+        await form.getByLabel('Budget in dollars').nth(1).fill('100');
+        await form.getByRole('button', { name: 'Add a limit' }).click();
+        await form.getByLabel('Of models').fill('local/*');
+        await form.getByLabel('At most').fill('2');
+        await form.getByLabel('Requests a minute').fill('60');
+        await form.getByLabel('chat', { exact: true }).check();
+        await form.getByLabel('Expires').fill('2031-12-31');
+        await form.getByLabel('Shrink').uncheck();
+        await form.getByRole('button', { name: 'Create key' }).click();
+        await page.getByRole('button', { name: 'I have copied it' }).click();
+      });
+      const made = await keyNamed(stage, 'everything set');
+      const { budgets, limits, endpoints, shrink, expires_at: end } = made;
+      assert.deepEqual(
+        { budgets, limits, endpoints, shrink, end },
+        {
+          budgets: [
+            { usd: '5', per: 'day', time_zone: 'Europe/Berlin' },
+            { usd: '100', per: 'month', time_zone: 'UTC' },
+          ],
+          limits: [
+            { kind: 'requests', amount: 60, model: null },
+            { kind: 'requests', amount: 2, model: 'local/*' },
+          ],
+          endpoints: ['chat'],
+          shrink: false,
+          end: '2031-12-31T00:00:00.000Z',
+        },
+      );
+      // A change of one limit leaves the others, and takes away what is emptied.
+      await stage.view(`/keys?key=${String(made['id'])}`, async (page) => {
+        const sheet = page.getByRole('dialog', { name: 'everything set' });
+        await sheet.getByText('$0.00 of $5.00 today').waitFor();
+        await sheet.getByText('$0.00 of $100.00 this month').waitFor();
+        await sheet.getByRole('button', { name: 'Change' }).click();
+        const form = page.getByRole('dialog', { name: 'Change the key' });
+        await form.getByLabel('Requests a minute').fill('');
+        await form.getByRole('button', { name: 'Remove budget 1' }).click();
+        await form.getByLabel('Expires').fill('never');
+        await form.getByRole('button', { name: 'Save' }).click();
+        await form.waitFor({ state: 'detached' });
+      });
+      const changed = await keyNamed(stage, 'everything set');
+      assert.deepEqual(
+        [changed['budgets'], changed['limits'], changed['expires_at']],
+        [
+          [{ usd: '100', per: 'month', time_zone: 'UTC' }],
+          [{ kind: 'requests', amount: 2, model: 'local/*' }],
+          null,
+        ],
+      );
+    });
+
+    test('issue 8.1 a refused row of a form says so at its field', async () => {
+      await stage.view(
+        '/keys',
+        async (page) => {
+          await page.getByRole('button', { name: 'Create key' }).click();
+          const form = page.getByRole('dialog', { name: 'Create a key' });
+          await form.getByLabel('Name').fill('wrong');
+          await form.getByLabel('Budget in dollars').fill('5');
+          await form.getByRole('button', { name: 'Add a budget' }).click();
+          await form.getByLabel('Budget in dollars').nth(1).fill('plenty');
+          await form.getByLabel('Period of the budget').nth(1).selectOption('day');
+          await form.getByRole('button', { name: 'Create key' }).click();
+          const wrong = form.getByLabel('Budget in dollars').nth(1);
+          await form
+            .getByText(/no amount in dollars/)
+            .first()
+            .waitFor();
+          assert.equal(await wrong.getAttribute('aria-invalid'), 'true');
+          await form.getByLabel('Budget in dollars').nth(1).fill('6');
+          await form.getByLabel('Period of the budget').nth(1).selectOption('month');
+          await form.getByRole('button', { name: 'Create key' }).click();
+          await form
+            .getByText(/two of them are for the same/)
+            .first()
+            .waitFor();
+        },
+        { expected: [/status of 400/] },
+      );
+    });
+
+    test('issue 8.1 a rotated key: the old secret opens as long as was chosen', async () => {
+      const { id, key } = await stage.gateway.makeKey({ name: 'to be rotated' });
+      const body = requestBody('chat', { model: 'local/tiny', stream: false });
+      await stage.view(`/keys?key=${id}`, async (page) => {
+        await page.getByRole('button', { name: 'Rotate' }).click();
+        await page.getByLabel('The old secret').selectOption('0');
+        await page.getByRole('button', { name: 'Rotate key' }).click();
+        const once = page.getByRole('dialog', { name: 'Copy the secret now' });
+        const secret = (await once.getByRole('region').textContent()) ?? '';
+        const [old, fresh] = await Promise.all(
+          [key, secret].map((each) =>
+            stage.call('/v1/chat/completions', body, {
+              headers: { authorization: `Bearer ${each}` },
+            }),
+          ),
+        );
+        assert.deepEqual([old?.status, fresh?.status], [401, 200]);
+        await once.getByRole('button', { name: 'I have copied it' }).click();
       });
     });
+
+    test('issue 8.1 an address opens a key or a team, "back" closes it, and one that there is not is told', async () => {
+      const { id } = await stage.gateway.makeKey({ name: 'sent to a colleague' });
+      await stage.view(
+        `/keys?key=${id}`,
+        async (page) => {
+          const sheet = page.getByRole('dialog', { name: 'sent to a colleague' });
+          await sheet.getByRole('link', { name: 'Calls of this key' }).waitFor();
+          await page.keyboard.press('Escape');
+          await sheet.waitFor({ state: 'detached' });
+          assert.equal(new URL(page.url()).search, '');
+          await page.getByRole('row').filter({ hasText: 'shared' }).click();
+          await page.waitForURL(/\?team=shared$/);
+          await page.getByRole('dialog', { name: 'shared' }).waitFor();
+          await page.goBack();
+          await page.getByRole('dialog').waitFor({ state: 'detached' });
+          await page.goto(`${stage.gateway.adminUrl}/keys?key=nobody`);
+          await page
+            .getByRole('dialog')
+            .getByText(/status 404/)
+            .waitFor();
+        },
+        { expected: [/status of 404/] },
+      );
+    });
   });
+}
+
+async function keyNamed({ gateway }: Stage, name: string): Promise<JsonObject> {
+  const { json } = await gateway.admin('GET', `/api/keys?text=${encodeURIComponent(name)}`);
+  const [found] = json['keys'] as readonly JsonObject[];
+  assert.ok(found !== undefined);
+  return found;
 }

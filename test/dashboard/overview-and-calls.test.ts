@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { span as spanText } from '../../dashboard/src/format/time.ts';
 import { noBrowser } from './browser.ts';
 import { settled } from './settled.ts';
 import { startStage, type Stage } from './stage.ts';
@@ -20,6 +21,10 @@ interface Canvas {
 const stage = await startStage(worldConfig);
 if (stage === undefined) test(noBrowser, () => undefined);
 else withWorld(stage);
+
+function dollars(text: string): number {
+  return Number(text.replaceAll(/[$,]/g, ''));
+}
 
 /** The value beside a name in a list of sums. */
 async function stat(page: Page, name: string): Promise<string> {
@@ -67,6 +72,42 @@ function withWorld(stage: Stage): void {
           .getByRole('figure', { name: 'Calls over time' })
           .getByText('steady')
           .first()
+          .waitFor();
+      });
+    });
+
+    test('issue 8.1 sums and percentiles of a model are those of the rows in the ledger', async () => {
+      const rows = await stage.recorded('steady', 5);
+      const well = rows.filter(({ outcome }) => outcome === 'ok');
+      const times = well.map((row) => Number(row['total_ms'])).toSorted((a, b) => a - b);
+      const cost = rows.reduce((sum, row) => sum + Number(row['cost_usd'] ?? 0), 0);
+      const rank = (part: number): number =>
+        times[Math.ceil(times.length * part) - 1] ?? Number.NaN;
+      await view('/?range=24h', async (page) => {
+        await settled(page);
+        const row = page.getByRole('row').filter({ hasText: 'steady' }).first();
+        const cells = await row.getByRole('gridcell').allTextContents();
+        assert.equal(cells[1], String(rows.length));
+        const exact = await row.locator('[title^="$"]').getAttribute('title');
+        assert.ok(Math.abs(dollars(exact ?? '') - cost) < 1e-9, `${exact}: ${cost}`);
+        for (const part of [0.5, 0.95]) {
+          assert.ok(cells.includes(spanText(rank(part))), `${cells.join(' | ')}: ${rank(part)}`);
+        }
+        await page.getByText(/Sums and percentiles are exact/).waitFor();
+      });
+    });
+
+    test('issue 8.1 a live overview counts a call that ends while it is looked at', async () => {
+      await view('/?range=1h', async (page) => {
+        await settled(page);
+        const before = Number(await stat(page, 'Calls'));
+        const body = { model: 'steady', messages: [{ role: 'user', content: 'live' }] };
+        assert.equal((await stage.call('/v1/chat/completions', body)).status, 200);
+        await page
+          .locator('dl > div', { hasText: 'Calls' })
+          .first()
+          .locator('dd')
+          .getByText(String(before + 1), { exact: true })
           .waitFor();
       });
     });

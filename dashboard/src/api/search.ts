@@ -23,3 +23,38 @@ export function useSearch(): readonly [Search, (change: Search) => void] {
   );
   return [search, change];
 }
+
+export interface Opened {
+  /** What is open, by name; undefined: nothing. */
+  readonly id: string | undefined;
+  readonly open: (id: string) => void;
+  readonly close: () => void;
+}
+
+/** What of a list is open, as a parameter of the address: "back" closes it, and others can be sent there. */
+export function useOpened(parameter: string): Opened {
+  const [parameters, setParameters] = useSearchParams();
+  const id = parameters.get(parameter) ?? undefined;
+  const open = useCallback(
+    (opened: string) =>
+      setParameters((current) => {
+        const changed = new URLSearchParams(current);
+        changed.set(parameter, opened);
+        return changed;
+      }),
+    [parameter, setParameters],
+  );
+  const close = useCallback(
+    () =>
+      setParameters(
+        (current) => {
+          const changed = new URLSearchParams(current);
+          changed.delete(parameter);
+          return changed;
+        },
+        { replace: true },
+      ),
+    [parameter, setParameters],
+  );
+  return { id, open, close };
+}

@@ -10,6 +10,8 @@ import { get, send } from '../../api/client.ts';
 
 export type Period = 'day' | 'week' | 'month' | 'ever';
 
+export type LimitKind = 'requests' | 'tokens' | 'concurrent';
+
 export interface Budget {
   /** Dollars, exactly. */
   readonly usd: string;
@@ -25,7 +27,7 @@ export interface Policy {
   readonly tpm: number | null;
   readonly concurrent: number | null;
   readonly limits: readonly {
-    readonly kind: string;
+    readonly kind: LimitKind;
     readonly amount: number;
     readonly model: string | null;
   }[];
@@ -44,6 +46,7 @@ export interface Key extends Policy {
   readonly tags: readonly string[];
   readonly cidrs: readonly string[];
   readonly strict: boolean;
+  readonly shrink: boolean;
   readonly created_at: string;
   readonly expires_at: string | null;
   readonly revoked_at: string | null;

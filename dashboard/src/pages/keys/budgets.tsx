@@ -1,4 +1,5 @@
 /** What budgets have left, now and how it went. */
+import layout from '../../components/layout.module.css';
 import type { ReactElement } from 'react';
 import { money } from '../../format/money.ts';
 import { moment } from '../../format/time.ts';
@@ -13,14 +14,22 @@ interface BudgetsProps {
 }
 
 export function Budgets({ budgets, holder }: BudgetsProps): ReactElement {
-  if (budgets.length === 0) return <p className={styles.muted}>No budget.</p>;
+  if (budgets.length === 0) return <p className={layout.muted}>No budget.</p>;
   return (
-    <div className={styles.sections}>
+    <div className={layout.sections}>
       {budgets.map((budget) => (
         <BudgetState key={`${budget.per} ${budget.time_zone}`} budget={budget} holder={holder} />
       ))}
     </div>
   );
+}
+
+/** In a cell of a table: `$5.00/day, $20.00/month`. */
+export function budgetsText(budgets: readonly Budget[]): string {
+  if (budgets.length === 0) return '–';
+  return budgets
+    .map(({ usd, per }) => `${money(Number(usd))}${per === 'ever' ? ' in all' : `/${per}`}`)
+    .join(', ');
 }
 
 const words = { day: 'today', week: 'this week', month: 'this month', ever: 'in all' } as const;
@@ -37,11 +46,11 @@ function BudgetState({
   const period = words[budget.per];
   return (
     <div className={styles.budget}>
-      <div className={styles.row}>
+      <div className={layout.row}>
         <strong>
           {money(spent)} of {money(all)} {period}
         </strong>
-        <span className={styles.muted}>
+        <span className={layout.muted}>
           {money(Math.max(0, all - spent))} left
           {budget.ends_at === null || budget.ends_at === undefined
             ? ''

@@ -1,14 +1,12 @@
-/** What stands in the fields of a key or a team, and the body that it makes. */
-import type { Body, Key, Period, Policy } from './api.ts';
-
-/** Everything as text, as it is typed; empty = not set. */
-export interface PolicyFields {
-  readonly rpm: string;
-  readonly tpm: string;
-  readonly concurrent: string;
-  readonly budget: string;
-  readonly per: Period;
-}
+/** What stands in the fields of a key, and the body that it makes. */
+import type { Body, Key } from './api.ts';
+import {
+  emptyPolicy,
+  limitMembers,
+  policyChange,
+  policyFieldsOf,
+  type PolicyFields,
+} from './policy.ts';
 
 export interface KeyFields extends PolicyFields {
   readonly name: string;
@@ -19,20 +17,13 @@ export interface KeyFields extends PolicyFields {
   readonly owner: string;
   readonly tags: string;
   readonly cidrs: string;
-  /** `30d`; for a key that is there, `` = as it is. */
-  readonly expiresIn: string;
+  /** `30d`, a date, `never`; empty: as it is, which is never for a new key. */
+  readonly expires: string;
   readonly strict: boolean;
+  readonly shrink: boolean;
 }
 
 export const endpoints = ['chat', 'messages', 'count_tokens', 'models'] as const;
-
-export const emptyPolicy: PolicyFields = {
-  rpm: '',
-  tpm: '',
-  concurrent: '',
-  budget: '',
-  per: 'month',
-};
 
 export const emptyKey: KeyFields = {
   ...emptyPolicy,
@@ -43,20 +34,10 @@ export const emptyKey: KeyFields = {
   owner: '',
   tags: '',
   cidrs: '',
-  expiresIn: '',
+  expires: '',
   strict: false,
+  shrink: true,
 };
-
-export function policyFieldsOf({ rpm, tpm, concurrent, budgets }: Policy): PolicyFields {
-  const [budget] = budgets;
-  return {
-    rpm: numberText(rpm),
-    tpm: numberText(tpm),
-    concurrent: numberText(concurrent),
-    budget: budget?.usd ?? '',
-    per: budget?.per ?? 'month',
-  };
-}
 
 export function keyFieldsOf(key: Key): KeyFields {
   return {
@@ -68,8 +49,9 @@ export function keyFieldsOf(key: Key): KeyFields {
     owner: key.owner ?? '',
     tags: key.tags.join(', '),
     cidrs: key.cidrs.join(', '),
-    expiresIn: '',
+    expires: '',
     strict: key.strict,
+    shrink: key.shrink,
   };
 }
 
@@ -85,7 +67,7 @@ export function newKeyBody(fields: KeyFields): Body {
 
 /** For PATCH: what is empty is taken away. */
 export function keyChange(fields: KeyFields): Body {
-  const { expiresIn, endpoints: chosen } = fields;
+  const { endpoints: chosen } = fields;
   return {
     name: fields.name.trim(),
     models: listOf(fields.models),
@@ -95,50 +77,31 @@ export function keyChange(fields: KeyFields): Body {
     tags: nullable(listOf(fields.tags)),
     cidrs: nullable(listOf(fields.cidrs)),
     strict: fields.strict,
-    ...(expiresIn.trim() === '' ? {} : { expires_in: expiresIn.trim() }),
+    shrink: fields.shrink,
+    ...expiryOf(fields.expires.trim()),
     ...policyChange(fields),
   };
 }
 
-/**
- * A key with several budgets, or with limits by model, has more than these fields show: members that nobody
- * touched are left out, so that they stay.
- */
+/** Members that nobody touched are left out, so that what somebody else changed meanwhile stays. */
 export function changedOnly(wanted: Body, before: Body): Body {
-  const changed = Object.entries(wanted).filter(
-    ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]),
+  const isChanged = (name: string): boolean =>
+    JSON.stringify(wanted[name]) !== JSON.stringify(before[name]);
+  const hasLimits = limitMembers.some(isChanged);
+  const names = Object.keys(wanted).filter(
+    (name) => isChanged(name) || (hasLimits && limitMembers.some((each) => each === name)),
   );
-  const body = Object.fromEntries(changed);
-  // The one means nothing without the other.
-  const hasBudget = 'budget' in body || 'per' in body;
-  if (!hasBudget || wanted['budget'] === null) return body;
-  return { ...body, budget: wanted['budget'], per: wanted['per'] };
+  return Object.fromEntries(names.map((name) => [name, wanted[name]]));
 }
 
-function policyChange({ rpm, tpm, concurrent, budget, per }: PolicyFields): Body {
-  const isSet = budget.trim() !== '';
-  return {
-    rpm: numberOf(rpm),
-    tpm: numberOf(tpm),
-    concurrent: numberOf(concurrent),
-    budget: isSet ? budget.trim() : null,
-    ...(isSet ? { per } : {}),
-  };
+function expiryOf(text: string): Body {
+  if (text === '') return {};
+  if (text.toLowerCase() === 'never') return { expires_at: null };
+  return /^\d{4}-/.test(text) ? { expires_at: text } : { expires_in: text };
 }
 
 function withoutNulls(body: Body): Body {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
-}
-
-function numberText(value: number | null): string {
-  return value === null ? '' : String(value);
-}
-
-/** What is no number is sent as it is: the gateway says what is wrong with it. */
-function numberOf(text: string): number | string | null {
-  const trimmed = text.trim();
-  if (trimmed === '') return null;
-  return /^\d+$/.test(trimmed) ? Number(trimmed) : trimmed;
 }
 
 function textOf(text: string): string | null {

@@ -3,11 +3,12 @@ import { useState, type ReactElement } from 'react';
 import { Button } from '../../components/button.tsx';
 import { CodeBlock } from '../../components/code-block.tsx';
 import { Dialog } from '../../components/dialog.tsx';
+import layout from '../../components/layout.module.css';
 import { ErrorPanel } from '../../components/state.tsx';
 import { keyPath, useChange, type Key, type NewKey } from './api.ts';
 import { changedOnly, emptyKey, keyChange, keyFieldsOf, newKeyBody } from './form.ts';
-import { KeyForm, wrongOf } from './key-form.tsx';
-import styles from './keys.module.css';
+import { KeyForm } from './key-form.tsx';
+import { wrongOf } from './policy-form.tsx';
 
 interface WindowProps {
   readonly open: boolean;
@@ -42,7 +43,7 @@ export function CreateKey({ open, onClose }: WindowProps): ReactElement {
         </>
       }
     >
-      <div className={styles.sections}>
+      <div className={layout.sections}>
         {create.error === null ? null : <ErrorPanel error={create.error} />}
         <KeyForm fields={fields} onChange={setFields} wrong={wrongOf(create.error)} />
       </div>
@@ -68,9 +69,9 @@ export function SecretOnce({
         </Button>
       }
     >
-      <div className={styles.sections}>
+      <div className={layout.sections}>
         <CodeBlock text={made.key} label="The secret of the key" />
-        <p className={styles.muted}>
+        <p className={layout.muted}>
           Send it as <code>Authorization: Bearer …</code> or <code>x-api-key</code>. The page Setup
           has the lines for each client.
         </p>
@@ -114,7 +115,7 @@ export function EditKey({
         </>
       }
     >
-      <div className={styles.sections}>
+      <div className={layout.sections}>
         {change.error === null ? null : <ErrorPanel error={change.error} />}
         <KeyForm fields={fields} onChange={setFields} wrong={wrongOf(change.error)} />
       </div>

@@ -1,27 +1,9 @@
-/** The fields of a key and of a policy. */
+/** The fields of a key. */
 import type { ReactElement } from 'react';
-import { asApiError } from '../../api/api-error.ts';
-import { CheckField, SelectField, TextField } from '../../components/field.tsx';
-import { endpoints, type KeyFields, type PolicyFields } from './form.ts';
+import { CheckField, TextField } from '../../components/field.tsx';
+import { endpoints, type KeyFields } from './form.ts';
 import styles from './keys.module.css';
-
-interface FormProps<Fields> {
-  readonly fields: Fields;
-  readonly onChange: (fields: Fields) => void;
-  /** Which member was refused, and why. */
-  readonly wrong: { readonly field: string | undefined; readonly why: string } | undefined;
-}
-
-/** The member that a refusal names. */
-export function wrongOf(error: Error | null): FormProps<unknown>['wrong'] {
-  if (error === null) return undefined;
-  const { field, message } = asApiError(error);
-  return { field, why: message };
-}
-
-function errorAt(wrong: FormProps<unknown>['wrong'], name: string): { readonly error?: string } {
-  return wrong?.field?.split('.')[0] === name ? { error: wrong.why } : {};
-}
+import { errorAt, PolicyForm, type FormProps } from './policy-form.tsx';
 
 export function KeyForm({ fields, onChange, wrong }: FormProps<KeyFields>): ReactElement {
   const text = (name: 'name' | 'models' | 'team' | 'owner' | 'tags' | 'cidrs') => ({
@@ -59,17 +41,24 @@ export function KeyForm({ fields, onChange, wrong }: FormProps<KeyFields>): Reac
         {...text('cidrs')}
       />
       <TextField
-        label="Expires in"
-        hint="24h, 30d, 2w; empty: as it is, or never"
-        value={fields.expiresIn}
-        onChange={(expiresIn) => onChange({ ...fields, expiresIn })}
+        label="Expires"
+        hint="In 24h, 30d, 2w; on a date such as 2026-12-31; never. Empty: as it is, or never"
+        value={fields.expires}
+        onChange={(expires) => onChange({ ...fields, expires })}
         {...errorAt(wrong, 'expires_in')}
+        {...errorAt(wrong, 'expires_at')}
       />
       <CheckField
         label="Strict"
         hint="Refuse what a translation would drop, instead of noting it"
         checked={fields.strict}
         onChange={(strict) => onChange({ ...fields, strict })}
+      />
+      <CheckField
+        label="Shrink"
+        hint="Lower the output limit of a call that does not fit its budget, instead of refusing it"
+        checked={fields.shrink}
+        onChange={(shrink) => onChange({ ...fields, shrink })}
       />
     </div>
   );
@@ -95,43 +84,5 @@ function EndpointChoice({ chosen, onChange }: EndpointChoiceProps): ReactElement
         />
       ))}
     </fieldset>
-  );
-}
-
-const periods = [
-  { value: 'day', label: 'a day' },
-  { value: 'week', label: 'a week' },
-  { value: 'month', label: 'a month' },
-  { value: 'ever', label: 'in all' },
-] as const;
-
-export function PolicyForm({ fields, onChange, wrong }: FormProps<PolicyFields>): ReactElement {
-  const number = (name: 'rpm' | 'tpm' | 'concurrent' | 'budget') => ({
-    value: fields[name],
-    inputMode: 'decimal' as const,
-    placeholder: 'no limit',
-    onChange: (value: string) => onChange({ ...fields, [name]: value }),
-    ...errorAt(wrong, name),
-  });
-  return (
-    <>
-      <div className={styles.triple}>
-        <TextField label="Requests a minute" {...number('rpm')} />
-        <TextField label="Tokens a minute" {...number('tpm')} />
-        <TextField label="Calls at a time" {...number('concurrent')} />
-      </div>
-      <div className={styles.pair}>
-        <TextField label="Budget in dollars" {...number('budget')} />
-        <SelectField
-          label="Period of the budget"
-          value={fields.per}
-          choices={periods}
-          onChange={(value) => {
-            const per = periods.find((each) => each.value === value)?.value;
-            if (per !== undefined) onChange({ ...fields, per });
-          }}
-        />
-      </div>
-    </>
   );
 }

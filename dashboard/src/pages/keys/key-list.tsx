@@ -1,17 +1,18 @@
 /** All keys, however many: the table fetches the pages that come into sight. */
 import { useCallback, useDeferredValue, useMemo, useState, type ReactElement } from 'react';
+import { useOpened } from '../../api/search.ts';
 import { Button } from '../../components/button.tsx';
 import { CutText } from '../../components/cut-text.tsx';
 import { DataTable, type Column } from '../../components/data-table.tsx';
 import { TextField } from '../../components/field.tsx';
+import layout from '../../components/layout.module.css';
 import { Panel } from '../../components/panel.tsx';
 import { Empty, ErrorPanel, Loading } from '../../components/state.tsx';
-import { money } from '../../format/money.ts';
 import { count } from '../../format/number.ts';
 import { ago } from '../../format/time.ts';
 import { useKeys, type Key } from './api.ts';
+import { budgetsText } from './budgets.tsx';
 import { KeySheet, StateBadge } from './key-sheet.tsx';
-import styles from './keys.module.css';
 
 const columns: readonly Column<Key>[] = [
   {
@@ -45,8 +46,7 @@ const columns: readonly Column<Key>[] = [
     title: 'Budget',
     width: '8rem',
     align: 'end',
-    cell: ({ budgets: [budget] }) =>
-      budget === undefined ? '–' : `${money(Number(budget.usd))}/${budget.per}`,
+    cell: ({ budgets }) => <CutText text={budgetsText(budgets)} />,
   },
   {
     id: 'used',
@@ -63,7 +63,7 @@ interface KeyListProps {
 
 export function KeyList({ onCreate }: KeyListProps): ReactElement {
   const [text, setText] = useState('');
-  const [openId, setOpenId] = useState<string>();
+  const opened = useOpened('key');
   const query = useKeys(useDeferredValue(text.trim()));
   const keys = useMemo(() => query.data?.pages.flatMap((page) => page.keys) ?? [], [query.data]);
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = query;
@@ -75,7 +75,7 @@ export function KeyList({ onCreate }: KeyListProps): ReactElement {
   );
   return (
     <Panel flush>
-      <div className={styles.tools}>
+      <div className={layout.tools}>
         <TextField
           label="Find keys"
           quietLabel
@@ -96,15 +96,15 @@ export function KeyList({ onCreate }: KeyListProps): ReactElement {
           count={keys.length}
           rowAt={(index) => keys[index]}
           rowKey={({ id }) => id}
-          onOpen={({ id }) => setOpenId(id)}
-          selected={openId}
+          onOpen={({ id }) => opened.open(id)}
+          selected={opened.id}
           onSight={onSight}
           hasMore={hasNextPage}
           minWidth="60rem"
         />
       ) : null}
       {query.isSuccess && keys.length === 0 ? <None text={text} onCreate={onCreate} /> : null}
-      {openId === undefined ? null : <KeySheet id={openId} onClose={() => setOpenId(undefined)} />}
+      {opened.id === undefined ? null : <KeySheet id={opened.id} onClose={opened.close} />}
     </Panel>
   );
 }

@@ -1,8 +1,11 @@
 /** One key: what it may do, what it has spent, and what can be done with it. */
 import { useState, type ReactElement } from 'react';
+import { Link } from 'wouter';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { Confirm, Dialog } from '../../components/dialog.tsx';
+import { SelectField } from '../../components/field.tsx';
+import layout from '../../components/layout.module.css';
 import { Facts, type Fact } from '../../components/panel.tsx';
 import { QueryState } from '../../components/state.tsx';
 import { count } from '../../format/number.ts';
@@ -10,7 +13,6 @@ import { ago, fullMoment } from '../../format/time.ts';
 import { keyPath, useChange, useKey, type Key, type NewKey } from './api.ts';
 import { Budgets } from './budgets.tsx';
 import { EditKey, SecretOnce } from './key-dialogs.tsx';
-import styles from './keys.module.css';
 
 type Action = 'edit' | 'rotate' | 'revoke' | undefined;
 
@@ -44,8 +46,8 @@ function KeyDetail({ subject }: { readonly subject: Key }): ReactElement {
   const [action, setAction] = useState<Action>();
   const isOurs = subject.source === 'store' && subject.state !== 'revoked';
   return (
-    <div className={styles.sections}>
-      <div className={styles.row}>
+    <div className={layout.sections}>
+      <div className={layout.row}>
         <StateBadge state={subject.state} />
         {isOurs ? (
           <>
@@ -60,14 +62,15 @@ function KeyDetail({ subject }: { readonly subject: Key }): ReactElement {
             </Button>
           </>
         ) : (
-          <span className={styles.muted}>{whyFixed(subject)}</span>
+          <span className={layout.muted}>{whyFixed(subject)}</span>
         )}
       </div>
-      <section className={styles.sections} aria-label="Budgets">
+      <section className={layout.sections} aria-label="Budgets">
         <h3>Budgets</h3>
         <Budgets budgets={subject.budgets} holder={{ key: subject.id }} />
       </section>
       <Facts facts={factsOf(subject)} />
+      <Link href={`/calls?key=${encodeURIComponent(subject.id)}`}>Calls of this key</Link>
       {action === 'edit' ? (
         <EditKey subject={subject} onClose={() => setAction(undefined)} />
       ) : null}
@@ -98,7 +101,15 @@ interface ActionProps {
   readonly onClose: () => void;
 }
 
+const overlaps = [
+  { value: '0', label: 'It opens nothing from now on' },
+  { value: '1h', label: 'It opens for another hour' },
+  { value: '24h', label: 'It opens for another 24 hours' },
+  { value: '7d', label: 'It opens for another 7 days' },
+] as const;
+
 function RotateKey({ subject, open, onClose }: ActionProps): ReactElement {
+  const [overlap, setOverlap] = useState('24h');
   const rotate = useChange<NewKey>();
   if (rotate.data !== undefined) {
     return <SecretOnce open onClose={() => rotate.reset()} made={rotate.data} />;
@@ -110,10 +121,19 @@ function RotateKey({ subject, open, onClose }: ActionProps): ReactElement {
       title="Give this key a new secret?"
       action="Rotate key"
       onConfirm={() =>
-        rotate.mutateAsync({ method: 'POST', path: keyPath(subject.id, '/rotate'), body: {} })
+        rotate.mutateAsync({
+          method: 'POST',
+          path: keyPath(subject.id, '/rotate'),
+          body: { overlap },
+        })
       }
     >
-      The old secret opens for another 24 hours, so that clients can change over.
+      <SelectField
+        label="The old secret"
+        value={overlap}
+        choices={overlaps}
+        onChange={setOverlap}
+      />
     </Confirm>
   );
 }
@@ -152,6 +172,7 @@ function factsOf(subject: Key): readonly Fact[] {
     ['Tags', list(subject.tags, '–')],
     ['From', list(subject.cidrs, 'anywhere')],
     ['Strict', subject.strict ? 'yes' : 'no'],
+    ['Shrink', subject.shrink ? 'yes' : 'no'],
     ['Created', fullMoment(subject.created_at)],
     ['Expires', subject.expires_at === null ? 'never' : fullMoment(subject.expires_at)],
     ['Last used', subject.last_used_at === null ? 'never' : ago(subject.last_used_at)],

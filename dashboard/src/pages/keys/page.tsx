@@ -1,10 +1,10 @@
 /** Keys and teams: who may call, what, and for how much. */
 import { useState, type ReactElement } from 'react';
 import { Button } from '../../components/button.tsx';
+import layout from '../../components/layout.module.css';
 import { PageHead } from '../../components/panel.tsx';
 import { CreateKey } from './key-dialogs.tsx';
 import { KeyList } from './key-list.tsx';
-import styles from './keys.module.css';
 import { Teams } from './teams.tsx';
 
 export function KeysPage(): ReactElement {
@@ -21,7 +21,7 @@ export function KeysPage(): ReactElement {
           </Button>
         }
       />
-      <div className={styles.stack}>
+      <div className={layout.stack}>
         <KeyList onCreate={create} />
         <Teams />
       </div>

@@ -1,19 +1,21 @@
 /** Teams: limits and budgets that keys have together. */
 import { useState, type ReactElement } from 'react';
+import { useOpened } from '../../api/search.ts';
 import { Button } from '../../components/button.tsx';
 import { CutText } from '../../components/cut-text.tsx';
 import { DataTable, type Column } from '../../components/data-table.tsx';
 import { Confirm, Dialog } from '../../components/dialog.tsx';
 import { TextField } from '../../components/field.tsx';
+import layout from '../../components/layout.module.css';
 import { Panel } from '../../components/panel.tsx';
 import { Empty, ErrorPanel, QueryState } from '../../components/state.tsx';
-import { money } from '../../format/money.ts';
 import { count } from '../../format/number.ts';
 import { useChange, useTeam, useTeams, type Team } from './api.ts';
-import { Budgets } from './budgets.tsx';
-import { emptyPolicy, policyBody, policyFieldsOf } from './form.ts';
-import { PolicyForm, wrongOf } from './key-form.tsx';
+import { Budgets, budgetsText } from './budgets.tsx';
+import { policyBody } from './form.ts';
 import styles from './keys.module.css';
+import { PolicyForm, wrongOf } from './policy-form.tsx';
+import { emptyPolicy, policyFieldsOf } from './policy.ts';
 
 const columns: readonly Column<Team>[] = [
   {
@@ -29,20 +31,20 @@ const columns: readonly Column<Team>[] = [
     title: 'Budget',
     width: '9rem',
     align: 'end',
-    cell: ({ budgets: [budget] }) =>
-      budget === undefined ? '–' : `${money(Number(budget.usd))}/${budget.per}`,
+    cell: ({ budgets }) => <CutText text={budgetsText(budgets)} />,
   },
 ];
 
 export function Teams(): ReactElement {
   const query = useTeams();
-  const [edited, setEdited] = useState<Team | 'new'>();
+  const [isNew, setNew] = useState(false);
+  const opened = useOpened('team');
   return (
     <Panel
       title="Teams"
       flush
       actions={
-        <Button small icon="plus" onClick={() => setEdited('new')}>
+        <Button small icon="plus" onClick={() => setNew(true)}>
           Set up a team
         </Button>
       }
@@ -60,16 +62,15 @@ export function Teams(): ReactElement {
               count={teams.length}
               rowAt={(index) => teams[index]}
               rowKey={({ name }) => name}
-              onOpen={setEdited}
+              onOpen={({ name }) => opened.open(name)}
+              selected={opened.id}
               minWidth="36rem"
             />
           )
         }
       </QueryState>
-      {edited === 'new' ? <NewTeam onClose={() => setEdited(undefined)} /> : null}
-      {edited === undefined || edited === 'new' ? null : (
-        <TeamSheet team={edited} onClose={() => setEdited(undefined)} />
-      )}
+      {isNew ? <NewTeam onClose={() => setNew(false)} /> : null}
+      {opened.id === undefined ? null : <TeamWindow name={opened.id} onClose={opened.close} />}
     </Panel>
   );
 }
@@ -109,11 +110,20 @@ function NewTeam({ onClose }: { readonly onClose: () => void }): ReactElement {
   );
 }
 
-/** Why these fields cannot show all of a team; undefined when they can. */
-function whyFixed({ source, budgets, limits }: Team): string | undefined {
-  if (source === 'config') return 'It is declared in the config and changed there.';
-  const isMore = budgets.length > 1 || limits.some(({ model }) => model !== null);
-  return isMore ? 'It has more limits or budgets than fit here: use the command line.' : undefined;
+function TeamWindow({
+  name,
+  onClose,
+}: {
+  readonly name: string;
+  readonly onClose: () => void;
+}): ReactElement {
+  const query = useTeam(name);
+  if (query.data !== undefined) return <TeamSheet team={query.data} onClose={onClose} />;
+  return (
+    <Dialog open onClose={onClose} title={name} shape="side">
+      <QueryState query={query}>{() => null}</QueryState>
+    </Dialog>
+  );
 }
 
 function TeamSheet({ team, onClose }: TeamSheetProps): ReactElement {
@@ -121,7 +131,7 @@ function TeamSheet({ team, onClose }: TeamSheetProps): ReactElement {
   const [fields, setFields] = useState(() => policyFieldsOf(team));
   const [isAsking, setAsking] = useState(false);
   const change = useChange<Team>();
-  const fixed = whyFixed(team);
+  const isFixed = team.source === 'config';
   const path = teamPath(name);
   const save = (): void =>
     change.mutate({ method: 'PUT', path, body: policyBody(fields) }, { onSuccess: onClose });
@@ -136,20 +146,14 @@ function TeamSheet({ team, onClose }: TeamSheetProps): ReactElement {
     </>
   );
   return (
-    <Dialog
-      open
-      onClose={onClose}
-      title={name}
-      shape="side"
-      footer={fixed === undefined ? buttons : undefined}
-    >
-      <div className={styles.sections}>
+    <Dialog open onClose={onClose} title={name} shape="side" footer={isFixed ? undefined : buttons}>
+      <div className={layout.sections}>
         {change.error === null ? null : <ErrorPanel error={change.error} />}
-        <TeamBudgets name={name} />
-        {fixed === undefined ? (
-          <PolicyForm fields={fields} onChange={setFields} wrong={wrongOf(change.error)} />
+        <Budgets budgets={team.budgets} holder={{ team: name }} />
+        {isFixed ? (
+          <p>It is declared in the config and changed there.</p>
         ) : (
-          <p>{fixed}</p>
+          <PolicyForm fields={fields} onChange={setFields} wrong={wrongOf(change.error)} />
         )}
       </div>
       <Confirm
@@ -163,14 +167,5 @@ function TeamSheet({ team, onClose }: TeamSheetProps): ReactElement {
         Its keys stay and are held by their own limits only.
       </Confirm>
     </Dialog>
-  );
-}
-
-function TeamBudgets({ name }: { readonly name: string }): ReactElement {
-  const query = useTeam(name);
-  return (
-    <QueryState query={query}>
-      {({ budgets }) => <Budgets budgets={budgets} holder={{ team: name }} />}
-    </QueryState>
   );
 }

@@ -10,7 +10,7 @@ export function HealthBadge({ health }: { readonly health: string }): ReactEleme
 
 function toneOf(health: string): Tone {
   if (/^(failed|out\b)/.test(health)) return 'bad';
-  if (/^(cooling|avoided|probing|starting|loading)/.test(health)) return 'warn';
+  if (/^(cooling|avoided|failing|being tried|to be tried|starting|loading)/.test(health)) return 'warn';
   return /^(unknown|ok|ready|idle|running)/.test(health) ? 'good' : 'neutral';
 }
 

@@ -1,8 +1,11 @@
 /** What can be called, and how those are who answer. */
 import { useMemo, useState, type ReactElement } from 'react';
+import { useOpened } from '../../api/search.ts';
 import { CutText } from '../../components/cut-text.tsx';
 import { DataTable, type Column } from '../../components/data-table.tsx';
+import { Dialog } from '../../components/dialog.tsx';
 import { TextField } from '../../components/field.tsx';
+import layout from '../../components/layout.module.css';
 import { Panel } from '../../components/panel.tsx';
 import { Empty, QueryState } from '../../components/state.tsx';
 import { useModels, type Model } from './api.ts';
@@ -34,16 +37,16 @@ const columns: readonly Column<Model>[] = [
 export function ModelList(): ReactElement {
   const query = useModels();
   const [text, setText] = useState('');
-  const [openId, setOpenId] = useState<string>();
+  const opened = useOpened('model');
   const part = text.trim().toLowerCase();
   const models = useMemo(
     () => query.data?.models.filter(({ id }) => id.toLowerCase().includes(part)) ?? [],
     [query.data, part],
   );
-  const opened = query.data?.models.find(({ id }) => id === openId);
+  const shown = query.data?.models.find(({ id }) => id === opened.id);
   return (
     <Panel flush>
-      <div className={styles.tools}>
+      <div className={layout.tools}>
         <TextField
           label="Find models"
           quietLabel
@@ -65,15 +68,15 @@ export function ModelList(): ReactElement {
                 count={models.length}
                 rowAt={(index) => models[index]}
                 rowKey={({ id }) => id}
-                onOpen={({ id }) => setOpenId(id)}
-                selected={openId}
+                onOpen={({ id }) => opened.open(id)}
+                selected={opened.id}
                 minWidth="40rem"
               />
             )}
             {problems.length === 0 ? null : (
               <ul className={styles.list} aria-label="Files that cannot be called">
                 {problems.map(({ subject, why }) => (
-                  <li key={subject} className={styles.muted}>
+                  <li key={subject} className={layout.muted}>
                     {subject}: {why}
                   </li>
                 ))}
@@ -82,9 +85,12 @@ export function ModelList(): ReactElement {
           </>
         )}
       </QueryState>
-      {opened === undefined ? null : (
-        <ModelSheet model={opened} onClose={() => setOpenId(undefined)} />
-      )}
+      {shown === undefined ? null : <ModelSheet model={shown} onClose={opened.close} />}
+      {opened.id !== undefined && query.isSuccess && shown === undefined ? (
+        <Dialog open onClose={opened.close} title={opened.id} shape="side">
+          <Empty title="There is no such model">It may have been renamed or taken away.</Empty>
+        </Dialog>
+      ) : null}
     </Panel>
   );
 }

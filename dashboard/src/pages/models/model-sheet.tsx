@@ -1,6 +1,8 @@
 /** One model: who answers for it, how they are, what it costs, and its file where it runs here. */
 import type { ReactElement } from 'react';
+import { Link } from 'wouter';
 import { Dialog } from '../../components/dialog.tsx';
+import layout from '../../components/layout.module.css';
 import { Facts, type Fact } from '../../components/panel.tsx';
 import { QueryState } from '../../components/state.tsx';
 import { money } from '../../format/money.ts';
@@ -19,23 +21,24 @@ export function ModelSheet({ model, onClose }: SheetProps): ReactElement {
   const { id, targets, local } = model;
   return (
     <Dialog open onClose={onClose} title={id} shape="side">
-      <div className={styles.sections}>
-        <section className={styles.sections} aria-label="Targets">
+      <div className={layout.sections}>
+        <section className={layout.sections} aria-label="Targets">
           <h3>Targets, in the order of the route</h3>
           {targets.map((target) => (
             <TargetItem key={target.target} target={target} />
           ))}
         </section>
-        <section className={styles.sections} aria-label="Prices">
+        <section className={layout.sections} aria-label="Prices">
           <h3>Prices in dollars for a million tokens</h3>
           <Prices model={id} />
         </section>
         {local === undefined ? null : (
-          <section className={styles.sections} aria-label="Embedded engine">
+          <section className={layout.sections} aria-label="Embedded engine">
             <h3>Embedded engine</h3>
             <Facts facts={localFacts(local)} />
           </section>
         )}
+        <Link href={`/calls?model=${encodeURIComponent(id)}`}>Calls of this model</Link>
       </div>
     </Dialog>
   );
@@ -44,13 +47,13 @@ export function ModelSheet({ model, onClose }: SheetProps): ReactElement {
 function TargetItem({ target }: { readonly target: Target }): ReactElement {
   return (
     <div className={styles.item}>
-      <div className={styles.row}>
+      <div className={layout.row}>
         <code>{target.target}</code>
         <HealthBadge health={target.health} />
       </div>
       {target.credentials?.map(({ name, health }) => (
-        <div key={name} className={styles.row}>
-          <span className={styles.muted}>key {name}</span>
+        <div key={name} className={layout.row}>
+          <span className={layout.muted}>key {name}</span>
           <HealthBadge health={health} />
         </div>
       ))}
@@ -67,7 +70,7 @@ function Prices({ model }: { readonly model: string }): ReactElement {
           <div key={target} className={styles.item}>
             <code>{target}</code>
             {price === null ? (
-              <span className={styles.muted}>
+              <span className={layout.muted}>
                 Nobody knows its price. Set one under prices: in the config.
               </span>
             ) : (

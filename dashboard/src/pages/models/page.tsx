@@ -1,15 +1,15 @@
 /** Models and providers: what can be called, who answers, and how they are. */
 import type { ReactElement } from 'react';
+import layout from '../../components/layout.module.css';
 import { PageHead } from '../../components/panel.tsx';
 import { ModelList } from './model-list.tsx';
-import styles from './models.module.css';
 import { Downloads, Providers } from './providers.tsx';
 
 export function ModelsPage(): ReactElement {
   return (
     <>
       <PageHead title="Models" about="What can be called, who answers, and how they are." />
-      <div className={styles.stack}>
+      <div className={layout.stack}>
         <Downloads />
         <ModelList />
         <Providers />

@@ -1,6 +1,7 @@
 /** Who is configured, where from, and which model files are on their way. */
 import type { ReactElement } from 'react';
 import { Badge } from '../../components/badge.tsx';
+import layout from '../../components/layout.module.css';
 import { Panel } from '../../components/panel.tsx';
 import { Empty, QueryState } from '../../components/state.tsx';
 import { ago } from '../../format/time.ts';
@@ -33,12 +34,12 @@ function ProviderItem({ provider }: { readonly provider: Provider }): ReactEleme
   const { id, address, origin, there, credentials } = provider;
   return (
     <li className={styles.item}>
-      <div className={styles.row}>
+      <div className={layout.row}>
         <strong>{id}</strong>
         <Badge tone={there ? 'good' : 'neutral'} text={there ? 'there' : 'not found'} />
         <code>{address}</code>
       </div>
-      <span className={styles.muted}>
+      <span className={layout.muted}>
         {origin}
         {credentials.length === 0 ? '' : ` · keys: ${credentials.join(', ')}`}
       </span>
@@ -65,13 +66,13 @@ function DownloadItem({ download }: { readonly download: Download }): ReactEleme
   const { name, bytes: there, total_bytes: total, active, written_at: at } = download;
   return (
     <li className={styles.item}>
-      <div className={styles.row}>
+      <div className={layout.row}>
         <strong>local/{name}</strong>
         <Badge
           tone={active ? 'accent' : 'warn'}
           text={active ? 'fetching' : `broken off ${ago(at)}`}
         />
-        <span className={styles.muted}>
+        <span className={layout.muted}>
           {bytes(there)} of {total === null ? 'unknown size' : bytes(total)}
         </span>
       </div>
@@ -79,7 +80,7 @@ function DownloadItem({ download }: { readonly download: Download }): ReactEleme
         <progress aria-label={`Fetched of ${name}`} max={total} value={there} />
       )}
       {active ? null : (
-        <span className={styles.muted}>The same model-gateway pull goes on from there.</span>
+        <span className={layout.muted}>The same model-gateway pull goes on from there.</span>
       )}
     </li>
   );
