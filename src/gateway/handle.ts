@@ -47,8 +47,8 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   readonly #done = Promise.withResolvers<void>();
   readonly #times: ClientTimes;
   #lastSentAt: number;
-  /** When the ledger is told next that the call runs. */
-  #checkpointAt = 0;
+  /** When the ledger is told next that the call runs. No small integer, or its first value would change the class. */
+  #checkpointAt = Number.NEGATIVE_INFINITY;
   #checkpointLength = 0;
   #fullSince: number | undefined;
   #responder: StreamResponder | undefined;
@@ -82,7 +82,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     } catch (error) {
       this.#refuse(asGatewayError(error));
     }
-    return this.#done.promise;
+    await this.#done.promise;
   }
 
   #respondStream(answer: Answer): void {

@@ -66,11 +66,11 @@ export class Sweeper {
   }
 
   add(item: Swept): void {
+    // How long nobody looked while there was nothing to look at says nothing.
+    if (this.#live.length === 0) this.#sweptAt = this.#clock.now();
     item.place = this.#live.length;
     this.#live.push(item);
-    if (this.#timer !== undefined) return;
-    this.#sweptAt = this.#clock.now();
-    this.#timer = setInterval(() => this.#sweep(), sweepEveryMs);
+    this.#timer ??= setInterval(() => this.#sweep(), sweepEveryMs);
   }
 
   /** Takes the item out; the last one moves to its place. A second call does nothing. */
@@ -82,10 +82,6 @@ export class Sweeper {
     if (last !== undefined && last !== item) {
       this.#live[place] = last;
       last.place = place;
-    }
-    if (this.#live.length === 0) {
-      clearInterval(this.#timer);
-      this.#timer = undefined;
     }
   }
 
@@ -114,8 +110,16 @@ export class Sweeper {
     }
   }
 
-  /** From the end: an item that leaves is replaced by one that was looked at already. */
+  /**
+   * From the end: an item that leaves is replaced by one that was looked at already. The timer ends where it
+   * finds nothing, not with each call that was alone.
+   */
   #sweep(): void {
+    if (this.#live.length === 0) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+      return;
+    }
     const now = this.#clock.now();
     const stoodStill = now - this.#sweptAt > this.#stillMs;
     this.#sweptAt = now;

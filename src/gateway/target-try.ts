@@ -22,7 +22,7 @@ import { Meter } from './meter.ts';
 import { payRound, type NextRound } from './next-round.ts';
 import { OutputGuard } from './output-guard.ts';
 import { maxAttempts } from './plan.ts';
-import type { AttemptReceipt, ChargedTry, CutReason, Mode } from './receipt.ts';
+import type { AttemptReceipt, ChargedTry, CutReason, Mode, UpstreamWords } from './receipt.ts';
 import { mayFallBack, type FailedTry } from './repeatable.ts';
 import { StreamCollector } from './stream-collector.ts';
 import { TranslatedTurn } from './translated-turn.ts';
@@ -37,6 +37,7 @@ import { prepareRequest, type PreparedRequest } from './upstream-request.ts';
 
 /** Holds nothing: shared by all calls. */
 const strictNotes = new StrictNotes();
+const nothingSaid: UpstreamWords = { start: undefined, finish: undefined };
 
 /** What the tries of one call use up together. */
 export class TryQuota {
@@ -185,7 +186,8 @@ export class TargetTry {
       status: this.#attempt?.status ?? 0,
       firstEventAt: this.#attempt?.firstEventAt,
       reported: this.meter.reported,
-      said: this.meter.said,
+      // Only spans tell it.
+      said: this.#spanId === undefined ? nothingSaid : this.meter.said,
       cut: this.#cut,
     });
   }

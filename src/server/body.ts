@@ -102,6 +102,8 @@ export function leavesTooMuch({ complete, headers }: IncomingMessage): boolean {
 }
 
 function isJsonType(value: string): boolean {
+  // As most clients write it.
+  if (value === 'application/json') return true;
   const [type = '', ...parameters] = value.toLowerCase().split(';');
   if (!/^\s*application\/([a-z0-9.-]+\+)?json\s*$/.test(type)) return false;
   return parameters.every((parameter) => {

@@ -1,7 +1,8 @@
 /** The log line of a ledger row: no prompt, no answer, no secret. */
+import { totalInputTokens } from '../core/generation.ts';
 import { dollarsNumber } from '../core/money.ts';
 import type { LogFields } from '../core/runtime.ts';
-import type { CallRow, CountedUsage } from '../store/calls.ts';
+import type { CallRow } from '../store/calls.ts';
 
 export function callLogFields(row: CallRow): LogFields {
   return {
@@ -17,7 +18,7 @@ export function callLogFields(row: CallRow): LogFields {
     status: row.status,
     error: row.error,
     attempts: row.attempts,
-    input_tokens: inputTokens(row.charged),
+    input_tokens: totalInputTokens(row.charged),
     output_tokens: row.charged.outputTokens,
     usage: row.usageSource,
     suspect: row.suspect,
@@ -28,12 +29,4 @@ export function callLogFields(row: CallRow): LogFields {
     total_ms: row.totalMs,
     notes: row.notes,
   };
-}
-
-function inputTokens(usage: CountedUsage): number | undefined {
-  const { freshInputTokens, cacheReadTokens, cacheWriteTokens } = usage;
-  const known = [freshInputTokens, cacheReadTokens, cacheWriteTokens].filter(
-    (n) => n !== undefined,
-  );
-  return known.length === 0 ? undefined : known.reduce((sum, n) => sum + n, 0);
 }

@@ -4,6 +4,7 @@ import { GatewayError, invalidRequest } from '../core/errors.ts';
 
 /** Headers that may stand once only: two readers could pick different twins. */
 const once: ReadonlySet<string> = new Set(['host', 'authorization', 'x-api-key', 'content-type']);
+const lengthsOfOnce: ReadonlySet<number> = new Set([...once].map((name) => name.length));
 
 /** B18: no client sends a third of it. */
 const maxHeaders = 100;
@@ -57,7 +58,9 @@ function checkTransfer(transfer: string, minor: number): void {
 function checkTwins(rawHeaders: readonly string[]): void {
   let seen = '';
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]?.toLowerCase() ?? '';
+    const written = rawHeaders[i] ?? '';
+    if (!lengthsOfOnce.has(written.length)) continue;
+    const name = written.toLowerCase();
     if (!once.has(name)) continue;
     if (seen.includes(`${name},`)) throw repeated(name);
     seen += `${name},`;
