@@ -76,3 +76,49 @@ test('Q2: settlements wait for each other, and for no longer than for who asks',
   await settlements.close();
   assert.deepEqual([...settlements.waiting], []);
 });
+
+test('Q2: what waits goes with the next draw, and what finds no room in it by itself', async () => {
+  const alone: (readonly string[])[] = [];
+  const settlements = new Settlements({
+    send: async (calls) => {
+      alone.push(calls.map(({ callId }) => callId));
+    },
+    log: silentLog,
+    atOnce: 2,
+    together: 2,
+    waitMs: 60_000,
+  });
+  for (const id of ['a', 'b', 'c']) settlements.add(id, { tokens: 0, nanodollars: 0 });
+  const beside = await settlements.sendWith(async (calls) => calls.map(({ callId }) => callId));
+  assert.deepEqual(beside, ['a', 'b']);
+  assert.deepEqual(alone, [['c']]);
+  await settlements.sent();
+  assert.deepEqual([...settlements.waiting], []);
+  const none = await settlements.sendWith(async (calls) => calls.length);
+  assert.equal(none, 0, 'each goes once');
+  await settlements.close();
+});
+
+test('Q2: a draw that fails loses no settlement: it goes again by itself, and with no other draw before that', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const alone: string[] = [];
+  const settlements = new Settlements({
+    send: async (calls) => {
+      alone.push(...calls.map(({ callId }) => callId));
+    },
+    log: silentLog,
+    atOnce: 2,
+    together: 200,
+    waitMs: 5,
+  });
+  settlements.add('a', { tokens: 0, nanodollars: 7 });
+  const failing = settlements.sendWith(() => Promise.reject(new Error('connection lost')));
+  await assert.rejects(failing, /connection lost/);
+  assert.deepEqual([...settlements.waiting], ['a']);
+  assert.equal(await settlements.sendWith(async (calls) => calls.length), 0);
+  t.mock.timers.tick(500);
+  await settlements.sent();
+  assert.deepEqual(alone, ['a']);
+  assert.deepEqual([...settlements.waiting], []);
+  await settlements.close();
+});
