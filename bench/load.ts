@@ -20,6 +20,9 @@ import {
   within,
 } from './window.ts';
 
+/** How long the last of many streams may take to its first chunk. */
+const openMs = 30_000;
+
 type ClosedOrder = Extract<Order, { readonly kind: 'closed' }>;
 type PacedOrder = Extract<Order, { readonly kind: 'paced' }>;
 type HoldOrder = Extract<Order, { readonly kind: 'hold' }>;
@@ -168,7 +171,7 @@ async function holdStreams(
     // One after the other: a burst of connects would measure the listen queue.
     await delay(2);
   }
-  await within(drainMs, allOpen, tally);
+  await within(openMs, allOpen, tally);
   await whileOpen?.();
   for (const caller of callers) caller.close();
 }
