@@ -124,7 +124,7 @@ function piecesOf({ source, dialect, route }: Call): AskedPieces {
         (each) => each.provider.id === provider && each.model === model,
       );
       if (target === undefined) return 0;
-      return askedSearches(source.value, dialect, target)?.unreported ?? 0;
+      return askedSearches(source.outline, dialect, target)?.unreported ?? 0;
     },
   };
 }

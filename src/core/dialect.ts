@@ -6,6 +6,7 @@ import type { Standings } from './grant.ts';
 import type { JsonSource } from './json.ts';
 import type { Recall } from './kept-turn.ts';
 import type { Notes } from './notes.ts';
+import type { Pieces } from './pieces.ts';
 import type { NewId } from './runtime.ts';
 import type { Sealer } from './sealer.ts';
 import type { UpstreamTraits } from './traits.ts';
@@ -170,7 +171,7 @@ export interface UpstreamDialect {
   /** Headers that a rendered request needs, flat; none as a rule. */
   headersOf?(body: JsonObject): readonly string[];
   /** A same-dialect request: the client's bytes with the owned members spliced. */
-  relayRequest(source: JsonSource, ask: Ask, notes?: Notes): Buffer;
+  relayRequest(source: JsonSource, ask: Ask, notes?: Notes): Pieces;
   /** @throws GatewayError when the body is no answer (`upstream_invalid`) or is an error (F24). */
   readResponse(body: JsonObject, traits: UpstreamTraits): Generation;
   streamReader(traits: UpstreamTraits): StreamReader;

@@ -10,6 +10,9 @@ export interface Span {
 export const maxDepth = 128;
 /** Brackets that open, commas and colons: what a body costs to parse goes by them (G11). */
 export const maxTokens = 500_000;
+/** What is longer, or has more tokens, is parsed in steps: all others wait for a parse (G11). */
+export const maxBytesAtOnce = 1024 * 1024;
+export const maxTokensAtOnce = 20_000;
 export const maxKeyLength = 1024;
 /** No number that means something is longer; a megabyte of digits costs as much as one of text. */
 export const maxDigits = 1024;

@@ -14,9 +14,11 @@ import {
   isDigit,
   isSpace,
   longNumber,
+  maxBytesAtOnce,
   maxDepth,
   maxDigits,
   maxTokens,
+  maxTokensAtOnce,
   notJson,
   quote,
   skipSpace,
@@ -27,18 +29,27 @@ import {
 } from './json-bytes.ts';
 import { countKeys } from './json-count.ts';
 import { hasDoubtfulKey, parseKeysExactly } from './json-keys.ts';
+import { outlineOf } from './json-outline.ts';
 import { locateJsonError } from './json-position.ts';
 import { parseInSteps } from './json-steps.ts';
 import { Lanes } from './lanes.ts';
+import { Pieces } from './pieces.ts';
 
 export { maxDepth } from './json-bytes.ts';
 export type { Span } from './json-bytes.ts';
 
 /** A parsed body that still knows its bytes. */
 export interface JsonSource {
+  readonly pieces: Pieces;
+  /** The same in one; a copy where they came in several. */
   readonly bytes: Buffer;
   /** Read again from the bytes where it was forgotten. */
   readonly value: JsonObject;
+  /**
+   * The value, or less of it, for who only looks how the request is made: long texts, schemas of tools and inputs of
+   * calls may be missing (see `json-outline.ts`). Mostly there where the value must be parsed first.
+   */
+  readonly outline: JsonObject;
   /** Value spans of the top-level keys. */
   readonly spans: ReadonlyMap<string, Span>;
   /** Offset just behind the opening brace, where a member can be inserted. */
@@ -57,9 +68,6 @@ export interface JsonSource {
 
 /** Twins of keys are no fault as such in depth (B39), but so many are an attack (B38). */
 const maxRepeatedKeys = 1000;
-/** What is longer, or has more tokens, is parsed in steps: all others wait for a parse (G11). */
-const maxBytesAtOnce = 1024 * 1024;
-const maxTokensAtOnce = 20_000;
 
 /** True for a JSON object (not null, not an array). */
 export function isObject(value: unknown): value is JsonObject {
@@ -118,17 +126,23 @@ export function tryParseObject(text: string): JsonObject | undefined {
  * key, a number beyond double range) or `too_large` (too deep, too many tokens).
  */
 export function parseClientBody(
-  received: Uint8Array,
+  received: Uint8Array | Pieces,
   ownedKeys: ReadonlySet<string>,
   room?: (tokens: number) => void,
 ): JsonSource | Promise<JsonSource> {
-  const bytes = withoutByteOrderMark(received);
-  if (bytes.length > maxBytesAtOnce) return parseLong(bytes, ownedKeys, room);
+  const pieces = withoutByteOrderMark(received);
+  if (pieces.length > maxBytesAtOnce) return parseLong(pieces, ownedKeys, room);
+  const outlined = outlineOf(pieces);
+  if (outlined !== undefined) {
+    const outline: JsonObject = JSON.parse(outlined.outline);
+    return new ParsedSource(pieces, { ...outlined, outline });
+  }
+  const bytes = inOne(pieces);
   checkUtf8(bytes);
   const scan = scanBody(bytes);
-  if (scan.tokens <= maxTokensAtOnce) return parseScanned(bytes, scan, ownedKeys);
+  if (scan.tokens <= maxTokensAtOnce) return parseScanned({ pieces, bytes }, scan, ownedKeys);
   room?.(scan.tokens);
-  return parseLong(bytes, ownedKeys, room);
+  return parseLong(pieces, ownedKeys, room);
 }
 
 /**
@@ -136,43 +150,65 @@ export function parseClientBody(
  * @throws GatewayError as `parseClientBody`.
  */
 export function parseBody(received: Uint8Array, ownedKeys: ReadonlySet<string>): JsonSource {
-  const bytes = withoutByteOrderMark(received);
+  const pieces = withoutByteOrderMark(received);
+  const bytes = pieces.whole();
   checkUtf8(bytes);
-  return parseScanned(bytes, scanBody(bytes), ownedKeys);
+  return parseScanned({ pieces, bytes }, scanBody(bytes), ownedKeys);
+}
+
+/** What came in several pieces lies here while it is parsed: memory of its own would cost more than the copy. */
+let scratch: Buffer | undefined;
+
+/** The pieces in one, until the next call. */
+function inOne(pieces: Pieces): Buffer {
+  if (pieces.list.length === 1) return pieces.whole();
+  scratch ??= Buffer.allocUnsafeSlow(maxBytesAtOnce);
+  pieces.copy(scratch);
+  return scratch.subarray(0, pieces.length);
 }
 
 /** What is being parsed is in memory several times: in turns it is not slower. */
 const parsing = new Lanes(4);
 
 function parseLong(
-  bytes: Buffer,
+  pieces: Pieces,
   ownedKeys: ReadonlySet<string>,
   room?: (tokens: number) => void,
 ): Promise<JsonSource> {
   return parsing.run(async () => {
+    const bytes = pieces.whole();
     checkUtf8(bytes);
-    return sourceOf(bytes, await parseInSteps(bytes, { parse: parseNumbers, room }), ownedKeys);
+    return sourceOf(pieces, await parseInSteps(bytes, { parse: parseNumbers, room }), ownedKeys);
   });
 }
 
-function parseScanned(bytes: Buffer, scan: Scan, ownedKeys: ReadonlySet<string>): JsonSource {
+interface BytesOfBody {
+  readonly pieces: Pieces;
+  /** The same in one, for now. */
+  readonly bytes: Buffer;
+}
+
+function parseScanned(
+  { pieces, bytes }: BytesOfBody,
+  scan: Scan,
+  ownedKeys: ReadonlySet<string>,
+): JsonSource {
   const value = scan.empty ? undefined : parseText(bytes, scan.longNumbers);
   if (value !== undefined && !isObject(value)) {
     throw invalidRequest('The request body must be a JSON object.');
   }
   const keys = value === undefined ? 0 : countKeys(value);
-  return sourceOf(bytes, { ...scan, value, keys }, ownedKeys);
+  return sourceOf(pieces, { ...scan, value, keys }, ownedKeys);
 }
 
 interface ParsedBody extends Omit<Scan, 'empty' | 'longNumbers'> {
-  /** Absent for what was parsed in steps. */
   readonly longNumbers?: boolean;
   /** Undefined when there is nothing but white space. */
   readonly value: JsonObject | undefined;
   readonly keys: number;
 }
 
-function sourceOf(bytes: Buffer, parsed: ParsedBody, ownedKeys: ReadonlySet<string>): JsonSource {
+function sourceOf(pieces: Pieces, parsed: ParsedBody, ownedKeys: ReadonlySet<string>): JsonSource {
   const { value, repeated, colons, keys } = parsed;
   if (value === undefined) {
     throw invalidRequest('The request body is empty; a JSON object is expected.');
@@ -184,26 +220,44 @@ function sourceOf(bytes: Buffer, parsed: ParsedBody, ownedKeys: ReadonlySet<stri
   if (colons - keys > maxRepeatedKeys) {
     throw invalidRequest('The request body repeats its keys too often.');
   }
-  return new ParsedSource(bytes, { ...parsed, value });
+  return new ParsedSource(pieces, { ...parsed, value, unambiguous: keys === colons });
+}
+
+interface KnownBody {
+  readonly spans: ReadonlyMap<string, Span>;
+  readonly bodyStart: number;
+  readonly tokens: number;
+  readonly unambiguous: boolean;
+  /** Absent for what was parsed in steps. */
+  readonly longNumbers?: boolean;
+  /** One of both is there. */
+  readonly value?: JsonObject;
+  readonly outline?: JsonObject;
 }
 
 class ParsedSource implements JsonSource {
-  readonly bytes: Buffer;
+  readonly pieces: Pieces;
   readonly spans: ReadonlyMap<string, Span>;
   readonly bodyStart: number;
   readonly unambiguous: boolean;
   readonly tokens: number;
   readonly #longNumbers: boolean | undefined;
   #value: JsonObject | undefined;
+  #outline: JsonObject | undefined;
 
-  constructor(bytes: Buffer, parsed: ParsedBody & { readonly value: JsonObject }) {
-    this.bytes = bytes;
+  constructor(pieces: Pieces, parsed: KnownBody) {
+    this.pieces = pieces;
     this.spans = parsed.spans;
     this.bodyStart = parsed.bodyStart;
-    this.unambiguous = parsed.keys === parsed.colons;
+    this.unambiguous = parsed.unambiguous;
     this.tokens = parsed.tokens;
     this.#longNumbers = parsed.longNumbers;
     this.#value = parsed.value;
+    this.#outline = parsed.outline;
+  }
+
+  get bytes(): Buffer {
+    return this.pieces.whole();
   }
 
   get value(): JsonObject {
@@ -211,8 +265,14 @@ class ParsedSource implements JsonSource {
     return this.#value;
   }
 
+  get outline(): JsonObject {
+    return this.#outline ?? this.value;
+  }
+
   forget(): void {
-    if (this.#longNumbers !== undefined) this.#value = undefined;
+    if (this.#longNumbers === undefined) return;
+    this.#value = undefined;
+    this.#outline = undefined;
   }
 
   #readAgain(): JsonObject {
@@ -232,14 +292,14 @@ function checkUtf8(bytes: Buffer): void {
 export function spliceMembers(
   source: JsonSource,
   members: { readonly [key: string]: string | undefined },
-): Buffer {
+): Pieces {
   const wanted = Object.entries(members).filter(
     (entry): entry is [string, string] => entry[1] !== undefined,
   );
   if (!source.unambiguous) {
     const edited = { ...source.value };
     for (const [key, text] of wanted) Object.defineProperty(edited, key, member(tryParse(text)));
-    return Buffer.from(JSON.stringify(edited));
+    return Pieces.of(Buffer.from(JSON.stringify(edited)));
   }
   const edits = wanted.map(([key, text]) => {
     const span = source.spans.get(key);
@@ -248,14 +308,15 @@ export function spliceMembers(
       : { start: span.start, end: span.end, text };
   });
   edits.sort((a, b) => a.start - b.start);
-  const pieces: Buffer[] = [];
+  const { pieces } = source;
+  const spliced: Buffer[] = [];
   let position = 0;
   for (const edit of edits) {
-    pieces.push(source.bytes.subarray(position, edit.start), Buffer.from(edit.text));
+    spliced.push(...pieces.between(position, edit.start), Buffer.from(edit.text));
     position = edit.end;
   }
-  pieces.push(source.bytes.subarray(position));
-  return Buffer.concat(pieces);
+  spliced.push(...pieces.between(position, pieces.length));
+  return new Pieces(spliced);
 }
 
 function insertion(source: JsonSource, key: string, text: string): string {
@@ -266,12 +327,18 @@ function member(value: Json | undefined): PropertyDescriptor {
   return { value, enumerable: true, writable: true, configurable: true };
 }
 
-function withoutByteOrderMark(received: Uint8Array): Buffer {
-  const bytes = Buffer.isBuffer(received)
-    ? received
-    : Buffer.from(received.buffer, received.byteOffset, received.byteLength);
+function withoutByteOrderMark(received: Uint8Array | Pieces): Pieces {
+  const pieces = received instanceof Pieces ? received : Pieces.of(bufferOf(received));
+  const [first] = pieces.list;
+  // A piece of one or two bytes may be half of a mark.
+  const bytes = first !== undefined && first.length >= 3 ? first : pieces.whole();
   const marked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
-  return marked ? bytes.subarray(3) : bytes;
+  return marked ? new Pieces(pieces.between(3, pieces.length)) : pieces;
+}
+
+function bufferOf(bytes: Uint8Array): Buffer {
+  if (Buffer.isBuffer(bytes)) return bytes;
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 /** @param longNumbers the scan met a number of so many digits that a double may not hold it. */

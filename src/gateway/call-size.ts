@@ -114,11 +114,11 @@ export class CallSize {
 
   /** Vendors that know marks write what is marked; others write as they like, for the usual time. */
   cacheWrites(): 'none' | 'usual' | 'long' {
-    const { bytes } = this.#call.source;
-    if (bytes.includes(escapeStart) && escapes.some((escape) => bytes.includes(escape))) {
+    const { pieces } = this.#call.source;
+    if (pieces.includes(escapeStart) && escapes.some((escape) => pieces.includes(escape))) {
       return 'long';
     }
-    if (bytes.includes('"cache_control"')) return bytes.includes('"1h"') ? 'long' : 'usual';
+    if (pieces.includes('"cache_control"')) return pieces.includes('"1h"') ? 'long' : 'usual';
     const marked = this.#call.route.targets.every(
       ({ provider, model }) => provider.traits(model).cacheMarks,
     );
@@ -127,12 +127,12 @@ export class CallSize {
 
   /** By the names of their parts; written with escapes, a name may be any. */
   media(): boolean {
-    const { bytes } = this.#call.source;
-    return bytes.includes(escapeStart) || mediaMarks.some((mark) => bytes.includes(mark));
+    const { pieces } = this.#call.source;
+    return pieces.includes(escapeStart) || mediaMarks.some((mark) => pieces.includes(mark));
   }
 
   others(): OtherModels | undefined {
-    return otherModels(this.#call.source.value, this.#call);
+    return otherModels(this.#call.source.outline, this.#call);
   }
 
   images(): number {
@@ -143,21 +143,21 @@ export class CallSize {
     const { dialect, source, route } = this.#call;
     let most: AskedSearches | undefined;
     for (const target of route.targets) {
-      const asked = askedSearches(source.value, dialect, target);
+      const asked = askedSearches(source.outline, dialect, target);
       if (asked !== undefined && asked.most > (most?.most ?? 0)) most = asked;
     }
     return most;
   }
 
   serviceTier(): string | undefined {
-    const { service_tier: tier, speed } = this.#call.source.value;
+    const { service_tier: tier, speed } = this.#call.source.outline;
     if (speed === 'fast') return speed;
     return typeof tier === 'string' ? tier : undefined;
   }
 
   /** The member that asks for a tier which vendors charge more for; a cheaper one is no harm. */
   dearerBy(): string | undefined {
-    const { service_tier: tier, speed } = this.#call.source.value;
+    const { service_tier: tier, speed } = this.#call.source.outline;
     const member =
       tier === 'priority' || tier === 'fast'
         ? 'service_tier'

@@ -10,6 +10,7 @@ import { GatewayError, type FieldPath } from '../core/errors.ts';
 import { tryParseInnerObject } from '../core/json-inner.ts';
 import { isObject, type JsonSource } from '../core/json.ts';
 import { NoteList, type Notes } from '../core/notes.ts';
+import { Pieces } from '../core/pieces.ts';
 import type { CounterStep, Provider, Target, TokenCounter } from '../core/provider.ts';
 import { chatCountable } from '../tokens/chat-recipe.ts';
 import { mediumTokens } from '../tokens/media.ts';
@@ -149,7 +150,7 @@ interface Asked {
   /** In the provider's dialect. */
   readonly body: JsonObject;
   /** The same as the client's own bytes, where nothing was translated. */
-  readonly bytes: Buffer | undefined;
+  readonly bytes: Pieces | undefined;
 }
 
 async function byCounter(asked: Asked): Promise<TokenCount | undefined> {
@@ -197,7 +198,7 @@ async function askStep(
       endpoint: step.endpoint,
       method: 'POST',
       headers: forwardedHeaders(provider, bytes === undefined ? undefined : request),
-      body: own ?? Buffer.from(JSON.stringify(question)),
+      body: own ?? Pieces.of(Buffer.from(JSON.stringify(question))),
       connectMs: timeouts.connectMs,
     },
     { ...limits, signal: request.signal },

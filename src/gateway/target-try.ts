@@ -8,6 +8,7 @@ import { asGatewayError, GatewayError } from '../core/errors.ts';
 import { Collector, replay, type FinishReason, type Generation } from '../core/generation.ts';
 import { tryParseObject } from '../core/json.ts';
 import { NoteList, StrictNotes } from '../core/notes.ts';
+import type { Pieces } from '../core/pieces.ts';
 import type { Target } from '../core/provider.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
 import { promptOf, samplePrompt } from '../tokens/prompt.ts';
@@ -450,7 +451,7 @@ export class TargetTry {
 }
 
 interface RefusedRequest extends Refused {
-  readonly body: Buffer;
+  readonly body: Pieces;
 }
 
 /** A request that is sent once more, and why. */

@@ -3,6 +3,7 @@ import type { Ask } from '../core/dialect.ts';
 import type { Conversation, Part } from '../core/conversation.ts';
 import { jsonInSteps, nextTurn } from '../core/json-write.ts';
 import type { Notes } from '../core/notes.ts';
+import { Pieces } from '../core/pieces.ts';
 import type { Provider, Target } from '../core/provider.ts';
 import { plannedStops } from '../core/stops.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
@@ -71,7 +72,7 @@ interface Asked {
 
 /** What a request is made of, in either way. */
 interface Made {
-  readonly body: Buffer;
+  readonly body: Pieces;
   readonly stream: boolean;
   readonly scanned: readonly string[];
   /** Headers that the rendered body needs. */
@@ -82,11 +83,11 @@ interface Made {
 
 /** A promise only where the body is long: all other calls have their turn between the steps (G11). */
 function translate(asked: Asked): PreparedRequest | Promise<PreparedRequest> {
-  const { bytes, tokens } = asked.call.source;
-  if (bytes.length > longBytes || tokens > longTokens) return translateInSteps(asked);
+  const { pieces, tokens } = asked.call.source;
+  if (pieces.length > longBytes || tokens > longTokens) return translateInSteps(asked);
   const conversation = readConversation(asked);
   const { rendered, ...rest } = render(asked, conversation);
-  const body = Buffer.from(JSON.stringify(rendered));
+  const body = Pieces.of(Buffer.from(JSON.stringify(rendered)));
   return prepared(asked, { ...rest, body, conversation });
 }
 
@@ -96,7 +97,7 @@ async function translateInSteps(asked: Asked): Promise<PreparedRequest> {
   await nextTurn();
   const { rendered, ...rest } = render(asked, conversation);
   await nextTurn();
-  const body = await jsonInSteps(rendered);
+  const body = Pieces.of(await jsonInSteps(rendered));
   return prepared(asked, { ...rest, body, conversation });
 }
 

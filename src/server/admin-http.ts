@@ -172,7 +172,7 @@ async function readJson(request: IncomingMessage, mostBytes: number): Promise<Js
   const length = Number(request.headers['content-length'] ?? 0);
   if (length === 0 && request.headers['transfer-encoding'] === undefined) return undefined;
   checkBodyHeaders(request, mostBytes);
-  return parseBody(await readBody(request, mostBytes), new Set()).value;
+  return parseBody((await readBody(request, mostBytes)).whole(), new Set()).value;
 }
 
 function send(request: IncomingMessage, response: ServerResponse, answer: AdminAnswer): void {

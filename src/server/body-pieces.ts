@@ -1,4 +1,5 @@
 /** What came of a body so far. */
+import { Pieces } from '../core/pieces.ts';
 
 /** A piece that is shorter is copied: as an object of its own it may cost a hundred times its bytes. */
 const smallPiece = 16 * 1024;
@@ -46,10 +47,10 @@ export class BodyPieces {
   }
 
   /** All of them, so many bytes. */
-  whole(length: number): Buffer {
-    if (this.#long !== undefined) return this.#long.subarray(0, length);
+  all(length: number): Pieces {
+    if (this.#long !== undefined) return Pieces.of(this.#long.subarray(0, length));
     const first = this.#first ?? nothing;
-    return first.length === length ? first : Buffer.concat([first, ...this.#closeRoom()], length);
+    return first.length === length ? Pieces.of(first) : new Pieces([first, ...this.#closeRoom()]);
   }
 
   clear(): void {

@@ -1,6 +1,7 @@
 /** Reads a request body under a byte limit (E2, E3; reliability.md B26–B30). */
 import type { IncomingMessage } from 'node:http';
 import { asGatewayError, GatewayError, invalidRequest } from '../core/errors.ts';
+import type { Pieces } from '../core/pieces.ts';
 import { BodyPieces } from './body-pieces.ts';
 
 /**
@@ -41,7 +42,7 @@ export function readBody(
   request: IncomingMessage,
   limitBytes: number,
   watch?: BodyWatch,
-): Promise<Buffer> {
+): Promise<Pieces> {
   // It left while its key was looked up: no event will tell of it again.
   if (request.destroyed) return Promise.reject(clientLeft());
   return new Promise((resolve, reject) => {
@@ -71,7 +72,7 @@ export function readBody(
       if (over) return;
       over = true;
       watch?.over();
-      resolve(pieces.whole(length));
+      resolve(pieces.all(length));
     });
     const left = (): void => {
       // Each request ends in a close: an error that nobody gets would cost a tenth of the call.

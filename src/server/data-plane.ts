@@ -248,15 +248,15 @@ export class DataPlane {
     const { gateway } = this.#options;
     const { principal, dialect, trace } = asked;
     const source = await this.#readBody(visit, asked, dialect.scope);
-    const head = dialect.readHead(source.value);
+    const head = dialect.readHead(source.outline);
     asked.head = head;
     const { request, response, requestId, path } = visit;
     const header = (name: string): string | undefined => headerValue(request, name);
     const tags = clientTags(header, principal.tags);
     asked.tags = tags;
-    const labels = callLabels(source.value, header, { ofKey: principal.tags, ofClient: tags });
+    const labels = callLabels(source.outline, header, { ofKey: principal.tags, ofClient: tags });
     const route = this.#knownRoute(principal, head.model) ?? (await this.#searchRoute(head.model));
-    const others = otherModels(source.value, { dialect, route });
+    const others = otherModels(source.outline, { dialect, route });
     if (others !== undefined) requireModels(principal, others.names);
     const labelled = { principal, dialect, source, head, tags, labels, route, header, trace };
     roomToTranslate(asked.body, labelled, this.#options.overload);

@@ -53,7 +53,7 @@ export function spanContent(call: Call, attempt: AttemptReceipt | undefined): Sp
 }
 
 function read(call: Call): Conversation | undefined {
-  if (call.source.bytes.length > longestBody) return undefined;
+  if (call.source.pieces.length > longestBody) return undefined;
   try {
     return call.dialect.readRequest(call.source.value, new NoteList());
   } catch {

@@ -6,6 +6,7 @@ import { createHmac } from 'node:crypto';
 import type { JsonObject } from '../core/conversation.ts';
 import type { Clock, Log, NewId } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
+import { Pieces } from '../core/pieces.ts';
 import type { HttpClient } from '../wire/http-client.ts';
 import { requestWhole } from '../wire/whole-answer.ts';
 
@@ -134,7 +135,12 @@ export class Webhooks {
     ];
     try {
       const endpoint = { origin, path: pathname + search, headers: [] };
-      const request = { endpoint, method: 'POST', headers, body: Buffer.from(body) } as const;
+      const request = {
+        endpoint,
+        method: 'POST',
+        headers,
+        body: Pieces.of(Buffer.from(body)),
+      } as const;
       const { status } = await requestWhole(client, { ...request, connectMs }, limits);
       if (status >= 200 && status < 300) return undefined;
       const again = status >= 500 || status === 408 || status === 429;

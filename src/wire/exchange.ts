@@ -1,6 +1,7 @@
 /** One request to an upstream and its answer, whatever carries them. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { GatewayError } from '../core/errors.ts';
+import type { Pieces } from '../core/pieces.ts';
 import type { Endpoint } from '../core/provider.ts';
 
 export type ResponseHeaders = IncomingHttpHeaders;
@@ -10,7 +11,7 @@ export interface UpstreamRequest {
   readonly method: 'GET' | 'POST';
   /** Headers of this call besides the endpoint's, flat. */
   readonly headers: readonly string[];
-  readonly body?: Buffer;
+  readonly body?: Pieces;
   readonly connectMs: number;
   /** Never sent twice, not even where a kept connection may have been dead before (R5). */
   readonly once?: boolean;

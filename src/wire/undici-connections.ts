@@ -106,7 +106,7 @@ class Attempt implements Exchange, Dispatcher.DispatchHandler {
           path: endpoint.way?.proxy === undefined ? endpoint.path : pathThrough(endpoint),
           method,
           headers: [...endpoint.headers, ...headers, ...proxyHeaders(endpoint)],
-          body: body ?? null,
+          body: body?.whole() ?? null,
         },
         this,
       );

@@ -103,6 +103,32 @@ for (const pair of pairs) {
       assert.ok(!text.includes('null'), text);
     });
 
+    for (const bytes of [20_000, 100_000, 300_000]) {
+      test(`B39 of a long body nothing is lost, and its bytes stay, ${bytes / 1000} KB`, async () => {
+        const said = 'Said "so"\\n\u{1f600} in ä line. '.repeat(60);
+        const history = Array.from({ length: Math.ceil(bytes / said.length) }, (_, i) => ({
+          role: i % 2 === 0 ? 'user' : 'assistant',
+          content: `${said}${i}`,
+        }));
+        history.push({ role: 'user', content: `${said}the last` });
+        const schema = { type: 'object', properties: { place: { type: 'string' } } };
+        const many = Array.from({ length: 30 }, (_, i) => tool(dialect, `tool_${i}`, schema));
+        let client = '';
+        const { text, sent } = await serve(pair, (model) => {
+          client = JSON.stringify(legal(model, { messages: history, tools: many }), null, 1);
+          return client;
+        });
+        const written = `"model": ${JSON.stringify(sent['model'])}`;
+        const expected = client.replace(/"model": "[^"]*"/, () => written);
+        if (mode === 'relay') assert.equal(text, expected);
+        for (const { content } of history) {
+          assert.ok(text.includes(JSON.stringify(content).slice(1, -1)), content.slice(-10));
+        }
+        for (let i = 0; i < 30; i++) assert.ok(text.includes(`"tool_${i}"`), `tool_${i}`);
+        assert.equal(text.split('"place"').length, 31);
+      });
+    }
+
     test('B65 signs that turn or hide text are data', async () => {
       const odd = 'a\u202eb\u200bc\u001b[31md';
       const { text } = await serve(pair, (model) =>

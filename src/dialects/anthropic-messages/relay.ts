@@ -7,6 +7,7 @@ import type { AnswerContext, AnswerRelay, Ask, Frame } from '../../core/dialect.
 import type { FinishReason, GenerationEvent, Usage } from '../../core/generation.ts';
 import { isObject, spliceMembers, tryParseObject, type JsonSource } from '../../core/json.ts';
 import type { Notes } from '../../core/notes.ts';
+import type { Pieces } from '../../core/pieces.ts';
 import { isSealed } from '../../core/sealer.ts';
 import { withBlankLine } from '../blank-line.ts';
 import { eventFrame } from './event-frame.ts';
@@ -22,20 +23,21 @@ const sealMark = Buffer.from('"gw1.');
 const billingLine = 'x-anthropic-billing-header:';
 
 /** The client's bytes, asking for this target's model. */
-export function relayRequest(source: JsonSource, ask: Ask, notes?: Notes): Buffer {
-  const model = source.value['model'] === ask.model ? undefined : JSON.stringify(ask.model);
-  const history = source.bytes.includes(sealMark) ? withoutSealed(source.value) : {};
-  const system = ask.traits.dropsBillingHeader === true ? withoutBilling(source.value) : undefined;
+export function relayRequest(source: JsonSource, ask: Ask, notes?: Notes): Pieces {
+  const model = source.outline['model'] === ask.model ? undefined : JSON.stringify(ask.model);
+  const history = source.pieces.includes(sealMark) ? withoutSealed(source.value) : {};
+  const system =
+    ask.traits.dropsBillingHeader === true ? withoutBilling(source.outline) : undefined;
   const cap = ask.maxOutputTokens;
   const edits = {
     model,
     system,
     max_tokens: cap === undefined ? undefined : String(cap),
-    stream: forcedStream(source.value, ask),
+    stream: forcedStream(source.outline, ask),
     ...history,
   };
   const same = Object.values(edits).every((edit) => edit === undefined);
-  if (same && source.unambiguous) return source.bytes;
+  if (same && source.unambiguous) return source.pieces;
   if (history.messages !== undefined) {
     notes?.lost(['messages'], 'reasoning of another provider is not shown to this one');
   }

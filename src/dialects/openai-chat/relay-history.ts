@@ -5,7 +5,7 @@
  */
 import type { Json, JsonObject, ReasoningPart } from '../../core/conversation.ts';
 import type { Ask } from '../../core/dialect.ts';
-import { isObject } from '../../core/json.ts';
+import { isObject, type JsonSource } from '../../core/json.ts';
 import { PromptTrail, type KeptTurn } from '../../core/kept-turn.ts';
 import type { Notes } from '../../core/notes.ts';
 import { isArray } from './fields.ts';
@@ -16,12 +16,13 @@ import { readCall } from './tool-call-read.ts';
 
 /** The messages with what was missing; undefined when nothing was. */
 export function restoredMessages(
-  body: JsonObject,
+  source: Pick<JsonSource, 'value'>,
   ask: Ask,
   notes: Notes | undefined,
 ): readonly Json[] | undefined {
-  const { messages } = body;
-  if (!isArray(messages) || !wantsHistoryBack(ask)) return undefined;
+  if (!wantsHistoryBack(ask)) return undefined;
+  const { messages } = source.value;
+  if (!isArray(messages)) return undefined;
   const asked = new PromptTrail();
   let changed = false;
   let filled = false;

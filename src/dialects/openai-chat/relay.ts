@@ -7,6 +7,7 @@ import type { AnswerContext, AnswerRelay, Ask, Frame } from '../../core/dialect.
 import { mergeUsage, type GenerationEvent, type Usage } from '../../core/generation.ts';
 import { isObject, parseBody, spliceMembers, type JsonSource } from '../../core/json.ts';
 import type { Notes } from '../../core/notes.ts';
+import type { Pieces } from '../../core/pieces.ts';
 import { chatTraits } from '../../core/traits.ts';
 import { withBlankLine } from '../blank-line.ts';
 import { CallIndexes } from './call-indexes.ts';
@@ -33,8 +34,8 @@ const modelKey = Buffer.from('"model"');
  * The client's bytes, asking for this target's model and, in streams, always for usage. Only for an
  * upstream that refuses a history without its own reasoning are the messages looked at.
  */
-export function relayRequest(source: JsonSource, ask: Ask, notes?: Notes): Buffer {
-  const { value } = source;
+export function relayRequest(source: JsonSource, ask: Ask, notes?: Notes): Pieces {
+  const { outline: value } = source;
   const options = isObject(value['stream_options']) ? value['stream_options'] : undefined;
   // A server without the option refuses the whole request over it.
   if (!ask.traits.usageOption && value['stream_options'] !== undefined) {
@@ -46,11 +47,11 @@ export function relayRequest(source: JsonSource, ask: Ask, notes?: Notes): Buffe
     model: value['model'] === ask.model ? undefined : JSON.stringify(ask.model),
     stream: forcedStream(value, ask),
     stream_options: wanted ? JSON.stringify({ ...options, include_usage: true }) : undefined,
-    messages: jsonOf(restoredMessages(value, ask, notes)),
+    messages: jsonOf(restoredMessages(source, ask, notes)),
     ...(ask.maxOutputTokens === undefined ? {} : cappedBy(value, ask, ask.maxOutputTokens)),
   };
   const same = Object.values(edits).every((edit) => edit === undefined);
-  return same && source.unambiguous ? source.bytes : spliceMembers(source, edits);
+  return same && source.unambiguous ? source.pieces : spliceMembers(source, edits);
 }
 
 const capFields = ['max_completion_tokens', 'max_tokens'] as const;
@@ -134,7 +135,7 @@ export class ChatAnswerRelay implements AnswerRelay {
       return spliceMembers(parseBody(bytes, noKeys), {
         model: model === undefined ? undefined : JSON.stringify(model),
         usage: owed === undefined ? undefined : JSON.stringify(owed),
-      });
+      }).whole();
     } catch {
       // Deeper or larger than the scan allows: the answer was parsed all the same.
       const edited = { ...body, model: model ?? body['model'], usage: owed ?? body['usage'] };

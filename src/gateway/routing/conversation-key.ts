@@ -23,7 +23,7 @@ const longestName = 512;
 
 export type RoutedCall = Pick<Call, 'header'> & {
   readonly caller: Pick<Call['caller'], 'keyId'>;
-  readonly source: Pick<Call['source'], 'value'>;
+  readonly source: Pick<Call['source'], 'value' | 'outline'>;
 };
 
 /**
@@ -41,7 +41,7 @@ function sessionName({ header, source }: RoutedCall): string | undefined {
     const value = header(name);
     if (value !== undefined && value !== '') return value.slice(0, longestName);
   }
-  const { prompt_cache_key: key } = source.value;
+  const { prompt_cache_key: key } = source.outline;
   return typeof key === 'string' && key !== '' ? key.slice(0, longestName) : undefined;
 }
 

@@ -2,13 +2,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError } from '../../core/errors.ts';
 import { parseClientBody, type JsonSource } from '../../core/json.ts';
+import type { Pieces } from '../../core/pieces.ts';
 import { checkBodyHeaders, readBody, type BodyWatch } from '../body.ts';
 import type { Route } from '../../core/provider.ts';
 import type { BodyShare } from './body-budget.ts';
 import type { Overload } from './overload.ts';
 
 export interface TakenBody {
-  readonly bytes: Buffer;
+  readonly pieces: Pieces;
   /** What it holds of the memory for bodies; to be released when its call is over. */
   readonly share: BodyShare;
 }
@@ -37,8 +38,8 @@ export async function takeBody(
   try {
     // HTTP/1.0 knows no interim answers.
     if (expect !== undefined && request.httpVersionMinor > 0) response.writeContinue();
-    const bytes = await readBody(request, most, watchOf(share, overload, length === undefined));
-    return { bytes, share };
+    const pieces = await readBody(request, most, watchOf(share, overload, length === undefined));
+    return { pieces, share };
   } catch (error) {
     share.release();
     throw error;
@@ -55,9 +56,9 @@ export function parseTaken(
   ownedKeys: ReadonlySet<string>,
   overload: Overload,
 ): JsonSource | Promise<JsonSource> {
-  const { bytes, share } = taken;
-  const parsed = parseClientBody(bytes, ownedKeys, (tokens) => {
-    if (!share.values(bytes.length, tokens)) throw noRoomFor(bytes.length, tokens, overload);
+  const { pieces, share } = taken;
+  const parsed = parseClientBody(pieces, ownedKeys, (tokens) => {
+    if (!share.values(pieces.length, tokens)) throw noRoomFor(pieces.length, tokens, overload);
   });
   return parsed instanceof Promise
     ? parsed.then((source) => keepParsed(share, source, overload))
@@ -65,7 +66,7 @@ export function parseTaken(
 }
 
 function keepParsed(share: BodyShare, source: JsonSource, overload: Overload): JsonSource {
-  const { length } = source.bytes;
+  const { length } = source.pieces;
   if (!share.parsed(length, source.tokens)) throw noRoomFor(length, source.tokens, overload);
   return source;
 }
@@ -75,7 +76,7 @@ const manyTokens = 20_000;
 
 export interface RoutedBody {
   readonly dialect: { readonly id: string };
-  readonly source: Pick<JsonSource, 'bytes' | 'tokens'>;
+  readonly source: Pick<JsonSource, 'pieces' | 'tokens'>;
   readonly route: Route;
 }
 
@@ -85,12 +86,12 @@ export interface RoutedBody {
  */
 export function roomToTranslate(
   share: BodyShare | undefined,
-  { dialect, source: { bytes, tokens }, route: { targets } }: RoutedBody,
+  { dialect, source: { pieces, tokens }, route: { targets } }: RoutedBody,
   overload: Overload,
 ): void {
   if (tokens <= manyTokens || share === undefined) return;
   if (targets.every(({ provider }) => provider.dialect.id === dialect.id)) return;
-  const [length, twice] = [2 * bytes.length, 2 * tokens];
+  const [length, twice] = [2 * pieces.length, 2 * tokens];
   if (!share.values(length, twice)) throw noRoomFor(length, twice, overload);
 }
 

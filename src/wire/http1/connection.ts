@@ -1,5 +1,6 @@
 /** One connection to an upstream, with one request at a time on it (S18). */
 import type { Socket } from 'node:net';
+import type { Pieces } from '../../core/pieces.ts';
 import { ResponseReader } from './response-reader.ts';
 import type { ResponseHead } from './response-head.ts';
 
@@ -79,7 +80,7 @@ export class Connection {
   }
 
   /** Only on a connection that is free. */
-  send(head: string, body: Buffer | undefined, user: ConnectionUser): void {
+  send(head: string, body: Pieces | undefined, user: ConnectionUser): void {
     this.#user = user;
     const socket = this.#socket;
     if (body === undefined) socket.write(head, 'latin1');
@@ -89,9 +90,10 @@ export class Connection {
       body.copy(bytes, head.length);
       socket.write(bytes);
     } else {
+      // Corked they leave in one vectored write.
       socket.cork();
       socket.write(head, 'latin1');
-      socket.write(body);
+      for (const piece of body.list) socket.write(piece);
       socket.uncork();
     }
   }

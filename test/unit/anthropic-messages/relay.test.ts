@@ -14,7 +14,7 @@ function relayed(body: string, model = 'claude-real'): string {
   const source = parseBody(Buffer.from(body), new Set());
   const ask = { model, stream: false, traits: messagesTraits, newId: (prefix: string) => prefix };
   const bytes = anthropicMessagesUpstream.relayRequest(source, ask);
-  if (source.value['model'] === model) assert.equal(bytes, source.bytes, 'the same bytes');
+  if (source.value['model'] === model) assert.equal(bytes, source.pieces, 'the same bytes');
   return bytes.toString();
 }
 

@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { parseBody, parseClientBody, type JsonSource } from '../../../src/core/json.ts';
 import { parseInSteps } from '../../../src/core/json-steps.ts';
+import { Pieces } from '../../../src/core/pieces.ts';
 import { jsonTexts } from './json-texts.ts';
 
 const none: ReadonlySet<string> = new Set();
@@ -45,7 +46,16 @@ describe('G11 long bodies in steps', () => {
             const { value, ...rest } = await parseInSteps(bytes, { parse: parseText, sizes });
             if (value === undefined) throw new GatewayError('invalid_request', 'empty');
             const unambiguous = rest.keys === rest.colons;
-            return shown({ bytes, value, ...rest, unambiguous, forget: () => undefined });
+            const pieces = Pieces.of(bytes);
+            return shown({
+              pieces,
+              bytes,
+              value,
+              outline: value,
+              ...rest,
+              unambiguous,
+              forget: () => undefined,
+            });
           });
           assert.deepEqual(inSteps, atOnce);
         },

@@ -13,11 +13,12 @@ export interface CallFacts {
 }
 
 export function callOf(route: Route, { headers, body, keyId, stream }: CallFacts = {}): Choosing {
+  const value = body ?? { messages: [{ role: 'user', content: 'Hello' }] };
   return {
     route,
     head: { stream: stream ?? true },
     caller: { keyId: keyId ?? 'key_1' },
-    source: { value: body ?? { messages: [{ role: 'user', content: 'Hello' }] } },
+    source: { value, outline: value },
     header: (name) => headers?.[name],
   };
 }

@@ -13,7 +13,7 @@ const ask: Ask = { model: 'up', stream: false, traits: chatTraits, newId: (prefi
 
 function relayed(body: string, changes: Partial<Ask> = {}): string {
   const source = parseBody(Buffer.from(body), openaiChatClient.ownedKeys);
-  return openaiChatUpstream.relayRequest(source, { ...ask, ...changes }).toString('utf8');
+  return openaiChatUpstream.relayRequest(source, { ...ask, ...changes }).toString();
 }
 
 describe('request', () => {
@@ -22,7 +22,7 @@ describe('request', () => {
       Buffer.from('{ "model" : "up", "n": 1.0 }'),
       openaiChatClient.ownedKeys,
     );
-    assert.equal(openaiChatUpstream.relayRequest(source, ask), source.bytes);
+    assert.equal(openaiChatUpstream.relayRequest(source, ask), source.pieces);
   });
 
   test('only the model is spliced; digits, order and spaces stay', () => {

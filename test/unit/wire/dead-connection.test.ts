@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { GatewayError } from '../../../src/core/errors.ts';
+import { Pieces } from '../../../src/core/pieces.ts';
 import { HttpClient } from '../../../src/wire/http-client.ts';
 import { ScriptedUpstream, type Answer } from '../../upstream/scripted.ts';
 
@@ -28,7 +29,7 @@ function send(model: string): Promise<GatewayError | undefined> {
         endpoint: { origin, path: '/x', headers: [] },
         method: 'POST',
         headers: [],
-        body: Buffer.from(JSON.stringify({ model })),
+        body: Pieces.of(Buffer.from(JSON.stringify({ model }))),
         connectMs: 2000,
       },
       {

@@ -5,6 +5,7 @@ import type { LookupFunction } from 'node:net';
 import { after, before, test } from 'node:test';
 import { isForbiddenHost } from '../../../src/core/forbidden-address.ts';
 import type { GatewayError } from '../../../src/core/errors.ts';
+import { Pieces } from '../../../src/core/pieces.ts';
 import { HttpClient } from '../../../src/wire/http-client.ts';
 import { ScriptedUpstream } from '../../upstream/scripted.ts';
 
@@ -43,7 +44,7 @@ async function send(host: string, lookup: LookupFunction): Promise<GatewayError 
 function sendBy(client: HttpClient, host: string): Promise<GatewayError | undefined> {
   const { promise, resolve } = Promise.withResolvers<GatewayError | undefined>();
   const origin = `http://${host}:${upstream.port}`;
-  const body = Buffer.from('{"model":"any"}');
+  const body = Pieces.of(Buffer.from('{"model":"any"}'));
   client.send(
     {
       endpoint: { origin, path: '/x', headers: [] },

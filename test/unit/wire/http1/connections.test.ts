@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { after, before, beforeEach, test } from 'node:test';
 import type { GatewayError } from '../../../../src/core/errors.ts';
 import type { Endpoint } from '../../../../src/core/provider.ts';
+import { Pieces } from '../../../../src/core/pieces.ts';
 import type { Exchange, UpstreamHandler } from '../../../../src/wire/exchange.ts';
 import { HttpClient } from '../../../../src/wire/http-client.ts';
 
@@ -83,7 +84,13 @@ function send({ headers = [], endpoint = {}, body = Buffer.from('{}'), seen }: W
     failed: (error) => resolve({ status, body: text, error }),
   };
   const whole: Endpoint = { origin, path: '/x', headers: [], ...endpoint };
-  const request = { endpoint: whole, method: 'POST', headers, body, connectMs: 2000 } as const;
+  const request = {
+    endpoint: whole,
+    method: 'POST',
+    headers,
+    body: Pieces.of(body),
+    connectMs: 2000,
+  } as const;
   return { exchange: client.send(request, handler), outcome: promise };
 }
 

@@ -1,0 +1,332 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import * as fc from 'fast-check';
+import type { Json, JsonObject } from '../../../src/core/conversation.ts';
+import { isObject, parseBody, parseClientBody } from '../../../src/core/json.ts';
+import { outlineOf } from '../../../src/core/json-outline.ts';
+import { Pieces } from '../../../src/core/pieces.ts';
+import { anthropicMessagesClient } from '../../../src/dialects/anthropic-messages/client.ts';
+import { openaiChatClient } from '../../../src/dialects/openai-chat/client.ts';
+
+/** Short bodies have no outline: this makes them long, and says nothing. */
+const space = ' '.repeat(16_384);
+const long =
+  'a text that is long enough to be left out of an outline, and so it is: "é" \\ \n \u2028 😀';
+
+function outlined(text: string): Outlined | undefined {
+  return outlineIn(Pieces.of(Buffer.from(text + space)));
+}
+
+type Outlined = Omit<NonNullable<ReturnType<typeof outlineOf>>, 'outline'> & {
+  readonly outline: JsonObject;
+};
+
+function outlineIn(pieces: Pieces): Outlined | undefined {
+  const found = outlineOf(pieces);
+  if (found === undefined) return undefined;
+  const outline: JsonObject = JSON.parse(found.outline);
+  return { ...found, outline };
+}
+
+function keys(): ReadonlySet<string> {
+  return new Set();
+}
+
+/** What the contract of outlines says may be missing is missing in both. */
+function without(value: Json | undefined, key: string, depth: number): Json | undefined {
+  const texts = ['content', 'text', 'arguments', 'description', 'thinking'];
+  if (typeof value === 'string') return texts.includes(key) && depth > 2 ? '' : value;
+  const isInner = ['parameters', 'input_schema', 'input'].includes(key) && depth > 2;
+  if (Array.isArray(value) && isInner) return [];
+  if (Array.isArray(value)) return value.map((each: Json) => without(each, '', depth + 1) ?? null);
+  if (!isObject(value)) return value;
+  if (isInner) return {};
+  return Object.fromEntries(
+    Object.entries(value).map(([name, each]) => [name, without(each, name, depth + 1) ?? null]),
+  );
+}
+
+const texts = fc.oneof(
+  fc.constantFrom(long, '', '\\u0041', 'é', '\ud800', '"', '\u007f'),
+  fc.string({ unit: 'grapheme', maxLength: 100 }),
+);
+const names = fc.constantFrom(
+  'role',
+  'content',
+  'text',
+  'type',
+  'function',
+  'name',
+  'parameters',
+  'input_schema',
+  'input',
+  'description',
+  'arguments',
+  'thinking',
+  'messages',
+  'tools',
+  'model',
+  '__proto__',
+  'é',
+  '',
+);
+const { tree } = fc.letrec<{ tree: Json }>((tie) => ({
+  tree: fc.oneof(
+    { maxDepth: 7, depthSize: 'small', withCrossShrink: true },
+    fc.oneof(
+      texts,
+      fc.boolean(),
+      fc.constant(null),
+      fc.integer(),
+      fc.constantFrom(0.5, -2.25, 1e21),
+    ),
+    fc.array(tie('tree'), { maxLength: 4 }),
+    fc.dictionary(names, tie('tree'), { maxKeys: 5 }),
+  ),
+}));
+const bodies = fc.record(
+  { model: texts, messages: tree, tools: tree, metadata: tree, stop: tree },
+  { requiredKeys: [] },
+);
+
+test('B39 B26 what has an outline is JSON, and its spans, tokens and values are those of a parse', () => {
+  let found = 0;
+  fc.assert(
+    fc.property(bodies, fc.constantFrom(undefined, 1, '\t'), (body, indent) => {
+      const text = JSON.stringify(body, null, indent);
+      const outline = outlined(text);
+      if (outline === undefined) return;
+      found += 1;
+      const parsed = parseBody(Buffer.from(text + space), keys());
+      assert.deepEqual([...outline.spans], [...parsed.spans]);
+      assert.equal(outline.tokens, parsed.tokens);
+      assert.equal(outline.bodyStart, parsed.bodyStart);
+      assert.equal(parsed.unambiguous, true);
+      for (const key of Object.keys(body)) {
+        const mine: Json | undefined = outline.outline[key];
+        const whole: Json | undefined = parsed.value[key];
+        if (key !== 'messages' && key !== 'tools') assert.deepEqual(mine, whole);
+        else assert.deepEqual(without(mine, key, 1), without(whole, key, 1));
+      }
+    }),
+    { numRuns: 3000 },
+  );
+  assert.ok(found > 1000, `${found} had an outline`);
+});
+
+test('B26 B39 a spoiled body has no outline unless a parse takes it just as well', () => {
+  const good = JSON.stringify({
+    model: 'a',
+    messages: [
+      { role: 'user', content: long, tool_calls: [{ input: { a: [1, -2.5, true, null] } }] },
+    ],
+    tools: [
+      { type: 'function', function: { name: 'f', description: long, parameters: { x: [] } } },
+    ],
+  });
+  const bytes = Buffer.from(good);
+  const spoilers = [...'{}[]",:\\0-.eE tfn\n\0é', '"model":1,', '\\u00', '1e999', ',,', '\ufeff'];
+  const judge = (spoiled: Buffer): void => {
+    const outline = outlineIn(Pieces.of(Buffer.concat([spoiled, Buffer.from(space)])));
+    if (outline === undefined) return;
+    const parsed = parseBody(spoiled, keys());
+    assert.equal(parsed.unambiguous, true);
+    assert.deepEqual([...outline.spans], [...parsed.spans]);
+    assert.equal(outline.tokens, parsed.tokens);
+    assert.deepEqual(Object.keys(outline.outline), Object.keys(parsed.value));
+  };
+  for (let at = 0; at <= bytes.length; at++) {
+    judge(Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + 1)]));
+    judge(bytes.subarray(0, at));
+    for (const spoiler of spoilers) {
+      const more = Buffer.from(spoiler);
+      judge(Buffer.concat([bytes.subarray(0, at), more, bytes.subarray(at)]));
+      judge(Buffer.concat([bytes.subarray(0, at), more, bytes.subarray(at + more.length)]));
+    }
+  }
+});
+
+describe('what is odd has no outline, and is read as ever', () => {
+  const rows: readonly (readonly [string, string])[] = [
+    ['B39 a key twice on the top level', '{"model":"a","model":"b"}'],
+    ['B39 a key twice in depth', '{"x":[{"a":1,"b":2,"a":3}]}'],
+    [
+      'B39 a key twice inside of what is left out',
+      '{"messages":[{"content":[{"input":{"a":1,"a":2}}]}]}',
+    ],
+    ['B39 a key that is written with an escape', '{"mod\\u0065l":"b"}'],
+    ['B39 a key with an escape beside the plain one', '{"model":"a","\\u006dodel":"b"}'],
+    [
+      'B38 more than 64 keys in one object',
+      JSON.stringify(Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`k${i}`, i]))),
+    ],
+    ['B38 a long key', `{"${'k'.repeat(1025)}":1}`],
+    ['B41 a number beyond double', '{"x":1e400}'],
+    ['B41 more digits than a double holds', '{"x":12345678901234567}'],
+    ['B26 a number with a leading zero', '{"x":01}'],
+    ['B26 a number that ends in a point', '{"x":1.}'],
+    ['B26 a lonely minus', '{"x":-}'],
+    ['B26 a raw control character', '{"x":"a\u0001b"}'],
+    ['B26 a raw line end in a text', `{"x":"${'a'.repeat(40)}\n"}`],
+    ['B26 an escape that is none', '{"x":"\\x41"}'],
+    ['B26 half an escape', '{"x":"\\u00g1"}'],
+    ['B26 a comma too many', '{"x":[1,]}'],
+    ['B26 a comma before all', '{"x":[,1]}'],
+    ['B26 a colon in a list', '{"x":["a":1]}'],
+    ['B26 brackets of two kinds', '{"x":[1}]'],
+    ['B26 a word that is none', '{"x":nul}'],
+    ['B26 two values', '{"x":1}{"x":1}'],
+    ['B26 no object', '[1]'],
+    ['B26 nothing', ''],
+    ['B36 more than 128 levels', `{"x":${'['.repeat(128)}${']'.repeat(128)}}`],
+    ['a zero byte behind it', '{"x":1}\0'],
+  ];
+  for (const [name, text] of rows) {
+    test(name, () => assert.equal(outlined(text), undefined));
+  }
+
+  test('B40 bytes that are no UTF-8, also in what is left out', () => {
+    const text = Buffer.from(
+      `{"messages":[{"content":"${long.replaceAll(/["\\\n]/g, '')}~"}]}${space}`,
+    );
+    assert.notEqual(outlineOf(Pieces.of(text)), undefined);
+    text[text.indexOf('~')] = 0xff;
+    assert.equal(outlineOf(Pieces.of(text)), undefined);
+  });
+
+  test('G11 keys that are alike but for their end are not compared for long', () => {
+    const object = `{${Array.from({ length: 60 }, (_, i) => `"${'k'.repeat(200)}${i + 10}":1`).join()}}`;
+    assert.equal(outlined(`{"x":[${Array.from({ length: 40 }, () => object).join()}]}`), undefined);
+  });
+
+  test('128 levels and 64 keys are not odd', () => {
+    assert.notEqual(outlined(`{"x":${'['.repeat(127)}${']'.repeat(127)}}`), undefined);
+    const entries = Array.from({ length: 64 }, (_, i) => [`k${i}`, i]);
+    assert.equal(outlined(JSON.stringify(Object.fromEntries(entries)))?.spans.size, 64);
+  });
+});
+
+test('nothing of an earlier body is in a later one, whatever their lengths', () => {
+  const first = outlined(
+    JSON.stringify({ model: 'first', messages: [{ content: long.repeat(500) }] }),
+  );
+  const second = outlined('{"model":"second"');
+  const third = outlined('{"model":"third"}');
+  assert.deepEqual(first?.outline, { model: 'first', messages: [{ content: '~~' }] });
+  assert.equal(second, undefined);
+  assert.deepEqual(third?.outline, { model: 'third' });
+});
+
+test('a body is outlined alike wherever it is cut into pieces', () => {
+  const text = JSON.stringify({ model: 'é', messages: [{ role: 'user', content: long }] });
+  const bytes = Buffer.from(text + space);
+  const whole = outlineOf(Pieces.of(bytes));
+  assert.notEqual(whole, undefined);
+  for (let at = 0; at <= text.length + 5; at++) {
+    const pieces = new Pieces([bytes.subarray(0, at), bytes.subarray(at)]);
+    assert.deepEqual(outlineOf(pieces), whole);
+  }
+});
+
+describe('the heads of both dialects are checked alike with an outline', () => {
+  const outcome = (read: () => unknown): unknown => {
+    try {
+      return read();
+    } catch (error) {
+      return String(error);
+    }
+  };
+  const part = fc.record(
+    {
+      type: fc.constantFrom('text', 'tool_use', 'tool_result', 'thinking', 'image_url', 'x'),
+      text: texts,
+      thinking: texts,
+      id: texts,
+      name: texts,
+      tool_use_id: texts,
+      input: tree,
+      content: tree,
+    },
+    { requiredKeys: ['type'] },
+  );
+  const message = fc.record(
+    {
+      role: fc.constantFrom('user', 'assistant', 'tool', 'system', 'nobody'),
+      content: fc.oneof(texts, fc.array(part, { maxLength: 3 }), tree),
+      tool_calls: fc.array(
+        fc.record(
+          { id: texts, function: fc.record({ name: texts, arguments: fc.oneof(texts, tree) }) },
+          { requiredKeys: ['id'] },
+        ),
+        { maxLength: 2 },
+      ),
+      tool_call_id: texts,
+    },
+    { requiredKeys: ['role'] },
+  );
+  const definition = fc.record(
+    { name: fc.constantFrom('f', 'g', long), description: fc.oneof(texts, tree), parameters: tree },
+    { requiredKeys: ['name'] },
+  );
+  const tool = fc.oneof(
+    fc.record({ type: fc.constant('function'), function: definition }),
+    fc.record({ name: fc.constantFrom('f', 'g'), description: texts, input_schema: tree }),
+    tree,
+  );
+  const requests = fc.record(
+    {
+      model: fc.constantFrom('m', long),
+      max_tokens: fc.constant(10),
+      messages: fc.array(message, { maxLength: 4 }),
+      tools: fc.array(tool, { maxLength: 3 }),
+      tool_choice: fc.constantFrom('auto', 'required', 'x'),
+    },
+    { requiredKeys: ['model', 'messages', 'max_tokens'] },
+  );
+  for (const dialect of [openaiChatClient, anthropicMessagesClient]) {
+    test(dialect.id, () => {
+      fc.assert(
+        fc.property(requests, (request) => {
+          const outline = outlined(JSON.stringify(request));
+          if (outline === undefined) return;
+          const body: Json = JSON.parse(JSON.stringify(request));
+          assert.ok(isObject(body));
+          assert.deepEqual(
+            outcome(() => dialect.readHead(outline.outline)),
+            outcome(() => dialect.readHead(body)),
+          );
+        }),
+        { numRuns: 2000 },
+      );
+    });
+  }
+});
+
+test('S7 models that tools and members name are in an outline, also beside long texts', () => {
+  const body = {
+    model: 'a',
+    models: ['b'],
+    fallbacks: [{ model: 'c' }],
+    tools: [
+      { type: 'advisor', name: 'x', model: 'd', description: long },
+      { type: 'server', parameters: { model: 'e', description: long } },
+      { type: 'server', models: ['f'] },
+    ],
+    plugins: [{ id: 'fusion', model: 'g', parameters: { model: 'h' } }],
+  };
+  const outline = outlined(JSON.stringify(body))?.outline ?? {};
+  const short = (value: JsonObject): string =>
+    JSON.stringify(value, (key, each: Json) => (key === 'description' ? '' : each));
+  assert.equal(short(outline), short(body));
+});
+
+test('the value of an outlined body is all of it, also when it was forgotten', async () => {
+  const body = { model: 'a', messages: [{ role: 'user', content: long }] };
+  const bytes = Buffer.from(JSON.stringify(body) + space);
+  const source = await parseClientBody(bytes, new Set(['model']));
+  assert.notDeepEqual(source.outline, body);
+  assert.deepEqual(source.value, body);
+  source.forget();
+  assert.deepEqual(source.value, body);
+  assert.deepEqual(source.outline, body);
+});
