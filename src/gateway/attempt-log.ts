@@ -14,7 +14,7 @@ export interface AttemptEnd {
   readonly status: number;
   /** When the upstream began to answer, monotonic ms. */
   readonly firstEventAt: number | undefined;
-  readonly said: UpstreamWords;
+  readonly said: UpstreamWords | undefined;
   readonly cut: CutReason | undefined;
   readonly reported: Usage | undefined;
 }

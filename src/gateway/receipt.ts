@@ -32,8 +32,8 @@ export interface AttemptReceipt {
   readonly spanId: string | undefined;
   /** Until the upstream began to answer; absent when it did not. */
   readonly firstEventMs: number | undefined;
-  /** Nothing where the call is not traced. */
-  readonly said: UpstreamWords;
+  /** Absent where the call is not traced. */
+  readonly said: UpstreamWords | undefined;
   /** Why the gateway ended a good answer before the upstream did. */
   readonly cut: CutReason | undefined;
 }

@@ -23,7 +23,7 @@ import { Meter } from './meter.ts';
 import { payRound, type NextRound } from './next-round.ts';
 import { OutputGuard } from './output-guard.ts';
 import { maxAttempts } from './plan.ts';
-import type { AttemptReceipt, ChargedTry, CutReason, Mode, UpstreamWords } from './receipt.ts';
+import type { AttemptReceipt, ChargedTry, CutReason, Mode } from './receipt.ts';
 import { mayFallBack, type FailedTry } from './repeatable.ts';
 import { StreamCollector } from './stream-collector.ts';
 import { TranslatedTurn } from './translated-turn.ts';
@@ -38,7 +38,6 @@ import { prepareRequest, type PreparedRequest } from './upstream-request.ts';
 
 /** Holds nothing: shared by all calls. */
 const strictNotes = new StrictNotes();
-const nothingSaid: UpstreamWords = { start: undefined, finish: undefined };
 
 /** What the tries of one call use up together. */
 export class TryQuota {
@@ -188,7 +187,7 @@ export class TargetTry {
       firstEventAt: this.#attempt?.firstEventAt,
       reported: this.meter.reported,
       // Only spans tell it.
-      said: this.#spanId === undefined ? nothingSaid : this.meter.said,
+      said: this.#spanId === undefined ? undefined : this.meter.said,
       cut: this.#cut,
     });
   }

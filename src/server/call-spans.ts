@@ -263,7 +263,7 @@ function stops(stop: unknown): readonly string[] | undefined {
 
 function answered(attempt: AttemptReceipt | undefined): Attributes {
   if (attempt === undefined) return {};
-  const { start } = attempt.said;
+  const start = attempt.said?.start;
   const reason = finishReason(attempt);
   return {
     'gen_ai.response.id': said(start?.id),
@@ -273,7 +273,8 @@ function answered(attempt: AttemptReceipt | undefined): Attributes {
 }
 
 /** The upstream's own word; the gateway's where it ended the answer. */
-function finishReason({ said: { finish }, cut: why }: AttemptReceipt): string | undefined {
+function finishReason({ said, cut: why }: AttemptReceipt): string | undefined {
+  const finish = said?.finish;
   if (finish !== undefined) return finish.raw ?? finish.kind;
   return why === 'limit' ? 'length' : why;
 }

@@ -63,11 +63,11 @@ function read(call: Call): Conversation | undefined {
 }
 
 function answerText(attempt: AttemptReceipt | undefined, text: Texts): string | undefined {
-  const output = attempt?.said.output;
+  const output = attempt?.said?.output;
   if (attempt === undefined || output === undefined || output.parts.length === 0) return undefined;
   if (output.cut) text.cut = true;
   const parts = text.fitting(text.parts(output.parts));
-  const { finish } = attempt.said;
+  const finish = attempt.said?.finish;
   const message = { role: 'assistant', parts, finish_reason: finishReason(finish) };
   return JSON.stringify([message]);
 }
