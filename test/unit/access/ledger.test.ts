@@ -121,7 +121,7 @@ it('F84 a row that the store refuses for what stands in it is laid aside, and ho
   assert.equal(ledger.healthy(), true);
   assert.equal((await store.usage({ by: 'key', since: 0 }))[0]?.calls, 40);
   assert.deepEqual(lines, [['ledger_row_refused', 'poison']]);
-  assert.match(readFileSync(refusedFile, 'utf8'), /^\["poison",.*\]\n$/);
+  assert.match(readFileSync(refusedFile, 'utf8'), /^\{"call":\["poison",.*\]\}\n$/);
   assert.equal(statSync(refusedFile).mode & 0o777, 0o600);
   await ledger.close();
   await store.close();
