@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { assertAccessible, assertFits } from './accessible.ts';
 import { noBrowser } from './browser.ts';
+import { longName, xssText } from './names.ts';
 import { settled } from './settled.ts';
 import { startStage, type Stage } from './stage.ts';
 import { narrow, wide } from './watched-page.ts';
@@ -54,6 +55,35 @@ function withWorld(stage: Stage): void {
           );
         });
       }
+    }
+
+    for (const [look, how] of looks) {
+      test(`N5 windows over the pages, with the longest names that there may be, ${look}`, async () => {
+        const { json } = await stage.gateway.admin('GET', '/api/keys?text=key-WWW');
+        const [long] = json['keys'] as readonly { readonly id: string }[];
+        const team = encodeURIComponent(xssText('team').slice(0, 200));
+        const model = encodeURIComponent(longName('model', 256));
+        for (const [path, button] of [
+          [`/keys?key=${world.oddKey}`, undefined],
+          [`/keys?key=${long?.id ?? ''}`, 'Change'],
+          [`/keys?team=${team}`, undefined],
+          ['/keys', 'Create key'],
+          [`/models?model=${model}`, undefined],
+        ] as const) {
+          await stage.view(
+            path,
+            async (page) => {
+              await settled(page);
+              if (button !== undefined) await page.getByRole('button', { name: button }).click();
+              await page.getByRole('dialog').last().waitFor();
+              await settled(page);
+              await assertFits(page);
+              await assertAccessible(page);
+            },
+            how,
+          );
+        }
+      });
     }
 
     test('S12 the page of a call whose every text is the corpus runs nothing of it', async () => {

@@ -70,7 +70,7 @@ function story(stage: Stage): void {
       });
     });
 
-    test('F41 issue 8.1 a target that is out is shown as out while it is, and as well again afterwards', async () => {
+    test('G13 issue 8.1 a target that is out is shown as out while it is, and as well again afterwards', async () => {
       const { chat } = stage.upstreams;
       chat.script('steady', ...Array.from({ length: 5 }, () => errorIn('chat', 500, 'broken')));
       const body = { model: 'steady', messages: [{ role: 'user', content: 'hello' }] };
