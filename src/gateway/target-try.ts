@@ -8,7 +8,6 @@ import { asGatewayError, GatewayError } from '../core/errors.ts';
 import { Collector, replay, type FinishReason, type Generation } from '../core/generation.ts';
 import { tryParseObject } from '../core/json.ts';
 import { NoteList, StrictNotes } from '../core/notes.ts';
-import type { Pieces } from '../core/pieces.ts';
 import type { Target } from '../core/provider.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
 import { promptOf, samplePrompt } from '../tokens/prompt.ts';
@@ -16,8 +15,8 @@ import type { UpstreamRequest } from '../wire/exchange.ts';
 import { Attempt } from './attempt.ts';
 import { AttemptLog, type AttemptEnd } from './attempt-log.ts';
 import type { Call, Gateway } from './call.ts';
-import type { Correction } from './corrections.ts';
-import { correctionFor, type Refused } from './learned-parameters.ts';
+import { corrected, type Again, type RefusedRequest } from './corrected-request.ts';
+import { correctionFor } from './learned-parameters.ts';
 import { nameOf } from './health.ts';
 import { Meter } from './meter.ts';
 import { payRound, type NextRound } from './next-round.ts';
@@ -447,31 +446,6 @@ export class TargetTry {
     else if (error === undefined || typeof error === 'string') health.release(target);
     else health.failed(target, error);
   }
-}
-
-interface RefusedRequest extends Refused {
-  readonly body: Pieces;
-}
-
-/** A request that is sent once more, and why. */
-interface Again {
-  readonly refused: RefusedRequest;
-  /** All that was refused so far. */
-  readonly members: readonly string[];
-  /** What is to be known of the model if it answers now. */
-  readonly lasting: Correction['traits'];
-}
-
-function corrected(
-  refused: RefusedRequest,
-  { members, lasting, traits }: Correction,
-  before: Again | undefined,
-): Again {
-  return {
-    refused,
-    members: [...(before?.members ?? []), ...members],
-    lasting: { ...before?.lasting, ...(lasting ? traits : {}) },
-  };
 }
 
 /** Only turns in which the provider runs tools of its own are ever paused. */
