@@ -33,7 +33,7 @@ import {
   type CollectedAnswer,
   type StreamConsumer,
 } from './upstream-answer.ts';
-import { prepareRequest, type PreparedRequest } from './upstream-request.ts';
+import { prepareRequest, type PreparedRequest, type Preparing } from './upstream-request.ts';
 
 /** Holds nothing: shared by all calls. */
 const strictNotes = new StrictNotes();
@@ -236,11 +236,7 @@ export class TargetTry {
     return mustCollect && !this.#call.head.stream ? this.#collect(answer) : answer;
   }
 
-  #prepare(
-    target: Target,
-    traits: UpstreamTraits,
-    round?: NextRound,
-  ): PreparedRequest | Promise<PreparedRequest> {
+  #prepare(target: Target, traits: UpstreamTraits, round?: NextRound): Preparing {
     const { newId, memory } = this.#gateway;
     const { grant, head } = this.#call;
     const answered = round?.answered;

@@ -32,6 +32,9 @@ export interface PreparedRequest {
   readonly scanned: readonly string[];
 }
 
+/** A promise only where the body is long and translated. */
+export type Preparing = PreparedRequest | Promise<PreparedRequest>;
+
 export interface RequestMeans {
   readonly ask: Ask;
   readonly notes: Notes;
@@ -47,11 +50,7 @@ export interface RequestMeans {
  * dialect; else the conversation, read once and rendered in the upstream's dialect.
  * @throws GatewayError `invalid_request` for what this upstream cannot be asked.
  */
-export function prepareRequest(
-  call: Call,
-  target: Target,
-  means: RequestMeans,
-): PreparedRequest | Promise<PreparedRequest> {
+export function prepareRequest(call: Call, target: Target, means: RequestMeans): Preparing {
   const { provider } = target;
   const recall = means.memory.recallFor(call.caller.keyId);
   const ask = { ...means.ask, provider: provider.id, recall };
