@@ -11,15 +11,19 @@ import { plateau } from './overload/plateau.ts';
 import { slowReaders } from './overload/readers.ts';
 import { slowloris } from './overload/slowloris.ts';
 import type { Figure } from './overload/stage.ts';
-import { manyStreams } from './overload/streams.ts';
+import { shortCalls } from './overload/short-calls.ts';
+import { manyStreams, type StreamsWanted } from './overload/streams.ts';
+import { translatedStreams } from './overload/translated.ts';
 import { table } from './tables.ts';
 
-const usage = `Usage: node bench/overload.ts RUN [--seconds N] [--write]
+const usage = `Usage: node bench/overload.ts RUN [--seconds N | --minutes N] [--write]
   plateau     G6   three times the capacity, in streams of a second
   slowloris   G10  5,000 half-open heads and bodies of a byte a second
   bodies      G5   50 bodies of 32 MB at once under 512 MB
   readers     G9   500 clients that stop reading
-  streams     G2   open streams: [--count 3000] [--rate 2]; G1: --count 1000 --rate 20
+  streams     G2   open streams: [--count 3000] [--rate 2]
+  translated  G1   open streams, translated: [--count 1000] [--rate 20]
+  calls       G3   short calls: [--rate 500]
   all              one after the other, 15 seconds each
   --write          puts the tables into bench/RESULTS.md
 `;
@@ -30,41 +34,55 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     seconds: { type: 'string', default: '15' },
-    count: { type: 'string', default: '3000' },
-    rate: { type: 'string', default: '2' },
+    minutes: { type: 'string' },
+    count: { type: 'string' },
+    rate: { type: 'string' },
     write: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 });
-const streams = { count: Number(values.count), rate: Number(values.rate) };
+const seconds = values.minutes === undefined ? Number(values.seconds) : 60 * Number(values.minutes);
+
+/** What was asked for, or else what is usual. */
+function wanted(count: number, rate: number): StreamsWanted {
+  return { count: Number(values.count ?? count), rate: Number(values.rate ?? rate) };
+}
+
 const runs: { readonly [name: string]: Run } = {
   plateau,
   slowloris,
   bodies: largeBodies,
   readers: slowReaders,
-  streams: (seconds, say) => manyStreams(seconds, say, streams),
+  streams: (seconds, say) => manyStreams(seconds, say, wanted(3000, 2)),
+  translated: (seconds, say) => translatedStreams(seconds, say, wanted(1000, 20)),
+  calls: (seconds, say) => shortCalls(seconds, say, wanted(0, 500).rate),
 };
 
 function say(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
-/** Streams of two rates are two guarantees: each has its own part. */
 function keep(run: string, machine: string, lines: readonly string[]): void {
-  const { count, rate } = streams;
-  const more = run === 'streams' ? ` --count ${count} --rate ${rate}` : '';
-  const command = `node bench/overload.ts ${run}${more} --seconds ${values.seconds} --write`;
-  const name = run === 'streams' && rate >= 10 ? 'streams-fast' : run;
-  const title = `## Overload: ${run}${more.replaceAll('--', '')}`;
+  const said = (['count', 'rate'] as const).flatMap((name) =>
+    values[name] === undefined ? [] : [`--${name} ${values[name]}`],
+  );
+  const command = ['node bench/overload.ts', run, ...said, `--seconds ${seconds} --write`].join(
+    ' ',
+  );
   const date = new Date().toISOString().slice(0, 10);
-  const text = [title, '', `Written by \`${command}\` on ${date}, ${machine}.`, '', ...lines];
-  putSection(`overload-${name}`, text.join('\n'));
+  const text = [
+    `## Overload: ${run}`,
+    '',
+    `Written by \`${command}\` on ${date}, ${machine}.`,
+    '',
+    ...lines,
+  ];
+  putSection(`overload-${run}`, text.join('\n'));
 }
 
 async function main(): Promise<number> {
   const [name = ''] = positionals;
   const chosen = name === 'all' ? Object.keys(runs) : [name];
-  const seconds = Number(values.seconds);
   if (values.help || !chosen.every((each) => Object.hasOwn(runs, each)) || !(seconds > 0)) {
     process.stdout.write(usage);
     return values.help ? 0 : 2;

@@ -7,6 +7,7 @@ import { systemClock } from './observe/clock.ts';
 import type { LineLog } from './observe/log.ts';
 import type { SpanTracer } from './observe/traces/tracer.ts';
 import type { LocalEngines } from './providers/local.ts';
+import { countConnections } from './server/doors.ts';
 import type { GatewayFacts } from './server/metrics/gateway-facts.ts';
 import { Metrics } from './server/metrics/metrics.ts';
 import type { Overload } from './server/overload/overload.ts';
@@ -58,7 +59,7 @@ async function gatewayFacts(sources: FactSources): Promise<GatewayFacts> {
       bodyMemory: overload.bodies.taken,
       shedBy: overload.shedBy,
     },
-    clientConnections: await connectionsOf(sources.data),
+    clientConnections: await countConnections(sources.data),
     upstreams: client.counts(),
     store,
     countersUp,
@@ -77,10 +78,4 @@ function targetsOf({ routes }: Settings): readonly string[] {
   return routes.flatMap(({ targets }) =>
     targets.map(({ provider, model }) => `${provider}/${model}`),
   );
-}
-
-function connectionsOf(server: Server): Promise<number> {
-  return new Promise((resolve) => {
-    server.getConnections((error, count) => resolve(error === null ? count : 0));
-  });
 }

@@ -37,7 +37,7 @@ import { callLogFields } from './server/call-log.ts';
 import { ClientAddresses } from './server/client-address.ts';
 import { DataPlane, type DataPlaneOptions } from './server/data-plane.ts';
 import { Drain } from './server/drain.ts';
-import { createListener, listen } from './server/listen.ts';
+import { createListener, listenWidely } from './server/listen.ts';
 import type { Metrics } from './server/metrics/metrics.ts';
 import type { LoadSource } from './server/overload/load.ts';
 import type { Overload } from './server/overload/overload.ts';
@@ -181,7 +181,7 @@ export class Plane {
 
   /** Resolves with the address. @throws the system's error of listening */
   listen(): Promise<string> {
-    return listen(this.#server, this.#settings.listen);
+    return listenWidely(this.#server, this.#settings.listen);
   }
 
   /** Calls that begin from here on go by these. @throws Error that names a key which cannot be taken */

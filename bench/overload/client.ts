@@ -1,5 +1,8 @@
 /** Callers of the overload runs: raw sockets with keep-alive, and just enough of an HTTP reader. */
 import { connect, type Socket } from 'node:net';
+import type { Dialect } from '../protocol.ts';
+import { pathOf } from '../bodies.ts';
+import { stampDigits, stampMark } from './plans.ts';
 
 export interface Outcome {
   /** 0 = the connection broke before a status came. */
@@ -11,16 +14,23 @@ export interface Outcome {
   readonly retryAfter: boolean;
 }
 
-const done = Buffer.from('[DONE]');
+/** What stands at the end of a whole stream, in either dialect. */
+const done = [Buffer.from('[DONE]'), Buffer.from('message_stop')];
+const stamp = Buffer.from(stampMark);
 const streamEnd = Buffer.from('0\r\n\r\n');
+
+/** Told of each event of a stream: how long it was on its way, in ms. */
+export type Delays = (ms: number) => void;
 
 export class Callers {
   readonly #port: number;
+  readonly #delays: Delays | undefined;
   readonly #idle: Socket[] = [];
   running = 0;
 
-  constructor(port: number) {
+  constructor(port: number, delays?: Delays) {
     this.#port = port;
+    this.#delays = delays;
   }
 
   /** Sends the bytes of a request. `dueAt`: when it should have been sent (no coordinated omission). */
@@ -30,7 +40,7 @@ export class Callers {
     const socket =
       this.#idle.pop() ?? connect({ port: this.#port, host: '127.0.0.1', noDelay: true });
     return new Promise((resolve) => {
-      const reader = new Reader();
+      const reader = new Reader(this.#delays);
       const finish = (broken: boolean): void => {
         socket.removeAllListeners();
         socket.on('error', () => undefined);
@@ -85,6 +95,11 @@ class Reader {
   #stream = false;
   #sawDone = false;
   #tail: Buffer = Buffer.alloc(0);
+  readonly #delays: Delays | undefined;
+
+  constructor(delays: Delays | undefined) {
+    this.#delays = delays;
+  }
 
   push(bytes: Buffer): void {
     let rest = bytes;
@@ -106,17 +121,33 @@ class Reader {
       return;
     }
     const text = this.#tail.length === 0 ? rest : Buffer.concat([this.#tail, rest]);
-    if (text.includes(done)) this.#sawDone = true;
     this.over = text.length >= 5 && text.subarray(-5).equals(streamEnd);
+    if (done.some((ending) => text.includes(ending))) this.#sawDone = true;
     this.complete = this.over && this.#sawDone;
-    this.#tail = Buffer.from(text.subarray(-8));
+    this.#tail = Buffer.from(text.subarray(-12));
+    if (this.#delays !== undefined) tellDelays(rest, this.#delays);
+  }
+}
+
+/** A stamp that is cut in two by the reads is left out. */
+function tellDelays(bytes: Buffer, delays: Delays): void {
+  const now = performance.timeOrigin + performance.now();
+  for (let at = bytes.indexOf(stamp); at !== -1; at = bytes.indexOf(stamp, at + stampDigits)) {
+    if (at + 1 + stampDigits > bytes.length) return;
+    delays(now - Number(bytes.toString('latin1', at + 1, at + 1 + stampDigits)) / 1000);
   }
 }
 
 /** The bytes of a call of the chat endpoint. */
 export function chatCall(key: string, body: string | Buffer): Buffer {
+  return callOf('openai-chat', key, body);
+}
+
+/** The bytes of a call of either endpoint. */
+export function callOf(dialect: Dialect, key: string, body: string | Buffer): Buffer {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-  return Buffer.concat([chatHead(key, bytes.length), bytes]);
+  const head = chatHead(key, bytes.length).toString('latin1');
+  return Buffer.concat([Buffer.from(head.replace(pathOf('openai-chat'), pathOf(dialect))), bytes]);
 }
 
 export function chatHead(key: string, length: number): Buffer {
@@ -126,9 +157,19 @@ export function chatHead(key: string, length: number): Buffer {
 }
 
 export function chatBody(model: string, { stream }: { readonly stream: boolean }): string {
-  const messages = [{ role: 'user', content: 'How are the lights of the harbour? '.repeat(30) }];
   return JSON.stringify({ model: `mock/${model}`, messages, ...(stream ? { stream } : {}) });
 }
+
+/** A stream in one dialect from an upstream of the other one. */
+export function translatedCall(dialect: Dialect, key: string, model: string): Buffer {
+  const body =
+    dialect === 'openai-chat'
+      ? { model: `mock-messages/${model}`, messages, stream: true }
+      : { model: `mock/${model}`, max_tokens: 1024, messages, stream: true };
+  return callOf(dialect, key, JSON.stringify(body));
+}
+
+const messages = [{ role: 'user', content: 'How are the lights of the harbour? '.repeat(30) }];
 
 export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);

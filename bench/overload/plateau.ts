@@ -1,11 +1,13 @@
 /**
- * G6: what is left of the capacity when three times as much is asked. Calls are streams of a second, on a
- * schedule that waits for nobody.
+ * G6: what is left of the capacity when three times as much is asked. Calls are translated streams of a
+ * second, on a schedule that waits for nobody. Of 200 events, ten in each write of the upstream: so that the gateway has much to
+ * do for a call, and its callers and the upstream, which share the other core, little. Were it as much, their
+ * core would be the one that is full.
  */
-import { chatBody, chatCall, percentile, type Outcome } from './client.ts';
+import { percentile, translatedCall, type Outcome } from './client.ts';
 import { floodKey, openStage, sleep, type Figure, type Stage } from './stage.ts';
 
-const model = 'stream-20-20';
+const request = translatedCall('anthropic-messages', floodKey, 'stream-200-20-10');
 
 interface Window {
   readonly perSecond: number;
@@ -21,7 +23,6 @@ interface Window {
 
 /** Offers so many calls a second for so long, and waits for all of them. */
 async function offer(stage: Stage, perSecond: number, seconds: number): Promise<Window> {
-  const request = chatCall(floodKey, chatBody(model, { stream: true }));
   const outcomes: Promise<Outcome>[] = [];
   const startedAt = performance.now();
   const total = Math.round(perSecond * seconds);
@@ -35,7 +36,7 @@ async function offer(stage: Stage, perSecond: number, seconds: number): Promise<
   }
   const ended = await Promise.all(outcomes);
   const good = ended.filter(({ status, whole }) => status === 200 && whole);
-  const shed = ended.filter(({ status }) => status === 503);
+  const shed = ended.filter(({ status }) => status === 529);
   return {
     perSecond,
     seconds,
@@ -43,7 +44,7 @@ async function offer(stage: Stage, perSecond: number, seconds: number): Promise<
     good: good.map(({ ms }) => ms),
     shed: shed.map(({ ms }) => ms),
     broken: ended.filter(({ status, whole }) => status === 200 && !whole).length,
-    other: ended.filter(({ status }) => status !== 200 && status !== 503).length,
+    other: ended.filter(({ status }) => status !== 200 && status !== 529).length,
     withRetryAfter: shed.filter(({ retryAfter }) => retryAfter).length,
   };
 }
@@ -55,7 +56,7 @@ function perSecond(window: Window): number {
 /** The highest rate of which nearly all was served. */
 async function findCapacity(stage: Stage, say: (line: string) => void): Promise<number> {
   let capacity = 0;
-  for (let rate = 200; ; rate = Math.round(rate * 1.25)) {
+  for (let rate = 150; ; rate = Math.round(rate * 1.2)) {
     const window = await offer(stage, rate, 4);
     const got = perSecond(window);
     say(`  ${rate}/s offered: ${got.toFixed(0)}/s served, ${window.shed.length} refused`);
@@ -71,7 +72,12 @@ export async function plateau(seconds: number, say: (line: string) => void): Pro
     const capacity = await findCapacity(stage, say);
     await sleep(1500);
     const normal = await offer(stage, 0.8 * capacity, 4);
+    const [cpu, from] = [stage.cpuSeconds(), stage.loadSeconds()];
+    const at = performance.now();
     const over = await offer(stage, 3 * capacity, seconds);
+    const share = (used: number): string =>
+      `${((100_000 * used) / (performance.now() - at)).toFixed(0)} %`;
+    const shares = `${share(stage.cpuSeconds() - cpu)}, ${share(stage.loadSeconds() - from)}`;
     const status = await stage.status();
     say(`  ${JSON.stringify(status)}`);
     // Ten seconds after the flood everything is as before.
@@ -81,7 +87,8 @@ export async function plateau(seconds: number, say: (line: string) => void): Pro
     const [usual, loaded] = [percentile(normal.good, 0.99), percentile(over.good, 0.99)];
     const shedMs = percentile(over.shed, 0.99);
     return [
-      { what: 'capacity, streams of 20 chunks in 1 s', value: `${capacity.toFixed(0)}/s` },
+      { what: 'capacity, streams of 200 events in 1 s', value: `${capacity.toFixed(0)}/s` },
+      { what: 'CPU beyond it: gateway; callers and upstream', value: shares },
       {
         what: `served of it at ${(3 * capacity).toFixed(0)}/s for ${seconds} s`,
         value: `${(100 * goodput).toFixed(0)} %`,

@@ -24,10 +24,10 @@ export async function slowReaders(seconds: number, say: (line: string) => void):
     }
     await sleep(5000);
     const held = Number((await stage.status())['live_calls']);
-    const flooded = await stage.flooded();
+    const { flooded } = await stage.counted();
     const { nowMb, peakMb } = stage.memory();
     await sleep(1500);
-    const later = await stage.flooded();
+    const { flooded: later } = await stage.counted();
     await sleep(Math.max(seconds, stalledSeconds + 3) * 1000);
     const status = await stage.status();
     say(`  ${JSON.stringify(status)}`);

@@ -2,9 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { isObject, tryParseObject } from '../../src/core/json.ts';
 import type { JsonObject } from '../../src/core/conversation.ts';
-import { loadCore, startHelper, subjectCore } from '../child.ts';
+import { loadCore, makeScratch, startHelper, subjectCore } from '../child.ts';
 import { adminToken, gatewayKey, startGateway } from '../gateway.ts';
 import { cpuUs, processTree } from '../process-cpu.ts';
 import { isPort } from '../protocol.ts';
@@ -18,28 +19,67 @@ export interface Stage {
   readonly port: number;
   readonly callers: Callers;
   status(): Promise<JsonObject>;
-  /** Rows of the ledger since its start. */
-  calls(): Promise<number>;
+  /** Rows of the ledger since its start, and their tokens. */
+  usage(): Promise<{ readonly calls: number; readonly tokens: number }>;
+  /** How late its event loop was, from five seconds after its start on. */
+  loop(): { readonly p99Ms: number; readonly maxMs: number };
   /** MB: now, and the highest so far. */
   memory(): { readonly nowMb: number; readonly peakMb: number };
   /** CPU time of the gateway so far, in seconds. */
   cpuSeconds(): number;
-  /** Bytes that the upstream could write into endless streams. */
-  flooded(): Promise<number>;
+  /** CPU time of the callers and the upstream so far, in seconds. */
+  loadSeconds(): number;
+  /** By the upstream. */
+  counted(): Promise<Counted>;
   /** Ends the streams that are held. */
   endStreams(): Promise<unknown>;
   alive(): boolean;
   stop(): Promise<void>;
 }
 
-export async function openStage(limits: JsonObject, more: JsonObject = {}): Promise<Stage> {
-  const upstream = startHelper(join(import.meta.dirname, 'upstream.ts'), { core: loadCore });
-  const told = await upstream.next();
+/** What an upstream has counted since its start. */
+export interface Counted {
+  readonly flooded: number;
+  readonly calls: number;
+  readonly tokens: number;
+}
+
+export interface Upstream {
+  readonly port: number;
+  readonly pid: number;
+  counted(): Promise<Counted>;
+  /** Ends the streams that are held. */
+  end(): Promise<unknown>;
+  stop(): Promise<void>;
+}
+
+export async function startUpstream(): Promise<Upstream> {
+  const helper = startHelper(join(import.meta.dirname, 'upstream.ts'), { core: loadCore });
+  const told = await helper.next();
   if (!isPort(told)) throw new Error('the upstream did not start');
+  return {
+    port: told.port,
+    pid: helper.pid,
+    counted: async () => {
+      const sums = await helper.ask({});
+      const of = (name: string): number => (isObject(sums) ? Number(sums[name]) : 0);
+      return { flooded: of('flooded'), calls: of('calls'), tokens: of('tokens') };
+    },
+    end: () => helper.ask({ end: true }),
+    stop: () => helper.stop(),
+  };
+}
+
+export async function openStage(limits: JsonObject, more: JsonObject = {}): Promise<Stage> {
+  const upstream = await startUpstream();
+  const loopFile = join(makeScratch('loop'), 'loop.json');
+  const probe = pathToFileURL(join(import.meta.dirname, 'loop-probe.ts'));
+  probe.searchParams.set('to', loopFile);
   const digest = `sha256:${createHash('sha256').update(goodKey).digest('hex')}`;
   const config = { limits, keys: { good: { digest, models: ['*'] } }, ...more };
   const gateway = await startGateway({
-    mockPort: told.port,
+    mockPort: upstream.port,
+    nodeOptions: ['--import', probe.href],
     core: subjectCore,
     // JSON is YAML.
     config: Object.entries(config)
@@ -61,18 +101,22 @@ export async function openStage(limits: JsonObject, more: JsonObject = {}): Prom
     port: gateway.port,
     callers,
     status: () => admin('/api/status'),
-    calls: async () => {
+    usage: async () => {
       const { rows } = await admin('/api/usage?by=model');
       const list = Array.isArray(rows) ? rows.filter(isObject) : [];
-      return list.reduce((sum, row) => sum + Number(row['calls']), 0);
+      const sum = (...names: string[]): number =>
+        list.reduce((all, row) => names.reduce((some, name) => some + Number(row[name]), all), 0);
+      return { calls: sum('calls'), tokens: sum('input_tokens', 'output_tokens') };
+    },
+    loop: () => {
+      const told = tryParseObject(readFileSync(loopFile, 'utf8')) ?? {};
+      return { p99Ms: Number(told['p99Ms']), maxMs: Number(told['maxMs']) };
     },
     memory: () => ({ nowMb: field('VmRSS'), peakMb: field('VmHWM') }),
     cpuSeconds: () => cpuUs(processTree(pid)) / 1e6,
-    flooded: async () => {
-      const answer = await upstream.ask({});
-      return isObject(answer) ? Number(answer['flooded']) : 0;
-    },
-    endStreams: () => upstream.ask({ end: true }),
+    loadSeconds: () => cpuUs([process.pid, upstream.pid]) / 1e6,
+    counted: () => upstream.counted(),
+    endStreams: () => upstream.end(),
     alive: () => {
       try {
         return process.kill(pid, 0);

@@ -1,4 +1,4 @@
-/** G1, G2: thousands of open streams, and the next one above the cap. */
+/** G2: thousands of open streams, and the next one above the cap. */
 import { chatBody, chatCall, percentile, type Outcome } from './client.ts';
 import { floodKey, openStage, sleep, type Figure } from './stage.ts';
 
@@ -42,7 +42,7 @@ export async function manyStreams(
     const ended = await Promise.all(streams);
     const whole = ended.filter((outcome) => outcome.status === 200 && outcome.whole).length;
     await sleep(1500);
-    const rows = await stage.calls();
+    const { calls: rows } = await stage.usage();
     const { peakMb } = stage.memory();
     const refused = above.filter(({ status }) => status === 503);
     // Of refused calls ten a second have a row.

@@ -1,30 +1,22 @@
 /**
- * The upstream of the overload runs, a child process on raw sockets. The name of the model says what it
- * answers: `unary`; `stream-CHUNKS-RATE`, paced; `hold-RATE`, paced until the parent says the end; `flood`,
- * a stream without an end that respects a full
- * socket. Streams are written by one timer, so that thousands of them cost little.
+ * The upstream of the overload runs, a child process on raw sockets, in both dialects; `plans.ts` says what
+ * it answers. Streams are written by one timer, so that thousands of them cost little. It tells its parent
+ * what it has counted whenever it is asked.
  */
 import { createServer, type Socket } from 'node:net';
-import { streamFrames, unaryAnswer } from '../bodies.ts';
+import { promptTokens, unaryAnswer, unaryTokens } from '../bodies.ts';
+import type { Dialect } from '../protocol.ts';
+import { chunked, planOf, type Plan } from './plans.ts';
 
 const tickMs = 10;
 const headEnd = Buffer.from('\r\n\r\n');
-const unary = unaryAnswer('openai-chat');
-const unaryBytes = Buffer.from(
-  `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(unary)}\r\n\r\n${unary}`,
-);
-const streamHead =
-  'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n';
+const unary = {
+  'openai-chat': unaryBytes('openai-chat'),
+  'anthropic-messages': unaryBytes('anthropic-messages'),
+};
 const floodText = 'x'.repeat(15_000);
-
-interface Plan {
-  readonly opening: Buffer;
-  readonly contents: readonly Buffer[];
-  readonly closing: Buffer;
-  readonly everyTicks: number;
-  /** Goes on until the end is said. */
-  readonly held: boolean;
-}
+const floodHead =
+  'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n';
 
 interface Stream {
   readonly socket: Socket;
@@ -32,29 +24,18 @@ interface Stream {
   sent: number;
 }
 
-const plans = new Map<string, Plan>();
+/** Bytes of endless streams; calls that were answered, and the tokens that they reported. */
+const counted = { flooded: 0, calls: 0, tokens: 0 };
 /** Streams by the tick at which they are due. */
 const due = new Map<number, Stream[]>();
 let tick = 0;
 let ending = false;
 
-function planOf(model: string, chunks: number, perSecond: number): Plan {
-  const known = plans.get(model);
-  if (known !== undefined) return known;
-  const frames = streamFrames('openai-chat', chunks);
-  const plan = {
-    opening: Buffer.from(streamHead + frames.opening.map(chunked).join('')),
-    contents: frames.contents.map((frame) => Buffer.from(chunked(frame))),
-    closing: Buffer.from(`${frames.closing.map(chunked).join('')}0\r\n\r\n`),
-    everyTicks: Math.max(1, Math.round(1000 / perSecond / tickMs)),
-    held: model.startsWith('hold'),
-  };
-  plans.set(model, plan);
-  return plan;
-}
-
-function chunked(frame: string): string {
-  return `${Buffer.byteLength(frame).toString(16)}\r\n${frame}\r\n`;
+function unaryBytes(dialect: Dialect): Buffer {
+  const text = unaryAnswer(dialect);
+  return Buffer.from(
+    `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
+  );
 }
 
 function schedule(stream: Stream, atTick: number): void {
@@ -69,50 +50,55 @@ setInterval(() => {
   for (; tick <= now; tick++) {
     const streams = due.get(tick) ?? [];
     due.delete(tick);
-    for (const stream of streams) write(stream, now);
+    for (const stream of streams) write(stream);
   }
 }, tickMs);
 
-function write(stream: Stream, now: number): void {
+function write(stream: Stream): void {
   const { socket, plan } = stream;
   if (socket.destroyed) return;
-  const content = plan.held
-    ? ending
-      ? undefined
-      : plan.contents[stream.sent % plan.contents.length]
-    : plan.contents[stream.sent];
-  if (content === undefined) {
-    socket.write(plan.closing);
+  const isOver = plan.writes === Number.POSITIVE_INFINITY ? ending : stream.sent === plan.writes;
+  if (isOver) {
+    const contents = stream.sent * plan.together;
+    socket.write(plan.closing(contents));
+    count(contents);
     return;
   }
-  socket.write(content);
+  socket.write(plan.piece());
   stream.sent += 1;
-  schedule(stream, now + plan.everyTicks);
+  schedule(stream, tick + everyTicks(plan));
 }
 
-function answer(socket: Socket, body: string): void {
-  const model = /"model": ?"([^"]+)"/.exec(body)?.[1] ?? '';
-  const [kind, chunks, perSecond] = model.split('-');
-  if (kind === 'flood') flood(socket);
-  else if (kind !== 'stream' && kind !== 'hold') socket.write(unaryBytes);
-  else {
-    const held = kind === 'hold';
-    const plan = planOf(model, held ? 100 : Number(chunks), Number(held ? chunks : perSecond));
-    socket.write(plan.opening);
-    const phase = Math.floor(Math.random() * plan.everyTicks);
-    schedule({ socket, plan, sent: 0 }, tick + 1 + phase);
+function everyTicks({ perSecond }: Plan): number {
+  return Math.max(1, Math.round(1000 / perSecond / tickMs));
+}
+
+function count(outputTokens: number): void {
+  counted.calls += 1;
+  counted.tokens += promptTokens + outputTokens;
+}
+
+function answer(socket: Socket, dialect: Dialect, body: string): void {
+  // Who asks without a gateway names its provider as well.
+  const model = /"model": ?"([^"]+)"/.exec(body)?.[1]?.split('/').at(-1) ?? '';
+  if (model === 'flood') return flood(socket);
+  const plan = planOf(dialect, model);
+  if (plan === undefined) {
+    socket.write(unary[dialect]);
+    count(unaryTokens);
+    return;
   }
+  socket.write(plan.opening);
+  schedule({ socket, plan, sent: 0 }, tick + 1 + Math.floor(Math.random() * everyTicks(plan)));
 }
-
-let flooded = 0;
 
 function flood(socket: Socket): void {
   const delta = { choices: [{ index: 0, delta: { content: floodText }, finish_reason: null }] };
   const frame = Buffer.from(chunked(`data: ${JSON.stringify({ id: 'flood', ...delta })}\n\n`));
-  socket.write(streamHead);
+  socket.write(floodHead);
   const more = (): void => {
     while (!socket.destroyed) {
-      flooded += frame.length;
+      counted.flooded += frame.length;
       if (!socket.write(frame)) return;
     }
   };
@@ -124,6 +110,7 @@ const server = createServer({ noDelay: true }, (socket) => {
   let kept: Buffer = Buffer.alloc(0);
   let missing = 0;
   let body = '';
+  let dialect: Dialect = 'openai-chat';
   socket.on('error', () => undefined);
   socket.on('data', (bytes: Buffer) => {
     let rest = bytes;
@@ -131,9 +118,9 @@ const server = createServer({ noDelay: true }, (socket) => {
       kept = kept.length === 0 ? bytes : Buffer.concat([kept, bytes]);
       const end = kept.indexOf(headEnd);
       if (end === -1) return;
-      missing = Number(
-        /\r\ncontent-length: ?(\d+)/i.exec(kept.toString('latin1', 0, end))?.[1] ?? 0,
-      );
+      const head = kept.toString('latin1', 0, end);
+      dialect = head.startsWith('POST /v1/messages') ? 'anthropic-messages' : 'openai-chat';
+      missing = Number(/\r\ncontent-length: ?(\d+)/i.exec(head)?.[1] ?? 0);
       rest = kept.subarray(end + 4);
       kept = Buffer.alloc(0);
       body = '';
@@ -141,13 +128,13 @@ const server = createServer({ noDelay: true }, (socket) => {
     missing -= rest.length;
     // The model stands at the beginning of all bodies here.
     if (body.length < 4096) body += rest.toString('latin1', 0, 4096);
-    if (missing <= 0) answer(socket, body);
+    if (missing <= 0) answer(socket, dialect, body);
   });
 });
 
 process.on('message', (message: object) => {
   if ('end' in message) ending = true;
-  process.send?.({ flooded });
+  process.send?.(counted);
 });
 process.on('disconnect', () => process.exit(0));
 server.listen(0, '127.0.0.1', 4096, () => {

@@ -100,6 +100,24 @@ export class GatewayError extends Error {
   }
 }
 
+/**
+ * An error that comes by the thousand and is no fault: without a stack, which would be a fifth of what
+ * its refusal costs.
+ */
+export function expectedError(
+  code: ErrorCode,
+  message: string,
+  options: GatewayErrorOptions = {},
+): GatewayError {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return new GatewayError(code, message, options);
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
 /** A 400 that names the field (E1). `reason` becomes the chat `code`. */
 export function invalidRequest(message: string, path?: FieldPath, reason?: string): GatewayError {
   return new GatewayError('invalid_request', message, {

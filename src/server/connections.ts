@@ -31,16 +31,16 @@ export function closeWaiting(server: Server): void {
 /** Who has just come may have sent a request that was not looked at yet. */
 const silentForMs = 1000;
 
-/** Closes the connection that has gone longest without asking for anything; false when all are new. */
-export function closeOldestSilent(server: Server): boolean {
+/** Closes the connection that has gone longest without asking for anything, and tells it; none when all are new. */
+export function closeOldestSilent(server: Server): Socket | undefined {
   const sockets = silent.get(server) ?? [];
   const before = performance.now() - silentForMs;
   for (const [socket, since] of sockets) {
-    if (since > before) return false;
+    if (since > before) return undefined;
     silent.get(server)?.delete(socket);
     if (socket.destroyed) continue;
     socket.destroy();
-    return true;
+    return socket;
   }
-  return false;
+  return undefined;
 }

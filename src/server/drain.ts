@@ -2,10 +2,10 @@
  * How a gateway stops (G14): it says that it is not ready and goes on serving, so that balancers can
  * turn away from it; then it takes no more connections and waits for what runs; then it ends the rest.
  */
-import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { Clock } from '../core/runtime.ts';
 import { closeWaiting } from './connections.ts';
+import { closeDoors } from './doors.ts';
 
 export interface DrainTimes {
   /**
@@ -100,8 +100,7 @@ export class Drain {
 /** Stops listening and waits until the last connection is gone; a server that never listened is fine. */
 export async function closeServer(server: Server): Promise<void> {
   if (!server.listening) return;
-  const closed = once(server, 'close');
-  server.close();
+  const closed = closeDoors(server);
   closeWaiting(server);
   // Connections fall silent one by one, as their answers end.
   const timer = setInterval(() => closeWaiting(server), 100);

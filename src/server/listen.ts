@@ -4,6 +4,8 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { watchConnections } from './connections.ts';
 import { leavesTooMuch } from './body.ts';
+import { listenOnce, openDoors, unreadBytes, type ListenAddress } from './doors.ts';
+import { Paced } from './overload/paced.ts';
 import { RawRefusals, type RawRefusalParts } from './raw-refusals.ts';
 import { restMs, stalledEndMs, StuckConnections, type StuckTimes } from './stuck-connections.ts';
 
@@ -33,6 +35,9 @@ export const dataTimes: ServerTimes = {
   stalledMs: stalledEndMs,
 };
 
+/** Node looks at all heads in one go: those that came together end together. */
+const lateCode = 'ERR_HTTP_REQUEST_TIMEOUT';
+
 /** A server that is not listening yet. */
 export function createListener(
   handle: RequestHandler,
@@ -55,6 +60,7 @@ export function createListener(
     // Longer than the usual 60 s of balancers, so that they close first.
     keepAliveTimeout: 75_000,
     noDelay: true,
+    highWaterMark: unreadBytes,
     // Checked with the other headers: Node's own refusal has an empty body.
     requireHostHeader: false,
   });
@@ -68,8 +74,10 @@ export function createListener(
   server.on('checkExpectation', (request: IncomingMessage) => refusals.expectation(request.socket));
   // Without a listener Node closes the socket without a word (B23).
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => refusals.tunnel(socket));
+  const late = new Paced();
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    refusals.broken(error, socket);
+    if (error.code !== lateCode) refusals.broken(error, socket);
+    else late.add(() => refusals.broken(error, socket));
   });
   // A client that half-closes has left; answers to nobody are not paid for (F75).
   server.on('connection', (socket: Socket) => {
@@ -117,16 +125,21 @@ function answerClass(
   };
 }
 
-/** Starts listening; resolves with the address as `http://HOST:PORT`. */
-export function listen(server: Server, address: { host: string; port: number }): Promise<string> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen({ host: address.host, port: address.port, backlog: 1024 }, () => {
-      server.off('error', reject);
-      const bound = server.address();
-      resolve(isAddress(bound) ? `http://${hostPort(bound)}` : '');
-    });
-  });
+/** Starts listening, at one door; resolves with the address as `http://HOST:PORT`. */
+export async function listen(server: Server, address: ListenAddress): Promise<string> {
+  await listenOnce(server, address);
+  return urlOf(server);
+}
+
+/** Starts listening at many doors: for callers who come by the thousand (G6). */
+export async function listenWidely(server: Server, address: ListenAddress): Promise<string> {
+  await openDoors(server, address);
+  return urlOf(server);
+}
+
+function urlOf(server: Server): string {
+  const bound = server.address();
+  return isAddress(bound) ? `http://${hostPort(bound)}` : '';
 }
 
 function isAddress(bound: AddressInfo | string | null): bound is AddressInfo {

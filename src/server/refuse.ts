@@ -24,7 +24,7 @@ export function refuse(
 ): number {
   const { error, dialect, requestId } = refusal;
   const written = dialect.writeError(error, requestId);
-  const bytes = Buffer.from(request.method === 'HEAD' ? '' : JSON.stringify(written.body));
+  const text = request.method === 'HEAD' ? '' : JSON.stringify(written.body);
   // What comes too slowly is not waited for even if it is short (G10).
   const late = error.code === 'request_timeout' && !request.complete;
   const unread = late || leavesTooMuch(request);
@@ -39,14 +39,15 @@ export function refuse(
     'content-type',
     'application/json',
     'content-length',
-    String(bytes.length),
+    String(Buffer.byteLength(text)),
   ]);
   if (!unread) {
-    response.end(bytes);
+    // As a string it leaves in one write with its head, which is most of what a refusal costs.
+    response.end(text);
     return written.status;
   }
   // Closing with unread bytes in the socket would reset it and may destroy the answer on its way.
-  response.write(bytes);
+  response.write(text);
   const finish = (): void => {
     clearTimeout(timer);
     response.end();

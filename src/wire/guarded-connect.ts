@@ -11,13 +11,19 @@ class ForbiddenAddress extends Error {
   readonly code = 'FORBIDDEN_ADDRESS';
 }
 
+/**
+ * What a connection whose answer is paused may hold before it stops reading: a read is up to 64 KiB, and the
+ * one behind the pause shall be the last one (G9).
+ */
+const paused = { highWaterMark: 16 * 1024 };
+
 /** A connector that refuses addresses of the URL itself, which nobody looks up, and guards the look-up. */
 export function guardedConnector(
   options: buildConnector.BuildOptions,
   lookup: LookupFunction,
 ): buildConnector.connector {
   const connect = inTime(
-    buildConnector({ ...options, lookup: guardedLookup(lookup) }),
+    buildConnector({ ...paused, ...options, lookup: guardedLookup(lookup) }),
     options.timeout ?? undefined,
   );
   return (wanted, callback) => {

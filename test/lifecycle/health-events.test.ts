@@ -89,6 +89,7 @@ test('issue 8.5 pressure is told when it comes, when it rises, and when it is go
     rssBytes: share * 1024 ** 3,
     heapShare: 0,
     delayMs: 0,
+    busy: 0,
   });
   press(sample(0.92));
   const entered = await heard('overload.entered');

@@ -43,7 +43,7 @@ export async function startOverloadRig(config: RigConfig = {}): Promise<Overload
   };
   return {
     ...rig,
-    press: (sample) => tell({ rssBytes: 0, heapShare: 0, delayMs: 0, ...sample }),
+    press: (sample) => tell({ rssBytes: 0, heapShare: 0, delayMs: 0, busy: 0, ...sample }),
     key: async () => {
       const made = await admin('POST', '/api/keys', { name: 'another', models: ['*'] });
       return String(made['key']);

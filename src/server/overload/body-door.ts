@@ -109,7 +109,7 @@ function watchOf(share: BodyShare, overload: Overload, grows: boolean): BodyWatc
   let forget = (): void => undefined;
   return {
     begun: (refuse) => {
-      coming.tooSlow = () => refuse(tooSlow());
+      coming.tooSlow = () => overload.paced.add(() => refuse(tooSlow()));
       forget = overload.slowBodies.watch(coming);
     },
     came: (length) => {

@@ -5,6 +5,7 @@
  */
 import type { Clock } from '../../core/runtime.ts';
 import { Tally } from '../../core/tally.ts';
+import type { LoadSample } from './load.ts';
 
 export interface SlotLimits {
   readonly streams: number;
@@ -25,20 +26,24 @@ export type NoSlot = 'all' | 'key';
 
 /** Fewer calls than this are never the cause: a turn of the loop for all of them is short. */
 export const leastSlots = 256;
+/** Many calls at once are late for a moment, and served all the same; no load that stays. */
+const burstMs = 1000;
+/** A loop that was in time for so long is not late any more. */
+const inTimeMs = 3000;
+/** Of its time. A loop that is busier than the second is near its bound, however early it still is. */
+const busyParts = { idle: 0.5, calm: 0.9 };
 /**
- * Many calls at once are late for a moment, and served all the same; no load that stays. A loop that was
- * in time for as long is not late any more.
+ * How much more a look gives back: three quarters a second while the loop has half of its time left, a fifth
+ * while it has some. Near the bound each step may be the last one, so a twenty-fifth; but none at all would
+ * leave few slots for good to a gateway whose loop is never quite idle, and which has long been in time.
  */
-const burstMs = 3000;
-/**
- * How much more a look gives back: a fifth a second while the loop has much time left. Near the bound
- * each step may be the last one, so a twenty-fifth; but none at all would leave few slots for good to a
- * gateway whose loop is never quite idle, and which has long been in time.
- */
-const regained = { calm: 1.05, near: 1.01 };
+const regained = { idle: 1.15, calm: 1.05, near: 1.01 };
 /** From this part of the slots on they are scarce. */
 const scarce = 0.75;
-/** Beyond the slots, for keys that hold less than this: their callers did not fill the gateway. */
+/**
+ * Beyond the slots, for keys that hold less than this: their callers did not fill the gateway. They are
+ * there also where slots were taken away, and more calls run than may.
+ */
 const reserve = 0.1;
 /** Another key counts as one that asks for so long after it did. */
 const besideMs = 60_000;
@@ -46,6 +51,9 @@ const besideMs = 60_000;
 export class CallSlots {
   readonly #parts: CallSlotsParts;
   readonly #held = new Tally();
+  /** Of them, those in the reserve. */
+  readonly #reserved = new Tally();
+  #inReserve = 0;
   #live = 0;
   /** What the event loop bears. */
   #borne = Number.POSITIVE_INFINITY;
@@ -73,6 +81,7 @@ export class CallSlots {
     this.#note(key);
     const refused = this.#refusal(key, this.#held.of(key));
     if (refused !== undefined) return refused;
+    if (this.#live >= this.slots) this.#reserve(key, 1);
     this.#held.add(key, 1);
     this.#live += 1;
     return undefined;
@@ -86,23 +95,36 @@ export class CallSlots {
   leave(key: string): void {
     this.#live -= 1;
     this.#held.add(key, -1);
+    if (this.#reserved.of(key) > 0) this.#reserve(key, -1);
+  }
+
+  #reserve(key: string, change: 1 | -1): void {
+    this.#reserved.add(key, change);
+    this.#inReserve += change;
   }
 
   /** Called with each sample: fewer slots while the loop stays late, slowly more again afterwards. */
-  adapt(delayMs: number): void {
+  adapt({ delayMs, busy }: Pick<LoadSample, 'delayMs' | 'busy'>): void {
     const { streams, loopDelayMs } = this.#parts.limits();
     const now = this.#parts.clock.now();
-    const calm = delayMs < loopDelayMs / 2;
-    if (calm || now - this.#lateAt > burstMs) this.#lateSince = undefined;
+    const inTime = delayMs < loopDelayMs / 2;
+    if (inTime || now - this.#lateAt > inTimeMs) this.#lateSince = undefined;
     if (delayMs > loopDelayMs) {
       this.#lateAt = now;
       this.#lateSince ??= now;
-      if (now - this.#lateSince < burstMs) return;
-      const kept = delayMs > 4 * loopDelayMs ? 0.75 : 0.9;
-      this.#borne = Math.max(leastSlots, Math.floor(Math.min(this.slots, this.#live) * kept));
+      if (now - this.#lateSince >= burstMs) this.#take(delayMs > 4 * loopDelayMs ? 0.75 : 0.9);
     } else if (this.#lateSince === undefined && this.#borne < streams) {
-      this.#borne = Math.ceil(this.#borne * (calm ? regained.calm : regained.near));
+      this.#borne = Math.ceil(this.#borne * regainedOf(inTime ? busy : 1));
     }
+  }
+
+  /**
+   * What was taken before comes to bear as calls end: until then nobody gets in, and taking more would
+   * leave half of the loop idle for seconds.
+   */
+  #take(kept: number): void {
+    if (this.#live > this.slots) return;
+    this.#borne = Math.max(leastSlots, Math.floor(this.#live * kept));
   }
 
   #refusal(key: string, held: number): NoSlot | undefined {
@@ -113,7 +135,7 @@ export class CallSlots {
     if (othersAsk && held >= Math.max(1, keyShare * slots)) return 'key';
     if (this.#live < slots) return undefined;
     const spare = Math.ceil(reserve * slots);
-    return othersAsk && held < spare && this.#live < slots + spare ? undefined : 'all';
+    return othersAsk && held < spare && this.#inReserve < spare ? undefined : 'all';
   }
 
   #note(key: string): void {
@@ -122,4 +144,9 @@ export class CallSlots {
     if (this.#lastKey !== '') this.#changedAt = this.#parts.clock.now();
     this.#lastKey = key;
   }
+}
+
+function regainedOf(busy: number): number {
+  if (busy < busyParts.idle) return regained.idle;
+  return busy < busyParts.calm ? regained.calm : regained.near;
 }

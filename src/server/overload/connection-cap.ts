@@ -11,20 +11,15 @@ import { closeOldestSilent } from '../connections.ts';
 
 /** From this part of the cap on, idle ones are closed. */
 const near = 0.9;
-/** Where nothing can be closed the system turns the next ones away from here on. */
+/** Where nothing can be closed the next ones are turned away from here on. */
 const beyond = 1.1;
 /** Looking for idle ones costs a look at all of them. */
 const lookEveryMs = 100;
 
-export interface ConnectionCount {
-  readonly open: number;
-  /** Half-open ones that were closed for want of room. */
-  readonly closed: number;
-}
-
-/** Holds the server to the cap; the result tells how it stands. */
-export function capConnections(server: Server, most: () => number): ConnectionCount {
-  const count = { open: 0, closed: 0 };
+/** Holds the server to the cap. */
+export function capConnections(server: Server, most: () => number): void {
+  /** Those that were told to go are out at once: many come in one turn of the loop, before the first has gone. */
+  const inside = new Set<Socket>();
   let look: NodeJS.Timeout | undefined;
   const closeIdle = (): void => {
     look = undefined;
@@ -32,15 +27,17 @@ export function capConnections(server: Server, most: () => number): ConnectionCo
   };
   server.on('connection', (socket: Socket) => {
     const cap = most();
-    server.maxConnections = Math.ceil(beyond * cap);
-    count.open += 1;
-    socket.once('close', () => {
-      count.open -= 1;
-    });
-    if (count.open > near * cap) look ??= setTimeout(closeIdle, lookEveryMs).unref();
-    if (count.open > cap && closeOldestSilent(server)) count.closed += 1;
+    inside.add(socket);
+    socket.once('close', () => inside.delete(socket));
+    if (inside.size > near * cap) look ??= setTimeout(closeIdle, lookEveryMs).unref();
+    if (inside.size <= cap) return;
+    const oldest = closeOldestSilent(server);
+    if (oldest !== undefined) inside.delete(oldest);
+    else if (inside.size > Math.ceil(beyond * cap)) {
+      inside.delete(socket);
+      socket.destroy();
+    }
   });
-  return count;
 }
 
 const usualMost = 10_000;

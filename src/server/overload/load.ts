@@ -11,6 +11,8 @@ export interface LoadSample {
   readonly heapShare: number;
   /** How much longer than nothing the usual turn of the event loop took since the last look, in ms. */
   readonly delayMs: number;
+  /** Part of that time in which the event loop had something to do, 0 to 1. */
+  readonly busy: number;
 }
 
 /** Tells samples until the result is called. Tests tell their own. */
@@ -26,6 +28,7 @@ export const systemLoad: LoadSource = (tell) => {
   const turns = monitorEventLoopDelay({ resolution: resolutionMs });
   turns.enable();
   let lookedAt = performance.now();
+  let used = performance.eventLoopUtilization();
   const timer = setInterval(() => {
     const now = performance.now();
     // The middle, not the mean: one long collection is no overload. Without a whole turn in between,
@@ -34,11 +37,14 @@ export const systemLoad: LoadSource = (tell) => {
     const late = turns.count > 1 ? 0 : now - lookedAt - lookEveryMs;
     turns.reset();
     lookedAt = now;
-    const { used_heap_size: used, heap_size_limit: most } = getHeapStatistics();
+    const before = used;
+    used = performance.eventLoopUtilization();
+    const { used_heap_size: heap, heap_size_limit: most } = getHeapStatistics();
     tell({
       rssBytes: process.memoryUsage.rss(),
-      heapShare: used / most,
+      heapShare: heap / most,
       delayMs: Math.max(0, usual, late),
+      busy: performance.eventLoopUtilization(used, before).utilization,
     });
   }, lookEveryMs).unref();
   return () => {

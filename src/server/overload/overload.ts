@@ -3,13 +3,14 @@
  * data plane asks before it begins anything, and that looks at the process a few times a second.
  */
 import type { ServerResponse } from 'node:http';
-import { GatewayError } from '../../core/errors.ts';
+import { expectedError, GatewayError } from '../../core/errors.ts';
 import type { Clock, Log } from '../../core/runtime.ts';
 import { BadKeys } from './bad-keys.ts';
 import { BodyBudget } from './body-budget.ts';
 import { CallSlots, type SlotLimits } from './call-slots.ts';
 import { Ladder, type Step } from './ladder.ts';
 import type { LoadSample, LoadSource } from './load.ts';
+import { Paced } from './paced.ts';
 import { SlowBodies } from './slow-bodies.ts';
 
 export interface OverloadLimits extends SlotLimits {
@@ -70,6 +71,8 @@ export class Overload {
   readonly bodies: BodyBudget;
   readonly slowBodies: SlowBodies;
   readonly badKeys: BadKeys;
+  /** For what falls due for many at once. */
+  readonly paced = new Paced();
   readonly #parts: OverloadParts;
   readonly #ladder = new Ladder();
   /** Answers that are whole, and not read yet. */
@@ -158,7 +161,7 @@ export class Overload {
   refusal(why: string, reason: ShedReason): GatewayError {
     this.shedBy[reason] += 1;
     const retryAfterMs = second + Math.floor(this.#parts.random() * 9 * second);
-    return new GatewayError('overloaded', `${why}; retry later.`, { retryAfterMs });
+    return expectedError('overloaded', `${why}; retry later.`, { retryAfterMs });
   }
 
   /** A call was refused without more ado; whether it shall have a row of its own. */
@@ -218,7 +221,7 @@ export class Overload {
     this.#delayMs = sample.delayMs;
     this.#rssBytes = sample.rssBytes;
     this.bodies.looked();
-    this.calls.adapt(sample.delayMs);
+    this.calls.adapt(sample);
     const idle = this.calls.live === 0;
     const changed = this.#ladder.update({ ...sample, memoryBytes: this.#memoryBytes, idle, now });
     if (changed) this.#tellStep();

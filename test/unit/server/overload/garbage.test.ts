@@ -43,7 +43,7 @@ test('G7 as long as nobody is refused for it, garbage is collected in the usual 
   overload.start();
   for (const rssBytes of [740, 760, 810, 930]) {
     clock.time += 10_000;
-    tell({ rssBytes, heapShare: 0, delayMs: 0 });
+    tell({ rssBytes, heapShare: 0, delayMs: 0, busy: 0 });
   }
   assert.deepEqual(collected, [false, true, true]);
 });

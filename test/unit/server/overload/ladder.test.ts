@@ -6,6 +6,7 @@ const calm: Situation = {
   rssBytes: 0,
   heapShare: 0,
   delayMs: 0,
+  busy: 0,
   memoryBytes: 1000,
   idle: false,
   now: 0,
