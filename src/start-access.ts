@@ -8,6 +8,7 @@ import { Ledger } from './access/ledger.ts';
 import { metricsToken, metricsTokenVariable } from './access/metrics-token.ts';
 import { SharedUpkeep } from './access/shared-upkeep.ts';
 import type { PolicySource } from './access/policies.ts';
+import type { ContentKey } from './access/content-key.ts';
 import { RetentionTask } from './access/retention.ts';
 import type { Settings } from './config/settings.ts';
 import type { Log } from './core/runtime.ts';
@@ -19,7 +20,9 @@ import { createAdminHandler, createAdminServer, type AdminParts } from './server
 import type { MetricsSource } from './server/admin-metrics.ts';
 import type { GatewayFacts } from './server/metrics/gateway-facts.ts';
 import type { AdminHandler } from './server/admin-route.ts';
+import { ContentBook } from './server/content/content-book.ts';
 import { removeRunFile, writeRunFile } from './server/run-file.ts';
+import { contentKeyFor } from './start-content.ts';
 import { Boot, type Made } from './start-boot.ts';
 import { makeDoor, openDoor, type Door } from './start-keys.ts';
 import { openSharedCounters } from './start-shared.ts';
@@ -27,7 +30,7 @@ import { openStorage, type OpenedStorage } from './start-storage.ts';
 import { openCounters, type OpenedCounters } from './start-limits.ts';
 import { leaseMs } from './store/lease.ts';
 import { lockDataDir, type DataDirLock } from './store/lock.ts';
-import type { AnswerStore, CallRow, Spent, Store } from './store/store.ts';
+import type { AnswerStore, CallRow, ContentStore, Spent, Store } from './store/store.ts';
 import { version } from './version.ts';
 
 export interface AccessOptions {
@@ -75,6 +78,9 @@ export interface Access {
   readonly sealer: Sealer;
   /** By `Idempotency-Key`, for all gateways on the store. */
   readonly answers: AnswerStore;
+  /** What calls said, and the key that seals it. */
+  readonly contents: ContentStore;
+  readonly contentKey: ContentKey;
   /** Present when this start made them; shown once. */
   readonly newKey?: string;
   readonly newAdminToken?: string;
@@ -122,7 +128,8 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
     const retention = new RetentionTask({ store, clock: systemClock, log, ...settings.ledger });
     const { dataDir } = settings;
     const scraper = readMetricsToken(options, { door, boot });
-    const own = { boot, retention, lock, dataDir, log, metricsToken: scraper };
+    const contentKey = contentKeyFor(settings, env);
+    const own = { contentKey, boot, retention, lock, dataDir, log, metricsToken: scraper };
     const parts = { ...opened, counting, door, ...own };
     return new OpenAccess(parts, made);
   } catch (error) {
@@ -161,6 +168,7 @@ export async function openAdminHandler(
       policies,
       audit,
       store: opened,
+      contents: new ContentBook({ store: opened.contents, key: contentKeyFor(settings, env) }),
       clock: systemClock,
       log,
       version,
@@ -184,6 +192,7 @@ interface OpenParts extends OpenedStorage {
   readonly counting: OpenedCounters;
   readonly door: Door;
   readonly boot: Boot;
+  readonly contentKey: ContentKey;
   readonly retention: RetentionTask;
   readonly lock: DataDirLock;
   readonly dataDir: string;
@@ -199,6 +208,8 @@ class OpenAccess implements Access {
   readonly policies: PolicySource;
   readonly sealer: Sealer;
   readonly answers: AnswerStore;
+  readonly contents: ContentStore;
+  readonly contentKey: ContentKey;
   readonly newKey?: string;
   readonly newAdminToken?: string;
   readonly stillMs?: number;
@@ -212,6 +223,8 @@ class OpenAccess implements Access {
     this.keys = parts.door.keys;
     this.sealer = parts.boot.sealer;
     this.answers = parts.store.answers;
+    this.contents = parts.store.contents;
+    this.contentKey = parts.contentKey;
     this.counting = parts.counting;
     this.policies = parts.door.policies;
     this.ledger = new Ledger({
@@ -286,7 +299,7 @@ class OpenAccess implements Access {
   }
 
   adminServer(gateway: GatewayAdmin, { flush, metrics }: ServedCalls): Server {
-    const { store, door, boot, log, metricsToken: scraper } = this.#parts;
+    const { store, contentKey, door, boot, log, metricsToken: scraper } = this.#parts;
     const { keys, policies, audit } = door;
     return createAdminServer({
       ...gateway,
@@ -296,6 +309,7 @@ class OpenAccess implements Access {
       version,
       store,
       flushLedger: flush,
+      contents: new ContentBook({ store: store.contents, key: contentKey }),
       clock: systemClock,
       newId,
       random,

@@ -20,7 +20,7 @@ export interface Front {
   tallies(): Promise<Tallies>;
   /** What is wrong with targets, by whoever knows the worst. */
   health(): Promise<Pick<TargetHealth, 'describe'>>;
-  /** Writes the ledger rows that wait. Never rejects for those of another process. @throws StoreError */
+  /** Writes the ledger rows and contents that wait. Never rejects for those of another process. @throws StoreError */
   flush(): Promise<void>;
 }
 
@@ -30,12 +30,17 @@ export interface Tallies {
 
 /** Of one process. */
 export function talliesOf(plane: Plane): Tallies {
-  const { sweeper, overload, idempotency } = plane.facts();
-  return { live_calls: sweeper.size, ...overload.status(), ...idempotency.status() };
+  const { sweeper, overload, idempotency, contents } = plane.facts();
+  return {
+    live_calls: sweeper.size,
+    ...overload.status(),
+    ...idempotency.status(),
+    ...contents.status(),
+  };
 }
 
 /** This process serves alone. */
-export function ownFront(plane: Plane, flush: () => Promise<void>): Front {
+export function ownFront(plane: Plane, flushLedger: () => Promise<void>): Front {
   return {
     listen: () => plane.listen(),
     apply: (settings) => plane.apply(settings),
@@ -44,6 +49,9 @@ export function ownFront(plane: Plane, flush: () => Promise<void>): Front {
     families: () => plane.metrics.families(),
     tallies: async () => talliesOf(plane),
     health: async () => plane.health,
-    flush,
+    flush: async () => {
+      await plane.flushContents();
+      await flushLedger();
+    },
   };
 }

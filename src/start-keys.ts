@@ -6,7 +6,7 @@ import { AuditLog } from './access/audit.ts';
 import { KeyRing, type NewKey } from './access/keys.ts';
 import { Pepper } from './access/pepper.ts';
 import { Policies } from './access/policies.ts';
-import { readPepper } from './config/pepper.ts';
+import { readSecretVariable } from './config/secret-variable.ts';
 import type { Settings } from './config/settings.ts';
 import { endpointScopes } from './core/policy.ts';
 import type { Log } from './core/runtime.ts';
@@ -56,7 +56,7 @@ export async function openDoor(options: DoorOptions): Promise<Door> {
  * @throws Error when MODEL_GATEWAY_KEY, the pepper or a declared key cannot serve.
  */
 export function makeDoor({ store, settings, env, log, shared = false }: DoorOptions): Door {
-  const secret = readPepper(env);
+  const secret = readSecretVariable(env, 'MODEL_GATEWAY_PEPPER');
   const policies = new Policies(store);
   const keys = new KeyRing({
     store,

@@ -13,6 +13,7 @@ import { Metrics } from './server/metrics/metrics.ts';
 import type { Overload } from './server/overload/overload.ts';
 import type { Webhooks } from './server/webhooks.ts';
 import type { Access } from './start-access.ts';
+import type { Contents } from './start-content.ts';
 import type { Idempotency } from './start-idempotency.ts';
 import type { Limits } from './start-limits.ts';
 import { version } from './version.ts';
@@ -25,6 +26,7 @@ export interface FactSources {
   readonly engines: LocalEngines;
   readonly health: TargetHealth;
   readonly idempotency: Idempotency;
+  readonly contents: Contents;
   readonly limits: Pick<Limits, 'budgets'>;
   readonly log: LineLog;
   readonly overload: Overload;
@@ -67,6 +69,7 @@ async function gatewayFacts(sources: FactSources): Promise<GatewayFacts> {
     ...(tracer === undefined ? {} : { spans: tracer.counts() }),
     webhooks: sources.webhooks.counts,
     idempotency: sources.idempotency.answers,
+    contents: sources.contents.log,
     health: health.readings(),
     targets: targetsOf(settings),
     budgets: limits.budgets(systemClock.wall()),

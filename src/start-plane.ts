@@ -4,6 +4,7 @@
  */
 import type { Server } from 'node:http';
 import type { Access } from './start-access.ts';
+import { createContents, type Contents } from './start-content.ts';
 import { createIdempotency, type Idempotency } from './start-idempotency.ts';
 import { createLimits, type Limits } from './start-limits.ts';
 import { createMetrics, type FactSources } from './start-metrics.ts';
@@ -58,6 +59,8 @@ export type PlaneAccess = Pick<
   | 'policies'
   | 'sealer'
   | 'answers'
+  | 'contents'
+  | 'contentKey'
   | 'stillMs'
   | 'mayAdmit'
   | 'trouble'
@@ -92,6 +95,7 @@ export class Plane {
   readonly #drain: Drain;
   readonly #overload: Overload;
   readonly #idempotency: Idempotency;
+  readonly #contents: Contents;
   readonly #limits: Limits;
   #settings: Settings;
   #addresses: ClientAddresses;
@@ -118,6 +122,7 @@ export class Plane {
     this.#prices = priceBook(settings, log);
     this.#overload = this.#createOverload();
     this.#idempotency = createIdempotency(parts, () => this.#settings.idempotency);
+    this.#contents = createContents(parts, () => this.#settings.content);
     this.metrics = createMetrics(() => this.facts());
     this.#limits = this.#createLimits();
     this.options = this.#planeOptions();
@@ -161,6 +166,7 @@ export class Plane {
       engines: localModels.engines,
       health: this.health,
       idempotency: this.#idempotency,
+      contents: this.#contents,
       limits: this.#limits,
       log,
       overload: this.#overload,
@@ -204,6 +210,11 @@ export class Plane {
     this.#overload.stop();
   }
 
+  /** Writes what calls said and what waits to be written. Never throws. */
+  flushContents(): Promise<void> {
+    return this.#contents.log.flush();
+  }
+
   /** Ends running calls at once; `drain` then has nothing to wait for. */
   cut(): void {
     this.#drain.cut();
@@ -215,6 +226,7 @@ export class Plane {
     await this.#parts.client.close();
     await this.#textCounter.close();
     await this.#idempotency.close();
+    await this.#contents.close();
   }
 
   #createLimits(): Limits {
@@ -310,6 +322,7 @@ export class Plane {
       badKeys: this.#overload.badKeys,
       admission: this.#limits.admission,
       answers: this.#idempotency.answers,
+      contents: this.#contents.log,
       record,
       tracer,
       refused: (code) => this.metrics.refusedRequests.add([code]),

@@ -22,6 +22,8 @@ export interface KeyWish {
   readonly shrink?: boolean;
   /** Refuse what a translation would drop or change. */
   readonly strict?: boolean;
+  /** Keep what its calls say (docs/content.md); default: do not. */
+  readonly logContent?: boolean;
   /** Ms since the epoch. */
   readonly expiresAt?: number;
 }
@@ -50,6 +52,7 @@ export function wishedOf(wish: KeyWish, now: number): Wished {
     policy: wish.policy ?? noPolicy,
     shrink: wish.shrink ?? true,
     ...(wish.strict === true ? { strict: true } : {}),
+    ...(wish.logContent === true ? { logContent: true } : {}),
     ...(wish.expiresAt === undefined ? {} : { expiresAt: wish.expiresAt }),
   };
 }
@@ -61,7 +64,8 @@ export function wishedOf(wish: KeyWish, now: number): Wished {
 export function changedRecord(record: KeyRecord, change: KeyChange, now: number): KeyRecord {
   if (change.name === null) throw invalidRequest('A key must have a name.', ['name']);
   if (change.models === null) throw invalidRequest(modelsHint, ['models']);
-  const { team, owner, strict, expiresAt, lastUsedAt, previousUsedAt, ...rest } = record;
+  const { team, owner, strict, logContent, expiresAt, lastUsedAt, previousUsedAt, ...rest } =
+    record;
   void [lastUsedAt, previousUsedAt];
   const wish: KeyWish = {
     name: change.name ?? record.name,
@@ -74,6 +78,7 @@ export function changedRecord(record: KeyRecord, change: KeyChange, now: number)
     ...kept('policy', change.policy, record.policy),
     ...kept('shrink', change.shrink, record.shrink),
     ...kept('strict', change.strict, strict),
+    ...kept('logContent', change.logContent, logContent),
     // An expiry that has passed already is no mistake of this change.
     ...kept('expiresAt', change.expiresAt, undefined),
   };

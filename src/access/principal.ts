@@ -15,6 +15,8 @@ export interface Principal {
   readonly tags: readonly string[];
   /** Refuse what a translation would drop or change, instead of noting it. */
   readonly strict: boolean;
+  /** Whether what its calls say is kept. */
+  readonly logsContent: boolean;
   /** Whether the output limit of a call may be lowered to what the budget still has. */
   readonly shrink: boolean;
   /**
@@ -50,6 +52,7 @@ export class KeyPrincipal implements Principal {
   readonly team?: string;
   readonly tags: readonly string[];
   readonly strict: boolean;
+  readonly logsContent: boolean;
   readonly shrink: boolean;
   readonly anywhere: boolean;
   readonly #policy: Policy;
@@ -69,6 +72,7 @@ export class KeyPrincipal implements Principal {
     if (record.team !== undefined) this.team = record.team;
     this.tags = record.tags;
     this.strict = record.strict === true;
+    this.logsContent = record.logContent === true;
     this.shrink = record.shrink;
     this.#policy = record.policy;
     this.#models = record.models.map((pattern) => new Glob(pattern));

@@ -36,7 +36,14 @@ export function policyMembers(given: Arguments): Members {
 }
 
 export const scopeFlags = ['endpoints', 'expires', 'team', 'owner', 'tags', 'cidr'] as const;
-export const scopeSwitches = ['strict', 'no-strict', 'shrink', 'no-shrink'] as const;
+export const scopeSwitches = [
+  'strict',
+  'no-strict',
+  'shrink',
+  'no-shrink',
+  'log-content',
+  'no-log-content',
+] as const;
 
 export const scopeHelp = `  --endpoints LIST    chat, messages, count_tokens, models; default: all
   --expires WHEN      30d, 24h, 2w, or a date such as 2026-12-31; default: never
@@ -45,6 +52,7 @@ export const scopeHelp = `  --endpoints LIST    chat, messages, count_tokens, mo
   --tags LIST         what else its calls count for
   --cidr LIST         addresses that may use it, e.g. 10.0.0.0/8,2001:db8::/32; default: anywhere
   --strict            refuse a request of which a translation would drop or change anything
+  --log-content       keep what its calls ask and are answered, for the dashboard (docs/content.md)
   --no-shrink         refuse a call that does not fit its budget, instead of lowering its output limit
 `;
 
@@ -59,6 +67,7 @@ export function scopeMembers(given: Arguments): Members {
     ...named('cidrs', member(given, 'cidr', splitList)),
     ...toggled(given, 'strict'),
     ...toggled(given, 'shrink'),
+    ...named('log_content', toggled(given, 'log-content')),
   };
 }
 
@@ -92,7 +101,7 @@ function expiry(text: string | undefined): Members {
   return /^\d{4}-/.test(text) ? { expires_at: text } : { expires_in: text };
 }
 
-function toggled(given: Arguments, name: 'strict' | 'shrink'): Members {
+function toggled(given: Arguments, name: 'strict' | 'shrink' | 'log-content'): Members {
   if (given.has(name) && given.has(`no-${name}`)) {
     throw new UsageError(`--${name} and --no-${name} cannot stand together.`);
   }

@@ -18,7 +18,7 @@ import { policyText } from './policy-text.ts';
 import { cell, jsonText, objectsOf, requireOk } from './reply.ts';
 import { columns } from './table.ts';
 
-const help = `Usage: model-gateway keys create|list|show|update|rotate|revoke [options]
+const help = `Usage: model-gateway keys create|list|show|update|rotate|revoke|forget [options]
 
   keys create   make a key; its secret is printed once
   keys list     list the keys, without their secrets
@@ -26,6 +26,7 @@ const help = `Usage: model-gateway keys create|list|show|update|rotate|revoke [o
   keys update   change what a key may do
   keys rotate   give a key a new secret; the old one works for a day more
   keys revoke   make a key useless, at once and for ever
+  keys forget   remove what was kept of what its calls said
 
 Each has --help. They act on the running gateway, or on its data directory when none runs.
 `;
@@ -48,7 +49,7 @@ Changes a key; what is not mentioned stays. Calls that run keep what they began 
 ${scopeHelp}${policyHelp}  --json              the key as it is then
 
 "none" takes a value away: --team none, --rpm none, --limits none, --budget none (with --per of that
-period only), --expires never. --no-strict and --shrink undo --strict and --no-shrink.
+period only), --expires never. --no-strict, --shrink and --no-log-content undo their opposites.
 `;
 
 const rotateHelp = `Usage: model-gateway keys rotate ID [--overlap 24h] [--json]
@@ -74,6 +75,12 @@ const revokeHelp = `Usage: model-gateway keys revoke ID [--json]
 Revokes a key: new calls with it are refused at once, running ones are cut. This cannot be undone.
 `;
 
+const forgetHelp = `Usage: model-gateway keys forget ID [--json]
+
+Removes what was kept of what the calls of a key asked and were answered (--log-content). Their rows in the
+ledger stay. This cannot be undone.
+`;
+
 const idOnly = { switches: ['json'], positionals: ['ID'] } as const;
 const keyFlags = {
   values: ['name', 'models', ...scopeFlags, ...policyFlags],
@@ -81,7 +88,11 @@ const keyFlags = {
 } as const;
 
 export const keysCommand: Command = commandOf(
-  { name: 'keys', summary: 'create, list, show, update, rotate and revoke keys', help },
+  {
+    name: 'keys',
+    summary: 'create, list, show, update, rotate, revoke keys, and forget what they said',
+    help,
+  },
   new Map<string, Action>([
     ['create', { help: createHelp, form: keyFlags, run: create }],
     ['list', { help: listHelp, form: { switches: ['json'] }, run: list }],
@@ -89,6 +100,7 @@ export const keysCommand: Command = commandOf(
     ['update', { help: updateHelp, form: { ...keyFlags, positionals: ['ID'] }, run: update }],
     ['rotate', { help: rotateHelp, form: { ...idOnly, values: ['overlap'] }, run: rotate }],
     ['revoke', { help: revokeHelp, form: idOnly, run: revoke }],
+    ['forget', { help: forgetHelp, form: idOnly, run: forget }],
   ]),
 );
 
@@ -190,6 +202,14 @@ async function revoke(given: Arguments, context: CommandContext): Promise<void> 
   const admin = await context.admin();
   const key = requireOk(await admin.request('POST', `/api/keys/${idOf(given)}/revoke`));
   context.stdout(given.has('json') ? jsonText(key) : `Revoked ${cell(key['id'])}.\n`);
+}
+
+async function forget(given: Arguments, context: CommandContext): Promise<void> {
+  const admin = await context.admin();
+  const id = idOf(given);
+  const done = requireOk(await admin.request('DELETE', `/api/keys/${id}/content`));
+  const told = `Removed what ${cell(done['removed'])} calls of ${id} said.\n`;
+  context.stdout(given.has('json') ? jsonText(done) : told);
 }
 
 function idOf(given: Arguments): string {

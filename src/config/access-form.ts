@@ -61,6 +61,10 @@ export const scopeMembers = {
     .boolean('must be true or false')
     .optional()
     .describe('Refuse what a translation would drop or change.'),
+  log_content: z
+    .boolean('must be true or false')
+    .optional()
+    .describe('Keep what its calls ask and are answered, sealed (docs/content.md). Default false.'),
   shrink: z
     .boolean('must be true or false')
     .optional()

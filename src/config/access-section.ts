@@ -64,7 +64,7 @@ interface Place {
 }
 
 type ScopeMember =
-  'models' | 'endpoints' | 'team' | 'owner' | 'tags' | 'cidrs' | 'strict' | 'shrink';
+  'models' | 'endpoints' | 'team' | 'owner' | 'tags' | 'cidrs' | 'strict' | 'shrink' | 'logContent';
 
 /** What anybody knows the hash of. */
 const emptyDigest = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
@@ -118,7 +118,17 @@ function isDay(text: string): boolean {
 }
 
 function scopeOf(form: KeyForm): Pick<KeySettings, ScopeMember> {
-  const { models, endpoints, team, owner, tags, cidrs, strict, shrink } = form;
+  const {
+    models,
+    endpoints,
+    team,
+    owner,
+    tags,
+    cidrs,
+    strict,
+    shrink,
+    log_content: logContent,
+  } = form;
   return {
     models,
     ...(endpoints === undefined ? {} : { endpoints }),
@@ -128,6 +138,7 @@ function scopeOf(form: KeyForm): Pick<KeySettings, ScopeMember> {
     ...(cidrs === undefined ? {} : { cidrs }),
     ...(strict === undefined ? {} : { strict }),
     ...(shrink === undefined ? {} : { shrink }),
+    ...(logContent === undefined ? {} : { logContent }),
   };
 }
 

@@ -7,10 +7,11 @@ const unitMs: ReadonlyMap<string, number> = new Map([
   ['w', 604_800_000],
 ]);
 const spanPattern = '^(\\d{1,5}(h|d|w)|forever)$';
-const minMs = 86_400_000;
+const dayMs = 86_400_000;
 const maxMs = 3660 * 86_400_000;
 
-function span(description: string) {
+/** A length of time in hours, days or weeks, in ms once it is read. @param leastMs a day, or an hour */
+export function span(description: string, leastMs: 3_600_000 | 86_400_000 = dayMs) {
   return z
     .string()
     .meta({ pattern: `${spanPattern}|\\$\\{`, examples: ['90d', '26w', 'forever'] })
@@ -18,8 +19,10 @@ function span(description: string) {
       if (text === 'forever') return Number.POSITIVE_INFINITY;
       const isSpan = new RegExp(spanPattern).test(text);
       const ms = isSpan ? Number(text.slice(0, -1)) * (unitMs.get(text.slice(-1)) ?? NaN) : NaN;
-      if (ms >= minMs && ms <= maxMs) return ms;
-      const message = isSpan ? 'must be 1d to 3660d, or forever' : 'is no span (90d, 26w, forever)';
+      if (ms >= leastMs && ms <= maxMs) return ms;
+      const message = isSpan
+        ? `must be ${leastMs === dayMs ? '1d' : '1h'} to 3660d, or forever`
+        : 'is no span (90d, 26w, forever)';
       context.addIssue({ code: 'custom', message });
       return z.NEVER;
     })

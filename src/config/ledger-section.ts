@@ -38,7 +38,8 @@ export function ledgerOrigins(
   ];
 }
 
-function daysText(ms: number): string {
+/** `90d`, `36h`, `forever`. */
+export function daysText(ms: number): string {
   if (ms === Number.POSITIVE_INFINITY) return 'forever';
   return ms % 86_400_000 === 0 ? `${ms / 86_400_000}d` : `${ms / 3_600_000}h`;
 }

@@ -10,6 +10,7 @@ import { findConfig, misnamedConfig, readConfig, type CheckedFile } from './conf
 import { ConfigError, type ConfigIssue } from './config-error.ts';
 import type { Flags } from './flags.ts';
 import type { KnownProviders } from './known-provider.ts';
+import { contentOrigins, readContent } from './content-section.ts';
 import { idempotencyOrigins, readIdempotency } from './idempotency-section.ts';
 import { ledgerOrigins, readLedger } from './ledger-section.ts';
 import { readLimits } from './limits-section.ts';
@@ -52,6 +53,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
   const stored = readStorage({ flags, env, cwd, file, report });
   const ledger = readLedger(file, { report });
   const idempotency = readIdempotency(file, stored.storage.book);
+  const content = readContent(file, stored.storage.book);
   const prices = readPrices(file, { known, report });
   const access = await readAccess(file, { report });
   const webhooks = readWebhooks(file, { report });
@@ -67,6 +69,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
     storage: stored.storage,
     ledger,
     idempotency,
+    content,
     webhooks,
     traces: traces.settings,
     configFile: file?.place.path,
@@ -76,6 +79,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
       ...stored.origins,
       ...ledgerOrigins(ledger, file),
       ...idempotencyOrigins(idempotency, file),
+      ...contentOrigins(content, file),
       ...localOrigins(local, file),
       ...fileOrigins(ofFile, file),
       ...priceOrigins(prices, file),

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { keysForm, tagsForm, teamsForm, trustedProxiesForm } from './access-form.ts';
 import { headerText } from './header-form.ts';
+import { contentForm } from './content-form.ts';
 import { idempotencyForm } from './idempotency-form.ts';
 import { ledgerForm } from './ledger-form.ts';
 import { limitsForm } from './limits-form.ts';
@@ -322,6 +323,7 @@ export const configForm = z
     ),
     drain: drain.describe('How a gateway stops.'),
     ledger: ledgerForm,
+    content: contentForm,
     idempotency: idempotencyForm,
     webhooks: webhooksForm,
     traces: tracesForm,

@@ -41,6 +41,8 @@ export interface Settings {
   readonly ledger: LedgerSettings;
   /** `idempotency:` of the file. */
   readonly idempotency: IdempotencySettings;
+  /** `content:` of the file. */
+  readonly content: ContentSettings;
   readonly timeouts: Timeouts;
   readonly clients: ClientSettings;
   /** `drain:` of the file: how a stop goes (G14). */
@@ -69,6 +71,7 @@ export interface KeySettings {
   readonly cidrs?: readonly string[];
   readonly strict?: boolean;
   readonly shrink?: boolean;
+  readonly logContent?: boolean;
   /** Ms since the epoch. */
   readonly expiresAt?: number;
   readonly policy: Policy;
@@ -133,6 +136,14 @@ export interface IdempotencySettings {
   readonly keepMs: number;
   readonly answerBytes: number;
   readonly keyBytes: number;
+  readonly totalBytes: number;
+}
+
+/** What is kept of calls of keys with `log_content`. Bytes; of all gateways on one store together. */
+export interface ContentSettings {
+  readonly keepMs: number;
+  /** Of each body. */
+  readonly bodyBytes: number;
   readonly totalBytes: number;
 }
 
@@ -306,6 +317,12 @@ export const defaults = {
     answerBytes: 1024 * 1024,
     keyBytes: 16 * 1024 * 1024,
     totalBytes: 256 * 1024 * 1024,
+    memoryTotalBytes: 64 * 1024 * 1024,
+  },
+  content: {
+    keepMs: 7 * 86_400_000,
+    bodyBytes: 256 * 1024,
+    totalBytes: 1024 ** 3,
     memoryTotalBytes: 64 * 1024 * 1024,
   },
   drain: { limitMs: 120_000 },

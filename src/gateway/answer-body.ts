@@ -75,11 +75,16 @@ export class AnswerBody {
     return bytes.length > longBytes ? inSteps(bytes, read) : read(textOf(bytes));
   }
 
+  /** Of an error, as far as it came. */
+  get errorText(): string {
+    return this.bytes().toString('utf8').slice(0, maxErrorBytes);
+  }
+
   error(
     provider: Provider,
     head: { readonly status: number; readonly headers: ResponseHeaders; readonly wallMs: number },
   ): GatewayError {
-    const body = this.bytes().toString('utf8').slice(0, maxErrorBytes);
+    const body = this.errorText;
     const { dialect, generate } = provider;
     const error = maskCredentials(dialect.readError(head.status, body), generate.headers);
     return withRetryAfter(error, readRetryAfterMs(head.headers, head.wallMs));

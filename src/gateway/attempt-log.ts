@@ -16,6 +16,7 @@ export interface AttemptEnd {
   readonly firstEventAt: number | undefined;
   readonly said: UpstreamWords | undefined;
   readonly cut: CutReason | undefined;
+  readonly errorBody: string | undefined;
   readonly reported: Usage | undefined;
 }
 
@@ -52,7 +53,7 @@ export class AttemptLog {
     const target = this.#target;
     if (target === undefined) return;
     this.#target = undefined;
-    const { now, outcome, error, status, reported, firstEventAt, said, cut } = how;
+    const { now, outcome, error, status, reported, firstEventAt, said, cut, errorBody } = how;
     const code = typeof error === 'string' ? error : error?.code;
     this.#ended.push({
       target,
@@ -67,6 +68,7 @@ export class AttemptLog {
       firstEventMs: firstEventAt === undefined ? undefined : firstEventAt - this.#startedAt,
       said,
       cut,
+      ...(errorBody === undefined ? {} : { errorBody }),
     });
   }
 

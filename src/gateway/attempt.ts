@@ -199,6 +199,11 @@ export class Attempt implements UpstreamHandler {
     return this.#status;
   }
 
+  /** What the upstream sent with an error status, as far as it came; undefined without one. */
+  get errorBody(): string | undefined {
+    return this.#status >= 400 ? this.#body.errorText : undefined;
+  }
+
   /** The answer has begun to come: an event of a stream, or bytes of a document. */
   get begun(): boolean {
     return this.firstEventAt !== undefined || this.#phase === 'document';
@@ -474,11 +479,9 @@ export class Attempt implements UpstreamHandler {
   }
 }
 
-const maxLocationLength = 256;
-
-/** Where it pointed: behind the question mark there may be a secret. */
+/** Where it pointed, cut: behind the question mark there may be a secret. */
 function withoutQuery(location: string): string {
-  return (/^[^?#]*/.exec(location)?.[0] ?? '').slice(0, maxLocationLength);
+  return (/^[^?#]*/.exec(location)?.[0] ?? '').slice(0, 256);
 }
 
 /** F29: happens once in a while, and then not again. */

@@ -22,6 +22,12 @@ export function maskValues(text: string, headers: readonly string[]): string {
   return masked(text, secretsIn(headers));
 }
 
+/** The same for many texts. */
+export function valueMask(headers: readonly string[]): (text: string) => string {
+  const secrets = secretsIn(headers);
+  return (text) => masked(text, secrets);
+}
+
 function masked(text: string, secrets: readonly string[]): string {
   let shown = text;
   for (const secret of secrets) shown = withoutCutOff(shown.replaceAll(secret, mask), secret);

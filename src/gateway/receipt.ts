@@ -36,6 +36,8 @@ export interface AttemptReceipt {
   readonly said: UpstreamWords | undefined;
   /** Why the gateway ended a good answer before the upstream did. */
   readonly cut: CutReason | undefined;
+  /** What its upstream sent with an error status, 64 KiB at most; for who keeps content, and no log. */
+  readonly errorBody?: string | undefined;
 }
 
 /** What an upstream said of its answer, as far as it came. */

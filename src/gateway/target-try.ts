@@ -179,16 +179,13 @@ export class TargetTry {
 
   #endTry(how: Pick<AttemptEnd, 'outcome' | 'error'>): void {
     this.#unload();
-    this.#log.end({
-      ...how,
-      now: this.#gateway.clock.now(),
-      status: this.#attempt?.status ?? 0,
-      firstEventAt: this.#attempt?.firstEventAt,
-      reported: this.meter.reported,
-      // Only spans tell it.
-      said: this.#spanId === undefined ? undefined : this.meter.said,
-      cut: this.#cut,
-    });
+    const { status = 0, firstEventAt, errorBody } = this.#attempt ?? {};
+    const { reported } = this.meter;
+    const now = this.#gateway.clock.now();
+    // Only spans tell it.
+    const said = this.#spanId === undefined ? undefined : this.meter.said;
+    const seen = { now, status, firstEventAt, reported, said, errorBody, cut: this.#cut };
+    this.#log.end({ ...how, ...seen });
   }
 
   /** What a target answers, if need be after corrections of what it refuses (B9). */

@@ -51,7 +51,7 @@ const expiry = {
 
 const newKey = z.strictObject({ name: label, ...scopeMembers, ...expiry, ...policyMembers });
 
-const { models, endpoints, team, owner, tags, cidrs, strict, shrink } = scopeMembers;
+const { models, endpoints, team, owner, tags, cidrs, strict, shrink, log_content } = scopeMembers;
 
 /** Null takes away: no team, no expiry, all endpoints, from anywhere. */
 const changedKey = z.strictObject({
@@ -64,6 +64,7 @@ const changedKey = z.strictObject({
   cidrs: cidrs.nullable(),
   strict: strict.nullable(),
   shrink: shrink.nullable(),
+  log_content: log_content.nullable(),
   expires_in: expiry.expires_in,
   expires_at: date.nullable().optional().describe('From when on it is refused; null = never.'),
   ...policyMembers,
@@ -254,11 +255,15 @@ interface ScopeForm<Null> {
   readonly cidrs?: readonly string[] | Null | undefined;
   readonly strict?: boolean | Null | undefined;
   readonly shrink?: boolean | Null | undefined;
+  readonly log_content?: boolean | Null | undefined;
 }
 
 type Scope<Null> = {
-  readonly [N in keyof ScopeForm<Null>]?: Exclude<ScopeForm<Null>[N], undefined>;
-};
+  readonly [N in Exclude<keyof ScopeForm<Null>, 'log_content'>]?: Exclude<
+    ScopeForm<Null>[N],
+    undefined
+  >;
+} & { readonly logContent?: boolean | Null };
 
 /** What a body says of the scope; `Null` is `never` where nothing can be taken away. */
 function scopeOf<Null extends null>(form: ScopeForm<Null>): Scope<Null> {
@@ -270,6 +275,7 @@ function scopeOf<Null extends null>(form: ScopeForm<Null>): Scope<Null> {
     ...optional('cidrs', form.cidrs),
     ...optional('strict', form.strict),
     ...optional('shrink', form.shrink),
+    ...optional('logContent', form.log_content),
   };
 }
 

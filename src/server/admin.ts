@@ -16,6 +16,7 @@ import { createAdminHttpServer } from './admin-http.ts';
 import type { MetricsSource } from './admin-metrics.ts';
 import { backupRoutes } from './admin-backup.ts';
 import { callRoutes } from './admin-calls.ts';
+import { contentRoutes, type ContentRouteParts } from './admin-content.ts';
 import { configRoutes, type ConfigRouteParts } from './admin-config.ts';
 import { keyRoutes, type KeyRouteParts } from './admin-keys.ts';
 import { next, noBody, page } from './admin-pages.ts';
@@ -73,6 +74,7 @@ export interface AdminParts
     KeyRouteParts,
     PolicyRouteParts,
     UsageRouteParts,
+    ContentRouteParts,
     PriceRouteParts,
     ConfigRouteParts,
     ProviderRouteParts,
@@ -108,6 +110,7 @@ export function adminRoutes(parts: AdminParts): readonly AdminRoute[] {
     ...usageRoutes(parts),
     ...seriesRoutes(parts),
     ...callRoutes(parts),
+    ...contentRoutes(parts),
     ...priceRoutes(parts),
     ...auditRoutes(parts),
     ...backupRoutes(parts),

@@ -2,6 +2,7 @@
 import type { Principal } from '../access/principal.ts';
 import type { ClientDialect, RequestHead } from '../core/dialect.ts';
 import type { CallTrace } from '../core/trace.ts';
+import type { WatchedCall } from './content/watched-call.ts';
 import type { BodyShare } from './overload/body-budget.ts';
 
 /** A call as far as it was read, for the row of its refusal. */
@@ -13,6 +14,8 @@ export interface AskedSoFar {
   tags: readonly string[];
   /** What its body holds of the memory for bodies. */
   body: BodyShare | undefined;
+  /** Absent unless the key's content is logged. */
+  content: WatchedCall | undefined;
 }
 
 export function nothingRead(
@@ -20,5 +23,13 @@ export function nothingRead(
   dialect: ClientDialect,
   trace?: CallTrace,
 ): AskedSoFar {
-  return { principal, dialect, trace, head: undefined, tags: [], body: undefined };
+  return {
+    principal,
+    dialect,
+    trace,
+    head: undefined,
+    tags: [],
+    body: undefined,
+    content: undefined,
+  };
 }

@@ -38,12 +38,14 @@ import {
   unknownModel,
 } from './door-errors.ts';
 import { checkRequestHead } from './hygiene.ts';
+import type { ContentLog } from './content/content-log.ts';
 import type { IdempotentAnswers } from './idempotent-answers.ts';
 import { answerOnce } from './idempotent-call.ts';
 import { modelsAnswer } from './models-answer.ts';
 import { parseTaken, roomToTranslate, takeBody } from './overload/body-door.ts';
 import type { Overload } from './overload/overload.ts';
 import { openAnswer, openPaths } from './open-paths.ts';
+import { countPath, generatingPaths, modelsPath, type ClientDialects } from './called-paths.ts';
 import { readPath, speaksMessages, type RequestPath } from './paths.ts';
 import { refuse } from './refuse.ts';
 import { idHeaders, ResponseSink, sendJson } from './send.ts';
@@ -51,7 +53,7 @@ import { whoCalls, type WhoCallsParts } from './who-calls.ts';
 
 export interface DataPlaneOptions extends WhoCallsParts {
   readonly gateway: Gateway;
-  readonly dialects: { readonly chat: ClientDialect; readonly messages: ClientDialect };
+  readonly dialects: ClientDialects;
   /** The current one: a reload replaces it. */
   readonly registry: () => Registry;
   /** Why no traffic should come now, or undefined when ready. */
@@ -63,6 +65,8 @@ export interface DataPlaneOptions extends WhoCallsParts {
   readonly admission: Pick<Admission, 'admit'>;
   /** By `Idempotency-Key`. */
   readonly answers: IdempotentAnswers;
+  /** Of keys whose content is logged; absent = of none. */
+  readonly contents?: Pick<ContentLog, 'watch'>;
   /** Records a call that was refused before it reached the gateway's path (F8). */
   readonly record: (row: CallRow) => void;
   /** Absent = no traces. */
@@ -90,22 +94,6 @@ interface LabelledCall extends Pick<
 > {
   readonly principal: Principal;
   readonly tags: readonly string[];
-}
-
-const countPath = '/v1/messages/count_tokens';
-const modelsPath = '/v1/models';
-/** What else needs a key, and calls no model. */
-export const sidePaths: readonly string[] = [countPath, modelsPath];
-
-/** All paths on which models are called, each with its dialect (K4). */
-export function generatingPaths(
-  dialects: DataPlaneOptions['dialects'],
-): ReadonlyMap<string, ClientDialect> {
-  return new Map(
-    Object.values(dialects).flatMap((dialect) =>
-      dialect.paths.map((path) => [path, dialect] as const),
-    ),
-  );
 }
 
 export class DataPlane {
@@ -201,14 +189,17 @@ export class DataPlane {
       if (overload.noteShed()) this.#recordRefusal(visit, asked, { refusal, status });
       return;
     }
+    if (principal.logsContent) asked.content = this.#watch(visit, principal);
     try {
       await this.#serve(visit, asked);
       overload.answered(visit.response);
     } catch (error) {
       const refusal = asGatewayError(error);
       const status = this.#refuse(visit, refusal);
+      asked.content?.refused(status, dialect.writeError(refusal, visit.requestId).body);
       this.#recordRefusal(visit, asked, { refusal, status });
     } finally {
+      asked.content?.end();
       asked.body?.release();
       overload.calls.leave(principal.keyId);
     }
@@ -219,6 +210,13 @@ export class DataPlane {
     const { tracer } = this.#options;
     if (tracer === undefined) return undefined;
     return tracer.begin(headerValue(request, 'traceparent'), headerValue(request, 'tracestate'));
+  }
+
+  #watch(
+    { requestId: id, startedWall: startedAt, path, request }: Visit,
+    { keyId }: Principal,
+  ): AskedSoFar['content'] {
+    return this.#options.contents?.watch({ id, keyId, startedAt, path, request });
   }
 
   #recordRefusal(
@@ -245,8 +243,8 @@ export class DataPlane {
   }
 
   async #serve(visit: Visit, asked: AskedSoFar): Promise<void> {
-    const { gateway } = this.#options;
-    const { principal, dialect, trace } = asked;
+    const { principal, dialect, trace, content } = asked;
+    const gateway = content?.listening(this.#options.gateway) ?? this.#options.gateway;
     const source = await this.#readBody(visit, asked, dialect.scope);
     const head = dialect.readHead(source.outline);
     asked.head = head;
@@ -260,7 +258,8 @@ export class DataPlane {
     if (others !== undefined) requireModels(principal, others.names);
     const labelled = { principal, dialect, source, head, tags, labels, route, header, trace };
     roomToTranslate(asked.body, labelled, this.#options.overload);
-    const sink = new ResponseSink(response);
+    const socket = new ResponseSink(response);
+    const sink = content?.watch(socket) ?? socket;
     const idempotencyKey = header('idempotency-key');
     if (idempotencyKey === undefined) return this.#call(visit, labelled, { gateway, sink });
     const { method = '' } = request;
@@ -397,6 +396,7 @@ export class DataPlane {
     asked.body = taken.share;
     // A body may take minutes; the key of a call that begins only now must still be one (S6).
     if (principal.revoked()) throw new GatewayError('unauthenticated', keyRefusal);
+    asked.content?.asked(taken.pieces);
     const parsed = parseTaken(taken, dialect.ownedKeys, overload);
     return parsed instanceof Promise ? await parsed : parsed;
   }

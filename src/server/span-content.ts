@@ -6,6 +6,7 @@
 import type { Conversation, Json, JsonObject, Part, Turn } from '../core/conversation.ts';
 import type { FinishReason } from '../core/generation.ts';
 import { tryParseObject } from '../core/json.ts';
+import { withoutKeys } from '../core/key-shapes.ts';
 import { NoteList } from '../core/notes.ts';
 import type { Call } from '../gateway/call.ts';
 import { maskValues } from '../gateway/mask-credentials.ts';
@@ -19,11 +20,6 @@ const mostOfAttribute = 65_536;
 const longestBody = 4 * 1024 * 1024;
 /** So much more of a text is looked at for keys, so that none is cut in two. */
 const margin = 512;
-/** What each begins to read it takes, so that a text is read once (S22). */
-const keyShapes =
-  /\b(?:sk|rk|gw|gsk|xai|pk|key|ghp|gho|ghs|github_pat|glpat|xox[abprs])[-_][\w*-]{6,}|\bAIza[\w-]{10,}|\bA[KS]IA[A-Z0-9]{12,}|\beyJ[\w-]{8,}(?:\.[\w-]*){0,2}|\bBearer\s+[\w.~+/=-]+|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?/g;
-const mask = '[redacted]';
-
 export interface SpanContent {
   /** All three may be absent. */
   readonly attributes: { readonly [name: string]: string | boolean | undefined };
@@ -200,7 +196,7 @@ class Texts {
   }
 
   #text(text: string): string {
-    const looked = text.slice(0, mostOfPart + margin).replace(keyShapes, mask);
+    const looked = withoutKeys(text.slice(0, mostOfPart + margin));
     const shown = maskValues(looked, this.#secrets);
     if (text.length <= mostOfPart) return shown;
     this.cut = true;

@@ -3,6 +3,7 @@ import type { SharedPolicy } from '../core/policy.ts';
 import { chained } from './audit-chain.ts';
 import { MemoryAnswers } from './memory-answers.ts';
 import { MemoryCalls } from './memory-calls.ts';
+import { MemoryContents } from './memory-contents.ts';
 import { MemoryKeys } from './memory-keys.ts';
 import { StoreError } from './store-error.ts';
 import type {
@@ -32,6 +33,7 @@ import { compareText } from './text-order.ts';
 
 export class MemoryStore implements Store {
   readonly answers = new MemoryAnswers();
+  readonly contents = new MemoryContents();
   readonly #keys = new MemoryKeys();
   readonly #calls = new MemoryCalls();
   readonly #policies = new Map<string, SharedPolicy>();

@@ -7,6 +7,7 @@ import { ledger } from './migrations/0004-ledger.ts';
 import { attemptCredential } from './migrations/0005-attempt-credential.ts';
 import { keptAnswers } from './migrations/0006-kept-answers.ts';
 import { pieceCounts } from './migrations/0007-pieces.ts';
+import { keptContents } from './migrations/0008-kept-contents.ts';
 import { corrupt } from './sqlite-failure.ts';
 import { StoreError } from './store-error.ts';
 
@@ -30,6 +31,7 @@ const migrations: readonly Migration[] = [
   { version: 5, sql: `${attemptCredential} PRAGMA user_version = 5;` },
   { version: 6, sql: `${keptAnswers} PRAGMA user_version = 6;` },
   { version: 7, sql: `${pieceCounts} PRAGMA user_version = 7;` },
+  { version: 8, sql: `${keptContents} PRAGMA user_version = 8;` },
 ];
 
 const newestSchema = migrations.length;

@@ -12,6 +12,7 @@ import { lostCalls } from './postgres-migrations/0004-lost-calls.ts';
 import { attemptCredential } from './postgres-migrations/0005-attempt-credential.ts';
 import { keptAnswers } from './postgres-migrations/0006-kept-answers.ts';
 import { pieceCounts } from './postgres-migrations/0007-pieces.ts';
+import { keptContents } from './postgres-migrations/0008-kept-contents.ts';
 import { connectionConfig } from './postgres-pool.ts';
 import { StoreError } from './store-error.ts';
 
@@ -24,6 +25,7 @@ const migrations: readonly string[] = [
   attemptCredential,
   keptAnswers,
   pieceCounts,
+  keptContents,
 ];
 
 export const newestPostgresSchema = migrations.length;

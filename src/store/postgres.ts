@@ -6,6 +6,7 @@ import type { LatencyQuery, LatencySamples } from './latency.ts';
 import { join } from 'node:path';
 import type { SharedPolicy } from '../core/policy.ts';
 import type { AnswerStore } from './answers.ts';
+import type { ContentStore } from './contents.ts';
 import type {
   CallPage,
   CallQuery,
@@ -20,6 +21,7 @@ import type {
   UsageRow,
 } from './calls.ts';
 import { PostgresAnswers } from './postgres-answers.ts';
+import { PostgresContents } from './postgres-contents.ts';
 import { PostgresKeys } from './postgres-keys.ts';
 import { PostgresLedger } from './postgres-ledger.ts';
 import { PostgresQueries } from './postgres-queries.ts';
@@ -88,6 +90,7 @@ export class PostgresStore implements Store {
   /** Whether it is there; connections for others that keep something in the same database. */
   readonly server: PostgresServer;
   readonly answers: AnswerStore;
+  readonly contents: ContentStore;
   readonly #options: PostgresStoreOptions;
   readonly #spool: Spool;
   readonly #keys: PostgresKeys;
@@ -102,6 +105,7 @@ export class PostgresStore implements Store {
     this.#options = options;
     this.#spool = spool;
     this.answers = new PostgresAnswers(server);
+    this.contents = new PostgresContents(server);
     this.#keys = new PostgresKeys(server);
     this.#ledger = new PostgresLedger(server);
     this.#queries = new PostgresQueries(server);

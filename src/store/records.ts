@@ -35,6 +35,8 @@ export interface KeyRecord {
   readonly shrink: boolean;
   /** What a translation would drop or change is refused; absent = it is noted. */
   readonly strict?: true;
+  /** What its calls say is kept (docs/content.md); absent = it is not. */
+  readonly logContent?: true;
   /** Comes from the config; is in no store. */
   readonly declared?: true;
   readonly createdAt: number;

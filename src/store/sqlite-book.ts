@@ -19,6 +19,7 @@ import type {
   UsageQuery,
   UsageRow,
 } from './calls.ts';
+import type { ContentToRemove, RemovedContent, SealedContent } from './contents.ts';
 import type {
   AuditEntry,
   AuditQuery,
@@ -30,6 +31,7 @@ import type {
 } from './records.ts';
 import { SqliteAnswerBook } from './sqlite-answers.ts';
 import { writeCopy } from './sqlite-backup.ts';
+import { SqliteContentBook } from './sqlite-contents.ts';
 import type { CallValues } from './sqlite-call-rows.ts';
 import { asStoreError } from './sqlite-failure.ts';
 import { requireSound } from './sqlite-file.ts';
@@ -59,6 +61,7 @@ export class SqliteBook implements BookOperations {
   readonly #ledger: SqliteLedger;
   readonly #queries: SqliteQueries;
   readonly #answers: SqliteAnswerBook;
+  readonly #contents: SqliteContentBook;
   #checkedAt: number;
 
   constructor(parts: BookParts) {
@@ -72,6 +75,7 @@ export class SqliteBook implements BookOperations {
     this.#ledger = new SqliteLedger(sql);
     this.#queries = new SqliteQueries(sql);
     this.#answers = new SqliteAnswerBook(sql);
+    this.#contents = new SqliteContentBook(sql);
   }
 
   listKeys(): readonly KeyRecord[] {
@@ -219,6 +223,24 @@ export class SqliteBook implements BookOperations {
   sweepAnswers(most: number, bytes: number): number {
     this.#requireFile();
     return this.#answers.sweep(most, bytes);
+  }
+
+  keepContents(contents: readonly SealedContent[]): void {
+    this.#requireFile();
+    this.#contents.keep(contents);
+  }
+
+  findContent(id: string): SealedContent | undefined {
+    return this.#contents.find(id);
+  }
+
+  contentBytes(): number {
+    return this.#contents.bytes();
+  }
+
+  removeContents(which: ContentToRemove, most: number): RemovedContent {
+    this.#requireFile();
+    return this.#contents.remove(which, most);
   }
 
   backup(path: string): void {

@@ -13,6 +13,7 @@ import type {
   UsageQuery,
   UsageRow,
 } from './calls.ts';
+import type { ContentToRemove, RemovedContent, SealedContent } from './contents.ts';
 import type { LatencyQuery, LatencySamples } from './latency.ts';
 import type {
   AuditEntry,
@@ -84,6 +85,10 @@ export interface BookOperations {
   releaseAnswer(claim: OwnClaim): void;
   releaseAnswers(): void;
   sweepAnswers(most: number, bytes: number): number;
+  keepContents(contents: readonly SealedContent[]): void;
+  findContent(id: string): SealedContent | undefined;
+  contentBytes(): number;
+  removeContents(which: ContentToRemove, most: number): RemovedContent;
   backup(path: string): void;
   /** @throws StoreError `corrupt` */
   check(): void;

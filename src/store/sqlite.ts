@@ -9,10 +9,12 @@ import { dirname, join } from 'node:path';
 import type { SharedPolicy } from '../core/policy.ts';
 import type { Log } from '../core/runtime.ts';
 import type { AnswerStore } from './answers.ts';
+import type { ContentStore } from './contents.ts';
 import { prepareDataDir } from './data-dir.ts';
 import { layOrphanAside } from './refused-rows.ts';
 import { SqliteAnswers } from './sqlite-answers.ts';
 import { callValues } from './sqlite-call-rows.ts';
+import { SqliteContents } from './sqlite-contents.ts';
 import { checkedAtStartBytes } from './sqlite-file.ts';
 import type { Durability } from './sqlite-protocol.ts';
 import { SqliteThread } from './sqlite-thread.ts';
@@ -69,6 +71,7 @@ const checkAfterMs = 60_000;
 
 class SqliteStore implements Store {
   readonly answers: AnswerStore;
+  readonly contents: ContentStore;
   readonly #path: string;
   readonly #log: Log;
   readonly #writer: SqliteThread;
@@ -83,6 +86,7 @@ class SqliteStore implements Store {
     this.#writer = new SqliteThread({ path, durability, readOnly: false, mayCreate: true });
     this.#reader = this.#newReader();
     this.answers = new SqliteAnswers(this.#writer);
+    this.contents = new SqliteContents(this.#writer, this.#reader);
   }
 
   open(): Promise<void> {

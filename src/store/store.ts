@@ -4,6 +4,7 @@
  */
 import type { SharedPolicy } from '../core/policy.ts';
 import type { AnswerStore } from './answers.ts';
+import type { ContentStore } from './contents.ts';
 import type {
   CallPage,
   CallQuery,
@@ -30,6 +31,7 @@ import type {
 
 export type * from './answers.ts';
 export type * from './calls.ts';
+export type * from './contents.ts';
 export type * from './latency.ts';
 export type * from './records.ts';
 
@@ -121,6 +123,8 @@ export interface CallStore {
 export interface Store extends KeyStore, PolicyStore, AuditStore, CallStore {
   /** By `Idempotency-Key`. */
   readonly answers: AnswerStore;
+  /** What calls said, of keys whose content is logged. */
+  readonly contents: ContentStore;
   /** Small settings of the gateway itself, e.g. the digest of the admin token. */
   readSetting(name: string): Promise<string | undefined>;
   writeSetting(name: string, value: string): Promise<void>;

@@ -7,6 +7,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { isObject } from '../../src/core/json.ts';
 import { send, type Reply } from '../support/http.ts';
 import { requestBody } from '../support/requests.ts';
 import { errorIn, replying } from '../upstream/reply.ts';
@@ -64,7 +65,7 @@ describe('S4 canaries', { timeout: 120_000 }, () => {
     api_key: \${UPSTREAM_KEY}
     headers: { x-team: '\${UPSTREAM_HEADER}' }
 keys:
-  declared: { digest: '${digest}', models: ['*'] }
+  declared: { digest: '${digest}', models: ['*'], log_content: true }
 `,
     );
     const args = ['start', '--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0'];
@@ -118,7 +119,11 @@ keys:
 
   test('S4 they go through every path, and are found nowhere', async () => {
     const made: string[] = [];
-    const created = await admin('POST', '/api/keys', { name: 'a', models: ['*'] });
+    const created = await admin('POST', '/api/keys', {
+      name: 'a',
+      models: ['*'],
+      log_content: true,
+    });
     made.push(String(created.json['key']));
     const id = String(created.json['id']);
     const rotated = await admin('POST', `/api/keys/${id}/rotate`);
@@ -181,6 +186,7 @@ keys:
       assert.equal(answer.status, 200, path);
       told.push(answer.text);
     }
+    told.push(...(await contents(admin)));
     told.push((await admin('PATCH', `/api/keys/${id}`, { team: 'x' })).text);
     told.push((await admin('POST', '/api/reload')).text);
     writeFileSync(configFile, `${readFileSync(configFile, 'utf8')}wrong: true\n`);
@@ -235,12 +241,33 @@ keys:
     };
     assert.ok(out.includes('"event":"call"'), 'the log was written');
     assert.ok(filesBelow(dataDir).some((path) => path.endsWith('gateway.db')));
+    assert.ok(filesBelow(dataDir).some((path) => path.endsWith('content.key')));
+    const metrics = await admin('GET', '/metrics');
+    assert.equal(metrics.status, 200);
+    told.push(metrics.text);
     look();
     gateway.kill('SIGTERM');
     await once(gateway, 'exit');
     look();
   });
 });
+
+/** Of all calls, as the operator is told: he may read prompts and answers, and nobody's secrets. */
+async function contents(
+  admin: (method: string, path: string) => Promise<Reply>,
+): Promise<readonly string[]> {
+  const { calls } = (await admin('GET', '/api/calls?limit=1000')).json;
+  const ids = Array.isArray(calls) ? calls.filter(isObject).map((each) => String(each['id'])) : [];
+  const texts: string[] = [];
+  for (const id of ids) {
+    const { json, text } = await admin('GET', `/api/calls/${id}/content`);
+    if (json['state'] === 'kept') texts.push(text);
+  }
+  assert.ok(texts.length > 50, 'contents were kept');
+  const all = texts.join('\n');
+  assert.ok(all.includes(canaries.prompt) && all.includes(canaries.answer));
+  return texts.map((text) => text.replaceAll(canaries.prompt, '').replaceAll(canaries.answer, ''));
+}
 
 function filesBelow(folder: string): readonly string[] {
   return readdirSync(folder).flatMap((name) => {

@@ -30,6 +30,7 @@ describe('S8 S9 tenants', { timeout: 120_000 }, () => {
       tags: ['alices-tag'],
       models: ['up-chat/alices*', 'alices*'],
       rpm: 1000,
+      log_content: true,
     });
     bob = await rig.key({
       name: 'bob-key',
@@ -145,12 +146,20 @@ describe('S8 S9 tenants', { timeout: 120_000 }, () => {
       Object.keys(isObject(operations) ? operations : {}).map((method) => [method, path] as const),
     );
     assert.ok(routes.length > 15);
+    const said = await as(alice, endpointOf.chat, {
+      ...requestBody('chat', { model: aliceModel, stream: false }),
+      user: 'alice-said-this',
+    });
+    const callId = String(said.headers['x-request-id']);
+    const kept = await rig.admin('GET', `/api/calls/${callId}/content`);
+    assert.match(JSON.stringify(kept), /alice-said-this/);
     const before = await rig.admin('GET', '/api/keys?limit=1000');
     const closed = routes.filter(
       ([method, path]) => path !== '/api/session' || method === 'delete',
     );
     for (const [method, pattern] of [...closed, ['get', '/metrics']] as const) {
-      const path = pattern.replace('{id}', alice.id).replace('{name}', 'alices-team');
+      const id = pattern.startsWith('/api/calls') ? callId : alice.id;
+      const path = pattern.replace('{id}', id).replace('{name}', 'alices-team');
       for (const headers of [bob.headers, { 'x-api-key': bob.key }, { authorization: '' }, {}]) {
         const reply = await send(
           rig.gateway.adminUrl + path,
@@ -167,6 +176,7 @@ describe('S8 S9 tenants', { timeout: 120_000 }, () => {
         ? listed['keys'].filter(isObject).map((key) => ({ ...key, last_used_at: null }))
         : undefined;
     assert.deepEqual(keys(await rig.admin('GET', '/api/keys?limit=1000')), keys(before));
+    assert.deepEqual(await rig.admin('GET', `/api/calls/${callId}/content`), kept);
   });
 
   test('S9 the admin token opens no route of the data plane', async () => {

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { anthropicMessagesClient } from '../../src/dialects/anthropic-messages/client.ts';
 import { openaiChatClient } from '../../src/dialects/openai-chat/client.ts';
-import { generatingPaths, sidePaths } from '../../src/server/data-plane.ts';
+import { generatingPaths, sidePaths } from '../../src/server/called-paths.ts';
 import { send, type Reply as HttpReply } from '../support/http.ts';
 import type { Dialect } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';

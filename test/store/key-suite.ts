@@ -31,6 +31,7 @@ const full: KeyRecord = keyRecord('b', {
   },
   shrink: false,
   strict: true,
+  logContent: true,
   createdAt: march + 1,
   expiresAt: march + day,
   revokedAt: march + 2,

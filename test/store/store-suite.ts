@@ -1,6 +1,7 @@
 /** One suite, every store (style.md, tests 6). */
 import { describe } from 'node:test';
 import { answerSuite } from './answer-suite.ts';
+import { contentSuite } from './content-suite.ts';
 import { auditSuite } from './audit-suite.ts';
 import { callSuite } from './call-suite.ts';
 import { keySuite } from './key-suite.ts';
@@ -28,5 +29,6 @@ export function storeSuite(name: string, open: OpenStore, kind: 'own' | 'shared'
     pruneSuite(open);
     sumSuite(open);
     answerSuite(open);
+    contentSuite(open);
   });
 }

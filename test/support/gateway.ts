@@ -39,6 +39,7 @@ export interface TestConfig {
   readonly tags?: JsonObject;
   readonly webhooks?: readonly JsonObject[];
   readonly traces?: JsonObject;
+  readonly content?: JsonObject;
 }
 
 /** A config with both dialects as upstreams, at the scripted upstreams' ports. */

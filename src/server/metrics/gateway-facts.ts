@@ -1,6 +1,7 @@
 /** What a scrape asks the parts of a gateway: all of it is there anyway, and nothing is counted for it. */
 import type { BudgetReading } from '../../access/budget-watch.ts';
 import type { HealthReading } from '../../gateway/health.ts';
+import type { ContentTallies } from '../content/content-log.ts';
 import type { IdempotencyTallies } from '../idempotent-answers.ts';
 import type { ShedReason } from '../overload/overload.ts';
 
@@ -57,6 +58,8 @@ export interface GatewayFacts {
     /** Bytes of their answers. */
     readonly memory: number;
   };
+  /** What calls said, of keys whose content is logged. */
+  readonly contents: { readonly tallies: Readonly<ContentTallies>; readonly memory: number };
   readonly health: readonly HealthReading[];
   /** `provider/model` of all targets that the config names. */
   readonly targets: readonly string[];

@@ -57,6 +57,7 @@ export function gatewayFamilies(facts: GatewayFacts): readonly Family[] {
     }),
     ...(facts.spans === undefined ? [] : spanFamilies(facts.spans)),
     ...idempotencyFamilies(facts.idempotency),
+    ...contentFamilies(facts.contents),
     ...upstreamFamilies(facts),
     ...targetFamilies(facts),
     ...budgetFamilies(facts),
@@ -112,6 +113,23 @@ function idempotencyFamilies(facts: GatewayFacts['idempotency']): readonly Famil
       help: 'Memory that their answers take until they are kept.',
       unit: 'bytes',
       samples: single(facts.memory),
+    }),
+  ];
+}
+
+function contentFamilies({ tallies, memory }: GatewayFacts['contents']): readonly Family[] {
+  return [
+    counter('model_gateway_contents', {
+      help: 'Calls of keys whose content is logged, by what became of it (docs/content.md).',
+      samples: Object.entries(tallies).map(([outcome, value]) => ({
+        labels: labelText({ outcome }),
+        value,
+      })),
+    }),
+    gauge('model_gateway_content_bytes', {
+      help: 'Memory that contents take until they are written.',
+      unit: 'bytes',
+      samples: single(memory),
     }),
   ];
 }

@@ -35,6 +35,7 @@ export function principalOf(
     name: 'test',
     tags: [],
     strict: false,
+    logsContent: false,
     shrink: true,
     anywhere: true,
     policies: () => policies,

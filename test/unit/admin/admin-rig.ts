@@ -9,12 +9,14 @@ import { loadAdminToken, makeRunToken, TokenCheck } from '../../../src/access/ad
 import { FileAnchor } from '../../../src/access/audit-anchor.ts';
 import { AuditLog } from '../../../src/access/audit.ts';
 import { KeyRing } from '../../../src/access/keys.ts';
+import { noContentKey } from '../../../src/access/content-key.ts';
 import { Ledger } from '../../../src/access/ledger.ts';
 import { Policies } from '../../../src/access/policies.ts';
 import type { Json, JsonObject } from '../../../src/core/conversation.ts';
 import { isObject, tryParse } from '../../../src/core/json.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { createAdminServer, type AdminParts } from '../../../src/server/admin.ts';
+import { ContentBook } from '../../../src/server/content/content-book.ts';
 import { listen } from '../../../src/server/listen.ts';
 import { openSqliteStore } from '../../../src/store/sqlite.ts';
 import { countingBytes, HeldClock, silentLog } from '../access/parts.ts';
@@ -89,6 +91,7 @@ export async function adminRig(t: TestContext, change: Partial<AdminParts> = {})
     downloads: async () => [],
     prices: async () => [],
     defaultPrice: () => undefined,
+    contents: new ContentBook({ store: store.contents, key: noContentKey }),
     status: () => ({ version: '1.2.3' }),
     reload: async () => ({ applied: true, problems: [] }),
     ...change,

@@ -98,6 +98,7 @@ it('S4 S7 a key is made, shown once, listed without its secret, and revoked', as
     tags: [],
     cidrs: [],
     strict: false,
+    log_content: false,
     shrink: true,
     rpm: null,
     tpm: null,

@@ -1,4 +1,5 @@
 /** A call as a command for a shell, to be made again. */
+import type { KeptRequest } from '../../api/content.ts';
 
 /** What is known of a call that was made. */
 interface MadeCall {
@@ -15,16 +16,16 @@ function quoted(text: string): string {
 /** Cap that the messages endpoint wants to be told. */
 const cap = 1024;
 
-/** @param url of the data plane. Prompt and secret are not known: a placeholder and a variable stand for them. */
-export function curlOf(call: MadeCall, url: string): string {
-  const { endpoint, model, stream } = call;
+/** Headers of a request that change its answer. */
+const telling: ReadonlySet<string> = new Set(['anthropic-beta', 'openai-beta', 'x-gateway-tags']);
+
+/**
+ * @param url of the data plane. The secret is not known: a variable stands for it.
+ * @param request where it was kept whole; without it a placeholder stands for the prompt.
+ */
+export function curlOf(call: MadeCall, url: string, request?: KeptRequest | null): string {
+  const { endpoint, stream } = call;
   const isMessages = endpoint === 'anthropic-messages';
-  const body = {
-    model,
-    ...(isMessages ? { max_tokens: cap } : {}),
-    ...(stream ? { stream } : {}),
-    messages: [{ role: 'user', content: 'your prompt' }],
-  };
   const path = isMessages ? '/v1/messages' : '/v1/chat/completions';
   const headers = isMessages
     ? [`-H "x-api-key: $MODEL_GATEWAY_KEY"`, `-H 'anthropic-version: 2023-06-01'`]
@@ -32,7 +33,29 @@ export function curlOf(call: MadeCall, url: string): string {
   return [
     `curl ${stream ? '-N ' : ''}${quoted(url + path)}`,
     ...headers,
+    ...keptHeaders(request),
     `-H 'content-type: application/json'`,
-    `-d ${quoted(JSON.stringify(body))}`,
+    `-d ${quoted(JSON.stringify(wholeBody(request) ?? placeholder(call)))}`,
   ].join(' \\\n  ');
+}
+
+function placeholder({ endpoint, model, stream }: MadeCall): object {
+  return {
+    model,
+    ...(endpoint === 'anthropic-messages' ? { max_tokens: cap } : {}),
+    ...(stream ? { stream } : {}),
+    messages: [{ role: 'user', content: 'your prompt' }],
+  };
+}
+
+/** What was cut is no request any more. */
+function wholeBody(request: KeptRequest | null | undefined): unknown {
+  const body = request?.body;
+  return body?.form === 'json' && !body.cut ? body.content : undefined;
+}
+
+function keptHeaders(request: KeptRequest | null | undefined): readonly string[] {
+  return (request?.headers ?? []).flatMap(({ name, value }) =>
+    telling.has(name) && value !== null ? [`-H ${quoted(`${name}: ${value}`)}`] : [],
+  );
 }

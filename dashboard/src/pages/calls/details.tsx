@@ -1,6 +1,7 @@
 /** Everything that the ledger knows of one call. */
-import type { ReactElement, ReactNode } from 'react';
+import type { ReactElement } from 'react';
 import { useCall, type CallDetails } from '../../api/calls.ts';
+import { useContent } from '../../api/content.ts';
 import { useKeyNames, useStatus } from '../../api/names.ts';
 import { CodeBlock, CopyButton } from '../../components/code-block.tsx';
 import { Dialog } from '../../components/dialog.tsx';
@@ -8,9 +9,11 @@ import { Facts, type Fact } from '../../components/panel.tsx';
 import { QueryState } from '../../components/state.tsx';
 import { exactMoney } from '../../format/money.ts';
 import { fullMoment, span } from '../../format/time.ts';
+import { Content } from './content.tsx';
 import { curlOf } from './curl.ts';
 import { OutcomeBadge } from './outcome-badge.tsx';
 import styles from './page.module.css';
+import { Section } from './section.tsx';
 import { UsageTable } from './usage-table.tsx';
 import { Waterfall } from './waterfall.tsx';
 
@@ -28,17 +31,7 @@ export function Details({ id, onClose }: DetailsProps): ReactElement {
   );
 }
 
-function Section({ title, children }: { title: string; children: ReactNode }): ReactElement {
-  return (
-    <section className={styles.section}>
-      <h3>{title}</h3>
-      {children}
-    </section>
-  );
-}
-
 function Shown({ call }: { call: CallDetails }): ReactElement {
-  const url = useStatus().data?.url;
   const notes = call.notes?.split('; ') ?? [];
   return (
     <>
@@ -64,15 +57,21 @@ function Shown({ call }: { call: CallDetails }): ReactElement {
           <CodeBlock label="metadata" text={JSON.stringify(call.metadata, null, 2)} />
         </Section>
       )}
-      <Section title="Headers and bodies">
-        <p className={styles.muted}>
-          The gateway keeps none: what was asked and answered is neither stored nor logged, and
-          there is no setting yet that would change it for a key.
-        </p>
-      </Section>
+      <Said call={call} />
+    </>
+  );
+}
+
+/** What was asked and answered, and how to ask it again. */
+function Said({ call }: { call: CallDetails }): ReactElement {
+  const url = useStatus().data?.url;
+  const content = useContent(call.id);
+  return (
+    <>
+      <QueryState query={content}>{(shown) => <Content content={shown} />}</QueryState>
       {url === undefined ? null : (
         <Section title="Make it again">
-          <CodeBlock label="curl command" text={curlOf(call, url)} />
+          <CodeBlock label="curl command" text={curlOf(call, url, content.data?.request)} />
         </Section>
       )}
     </>

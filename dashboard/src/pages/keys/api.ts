@@ -47,6 +47,7 @@ export interface Key extends Policy {
   readonly cidrs: readonly string[];
   readonly strict: boolean;
   readonly shrink: boolean;
+  readonly log_content: boolean;
   readonly created_at: string;
   readonly expires_at: string | null;
   readonly revoked_at: string | null;

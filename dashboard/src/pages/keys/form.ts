@@ -21,6 +21,7 @@ export interface KeyFields extends PolicyFields {
   readonly expires: string;
   readonly strict: boolean;
   readonly shrink: boolean;
+  readonly logContent: boolean;
 }
 
 export const endpoints = ['chat', 'messages', 'count_tokens', 'models'] as const;
@@ -37,6 +38,7 @@ export const emptyKey: KeyFields = {
   expires: '',
   strict: false,
   shrink: true,
+  logContent: false,
 };
 
 export function keyFieldsOf(key: Key): KeyFields {
@@ -52,6 +54,7 @@ export function keyFieldsOf(key: Key): KeyFields {
     expires: '',
     strict: key.strict,
     shrink: key.shrink,
+    logContent: key.log_content,
   };
 }
 
@@ -79,6 +82,7 @@ export function keyChange(fields: KeyFields): Body {
     strict: fields.strict,
     shrink: fields.shrink,
     ...expiryOf(fields.expires.trim()),
+    log_content: fields.logContent,
     ...policyChange(fields),
   };
 }

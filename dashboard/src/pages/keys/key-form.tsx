@@ -1,6 +1,7 @@
 /** The fields of a key. */
 import type { ReactElement } from 'react';
 import { CheckField, TextField } from '../../components/field.tsx';
+import { LogContentField } from './content-log.tsx';
 import { endpoints, type KeyFields } from './form.ts';
 import styles from './keys.module.css';
 import { errorAt, PolicyForm, type FormProps } from './policy-form.tsx';
@@ -60,6 +61,7 @@ export function KeyForm({ fields, onChange, wrong }: FormProps<KeyFields>): Reac
         checked={fields.shrink}
         onChange={(shrink) => onChange({ ...fields, shrink })}
       />
+      <LogContentField fields={fields} onChange={onChange} />
     </div>
   );
 }

@@ -12,6 +12,7 @@ import { count } from '../../format/number.ts';
 import { ago, fullMoment } from '../../format/time.ts';
 import { keyPath, useChange, useKey, type Key, type NewKey } from './api.ts';
 import { Budgets } from './budgets.tsx';
+import { ForgetContent } from './content-log.tsx';
 import { EditKey, SecretOnce } from './key-dialogs.tsx';
 
 type Action = 'edit' | 'rotate' | 'revoke' | undefined;
@@ -71,6 +72,7 @@ function KeyDetail({ subject }: { readonly subject: Key }): ReactElement {
       </section>
       <Facts facts={factsOf(subject)} />
       <Link href={`/calls?key=${encodeURIComponent(subject.id)}`}>Calls of this key</Link>
+      <ForgetContent subject={subject} />
       {action === 'edit' ? (
         <EditKey subject={subject} onClose={() => setAction(undefined)} />
       ) : null}
@@ -173,6 +175,7 @@ function factsOf(subject: Key): readonly Fact[] {
     ['From', list(subject.cidrs, 'anywhere')],
     ['Strict', subject.strict ? 'yes' : 'no'],
     ['Shrink', subject.shrink ? 'yes' : 'no'],
+    ['Content of calls', subject.log_content ? 'logged' : 'not logged'],
     ['Created', fullMoment(subject.created_at)],
     ['Expires', subject.expires_at === null ? 'never' : fullMoment(subject.expires_at)],
     ['Last used', subject.last_used_at === null ? 'never' : ago(subject.last_used_at)],

@@ -1,13 +1,11 @@
-/** MODEL_GATEWAY_PEPPER, or the file that MODEL_GATEWAY_PEPPER_FILE names. */
+/** A secret in a variable of the environment, or in the file that a variable of the same name and _FILE names. */
 import { readFileSync } from 'node:fs';
 import { Secret } from '../core/secret.ts';
 import { isOpenToAll, reason, type Environment } from './references.ts';
 
-const variable = 'MODEL_GATEWAY_PEPPER';
-const fileVariable = 'MODEL_GATEWAY_PEPPER_FILE';
-
 /** Undefined where none is set. @throws Error that names the variable and what to do. */
-export function readPepper(env: Environment): Secret | undefined {
+export function readSecretVariable(env: Environment, variable: string): Secret | undefined {
+  const fileVariable = `${variable}_FILE`;
   const text = env[variable] ?? '';
   const path = env[fileVariable] ?? '';
   if (path === '') return text === '' ? undefined : new Secret(text);

@@ -1,0 +1,132 @@
+/** What a call asked and was answered, or why that is not known. */
+import type { ReactElement, ReactNode } from 'react';
+import type { CallContent, KeptBody, KeptHeader } from '../../api/content.ts';
+import { CodeBlock } from '../../components/code-block.tsx';
+import { Facts } from '../../components/panel.tsx';
+import { bytes } from '../models/bytes.ts';
+import styles from './page.module.css';
+import { Section } from './section.tsx';
+
+export function Content({ content }: { content: CallContent }): ReactElement {
+  const { state, request, answer, attempts } = content;
+  if (state !== 'kept' || request === null) {
+    return (
+      <Section title="Request and answer">
+        <p className={styles.muted}>{whyNot(content)}</p>
+      </Section>
+    );
+  }
+  return (
+    <>
+      <Section title="Request">
+        <Headers label="Request headers" headers={request.headers} />
+        {request.body === null ? (
+          <p className={styles.muted}>The body was not read.</p>
+        ) : (
+          <Body label="request body" body={request.body} />
+        )}
+      </Section>
+      <Section title="Answer">
+        {answer === null ? (
+          <p className={styles.muted}>The client was sent nothing.</p>
+        ) : (
+          <>
+            <Headers label="Answer headers" headers={answer.headers} />
+            <Body
+              label="answer"
+              body={answer.body}
+              more={answer.whole ? '' : ' It did not come to its end.'}
+            />
+          </>
+        )}
+      </Section>
+      {attempts.length === 0 ? null : (
+        <Section title="What providers said when they failed">
+          {attempts.map(({ target, status, body }, i) => (
+            <Body
+              key={`${i}:${target}`}
+              label={`answer of ${target}`}
+              body={body}
+              more={` ${target}, status ${status ?? 'none'}.`}
+            />
+          ))}
+        </Section>
+      )}
+      <p className={styles.muted}>
+        Keys, credentials and the bytes of media were taken out before it was kept.
+      </p>
+    </>
+  );
+}
+
+function whyNot({ state, logged_now: isLogged }: CallContent): ReactNode {
+  if (state === 'locked') {
+    return 'It was kept, sealed with a key that this gateway does not have (MODEL_GATEWAY_CONTENT_KEY, or content.key of the data directory).';
+  }
+  if (state === 'unreadable') return 'It was kept, and cannot be read any more.';
+  if (isLogged) {
+    return 'Nothing is kept of this call: it was made before its key logged content, it is older than content is kept, or it was lost.';
+  }
+  return (
+    <>
+      What this call asked and was answered was not kept: its key does not log content. Switch it on
+      with “Log content” in the form of the key, or with{' '}
+      <code>model-gateway keys update ID --log-content</code>; it holds for calls from then on.
+    </>
+  );
+}
+
+interface HeadersProps {
+  readonly label: string;
+  readonly headers: readonly KeptHeader[];
+}
+
+/** Names may stand there several times. */
+function Headers({ label, headers }: HeadersProps): ReactElement | null {
+  if (headers.length === 0) return null;
+  const values = Map.groupBy(headers, ({ name }) => name);
+  const facts = [...values].map(
+    ([name, all]) => [name, all.map(({ value }) => value ?? 'not kept').join(', ')] as const,
+  );
+  return (
+    <details className={styles.headers}>
+      <summary>
+        {label} ({headers.length})
+      </summary>
+      <Facts facts={facts} />
+    </details>
+  );
+}
+
+interface BodyProps {
+  readonly label: string;
+  readonly body: KeptBody;
+  readonly more?: string;
+}
+
+function Body({ label, body, more = '' }: BodyProps): ReactElement {
+  return (
+    <>
+      <p className={styles.muted}>
+        {aboutBody(body)}
+        {more}
+      </p>
+      <CodeBlock label={label} text={bodyText(body)} />
+    </>
+  );
+}
+
+function aboutBody({ bytes: length, cut, form }: KeptBody): string {
+  const what = form === 'events' ? ' Its pieces are put together.' : '';
+  return `${bytes(length)}.${what}${cut ? ' It was too long: some of it is left out.' : ''}`;
+}
+
+export function bodyText({ form, content }: KeptBody): string {
+  if (form === 'text') return String(content);
+  if (form === 'events' && Array.isArray(content)) {
+    return content
+      .map((event: unknown) => (typeof event === 'string' ? event : JSON.stringify(event, null, 2)))
+      .join('\n');
+  }
+  return JSON.stringify(content, null, 2);
+}

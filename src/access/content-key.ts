@@ -1,0 +1,64 @@
+/**
+ * The key that seals what calls said (docs/content.md). It never lies in the store that it protects: it comes
+ * from the environment, or lies in a file of the data directory beside a store that nobody shares.
+ */
+import { hkdfSync } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { Secret } from '../core/secret.ts';
+import type { RandomBytes } from './key-format.ts';
+import { requireUsableSecret } from './digest.ts';
+
+const keyBytes = 32;
+const fileForm = /^[0-9a-f]{64}$/;
+
+export interface ContentKey {
+  /** Undefined where there is none. @throws Error when its file cannot be read. */
+  find(): Uint8Array | undefined;
+  /** The same, made where there may be one and is none yet. @throws Error when it cannot be written. */
+  need(): Uint8Array | undefined;
+}
+
+/** Gateways that are given the same secret open each other's. @throws Error when it is too short. */
+export function contentKeyOf(secret: Secret): ContentKey {
+  const text = secret.reveal();
+  requireUsableSecret('MODEL_GATEWAY_CONTENT_KEY', text);
+  const key = new Uint8Array(hkdfSync('sha256', text, '', 'contents of calls', keyBytes));
+  return { find: () => key, need: () => key };
+}
+
+/** @param path a file of 64 hexadecimal digits, made at the first need, for its owner alone. */
+export function contentKeyFile(path: string, random: RandomBytes): ContentKey {
+  let known: Uint8Array | undefined;
+  const find = (): Uint8Array | undefined => (known ??= readKey(path));
+  return {
+    find,
+    need: () => {
+      if (find() !== undefined) return known;
+      const made = random(keyBytes);
+      writeFileSync(path, `${Buffer.from(made).toString('hex')}\n`, { mode: 0o600, flag: 'wx' });
+      known = made;
+      return known;
+    },
+  };
+}
+
+/** For a store that ends with the process. */
+export function passingContentKey(random: RandomBytes): ContentKey {
+  const key = random(keyBytes);
+  return { find: () => key, need: () => key };
+}
+
+/** A book that others share must be opened by all of them: without a common secret nothing is kept. */
+export const noContentKey: ContentKey = { find: () => undefined, need: () => undefined };
+
+function readKey(path: string): Uint8Array | undefined {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+  if (!fileForm.test(text)) throw new Error(`${path} holds no key of 64 hexadecimal digits.`);
+  return Buffer.from(text, 'hex');
+}

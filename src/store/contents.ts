@@ -1,0 +1,59 @@
+/**
+ * What calls said, of keys whose content is logged (docs/content.md). It comes sealed: the store sees
+ * bytes, and what it needs to find and to remove them. Times are ms since the epoch, of whoever kept it.
+ */
+
+export interface SealedContent {
+  /** Of the call, as in the ledger. */
+  readonly id: string;
+  /** Public id of the API key. */
+  readonly keyId: string;
+  /** When the call began. */
+  readonly startedAt: number;
+  readonly sealed: Uint8Array;
+}
+
+/** Which to remove; the oldest go first. */
+export interface ContentToRemove {
+  /** Only of this key. */
+  readonly keyId?: string;
+  /** Only of calls that began before. */
+  readonly before?: number;
+  /** Only until so many bytes are gone. */
+  readonly bytes?: number;
+}
+
+export interface RemovedContent {
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+export interface ContentStore {
+  /** All or none. What is there already stays as it is. @throws StoreError */
+  keep(contents: readonly SealedContent[]): Promise<void>;
+  /** @throws StoreError */
+  find(id: string): Promise<SealedContent | undefined>;
+  /** What all of it takes. @throws StoreError */
+  bytes(): Promise<number>;
+  /** Removes at most `most`; no rows = done. @throws StoreError */
+  remove(which: ContentToRemove, most: number): Promise<RemovedContent>;
+}
+
+/** What a kept content counts for besides its bytes. */
+const overheadBytes = 256;
+
+export function contentBytes({ sealed }: Pick<SealedContent, 'sealed'>): number {
+  return overheadBytes + sealed.length;
+}
+
+/** How many of these, in their order, make the bytes that are to go; all of them without a limit. */
+export function enough(sizes: readonly number[], bytes = Infinity): RemovedContent {
+  let sum = 0;
+  let rows = 0;
+  for (const size of sizes) {
+    if (sum >= bytes) break;
+    sum += size;
+    rows += 1;
+  }
+  return { rows, bytes: sum };
+}

@@ -1,0 +1,91 @@
+/** What calls said, in PostgreSQL, for all gateways on one book. */
+import {
+  contentBytes,
+  enough,
+  type ContentStore,
+  type ContentToRemove,
+  type RemovedContent,
+  type SealedContent,
+} from './contents.ts';
+import type { Statement } from './postgres-pool.ts';
+import type { PostgresServer } from './postgres-server.ts';
+import { number, text } from './sqlite-columns.ts';
+import { readContentRow } from './sqlite-contents.ts';
+
+const keep: Statement = {
+  name: 'content_keep',
+  text: `INSERT INTO kept_contents (id, key_id, started_at, bytes, content)
+    VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING`,
+};
+const find: Statement = {
+  name: 'content_find',
+  text: 'SELECT id, key_id, started_at, content FROM kept_contents WHERE id = $1',
+};
+const total: Statement = {
+  name: 'content_bytes',
+  text: 'SELECT coalesce(sum(bytes), 0)::bigint AS bytes FROM kept_contents',
+};
+// Two gateways that remove at the same time take different rows.
+const oldest: Statement = {
+  name: 'content_oldest',
+  text: `SELECT id, bytes FROM kept_contents WHERE started_at < $1
+    ORDER BY started_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
+};
+const oldestOfKey: Statement = {
+  name: 'content_oldest_of_key',
+  text: `SELECT id, bytes FROM kept_contents WHERE key_id = $3 AND started_at < $1
+    ORDER BY started_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
+};
+const remove: Statement = {
+  name: 'content_remove',
+  text: 'DELETE FROM kept_contents WHERE id = ANY($1::text[])',
+};
+
+export class PostgresContents implements ContentStore {
+  readonly #server: Pick<PostgresServer, 'use' | 'data' | 'admin'>;
+
+  constructor(server: Pick<PostgresServer, 'use' | 'data' | 'admin'>) {
+    this.#server = server;
+  }
+
+  async keep(contents: readonly SealedContent[]): Promise<void> {
+    await this.#server.use(() =>
+      this.#server.data.transaction(async (sql) => {
+        for (const content of contents) {
+          const { id, keyId, startedAt, sealed } = content;
+          const size = contentBytes(content);
+          await sql.run(keep, [id, keyId, Math.round(startedAt), size, sealed]);
+        }
+      }),
+    );
+  }
+
+  async find(id: string): Promise<SealedContent | undefined> {
+    const { rows } = await this.#server.use(() => this.#server.admin.run(find, [id]));
+    return rows[0] === undefined ? undefined : readContentRow(rows[0]);
+  }
+
+  async bytes(): Promise<number> {
+    const { rows } = await this.#server.use(() => this.#server.admin.run(total));
+    return number(rows[0] ?? {}, 'bytes');
+  }
+
+  remove(
+    { keyId, before = Number.MAX_SAFE_INTEGER, bytes }: ContentToRemove,
+    most: number,
+  ): Promise<RemovedContent> {
+    return this.#server.use(() =>
+      this.#server.data.transaction(async (sql) => {
+        const { rows } =
+          keyId === undefined
+            ? await sql.run(oldest, [before, most])
+            : await sql.run(oldestOfKey, [before, most, keyId]);
+        const sizes = rows.map((row) => number(row, 'bytes'));
+        const removed = enough(sizes, bytes);
+        const ids = rows.slice(0, removed.rows).map((row) => text(row, 'id'));
+        if (ids.length > 0) await sql.run(remove, [ids]);
+        return removed;
+      }),
+    );
+  }
+}

@@ -1,0 +1,275 @@
+/** Content of calls between the answer and the store (docs/content.md): sealed, bounded, without secrets. */
+import assert from 'node:assert/strict';
+import { IncomingMessage } from 'node:http';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { contentKeyFile, contentKeyOf } from '../../../src/access/content-key.ts';
+import { ContentSweeper } from '../../../src/access/content-sweeper.ts';
+import { isObject } from '../../../src/core/json.ts';
+import { Pieces } from '../../../src/core/pieces.ts';
+import { Secret } from '../../../src/core/secret.ts';
+import { ContentLog } from '../../../src/server/content/content-log.ts';
+import { ContentThread } from '../../../src/server/content/content-thread.ts';
+import { keptContent } from '../../../src/server/content/kept-content.ts';
+import { mergedEvents } from '../../../src/server/content/merge-events.ts';
+import { Redactor } from '../../../src/server/content/redactor.ts';
+import { openContent, sealContent } from '../../../src/server/content/sealed-content.ts';
+import type { SeenCall } from '../../../src/server/content/seen-call.ts';
+import type { WatchedCall } from '../../../src/server/content/watched-call.ts';
+import { MemoryContents } from '../../../src/store/memory-contents.ts';
+import { StoreError } from '../../../src/store/store-error.ts';
+import { countingBytes, HeldClock, silentLog } from '../access/parts.ts';
+
+const key = new Uint8Array(32).fill(7);
+const place = { id: 'req_1', keyId: 'k1' };
+
+function seen(body: string): SeenCall {
+  const bytes = new TextEncoder().encode(body);
+  const request = { method: 'POST', path: '/v1/messages', headers: [] };
+  return {
+    ...place,
+    request: { ...request, body: { bytes, length: bytes.length } },
+    answer: undefined,
+    attempts: [],
+    secrets: [],
+  };
+}
+
+describe('T6 the seal', () => {
+  const sealed = sealContent(keptContent(seen('{"a":"a word"}'), 1000), place, {
+    key,
+    iv: new Uint8Array(12).fill(1),
+  });
+
+  test('opens with its key, for its call alone, and shows no word without', () => {
+    const opened = openContent(sealed, place, key);
+    assert.ok(isObject(opened));
+    assert.match(JSON.stringify(opened), /a word/);
+    assert.ok(!sealed.includes('a word'));
+    assert.equal(openContent(sealed, { ...place, id: 'req_2' }, key), 'unreadable');
+    assert.equal(openContent(sealed, { ...place, keyId: 'k2' }, key), 'unreadable');
+  });
+
+  test('another key, no key and damage are told apart', () => {
+    assert.equal(openContent(sealed, place, new Uint8Array(32)), 'other key');
+    assert.equal(openContent(sealed, place, undefined), 'other key');
+    const damaged = Buffer.from(sealed);
+    damaged[damaged.length - 1] = (damaged.at(-1) ?? 0) ^ 1;
+    assert.equal(openContent(damaged, place, key), 'unreadable');
+    assert.equal(openContent(sealed.subarray(0, 9), place, key), 'unreadable');
+  });
+});
+
+describe('S15 the key', () => {
+  test('lies in a file for its owner alone, made at the first need and the same from then on', (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'gateway-content-'));
+    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    const path = join(folder, 'content.key');
+    const file = contentKeyFile(path, countingBytes());
+    assert.equal(file.find(), undefined);
+    const made = file.need();
+    assert.equal(statSync(path).mode & 0o777, 0o600);
+    assert.deepEqual(contentKeyFile(path, countingBytes()).find(), Buffer.from(made ?? []));
+    writeFileSync(path, 'no key');
+    assert.throws(() => contentKeyFile(path, countingBytes()).find(), /content\.key/);
+    assert.equal(readFileSync(path, 'utf8'), 'no key');
+  });
+
+  test('of a secret is the same wherever that is given; a word is none', () => {
+    const [one, two] = [
+      contentKeyOf(new Secret('s'.repeat(16))),
+      contentKeyOf(new Secret('s'.repeat(16))),
+    ];
+    assert.deepEqual(one.need(), two.find());
+    assert.throws(() => contentKeyOf(new Secret('short')), /MODEL_GATEWAY_CONTENT_KEY/);
+  });
+});
+
+describe('S4 what is taken out', () => {
+  const redactor = new Redactor(['authorization', 'Bearer a-very-secret-value']);
+
+  test('the values of the call itself, wherever they stand, and what looks like a key', () => {
+    assert.equal(redactor.text('x a-very-secret-value y'), 'x [redacted] y');
+    assert.deepEqual(redactor.json({ a: ['ghp_0123456789abcdef', { 'a-very-secret-value': 1 }] }), {
+      a: ['[redacted]', { '[redacted]': 1 }],
+    });
+  });
+
+  test('bytes of media in both dialects and within texts; words stay', () => {
+    const data = Buffer.alloc(600, 'x').toString('base64');
+    const source = { type: 'base64', media_type: 'image/jpeg', data };
+    assert.deepEqual(redactor.json(source), {
+      ...source,
+      data: '[image/jpeg, 600 bytes left out]',
+    });
+    const text = `see data:audio/wav;base64,${data} and data:;base64,AAAA, or ;base64,BBBB`;
+    assert.equal(
+      redactor.text(text),
+      'see [audio/wav, 600 bytes left out] and [base64, 3 bytes left out], or ;base64,BBBB',
+    );
+    const words = 'word '.repeat(300);
+    assert.equal(redactor.json(words), words);
+  });
+});
+
+describe('streams', () => {
+  const frames = (...events: readonly object[]): Buffer =>
+    Buffer.from(events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''));
+  const chat = (delta: object, more: object = {}): object => ({
+    id: 'c',
+    choices: [{ index: 0, delta, ...more }],
+  });
+
+  test('pieces of one text become one event; what belongs elsewhere stays apart', () => {
+    const merged = mergedEvents(
+      frames(
+        chat({ role: 'assistant', content: '' }),
+        chat({ content: 'Hel' }),
+        chat({ content: 'lo' }, { logprobs: { content: [{ token: 'lo' }] } }),
+        chat({ tool_calls: [{ index: 0, function: { arguments: '{"a"' } }] }),
+        chat({ tool_calls: [{ index: 1, function: { arguments: '{}' } }] }),
+        chat({ tool_calls: [{ index: 0, function: { arguments: ':1}' } }] }),
+        chat({}, { finish_reason: 'stop' }),
+      ),
+    );
+    assert.deepEqual(merged, [
+      chat({ role: 'assistant', content: '' }),
+      chat({ content: 'Hello' }),
+      chat({ tool_calls: [{ index: 0, function: { arguments: '{"a":1}' } }] }),
+      chat({ tool_calls: [{ index: 1, function: { arguments: '{}' } }] }),
+      chat({}, { finish_reason: 'stop' }),
+    ]);
+  });
+
+  test('blocks of messages are told apart by their index', () => {
+    const delta = (index: number, text: string): object => ({
+      type: 'content_block_delta',
+      index,
+      delta: { type: 'text_delta', text },
+    });
+    const stop = { type: 'content_block_stop', index: 0 };
+    assert.deepEqual(
+      mergedEvents(frames(delta(0, 'a'), delta(0, 'b'), stop, delta(1, 'c'), delta(1, 'd'))),
+      [delta(0, 'ab'), stop, delta(1, 'cd')],
+    );
+  });
+});
+
+/** A store that can be away, and keeps in earnest when it is there. */
+class Moody extends MemoryContents {
+  away = false;
+
+  override async keep(...given: Parameters<MemoryContents['keep']>): Promise<void> {
+    if (this.away) throw new StoreError('unavailable', 'away');
+    return super.keep(...given);
+  }
+}
+
+describe('the way to the store', () => {
+  function rig(memoryBytes = 1_000_000) {
+    const store = new Moody();
+    const clock = new HeldClock();
+    const log = new ContentLog({
+      store,
+      sealer: new ContentThread(),
+      clock,
+      log: silentLog,
+      key: () => key,
+      limits: () => ({ bodyBytes: 1000, memoryBytes }),
+    });
+    const call = (id: string, size: number): void => {
+      const request = new IncomingMessage(new Socket());
+      const watched: WatchedCall | undefined = log.watch({
+        ...place,
+        id,
+        startedAt: 1,
+        path: '/v1/messages',
+        request,
+      });
+      assert.ok(watched !== undefined);
+      watched.asked(Pieces.of(Buffer.from(JSON.stringify({ text: 'x'.repeat(size) }))));
+      watched.refused(400, { error: 'no' });
+      watched.end();
+    };
+    return { store, clock, log, call };
+  }
+
+  test('F95 what has no room is dropped and counted; memory is given back', async () => {
+    const { store, log, call } = rig(5000);
+    for (let i = 0; i < 10; i += 1) call(`req_${i}`, 1900);
+    assert.ok(log.memory <= 5000);
+    await log.flush();
+    assert.deepEqual(log.tallies, { kept: 2, dropped: 8, failed: 0 });
+    assert.equal(log.memory, 0);
+    assert.ok((await store.find('req_1')) !== undefined);
+    await log.close();
+  });
+
+  test('a store that is away is waited for, a minute, and holds nobody up', async () => {
+    const { store, clock, log, call } = rig();
+    store.away = true;
+    call('req_1', 10);
+    await log.flush();
+    assert.equal(log.tallies.kept, 0);
+    store.away = false;
+    await log.flush();
+    assert.equal(log.tallies.kept, 1);
+    store.away = true;
+    call('req_2', 10);
+    await log.flush();
+    clock.time += 61_000;
+    await log.flush();
+    assert.deepEqual(log.tallies, { kept: 1, dropped: 1, failed: 0 });
+    assert.equal(log.memory, 0);
+    await log.close();
+  });
+
+  test('without a key nothing is watched, and nothing thrown', () => {
+    const { store } = rig();
+    const parts = { store, sealer: new ContentThread(), clock: new HeldClock(), log: silentLog };
+    const limits = { bodyBytes: 1000, memoryBytes: 1000 };
+    const request = new IncomingMessage(new Socket());
+    for (const none of [
+      () => undefined,
+      () => {
+        throw new Error('no file');
+      },
+    ]) {
+      const log = new ContentLog({ ...parts, key: none, limits: () => limits });
+      assert.equal(log.watch({ ...place, startedAt: 1, path: '/', request }), undefined);
+    }
+  });
+});
+
+test('what is too old goes, and then the oldest until there is room', async () => {
+  const store = new MemoryContents();
+  const clock = new HeldClock();
+  const now = clock.wall();
+  const sealed = new Uint8Array(744);
+  await store.keep(
+    [5000, 3000, 2000, 1000].map((age, i) => ({
+      id: `c${i}`,
+      keyId: 'k',
+      startedAt: now - age,
+      sealed,
+    })),
+  );
+  const limits = { keepMs: 4000, totalBytes: 2500 };
+  const sweeper = new ContentSweeper({
+    store,
+    clock,
+    log: silentLog,
+    limits: () => limits,
+    pause: async () => undefined,
+  });
+  await sweeper.run();
+  const left = await Promise.all(['c0', 'c1', 'c2', 'c3'].map((id) => store.find(id)));
+  assert.deepEqual(
+    left.map((each) => each?.id),
+    [undefined, undefined, 'c2', 'c3'],
+  );
+  assert.equal(await store.bytes(), 2000);
+});
