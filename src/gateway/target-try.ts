@@ -5,7 +5,7 @@
  */
 import type { Conversation, Origin, Part } from '../core/conversation.ts';
 import { asGatewayError, GatewayError } from '../core/errors.ts';
-import { Collector, replay, type FinishReason, type Generation } from '../core/generation.ts';
+import { Collector, replay, type Generation } from '../core/generation.ts';
 import { tryParseObject } from '../core/json.ts';
 import { NoteList, StrictNotes } from '../core/notes.ts';
 import type { Target } from '../core/provider.ts';
@@ -278,9 +278,8 @@ export class TargetTry {
     this.#unload();
     const notes = this.#call.strict ? strictNotes : this.notes;
     notes.lost(['max_tokens'], 'there is no cache to warm; the model was not asked');
-    const usage = { outputTokens: 0 };
-    const finish: FinishReason = { kind: 'stop' };
-    const generation: Generation = { id: '', model: '', parts: [], finish, usage };
+    const ending = { finish: { kind: 'stop' }, usage: { outputTokens: 0 } } as const;
+    const generation: Generation = { id: '', model: '', parts: [], ...ending };
     const events = replay(generation);
     for (const event of events) this.meter.see(event);
     return { kind: 'collected', generation, events };
