@@ -37,6 +37,16 @@ export interface AccessOptions {
   readonly settings: Settings;
   readonly env: { readonly [name: string]: string | undefined };
   readonly log: Log;
+  /** Those who must learn of changes of keys and policies. */
+  readonly followers?: Followers;
+}
+
+/** Other processes that serve calls by the keys of this one. */
+export interface Followers {
+  /** The store, telling them of what is changed in it. */
+  over(store: Store): Store;
+  /** Something may have changed in it. */
+  tell(): void;
 }
 
 /** What the running gateway adds to the admin API. */
@@ -86,6 +96,9 @@ export interface Access {
   readonly newAdminToken?: string;
   /** Present where others settle the calls of a gateway that stood still for so long. */
   readonly stillMs?: number;
+  readonly store: Store;
+  /** Whether keys and secrets were read. */
+  readonly loaded: boolean;
   /** Whether new calls may begin; false is E18. */
   mayAdmit(): boolean;
   /** Why the gateway is not ready, for /readyz; undefined when it is. */
@@ -109,13 +122,14 @@ const random = (count: number): Uint8Array => randomBytes(count);
  * @throws StoreError when the directory is in use, open to others, or its database is broken.
  */
 export async function openAccess(options: AccessOptions): Promise<Access> {
-  const { settings, env, log } = options;
+  const { settings, env, log, followers } = options;
   const lock = lockDataDir(settings.dataDir);
   let opened: OpenedStorage | undefined;
   try {
-    opened = await openStorage(settings, log);
+    opened = followed(await openStorage(settings, log), followers);
     const { store } = opened;
-    const door = makeDoor({ store, settings, env, log, shared: opened.shared !== undefined });
+    const plain = makeDoor({ store, settings, env, log, shared: opened.shared !== undefined });
+    const door = followers === undefined ? plain : tellingDoor(plain, followers);
     const boot = new Boot({ ...opened, door, env, log });
     const made = await boot.begin();
     const { shared } = opened;
@@ -138,6 +152,19 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
     lock.release();
     throw error;
   }
+}
+
+function followed(opened: OpenedStorage, followers: Followers | undefined): OpenedStorage {
+  return followers === undefined ? opened : { ...opened, store: followers.over(opened.store) };
+}
+
+/** What others changed in a shared store is news for the followers, too. */
+function tellingDoor(door: Door, followers: Followers): Door {
+  const reload = (): void => {
+    door.reload();
+    followers.tell();
+  };
+  return { ...door, reload };
 }
 
 /** @throws Error when the token cannot serve. */
@@ -208,6 +235,7 @@ class OpenAccess implements Access {
   readonly policies: PolicySource;
   readonly sealer: Sealer;
   readonly answers: AnswerStore;
+  readonly store: Store;
   readonly contents: ContentStore;
   readonly contentKey: ContentKey;
   readonly newKey?: string;
@@ -223,6 +251,7 @@ class OpenAccess implements Access {
     this.keys = parts.door.keys;
     this.sealer = parts.boot.sealer;
     this.answers = parts.store.answers;
+    this.store = parts.store;
     this.contents = parts.store.contents;
     this.contentKey = parts.contentKey;
     this.counting = parts.counting;
@@ -238,6 +267,10 @@ class OpenAccess implements Access {
     parts.retention.start();
     if (made.key !== undefined) this.newKey = made.key;
     if (made.adminToken !== undefined) this.newAdminToken = made.adminToken;
+  }
+
+  get loaded(): boolean {
+    return this.#parts.boot.done;
   }
 
   mayAdmit(): boolean {

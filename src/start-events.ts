@@ -19,6 +19,12 @@ export interface EventParts {
   readonly storeTrouble: () => string | undefined;
 }
 
+/** Who is told by those who serve calls. */
+export type PlaneEvents = Pick<
+  Events,
+  'tell' | 'credentialOut' | 'targetChanged' | 'pressureChanged' | 'counts'
+>;
+
 const lookEveryMs = 1000;
 
 export class Events {

@@ -1,7 +1,13 @@
 /** Part of the composition root: what calls may use, what they cost, and who is told. */
 import { Admission } from './access/admission.ts';
 import { Billing, type AskedPieces, type BilledCall } from './access/billing.ts';
-import { BudgetWatch, type BudgetEvent, type BudgetReading } from './access/budget-watch.ts';
+import {
+  BudgetWatch,
+  type BudgetEvent,
+  type BudgetNote,
+  type BudgetReading,
+  type BudgetWatching,
+} from './access/budget-watch.ts';
 import { CallGrant } from './access/call-grant.ts';
 import type { PolicySource } from './access/policies.ts';
 import type { PriceBook } from './access/prices.ts';
@@ -58,6 +64,8 @@ export interface LimitsOptions extends OpenedCounters {
   readonly tell: (type: string, data: JsonObject) => void;
   /** Where refusals and thresholds are counted; absent = nowhere. */
   readonly metrics?: Pick<Metrics, 'limitRefusals' | 'budgetEvents'>;
+  /** Where another process watches what budgets spend: it is told. */
+  readonly noteBudget?: (note: BudgetNote) => void;
 }
 
 /** What the path of calls needs of limits, budgets and prices. */
@@ -69,17 +77,16 @@ export interface Limits {
   heard(spent: readonly Spent[]): void;
   /** How far budgets are used. @param now ms since the epoch */
   budgets(now: number): readonly BudgetReading[];
+  /** What befell a budget in another process. */
+  noted(note: BudgetNote): void;
   /** The row of a call that still runs. */
   running(call: Call, soFar: RunningCall): CallRow;
 }
 
 export function createLimits(options: LimitsOptions): Limits {
-  const { counters, spent, policies, prices, random, log, metrics } = options;
-  const watch = new BudgetWatch((event) => {
-    log.warn('budget', eventFields(event));
-    options.tell('budget.threshold', eventJson(event));
-    metrics?.budgetEvents.add([String(event.threshold), event.holder.kind]);
-  });
+  const { counters, spent, policies, prices, random, metrics, noteBudget } = options;
+  const own = ownWatch(options);
+  const watch = noteBudget === undefined ? own : watchElsewhere(noteBudget);
   watch.restore(spent);
   const admission = new Admission({
     counters,
@@ -94,8 +101,27 @@ export function createLimits(options: LimitsOptions): Limits {
     admission,
     heard: (more) => watch.restore(more),
     budgets: (now) => watch.readings(now),
+    noted: (note) => own.noted(note),
     settle: (call, receipt) => callRow(call, receipt, billing.settle(billed(call, receipt))),
     running: (call, soFar) => runningRow(call, soFar, billing.bill(billed(call, soFar))),
+  };
+}
+
+function ownWatch({ log, tell, metrics }: LimitsOptions): BudgetWatch {
+  return new BudgetWatch((event) => {
+    log.warn('budget', eventFields(event));
+    tell('budget.threshold', eventJson(event));
+    metrics?.budgetEvents.add([String(event.threshold), event.holder.kind]);
+  });
+}
+
+/** Half of a budget may be spent by each of two processes: one must know of both. */
+function watchElsewhere(note: (note: BudgetNote) => void): BudgetWatching {
+  return {
+    restore: () => undefined,
+    readings: () => [],
+    spent: ({ holder, budget }, spent, now) => note({ holder, budget, now, spent }),
+    refused: ({ holder, budget }, now) => note({ holder, budget, now }),
   };
 }
 

@@ -12,6 +12,8 @@ export interface LocalModels {
   readonly engines: LocalEngines;
   /** What lies in the folder and cannot be called. */
   problems(): readonly FolderProblem[];
+  /** Calls back each time that the folder was looked at. */
+  onLooked(tell: () => void): void;
   /** Looks at the folder again; models that are run as before are left alone. Never rejects. */
   refresh(settings: LocalSettings): Promise<void>;
 }
@@ -31,6 +33,7 @@ export function createLocalModels(
   });
   let problems: readonly FolderProblem[] = [];
   let line = Promise.resolve();
+  let looked = (): void => undefined;
   const look = async (local: LocalSettings): Promise<void> => {
     const contents = await readModelFolder(local.modelsDir, local.models);
     engines.replace(contents.models, limitsOf(local));
@@ -39,10 +42,14 @@ export function createLocalModels(
       if (!told.has(textOf(problem))) log.warn('local model left out', { ...problem });
     }
     problems = contents.problems;
+    looked();
   };
   return {
     engines,
     problems: () => problems,
+    onLooked: (tell) => {
+      looked = tell;
+    },
     refresh: (local) => {
       // One after the other: the last look must be the one that holds.
       line = line.then(() => look(local));

@@ -9,11 +9,12 @@ import { createIdempotency, type Idempotency } from './start-idempotency.ts';
 import { createLimits, type Limits } from './start-limits.ts';
 import { createMetrics, type FactSources } from './start-metrics.ts';
 import { createOverload, guardConnections } from './start-overload.ts';
-import type { Events } from './start-events.ts';
+import type { PlaneEvents } from './start-events.ts';
 import type { LocalModels } from './start-local.ts';
 import { lastSpansMs, traced } from './start-traces.ts';
 import { priceBook, priceToCompare } from './start-prices.ts';
 import type { Environment } from './start-options.ts';
+import type { BudgetNote } from './access/budget-watch.ts';
 import type { PriceBook } from './access/prices.ts';
 import type { Settings } from './config/settings.ts';
 import { anthropicMessagesClient } from './dialects/anthropic-messages/client.ts';
@@ -23,7 +24,7 @@ import { TargetHealth } from './gateway/health.ts';
 import { LearnedParameters } from './gateway/learned-parameters.ts';
 import { LeftStreams } from './gateway/left-streams.ts';
 import { ReasoningMemory } from './gateway/reasoning-memory.ts';
-import { ReasoningStore } from './gateway/reasoning-store.ts';
+import { ReasoningStore, type SharedTurn } from './gateway/reasoning-store.ts';
 import { RetryBudget } from './gateway/retry-budget.ts';
 import { Routing } from './gateway/routing/routing.ts';
 import { Sweeper } from './gateway/sweeper.ts';
@@ -69,6 +70,17 @@ export type PlaneAccess = Pick<
   | 'storeFacts'
 > & { readonly door: Pick<Access['door'], 'declare'> };
 
+/** Other processes that serve at the same address. */
+export interface Peers {
+  /** A refused key counts for its address everywhere (B73). */
+  keyRefused(address: string | undefined): void;
+  keyForgiven(address: string | undefined): void;
+  /** The next turn of the conversation may be asked of any of them. */
+  turnKept(turn: SharedTurn): void;
+  /** Absent = this process watches what budgets spend. */
+  noteBudget?(note: BudgetNote): void;
+}
+
 export interface PlaneParts {
   readonly settings: Settings;
   readonly env: Environment;
@@ -78,8 +90,10 @@ export interface PlaneParts {
   readonly pressure: LoadSource;
   readonly tracer: SpanTracer | undefined;
   readonly client: HttpClient;
-  readonly events: Events;
-  readonly localModels: LocalModels;
+  readonly events: PlaneEvents;
+  readonly localModels: Pick<LocalModels, 'engines' | 'refresh'>;
+  /** Absent = it serves alone. */
+  readonly peers?: Peers;
 }
 
 export class Plane {
@@ -97,6 +111,7 @@ export class Plane {
   readonly #idempotency: Idempotency;
   readonly #contents: Contents;
   readonly #limits: Limits;
+  readonly #turns: ReasoningStore;
   #settings: Settings;
   #addresses: ClientAddresses;
   #registry: Registry;
@@ -125,6 +140,9 @@ export class Plane {
     this.#contents = createContents(parts, () => this.#settings.content);
     this.metrics = createMetrics(() => this.facts());
     this.#limits = this.#createLimits();
+    const { peers } = parts;
+    const kept = peers === undefined ? {} : { kept: (turn: SharedTurn) => peers.turnKept(turn) };
+    this.#turns = new ReasoningStore({ clock: systemClock, ...kept });
     this.options = this.#planeOptions();
     const plane = new DataPlane(this.options);
     this.#server = createListener((request, response) => void plane.handle(request, response), {
@@ -204,6 +222,24 @@ export class Plane {
     log.setLevel(settings.logLevel);
   }
 
+  /** What its peers tell. */
+  readonly heard: Required<Peers> = {
+    keyRefused: (address) => void this.#overload.badKeys.refused(address),
+    keyForgiven: (address) => this.#overload.badKeys.forgive(address),
+    turnKept: (turn) => this.#turns.adopt(turn),
+    noteBudget: (note) => this.#limits.noted(note),
+  };
+
+  /** Whether somebody asks this process whether the gateway is ready. */
+  get watched(): boolean {
+    return this.#drain.watched;
+  }
+
+  /** Somebody asks another of the processes. */
+  probed(): void {
+    this.#drain.probed();
+  }
+
   /** Refuses new work and waits for running calls (G14). */
   async drain(how: { readonly announced: boolean }): Promise<void> {
     await this.#drain.run(how);
@@ -230,7 +266,7 @@ export class Plane {
   }
 
   #createLimits(): Limits {
-    const { access, log, events } = this.#parts;
+    const { access, log, events, peers } = this.#parts;
     const limits = createLimits({
       ...access.counting,
       policies: access.policies,
@@ -239,6 +275,7 @@ export class Plane {
       log,
       tell: (type, data) => events.tell(type, data),
       metrics: this.metrics,
+      ...(peers?.noteBudget === undefined ? {} : { noteBudget: peers.noteBudget }),
     });
     access.watchSpending((spent) => limits.heard(spent));
     return limits;
@@ -282,7 +319,7 @@ export class Plane {
       estimator: new TokenEstimator(),
       textCounter: this.#textCounter,
       learned: new LearnedParameters(),
-      memory: new ReasoningMemory(access.sealer, new ReasoningStore({ clock: systemClock })),
+      memory: new ReasoningMemory(access.sealer, this.#turns),
       health: this.health,
       retryBudget: new RetryBudget(),
       routing: new Routing({
@@ -319,7 +356,7 @@ export class Plane {
       },
       mayAdmit: () => access.mayAdmit(),
       overload: this.#overload,
-      badKeys: this.#overload.badKeys,
+      badKeys: this.#badKeys(),
       admission: this.#limits.admission,
       answers: this.#idempotency.answers,
       contents: this.#contents.log,
@@ -327,6 +364,23 @@ export class Plane {
       tracer,
       refused: (code) => this.metrics.refusedRequests.add([code]),
       version,
+    };
+  }
+
+  #badKeys(): DataPlaneOptions['badKeys'] {
+    const { badKeys } = this.#overload;
+    const { peers } = this.#parts;
+    if (peers === undefined) return badKeys;
+    return {
+      refused: (address) => {
+        const waitMs = badKeys.refused(address);
+        if (waitMs === undefined) peers.keyRefused(address);
+        return waitMs;
+      },
+      forgive: (address) => {
+        badKeys.forgive(address);
+        peers.keyForgiven(address);
+      },
     };
   }
 

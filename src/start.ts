@@ -8,6 +8,7 @@ import { Events } from './start-events.ts';
 import { ownFront, type Front } from './start-front.ts';
 import { createLocalModels, type LocalModels } from './start-local.ts';
 import { adminModel } from './start-models.ts';
+import type { OpenedCrew } from './start-parent.ts';
 import { Plane } from './start-plane.ts';
 import { priceParts } from './start-prices.ts';
 import { providerParts } from './start-providers.ts';
@@ -57,7 +58,8 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
   const pretty = prettyFor(2, env);
   const log = new LineLog({ fd: 2, level: settings.logLevel, clock: systemClock, pretty });
   for (const warning of settings.warnings) log.warn('config', { warning });
-  const access = await openAccess({ settings, env, log });
+  const crew = await openCrew(settings);
+  const access = await openAccess({ settings, env, log, ...(crew && { followers: crew.crew }) });
   const tracer = await openTracer(settings.traces, { log, clock: systemClock, newId, version });
   const client = new HttpClient({ transport: readUpstreamClient(env) });
   const events = new Events({
@@ -76,10 +78,13 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
     pressure: options.load ?? systemLoad,
     tracer,
     client,
-    events,
+    events: crew === undefined ? events : crew.eventsOver(events),
     localModels,
+    ...(crew && { peers: crew.crew }),
   });
-  const front = ownFront(plane, () => access.ledger.flush());
+  const watchesLoad = options.load === undefined;
+  const own = { settings, env, log, access, plane, localModels, pretty, watchesLoad };
+  const front = crew?.front(own) ?? ownFront(plane, () => access.ledger.flush());
   const running = new Runtime({ load, env, log, access, plane, front, events, localModels });
   try {
     await running.listen();
@@ -88,6 +93,13 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
     throw error;
   }
   return running;
+}
+
+/** Undefined = this process serves alone, and loads nothing for others. */
+async function openCrew({ workers }: Settings): Promise<OpenedCrew | undefined> {
+  if (workers === 1) return undefined;
+  const { openCrew: open } = await import('./start-parent.ts');
+  return open();
 }
 
 interface RuntimeParts {

@@ -20,6 +20,7 @@ const layers: { readonly [folder: string]: Layer } = {
   config: { imports: ['core'], packages: ['yaml', 'zod'] },
   store: { imports: ['core'], packages: ['pg', 'ioredis'] },
   observe: { imports: ['core'], packages: ['@opentelemetry/exporter-trace-otlp-proto'] },
+  workers: { imports: ['core', 'store'], packages: [] },
   access: { imports: ['core', 'store'], packages: ['@pydantic/genai-prices'] },
   tokens: { imports: ['core'], packages: ['gpt-tokenizer'] },
   'local-models': { imports: ['core', 'store'], packages: ['undici'] },

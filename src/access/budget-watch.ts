@@ -2,9 +2,9 @@
  * Watches what budgets have spent and tells once a window when half, four fifths and all of it is gone.
  * A hard budget refuses before its last cent is spent, so that the first refusal counts as all of it.
  */
-import type { BudgetPeriod } from '../core/policy.ts';
+import type { Budget, BudgetPeriod } from '../core/policy.ts';
 import type { Spent } from '../store/calls.ts';
-import type { HeldBudget } from './held-limits.ts';
+import { HeldBudget } from './held-limits.ts';
 import type { Holder } from './policies.ts';
 
 /** Percent of a budget. */
@@ -33,6 +33,19 @@ export interface BudgetReading {
   readonly budgetNanodollars: number;
   readonly spentNanodollars: number;
 }
+
+/** What befell a budget in another process of the gateway. */
+export interface BudgetNote {
+  readonly holder: Holder;
+  readonly budget: Budget;
+  /** Ms since the epoch. */
+  readonly now: number;
+  /** Nanodollars; absent = a call was refused. */
+  readonly spent?: number;
+}
+
+/** Who is told what budgets spend. */
+export type BudgetWatching = Pick<BudgetWatch, 'restore' | 'readings' | 'spent' | 'refused'>;
 
 interface Watched {
   /** Known from the first call on that it counts for. */
@@ -83,6 +96,13 @@ export class BudgetWatch {
   /** A call was refused for want of money. */
   refused(held: HeldBudget, now: number): void {
     this.#look(held, this.#of(held, now), { now, refused: true });
+  }
+
+  /** What another process saw. */
+  noted({ holder, budget, now, spent }: BudgetNote): void {
+    const held = new HeldBudget(holder, budget);
+    if (spent === undefined) this.refused(held, now);
+    else this.spent(held, spent, now);
   }
 
   #of(held: HeldBudget, now: number): Watched {

@@ -7,7 +7,7 @@ import { GatewayError, invalidRequest } from '../core/errors.ts';
 import type { Policy } from '../core/policy.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
-import type { KeyRecord, NotedChange } from '../store/records.ts';
+import type { KeyRecord, KeyUse, NotedChange } from '../store/records.ts';
 import type { Store } from '../store/store.ts';
 import { digestOf, leastSecretLength, requireUsableSecret } from './digest.ts';
 import { KeyEntry, matchNobody, type Digests, type KeySource, type KeyState } from './key-entry.ts';
@@ -132,6 +132,11 @@ export class KeyRing {
   /** Reads what the store has, or what is new there. May be repeated after a failure. @throws StoreError */
   load(): Promise<void> {
     return this.#book.load();
+  }
+
+  /** The same, as the store is from now on: a reading that runs may have begun before a change. */
+  loadAnew(): Promise<void> {
+    return this.#book.loadAnew();
   }
 
   /** Whether the keys of the store are known; before that the gateway is not ready (L1). */
@@ -342,6 +347,15 @@ export class KeyRing {
       keys: found.entries.map((entry) => this.#listed(entry)),
       ...(found.last === undefined ? {} : { next: found.last }),
     };
+  }
+
+  /** Keys were used elsewhere, and the store is told of it. */
+  heardUses(uses: readonly KeyUse[]): void {
+    for (const { id, at, previous } of uses) {
+      const entry = this.#book.find(id);
+      const known = previous ? entry?.previousUsedAt : entry?.lastUsedAt;
+      if (known === undefined || known < at) entry?.used(at, previous ? 'previous' : 'current');
+    }
   }
 
   /** Tells the store when keys were last used. Never rejects. */

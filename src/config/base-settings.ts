@@ -5,7 +5,7 @@ import type { CheckedFile } from './config-file.ts';
 import type { ConfigIssue } from './config-error.ts';
 import { flagForms, type FlagName, type Flags } from './flags.ts';
 import type { Environment } from './references.ts';
-import { defaults, logLevels, type LogLevel, type OriginLine } from './settings.ts';
+import { defaults, logLevels, mostWorkers, type LogLevel, type OriginLine } from './settings.ts';
 
 export interface BaseSources {
   readonly flags: Flags;
@@ -162,7 +162,8 @@ function toLogLevel(choice: Choice): LogLevel {
 
 function toWorkers(choice: Choice): number {
   const workers = /^\d{1,4}$/.test(choice.text) ? Number(choice.text) : 0;
-  if (workers < 1) choice.complain('expected a whole number from 1');
-  else if (workers > 1) choice.complain('more than 1 worker is not available yet');
+  if (workers < 1 || workers > mostWorkers) {
+    choice.complain(`expected a whole number from 1 to ${mostWorkers}`);
+  }
   return Math.max(1, workers);
 }

@@ -74,7 +74,7 @@ export const flagForms: readonly FlagForm[] = [
     name: 'workers',
     variable: 'MODEL_GATEWAY_WORKERS',
     value: 'N',
-    help: 'processes (1; more are not available yet)',
+    help: 'processes that serve calls, each on a core (1)',
   },
   {
     name: 'storage',

@@ -11,7 +11,7 @@ import { ledgerForm } from './ledger-form.ts';
 import { limitsForm } from './limits-form.ts';
 import { whole } from './number-form.ts';
 import { pricesForm } from './prices-form.ts';
-import { logLevels } from './settings.ts';
+import { logLevels, mostWorkers } from './settings.ts';
 import {
   affinityForm,
   apiKeyForm,
@@ -289,8 +289,9 @@ export const configForm = z
       .number()
       .int('must be a whole number')
       .min(1, 'must be at least 1')
+      .max(mostWorkers, `must be at most ${mostWorkers}`)
       .optional()
-      .describe('Processes. Only 1 for now.'),
+      .describe('Processes that serve calls, each on a core of its own. Default 1.'),
     providers: z
       .record(
         z

@@ -292,6 +292,9 @@ export class HeaderSettings extends Map<string, string> {
   }
 }
 
+/** Each is a process with memory of its own. */
+export const mostWorkers = 64;
+
 /** What holds where nothing is set (interface.md; timeouts: reliability.md R7). */
 export const defaults = {
   listen: '127.0.0.1:8686',

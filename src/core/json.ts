@@ -91,11 +91,16 @@ function parseExactly(text: string): Json {
 }
 
 /**
- * JSON that the gateway's own statements and functions in a database made: its form is known, its
- * numbers are safe integers. @throws SyntaxError
+ * JSON that the gateway's own statements and functions in a database made, or another of its processes: its
+ * form is known, its numbers are safe integers.
+ * @param revive makes a value of what stands for it
+ * @throws SyntaxError
  */
-export function parseOwn<T>(text: string): T {
-  const value: T = JSON.parse(text);
+export function parseOwn<T>(text: string, revive?: (value: unknown) => unknown): T {
+  const value: T = JSON.parse(
+    text,
+    revive === undefined ? undefined : (_name, part: unknown) => revive(part),
+  );
   return value;
 }
 

@@ -199,12 +199,22 @@ export class TargetHealth {
    * @param credential what is known of the target with this one of its credentials.
    */
   describe(name: string, credential?: string): string | undefined {
-    const provider = name.slice(0, name.indexOf('/'));
-    const troubles = [credentialName(provider, credential), name, pairName(name, credential)]
-      .map((each) => this.#entries.get(each))
-      .filter((trouble) => trouble !== undefined);
-    const told = troubles.map((trouble) => this.#words(trouble));
-    return told.find((words) => words !== undefined);
+    return describeBy((each) => this.#wordsOf(each), name, credential);
+  }
+
+  /** Everything that is wrong, in words, by the names that `describeBy` asks for. */
+  words(): ReadonlyMap<string, string> {
+    const told = new Map<string, string>();
+    for (const name of this.#entries.keys()) {
+      const words = this.#wordsOf(name);
+      if (words !== undefined) told.set(name, words);
+    }
+    return told;
+  }
+
+  #wordsOf(name: string): string | undefined {
+    const trouble = this.#entries.get(name);
+    return trouble === undefined ? undefined : this.#words(trouble);
   }
 
   /** Everything that something is known of. */
@@ -337,6 +347,17 @@ export class TargetHealth {
     const wall = clock.wall() + (monotonic - clock.now());
     return new Date(Math.ceil(wall / 1000) * 1000).toISOString().replace('.000Z', 'Z');
   }
+}
+
+/** What is wrong with a target, as `TargetHealth.describe`, by the words of single entries. */
+export function describeBy(
+  wordsOf: (entry: string) => string | undefined,
+  name: string,
+  credential?: string,
+): string | undefined {
+  const provider = name.slice(0, name.indexOf('/'));
+  const entries = [credentialName(provider, credential), name, pairName(name, credential)];
+  return entries.map(wordsOf).find((words) => words !== undefined);
 }
 
 /** `provider/model`: the target, with whichever credential. */

@@ -13,6 +13,15 @@ export interface ReasoningStoreOptions {
   readonly ttlMs?: number;
   readonly maxBytes?: number;
   readonly maxTurns?: number;
+  /** Told of each turn that is kept here, so that others can keep it, too. */
+  readonly kept?: (kept: SharedTurn) => void;
+}
+
+/** A turn under all names by which it is found. */
+export interface SharedTurn {
+  readonly turn: KeptTurn;
+  readonly keys: readonly string[];
+  readonly bytes: number;
 }
 
 export interface StoredTurn extends KeptTurn {
@@ -37,16 +46,18 @@ export class ReasoningStore {
   readonly #ttlMs: number;
   readonly #maxBytes: number;
   readonly #maxTurns: number;
+  readonly #kept: ReasoningStoreOptions['kept'];
   /** In the order of storing, so that the oldest is first. */
   readonly #entries = new Set<Entry>();
   readonly #byKey = new Map<string, Entry>();
   #bytes = 0;
 
-  constructor({ clock, ttlMs, maxBytes, maxTurns }: ReasoningStoreOptions) {
+  constructor({ clock, ttlMs, maxBytes, maxTurns, kept }: ReasoningStoreOptions) {
     this.#clock = clock;
     this.#ttlMs = ttlMs ?? hourMs;
     this.#maxBytes = maxBytes ?? defaultMaxBytes;
     this.#maxTurns = maxTurns ?? defaultMaxTurns;
+    this.#kept = kept;
   }
 
   /** Held bytes, by estimate. */
@@ -64,8 +75,14 @@ export class ReasoningStore {
     if (bytes > this.#maxBytes) return;
     const keys = turn.known.map((call) => keyOf(keyId, call, asked));
     const { origin, reasoning, calls } = turn;
-    const kept = { origin, reasoning, calls };
-    const entry: Entry = { turn: kept, keys, bytes, storedAt: this.#clock.now() };
+    const kept = { turn: { origin, reasoning, calls }, keys, bytes };
+    this.adopt(kept);
+    this.#kept?.(kept);
+  }
+
+  /** Keeps a turn that another process has kept. */
+  adopt({ turn, keys, bytes }: SharedTurn): void {
+    const entry: Entry = { turn, keys, bytes, storedAt: this.#clock.now() };
     for (const key of keys) {
       const earlier = this.#byKey.get(key);
       if (earlier !== undefined) this.#drop(earlier);

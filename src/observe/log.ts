@@ -141,6 +141,12 @@ export class LineLog implements Log {
     }
   }
 
+  /** Lines that another process of the gateway has made; each ends in a line end. */
+  pass(lines: string): void {
+    for (const line of lines.split(/(?<=\n)/)) this.#append(line.slice(0, maxLineLength));
+    this.#timer ??= setTimeout(() => this.#closeBlock(), writeEveryMs).unref();
+  }
+
   #line(level: string, event: string, fields: LogFields | undefined): void {
     const line =
       this.#pretty === undefined

@@ -6,11 +6,10 @@ import { rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { UpstreamDialect } from '../core/dialect.ts';
 import { GatewayError } from '../core/errors.ts';
-import type { Endpoint, Provider } from '../core/provider.ts';
+import type { Provider } from '../core/provider.ts';
 import type { Clock, Log } from '../core/runtime.ts';
-import { chatTraits, type UpstreamTraits } from '../core/traits.ts';
+import type { UpstreamTraits } from '../core/traits.ts';
 import type { LocalModelFile } from '../local-models/model-file.ts';
-import { plainCounter } from './counters.ts';
 import {
   createLocalEngine,
   privateFolder,
@@ -18,6 +17,7 @@ import {
   type LocalEngine,
   type LocalEngineStatus,
 } from './local-engine.ts';
+import { localProvider, localTraitsOf } from './local-provider.ts';
 import { defaultRoom, whoBlocks, type RoomLimits, type Tenant } from './local-room.ts';
 
 export { createLocalEngine, type LocalEngine } from './local-engine.ts';
@@ -160,26 +160,12 @@ class EnginePool implements LocalEngines {
   }
 
   #providerOf(name: string): Provider {
-    const socketPath = (): string => this.#socketOf(name);
-    const endpoint = (path: string): Endpoint => ({
-      origin: 'http://engine',
-      path,
-      // Where a call goes is settled when it is sent: the engine may be another one by then.
-      get socketPath() {
-        return socketPath();
-      },
-      headers: ['content-type', 'application/json'],
-    });
-    return {
-      id: 'local',
+    return localProvider({
       dialect: this.#options.dialect,
-      generate: endpoint('/v1/chat/completions'),
-      models: endpoint('/v1/models'),
-      counter: plainCounter(endpoint('/v1/count_tokens'), 'prompt_tokens'),
-      forwardedHeaders: [],
-      traits: (model) => this.#members.get(model)?.traits ?? localTraits,
+      socketPath: () => this.#socketOf(name),
+      traits: (model) => this.#members.get(model)?.traits,
       wake: () => this.#ready(name),
-    };
+    });
   }
 
   #member(model: LocalModelFile): Member {
@@ -200,7 +186,7 @@ class EnginePool implements LocalEngines {
     return {
       model,
       engine,
-      traits: traitsOf(model),
+      traits: localTraitsOf(model),
       ways: this.#ways(model),
       bytes: model.bytes,
       get lastUsedAt() {
@@ -278,31 +264,3 @@ function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], 
 function defined(fields: object): object {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
-
-const localTraits: UpstreamTraits = {
-  ...chatTraits,
-  topK: true,
-  stopMax: undefined,
-  imageInput: 'none',
-  fileInput: false,
-  responseFormat: 'schema',
-  reasoningControl: 'none',
-  efforts: [],
-  endUserField: undefined,
-  prefill: true,
-};
-
-/** What a template does not know the engine refuses, so it is not said there, and noted here. */
-function traitsOf({ reasoning, reasoningLevels }: LocalModelFile): UpstreamTraits {
-  if (reasoning === undefined) return localTraits;
-  const efforts = reasoningLevels === true ? levels : [];
-  const replayed = { ...localTraits, reasoningReplay: true, efforts };
-  if (reasoning === 'switchable') return { ...replayed, reasoningControl: 'template' };
-  return {
-    ...replayed,
-    thinkingOff: 'never',
-    reasoningControl: reasoningLevels === true ? 'effort' : 'none',
-  };
-}
-
-const levels: UpstreamTraits['efforts'] = ['low', 'medium', 'high'];

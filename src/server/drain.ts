@@ -55,6 +55,11 @@ export class Drain {
     this.#probedAt = this.#parts.clock.now();
   }
 
+  /** Whether somebody asks, and will ask again. */
+  get watched(): boolean {
+    return this.#parts.clock.now() - this.#probedAt <= probedWithinMs;
+  }
+
   /** Resolves when the last connection is gone, and the last call settled. `announced`: balancers are given time to notice. */
   async run({ announced }: { readonly announced: boolean }): Promise<void> {
     this.#begun = true;
@@ -87,7 +92,7 @@ export class Drain {
   #waitMs(): number {
     const { waitMs } = this.#parts.times();
     if (waitMs !== undefined) return waitMs;
-    return this.#parts.clock.now() - this.#probedAt <= probedWithinMs ? customaryWaitMs : 0;
+    return this.watched ? customaryWaitMs : 0;
   }
 
   async #waitAtMost(ms: number): Promise<void> {

@@ -51,7 +51,11 @@ export class Instance {
     const options = ['--disable-warning=ExperimentalWarning', ...(node ?? []), main];
     this.#child = spawn(process.execPath, [...options, ...args, ...listen], {
       cwd: directory,
-      env: { PATH: process.env['PATH'], MODEL_GATEWAY_ADMIN_TOKEN: adminToken },
+      env: {
+        PATH: process.env['PATH'],
+        MODEL_GATEWAY_ADMIN_TOKEN: adminToken,
+        MODEL_GATEWAY_WORKERS: process.env['MODEL_GATEWAY_WORKERS'],
+      },
       stdio: ['ignore', 'pipe', 'pipe', ...(node === undefined ? [] : ['ipc' as const])],
     });
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => (this.#printed += text));

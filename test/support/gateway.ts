@@ -87,7 +87,13 @@ export async function startTestGateway(
       config: configFile,
       'log-level': 'silent',
     },
-    env: { MODEL_GATEWAY_KEY: clientKey, MODEL_GATEWAY_ADMIN_TOKEN: adminToken, ...env },
+    env: {
+      MODEL_GATEWAY_KEY: clientKey,
+      MODEL_GATEWAY_ADMIN_TOKEN: adminToken,
+      // The same tests on workers, where somebody wants that (CONTRIBUTING.md).
+      MODEL_GATEWAY_WORKERS: process.env['MODEL_GATEWAY_WORKERS'],
+      ...env,
+    },
     cwd: directory,
     load: () => () => undefined,
     ...means,

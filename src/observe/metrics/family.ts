@@ -28,7 +28,7 @@ interface FamilyHead {
 export interface NumberFamily extends FamilyHead {
   readonly type: 'counter' | 'gauge';
   /** What several processes of one gateway make of their gauges; absent = the sum. */
-  readonly across?: 'max';
+  readonly across?: 'max' | 'min';
   readonly samples: readonly NumberSample[];
 }
 

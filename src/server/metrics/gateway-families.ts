@@ -20,6 +20,7 @@ export function gatewayFamilies(facts: GatewayFacts): readonly Family[] {
     gauge('model_gateway_ready', {
       help: '1 while calls are welcome, as /readyz says; 0 while starting, draining or without the store.',
       samples: single(ready ? 1 : 0),
+      across: 'min',
     }),
     gauge('model_gateway_calls_in_flight', {
       help: 'Calls that run now.',
@@ -38,6 +39,7 @@ export function gatewayFamilies(facts: GatewayFacts): readonly Family[] {
     gauge('model_gateway_counters_up', {
       help: '1 while limits and budgets are counted.',
       samples: single(countersUp ? 1 : 0),
+      across: 'min',
     }),
     counter('model_gateway_log_lines_dropped', {
       help: 'Log lines that nobody took in time (F95).',
@@ -66,7 +68,7 @@ export function gatewayFamilies(facts: GatewayFacts): readonly Family[] {
 
 interface Told extends Pick<NumberFamily, 'help' | 'samples'> {
   readonly unit?: string;
-  readonly across?: 'max';
+  readonly across?: 'max' | 'min';
 }
 
 function gauge(name: string, told: Told): Family {
@@ -183,6 +185,7 @@ function storeFamilies(store: GatewayFacts['store']): readonly Family[] {
     gauge('model_gateway_store_up', {
       help: '1 while the store takes rows.',
       samples: single(up ? 1 : 0),
+      across: 'min',
     }),
     gauge('model_gateway_ledger_queued_rows', {
       help: 'Finished calls that the store does not have yet, in memory.',

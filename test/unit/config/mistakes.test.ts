@@ -241,11 +241,7 @@ const mistakes: readonly (readonly [string, string, string])[] = [
     'providers:\n  a: { dialect: gemini, base_url: "http://a" }\n',
     'gateway.yaml:2: providers.a.dialect: is not available yet; expected one of openai-chat, anthropic-messages',
   ],
-  [
-    'more workers',
-    'workers: 2\n',
-    'gateway.yaml:1: workers: more than 1 worker is not available yet',
-  ],
+  ['too many workers', 'workers: 65\n', 'gateway.yaml:1: workers: must be at most 64'],
   [
     'a duration without unit',
     'timeouts:\n  idle: 60\n',
@@ -342,7 +338,7 @@ limits: { streams: many }
   assert.deepEqual(await errors({ env, flags: { 'log-level': 'loud' } }), [
     'NODE_TLS_REJECT_UNAUTHORIZED: turns the verification of all certificates off; unset it and name your authority in NODE_EXTRA_CA_CERTS',
     '--log-level: expected one of debug, info, warn, error, silent',
-    'MODEL_GATEWAY_WORKERS: expected a whole number from 1',
+    'MODEL_GATEWAY_WORKERS: expected a whole number from 1 to 64',
     'gateway.yaml:1: listen: is no address: HOST:PORT, :PORT or [::1]:PORT',
     'gateway.yaml:4: providers.team.dialekt: unknown key (did you mean "dialect"?)',
     'gateway.yaml:7: providers.other.base_url: is no http:// or https:// address',

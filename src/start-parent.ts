@@ -1,0 +1,416 @@
+/**
+ * Part of the composition root: the data plane of a gateway whose calls are served by worker processes. What
+ * there is once is this process's: store, counters, admin plane, engines.
+ */
+import { createServer, type AddressInfo } from 'node:net';
+import { packSettings } from './config/packed-settings.ts';
+import type { Settings } from './config/settings.ts';
+import { workerShare } from './config/worker-share.ts';
+import { describeBy } from './gateway/health.ts';
+import { systemClock } from './observe/clock.ts';
+import type { LineLog } from './observe/log.ts';
+import { single, type Family } from './observe/metrics/family.ts';
+import { countedFamilies, sumFamilies } from './observe/metrics/sum.ts';
+import { customaryWaitMs } from './server/drain.ts';
+import { memoryOfProcess } from './server/overload/load.ts';
+import type { Access } from './start-access.ts';
+import { CrewEvents, parentEvents } from './start-crew-events.ts';
+import { Crew, type Member } from './start-crew.ts';
+import type { Events, PlaneEvents } from './start-events.ts';
+import { talliesOf, type Front, type Tallies } from './start-front.ts';
+import type { LocalModels } from './start-local.ts';
+import type { Environment } from './start-options.ts';
+import type { Plane } from './start-plane.ts';
+import type {
+  ParentOperations,
+  ParentState,
+  Welcome,
+  WorkerOperations,
+} from './start-worker-protocol.ts';
+import { Desk } from './workers/desk.ts';
+import { Link } from './workers/link.ts';
+import { WorkerProcesses, type WorkerEnd, type WorkerProcess } from './workers/processes.ts';
+import { Writes } from './workers/writes.ts';
+
+export interface ParentParts {
+  readonly settings: Settings;
+  readonly env: Environment;
+  readonly log: LineLog;
+  readonly access: Access;
+  /** Of this process: serves the playground. */
+  readonly plane: Plane;
+  readonly crew: Crew;
+  readonly events: CrewEvents;
+  readonly localModels: LocalModels;
+  readonly pretty: Welcome['pretty'];
+  readonly watchesLoad: boolean;
+}
+
+/** Workers that are not started yet. */
+export interface OpenedCrew {
+  readonly crew: Crew;
+  /** What the parent's own plane tells; what workers tell goes to the same. */
+  eventsOver(events: Events): PlaneEvents;
+  front(parts: Omit<ParentParts, 'crew' | 'events'>): Front;
+}
+
+export function openCrew(): OpenedCrew {
+  const crew = new Crew();
+  let told: CrewEvents | undefined;
+  return {
+    crew,
+    eventsOver: (events) => {
+      told = new CrewEvents(events);
+      return parentEvents(events, told);
+    },
+    front: (parts) => {
+      if (told === undefined) throw new Error('Workers have nobody to tell of events.');
+      return new ParentFront({ ...parts, crew, events: told });
+    },
+  };
+}
+
+// The published program is JavaScript; in development Node runs the TypeScript file itself.
+const entry = import.meta.filename.replace(/start-parent\.(ts|js)$/, 'start-worker.$1');
+const lookEveryMs = 100;
+/** A scrape waits no longer for a worker; then what it told before stands in. */
+const scrapeMs = 3000;
+const applyMs = 30_000;
+/** What a stop takes besides waiting for calls. */
+const closingMs = 15_000;
+const exitMs = 5000;
+
+class ParentFront implements Front {
+  readonly #parts: ParentParts;
+  readonly #processes: WorkerProcesses;
+  readonly #writes = new Writes(systemClock);
+  readonly #started = Promise.withResolvers<string>();
+  #settings: Settings;
+  #state: ParentState;
+  #looking: NodeJS.Timeout | undefined;
+  #reserved: (() => Promise<void>) | undefined;
+  #departed: readonly Family[] = [];
+  #deaths = 0;
+  #running = false;
+
+  constructor(parts: ParentParts) {
+    this.#parts = parts;
+    this.#settings = parts.settings;
+    this.#state = this.#stateNow();
+    this.#processes = new WorkerProcesses({
+      entry,
+      came: (process) => this.#came(process),
+      went: (process, how) => this.#went(process, how),
+    });
+    // Whoever starts them hears of it.
+    this.#started.promise.catch(() => undefined);
+  }
+
+  async listen(): Promise<string> {
+    const { settings, crew, localModels } = this.#parts;
+    await this.#reserve();
+    localModels.onLooked(() => crew.toAll('localModels', [localModels.engines.models()]));
+    this.#looking = setInterval(() => this.#look(), lookEveryMs).unref();
+    this.#processes.start(settings.workers);
+    const url = await this.#started.promise;
+    this.#running = true;
+    return url;
+  }
+
+  async apply(settings: Settings): Promise<void> {
+    const { plane, crew, log } = this.#parts;
+    await plane.apply(settings);
+    // What is read at the start only stays as it is.
+    const { listen, workers } = this.#settings;
+    this.#settings = { ...settings, listen, workers };
+    const applied = [...crew.members].map(async ({ link, process }) => {
+      try {
+        await link.ask('apply', [this.#shareOf(process)], applyMs);
+      } catch (error) {
+        // Two configs at one address serve nobody well: the next one in its place begins with this one.
+        log.error('worker_out_of_step', { worker: process.number, reason: textOf(error) });
+        process.kill('SIGKILL');
+      }
+    });
+    await Promise.all(applied);
+  }
+
+  async drain(how: { readonly announced: boolean }): Promise<void> {
+    const { crew, plane } = this.#parts;
+    this.#processes.stop();
+    const members = [...crew.members];
+    const asked = members.map(({ link }) => link.ask('watched', [], scrapeMs).catch(() => false));
+    const watched = (await Promise.all(asked)).includes(true);
+    const own = plane.drain({ announced: false });
+    await Promise.all(members.map((member) => this.#end(member, { ...how, watched })));
+    await own;
+    clearInterval(this.#looking);
+    await this.#reserved?.();
+  }
+
+  cut(): void {
+    const { crew, plane } = this.#parts;
+    crew.toAll('cut', []);
+    plane.cut();
+  }
+
+  async families(): Promise<readonly Family[]> {
+    const { crew, plane } = this.#parts;
+    const all = await plane.metrics.families();
+    // Calls of clients have none here.
+    const own = all.filter(({ name }) => name !== 'model_gateway_call_slots');
+    const told = await Promise.all([...crew.members].map((member) => familiesOf(member)));
+    return [...sumFamilies([own, ...told, this.#departed]), ...this.#workerFamilies()];
+  }
+
+  async tallies(): Promise<Tallies> {
+    const { crew, plane, settings } = this.#parts;
+    const asked = [...crew.members].map(({ link }) =>
+      link.ask('tallies', [], scrapeMs).catch((): Tallies => ({})),
+    );
+    const sums: { [name: string]: number } = { ...talliesOf(plane), call_slots: 0 };
+    for (const [name, value] of (await Promise.all(asked)).flatMap(Object.entries<number>)) {
+      const before = sums[name] ?? 0;
+      sums[name] = ofTheWorst.has(name) ? Math.max(before, value) : before + value;
+    }
+    return { ...sums, workers: settings.workers, worker_deaths: this.#deaths };
+  }
+
+  async health(): ReturnType<Front['health']> {
+    const { crew, plane } = this.#parts;
+    const asked = [...crew.members].map(({ link }) =>
+      link.ask('health', [], scrapeMs).catch(() => new Map<string, string>()),
+    );
+    const known = [plane.health.words(), ...(await Promise.all(asked))];
+    const wordsOf = (entryName: string): string | undefined =>
+      known.map((words) => words.get(entryName)).find((words) => words !== undefined);
+    return { describe: (name, credential) => describeBy(wordsOf, name, credential) };
+  }
+
+  async flush(): Promise<void> {
+    const { crew, access, plane } = this.#parts;
+    const asked = [...crew.members].map(({ link }) => link.ask('flush', [], scrapeMs));
+    await Promise.allSettled(asked);
+    await plane.flushContents();
+    await access.ledger.flush();
+  }
+
+  /** Nobody else gets the free port until the workers listen there. */
+  async #reserve(): Promise<void> {
+    const { host, port } = this.#settings.listen;
+    if (port !== 0) return;
+    const server = createServer((socket) => socket.destroy());
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen({ host, port: 0 }, resolve);
+    });
+    const bound = server.address();
+    const listen = { host, port: isAddress(bound) ? bound.port : 0 };
+    this.#settings = { ...this.#settings, listen };
+    this.#reserved = async () => {
+      this.#reserved = undefined;
+      await new Promise((resolve) => {
+        server.close(resolve);
+      });
+    };
+  }
+
+  #came(process: WorkerProcess): void {
+    const { access, crew, log } = this.#parts;
+    const gone = Promise.withResolvers<void>();
+    const desk = new Desk({
+      store: access.store,
+      counters: access.counting.counters,
+      clock: systemClock,
+      log,
+      writes: this.#writes,
+      allTold: () => crew.allTold(),
+      keysUsed: (uses) => access.keys.heardUses(uses),
+    });
+    const serve = this.#operations(process, desk, () => member);
+    const failed = (op: string, error: unknown): void =>
+      log.error('worker_news_lost', { worker: process.number, op, reason: textOf(error) });
+    const link = new Link<WorkerOperations>({ stream: process.stream, serve, failed });
+    const member: Member = {
+      process,
+      link,
+      desk,
+      gone: gone.promise,
+      listening: false,
+      replaced: false,
+      counted: [],
+    };
+    this.#ends.set(process, gone.resolve);
+    crew.members.add(member);
+    passLines(process, log);
+  }
+
+  readonly #ends = new Map<WorkerProcess, () => void>();
+
+  #went(process: WorkerProcess, { asked, code, signal }: WorkerEnd): void {
+    const { crew, events, log } = this.#parts;
+    const member = [...crew.members].find((each) => each.process === process);
+    if (member === undefined) return;
+    crew.members.delete(member);
+    member.link.close();
+    this.#departed = sumFamilies([this.#departed, member.counted]);
+    events.gone(process.number);
+    if (!asked) {
+      this.#deaths += 1;
+      const { number: worker, pid } = process;
+      log.error('worker_died', { worker, pid, code, signal, calls: member.desk.calls });
+      this.#started.reject(new Error(`Worker ${worker} ended before it took calls.`));
+    }
+    void member.desk.end().then(() => this.#ends.get(process)?.());
+    if (!asked && this.#running && !member.replaced) this.#processes.replaceLater(process);
+  }
+
+  #operations(process: WorkerProcess, desk: Desk, self: () => Member): ParentOperations {
+    const { crew, events, plane, log } = this.#parts;
+    return {
+      ...desk.operations,
+      ...events.of(process.number),
+      ...crew.relay(plane.heard, self),
+      noteBudget: (note) => plane.heard.noteBudget(note),
+      hello: async () => this.#welcome(process),
+      mayListen: async () => this.#reserved?.(),
+      listening: (url) => this.#listening(self(), url),
+      failed: (why) => {
+        log.error('worker_failed', { worker: process.number, why });
+        this.#started.reject(new Error(why));
+      },
+      leaving: () => {
+        self().replaced = true;
+        this.#processes.replace(process);
+      },
+      wakeEngine: (model) => this.#wake(model),
+      ping: () => undefined,
+    };
+  }
+
+  #listening(member: Member, url: string): void {
+    const { crew, log, settings } = this.#parts;
+    member.listening = true;
+    log.info('worker_started', { worker: member.process.number, pid: member.process.pid });
+    const listening = [...crew.members].filter((each) => each.listening);
+    if (listening.length === settings.workers) this.#started.resolve(url);
+  }
+
+  #welcome(process: WorkerProcess): Welcome {
+    const { access, env, localModels, pretty, watchesLoad } = this.#parts;
+    // Two workers that need it at once would make two.
+    const contentKey = access.contentKey.need();
+    return {
+      env: { ...env },
+      settings: this.#shareOf(process),
+      state: this.#state,
+      localModels: localModels.engines.models(),
+      watchesLoad,
+      ...(contentKey === undefined ? {} : { contentKey }),
+      ...(pretty === undefined ? {} : { pretty }),
+      ...(access.stillMs === undefined ? {} : { stillMs: access.stillMs }),
+    };
+  }
+
+  #shareOf({ number }: WorkerProcess): string {
+    return packSettings(workerShare(this.#settings, number, memoryOfProcess()));
+  }
+
+  async #wake(model: string): Promise<string> {
+    const { provider } = this.#parts.localModels.engines;
+    const found = provider.forModel?.(model) ?? provider;
+    await found.wake?.();
+    return found.generate.socketPath ?? '';
+  }
+
+  #stateNow(): ParentState {
+    const { access } = this.#parts;
+    const { counters } = access.counting;
+    const written = this.#writes.healthy();
+    const trouble = access.trouble() ?? (written ? undefined : 'the store does not answer');
+    // The clock of a server is known to a few ms only.
+    const aheadMs = Math.round(counters.wall() - systemClock.wall());
+    return {
+      loaded: access.loaded,
+      mayAdmit: access.mayAdmit() && written,
+      ...(trouble === undefined ? {} : { trouble }),
+      aheadMs: Math.abs(aheadMs) < 2 ? 0 : aheadMs,
+      countersUp: counters.healthy(),
+    };
+  }
+
+  #look(): void {
+    const state = this.#stateNow();
+    if (JSON.stringify(state) === JSON.stringify(this.#state)) return;
+    this.#state = state;
+    this.#parts.crew.toAll('stateIs', [state]);
+  }
+
+  async #end(member: Member, how: Parameters<WorkerOperations['stop']>[0]): Promise<void> {
+    const { link, process, gone } = member;
+    const { waitMs = customaryWaitMs, limitMs } = this.#settings.drain;
+    try {
+      await link.ask('stop', [how], waitMs + limitMs + closingMs);
+    } catch (error) {
+      this.#parts.log.error('worker_stuck', { worker: process.number, reason: textOf(error) });
+      process.kill('SIGKILL');
+    }
+    link.close();
+    const timer = setTimeout(() => process.kill('SIGKILL'), exitMs);
+    await gone;
+    clearTimeout(timer);
+  }
+
+  #workerFamilies(): readonly Family[] {
+    const listening = [...this.#parts.crew.members].filter((member) => member.listening);
+    return [
+      {
+        name: 'model_gateway_workers',
+        type: 'gauge',
+        help: 'Worker processes that take calls.',
+        samples: single(listening.length),
+      },
+      {
+        name: 'model_gateway_worker_deaths',
+        type: 'counter',
+        help: 'Worker processes that ended unasked; each was replaced (docs/workers.md).',
+        samples: single(this.#deaths),
+      },
+    ];
+  }
+}
+
+/** Numbers of which the sum says nothing. */
+const ofTheWorst: ReadonlySet<string> = new Set(['pressure', 'memory_share', 'loop_delay_ms']);
+
+async function familiesOf(member: Member): Promise<readonly Family[]> {
+  try {
+    const families = await member.link.ask('families', [], scrapeMs);
+    member.counted = countedFamilies(families);
+    return families;
+  } catch {
+    return member.counted;
+  }
+}
+
+/** Whole lines: those of several workers would run into each other. */
+function passLines({ lines }: WorkerProcess, log: LineLog): void {
+  let rest = '';
+  lines.setEncoding('utf8');
+  lines.on('data', (text: string) => {
+    const end = text.lastIndexOf('\n') + 1;
+    if (end > 0) log.pass(rest + text.slice(0, end));
+    rest = end > 0 ? text.slice(end) : rest + text;
+  });
+  lines.on('end', () => {
+    if (rest !== '') log.pass(`${rest}\n`);
+  });
+}
+
+function isAddress(bound: AddressInfo | string | null): bound is AddressInfo {
+  return typeof bound === 'object' && bound !== null;
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,191 @@
+/**
+ * Entry of a worker process: one data plane, whose store, counters and engines are its parent's. It does what
+ * the parent says, and ends with it.
+ */
+import { enableCompileCache } from 'node:module';
+import { Socket } from 'node:net';
+import { unpackSettings } from './config/packed-settings.ts';
+import { readUpstreamClient } from './config/upstream-client.ts';
+import { systemClock } from './observe/clock.ts';
+import { LineLog } from './observe/log.ts';
+import type { Family } from './observe/metrics/family.ts';
+import { newId } from './observe/random.ts';
+import { systemLoad } from './server/overload/load.ts';
+import type { PlaneEvents } from './start-events.ts';
+import { talliesOf } from './start-front.ts';
+import { Plane, type Peers } from './start-plane.ts';
+import { openTracer } from './start-traces.ts';
+import { WorkerAccess } from './start-worker-access.ts';
+import { EnginesOfParent } from './start-worker-engines.ts';
+import type { ParentOperations, Welcome, WorkerOperations } from './start-worker-protocol.ts';
+import { version } from './version.ts';
+import { HttpClient } from './wire/http-client.ts';
+import { Link } from './workers/link.ts';
+import { streamFd } from './workers/processes.ts';
+
+interface Served {
+  readonly plane: Plane;
+  readonly access: WorkerAccess;
+  readonly engines: EnginesOfParent;
+  readonly log: LineLog;
+}
+
+const beatMs = 1000;
+
+class WorkerGateway {
+  readonly #link: Link<ParentOperations, WorkerOperations>;
+  #served: Served | undefined;
+
+  constructor(stream: Socket) {
+    this.#link = new Link({ stream, serve: this.#operations() });
+  }
+
+  async run(): Promise<void> {
+    try {
+      const welcome = await this.#link.ask('hello', [], Number.POSITIVE_INFINITY);
+      const served = await this.#serve(welcome);
+      this.#served = served;
+      await served.access.begin();
+      await this.#link.ask('mayListen', []);
+      const url = await served.plane.listen();
+      served.plane.begin();
+      if (welcome.stillMs !== undefined) this.#beat(welcome.stillMs);
+      this.#link.tell('listening', [url]);
+    } catch (error) {
+      this.#link.tell('failed', [error instanceof Error ? error.message : String(error)]);
+      this.#link.close();
+      process.exitCode = 1;
+    }
+  }
+
+  /** An unknown state serves nobody well: running calls may finish, then the process ends (F94). */
+  async leave(): Promise<void> {
+    this.#link.tell('leaving', []);
+    await this.#stop({ announced: false, watched: false });
+    this.#link.flush();
+    process.exit(1);
+  }
+
+  async #serve(welcome: Welcome): Promise<Served> {
+    const { env, state, stillMs, pretty, watchesLoad, contentKey } = welcome;
+    const link = this.#link;
+    const settings = unpackSettings(welcome.settings);
+    const log = new LineLog({ fd: 2, level: settings.logLevel, clock: systemClock, pretty });
+    const still = stillMs === undefined ? {} : { stillMs };
+    const access = new WorkerAccess({ link, settings, env, log, state, contentKey, ...still });
+    const engines = new EnginesOfParent(link, welcome.localModels);
+    const tracer = await openTracer(settings.traces, { log, clock: systemClock, newId, version });
+    const plane = new Plane({
+      settings,
+      env,
+      log,
+      access,
+      random: Math.random,
+      pressure: watchesLoad ? systemLoad : () => () => undefined,
+      tracer,
+      client: new HttpClient({ transport: readUpstreamClient(env) }),
+      events: this.#events(),
+      localModels: engines,
+      peers: this.#peers(),
+    });
+    return { plane, access, engines, log };
+  }
+
+  #operations(): WorkerOperations {
+    return {
+      keyRefused: (address) => this.#served?.plane.heard.keyRefused(address),
+      keyForgiven: (address) => this.#served?.plane.heard.keyForgiven(address),
+      turnKept: (turn) => this.#served?.plane.heard.turnKept(turn),
+      apply: async (settings) => this.#served?.plane.apply(unpackSettings(settings)),
+      stateIs: (state) => this.#served?.access.heard(state),
+      localModels: (models) => this.#served?.engines.heard(models),
+      keysChanged: async () => this.#served?.access.keysChanged(),
+      ping: () => undefined,
+      watched: () => this.#served?.plane.watched ?? false,
+      stop: (how) => this.#stop(how),
+      cut: () => this.#served?.plane.cut(),
+      families: async () => ((await this.#served?.plane.metrics.families()) ?? []).map(plain),
+      tallies: () => (this.#served === undefined ? {} : talliesOf(this.#served.plane)),
+      health: () => this.#served?.plane.health.words() ?? new Map(),
+      flush: async () => {
+        await this.#served?.plane.flushContents();
+        await this.#served?.access.ledger.flush();
+      },
+    };
+  }
+
+  /** Webhooks are the parent's, and so is what budgets have to tell. */
+  #events(): PlaneEvents {
+    const link = this.#link;
+    return {
+      credentialOut: (dead) => link.tell('credentialOut', [dead]),
+      targetChanged: (change) => link.tell('targetChanged', [change]),
+      pressureChanged: (step, facts) => link.tell('pressureChanged', [step, facts]),
+      tell: () => undefined,
+      counts: { dropped: 0, delivered: 0, pending: 0 },
+    };
+  }
+
+  #peers(): Peers {
+    const link = this.#link;
+    return {
+      keyRefused: (address) => link.tell('keyRefused', [address]),
+      keyForgiven: (address) => link.tell('keyForgiven', [address]),
+      turnKept: (turn) => link.tell('turnKept', [turn]),
+      noteBudget: (note) => link.tell('noteBudget', [note]),
+    };
+  }
+
+  async #stop(how: Parameters<WorkerOperations['stop']>[0]): Promise<void> {
+    if (this.#served === undefined) return;
+    const { plane, access, log } = this.#served;
+    if (how.watched) plane.probed();
+    await plane.drain(how);
+    await plane.close();
+    await access.close();
+    log.flush();
+  }
+
+  /**
+   * A parent that says nothing renews nothing: what the calls of this worker hold may be spent by another
+   * gateway by now (Q1). Both may have stood still together; then the next beat is answered.
+   */
+  #beat(stillMs: number): void {
+    let heardAt = performance.now();
+    let lookedAt = heardAt;
+    const heard = (): void => {
+      heardAt = performance.now();
+    };
+    setInterval(() => {
+      const now = performance.now();
+      if (now - lookedAt > 2 * beatMs) heardAt = now;
+      lookedAt = now;
+      if (now - heardAt > stillMs) process.exit(1);
+      this.#link.ask('ping', []).then(heard, () => undefined);
+    }, beatMs).unref();
+  }
+}
+
+/** Without what only its own process has of it. */
+function plain(family: Family): Family {
+  if (family.type !== 'histogram') return family;
+  const samples = family.samples.map(({ labels, data }) => {
+    const { bounds, counts, sum, exemplars } = data;
+    const seen = exemplars === undefined ? {} : { exemplars: { ...exemplars } };
+    return { labels, data: { bounds, counts, sum, ...seen } };
+  });
+  return { ...family, samples };
+}
+
+enableCompileCache();
+// Signals that a terminal or a service manager sends to all processes: the parent says what follows.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
+const stream = new Socket({ fd: streamFd, readable: true, writable: true });
+// Nobody counts any more, or this one was told to go.
+stream.on('close', () => process.exit());
+const worker = new WorkerGateway(stream);
+process.on('uncaughtException', (error) => {
+  process.stderr.write(`model-gateway: ${error.stack ?? error.message}\n`);
+  void worker.leave();
+});
+await worker.run();

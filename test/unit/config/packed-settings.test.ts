@@ -1,0 +1,67 @@
+/** Settings on their way to a worker are the same there, secrets included; each worker has its part of the limits. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { loadSettings } from '../../../src/config/load.ts';
+import { packSettings, unpackSettings } from '../../../src/config/packed-settings.ts';
+import { HeaderSettings, type Settings } from '../../../src/config/settings.ts';
+import { workerShare } from '../../../src/config/worker-share.ts';
+import { Secret } from '../../../src/core/secret.ts';
+import { knownProviders } from '../../../src/start.ts';
+
+const config = `
+workers: 3
+providers:
+  up:
+    dialect: openai-chat
+    base_url: http://127.0.0.1:9/v1
+    api_key: upstream-secret
+    headers: { x-team: research-secret }
+models:
+  fast: { targets: [up/a, { target: up/b, weight: 2 }], order: weighted }
+limits: { streams: 100, memory: 3GiB }
+clients: { keep_alive: never }
+webhooks: [{ url: 'http://127.0.0.1:9/hook', secret: whsec_0123456789abcdef0123456789abcdef }]
+`;
+
+async function settingsOf(text: string): Promise<Settings> {
+  const folder = mkdtempSync(join(tmpdir(), 'gw-packed-'));
+  try {
+    writeFileSync(join(folder, 'gateway.yaml'), text, { mode: 0o600 });
+    return await loadSettings({ flags: {}, env: {}, cwd: folder, knownProviders });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+test('what a worker unpacks is what its parent read', async () => {
+  const settings = await settingsOf(config);
+  const there = unpackSettings(packSettings(settings));
+  const [provider] = there.providers;
+  assert.ok(provider?.apiKey instanceof Secret);
+  assert.equal(provider.apiKey.reveal(), 'upstream-secret');
+  assert.ok(provider.headers instanceof HeaderSettings);
+  assert.equal(provider.headers.get('x-team'), 'research-secret');
+  assert.equal(there.webhooks[0]?.secret.reveal(), settings.webhooks[0]?.secret.reveal());
+  assert.equal(there.clients.keepAliveMs.chat, Number.POSITIVE_INFINITY);
+  assert.deepEqual(there.routes, settings.routes);
+  assert.equal(packSettings(there), packSettings(settings));
+  assert.doesNotMatch(JSON.stringify(there), /upstream-secret|research-secret|whsec/);
+});
+
+test('the parts of all workers make the whole', async () => {
+  const settings = await settingsOf(config);
+  const parts = [1, 2, 3].map((number) => workerShare(settings, number, 9).limits);
+  assert.deepEqual(
+    parts.map(({ streams }) => streams),
+    [34, 33, 33],
+  );
+  assert.deepEqual(
+    parts.map(({ memoryBytes }) => memoryBytes),
+    [1024 ** 3, 1024 ** 3, 1024 ** 3],
+  );
+  assert.equal(parts[0]?.connections, undefined);
+  assert.equal(parts[0]?.badKeys, settings.limits.badKeys);
+});

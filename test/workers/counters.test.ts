@@ -1,0 +1,33 @@
+/** The counters of a worker are its parent's: the suite of all counters, over a socket. */
+import { MemoryCounters } from '../../src/store/memory-counters.ts';
+import { MemoryStore } from '../../src/store/memory.ts';
+import { RemoteCounters } from '../../src/workers/remote-book.ts';
+import { properties } from '../counters/properties.ts';
+import type { Rig } from '../counters/rig.ts';
+import { suite } from '../counters/suite.ts';
+import { HeldClock } from '../unit/access/parts.ts';
+import { linkedBook } from './linked.ts';
+import { after } from 'node:test';
+
+const clock = new HeldClock();
+const book = await linkedBook(new MemoryStore(), new MemoryCounters(clock), clock);
+after(() => book.close());
+const counters = new RemoteCounters({
+  link: book.link,
+  clock,
+  state: () => ({ aheadMs: 0, countersUp: true }),
+});
+const rig: Rig = {
+  counters,
+  pass: async (ms) => {
+    clock.time += ms;
+  },
+  // What is asked behind a settlement is answered behind it.
+  settled: async () => {
+    await counters.balance('none', 'ever');
+  },
+  close: () => counters.close(),
+};
+
+suite('worker', () => rig);
+properties('worker', () => rig, 100);

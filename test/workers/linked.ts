@@ -1,0 +1,71 @@
+/** A worker's end and a parent's end of a real socket, both in this process. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createConnection, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import type { Counters } from '../../src/store/counters.ts';
+import type { Store } from '../../src/store/store.ts';
+import { Desk } from '../../src/workers/desk.ts';
+import { Link } from '../../src/workers/link.ts';
+import type { BookOperations } from '../../src/workers/protocol.ts';
+import { remoteStore } from '../../src/workers/remote-book.ts';
+import { Writes } from '../../src/workers/writes.ts';
+import { HeldClock, silentLog } from '../unit/access/parts.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'gateway-linked-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+let made = 0;
+
+/** Two ends of one connection. */
+export async function pair(): Promise<readonly [Socket, Socket]> {
+  made += 1;
+  const path = join(folder, `${made}.sock`);
+  const { promise, resolve } = Promise.withResolvers<Socket>();
+  const server = createServer(resolve);
+  await new Promise<void>((listening) => {
+    server.listen(path, listening);
+  });
+  const near = createConnection(path);
+  const far = await promise;
+  server.close();
+  return [near, far];
+}
+
+export interface LinkedBook {
+  readonly link: Link<BookOperations>;
+  readonly desk: Desk;
+  close(): void;
+}
+
+/** A worker's way to a store and counters. */
+export async function linkedBook(
+  store: Store,
+  counters: Counters,
+  clock = new HeldClock(),
+): Promise<LinkedBook> {
+  const [near, far] = await pair();
+  const writes = new Writes(clock);
+  const keysUsed = (): undefined => undefined;
+  const allTold = async (): Promise<void> => {};
+  const desk = new Desk({ store, counters, clock, log: silentLog, writes, allTold, keysUsed });
+  const there = new Link({ stream: far, serve: desk.operations });
+  const link = new Link<BookOperations>({ stream: near, serve: {} });
+  const close = (): void => {
+    link.close();
+    there.close();
+  };
+  return { link, desk, close };
+}
+
+/** The store of a parent as its worker sees it; closing it closes both. */
+export async function linkedStore(store: Store, counters: Counters): Promise<Store> {
+  const book = await linkedBook(store, counters);
+  return {
+    ...remoteStore(book.link),
+    close: async () => {
+      book.close();
+      await store.close();
+    },
+  };
+}

@@ -1,0 +1,269 @@
+/** Worker processes of one gateway: one address, one set of keys, one config, and what becomes of the dead. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Instance } from '../cluster/instance.ts';
+import { send, type Reply } from '../support/http.ts';
+import { adminToken } from '../support/keys.ts';
+import { until } from '../support/postgres-store.ts';
+import { chatChunk, chatFrame, chatFrames } from '../upstream/chat.ts';
+import { crewed, isAlive, killWorker, noneLeft, optionsOf, rowsOf, workersOf } from './crew.ts';
+
+const usage = { prompt_tokens: 10, completion_tokens: 5 };
+const text = chatFrames({ text: 'Good day.', usage }).join('');
+const begun = chatFrame(chatChunk({ role: 'assistant', content: 'Good' }));
+
+/** Enough calls that each worker has some, since new connections go to them in turn. */
+function several(call: () => Promise<Reply>): Promise<readonly Reply[]> {
+  return Promise.all(Array.from({ length: 6 }, call));
+}
+
+function statuses(replies: readonly Reply[]): readonly number[] {
+  return [...new Set(replies.map(({ status }) => status))];
+}
+
+test('new connections go to the workers in turn', async (t) => {
+  const { gateway } = await crewed(t, 2);
+  await until(() => workersOf(gateway).size === 2, 'the log tells of both');
+  const { hostname, port } = new URL(gateway.url);
+  for (let i = 0; i < 8; i++) {
+    const socket = connect(Number(port), hostname);
+    t.after(() => socket.destroy());
+    socket.write('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n');
+    await once(socket, 'data');
+  }
+  const taken = [...workersOf(gateway).values()].map((pid) => connectionsOf(pid, Number(port)));
+  assert.deepEqual(taken, [4, 4]);
+});
+
+/** Connections to a port of this machine that a process holds. */
+function connectionsOf(pid: number, port: number): number {
+  const local = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const lines = readFileSync('/proc/net/tcp', 'utf8').split('\n');
+  const rows = lines.map((line) => line.trim().split(/\s+/));
+  const held = rows.filter((row) => row[1]?.endsWith(local) === true && row[3] === '01');
+  const inodes = new Set(held.map((row) => `socket:[${row[9]}]`));
+  const files = readdirSync(`/proc/${pid}/fd`).map((fd) => linkOf(`/proc/${pid}/fd/${fd}`));
+  return files.filter((name) => inodes.has(name)).length;
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '';
+  }
+}
+
+test('F81 a worker that is killed: its call is recorded, those of the others go on, another one serves', async (t) => {
+  const { gateway, upstream } = await crewed(t, 2);
+  const { key } = await gateway.makeKey({ budget: 1, per: 'ever', concurrent: 2 });
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+  upstream.script('long', { body: [begun, gate, text], framing: 'chunked' });
+  upstream.script('short', { body: text });
+  const streams = [1, 2].map(() =>
+    gateway.chat(key, { model: 'up/long', stream: true, max_tokens: 9 }),
+  );
+  await until(
+    async () => (await gateway.admin('GET', '/api/status')).json['live_calls'] === 2,
+    'both run',
+  );
+  // Both of its places are taken.
+  assert.equal((await gateway.chat(key, { model: 'up/short', stream: true })).status, 429);
+  await until(() => workersOf(gateway).size === 2, 'both workers are known');
+  await killWorker(gateway, 1);
+  assert.match(gateway.log, /"event":"worker_died","worker":1/);
+  // The dead one's place is free, while the other call goes on.
+  assert.equal((await gateway.chat(key, { model: 'up/short', stream: true })).status, 200);
+  open();
+  const ended = await Promise.allSettled(streams);
+  const whole = ended.filter(
+    (each) => each.status === 'fulfilled' && each.value.complete && each.value.status === 200,
+  );
+  assert.equal(whole.length, 1);
+  await noneLeft(gateway);
+  const rows = (await rowsOf(gateway)).filter((row) => row['model'] === 'up/long');
+  const outcomes = rows.map(
+    (row) => `${String(row['outcome'])} ${String(row['error'])} ${String(row['usage_source'])}`,
+  );
+  assert.deepEqual(outcomes.sort(), ['failed interrupted estimated', 'ok null reported']);
+  const metrics = await send(`${gateway.adminUrl}/metrics`, undefined, {
+    headers: { authorization: `Bearer ${adminToken}` },
+  });
+  assert.match(metrics.text, /^model_gateway_worker_deaths_total 1$/m);
+  assert.match(metrics.text, /^model_gateway_workers 2$/m);
+});
+
+test('S6 a key works and stops to work on all workers when the admin API says so', async (t) => {
+  const { gateway, upstream } = await crewed(t, 3);
+  upstream.script('short', { body: text });
+  upstream.script('endless', { body: [begun], ending: 'hang' });
+  const { id, key } = await gateway.makeKey();
+  const call = (): Promise<Reply> => gateway.chat(key, { model: 'up/short', stream: true });
+  assert.deepEqual(statuses(await several(call)), [200]);
+  const running = gateway.chat(key, { model: 'up/endless', stream: true });
+  await until(
+    async () => (await gateway.admin('GET', '/api/status')).json['live_calls'] === 1,
+    'it runs',
+  );
+  const limited = await gateway.admin('PATCH', `/api/keys/${id}`, { endpoints: ['messages'] });
+  assert.equal(limited.status, 200, limited.text);
+  assert.deepEqual(statuses(await several(call)), [403]);
+  assert.equal((await gateway.admin('POST', `/api/keys/${id}/revoke`)).status, 200);
+  assert.deepEqual(statuses(await several(call)), [401]);
+  assert.match((await running).text, /"error"/);
+  const shown = await gateway.admin('GET', `/api/keys/${id}`);
+  assert.equal(shown.json['state'], 'revoked');
+});
+
+test('L4 an edit of the config is applied by all workers, or by none', async (t) => {
+  const { gateway, upstream } = await crewed(t, 3);
+  upstream.script('short', { body: text });
+  const { key } = await gateway.makeKey();
+  const call = (): Promise<Reply> => gateway.chat(key, { model: 'fast', stream: true });
+  assert.deepEqual(statuses(await several(call)), [404]);
+  const file = join(gateway.directory, 'gateway.yaml');
+  const base_url = `http://127.0.0.1:${upstream.port}/v1`;
+  const config = {
+    workers: 3,
+    storage: 'sqlite',
+    providers: { up: { dialect: 'openai-chat', base_url, api_key: 'another-key' } },
+  };
+  writeFileSync(file, JSON.stringify({ ...config, models: { fast: 'up/short' } }));
+  await until(() => gateway.log.includes('config applied'), 'the edit was seen');
+  assert.deepEqual(statuses(await several(call)), [200]);
+  writeFileSync(file, JSON.stringify({ ...config, models: { fast: 'nobody/short' } }));
+  const refused = await gateway.admin('POST', '/api/reload');
+  assert.equal(refused.status, 422, refused.text);
+  assert.deepEqual(statuses(await several(call)), [200]);
+  // Who takes the place of a dead one has what holds, and not what stands in the file.
+  await killWorker(gateway, 2);
+  assert.deepEqual(statuses(await several(call)), [200]);
+});
+
+test('E17 an Idempotency-Key holds on all workers', async (t) => {
+  const { gateway, upstream } = await crewed(t, 3);
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+  const asked = upstream.script('once', { body: [begun, gate, text], framing: 'chunked' });
+  const { key } = await gateway.makeKey({ budget: 1, per: 'ever' });
+  const body = {
+    model: 'up/once',
+    stream: true,
+    max_tokens: 9,
+    messages: [{ role: 'user', content: 'hi' }],
+  };
+  const headers = { authorization: `Bearer ${key}`, 'idempotency-key': 'order-1' };
+  const call = (): Promise<Reply> => send(`${gateway.url}/v1/chat/completions`, body, { headers });
+  const first = call();
+  await until(() => asked.requests.length === 1, 'the first one is asked for');
+  assert.deepEqual(statuses(await several(call)), [409]);
+  open();
+  assert.equal((await first).status, 200);
+  const again = await several(call);
+  assert.deepEqual(statuses(again), [200]);
+  for (const reply of again) assert.equal(reply.headers['idempotent-replayed'], 'true');
+  assert.equal(asked.requests.length, 1);
+});
+
+test('B73 refused keys of an address are counted on all workers together', async (t) => {
+  const { gateway } = await crewed(t, 3, { limits: { bad_keys: 20 } });
+  const startedAt = performance.now();
+  const seen: number[] = [];
+  for (let i = 0; i < 60; i++) {
+    seen.push((await gateway.chat('gw_00000000_no-such-key', { model: 'up/x' })).status);
+  }
+  // One comes back every three seconds.
+  const most = 21 + Math.ceil((performance.now() - startedAt) / 3000);
+  const looked = seen.filter((status) => status === 401).length;
+  assert.ok(looked >= 20 && looked <= most, String(looked));
+  assert.equal(seen.filter((status) => status === 429).length, 60 - looked);
+});
+
+test('the embedded engine runs once, and answers on all workers', async (t) => {
+  const { gateway } = await crewed(t, 2);
+  const { key } = await gateway.makeKey();
+  const ask = { model: 'local/tiny', max_tokens: 4 };
+  const replies = await several(() => gateway.chat(key, ask));
+  assert.deepEqual(statuses(replies), [200]);
+  assert.equal(gateway.log.split('"event":"engine-ready"').length - 1, 1);
+});
+
+test('G14 SIGTERM: running calls end whole, the exit code is 0, and no worker is left', async (t) => {
+  const { gateway, upstream } = await crewed(t, 2);
+  const { key } = await gateway.makeKey({ budget: 1, per: 'ever' });
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+  upstream.script('long', { body: [begun, gate, text], framing: 'chunked' });
+  const streams = [1, 2, 3, 4].map(() =>
+    gateway.chat(key, { model: 'up/long', stream: true, max_tokens: 9 }),
+  );
+  await until(
+    async () => (await gateway.admin('GET', '/api/status')).json['live_calls'] === 4,
+    'all run',
+  );
+  const pids = [...workersOf(gateway).values()];
+  const stopped = gateway.stop();
+  await until(async () => !(await accepts(gateway.url)), 'no more connections are taken');
+  open();
+  for (const reply of await Promise.all(streams)) {
+    assert.deepEqual([reply.status, reply.complete], [200, true]);
+    assert.match(reply.text, /\[DONE\]/);
+  }
+  assert.equal(await stopped, 0);
+  assert.deepEqual(pids.map(isAlive), [false, false]);
+});
+
+test('G14 a second SIGTERM ends what runs on all workers at once', async (t) => {
+  const { gateway, upstream } = await crewed(t, 2);
+  const { key } = await gateway.makeKey();
+  upstream.script('endless', { body: [begun], ending: 'hang' });
+  const streams = [1, 2].map(() => gateway.chat(key, { model: 'up/endless', stream: true }));
+  await until(
+    async () => (await gateway.admin('GET', '/api/status')).json['live_calls'] === 2,
+    'both run',
+  );
+  const stopped = gateway.stop();
+  await until(async () => !(await accepts(gateway.url)), 'no more connections are taken');
+  gateway.signal('SIGTERM');
+  for (const reply of await Promise.all(streams)) assert.match(reply.text, /shutting_down/);
+  assert.equal(await stopped, 0);
+});
+
+async function accepts(url: string): Promise<boolean> {
+  try {
+    await fetch(`${url}/healthz`, { headers: { connection: 'close' } });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+test('F81 a parent that is killed takes its workers with it; the next start settles their calls', async (t) => {
+  const { gateway, upstream } = await crewed(t, 2);
+  const { key } = await gateway.makeKey({ budget: 1, per: 'ever' });
+  upstream.script('endless', { body: [begun], ending: 'hang' });
+  const cut = [1, 2].map(() =>
+    gateway.chat(key, { model: 'up/endless', stream: true, max_tokens: 9 }).catch(() => undefined),
+  );
+  await until(
+    async () => (await gateway.admin('GET', '/api/status')).json['live_calls'] === 2,
+    'both run',
+  );
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  const pids = [...workersOf(gateway).values()];
+  await gateway.kill();
+  await until(() => pids.every((pid) => !isAlive(pid)), 'the workers are gone');
+  for (const reply of await Promise.all(cut)) assert.notEqual(reply?.complete, true);
+  const next = await Instance.start({
+    ...optionsOf(upstream, { workers: 2 }),
+    directory: gateway.directory,
+  });
+  t.after(() => next.kill());
+  const rows = await rowsOf(next);
+  assert.deepEqual(
+    rows.map((row) => `${String(row['outcome'])} ${String(row['error'])}`),
+    ['failed interrupted', 'failed interrupted'],
+  );
+});

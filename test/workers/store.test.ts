@@ -1,0 +1,20 @@
+/** The store of a worker is its parent's: the suite of all stores, over a socket. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { MemoryCounters } from '../../src/store/memory-counters.ts';
+import { openSqliteStore } from '../../src/store/sqlite.ts';
+import { storeSuite } from '../store/store-suite.ts';
+import { HeldClock, silentLog } from '../unit/access/parts.ts';
+import { linkedStore } from './linked.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'gateway-worker-store-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+let files = 0;
+
+storeSuite('of a worker', async () => {
+  files += 1;
+  const store = await openSqliteStore({ path: join(folder, `${files}.db`), log: silentLog });
+  return linkedStore(store, new MemoryCounters(new HeldClock()));
+});
