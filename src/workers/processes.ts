@@ -4,7 +4,7 @@
  */
 import cluster, { type Worker } from 'node:cluster';
 import { Duplex, type Readable } from 'node:stream';
-import { watchHandovers } from './handovers.ts';
+import { Handovers } from './handovers.ts';
 
 export interface WorkerProcess {
   /** 1, 2, …; whoever takes the place of another has its number. */
@@ -44,6 +44,7 @@ export class WorkerProcesses {
   readonly #timers = new Set<NodeJS.Timeout>();
   /** By number: when its last one was born, and how long the next one waits. */
   readonly #places = new Map<number, { readonly bornAt: number; readonly waitMs: number }>();
+  readonly #handovers = new Handovers(() => this.#stopping);
   #stopping = false;
 
   constructor(parts: ProcessesParts) {
@@ -94,7 +95,7 @@ export class WorkerProcesses {
     });
     const worker = cluster.fork();
     const process = processOf(worker, number);
-    const giveBack = watchHandovers(worker.process);
+    const giveBack = this.#handovers.watch(worker.process);
     worker.process.on('error', () => worker.process.kill('SIGKILL'));
     // Not `exit`: what it said last may still be on its way.
     worker.process.on('close', (code, signal) => {
