@@ -188,7 +188,9 @@ test('the embedded engine runs once, and answers on all workers', async (t) => {
   const ask = { model: 'local/tiny', max_tokens: 4 };
   const replies = await several(() => gateway.chat(key, ask));
   assert.deepEqual(statuses(replies), [200]);
-  assert.equal(gateway.log.split('"event":"engine-ready"').length - 1, 1);
+  const engines = (): number => gateway.log.split('"event":"engine-ready"').length - 1;
+  await until(() => engines() > 0, 'the log tells of it');
+  assert.equal(engines(), 1);
 });
 
 test('G14 SIGTERM: running calls end whole, the exit code is 0, and no worker is left', async (t) => {
