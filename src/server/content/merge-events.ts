@@ -6,13 +6,12 @@
 import type { Json, JsonObject } from '../../core/conversation.ts';
 import { isObject, tryParseObject } from '../../core/json.ts';
 import { SseSplitter } from '../../wire/sse.ts';
+import { names, wholeTexts } from './whole-texts.ts';
 
 /** They differ from piece to piece and say nothing of what is said; the last ones stand. */
 const passing: ReadonlySet<string> = new Set(['usage', 'obfuscation', 'timings', 'created']);
 /** Pieces of the same text once more, which would keep pieces apart. */
 const leftOut: ReadonlySet<string> = new Set(['logprobs']);
-/** Texts of a piece that name what it belongs to. */
-const names: ReadonlySet<string> = new Set(['type', 'id', 'name', 'role']);
 
 /** @throws GatewayError for what are no events. */
 export function mergedEvents(bytes: Buffer): readonly Json[] {
@@ -22,7 +21,7 @@ export function mergedEvents(bytes: Buffer): readonly Json[] {
   if (last !== undefined) frames.push(last);
   const merger = new Merger();
   for (const { data } of frames) if (data !== undefined && data !== '') merger.add(data);
-  return merger.events;
+  return wholeTexts(merger.events);
 }
 
 class Merger {

@@ -98,6 +98,28 @@ describe('S4 what is taken out', () => {
     });
   });
 
+  test('a key behind an escape: a line of a file that a tool is to write, and addresses', () => {
+    const secret = 'sk-proj-abcdefghijklmnop123456';
+    for (const escape of ['\\n', '\\t', '\\u000a', '\\\\n', '%0A', '%3d']) {
+      const told = redactor.text(`{"text":"a line${escape}${secret}"}`);
+      assert.equal(told, `{"text":"a line${escape}[redacted]"}`);
+    }
+    assert.equal(redactor.text('task-management, key_'), 'task-management, key_');
+    assert.equal(
+      redactor.text('hf_hub_download npm_config_registry'),
+      'hf_hub_download npm_config_registry',
+    );
+    for (const own of ['gw', 'gwadmin', 'hf']) {
+      assert.equal(redactor.text(`${own}_${'aB3'.repeat(11)}`), '[redacted]');
+    }
+  });
+
+  test('S14 a value that was cut at the end of a text', () => {
+    assert.equal(redactor.text('it was a-very-sec'), 'it was [redacted]');
+    assert.equal(redactor.text('it was a-very-secret-valu'), 'it was [redacted]');
+    assert.equal(redactor.text('a-v'), 'a-v');
+  });
+
   test('bytes of media in both dialects and within texts; words stay', () => {
     const data = Buffer.alloc(600, 'x').toString('base64');
     const source = { type: 'base64', media_type: 'image/jpeg', data };
@@ -142,6 +164,53 @@ describe('streams', () => {
       chat({ tool_calls: [{ index: 1, function: { arguments: '{}' } }] }),
       chat({}, { finish_reason: 'stop' }),
     ]);
+  });
+
+  const secret = 'sk-proj-abcdefghijklmnop123456';
+  const [begin, middle, end] = [secret.slice(0, 3), secret.slice(3, 9), secret.slice(9)];
+  const tool = (more: object, args: string): object => ({
+    tool_calls: [{ index: 0, ...more, function: { arguments: args } }],
+  });
+  const pieces: readonly (readonly [what: string, ...events: readonly object[]])[] = [
+    [
+      'beside a role and the reason of the end',
+      chat({ role: 'assistant', content: begin }),
+      chat({ content: middle }),
+      chat({ content: end }, { finish_reason: 'stop' }),
+    ],
+    [
+      'in events of which each has a number and an id of its own',
+      { ...chat({ content: begin }), id: 'a', at: 1 },
+      { ...chat({ content: middle }), id: 'b', at: 2 },
+      { ...chat({ content: end }), id: 'c', at: 3 },
+    ],
+    [
+      'in arguments of a tool that begin beside its name',
+      chat(tool({ id: 't', type: 'function' }, begin)),
+      chat(tool({}, middle)),
+      chat(tool({}, end)),
+    ],
+    [
+      'in a block that begins with a text',
+      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: begin } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: middle + end } },
+    ],
+  ];
+  for (const [what, ...events] of pieces) {
+    test(`S4 a key in pieces is whole where it begins: ${what}`, () => {
+      const [first, ...rest] = mergedEvents(frames(...events));
+      assert.ok(JSON.stringify(first).includes(secret));
+      for (const each of [begin, middle, end]) assert.ok(!JSON.stringify(rest).includes(each));
+    });
+  }
+
+  test('calls of tools that share an index, and citations, are not mixed', () => {
+    const events = [
+      chat(tool({ id: 'a' }, '{"x":1}')),
+      chat(tool({ id: 'b' }, '{"y":2}')),
+      chat({ citation: { title: 'One' } }),
+    ];
+    assert.deepEqual(mergedEvents(frames(...events)), events);
   });
 
   test('blocks of messages are told apart by their index', () => {
