@@ -3,6 +3,7 @@
  * there is once is this process's: store, counters, admin plane, engines.
  */
 import { createServer, type AddressInfo } from 'node:net';
+import { keyOrNone } from './access/content-key.ts';
 import { packSettings } from './config/packed-settings.ts';
 import type { Settings } from './config/settings.ts';
 import { workerShare } from './config/worker-share.ts';
@@ -297,9 +298,11 @@ class ParentFront implements Front {
   }
 
   #welcome(process: WorkerProcess): Welcome {
-    const { access, env, localModels, pretty, watchesLoad } = this.#parts;
+    const { access, env, localModels, log, pretty, watchesLoad } = this.#parts;
     // Two workers that need it at once would make two.
-    const contentKey = access.contentKey.need();
+    const contentKey = keyOrNone(access.contentKey, (reason) => {
+      log.warn('contents_not_kept', { reason });
+    });
     return {
       env: { ...env },
       settings: this.#shareOf(process),

@@ -3,7 +3,7 @@
  * from the environment, or lies in a file of the data directory beside a store that nobody shares.
  */
 import { hkdfSync } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import type { Secret } from '../core/secret.ts';
 import type { RandomBytes } from './key-format.ts';
 import { requireUsableSecret } from './digest.ts';
@@ -35,7 +35,12 @@ export function contentKeyFile(path: string, random: RandomBytes): ContentKey {
     need: () => {
       if (find() !== undefined) return known;
       const made = random(keyBytes);
-      writeFileSync(path, `${Buffer.from(made).toString('hex')}\n`, { mode: 0o600, flag: 'wx' });
+      // In one step: half a key, of a full disk, would stay for ever. Nobody else is in the data directory.
+      const unfinished = `${path}.new`;
+      rmSync(unfinished, { force: true });
+      const text = `${Buffer.from(made).toString('hex')}\n`;
+      writeFileSync(unfinished, text, { mode: 0o600, flag: 'wx', flush: true });
+      renameSync(unfinished, path);
       known = made;
       return known;
     },
@@ -50,6 +55,19 @@ export function passingContentKey(random: RandomBytes): ContentKey {
 
 /** A book that others share must be opened by all of them: without a common secret nothing is kept. */
 export const noContentKey: ContentKey = { find: () => undefined, need: () => undefined };
+
+/** The key, made at need; undefined as well where it cannot be had: content stops nothing (docs/content.md). */
+export function keyOrNone(
+  key: Pick<ContentKey, 'need'>,
+  tell: (reason: string) => void,
+): Uint8Array | undefined {
+  try {
+    return key.need();
+  } catch (error) {
+    tell(String(error));
+    return undefined;
+  }
+}
 
 function readKey(path: string): Uint8Array | undefined {
   let text: string;

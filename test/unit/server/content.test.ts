@@ -1,12 +1,12 @@
 /** Content of calls between the answer and the store (docs/content.md): sealed, bounded, without secrets. */
 import assert from 'node:assert/strict';
 import { IncomingMessage } from 'node:http';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { contentKeyFile, contentKeyOf } from '../../../src/access/content-key.ts';
+import { contentKeyFile, contentKeyOf, keyOrNone } from '../../../src/access/content-key.ts';
 import { ContentSweeper } from '../../../src/access/content-sweeper.ts';
 import { isObject } from '../../../src/core/json.ts';
 import { Pieces } from '../../../src/core/pieces.ts';
@@ -76,6 +76,20 @@ describe('S15 the key', () => {
     writeFileSync(path, 'no key');
     assert.throws(() => contentKeyFile(path, countingBytes()).find(), /content\.key/);
     assert.equal(readFileSync(path, 'utf8'), 'no key');
+  });
+
+  test('where it cannot be read it is told and missed, and stops nothing; half a file of a full disk is none', (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'gateway-content-'));
+    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    const path = join(folder, 'content.key');
+    writeFileSync(`${path}.new`, 'half');
+    assert.equal(contentKeyFile(path, countingBytes()).need()?.length, 32);
+    assert.equal(existsSync(`${path}.new`), false);
+    writeFileSync(path, 'no key');
+    const told: string[] = [];
+    const found = keyOrNone(contentKeyFile(path, countingBytes()), (reason) => told.push(reason));
+    assert.equal(found, undefined);
+    assert.match(told.join('\n'), /content\.key holds no key/);
   });
 
   test('of a secret is the same wherever that is given; a word is none', () => {
