@@ -22,14 +22,18 @@ export function watchConnections(server: Server): void {
   if (server.listenerCount('checkContinue') > 0) server.prependListener('checkContinue', asked);
 }
 
-/** Closes the connections on which no request is being answered. */
-export function closeWaiting(server: Server): void {
-  server.closeIdleConnections();
-  for (const socket of silent.get(server)?.keys() ?? []) socket.destroy();
-}
-
 /** Who has just come may have sent a request that was not looked at yet. */
 const silentForMs = 1000;
+
+/** Closes the connections on which no request is being answered, and who has just come when he has said nothing for a second. */
+export function closeWaiting(server: Server): void {
+  server.closeIdleConnections();
+  const before = performance.now() - silentForMs;
+  for (const [socket, since] of silent.get(server) ?? []) {
+    if (since > before) return;
+    socket.destroy();
+  }
+}
 
 /** Closes the connection that has gone longest without asking for anything, and tells it; none when all are new. */
 export function closeOldestSilent(server: Server): Socket | undefined {

@@ -8,6 +8,7 @@ import cluster from 'node:cluster';
 import { once } from 'node:events';
 import type { Server as HttpServer } from 'node:http';
 import { createServer, type ListenOptions, type Server, type Socket } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
 
 export interface ListenAddress {
   readonly host: string;
@@ -59,6 +60,27 @@ async function mustBeFree(address: ListenAddress): Promise<void> {
 function anotherDoor(server: HttpServer): Server {
   const options = { allowHalfOpen: true, noDelay: true, highWaterMark: unreadBytes };
   return createServer(options, (socket: Socket) => server.emit('connection', socket));
+}
+
+/** Those who stand in front are let in for at most so long: where they keep coming, somebody is always the last. */
+const lastOnesMs = 1000;
+
+/**
+ * Lets in who stands in front of the doors: when one closes, the system resets those who wait there (G14).
+ * Resolves after a turn of the event loop in which nobody came, or after a second.
+ */
+export async function letInTheLast(server: HttpServer): Promise<void> {
+  let came = true;
+  const comes = (): void => void (came = true);
+  server.on('connection', comes);
+  const until = performance.now() + lastOnesMs;
+  // The first turn may be over in part, so that it says nothing.
+  await turn();
+  while (came && performance.now() < until) {
+    came = false;
+    await turn();
+  }
+  server.off('connection', comes);
 }
 
 /** Nobody gets in any more; resolves when the last one is out. */

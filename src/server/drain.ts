@@ -5,7 +5,7 @@
 import type { Server } from 'node:http';
 import type { Clock } from '../core/runtime.ts';
 import { closeWaiting } from './connections.ts';
-import { closeDoors } from './doors.ts';
+import { closeDoors, letInTheLast } from './doors.ts';
 
 export interface DrainTimes {
   /**
@@ -40,6 +40,7 @@ export class Drain {
   readonly #hurry = Promise.withResolvers<void>();
   #probedAt = -Infinity;
   #begun = false;
+  #isCut = false;
 
   constructor(parts: DrainParts) {
     this.#parts = parts;
@@ -66,13 +67,14 @@ export class Drain {
     const waitMs = announced ? this.#waitMs() : 0;
     if (waitMs > 0) await this.#waitAtMost(waitMs);
     const timer = setTimeout(() => this.cut(), this.#parts.times().limitMs);
-    await closeServer(this.#parts.server);
+    await closeServer(this.#parts.server, { letInLast: !this.#isCut });
     await this.#untilAllRead();
     clearTimeout(timer);
   }
 
   /** Ends running calls at once; nothing is waited for any longer. */
   cut(): void {
+    this.#isCut = true;
     this.#hurry.resolve();
     this.#parts.calls.shutDown();
     // The last words of the calls are written in this turn; then nobody is waited for.
@@ -102,9 +104,13 @@ export class Drain {
   }
 }
 
-/** Stops listening and waits until the last connection is gone; a server that never listened is fine. */
-export async function closeServer(server: Server): Promise<void> {
+/**
+ * Lets in who stands in front, stops listening and waits until the last connection is gone; a server that never
+ * listened is fine.
+ */
+export async function closeServer(server: Server, { letInLast = true } = {}): Promise<void> {
   if (!server.listening) return;
+  if (letInLast) await letInTheLast(server);
   const closed = closeDoors(server);
   closeWaiting(server);
   // Connections fall silent one by one, as their answers end.

@@ -5,7 +5,8 @@ import { createServer } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { closeDoors, countConnections, openDoors } from '../../src/server/doors.ts';
-import { listenWidely } from '../../src/server/listen.ts';
+import { closeServer } from '../../src/server/drain.ts';
+import { createListener, listenWidely } from '../../src/server/listen.ts';
 import { until } from './overload-rig.ts';
 
 async function openServer(t: TestContext) {
@@ -62,6 +63,28 @@ test('G6 whoever comes in by any door is served and counted, and waited for at t
   await closing;
   assert.equal(closed, true);
   assert.equal(await countConnections(server), 0);
+});
+
+/** What a client got who asks as soon as he is connected, and how it ended. */
+async function ask(socket: Socket): Promise<string> {
+  let got = '';
+  socket.on('data', (data) => (got += String(data)));
+  socket.on('error', (error) => (got += error.message));
+  socket.once('connect', () => socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'));
+  await once(socket, 'close');
+  return got.split('\r\n')[0] ?? '';
+}
+
+test('G14 whoever stands before the doors when they are to close is let in and served', async (t) => {
+  const server = createListener((_, response) => response.end('in'));
+  const url = await listenWidely(server, { host: '127.0.0.1', port: 0 });
+  const sockets = callers(Number(new URL(url).port), 200, t);
+  const answers = Promise.all(sockets.map((socket) => ask(socket)));
+  // One is in, and the system has let the others stand in its queues.
+  await once(server, 'connection');
+  await closeServer(server);
+  assert.deepEqual(new Set(await answers), new Set(['HTTP/1.1 200 OK']));
+  await assert.rejects(fetch(url));
 });
 
 test('F92 a port on which a gateway listens is refused, though its doors share it', async (t) => {
