@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { startTestGateway } from '../support/gateway.ts';
 import { adminToken } from '../support/keys.ts';
 import { until } from '../support/postgres-store.ts';
 import { assertAccessible, assertFits } from './accessible.ts';
 import { noBrowser } from './browser.ts';
 import { settled } from './settled.ts';
 import { fillLogin, startStage, type Stage } from './stage.ts';
-import { narrow } from './watched-page.ts';
+import { narrow, onPage } from './watched-page.ts';
 
 const stage = await startStage();
 if (stage === undefined) test(noBrowser, () => undefined);
@@ -157,6 +158,35 @@ function door(stage: Stage): void {
         await heading(page, 'Setup').waitFor();
         await until(isDark, 'the colours are dark');
       });
+    });
+
+    test('S11 another admin token ends sessions: an open page goes to the door, which only the new one opens', async () => {
+      const next = 'another-admin-token-1';
+      let gateway = await startTestGateway({});
+      const { adminUrl } = gateway;
+      const expected = [/status of 401 /, /ERR_CONNECTION|ERR_EMPTY/];
+      try {
+        await onPage(stage.browser, adminUrl, { expected }, async (page, { context }) => {
+          await page.goto(`${adminUrl}/setup`);
+          await fillLogin(page);
+          await heading(page, 'Setup').waitFor();
+          const before = await context.cookies();
+          await gateway.stop();
+          const env = { MODEL_GATEWAY_ADMIN_TOKEN: next };
+          gateway = await startTestGateway({}, { env, adminPort: Number(new URL(adminUrl).port) });
+          await page.getByLabel('Admin token').waitFor();
+          await page.getByLabel('Admin token').fill(adminToken);
+          await page.keyboard.press('Enter');
+          await page.getByRole('alert').waitFor();
+          await context.addCookies(before);
+          await page.reload();
+          await page.getByLabel('Admin token').waitFor();
+          await fillLogin(page, next);
+          await heading(page, 'Setup').waitFor();
+        });
+      } finally {
+        await gateway.stop();
+      }
     });
 
     // The last one: the gateway is gone behind it.

@@ -68,13 +68,15 @@ export interface TestMeans {
   readonly random?: () => number;
   /** Variables besides those of the keys. */
   readonly env?: { readonly [name: string]: string };
+  /** Where the admin plane listens; default: a free port. */
+  readonly adminPort?: number;
   /** Default: nothing is said of the load. The test's own work blocks the gateway's event loop, too. */
   readonly load?: LoadSource;
 }
 
 export async function startTestGateway(
   config: TestConfig,
-  { env, ...means }: TestMeans = {},
+  { env, adminPort = 0, ...means }: TestMeans = {},
 ): Promise<TestGateway> {
   const directory = await mkdtemp(join(tmpdir(), 'model-gateway-test-'));
   const configFile = join(directory, 'gateway.yaml');
@@ -82,7 +84,7 @@ export async function startTestGateway(
   const running = await startGateway({
     flags: {
       listen: '127.0.0.1:0',
-      'admin-listen': '127.0.0.1:0',
+      'admin-listen': `127.0.0.1:${adminPort}`,
       'data-dir': join(directory, 'data'),
       config: configFile,
       'log-level': 'silent',
