@@ -1,11 +1,10 @@
 /** Bytes in the pieces in which they came: to put 100 KB together costs as much as to send them. */
 export class Pieces {
-  readonly list: readonly Buffer[];
   readonly length: number;
-  #whole: Buffer | undefined;
+  #list: readonly Buffer[];
 
   constructor(list: readonly Buffer[]) {
-    this.list = list;
+    this.#list = list;
     let length = 0;
     for (const piece of list) length += piece.length;
     this.length = length;
@@ -15,19 +14,24 @@ export class Pieces {
     return new Pieces([bytes]);
   }
 
-  /** All of them in one, made at the first call. */
+  get list(): readonly Buffer[] {
+    return this.#list;
+  }
+
+  /** All of them in one, made at the first call; the pieces are let go, or all would be in memory twice (G5). */
   whole(): Buffer {
-    const [first] = this.list;
-    this.#whole ??=
-      this.list.length === 1 && first !== undefined ? first : Buffer.concat(this.list);
-    return this.#whole;
+    const [first] = this.#list;
+    if (this.#list.length === 1 && first !== undefined) return first;
+    const whole = Buffer.concat(this.#list);
+    this.#list = [whole];
+    return whole;
   }
 
   /** Whether the bytes of a text stand in them, in one piece or over a seam. */
   includes(text: Buffer | string): boolean {
     const mark = typeof text === 'string' ? Buffer.from(text) : text;
     let before: Buffer = nothing;
-    for (const piece of this.list) {
+    for (const piece of this.#list) {
       if (piece.includes(mark)) return true;
       const seam = Buffer.concat([before, piece.subarray(0, mark.length - 1)]);
       if (seam.includes(mark)) return true;
@@ -41,7 +45,7 @@ export class Pieces {
   between(start: number, end: number): readonly Buffer[] {
     const found: Buffer[] = [];
     let at = 0;
-    for (const piece of this.list) {
+    for (const piece of this.#list) {
       const from = Math.max(start - at, 0);
       const to = Math.min(end - at, piece.length);
       if (from < to)
@@ -54,7 +58,7 @@ export class Pieces {
   /** Copies them; `target` has room for all. */
   copy(target: Buffer, at = 0): void {
     let end = at;
-    for (const piece of this.list) end += piece.copy(target, end);
+    for (const piece of this.#list) end += piece.copy(target, end);
   }
 
   equals(other: Pieces): boolean {

@@ -287,7 +287,8 @@ export class TargetTry {
 
   async #send(target: Target, request: UpstreamRequest): Promise<Answer> {
     this.#quota.left -= 1;
-    if (target.provider.wake !== undefined) await target.provider.wake();
+    const waking = this.#wake(target);
+    if (waking !== undefined) await waking;
     if (this.#stopped) throw canceled();
     const { client, clock, health } = this.#gateway;
     const traits = this.#prepared?.traits ?? target.provider.traits(target.model);
@@ -304,6 +305,11 @@ export class TargetTry {
     this.#tellSpeed(target, { streamed, until: attempt.firstEventAt });
     this.#firstEventAt ??= attempt.firstEventAt;
     return answer;
+  }
+
+  /** No engine is woken for a client that left while its long request was made. */
+  #wake({ provider }: Target): Promise<void> | undefined {
+    return this.#stopped ? undefined : provider.wake?.();
   }
 
   /** Puts a stream together for a client that wants a document (F23). */

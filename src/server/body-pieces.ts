@@ -46,11 +46,23 @@ export class BodyPieces {
     this.#used += piece.copy(this.#long, this.#used);
   }
 
-  /** All of them, so many bytes. */
+  /** All of them, so many bytes; nothing is kept here. */
   all(length: number): Pieces {
+    const pieces = this.#all(length);
+    this.clear();
+    return pieces;
+  }
+
+  #all(length: number): Pieces {
     if (this.#long !== undefined) return Pieces.of(this.#long.subarray(0, length));
     const first = this.#first ?? nothing;
-    return first.length === length ? Pieces.of(first) : new Pieces([first, ...this.#closeRoom()]);
+    if (first.length === length) return Pieces.of(first);
+    const pieces = new Pieces([first, ...this.#closeRoom()]);
+    if (length >= smallPiece) return pieces;
+    // It would keep the room alive, many times its length, for as long as its call runs.
+    const short = Buffer.allocUnsafeSlow(length);
+    pieces.copy(short);
+    return Pieces.of(short);
   }
 
   clear(): void {

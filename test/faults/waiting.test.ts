@@ -51,12 +51,14 @@ interface Means {
   readonly wake?: (leave: () => void) => Promise<void>;
   /** Called when a request has reached the upstream. */
   readonly arrived?: (leave: () => void) => void;
+  /** The request is so long that it is translated in steps; called while it is. */
+  readonly translated?: (leave: () => void) => void;
 }
 
 /** A call of a route with one target, which always answers so. */
 async function callThatWaits(
   answer: Answer,
-  { random = () => 0.5, wait = setImmediate, wake, arrived }: Means,
+  { random = () => 0.5, wait = setImmediate, wake, arrived, translated }: Means,
 ): Promise<Waited> {
   let observer: ClientObserver | undefined;
   const upstream = await ScriptedUpstream.start();
@@ -102,11 +104,14 @@ async function callThatWaits(
     running: quiet,
     settle: (_call, receipt) => receipts.push(receipt),
   };
-  const body = Buffer.from(JSON.stringify(requestBody('chat', { model: 'm', stream: false })));
-  const source = parseBody(body, openaiChatClient.ownedKeys);
+  const asked = requestBody('chat', { model: 'm', stream: false });
+  const messages = Array.from({ length: 12_000 }, () => ({ role: 'user', content: 'word' }));
+  const sent = translated === undefined ? asked : { ...asked, messages };
+  const source = parseBody(Buffer.from(JSON.stringify(sent)), openaiChatClient.ownedKeys);
+  const dialect = translated === undefined ? 'openai-chat' : 'anthropic-messages';
   const baseUrl = `http://127.0.0.1:${upstream.port}/v1`;
   const provider = {
-    ...createHttpProvider({ id: 'up', dialect: 'openai-chat', baseUrl }),
+    ...createHttpProvider({ id: 'up', dialect, baseUrl }),
     ...(wake === undefined ? {} : { wake: () => wake(() => observer?.left()) }),
   };
   const route = {
@@ -114,7 +119,7 @@ async function callThatWaits(
     targets: [{ provider, model: 'm', weight: 1, timeouts }],
     order: 'listed',
   } as const;
-  await handleCall(
+  const done = handleCall(
     gateway,
     {
       id: newId('req_'),
@@ -132,6 +137,8 @@ async function callThatWaits(
     },
     sink,
   );
+  translated?.(() => observer?.left());
+  await done;
   await client.close();
   await upstream.close();
   return { waits, canceled, left: sweeper.size, receipts, asked: script.requests.length };
@@ -166,6 +173,24 @@ test('F71 F93 an engine that is ready only when the client has left is not asked
     [['canceled', {}]],
   );
   assert.deepEqual([left, waits.length], [0, 0]);
+});
+
+test('F71 G11 no engine is woken for a client that left while its request was translated', async () => {
+  let woken = 0;
+  const { asked, receipts, left } = await callThatWaits(errorIn('messages', 500, 'oops'), {
+    translated: (leave) => leave(),
+    wake: () => {
+      woken += 1;
+      return Promise.resolve();
+    },
+  });
+  // Many times as many turns as the steps have.
+  for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate);
+  assert.deepEqual([asked, woken, left], [0, 0, 0]);
+  assert.deepEqual(
+    receipts.map(({ outcome, charged }) => [outcome, charged]),
+    [['canceled', {}]],
+  );
 });
 
 test('F71 LC a call that is left while its upstream works may cost, and is charged', async () => {

@@ -40,6 +40,17 @@ describe('G5 pieces of a body', () => {
     for (let i = 0; i < 1024; i++) assert.equal(whole.readUInt32LE(i * 65_536), i);
   });
 
+  test('a short body in two pieces keeps no room of a long one', () => {
+    const [first, second] = [Buffer.allocUnsafeSlow(1448), Buffer.allocUnsafeSlow(9000)];
+    for (const told of [0, 10_448]) {
+      const pieces = new BodyPieces(told);
+      pieces.add(first);
+      pieces.add(second);
+      const kept = pieces.all(10_448).list.map(({ buffer }) => buffer.byteLength);
+      assert.ok(Math.max(...kept) < 16_384, String(kept));
+    }
+  });
+
   test('one piece is what came, without a copy', () => {
     const pieces = new BodyPieces();
     const piece = Buffer.from('{}');
