@@ -48,6 +48,8 @@ const batchRows = 64;
 const batchBytes = 2 * 1024 * 1024;
 /** So long it waits for a store that is away. */
 const longestWaitMs = 60_000;
+/** So long a stop waits for it: rows of the ledger are written behind it. */
+const longestStopMs = 5000;
 
 export class ContentLog {
   readonly tallies: ContentTallies = { kept: 0, dropped: 0, failed: 0 };
@@ -93,14 +95,17 @@ export class ContentLog {
     while (this.#queue.length > 0 && (await this.#write()));
   }
 
-  /** Writes the rest, as far as the store takes it, and stops. Never throws. */
+  /** Writes the rest, as far as the store takes it within seconds, and stops. Never throws. */
   async close(): Promise<void> {
-    await this.flush();
+    const late = Promise.withResolvers<void>();
+    const timer = setTimeout(late.resolve, longestStopMs);
+    await Promise.race([this.flush(), late.promise]);
+    clearTimeout(timer);
     clearTimeout(this.#timer);
+    // What is not sealed by now counts as failed.
     this.tallies.dropped += this.#queue.length;
-    if (this.#queue.length > 0) {
-      this.#parts.log.warn('contents_dropped', { calls: this.#queue.length, reason: 'a stop' });
-    }
+    const calls = this.#sealing.size + this.#queue.length;
+    if (calls > 0) this.#parts.log.warn('contents_dropped', { calls, reason: 'a stop' });
     await this.#parts.sealer.close();
   }
 

@@ -310,6 +310,22 @@ describe('the way to the store', () => {
     await log.close();
   });
 
+  test('a stop waits five seconds for a store that does not answer, and counts what it lost', async (t) => {
+    const { store, log, call } = rig();
+    const asked = Promise.withResolvers<void>();
+    store.keep = () => {
+      asked.resolve();
+      return new Promise<never>(() => undefined);
+    };
+    call('req_1', 10);
+    await asked.promise;
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const closed = log.close();
+    t.mock.timers.tick(5000);
+    await closed;
+    assert.deepEqual(log.tallies, { kept: 0, dropped: 1, failed: 0 });
+  });
+
   test('without a key nothing is watched, and nothing thrown', () => {
     const { store } = rig();
     const parts = { store, sealer: new ContentThread(), clock: new HeldClock(), log: silentLog };
