@@ -8,7 +8,7 @@ import cluster from 'node:cluster';
 import { once } from 'node:events';
 import type { Server as HttpServer } from 'node:http';
 import { createServer, type ListenOptions, type Server, type Socket } from 'node:net';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 
 export interface ListenAddress {
   readonly host: string;
@@ -64,10 +64,12 @@ function anotherDoor(server: HttpServer): Server {
 
 /** Those who stand in front are let in for at most so long: where they keep coming, somebody is always the last. */
 const lastOnesMs = 1000;
+/** Longer than a connection is on its way to a worker. */
+const handedOverMs = 100;
 
 /**
  * Lets in who stands in front of the doors: when one closes, the system resets those who wait there (G14).
- * Resolves after a turn of the event loop in which nobody came, or after a second.
+ * Resolves after a turn of the event loop in which nobody came, in a worker after a tenth of a second, or after a second.
  */
 export async function letInTheLast(server: HttpServer): Promise<void> {
   let came = true;
@@ -78,7 +80,7 @@ export async function letInTheLast(server: HttpServer): Promise<void> {
   await turn();
   while (came && performance.now() < until) {
     came = false;
-    await turn();
+    await (cluster.isWorker ? sleep(handedOverMs) : turn());
   }
   server.off('connection', comes);
 }
