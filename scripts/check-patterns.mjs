@@ -16,6 +16,8 @@ const ofAdministrator = 'reads the config, or what the command line was given';
 /** No verdict in time, so a person looked: why the time is linear. */
 const oneWay = 'every repetition ends at a character that it cannot take, and begins at one place';
 const bounded = 'behind each word a bounded number of characters is looked at';
+const slow =
+  'judged safe in 10 s of CPU, more than a busy machine has; no alternative goes on where another begins';
 const noTail = 'nothing follows the repetition, so nothing is tried again';
 
 /** Patterns that the analysis refuses or cannot judge, by their source, each with the reason. */
@@ -41,6 +43,10 @@ const reviewed = new Map([
   [
     String.raw`\b(sk|rk|gw|gsk|xai|pk|key)[-_][A-Za-z0-9*_-]{6,}|\bAIza[\w-]{10,}|Bearer\s+\S+`,
     noTail,
+  ],
+  [
+    String.raw`(\b|\\[bfnrt]|\\u[\dA-Fa-f]{4}|%[\dA-Fa-f]{2})(?:(?:sk|rk|gw|gwadmin|gsk|xai|pk|key|ghp|gho|ghs|github_pat|glpat|xox[abprs])[-_][\w*-]{6,}|(?:hf|npm)_[A-Za-z0-9]{20,}|AIza[\w-]{10,}|A[KS]IA[A-Z0-9]{12,}|eyJ[\w-]{8,}(?:\.[\w-]*){0,2}|Bearer\s+[\w.~+/=-]+)|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?`,
+    slow,
   ],
   [
     String.raw`(?:maximum|max\.?|limit|context (?:length|size|window)|n_ctx)[^\d]{0,40}(\d[\d,]{0,20})|(?<!\d)(\d[\d,]{0,20})(?: tokens?)? max`,
