@@ -124,7 +124,9 @@ describe('a first start with an empty environment', { timeout: 120_000 }, () => 
     const hex = (url: string): string =>
       `tcp 0100007F:${portOf(url).toString(16).toUpperCase().padStart(4, '0')}`;
     const expected = [hex(gateway.url), hex(gateway.adminUrl)].sort();
-    assert.deepEqual([...listeners(gateway.child.pid ?? 0)].sort(), expected);
+    // Linux spreads new connections over several sockets of one port (server/doors.ts).
+    const ports = [...new Set(listeners(gateway.child.pid ?? 0))].sort();
+    assert.deepEqual(ports, expected);
     const others = Object.values(networkInterfaces())
       .flatMap((each) => each ?? [])
       .filter(({ internal, scopeid }) => !internal && (scopeid ?? 0) === 0);

@@ -20,9 +20,11 @@ const joined =
 const constants: readonly RegExp[] = [
   // Pieces of statements that the module defines.
   /^(totals|inGroup|added|sums|place|inPage|wanted)$/,
-  /^(nextStamp|unknownModelError|mostScanned|changesChannel|unit|table|parameter)$/,
+  /^(nextStamp|unknownModelError|mostScanned|changesChannel|unit|table|column|parameter)$/,
+  /^(columns|isWanted|mostLooks \+ 1)$/,
   // Columns that the module lists.
   /^\w*[cC]olumns\.join\(', '\)$/,
+  /^columns\.map\(\(column\) => `ADD COLUMN \$\{column\}`\)\.join\(', '\)$/,
   /^(attemptInput|groupInput|values|added)\.join\(', '\)$/,
   /^\w+Columns\.map\(\(name\) => `(\$\{name\} = \?|sum\(\$\{name\}\))`\)\.join\(', '\)$/,
   /^columns\.map\(\(\) => '\?'\)\.join\(', '\)$/,
