@@ -73,12 +73,6 @@ interface Attempt {
   givenUp: boolean;
 }
 
-interface Asking {
-  readonly attempt?: Attempt;
-  /** Calls that are settled with it, before it. */
-  readonly ended?: readonly Settlement[];
-}
-
 export class RedisCounters implements Counters {
   readonly prefix: string;
   readonly #options: RedisCountersOptions;
@@ -158,10 +152,10 @@ export class RedisCounters implements Counters {
   /** @throws StoreError `unavailable` within 50 ms where there is no answer */
   async draw(wanted: Draw): Promise<DrawResult> {
     const attempt: Attempt = { epoch: undefined, givenUp: false };
+    // Before the draw, so that it finds what has become free; and in the same write.
+    this.#settlements.flush();
     try {
-      // It finds what they make free, and they cost no command of their own.
-      const asked = this.#settlements.sendWith((ended) => this.#ask(wanted, { attempt, ended }));
-      const result = await within(this.#options.patienceMs ?? slowMs, asked);
+      const result = await within(this.#options.patienceMs ?? slowMs, this.#ask(wanted, attempt));
       this.#missed = 0;
       if (result.granted) this.#keep(wanted, attempt);
       return result;
@@ -405,12 +399,11 @@ export class RedisCounters implements Counters {
   }
 
   /** Without an attempt it is taken without asking whether it fits. */
-  async #ask(wanted: Draw, { attempt, ended = [] }: Asking = {}): Promise<DrawResult> {
+  async #ask(wanted: Draw, attempt?: Attempt): Promise<DrawResult> {
     const answer = await this.#inEpoch((epoch) => {
       if (attempt?.givenUp === true) throw new StoreError('unavailable', 'Given up.');
       if (attempt !== undefined) attempt.epoch = epoch;
       const values = this.#drawArguments(wanted, epoch, attempt === undefined);
-      pushSettlements(values, ended);
       return this.#scripts.draw.run(this.#key, values);
     });
     const now = Number(answer[1]);
@@ -430,7 +423,7 @@ export class RedisCounters implements Counters {
     this.#scripts.settle.run(this.#key, nothing).catch(() => undefined);
   }
 
-  #drawArguments(wanted: Draw, epoch: string, force: boolean): (string | number)[] {
+  #drawArguments(wanted: Draw, epoch: string, force: boolean): readonly (string | number)[] {
     const now = this.#time.wall();
     const values: (string | number)[] = [this.prefix, epoch, wanted.callId];
     values.push(leaseMs, moneyGraceMs, force ? 1 : 0, aboutDraw(wanted));
@@ -450,8 +443,11 @@ export class RedisCounters implements Counters {
   }
 
   async #sendSettle(calls: readonly Settlement[]): Promise<void> {
-    const values: (string | number)[] = [moneyGraceMs];
-    pushSettlements(values, calls);
+    const values = [String(moneyGraceMs)];
+    for (const { callId, used } of calls) {
+      const nanodollars = Math.max(0, used.nanodollars ?? 0);
+      values.push(callId, String(Math.max(0, used.tokens)), String(nanodollars));
+    }
     try {
       await this.#run('settle', values);
     } catch (error) {
@@ -459,7 +455,7 @@ export class RedisCounters implements Counters {
     }
   }
 
-  #run(script: keyof CounterScripts, values: readonly (string | number)[]): Promise<Answer> {
+  #run(script: keyof CounterScripts, values: readonly string[]): Promise<Answer> {
     return this.#inEpoch((epoch) =>
       this.#scripts[script].run(this.#key, [this.prefix, epoch, ...values]),
     );
@@ -476,12 +472,6 @@ export class RedisCounters implements Counters {
       if (tries === 3) throw new StoreError('unavailable', 'The counters are being built anew.');
       if (this.#epoch === epoch) this.#epoch = undefined;
     }
-  }
-}
-
-function pushSettlements(values: (string | number)[], calls: readonly Settlement[]): void {
-  for (const { callId, used } of calls) {
-    values.push(callId, Math.max(0, used.tokens), Math.max(0, used.nanodollars ?? 0));
   }
 }
 

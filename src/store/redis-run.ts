@@ -16,16 +16,14 @@ export class Script {
     this.#hash = createHash('sha1').update(text).digest('hex');
   }
 
-  /** @param values all texts to the script, which unpacks them. */
   async run(key: string, values: readonly (string | number)[]): Promise<Answer> {
-    const packed = JSON.stringify(values.map((value) => String(value).toWellFormed()));
     sendTogether(this.#client);
     try {
-      return readAnswer(await this.#client.evalsha(this.#hash, 1, key, packed));
+      return readAnswer(await this.#client.evalsha(this.#hash, 1, key, ...values));
     } catch (error) {
       if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
     }
-    return readAnswer(await this.#client.eval(this.#text, 1, key, packed));
+    return readAnswer(await this.#client.eval(this.#text, 1, key, ...values));
   }
 }
 

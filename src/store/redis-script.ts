@@ -14,11 +14,7 @@
 export const serverTime = `local t = redis.call('TIME')
   local now = t[1] * 1000 + math.floor(t[2] / 1000)`;
 
-/** All values come as one, a JSON list of texts: to the client each value of a command is work of its own. */
-const unpacked = `local ARGV = cjson.decode(ARGV[1])`;
-
 const common = (time: string): string => `
-${unpacked}
 ${time}
 local prefix = ARGV[1]
 local epoch = ARGV[2]
@@ -54,39 +50,9 @@ local function holding(kept) return kept and string.sub(kept, 1, 1) == '{' end
 `;
 
 /**
- * Ends what a call held. It is remembered for a minute, so that a draw that comes late takes nothing any more;
- * one that spent something until the ledger has it.
- */
-const settling = `
-local function settle(id, tokens, spent, grace)
-  local key = money .. 'k:' .. id
-  local kept = redis.call('GET', key)
-  if kept and not holding(kept) then return end
-  redis.call('SET', key, 'done', 'PX', 60000)
-  if not kept then return end
-  local record = cjson.decode(kept)
-  for _, x in ipairs(record.t) do
-    local bucket, rate = prefix .. 't:' .. x[1], tonumber(x[2])
-    local was = missing(bucket)
-    local units = math.max(0, was + (tokens - tonumber(x[3])) * 60000)
-    units = math.min(units, math.max(was, 2 * rate * 60000))
-    if units ~= was then keep(bucket, units, rate) end
-  end
-  release(id, record, spent)
-  if spent ~= '0' and #record.b > 0 then
-    for _, x in ipairs(record.b) do x[2] = spent end
-    record.c, record.t = {}, {}
-    redis.call('SET', key, 'd' .. cjson.encode(record), 'PX', 864000000)
-    redis.call('ZADD', leases, text(now + grace), id)
-  end
-end
-`;
-
-/**
  * ARGV: prefix, epoch, call, lease, grace, force ('1' = without asking), whose call it is, then for each kind its count and
  * its fields: c (counter, most), r (counter, per minute), t (counter, per minute, amount),
- * b (counter|window, limit, amount, ms to keep); then of each call that ended before its id, used tokens, used
- * nanodollars: what they held is free for this one.
+ * b (counter|window, limit, amount, ms to keep).
  * Answer: what became of it, the time, and the readings from before, kind by kind.
  */
 const drawBody = `
@@ -104,7 +70,6 @@ local function list(fields)
   return rows
 end
 local c, r, t, b = list(2), list(2), list(3), list(4)
-for i = at, #ARGV, 3 do settle(ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2], grace) end
 local kept = redis.call('GET', money .. 'k:' .. id)
 if kept and not holding(kept) then return {'done', now} end
 
@@ -174,10 +139,36 @@ else
 end
 return answer`;
 
-/** ARGV: prefix, epoch, grace, then of each call its id, used tokens, used nanodollars. */
+/**
+ * ARGV: prefix, epoch, grace, then of each call its id, used tokens, used nanodollars. A call is remembered
+ * for a minute, so that a draw that comes late takes nothing any more; one that spent something until the
+ * ledger has it.
+ */
 const settleBody = `
 local grace = tonumber(ARGV[3])
-for i = 4, #ARGV, 3 do settle(ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2], grace) end
+local function settle(id, tokens, spent)
+  local key = money .. 'k:' .. id
+  local kept = redis.call('GET', key)
+  if kept and not holding(kept) then return end
+  redis.call('SET', key, 'done', 'PX', 60000)
+  if not kept then return end
+  local record = cjson.decode(kept)
+  for _, x in ipairs(record.t) do
+    local bucket, rate = prefix .. 't:' .. x[1], tonumber(x[2])
+    local was = missing(bucket)
+    local units = math.max(0, was + (tokens - tonumber(x[3])) * 60000)
+    units = math.min(units, math.max(was, 2 * rate * 60000))
+    if units ~= was then keep(bucket, units, rate) end
+  end
+  release(id, record, spent)
+  if spent ~= '0' and #record.b > 0 then
+    for _, x in ipairs(record.b) do x[2] = spent end
+    record.c, record.t = {}, {}
+    redis.call('SET', key, 'd' .. cjson.encode(record), 'PX', 864000000)
+    redis.call('ZADD', leases, text(now + grace), id)
+  end
+end
+for i = 4, #ARGV, 3 do settle(ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2]) end
 return {'settled', now}`;
 
 /** ARGV: prefix, epoch, a call that runs on without its places. */
@@ -307,7 +298,6 @@ return {'repaired', now}`;
  * `counter|window`, settled, ms to keep, … Nobody asks for the keys of the epoch before any more.
  */
 export const loadScript = `
-${unpacked}
 local money, old = ARGV[1] .. ARGV[2] .. ':b:', ARGV[1] .. ARGV[3] .. ':b:'
 for i = 4, #ARGV, 3 do
   redis.call('HSET', money .. ARGV[i], 's', ARGV[i + 1])
@@ -332,8 +322,8 @@ export interface CounterScripts {
 export function counterScripts(time: string): CounterScripts {
   const begin = common(time);
   return {
-    draw: begin + settling + drawBody,
-    settle: begin + settling + settleBody,
+    draw: begin + drawBody,
+    settle: begin + settleBody,
     vacate: begin + vacateBody,
     written: begin + writtenBody,
     booked: begin + bookedBody,

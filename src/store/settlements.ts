@@ -74,30 +74,6 @@ export class Settlements {
     this.#sendMore();
   }
 
-  /**
-   * Sends what waits for company along with something else, in one step.
-   * @param send as `options.send`, of none as well; where it fails they are sent again by themselves.
-   */
-  async sendWith<T>(send: (calls: readonly Settlement[]) => Promise<T>): Promise<T> {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    const some = this.#again === undefined ? this.#take(this.#options.together ?? 1) : [];
-    // What has no room beside it goes by itself.
-    this.#sendMore();
-    if (some.length === 0) return send(some);
-    this.#sending += 1;
-    try {
-      const result = await send(some);
-      for (const { callId } of some) this.#waiting.delete(callId);
-      return result;
-    } catch (error) {
-      this.#repeat(some);
-      throw error;
-    } finally {
-      this.#progressed();
-    }
-  }
-
   /** Waits for those that are known now, until one fails; under load more come all the time. */
   async sent(): Promise<void> {
     this.flush();
@@ -147,24 +123,16 @@ export class Settlements {
     } catch (error) {
       this.#failed(calls, error);
     }
-    this.#progressed();
-  }
-
-  #progressed(): void {
     this.#sending -= 1;
     this.#progress?.resolve();
     this.#progress = undefined;
     this.#sendMore();
   }
 
-  #repeat(calls: readonly Settlement[]): void {
-    for (const { callId } of calls) this.#queue.push(callId);
-    this.#later();
-  }
-
   #failed(calls: readonly Settlement[], error: unknown): void {
     if (!(error instanceof StoreError) || error.kind !== 'refused') {
-      this.#repeat(calls);
+      for (const { callId } of calls) this.#queue.push(callId);
+      this.#later();
     } else if (calls.length > 1) {
       // Which of them it was is told by the others that arrive.
       for (const call of calls) void this.#send([call]);
