@@ -17,6 +17,14 @@ export interface AskedTarget {
   readonly maxOutputTokens?: number;
 }
 
+export interface AskedSearching {
+  /** The member that asks for them. */
+  readonly member: string;
+  readonly most: number;
+  /** Target by target, whether it is known to run them: a free model's are not free. Absent = of none. */
+  readonly sure?: readonly boolean[];
+}
+
 /** How large a call is asked to be. */
 export interface AskedSize {
   readonly targets: readonly AskedTarget[];
@@ -36,8 +44,8 @@ export interface AskedSize {
   media(): boolean;
   /** Pictures in the prompt. */
   images(): number;
-  /** Web searches that the vendor may run for it, at most, and the member that asks for them; undefined = none. */
-  searches(): { readonly member: string; readonly most: number } | undefined;
+  /** Web searches that the vendor may run for it; undefined = none. */
+  searches(): AskedSearching | undefined;
   /** Models that the vendor may answer with instead of its own, as clients call them; undefined = none. */
   others(): { readonly member: string; readonly names: readonly string[] } | undefined;
   /** The service tier that the request asks for, in its words (`fast` for fast mode); undefined = none. */
@@ -238,16 +246,24 @@ export class Reservation {
   assertPriced(): void {
     const others = this.#size.others();
     if (others !== undefined) throw othersUnpriced(others.member);
-    if (this.prices.some((price) => price.webSearch === undefined && !isFree(price))) {
-      const search = this.#search;
-      if (search !== undefined) throw searchUnpriced(search.member);
-    }
+    this.#assertSearchPriced();
     const member = this.free ? undefined : this.#size.dearerBy();
     if (member === undefined) return;
     const tier = this.askedTier ?? '';
     if (!this.prices.every(({ service }) => service?.has(tier) === true)) {
       throw dearerUnknown(member);
     }
+  }
+
+  /** An own engine of no price has none for searches either; a vendor's free model may have one. */
+  #assertSearchPriced(): void {
+    if (this.prices.every(({ webSearch }) => webSearch !== undefined)) return;
+    const search = this.#search;
+    if (search === undefined) return;
+    const unpriced = this.prices.some(
+      (price, i) => price.webSearch === undefined && (search.sure?.[i] === true || !isFree(price)),
+    );
+    if (unpriced) throw searchUnpriced(search.member);
   }
 
   /** The service tier that the request asks for. */

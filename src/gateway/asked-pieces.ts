@@ -12,6 +12,8 @@ import { promptOf } from '../tokens/prompt.ts';
 const usualSearches = 5;
 /** Results of one search; OpenRouter charges its `web` plugin by them, five by default. */
 const usualResults = 5;
+/** No vendor runs as many: a larger number in a request is none to reckon with. */
+const mostSearches = 1_000_000;
 
 export interface AskedSearches {
   /** The member that asks for them. */
@@ -41,7 +43,7 @@ export function askedSearches(
   const [first] = found;
   if (first === undefined) return undefined;
   const sum = (count: (each: AskedSearches) => number): number =>
-    found.reduce((total, each) => total + count(each), 0);
+    found.reduce((total, each) => Math.min(total + count(each), mostSearches), 0);
   return {
     member: first.member,
     most: sum(({ most }) => most),

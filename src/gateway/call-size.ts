@@ -39,6 +39,11 @@ export interface SizedTarget {
   readonly maxOutputTokens?: number;
 }
 
+interface SizedSearches extends AskedSearches {
+  /** Target by target, whether it is known to run them. */
+  readonly sure: readonly boolean[];
+}
+
 /** Asked for only as far as limits need it: most calls have none. */
 export class CallSize {
   readonly #gateway: Gateway;
@@ -139,14 +144,15 @@ export class CallSize {
     return askedImages(this.#call.source);
   }
 
-  searches(): AskedSearches | undefined {
+  searches(): SizedSearches | undefined {
     const { dialect, source, route } = this.#call;
     let most: AskedSearches | undefined;
-    for (const target of route.targets) {
+    const sure = route.targets.map((target) => {
       const asked = askedSearches(source.outline, dialect, target);
       if (asked !== undefined && asked.most > (most?.most ?? 0)) most = asked;
-    }
-    return most;
+      return asked !== undefined && target.provider.traits(target.model).webSearch !== undefined;
+    });
+    return most && { ...most, sure };
   }
 
   serviceTier(): string | undefined {

@@ -23,6 +23,7 @@ before(async () => {
     prices: {
       'up-chat/*': { input: 0, output: 10, per_image: 0.003 },
       'up-messages/*': { input: 0, output: 10, per_image: 0.003 },
+      'openrouter/*:free': { input: 0, output: 0 },
       'openrouter/*': { input: 0, output: 10, web_search: 0.02 },
       'deepseek/*': { input: 0, output: 10 },
     },
@@ -165,3 +166,26 @@ test('F6 searches whose price is not known are refused by name with a budget', a
     assert.equal((await search('deepseek', { more: {} })).reply.status, 200, model);
   }
 });
+
+test('F6 Q1 what a vendor searches for a free model is not free', async () => {
+  const suffix = ':free';
+  const asked = await search('openrouter', { suffix, more: { plugins: [{ id: 'web' }] } });
+  assert.equal(asked.reply.status, 400, asked.reply.text);
+  assert.equal(errorOf(asked.reply)['code'], 'price_unknown');
+  const plain = await search('openrouter', { suffix, more: {} });
+  assert.equal(plain.reply.status, 200, plain.reply.text);
+});
+
+for (const [ask, more] of Object.entries<JsonObject>({
+  'one tool': { tools: [{ type: 'openrouter:web_search', max_uses: 1e308 }] },
+  'many tools': {
+    tools: Array.from({ length: 20 }, () => ({ type: 'openrouter:web_search', max_uses: 9e307 })),
+  },
+  results: { plugins: [{ id: 'web', max_results: 1e308 }] },
+})) {
+  test(`F6 Q1 searches beyond all numbers are refused for want of money: ${ask}`, async () => {
+    const { reply } = await search('openrouter', { more });
+    assert.equal(reply.status, 429, reply.text);
+    assert.equal(errorOf(reply)['code'], 'insufficient_quota');
+  });
+}
