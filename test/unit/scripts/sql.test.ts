@@ -21,9 +21,10 @@ const constants: readonly RegExp[] = [
   // Pieces of statements that the module defines.
   /^(totals|inGroup|added|sums|place|inPage|wanted)$/,
   /^(nextStamp|unknownModelError|mostScanned|changesChannel|unit|table|column|parameter)$/,
-  /^(columns|isWanted|mostLooks \+ 1)$/,
+  /^(columns|isWanted|inPeriod|own|at|callSums|mostLooks \+ 1)$/,
   // Columns that the module lists.
   /^\w*[cC]olumns\.join\(', '\)$/,
+  /^pieces\.map\(\(piece\) => `charged_\$\{pieceColumns\[piece\]\} AS \$\{pieceColumns\[piece\]\}`\)\.join\(', '\)$/,
   /^columns\.map\(\(column\) => `ADD COLUMN \$\{column\}`\)\.join\(', '\)$/,
   /^(attemptInput|groupInput|values|added)\.join\(', '\)$/,
   /^\w+Columns\.map\(\(name\) => `(\$\{name\} = \?|sum\(\$\{name\}\))`\)\.join\(', '\)$/,
@@ -32,8 +33,9 @@ const constants: readonly RegExp[] = [
   /^parameters\(\w+\.length( \+ 1|, 2)?\)$/,
   /^keyColumns\.length \+ 1$|^(callsOfPiece|claimGraceMs|storeNow)$/,
   // Of closed lists; anything else gives undefined, which is no SQL.
-  /^(by === undefined \? "''" : )?labels\[by\]$|^sources\[source\]$|^sources\.(days|hours)$/,
+  /^(by === undefined \? "''" : )?labels\[by\]$|^(sources|tables)\[source\]$|^labelOf\(query\)$|^sources\.(days|hours)$/,
   // Functions that are given constants.
+  /^where\(source, inGroup( \+ named)?\)$/,
   /^rowsOf\((\d|sums|spending), (\w+Input|callColumns|\['group_id', \.\.\.groupInput\]|\['id', 'seen_at', 'call'\])\)$/,
   /^addSums\('usage_(hours|days)', \{ unit: (hourMs|dayMs), sums: \d \}\)$|^addSpending\(\d\)$/,
   /^insertInto\('usage_(hours|days)', \['at', 'group_id', \.\.\.sumColumns\]\)$/,
