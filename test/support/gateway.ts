@@ -132,7 +132,8 @@ export async function startTestGateway(
       }),
     stop: async () => {
       await running.stop();
-      await rm(directory, { recursive: true, force: true });
+      // A thread that ends last may still write to the cache of compiled code.
+      await rm(directory, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
     },
   };
 }

@@ -58,7 +58,14 @@ export async function startRig(wanted: RigConfig = {}, means: TestMeans = {}): P
     providers: { ...basic.providers, ...config.providers },
     models: { ...impatientModels('chat'), ...impatientModels('messages'), ...config.models },
   };
-  const gateway = await startTestGateway(everything, means);
+  const closeUpstreams = async (): Promise<void> => {
+    await Promise.all([upstreams.chat.close(), upstreams.messages.close()]);
+  };
+  // A start that is to fail leaves nothing open: the test's process would never end.
+  const gateway = await startTestGateway(everything, means).catch(async (error: unknown) => {
+    await closeUpstreams();
+    throw error;
+  });
   let played = 0;
   let impatient = 0;
   return {
@@ -80,7 +87,7 @@ export async function startRig(wanted: RigConfig = {}, means: TestMeans = {}): P
     },
     stop: async () => {
       await gateway.stop();
-      await Promise.all([upstreams.chat.close(), upstreams.messages.close()]);
+      await closeUpstreams();
     },
   };
 }
