@@ -4,10 +4,9 @@
  */
 import type { Log } from '../core/runtime.ts';
 import type { AnswerStore } from '../store/store.ts';
+import { MinuteSweeper, pauseOfSweep } from './minute-sweeper.ts';
 
 const batchRows = 500;
-const pauseMs = 50;
-const everyMs = 60_000;
 
 export interface AnswerSweeperParts {
   readonly store: Pick<AnswerStore, 'sweep'>;
@@ -18,40 +17,19 @@ export interface AnswerSweeperParts {
   readonly pause?: () => Promise<void>;
 }
 
-export class AnswerSweeper {
+export class AnswerSweeper extends MinuteSweeper {
   readonly #parts: AnswerSweeperParts;
-  #timer: NodeJS.Timeout | undefined;
-  #running: Promise<void> | undefined;
-  #closed = false;
 
   constructor(parts: AnswerSweeperParts) {
+    super();
     this.#parts = parts;
   }
 
-  /** Once a minute from now on. */
-  start(): void {
-    this.#timer = setInterval(() => void this.run(), everyMs).unref();
-  }
-
-  /** Removes all that must go now. Never throws: what failed is tried again in a minute. */
-  run(): Promise<void> {
-    this.#running ??= this.#sweep().finally(() => {
-      this.#running = undefined;
-    });
-    return this.#running;
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true;
-    clearInterval(this.#timer);
-    await this.#running;
-  }
-
-  async #sweep(): Promise<void> {
-    const { store, log, totalBytes, pause = wait } = this.#parts;
+  protected async sweep(): Promise<void> {
+    const { store, log, totalBytes, pause = pauseOfSweep } = this.#parts;
     let rows = 0;
     try {
-      while (!this.#closed) {
+      while (!this.closed) {
         const removed = await store.sweep(batchRows, totalBytes());
         if (removed === 0) break;
         rows += removed;
@@ -63,10 +41,4 @@ export class AnswerSweeper {
       log.debug('idempotency_sweep_put_off', { rows, reason: String(error) });
     }
   }
-}
-
-function wait(): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, pauseMs).unref();
-  });
 }

@@ -4,10 +4,9 @@
  */
 import type { Clock, Log } from '../core/runtime.ts';
 import type { ContentStore, ContentToRemove } from '../store/contents.ts';
+import { MinuteSweeper, pauseOfSweep } from './minute-sweeper.ts';
 
 const batchRows = 200;
-const pauseMs = 50;
-const everyMs = 60_000;
 
 export interface ContentSweeperParts {
   readonly store: Pick<ContentStore, 'remove' | 'bytes'>;
@@ -19,36 +18,15 @@ export interface ContentSweeperParts {
   readonly pause?: () => Promise<void>;
 }
 
-export class ContentSweeper {
+export class ContentSweeper extends MinuteSweeper {
   readonly #parts: ContentSweeperParts;
-  #timer: NodeJS.Timeout | undefined;
-  #running: Promise<void> | undefined;
-  #closed = false;
 
   constructor(parts: ContentSweeperParts) {
+    super();
     this.#parts = parts;
   }
 
-  /** Once a minute from now on. */
-  start(): void {
-    this.#timer = setInterval(() => void this.run(), everyMs).unref();
-  }
-
-  /** Removes all that must go now. Never throws: what failed is tried again in a minute. */
-  run(): Promise<void> {
-    this.#running ??= this.#sweep().finally(() => {
-      this.#running = undefined;
-    });
-    return this.#running;
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true;
-    clearInterval(this.#timer);
-    await this.#running;
-  }
-
-  async #sweep(): Promise<void> {
+  protected async sweep(): Promise<void> {
     const { store, clock, log, limits } = this.#parts;
     const { keepMs, totalBytes } = limits();
     try {
@@ -63,10 +41,10 @@ export class ContentSweeper {
   }
 
   async #remove({ bytes, ...which }: ContentToRemove): Promise<number> {
-    const { store, pause = wait } = this.#parts;
+    const { store, pause = pauseOfSweep } = this.#parts;
     let rows = 0;
     let left = bytes ?? Infinity;
-    while (!this.#closed && left > 0) {
+    while (!this.closed && left > 0) {
       const removed = await store.remove(
         { ...which, ...(bytes === undefined ? {} : { bytes: left }) },
         batchRows,
@@ -78,10 +56,4 @@ export class ContentSweeper {
     }
     return rows;
   }
-}
-
-function wait(): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, pauseMs).unref();
-  });
 }
