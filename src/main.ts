@@ -6,7 +6,7 @@ import { realpathSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Command } from './cli/command.ts';
-import { hangups } from './hangups.ts';
+import { processSignals } from './signals.ts';
 import type { RunningGateway, StartOptions } from './start.ts';
 
 /** Starts a gateway in this process. @throws ConfigError, StoreError, or the error of listening. */
@@ -59,7 +59,7 @@ async function run(args: readonly string[]): Promise<number> {
   };
   const load = Object.hasOwn(loaders, name) ? loaders[name] : undefined;
   if (load !== undefined) {
-    if (name === 'start') hangups.listen();
+    if (name === 'start') processSignals.listen();
     const command = await load();
     // These two read all flags themselves, and tell where each value comes from.
     if (['start', 'check'].includes(name)) return command.run(rest, context);

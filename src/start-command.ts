@@ -4,8 +4,8 @@ import { checkCommand as makeCheckCommand } from './cli/check.ts';
 import type { Command, CommandContext } from './cli/command.ts';
 import { flagsHelp, parseFlags } from './config/flags.ts';
 import type { Settings } from './config/settings.ts';
-import { hangups } from './hangups.ts';
 import { readModelFolder } from './local-models/model-folder.ts';
+import { processSignals, type Signal } from './signals.ts';
 import { describeProviders } from './start-providers.ts';
 import { knownProviders, start, type RunningGateway } from './start.ts';
 
@@ -91,10 +91,13 @@ function untilStopped(gateway: RunningGateway): Promise<number> {
         },
       );
     };
-    process.on('SIGTERM', () => stop(0, true));
-    // Ctrl-C: a person at a terminal, who has no balancer to wait for.
-    process.on('SIGINT', () => stop(0, false));
-    hangups.handle(() => void gateway.reload());
+    const toDo: { readonly [name in Signal]: () => void } = {
+      SIGHUP: () => void gateway.reload(),
+      SIGTERM: () => stop(0, true),
+      // Ctrl-C: a person at a terminal, who has no balancer to wait for.
+      SIGINT: () => stop(0, false),
+    };
+    processSignals.handle((signal) => toDo[signal]());
     // An unknown state serves nobody well: running calls may finish, then the process ends (F94).
     process.on('uncaughtException', (error) => {
       process.stderr.write(`model-gateway: ${error.stack ?? error.message}\n`);

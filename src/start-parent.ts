@@ -72,7 +72,7 @@ export function openCrew(): OpenedCrew {
 }
 
 // The published program is JavaScript; in development Node runs the TypeScript file itself.
-const entry = import.meta.filename.replace(/start-parent\.(ts|js)$/, 'start-worker.$1');
+const entry = import.meta.filename.replace(/start-parent\.(ts|js)$/, 'start-worker-main.$1');
 const lookEveryMs = 100;
 /** A scrape waits no longer for a worker; then what it told before stands in. */
 const scrapeMs = 3000;

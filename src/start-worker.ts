@@ -1,8 +1,7 @@
 /**
- * Entry of a worker process: one data plane, whose store, counters and engines are its parent's. It does what
+ * What a worker process is: one data plane, whose store, counters and engines are its parent's. It does what
  * the parent says, and ends with it.
  */
-import { enableCompileCache } from 'node:module';
 import { Socket } from 'node:net';
 import { unpackSettings } from './config/packed-settings.ts';
 import { readUpstreamClient } from './config/upstream-client.ts';
@@ -177,15 +176,15 @@ function plain(family: Family): Family {
   return { ...family, samples };
 }
 
-enableCompileCache();
-// Signals that a terminal or a service manager sends to all processes: the parent says what follows.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
-const stream = new Socket({ fd: streamFd, readable: true, writable: true });
-// Nobody counts any more, or this one was told to go.
-stream.on('close', () => process.exit());
-const worker = new WorkerGateway(stream);
-process.on('uncaughtException', (error) => {
-  process.stderr.write(`model-gateway: ${error.stack ?? error.message}\n`);
-  void worker.leave();
-});
-await worker.run();
+/** Does what the parent says, from its first word on; resolves when it serves. */
+export async function runWorker(): Promise<void> {
+  const stream = new Socket({ fd: streamFd, readable: true, writable: true });
+  // Nobody counts any more, or this one was told to go.
+  stream.on('close', () => process.exit());
+  const worker = new WorkerGateway(stream);
+  process.on('uncaughtException', (error) => {
+    process.stderr.write(`model-gateway: ${error.stack ?? error.message}\n`);
+    void worker.leave();
+  });
+  await worker.run();
+}

@@ -1,28 +1,35 @@
-/** G15: who edits the config and says so while the gateway still starts ends nothing. */
+/** Signals that come while the gateway still starts: an edit of the config (G15), and a stop (G14). */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { until } from '../support/postgres-store.ts';
 
 const main = join(import.meta.dirname, '../../src/main.ts');
 
-test('G15 a SIGHUP during the start is a reload behind it', { timeout: 60_000 }, async () => {
+interface Starting {
+  readonly child: ChildProcess;
+  readonly ended: Promise<unknown[]>;
+  printed(): string;
+  log(): string;
+}
+
+/** A gateway whose book says nothing: its start has begun when it is asked, and is not over. */
+async function starting(t: TestContext, config = ''): Promise<Starting> {
   const folder = mkdtempSync(join(tmpdir(), 'gw-early-'));
-  // A book that says nothing: the start has begun when it is asked, and is not over.
   const book = createServer();
   book.listen(0, '127.0.0.1');
   await once(book, 'listening');
   const { port } = book.address() as AddressInfo;
-  const config = join(folder, 'gateway.yaml');
-  const text = `storage: postgres://u:p@127.0.0.1:${port}/d\ndrain: { wait: 0s }\n`;
-  writeFileSync(config, text, { mode: 0o600 });
+  const file = join(folder, 'gateway.yaml');
+  const text = `storage: postgres://u:p@127.0.0.1:${port}/d\ndrain: { wait: 0s }\n${config}`;
+  writeFileSync(file, text, { mode: 0o600 });
   const listen = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0'];
-  const options = ['--config', config, '--data-dir', join(folder, 'data'), ...listen];
+  const options = ['--config', file, '--data-dir', join(folder, 'data'), ...listen];
   const args = ['--disable-warning=ExperimentalWarning', main, 'start', ...options];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = once(child, 'close');
@@ -30,17 +37,47 @@ test('G15 a SIGHUP during the start is a reload behind it', { timeout: 60_000 },
   let log = '';
   child.stdout.setEncoding('utf8').on('data', (more: string) => (printed += more));
   child.stderr.setEncoding('utf8').on('data', (more: string) => (log += more));
-  try {
-    await once(book, 'connection');
-    assert.equal(printed, '', 'it has not started yet');
-    child.kill('SIGHUP');
-    await until(() => log.includes('config applied') || child.signalCode !== null, 'it reloads');
-    assert.equal(child.signalCode, null, log);
-    assert.match(printed, /^listening http/);
-  } finally {
+  t.after(async () => {
     child.kill('SIGKILL');
     await ended;
     book.close();
     rmSync(folder, { recursive: true, force: true });
-  }
+  });
+  await once(book, 'connection');
+  assert.equal(printed, '', 'it has not started yet');
+  return { child, ended, printed: () => printed, log: () => log };
+}
+
+const timeout = 60_000;
+
+test('G15 a SIGHUP during the start is a reload behind it', { timeout }, async (t) => {
+  const { child, printed, log } = await starting(t);
+  child.kill('SIGHUP');
+  await until(() => log().includes('config applied') || child.signalCode !== null, 'it reloads');
+  assert.equal(child.signalCode, null, log());
+  assert.match(printed(), /^listening http/);
+});
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  test(
+    `G14 ${signal} during the start stops behind it, with exit code 0`,
+    { timeout },
+    async (t) => {
+      const { child, ended, printed, log } = await starting(t);
+      child.kill(signal);
+      assert.deepEqual(await ended, [0, null], log());
+      assert.match(printed(), /^listening http/);
+    },
+  );
+}
+
+test('G14 a second signal during the start ends it at once', { timeout }, async (t) => {
+  const { child, ended, printed } = await starting(t);
+  child.kill('SIGINT');
+  // The first one has been heard: the system keeps one of a kind only.
+  child.kill('SIGTERM');
+  const [code, signal] = await ended;
+  assert.equal(code, null);
+  assert.ok(signal === 'SIGTERM' || signal === 'SIGINT', String(signal));
+  assert.equal(printed(), '');
 });

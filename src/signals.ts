@@ -1,0 +1,44 @@
+/**
+ * What a person or a service manager tells a gateway: SIGHUP reads the config again, SIGTERM and SIGINT stop
+ * it. They may come while it still starts, when calls may already run; without anybody who listens they would
+ * end the process at once.
+ */
+export type Signal = 'SIGHUP' | 'SIGTERM' | 'SIGINT';
+
+const signals: readonly Signal[] = ['SIGHUP', 'SIGTERM', 'SIGINT'];
+
+export class Signals {
+  readonly #early = new Set<Signal>();
+  #run: ((signal: Signal) => void) | undefined;
+
+  /** Listens from now on. */
+  listen(): void {
+    for (const signal of signals) process.on(signal, () => this.#heard(signal));
+  }
+
+  /** Calls `run` for each from now on, and once for those that came before. */
+  handle(run: (signal: Signal) => void): void {
+    this.#run = run;
+    for (const signal of this.#early) run(signal);
+  }
+
+  #heard(signal: Signal): void {
+    if (this.#run !== undefined) return this.#run(signal);
+    // Whoever asks for a second time does not want to wait for a start that hangs.
+    if (signal !== 'SIGHUP' && this.#stopsEarly) return endBy(signal);
+    this.#early.add(signal);
+  }
+
+  get #stopsEarly(): boolean {
+    return this.#early.has('SIGTERM') || this.#early.has('SIGINT');
+  }
+}
+
+/** As if nobody listened. */
+function endBy(signal: Signal): void {
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
+}
+
+/** Of this process. */
+export const processSignals = new Signals();

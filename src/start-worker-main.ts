@@ -1,0 +1,8 @@
+/** Entry of a worker process: what must be so before the rest is loaded, which takes a while. */
+import { enableCompileCache } from 'node:module';
+
+// Signals that a terminal or a service manager sends to all processes: the parent says what follows.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
+enableCompileCache();
+const { runWorker } = await import('./start-worker.ts');
+await runWorker();
