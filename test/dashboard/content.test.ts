@@ -17,7 +17,7 @@ else story(started);
 const secret = `sk-proj-${'aB3'.repeat(12)}`;
 
 function story(stage: Stage): void {
-  describe('issue 8.1 content of calls in the browser', { timeout: 300_000 }, () => {
+  describe('issue 8.1 content of calls in the browser', { timeout: 900_000 }, () => {
     let key: { readonly id: string; readonly key: string };
     before(async () => {
       key = await stage.gateway.makeKey({ name: 'logs its content', log_content: true });

@@ -29,7 +29,7 @@ if (stage === undefined) test(noBrowser, () => undefined);
 else withWorld(stage);
 
 function withWorld(stage: Stage): void {
-  describe('S12 B65 N5 issue 8.1: every page', { timeout: 300_000 }, () => {
+  describe('S12 B65 N5 issue 8.1: every page', { timeout: 900_000 }, () => {
     let world: World;
     before(async () => {
       world = await playWorld(stage);

@@ -19,7 +19,7 @@ if (started === undefined) test(noBrowser, () => undefined);
 else story(started);
 
 function story(stage: Stage): void {
-  describe('issue 8.1 models in the browser', { timeout: 300_000 }, () => {
+  describe('issue 8.1 models in the browser', { timeout: 900_000 }, () => {
     after(() => stage.stop());
 
     test('issue 8 models show their targets, health and prices', async () => {

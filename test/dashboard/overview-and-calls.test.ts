@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { span as spanText } from '../../dashboard/src/format/time.ts';
+import { until } from '../support/postgres-store.ts';
 import { noBrowser } from './browser.ts';
 import { settled } from './settled.ts';
 import { startStage, type Stage } from './stage.ts';
@@ -45,9 +46,14 @@ function hasColour(canvas: unknown): boolean {
 
 function withWorld(stage: Stage): void {
   const { view, gateway } = stage;
-  describe('issue 8.1: overview and calls', { timeout: 300_000 }, () => {
+  describe('issue 8.1: overview and calls', { timeout: 900_000 }, () => {
     before(async () => {
-      await playWorld(stage);
+      const { calls } = await playWorld(stage);
+      // What is still on its way into the ledger would be counted by one question and not by the one before it.
+      await until(async () => {
+        const { json } = await gateway.admin('GET', '/api/calls?limit=1000');
+        return (json['calls'] as readonly unknown[]).length === calls;
+      }, 'all calls are recorded');
     });
     after(() => stage.stop());
 
@@ -179,10 +185,14 @@ function withWorld(stage: Stage): void {
         await page.waitForURL(/outcome=failed&model=steady$/);
         await page.goBack();
         await page.waitForURL(/outcome=failed$/);
-        assert.equal(await page.getByLabel('Model').inputValue(), '');
+        const model = page.getByLabel('Model');
+        await until(
+          async () => (await model.inputValue()) === '',
+          'the field of the model follows',
+        );
         await page.goBack();
         await page.waitForURL(/calls$/);
-        assert.equal(await outcome.inputValue(), '');
+        await until(async () => (await outcome.inputValue()) === '', 'that of the outcome follows');
       });
     });
 

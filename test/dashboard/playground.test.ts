@@ -31,7 +31,7 @@ function turns(page: Page, of: string): ReturnType<Page['locator']> {
 }
 
 function playground(stage: Stage): void {
-  describe('issue 8.1 playground', { timeout: 300_000 }, () => {
+  describe('issue 8.1 playground', { timeout: 900_000 }, () => {
     const { chat, messages } = stage.upstreams;
     after(() => stage.stop());
 

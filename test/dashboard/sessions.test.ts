@@ -32,6 +32,7 @@ async function story(program: string): Promise<void> {
   const browser = await chromium.launch({
     executablePath: program,
     chromiumSandbox: false,
+    timeout: 120_000,
     args: [
       ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
       '--disable-dev-shm-usage',
@@ -56,7 +57,7 @@ async function story(program: string): Promise<void> {
     return found;
   };
 
-  describe('S11 sessions in Chromium', { timeout: 120_000 }, () => {
+  describe('S11 sessions in Chromium', { timeout: 900_000 }, () => {
     after(async () => {
       await browser.close();
       evil.close();

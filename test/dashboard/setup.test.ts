@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { until } from '../support/postgres-store.ts';
 import { noBrowser } from './browser.ts';
 import { startStage, type Stage } from './stage.ts';
 
@@ -11,7 +12,7 @@ if (stage === undefined) test(noBrowser, () => undefined);
 else setup(stage);
 
 function setup(stage: Stage): void {
-  describe('issue 8.1 setup', { timeout: 300_000 }, () => {
+  describe('issue 8.1 setup', { timeout: 900_000 }, () => {
     after(() => stage.stop());
 
     test('the lines for each client name this gateway and the chosen model', async () => {
@@ -27,7 +28,10 @@ function setup(stage: Stage): void {
         ] as const) {
           await page.getByRole('tab', { name: client }).click();
           await lines.getByText(words).first().waitFor();
-          assert.match(await lines.innerText(), /steady/);
+          await lines
+            .getByText(/steady/)
+            .first()
+            .waitFor();
         }
       });
     });
@@ -47,7 +51,10 @@ function setup(stage: Stage): void {
         const table = page.getByRole('region', { name: 'Settings', exact: true });
         await table.getByText('models.steady').waitFor();
         await page.getByLabel('Filter the settings').fill('steady');
-        assert.equal(await table.getByRole('row').count(), 2);
+        await until(
+          async () => (await table.getByRole('row').count()) === 2,
+          'one setting is left',
+        );
         assert.match(await table.innerText(), /up-chat\/steady/);
         assert.match(await table.innerText(), /gateway\.yaml:\d+/);
         assert.doesNotMatch(await page.locator('body').innerText(), /upstream-chat-key/);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { after, before, describe, test } from 'node:test';
+import { until } from '../support/postgres-store.ts';
 import { noBrowser, openBrowser } from './browser.ts';
 import { xss } from './names.ts';
 import { onPage } from './watched-page.ts';
@@ -38,7 +39,7 @@ const pages: readonly (readonly [what: string, html: string, script: string, com
 const browser = await openBrowser();
 if (browser === undefined) test(noBrowser, () => undefined);
 else {
-  describe('S12 watched pages', { timeout: 120_000 }, () => {
+  describe('S12 watched pages', { timeout: 900_000 }, () => {
     let server: Server;
     let home = '';
     before(async () => {
@@ -73,7 +74,7 @@ else {
         const seen = onPage(browser, home, {}, async (page, watched) => {
           problems = watched.problems;
           await page.goto(`${home}/${index}/`);
-          await page.waitForLoadState('networkidle');
+          await until(() => problems.some((each) => complaint.test(each)), 'the page complains');
         });
         await assert.rejects(seen, /complains of nothing/);
         assert.match(problems.join('\n'), complaint);
@@ -93,8 +94,9 @@ else {
         onPage(browser, home, {}, async (page, watched) => {
           problems = watched.problems;
           for (const text of markup) {
+            const before = problems.length;
             await page.goto(`${home}/${encodeURIComponent(text)}/open`);
-            await page.waitForLoadState('networkidle');
+            await until(() => problems.length > before, 'the markup runs');
           }
         }),
       );

@@ -38,7 +38,7 @@ globalThis.pwned = (by) => console.error('XSS: ' + by);
 const mostShown = 3000;
 
 /** How long a page may take to show something: a machine may be busy with other tests. */
-export const patienceMs = 30_000;
+export const patienceMs = 60_000;
 
 /**
  * A page in a context of its own. Kept are: errors of scripts, errors and warnings on the console,

@@ -1,5 +1,6 @@
 /** Calls of the admin API. The session is a cookie that no script can read; changes carry a header that no form can. */
 import { ApiError, refused, unreachable } from './api-error.ts';
+import { questionsAllowed } from './pause.ts';
 
 export type QueryValue = string | number | boolean | undefined;
 
@@ -24,8 +25,9 @@ export function addressOf(path: string, query: CallOptions['query'] = {}): strin
   return text === '' ? path : `${path}?${text}`;
 }
 
-/** Asks for JSON. @throws ApiError */
-export function get<Answer>(path: string, options: CallOptions = {}): Promise<Answer> {
+/** Asks for JSON, not while a session ends. @throws ApiError */
+export async function get<Answer>(path: string, options: CallOptions = {}): Promise<Answer> {
+  await questionsAllowed();
   return call<Answer>('GET', path, options);
 }
 

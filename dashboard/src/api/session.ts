@@ -2,6 +2,7 @@
 import { useMutation, useQuery, useQueryClient, type QueryClient } from '@tanstack/react-query';
 import { ApiError } from './api-error.ts';
 import { get, send } from './client.ts';
+import { pauseQuestions, resumeQuestions } from './pause.ts';
 
 export interface Session {
   readonly signed_in: boolean;
@@ -43,11 +44,18 @@ export function useSignOut() {
   const client = useQueryClient();
   return useMutation({
     mutationFn: () => send('DELETE', '/api/session'),
-    // What is still being asked would come too late, and be refused.
-    onMutate: () => client.cancelQueries(notTheSession),
+    // What is still being asked would come too late, and be refused; so would what pages ask by themselves from here
+    // on. The door ends the pause (`SignIn`): the pages are gone when it stands, and what they asked with them.
+    onMutate: () => {
+      pauseQuestions();
+      return client.cancelQueries();
+    },
     onSettled: (_answer, error) => {
       // Nobody heard it: the session lives on, and who is told otherwise leaves it open behind them.
-      if (error !== null && !(error instanceof ApiError && error.kind === 'signed-out')) return;
+      if (error !== null && !(error instanceof ApiError && error.kind === 'signed-out')) {
+        resumeQuestions();
+        return;
+      }
       // The session itself stays: its observer shows the door.
       client.removeQueries(notTheSession);
       forgetSession(client);

@@ -1,5 +1,6 @@
 /** The door: the admin token opens a session of this browser. */
-import { useState, type FormEvent, type ReactElement } from 'react';
+import { useEffect, useState, type FormEvent, type ReactElement } from 'react';
+import { resumeQuestions } from '../api/pause.ts';
 import { useSignIn } from '../api/session.ts';
 import { Button } from '../components/button.tsx';
 import { TextField } from '../components/field.tsx';
@@ -9,6 +10,8 @@ import styles from './sign-in.module.css';
 export function SignIn(): ReactElement {
   const [token, setToken] = useState('');
   const signIn = useSignIn();
+  // After a sign-out: whatever page might have asked is gone.
+  useEffect(resumeQuestions, []);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     const given = token.trim();
