@@ -29,7 +29,7 @@ export interface RemovedContent {
 }
 
 export interface ContentStore {
-  /** All or none. What is there already stays as it is. @throws StoreError */
+  /** All or none. What is there already stays as it is, and what is forgotten is passed over. @throws StoreError */
   keep(contents: readonly SealedContent[]): Promise<void>;
   /** @throws StoreError */
   find(id: string): Promise<SealedContent | undefined>;
@@ -37,6 +37,11 @@ export interface ContentStore {
   bytes(): Promise<number>;
   /** Removes at most `most`; no rows = done. @throws StoreError */
   remove(which: ContentToRemove, most: number): Promise<RemovedContent>;
+  /**
+   * From now on nothing is kept of calls of this key that began before: those that run are not to bring back what is
+   * removed behind this. @throws StoreError
+   */
+  forget(keyId: string, before: number): Promise<void>;
 }
 
 /** What a kept content counts for besides its bytes. */

@@ -10,10 +10,14 @@ import {
 
 export class MemoryContents implements ContentStore {
   readonly #contents = new Map<string, SealedContent>();
+  /** By key: calls that began before are forgotten. */
+  readonly #forgotten = new Map<string, number>();
 
   async keep(contents: readonly SealedContent[]): Promise<void> {
     for (const content of contents) {
-      if (!this.#contents.has(content.id)) this.#contents.set(content.id, content);
+      const { id, keyId, startedAt } = content;
+      if (startedAt < (this.#forgotten.get(keyId) ?? -Infinity)) continue;
+      if (!this.#contents.has(id)) this.#contents.set(id, content);
     }
   }
 
@@ -37,5 +41,9 @@ export class MemoryContents implements ContentStore {
     const removed = enough(fitting.map(contentBytes), bytes);
     for (const { id } of fitting.slice(0, removed.rows)) this.#contents.delete(id);
     return removed;
+  }
+
+  async forget(keyId: string, before: number): Promise<void> {
+    this.#forgotten.set(keyId, Math.max(before, this.#forgotten.get(keyId) ?? -Infinity));
   }
 }

@@ -8,6 +8,7 @@ import { attemptCredential } from './migrations/0005-attempt-credential.ts';
 import { keptAnswers } from './migrations/0006-kept-answers.ts';
 import { pieceCounts } from './migrations/0007-pieces.ts';
 import { keptContents } from './migrations/0008-kept-contents.ts';
+import { forgottenContents } from './migrations/0009-forgotten-contents.ts';
 import { corrupt } from './sqlite-failure.ts';
 import { StoreError } from './store-error.ts';
 
@@ -32,6 +33,7 @@ const migrations: readonly Migration[] = [
   { version: 6, sql: `${keptAnswers} PRAGMA user_version = 6;` },
   { version: 7, sql: `${pieceCounts} PRAGMA user_version = 7;` },
   { version: 8, sql: `${keptContents} PRAGMA user_version = 8;` },
+  { version: 9, sql: `${forgottenContents} PRAGMA user_version = 9;` },
 ];
 
 const newestSchema = migrations.length;

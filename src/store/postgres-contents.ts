@@ -15,7 +15,9 @@ import { readContentRow } from './sqlite-contents.ts';
 const keep: Statement = {
   name: 'content_keep',
   text: `INSERT INTO kept_contents (id, key_id, started_at, bytes, content)
-    VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING`,
+    SELECT $1::text, $2::text, $3::bigint, $4::bigint, $5::bytea
+    WHERE NOT EXISTS (SELECT 1 FROM forgotten_contents WHERE key_id = $2 AND before > $3)
+    ON CONFLICT (id) DO NOTHING`,
 };
 const find: Statement = {
   name: 'content_find',
@@ -41,6 +43,26 @@ const remove: Statement = {
   text: 'DELETE FROM kept_contents WHERE id = ANY($1::text[])',
 };
 
+const forget: Statement = {
+  name: 'content_forget',
+  text: `INSERT INTO forgotten_contents (key_id, before) VALUES ($1, $2)
+    ON CONFLICT (key_id) DO UPDATE SET before = greatest(forgotten_contents.before, excluded.before)`,
+};
+
+/**
+ * Whoever keeps shares it, whoever forgets has it alone: what was looked at before the mark was there is committed
+ * before the mark is, and removed behind it.
+ */
+const turn = 5_563_204_124;
+const keepsTurn: Statement = {
+  name: 'content_keeps_turn',
+  text: 'SELECT pg_advisory_xact_lock_shared($1)',
+};
+const forgetsTurn: Statement = {
+  name: 'content_forgets_turn',
+  text: 'SELECT pg_advisory_xact_lock($1)',
+};
+
 export class PostgresContents implements ContentStore {
   readonly #server: Pick<PostgresServer, 'use' | 'data' | 'admin'>;
 
@@ -51,6 +73,7 @@ export class PostgresContents implements ContentStore {
   async keep(contents: readonly SealedContent[]): Promise<void> {
     await this.#server.use(() =>
       this.#server.data.transaction(async (sql) => {
+        await sql.run(keepsTurn, [turn]);
         for (const content of contents) {
           const { id, keyId, startedAt, sealed } = content;
           const size = contentBytes(content);
@@ -85,6 +108,15 @@ export class PostgresContents implements ContentStore {
         const ids = rows.slice(0, removed.rows).map((row) => text(row, 'id'));
         if (ids.length > 0) await sql.run(remove, [ids]);
         return removed;
+      }),
+    );
+  }
+
+  forget(keyId: string, before: number): Promise<void> {
+    return this.#server.use(() =>
+      this.#server.data.transaction(async (sql) => {
+        await sql.run(forgetsTurn, [turn]);
+        await sql.run(forget, [keyId, Math.round(before)]);
       }),
     );
   }

@@ -13,6 +13,7 @@ import { attemptCredential } from './postgres-migrations/0005-attempt-credential
 import { keptAnswers } from './postgres-migrations/0006-kept-answers.ts';
 import { pieceCounts } from './postgres-migrations/0007-pieces.ts';
 import { keptContents } from './postgres-migrations/0008-kept-contents.ts';
+import { forgottenContents } from './postgres-migrations/0009-forgotten-contents.ts';
 import { connectionConfig } from './postgres-pool.ts';
 import { StoreError } from './store-error.ts';
 
@@ -26,6 +27,7 @@ const migrations: readonly string[] = [
   keptAnswers,
   pieceCounts,
   keptContents,
+  forgottenContents,
 ];
 
 export const newestPostgresSchema = migrations.length;

@@ -243,6 +243,11 @@ export class SqliteBook implements BookOperations {
     return this.#contents.remove(which, most);
   }
 
+  forgetContents(keyId: string, before: number): void {
+    this.#requireFile();
+    this.#contents.forget(keyId, before);
+  }
+
   backup(path: string): void {
     writeCopy(this.#db, path);
   }

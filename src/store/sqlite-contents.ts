@@ -12,7 +12,9 @@ import type { Statements } from './sqlite-statements.ts';
 import type { SqliteThread } from './sqlite-thread.ts';
 
 const keep = `INSERT INTO kept_contents (id, key_id, started_at, bytes, content)
-  VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`;
+  SELECT ?1, ?2, ?3, ?4, ?5
+  WHERE NOT EXISTS (SELECT 1 FROM forgotten_contents WHERE key_id = ?2 AND before > ?3)
+  ON CONFLICT (id) DO NOTHING`;
 const find = 'SELECT id, key_id, started_at, content FROM kept_contents WHERE id = ?';
 const total = 'SELECT coalesce(sum(bytes), 0) AS bytes FROM kept_contents';
 const oldest = `SELECT id, bytes FROM kept_contents WHERE started_at < ?
@@ -20,6 +22,8 @@ const oldest = `SELECT id, bytes FROM kept_contents WHERE started_at < ?
 const oldestOfKey = `SELECT id, bytes FROM kept_contents WHERE key_id = ? AND started_at < ?
   ORDER BY started_at LIMIT ?`;
 const remove = 'DELETE FROM kept_contents WHERE id = ?';
+const forget = `INSERT INTO forgotten_contents (key_id, before) VALUES (?, ?)
+  ON CONFLICT (key_id) DO UPDATE SET before = max(before, excluded.before)`;
 
 export class SqliteContentBook {
   readonly #sql: Statements;
@@ -62,6 +66,10 @@ export class SqliteContentBook {
       return removed;
     });
   }
+
+  forget(keyId: string, before: number): void {
+    this.#sql.of(forget).run(keyId, Math.round(before));
+  }
 }
 
 /** A row of any of the stores. */
@@ -99,5 +107,9 @@ export class SqliteContents implements ContentStore {
 
   remove(which: ContentToRemove, most: number): Promise<RemovedContent> {
     return this.#writer.ask('removeContents', which, most);
+  }
+
+  forget(keyId: string, before: number): Promise<void> {
+    return this.#writer.ask('forgetContents', keyId, before);
   }
 }

@@ -89,6 +89,7 @@ export interface BookOperations {
   findContent(id: string): SealedContent | undefined;
   contentBytes(): number;
   removeContents(which: ContentToRemove, most: number): RemovedContent;
+  forgetContents(keyId: string, before: number): void;
   backup(path: string): void;
   /** @throws StoreError `corrupt` */
   check(): void;

@@ -66,6 +66,7 @@ export class Desk {
       findContent: (id) => store.contents.find(id),
       contentBytes: () => store.contents.bytes(),
       removeContents: (which, most) => store.contents.remove(which, most),
+      forgetContents: (keyId, before) => store.contents.forget(keyId, before),
       recordCalls: (rows) => this.#record(rows),
       openCalls: (calls) => this.#open(calls),
       touchKeys: (uses) => this.#touch(uses),

@@ -13,6 +13,7 @@ export type BookOperations = {
   readonly findContent: ContentStore['find'];
   readonly contentBytes: ContentStore['bytes'];
   readonly removeContents: ContentStore['remove'];
+  readonly forgetContents: ContentStore['forget'];
   draw(draw: Draw): DrawResult | Promise<DrawResult>;
   settle(callId: string, used: Used): void;
   vacate(callId: string): void;

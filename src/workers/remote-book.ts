@@ -20,6 +20,7 @@ export function remoteStore(link: BookLink): Store {
     find: (...args) => link.ask('findContent', args),
     bytes: () => link.ask('contentBytes', []),
     remove: (...args) => link.ask('removeContents', args),
+    forget: (...args) => link.ask('forgetContents', args),
   };
   const rest = { answers, contents, close: async () => {} };
   return storeOf(

@@ -7,6 +7,7 @@ import { startLimitedRig, type LimitedKey, type LimitedRig } from '../limits/lim
 import { send, type Reply } from '../support/http.ts';
 import { dialects, objectAt } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
+import { chatChunk, chatDone, chatFrame } from '../upstream/chat.ts';
 import { errorIn, replying } from '../upstream/reply.ts';
 
 let rig: LimitedRig;
@@ -234,6 +235,26 @@ describe('what is taken out', () => {
     assert.ok(text.length < 4096 + 100);
     assert.match(text, /beginning[^]*characters left out[^]* end"/);
   });
+});
+
+test('S4 a call that ran while its key was forgotten brings nothing back, and the next one is kept', async () => {
+  const go = Promise.withResolvers<void>();
+  const said = chatFrame(chatChunk({ role: 'assistant', content: 'Hello' }, 'stop'));
+  const { model, script } = rig.play(
+    'chat',
+    { body: [go.promise, said, chatDone] },
+    replying('chat', { text: 'Hello' }),
+  );
+  const body = requestBody('chat', { model, stream: true });
+  const key = await rig.key({ log_content: true });
+  const running = rig.call(key, 'chat', body);
+  await script.request(0);
+  assert.deepEqual(await rig.admin('DELETE', `/api/keys/${key.id}/content`), { removed: 0 });
+  go.resolve();
+  const [ran, next] = [await running, await rig.call(key, 'chat', body)];
+  assert.deepEqual([ran.status, next.status], [200, 200]);
+  assert.equal((await contentOf(ran))['state'], 'absent');
+  assert.equal((await contentOf(next))['state'], 'kept');
 });
 
 test('what was kept of a key is removed when that is wished, and of no other key', async () => {

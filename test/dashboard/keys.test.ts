@@ -89,10 +89,14 @@ function story(stage: Stage): void {
             await grid.getByRole('row').nth(3).focus();
             // The last row asks for the next page, until there is none: the made ones, and that of the stage.
             const shown = (): Promise<number> => grid.locator('[data-row="1000"]').count();
-            await until(async () => {
-              await page.keyboard.press('End');
-              return (await shown()) === 1;
-            }, 'the last row is in sight');
+            await until(
+              async () => {
+                await page.keyboard.press('End');
+                return (await shown()) === 1;
+              },
+              'the last row is in sight',
+              240_000,
+            );
             assert.ok((await grid.getByRole('row').count()) < 100, 'only rows in sight are there');
             await page.getByLabel('Find keys').fill('key 999');
             await grid.getByText('key 999').waitFor();

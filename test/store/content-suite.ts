@@ -63,5 +63,17 @@ export function contentSuite(open: OpenStore): void {
       assert.equal((await store.contents.remove({ keyId: 'key' }, 100)).rows, 2);
       assert.deepEqual(await there(store, 'a', 'b', 'c'), ['b']);
     });
+
+    it('S4 keeps nothing of calls of a key that began before it was forgotten, however late they come', async () => {
+      const { store } = opened;
+      const { contents } = store;
+      await contents.forget('key', 10);
+      await contents.forget('key', 5);
+      await contents.keep([content('a', 9), content('b', 9, 'other'), content('c', 10)]);
+      assert.deepEqual(await there(store, 'a', 'b', 'c'), ['b', 'c']);
+      await contents.forget('key', 11);
+      await contents.keep([content('d', 10)]);
+      assert.deepEqual(await there(store, 'c', 'd'), ['c']);
+    });
   });
 }

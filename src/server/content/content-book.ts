@@ -1,5 +1,6 @@
 /** What was kept of calls, for whoever may enter the admin plane. */
 import type { ContentKey } from '../../access/content-key.ts';
+import type { Clock } from '../../core/runtime.ts';
 import type { JsonObject } from '../../core/conversation.ts';
 import type { ContentStore } from '../../store/contents.ts';
 import { openContent } from './sealed-content.ts';
@@ -12,6 +13,7 @@ export type FoundContent =
 export interface ContentBookParts {
   readonly store: ContentStore;
   readonly key: Pick<ContentKey, 'find'>;
+  readonly clock: Pick<Clock, 'wall'>;
 }
 
 const batchRows = 500;
@@ -33,9 +35,10 @@ export class ContentBook {
     return opened === 'unreadable' ? { state: opened } : { state: 'kept', content: opened };
   }
 
-  /** Removes what was kept of a key's calls. @returns of how many. @throws StoreError */
+  /** Removes what was kept of a key's calls; of those that run nothing will be. @returns of how many. @throws StoreError */
   async removeOf(keyId: string): Promise<number> {
-    const { store } = this.#parts;
+    const { store, clock } = this.#parts;
+    await store.forget(keyId, clock.wall() + 1);
     let removed = 0;
     for (;;) {
       const { rows } = await store.remove({ keyId }, batchRows);

@@ -91,7 +91,7 @@ export async function adminRig(t: TestContext, change: Partial<AdminParts> = {})
     downloads: async () => [],
     prices: async () => [],
     defaultPrice: () => undefined,
-    contents: new ContentBook({ store: store.contents, key: noContentKey }),
+    contents: new ContentBook({ store: store.contents, key: noContentKey, clock }),
     status: () => ({ version: '1.2.3' }),
     reload: async () => ({ applied: true, problems: [] }),
     ...change,
