@@ -7,8 +7,21 @@
 const keyShapes =
   /(\b|\\[bfnrt]|\\u[\dA-Fa-f]{4}|%[\dA-Fa-f]{2})(?:(?:sk|rk|gw|gwadmin|gsk|xai|pk|key|ghp|gho|ghs|github_pat|glpat|xox[abprs])[-_][\w*-]{6,}|(?:hf|npm)_[A-Za-z0-9]{20,}|AIza[\w-]{10,}|A[KS]IA[A-Z0-9]{12,}|eyJ[\w-]{8,}(?:\.[\w-]*){0,2}|Bearer\s+[\w.~+/=-]+)|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?/g;
 
+/**
+ * Within a word, as in `MY_sk-proj-…` or `tokensk-ant-…`, where `task-manager` and `disk-<hash>` stand as well: only
+ * whole forms of keys, and only those with letters of both cases and digits.
+ */
+const wholeKeys =
+  /gw_[A-Za-z0-9]{8}_[A-Za-z0-9]{49}|gwadmin_[A-Za-z0-9]{49}|sk-(?:ant|proj|svcacct|admin)-[\w-]{20,}|sk-[A-Za-z0-9]{32,}|(?:gsk_|xai-)[A-Za-z0-9]{40,}|AIza[\w-]{35}|gh[opsu]_[A-Za-z0-9]{36}|github_pat_\w{22,}|glpat-[\w-]{20,}|xox[abprs]-[\w-]{20,}|(?:hf|npm)_[A-Za-z0-9]{30,}/g;
+
 export const redacted = '[redacted]';
 
 export function withoutKeys(text: string): string {
-  return text.replace(keyShapes, `$1${redacted}`);
+  return text
+    .replace(keyShapes, `$1${redacted}`)
+    .replace(wholeKeys, (found) => (isMixed(found) ? redacted : found));
+}
+
+function isMixed(text: string): boolean {
+  return /[A-Z]/.test(text) && /[a-z]/.test(text) && /\d/.test(text);
 }

@@ -55,6 +55,7 @@ export class ContentLog {
   readonly tallies: ContentTallies = { kept: 0, dropped: 0, failed: 0 };
   readonly #parts: ContentLogParts;
   #memory = 0;
+  #redacted = 0;
   readonly #sealing = new Set<Promise<void>>();
   #queue: Waiting[] = [];
   #timer: NodeJS.Timeout | undefined;
@@ -68,6 +69,11 @@ export class ContentLog {
   /** Bytes of what is being seen, or waits for the store. */
   get memory(): number {
     return this.#memory;
+  }
+
+  /** Calls in whose words a key or a credential stood. */
+  get redacted(): number {
+    return this.#redacted;
   }
 
   /** Watches a call until its `end`. Undefined when nothing can be kept. */
@@ -146,12 +152,17 @@ export class ContentLog {
     { giveBack, ...of }: Omit<SealedContent, 'sealed'> & { readonly giveBack: () => void },
   ): Promise<void> {
     const { sealer, limits, clock } = this.#parts;
-    const sealed = await sealer.seal({ ...job, most: limits().bodyBytes });
-    if (sealed === undefined) {
+    const made = await sealer.seal({ ...job, most: limits().bodyBytes });
+    if (made === undefined) {
       this.tallies.failed += 1;
       return giveBack();
     }
-    this.#queue.push({ content: { ...of, sealed }, since: clock.now(), done: giveBack });
+    if (made.redacted) this.#redacted += 1;
+    this.#queue.push({
+      content: { ...of, sealed: made.sealed },
+      since: clock.now(),
+      done: giveBack,
+    });
     this.#schedule(writeEveryMs);
   }
 

@@ -1,6 +1,6 @@
 /** Seals what calls said, in a thread that starts with the first one that is to be kept. */
 import { Worker } from 'node:worker_threads';
-import type { ContentJob, ContentReply } from './content-worker.ts';
+import type { ContentJob, ContentReply, SealedCall } from './content-worker.ts';
 
 // The published program is JavaScript; in development Node runs the TypeScript file itself.
 const entry = new URL(
@@ -12,17 +12,17 @@ const timeoutMs = 60_000;
 
 export interface ContentSealer {
   /** Undefined when it cannot be told in time, or not at all. Never throws. */
-  seal(job: Omit<ContentJob, 'seq'>): Promise<Uint8Array | undefined>;
+  seal(job: Omit<ContentJob, 'seq'>): Promise<SealedCall | undefined>;
   close(): Promise<void>;
 }
 
 export class ContentThread implements ContentSealer {
-  readonly #waiting = new Map<number, (sealed: Uint8Array | undefined) => void>();
+  readonly #waiting = new Map<number, (made: SealedCall | undefined) => void>();
   #worker: Worker | undefined;
   #sequence = 0;
   #closed = false;
 
-  async seal(job: Omit<ContentJob, 'seq'>): Promise<Uint8Array | undefined> {
+  async seal(job: Omit<ContentJob, 'seq'>): Promise<SealedCall | undefined> {
     if (this.#closed) return undefined;
     const worker = this.#worker ?? this.#start();
     this.#sequence += 1;
@@ -33,9 +33,9 @@ export class ContentThread implements ContentSealer {
     );
     return new Promise((resolve) => {
       const timer = setTimeout(() => void this.#lose(worker), timeoutMs);
-      this.#waiting.set(seq, (sealed) => {
+      this.#waiting.set(seq, (made) => {
         clearTimeout(timer);
-        resolve(sealed);
+        resolve(made);
       });
       worker.postMessage({ ...job, seq } satisfies ContentJob, bodies);
     });
@@ -50,10 +50,10 @@ export class ContentThread implements ContentSealer {
     const worker = new Worker(entry, { execArgv: ['--disable-warning=ExperimentalWarning'] });
     this.#worker = worker;
     worker.unref();
-    worker.on('message', ({ seq, sealed }: ContentReply) => {
+    worker.on('message', ({ seq, made }: ContentReply) => {
       const resolve = this.#waiting.get(seq);
       this.#waiting.delete(seq);
-      resolve?.(sealed);
+      resolve?.(made);
     });
     worker.on('error', () => void this.#lose(worker));
     worker.on('exit', () => void this.#lose(worker));

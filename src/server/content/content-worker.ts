@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { parentPort } from 'node:worker_threads';
 import { keptContent } from './kept-content.ts';
+import { Redactor } from './redactor.ts';
 import { sealContent } from './sealed-content.ts';
 import type { SeenCall } from './seen-call.ts';
 
@@ -16,12 +17,21 @@ export interface ContentJob {
 export interface ContentReply {
   readonly seq: number;
   /** Undefined: it could not be read. */
-  readonly sealed: Uint8Array | undefined;
+  readonly made: SealedCall | undefined;
 }
 
-function sealed({ seen, most, key }: ContentJob): Uint8Array | undefined {
+export interface SealedCall {
+  readonly sealed: Uint8Array;
+  /** A key or a credential was taken out. */
+  readonly redacted: boolean;
+}
+
+function made({ seen, most, key }: ContentJob): SealedCall | undefined {
   try {
-    return sealContent(keptContent(seen, most), seen, { key, iv: randomBytes(12) });
+    const redactor = new Redactor(seen.secrets);
+    const content = keptContent(seen, most, redactor);
+    const sealed = sealContent(content, seen, { key, iv: randomBytes(12) });
+    return { sealed, redacted: redactor.found };
   } catch {
     // JSON that is nested too deeply, and whatever else upstreams think of.
     return undefined;
@@ -29,7 +39,7 @@ function sealed({ seen, most, key }: ContentJob): Uint8Array | undefined {
 }
 
 parentPort?.on('message', (job: ContentJob) => {
-  const reply: ContentReply = { seq: job.seq, sealed: sealed(job) };
+  const reply: ContentReply = { seq: job.seq, made: made(job) };
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
   parentPort?.postMessage(reply);
 });

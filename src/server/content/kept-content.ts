@@ -7,10 +7,16 @@ import type { KeptContent, SeenCall } from './seen-call.ts';
 /** What an upstream says when it fails tells the rest in fewer words. */
 const mostOfError = 16_384;
 
-/** @param most characters of each body */
-export function keptContent(seen: SeenCall, most: number): KeptContent {
+/**
+ * @param most characters of each body
+ * @param redactor takes out what nobody is to find, and tells whether there was something
+ */
+export function keptContent(
+  seen: SeenCall,
+  most: number,
+  redactor = new Redactor(seen.secrets),
+): KeptContent {
   const { request, answer, attempts } = seen;
-  const redactor = new Redactor(seen.secrets);
   return {
     request: {
       method: request.method,

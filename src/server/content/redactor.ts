@@ -14,14 +14,23 @@ const longestType = 200;
 
 export class Redactor {
   readonly #withoutValues: (text: string) => string;
+  #found = false;
 
   /** @param secrets flat headers whose values are taken out wherever they stand */
   constructor(secrets: readonly string[]) {
     this.#withoutValues = valueMask(secrets);
   }
 
+  /** Whether anything so far had a key or a credential in it. */
+  get found(): boolean {
+    return this.#found;
+  }
+
   text(text: string): string {
-    return withoutKeys(this.#withoutValues(withoutDataAddresses(text)));
+    const open = withoutDataAddresses(text);
+    const shown = withoutKeys(this.#withoutValues(open));
+    this.#found ||= shown !== open;
+    return shown;
   }
 
   /** @param near the members beside it, which may tell of what type media are */

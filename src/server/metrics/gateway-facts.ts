@@ -59,7 +59,12 @@ export interface GatewayFacts {
     readonly memory: number;
   };
   /** What calls said, of keys whose content is logged. */
-  readonly contents: { readonly tallies: Readonly<ContentTallies>; readonly memory: number };
+  readonly contents: {
+    readonly tallies: Readonly<ContentTallies>;
+    /** Calls in whose words a key stood. */
+    readonly redacted: number;
+    readonly memory: number;
+  };
   readonly health: readonly HealthReading[];
   /** `provider/model` of all targets that the config names. */
   readonly targets: readonly string[];

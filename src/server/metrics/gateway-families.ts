@@ -119,7 +119,11 @@ function idempotencyFamilies(facts: GatewayFacts['idempotency']): readonly Famil
   ];
 }
 
-function contentFamilies({ tallies, memory }: GatewayFacts['contents']): readonly Family[] {
+function contentFamilies({
+  tallies,
+  redacted,
+  memory,
+}: GatewayFacts['contents']): readonly Family[] {
   return [
     counter('model_gateway_contents', {
       help: 'Calls of keys whose content is logged, by what became of it (docs/content.md).',
@@ -127,6 +131,10 @@ function contentFamilies({ tallies, memory }: GatewayFacts['contents']): readonl
         labels: labelText({ outcome }),
         value,
       })),
+    }),
+    counter('model_gateway_redacted_contents', {
+      help: 'Calls of such keys with a key or a credential in what they said: it was taken out.',
+      samples: single(redacted),
     }),
     gauge('model_gateway_content_bytes', {
       help: 'Memory that contents take until they are written.',

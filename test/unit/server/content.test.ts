@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { contentKeyFile, contentKeyOf, keyOrNone } from '../../../src/access/content-key.ts';
+import { makeKey, makeToken } from '../../../src/access/key-format.ts';
 import { ContentSweeper } from '../../../src/access/content-sweeper.ts';
 import { isObject } from '../../../src/core/json.ts';
 import { Pieces } from '../../../src/core/pieces.ts';
@@ -125,6 +126,38 @@ describe('S4 what is taken out', () => {
     );
     for (const own of ['gw', 'gwadmin', 'hf']) {
       assert.equal(redactor.text(`${own}_${'aB3'.repeat(11)}`), '[redacted]');
+    }
+  });
+
+  test('a whole key within a word, and no word that only looks like the beginning of one', () => {
+    const { id, key: own } = makeKey(countingBytes());
+    const keys = [
+      own.reveal(),
+      makeToken('gwadmin', countingBytes()).reveal(),
+      `sk-ant-api03-${'aB3'.repeat(31)}`,
+      `sk-proj-${'aB3_'.repeat(12)}`,
+      `sk-${'aB3'.repeat(16)}`,
+      `AIza${'aB3_-'.repeat(7)}`,
+      `ghp_${'aB3'.repeat(12)}`,
+      `github_pat_${'aB3'.repeat(20)}`,
+      `glpat-${'aB3_-'.repeat(4)}`,
+      `hf_${'aB3'.repeat(11)}`,
+    ];
+    for (const each of keys) {
+      for (const before of ['MY_', 'token', 'käse', '7', 'it_is_']) {
+        assert.equal(redactor.text(`${before}${each} then`), `${before}[redacted] then`, each);
+      }
+    }
+    for (const word of [
+      'task-manager',
+      'disk-d41d8cd98f00b204e9800998ecf8427e',
+      'task-ant-colony-optimization-algorithms',
+      'risk-proj-management-of-many-different-things',
+      `gw_${id}_of_a_name_that_somebody_gave_to_a_table_in_a_book`,
+      'MAXHF_hub_download_of_files',
+      `desk-${'A'.repeat(40)}`,
+    ]) {
+      assert.equal(redactor.text(`a_${word}`), `a_${word}`);
     }
   });
 
@@ -263,7 +296,7 @@ describe('the way to the store', () => {
       key: () => key,
       limits: () => ({ bodyBytes: 1000, memoryBytes }),
     });
-    const call = (id: string, size: number): void => {
+    const call = (id: string, size: number, more = ''): void => {
       const request = new IncomingMessage(new Socket());
       const watched: WatchedCall | undefined = log.watch({
         ...place,
@@ -273,7 +306,7 @@ describe('the way to the store', () => {
         request,
       });
       assert.ok(watched !== undefined);
-      watched.asked(Pieces.of(Buffer.from(JSON.stringify({ text: 'x'.repeat(size) }))));
+      watched.asked(Pieces.of(Buffer.from(JSON.stringify({ text: 'x'.repeat(size) + more }))));
       watched.refused(400, { error: 'no' });
       watched.end();
     };
@@ -288,6 +321,17 @@ describe('the way to the store', () => {
     assert.deepEqual(log.tallies, { kept: 2, dropped: 8, failed: 0 });
     assert.equal(log.memory, 0);
     assert.ok((await store.find('req_1')) !== undefined);
+    await log.close();
+  });
+
+  test('calls with a key in their words are counted, others are not', async () => {
+    const { log, call } = rig();
+    call('req_1', 10);
+    await log.flush();
+    assert.equal(log.redacted, 0);
+    call('req_2', 10, ` sk-proj-${'aB3'.repeat(12)}`);
+    await log.flush();
+    assert.equal(log.redacted, 1);
     await log.close();
   });
 
