@@ -57,6 +57,7 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactElement {
   const { label, columns, count, minWidth = '40rem', maxHeight = '70dvh', onSight } = props;
   const frame = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState(0);
+  const toFocus = useRef<number | undefined>(undefined);
   const virtualizer = useVirtualizer({
     count,
     getScrollElement: () => frame.current,
@@ -69,12 +70,17 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactElement {
   const last = items.at(-1)?.index ?? 0;
   useEffect(() => onSight?.(first, last), [onSight, first, last]);
 
+  // The row may be on the page some draws later only, and without a focused one the keys lead nowhere.
+  useEffect(() => {
+    if (toFocus.current === undefined || !focusRow(frame.current, toFocus.current)) return;
+    toFocus.current = undefined;
+  });
+
   const moveTo = (index: number): void => {
     const target = Math.max(0, Math.min(count - 1, index));
+    toFocus.current = focusRow(frame.current, target) ? undefined : target;
     setActive(target);
     virtualizer.scrollToIndex(target);
-    // The row may not be on the page before the next draw.
-    requestAnimationFrame(() => focusRow(frame.current, target));
   };
   // Grid tracks are set as properties of the element, not as text of a style: the CSP has no inline styles.
   const tracks = {
@@ -191,6 +197,9 @@ function onKey(event: KeyboardEvent, active: number, moveTo: (index: number) => 
   moveTo(active + step);
 }
 
-function focusRow(frame: HTMLElement | null, index: number): void {
-  frame?.querySelector<HTMLElement>(`[data-row="${index}"]`)?.focus({ preventScroll: true });
+/** False when the row is not on the page. */
+function focusRow(frame: HTMLElement | null, index: number): boolean {
+  const row = frame?.querySelector<HTMLElement>(`[data-row="${index}"]`);
+  row?.focus({ preventScroll: true });
+  return row !== null && row !== undefined;
 }
