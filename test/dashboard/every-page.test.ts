@@ -1,11 +1,13 @@
 /** What holds for every page: it complains of nothing, fits, reads well, and runs nothing of what it shows. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { until } from '../support/postgres-store.ts';
 import { assertAccessible, assertFits } from './accessible.ts';
 import { noBrowser } from './browser.ts';
-import { longName, xssText } from './names.ts';
+import { xssText } from './names.ts';
 import { settled } from './settled.ts';
 import { startStage, type Stage } from './stage.ts';
+import { stretchedName, stretchNames } from './stretched.ts';
 import { narrow, wide } from './watched-page.ts';
 import { playWorld, worldConfig, type World } from './world.ts';
 
@@ -58,27 +60,52 @@ function withWorld(stage: Stage): void {
     }
 
     for (const [look, how] of looks) {
-      test(`N5 windows over the pages, with the longest names that there may be, ${look}`, async () => {
+      test(`N5 every page and every window over it, with names of 500 characters, ${look}`, async () => {
         const { json } = await stage.gateway.admin('GET', '/api/keys?text=key-WWW');
         const [long] = json['keys'] as readonly { readonly id: string }[];
+        const { json: made } = await stage.gateway.admin('GET', '/api/calls?limit=1000');
+        const called = (
+          made['calls'] as readonly { readonly id: string; readonly model: string }[]
+        ).find(({ model }) => model.includes('WWW'));
+        assert.ok(long !== undefined && called !== undefined);
         const team = encodeURIComponent(xssText('team').slice(0, 200));
-        const model = encodeURIComponent(longName('model', 256));
-        for (const [path, button] of [
-          [`/keys?key=${world.oddKey}`, undefined],
-          [`/keys?key=${long?.id ?? ''}`, 'Change'],
-          [`/keys?team=${team}`, undefined],
-          ['/keys', 'Create key'],
-          [`/models?model=${model}`, undefined],
+        const ofModel = `model=${stretchedName('model')}`;
+        const dialogs = '[role=dialog], [role=alertdialog]';
+        for (const [path, windows, button] of [
+          ['/?range=24h&by=key', 0],
+          [`/calls?${ofModel}&user=${stretchedName('user')}`, 0],
+          [`/calls/${called.id}`, 1],
+          [`/keys?key=${world.oddKey}`, 1],
+          [`/keys?key=${long.id}`, 1],
+          [`/keys?key=${long.id}`, 2, 'Change'],
+          [`/keys?key=${long.id}`, 2, 'Rotate'],
+          [`/keys?key=${long.id}`, 2, 'Revoke'],
+          [`/keys?team=${team}`, 1],
+          [`/keys?team=${stretchedName('team')}`, 1],
+          ['/keys', 1, 'Create key'],
+          ['/keys', 1, 'Set up a team'],
+          [`/models?${ofModel}`, 1],
+          ['/playground', 0],
+          ['/setup', 0],
         ] as const) {
           await stage.view(
-            path,
+            '/no-such-page',
             async (page) => {
+              await stretchNames(page);
+              await page.goto(stage.gateway.adminUrl + path);
               await settled(page);
-              if (button !== undefined) await page.getByRole('button', { name: button }).click();
-              await page.getByRole('dialog').last().waitFor();
+              if (button !== undefined) {
+                await page.getByRole('button', { name: button }).first().click();
+              }
+              await until(
+                async () => (await page.locator(dialogs).count()) === windows,
+                `${path} has ${windows} windows`,
+              );
               await settled(page);
               await assertFits(page);
               await assertAccessible(page);
+              // A page asks until it is closed.
+              await page.unrouteAll({ behavior: 'wait' });
             },
             how,
           );

@@ -3,13 +3,14 @@ import type { JsonObject } from '../../src/core/conversation.ts';
 import { requestBody } from '../support/requests.ts';
 import { errorIn, plainUsage, replying } from '../upstream/reply.ts';
 import type { Scripted } from '../upstream/scripted.ts';
-import { longName, oddText, xss, xssText } from './names.ts';
+import { oddText, xss, xssText } from './names.ts';
 import type { Stage } from './stage.ts';
+import { longest } from './stretched.ts';
 
 /** Config of a stage whose world is played: routes with dangerous names, prices, teams. */
 export const worldConfig: JsonObject = {
   models: Object.fromEntries(
-    [...xss('model'), longName('model', 256)].map((name) => [name, 'up-chat/odd']),
+    [...xss('model'), longest('model')].map((name) => [name, 'up-chat/odd']),
   ),
   prices: {
     'up-chat/*': { input: 2.5, output: 10, cache_read: 0.25 },
@@ -18,6 +19,7 @@ export const worldConfig: JsonObject = {
   teams: {
     research: { budget: 50, per: 'month' },
     [xssText('team').slice(0, 200)]: { rpm: 100 },
+    [longest('team')]: { rpm: 100 },
   },
 };
 
@@ -60,12 +62,12 @@ export async function playWorld(stage: Stage): Promise<World> {
     { model: 'up-chat/refusing', stream: false },
     { model: `nobody-has-${xss('unknown')[0]}`, stream: false },
   ];
-  const odd = [...xss('model'), longName('model', 256)].map((model) => ({ model, stream: false }));
+  const odd = [...xss('model'), longest('model')].map((model) => ({ model, stream: false }));
   for (const asked of plain) await ask(stage, asked);
   await ask(stage, { model: 'local/tiny', stream: true, messages: true });
   await ask(stage, { model: 'steady', stream: true, messages: true });
   for (const [index, asked] of odd.entries()) {
-    const user = xss('user')[index] ?? longName('user', 500);
+    const user = xss('user')[index] ?? longest('user');
     await ask(stage, { ...asked, user, key: keys.odd });
   }
   await ask(stage, { model: 'steady', stream: false, user: oddText, key: keys.odd });
@@ -109,7 +111,12 @@ async function playKeys({ gateway }: Stage): Promise<{
     owner: xss('owner')[0] ?? '',
     tags: [xss('tag')[0] ?? ''],
   });
-  await gateway.makeKey({ name: longName('key', 200), team: longName('team', 200) });
+  await gateway.makeKey({
+    name: longest('key'),
+    team: longest('team'),
+    owner: longest('owner'),
+    tags: [longest('tag')],
+  });
   const slow = await gateway.makeKey({ name: 'one a minute', rpm: 1, team: 'research' });
   const paying = await gateway.makeKey({
     name: 'nightly batch',
