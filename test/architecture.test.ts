@@ -194,6 +194,30 @@ test('no vendor name decides anything outside src/providers', () => {
   );
 });
 
+const onTheWayOfCalls = new Set([
+  'core',
+  'dialects',
+  'wire',
+  'gateway',
+  'server',
+  'access',
+  'tokens',
+]);
+/** `a.b = () => …`: a function that is made where it is assigned to a member. */
+const functionIntoMember =
+  /[\w)\]]\.#?\w+ (?:\?\?)?= (?:async )?(?:function\b|\([^()]*\)(?:: [\w<>| ]+)? =>|\w+ =>)/;
+
+// V8 puts such a function into the old generation, where it keeps alive what it sees until all is collected.
+test('no function is made in its assignment to a member on the way of calls', () => {
+  assert.match('    one.came = () => this.#won(side);', functionIntoMember);
+  assert.match('    this.#now = async (at: number): Promise<void> => {', functionIntoMember);
+  assert.doesNotMatch('    one.came = won;', functionIntoMember);
+  assert.deepEqual(
+    offenders(({ code, layer }) => onTheWayOfCalls.has(layer) && functionIntoMember.test(code)),
+    [],
+  );
+});
+
 test('no source file is longer than 600 lines', () => {
   assert.deepEqual(
     offenders(({ text }) => text.split('\n').length > 600),

@@ -53,7 +53,8 @@ export class Hedge {
     if (side === undefined) return;
     const { one, target } = side;
     this.#running = [...this.#running, side];
-    one.contentCame = () => this.#won(side);
+    const won = (): void => this.#won(side);
+    one.contentCame = won;
     one.ask(target).then(
       (answer) => this.#answered(side, answer),
       (error: unknown) => this.#failed(side, error),

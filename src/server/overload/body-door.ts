@@ -7,6 +7,7 @@ import { checkBodyHeaders, readBody, type BodyWatch } from '../body.ts';
 import type { Route } from '../../core/provider.ts';
 import type { BodyShare } from './body-budget.ts';
 import type { Overload } from './overload.ts';
+import type { ComingBody } from './slow-bodies.ts';
 
 export interface TakenBody {
   readonly pieces: Pieces;
@@ -35,10 +36,11 @@ export async function takeBody(
   if (length !== undefined) overload.checkBody(length);
   const share = overload.bodies.take(key, length);
   if (share === undefined) throw noRoom(overload);
+  const watch = new WatchedBody(share, overload, length === undefined);
   try {
     // HTTP/1.0 knows no interim answers.
     if (expect !== undefined && request.httpVersionMinor > 0) response.writeContinue();
-    const pieces = await readBody(request, most, watchOf(share, overload, length === undefined));
+    const pieces = await readBody(request, most, watch);
     return { pieces, share };
   } catch (error) {
     share.release();
@@ -103,29 +105,47 @@ function noRoomFor(length: number, tokens: number, overload: Overload): GatewayE
   );
 }
 
-/** `grows`: its length was not told, so that what it needs is seen only as it comes. */
-function watchOf(share: BodyShare, overload: Overload, grows: boolean): BodyWatch {
-  const coming = { received: 0, tooSlow: (): void => undefined };
-  let forget = (): void => undefined;
-  return {
-    begun: (refuse) => {
-      coming.tooSlow = () => overload.paced.add(() => refuse(tooSlow()));
-      forget = overload.slowBodies.watch(coming);
-    },
-    came: (length) => {
-      coming.received = length;
-      if (!grows) return;
-      overload.checkBody(length);
-      if (!share.grow(length)) throw noRoom(overload);
-    },
-    over: () => forget(),
-  };
+/** A body while it comes; nothing of it is told by closures that are set later (docs/performance.md). */
+class WatchedBody implements BodyWatch, ComingBody {
+  received = 0;
+  readonly #share: BodyShare;
+  readonly #overload: Overload;
+  /** Its length was not told, so that what it needs is seen only as it comes. */
+  readonly #grows: boolean;
+  #refuse: ((error: GatewayError) => void) | undefined;
+  #forget: (() => void) | undefined;
+
+  constructor(share: BodyShare, overload: Overload, grows: boolean) {
+    this.#share = share;
+    this.#overload = overload;
+    this.#grows = grows;
+  }
+
+  begun(refuse: (error: GatewayError) => void): void {
+    this.#refuse = refuse;
+    this.#forget = this.#overload.slowBodies.watch(this);
+  }
+
+  came(length: number): void {
+    this.received = length;
+    if (!this.#grows) return;
+    this.#overload.checkBody(length);
+    if (!this.#share.grow(length)) throw noRoom(this.#overload);
+  }
+
+  over(): void {
+    this.#forget?.();
+  }
+
+  tooSlow(): void {
+    this.#overload.paced.add(() => this.#refuse?.(lateBody()));
+  }
 }
 
 function noRoom(overload: Overload): GatewayError {
   return overload.refusal('The gateway has no memory left for a body of this size', 'body_memory');
 }
 
-function tooSlow(): GatewayError {
+function lateBody(): GatewayError {
   return new GatewayError('request_timeout', 'The request body did not arrive in time.');
 }
