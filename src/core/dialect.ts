@@ -9,6 +9,7 @@ import type { Notes } from './notes.ts';
 import type { Pieces } from './pieces.ts';
 import type { NewId } from './runtime.ts';
 import type { Sealer } from './sealer.ts';
+import type { Steps } from './steps.ts';
 import type { UpstreamTraits } from './traits.ts';
 
 /** The fields of a request that the gateway itself decides on. */
@@ -134,6 +135,8 @@ export interface ClientDialect {
    * @throws GatewayError `invalid_request` for what the canonical form cannot hold.
    */
   readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Conversation;
+  /** The same in steps, for requests of many values. */
+  requestReading(body: JsonObject, notes: Notes, sealer?: Sealer): Steps<Conversation>;
   writeResponse(generation: Generation, context: AnswerContext): JsonObject;
   streamWriter(context: AnswerContext): StreamWriter;
   answerRelay(context: AnswerContext): AnswerRelay;
@@ -168,6 +171,8 @@ export interface UpstreamDialect {
    * @throws GatewayError `invalid_request` for what this upstream cannot honour (REJECT).
    */
   writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject;
+  /** The same in steps, for conversations of many values. */
+  requestWriting(conversation: Conversation, ask: Ask, notes: Notes): Steps<JsonObject>;
   /** Headers that a rendered request needs, flat; none as a rule. */
   headersOf?(body: JsonObject): readonly string[];
   /** A same-dialect request: the client's bytes with the owned members spliced. */

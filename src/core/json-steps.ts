@@ -26,6 +26,7 @@ import {
 import { countKeys } from './json-count.ts';
 import { firstError } from './json-position.ts';
 import { usualSizes, type ParseText, type StepParts, type StepSizes } from './json-step-parts.ts';
+import { nextTurn } from './steps.ts';
 
 export interface SteppedBody {
   /** Undefined when there is nothing but white space. */
@@ -50,10 +51,6 @@ export async function parseInSteps(
     room?.(parser.result().tokens);
   }
   return parser.result();
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** A container that is open. Its items are text until a group of them is parsed. */

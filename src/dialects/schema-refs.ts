@@ -5,6 +5,7 @@
  */
 import type { Json, JsonObject } from '../core/conversation.ts';
 import { isObject } from '../core/json.ts';
+import type { Steps } from '../core/steps.ts';
 
 /** Sub-schemas that references of one tool may add. */
 const maxAdded = 4000;
@@ -25,13 +26,13 @@ export class SchemaRefs {
    * Calls `use` with the schema that a reference points to, or with undefined when it is foreign,
    * broken, a cycle, or more than a schema may grow.
    */
-  follow<T>(ref: string, use: (target: JsonObject | undefined) => T): T {
+  *follow<T>(ref: string, use: (target: JsonObject | undefined) => Steps<T>): Steps<T> {
     const tooMuch = this.#added >= maxAdded || this.#open.length >= maxChain;
     const target = tooMuch || this.#open.includes(ref) ? undefined : this.#find(ref);
-    if (target === undefined) return use(undefined);
+    if (target === undefined) return yield* use(undefined);
     this.#open.push(ref);
     try {
-      return use(target);
+      return yield* use(target);
     } finally {
       this.#open.pop();
     }

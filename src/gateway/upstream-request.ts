@@ -1,10 +1,11 @@
 /** Step 5, first half: the bytes and headers that go to one target. */
 import type { Ask } from '../core/dialect.ts';
-import type { Conversation, Part } from '../core/conversation.ts';
-import { jsonInSteps, nextTurn } from '../core/json-write.ts';
+import type { Conversation, JsonObject, Part } from '../core/conversation.ts';
+import { jsonInSteps } from '../core/json-write.ts';
 import type { Notes } from '../core/notes.ts';
 import { Pieces } from '../core/pieces.ts';
 import type { Provider, Target } from '../core/provider.ts';
+import { atOnce, inTurns, nextTurn, type Steps } from '../core/steps.ts';
 import { plannedStops } from '../core/stops.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
 import type { UpstreamRequest } from '../wire/exchange.ts';
@@ -84,28 +85,33 @@ interface Made {
 function translate(asked: Asked): PreparedRequest | Promise<PreparedRequest> {
   const { pieces, tokens } = asked.call.source;
   if (pieces.length > longBytes || tokens > longTokens) return translateInSteps(asked);
-  const conversation = readConversation(asked);
-  const { rendered, ...rest } = render(asked, conversation);
+  const conversation = atOnce(readConversation(asked));
+  const { rendered, ...rest } = atOnce(render(asked, conversation));
   const body = Pieces.of(Buffer.from(JSON.stringify(rendered)));
   return prepared(asked, { ...rest, body, conversation });
 }
 
 async function translateInSteps(asked: Asked): Promise<PreparedRequest> {
   await nextTurn();
-  const conversation = readConversation(asked);
+  const conversation = await inTurns(readConversation(asked));
   await nextTurn();
-  const { rendered, ...rest } = render(asked, conversation);
+  const { rendered, ...rest } = await inTurns(render(asked, conversation));
   await nextTurn();
   const body = Pieces.of(await jsonInSteps(rendered));
   return prepared(asked, { ...rest, body, conversation });
 }
 
-function readConversation({ call, means, ask }: Asked): Conversation {
-  const read = call.dialect.readRequest(call.source.value, means.notes, means.memory.sealer);
+function* readConversation({ call, means, ask }: Asked): Steps<Conversation> {
+  const { dialect, source } = call;
+  const read = yield* dialect.requestReading(source.value, means.notes, means.memory.sealer);
   return capped(read, ask.maxOutputTokens);
 }
 
-function render({ target, means, ask }: Asked, conversation: Conversation) {
+interface Rendered extends Pick<Made, 'stream' | 'scanned' | 'needed'> {
+  readonly rendered: JsonObject;
+}
+
+function* render({ target, means, ask }: Asked, conversation: Conversation): Steps<Rendered> {
   const { id, dialect } = target.provider;
   const restored =
     ask.traits.historyReasoning === false
@@ -114,7 +120,8 @@ function render({ target, means, ask }: Asked, conversation: Conversation) {
   const { scanned } = plannedStops(conversation.sampling.stop, ask.traits);
   const stream = goesAsStream(ask, scanned);
   const whole = withAnswer(restored, means.answered);
-  const rendered = dialect.writeRequest(whole, { ...ask, stream }, means.notes);
+  yield;
+  const rendered = yield* dialect.requestWriting(whole, { ...ask, stream }, means.notes);
   return { rendered, stream, scanned, needed: dialect.headersOf?.(rendered) ?? none };
 }
 

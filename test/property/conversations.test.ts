@@ -7,11 +7,7 @@ import { NoteList, type Note } from '../../src/core/notes.ts';
 import { dialects } from '../support/reading.ts';
 import { conversation } from './arbitraries.ts';
 import { check } from './checking.ts';
-import { countingIds, halves, type Halves } from './dialect-halves.ts';
-
-function ask({ traits }: Halves) {
-  return { model: 'model', stream: false, traits, newId: countingIds() };
-}
+import { ask, halves } from './dialect-halves.ts';
 
 /** Parts by their meaning: arguments are JSON, however it is spelled. */
 function plainParts(parts: readonly Part[]): readonly unknown[] {

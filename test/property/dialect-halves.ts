@@ -1,6 +1,7 @@
 /** Both halves of each dialect, and what they need to be called. */
 import type {
   AnswerContext,
+  Ask,
   ClientDialect,
   Frame,
   UpstreamDialect,
@@ -41,6 +42,10 @@ export const halves: { readonly [D in Dialect]: Halves } = {
 export function countingIds(): (prefix: string) => string {
   let count = 0;
   return (prefix) => `${prefix}${String((count += 1)).padStart(24, '0')}`;
+}
+
+export function ask({ traits }: Halves): Ask {
+  return { model: 'model', stream: false, traits, newId: countingIds() };
 }
 
 export function answerContext(model = 'model'): AnswerContext {

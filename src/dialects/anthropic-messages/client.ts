@@ -5,7 +5,7 @@ import { writeError, writeStreamError } from './errors.ts';
 import { ownedKeys, readHead } from './head.ts';
 import { limitHeaders } from './limit-headers.ts';
 import { MessagesAnswerRelay } from './relay.ts';
-import { readRequest } from './request-read.ts';
+import { readRequest, requestReading } from './request-read.ts';
 import { writeResponse } from './response-write.ts';
 import { MessagesStreamWriter } from './stream-write.ts';
 
@@ -20,6 +20,7 @@ export const anthropicMessagesClient: ClientDialect = {
   ownedKeys,
   readHead,
   readRequest,
+  requestReading,
   writeResponse: (generation, context) =>
     writeResponse(shapedGeneration(generation, context), context),
   streamWriter: (context) => shapedWriter(new MessagesStreamWriter(context), context),

@@ -2,6 +2,7 @@
 import type { Conversation, JsonObject } from '../../core/conversation.ts';
 import type { Notes } from '../../core/notes.ts';
 import type { Sealer } from '../../core/sealer.ts';
+import { atOnce } from '../../core/steps.ts';
 import { checkRequest, readModel } from './head.ts';
 import { countReading } from './request-reading.ts';
 import { readConversation } from './request-read.ts';
@@ -21,5 +22,5 @@ export function readCountHead(body: JsonObject): string {
  * would be refused for is left out and noted (wire/translation.md §11). `readCountHead` checked it.
  */
 export function readCountRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Conversation {
-  return readConversation(body, countReading(notes, sealer));
+  return atOnce(readConversation(body, countReading(notes, sealer)));
 }

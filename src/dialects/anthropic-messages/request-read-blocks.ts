@@ -12,6 +12,7 @@ import type { FieldPath } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { placed } from '../../core/places.ts';
 import { isSealed } from '../../core/sealer.ts';
+import { perStep, type Steps } from '../../core/steps.ts';
 import { BlockMembers } from './block-members.ts';
 import { readCitations } from './citations.ts';
 import { isArray, textOf } from './fields.ts';
@@ -62,6 +63,22 @@ export class BlockReader {
     });
   }
 
+  /** The same in steps. */
+  *readLong(content: readonly Json[], place: ContentPlace): Steps<readonly Part[]> {
+    const parts: Part[] = [];
+    for (let j = 0; j < content.length; j += 1) {
+      const block = content[j];
+      if (!isObject(block)) continue;
+      if (j > 0 && j % perStep === 0) yield;
+      const path = [...place.path, j];
+      const read = isToolResult(block)
+        ? [yield* this.#readLongResult(block, path)]
+        : this.#readBlock(block, path);
+      for (const part of read) parts.push(placed(part, path));
+    }
+    return parts;
+  }
+
   /** The messages are over. */
   finish(): void {
     for (const path of this.#serverTools.unanswered()) {
@@ -99,14 +116,17 @@ export class BlockReader {
   }
 
   #readToolResult(block: JsonObject, path: FieldPath): ToolResultPart {
-    const inner = { role: 'user', path: [...path, 'content'] } as const;
-    return {
-      type: 'tool-result',
-      callId: textOf(block['tool_use_id']),
-      parts: this.readContent(block['content'], inner),
-      failed: block['is_error'] === true,
-      ...readMark(block),
-    };
+    return toolResult(block, this.readContent(block['content'], resultPlace(path)));
+  }
+
+  *#readLongResult(block: JsonObject, path: FieldPath): Steps<ToolResultPart> {
+    const { content } = block;
+    this.#members.check(block, path);
+    const place = resultPlace(path);
+    const parts = isLong(content)
+      ? yield* this.readLong(content, place)
+      : this.readContent(content, place);
+    return toolResult(block, parts);
   }
 
   /** Blocks that the native service wrote itself, in earlier turns. */
@@ -188,6 +208,34 @@ export class BlockReader {
       ...(foreign === undefined ? {} : { origin: foreign.origin }),
     };
   }
+}
+
+/** Whether content is to be read in steps. */
+export function isLong(content: Json | undefined): content is readonly Json[] {
+  if (!isArray(content)) return false;
+  return content.length > perStep || content.some((block) => isLongResult(block));
+}
+
+function isLongResult(block: Json): boolean {
+  return isObject(block) && isToolResult(block) && isLong(block['content']);
+}
+
+function isToolResult(block: JsonObject): boolean {
+  return block['type'] === 'tool_result';
+}
+
+function resultPlace(path: FieldPath): ContentPlace {
+  return { role: 'user', path: [...path, 'content'] };
+}
+
+function toolResult(block: JsonObject, parts: readonly Part[]): ToolResultPart {
+  return {
+    type: 'tool-result',
+    callId: textOf(block['tool_use_id']),
+    parts,
+    failed: block['is_error'] === true,
+    ...readMark(block),
+  };
 }
 
 /** Reasoning that nobody takes back. */

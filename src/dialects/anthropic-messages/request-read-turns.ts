@@ -7,21 +7,29 @@ import type { Json, JsonObject, Part, Turn } from '../../core/conversation.ts';
 import type { FieldPath } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { inPlaceOf, placed } from '../../core/places.ts';
-import { BlockReader } from './request-read-blocks.ts';
+import { Pace, type Steps } from '../../core/steps.ts';
+import { BlockReader, isLong } from './request-read-blocks.ts';
 import { isArray } from './fields.ts';
 import type { Reading } from './request-reading.ts';
 
-export function readTurns(messages: Json | undefined, reading: Reading): readonly Turn[] {
+export function* readTurns(messages: Json | undefined, reading: Reading): Steps<readonly Turn[]> {
   const builder = new TurnBuilder();
   const blocks = new BlockReader(reading);
-  (isArray(messages) ? messages : []).forEach((message, i) => {
-    if (!isObject(message)) return;
+  const pace = new Pace();
+  const all = isArray(messages) ? messages : [];
+  for (let i = 0; i < all.length; i += 1) {
+    const message = all[i];
+    if (!isObject(message)) continue;
+    if (pace.due) yield;
     noteUnknown(message, i, reading);
     const role = roleOf(message['role']);
-    const path = ['messages', i, 'content'];
-    const parts = blocks.readContent(message['content'], { role, path });
+    const place = { role, path: ['messages', i, 'content'] };
+    const { content } = message;
+    const parts = isLong(content)
+      ? yield* blocks.readLong(content, place)
+      : blocks.readContent(content, place);
     builder.add(placed({ role, parts }, ['messages', i]));
-  });
+  }
   blocks.finish();
   const turns = builder.finish();
   if (turns.length === 0) reading.refuse(['messages'], 'At least one message must have content.');

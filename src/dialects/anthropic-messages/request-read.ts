@@ -3,12 +3,13 @@ import type { Conversation, Json, JsonObject, Part, Sampling } from '../../core/
 import { isObject } from '../../core/json.ts';
 import type { Notes } from '../../core/notes.ts';
 import type { Sealer } from '../../core/sealer.ts';
+import { atOnce, type Steps } from '../../core/steps.ts';
 import { isArray, isPresent } from './fields.ts';
 import { readOutput, readReasoning } from './request-read-options.ts';
 import {
   nativeExtras,
   readMark,
-  requestReading,
+  requestReading as readingOf,
   without,
   type Reading,
 } from './request-reading.ts';
@@ -42,12 +43,20 @@ const billingLine = 'x-anthropic-billing-header:';
  * @throws GatewayError `invalid_request` for what no other dialect can carry.
  */
 export function readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Conversation {
-  const reading = requestReading(notes, sealer);
-  return readConversation(body, reading);
+  return atOnce(requestReading(body, notes, sealer));
+}
+
+/** The same in steps. */
+export function requestReading(
+  body: JsonObject,
+  notes: Notes,
+  sealer?: Sealer,
+): Steps<Conversation> {
+  return readConversation(body, readingOf(notes, sealer));
 }
 
 /** The conversation of a request or of a token count. */
-export function readConversation(body: JsonObject, reading: Reading): Conversation {
+export function* readConversation(body: JsonObject, reading: Reading): Steps<Conversation> {
   const reasoning = readReasoning(body, reading.notes);
   const endUser = readEndUser(body['metadata']);
   const parallel = isObject(body['tool_choice'])
@@ -56,7 +65,7 @@ export function readConversation(body: JsonObject, reading: Reading): Conversati
   const toolChoice = readToolChoice(body['tool_choice']);
   return {
     system: readSystem(body['system'], reading),
-    turns: readTurns(body['messages'], reading),
+    turns: yield* readTurns(body['messages'], reading),
     tools: readTools(body, reading),
     ...(toolChoice === undefined ? {} : { toolChoice }),
     ...(parallel === true ? { parallelTools: false } : {}),

@@ -9,6 +9,7 @@ import type {
 } from '../../core/conversation.ts';
 import { unsupported } from '../../core/errors.ts';
 import type { Notes } from '../../core/notes.ts';
+import type { Steps } from '../../core/steps.ts';
 import { plannedStops } from '../../core/stops.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { isPresent, type JsonMembers } from './fields.ts';
@@ -83,11 +84,11 @@ export interface WrittenOutput {
 }
 
 /** @throws GatewayError `invalid_request` for a schema that the upstream cannot enforce. */
-export function writeOutput(
+export function* writeOutput(
   output: OutputFormat,
   traits: UpstreamTraits,
   notes: Notes,
-): WrittenOutput {
+): Steps<WrittenOutput> {
   if (output.type === 'text') return {};
   if (output.schema === undefined) {
     notes.changed(['response_format'], 'asked for in the prompt, not enforced');
@@ -99,7 +100,7 @@ export function writeOutput(
   if (output.strict === false) {
     notes.changed(['response_format', 'json_schema', 'strict'], 'the schema is enforced anyway');
   }
-  const { schema, moved } = strictSchema(output.schema);
+  const { schema, moved } = yield* strictSchema(output.schema);
   if (moved.length > 0) {
     notes.changed(
       ['response_format', 'json_schema', 'schema'],

@@ -2,6 +2,7 @@
 import type { Conversation, JsonObject, Tool, ToolChoice } from '../../core/conversation.ts';
 import { unsupported } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
+import type { Steps } from '../../core/steps.ts';
 import { toolsOf } from '../history-tools.ts';
 import type { JsonTool } from '../json-tool.ts';
 import { sentToolName } from '../tool-ids.ts';
@@ -11,12 +12,14 @@ import type { JsonMembers } from './fields.ts';
 import { strictSchema } from './schema-subset.ts';
 
 /** `tools` and `tool_choice`, each only where there is something to say. */
-export function writeTools(conversation: Conversation, writing: Writing): JsonObject {
+export function* writeTools(conversation: Conversation, writing: Writing): Steps<JsonObject> {
   const offered = offeredTools(conversation, writing);
   if (offered.length === 0) return {};
   const choice = writeChoice(conversation, writing);
+  const tools: JsonMembers[] = [];
+  for (const [i, tool] of offered.entries()) tools.push(yield* writeTool(tool, i, writing));
   return {
-    tools: offered.map((tool, i) => writeTool(tool, i, writing)),
+    tools,
     ...(choice === undefined ? {} : { tool_choice: choice }),
   };
 }
@@ -27,13 +30,15 @@ export function canForceTools({ toolChoice, refusesForcedTools }: Writing['trait
 }
 
 /** The forced tool whose input is the answer. */
-export function writeJsonTool(
+export function* writeJsonTool(
   { name, description, schema }: JsonTool,
   { notes, traits }: Writing,
-): JsonObject {
+): Steps<JsonObject> {
   notes.changed(['response_format'], 'asked for as the input of a tool');
   const clean =
-    traits.schemaRules === undefined ? schema : cleanSchema(schema, traits.schemaRules).schema;
+    traits.schemaRules === undefined
+      ? schema
+      : (yield* cleanSchema(schema, traits.schemaRules)).schema;
   return {
     tools: [{ name, description, input_schema: clean }],
     tool_choice: { type: 'tool', name, disable_parallel_tool_use: true },
@@ -51,7 +56,7 @@ function offeredTools(conversation: Conversation, { traits, notes }: Writing): r
 }
 
 /** @throws GatewayError `invalid_request` for tools that another provider defines or runs. */
-function writeTool(tool: Tool, i: number, writing: Writing): JsonMembers {
+function* writeTool(tool: Tool, i: number, writing: Writing): Steps<JsonMembers> {
   const { marks } = writing;
   if (tool.native !== undefined) {
     if (tool.native.dialect === 'anthropic-messages') return { ...tool.native.value };
@@ -62,10 +67,10 @@ function writeTool(tool: Tool, i: number, writing: Writing): JsonMembers {
     ...(tool.description === undefined || tool.description === ''
       ? {}
       : { description: tool.description }),
-    input_schema: writeSchema(tool, i, writing),
+    input_schema: yield* writeSchema(tool, i, writing),
     ...tool.extras?.['anthropic-messages'],
   };
-  if (tool.strict === true) writeStrict(written, i, writing);
+  if (tool.strict === true) yield* writeStrict(written, i, writing);
   return marks.prefix(written, tool);
 }
 
@@ -90,10 +95,10 @@ function writeForeignTool(tool: Tool, i: number, { traits, notes }: Writing): Js
   };
 }
 
-function writeSchema(tool: Tool, i: number, { traits, notes }: Writing): JsonObject {
+function* writeSchema(tool: Tool, i: number, { traits, notes }: Writing): Steps<JsonObject> {
   const schema = objectSchema(tool.schema, i);
   if (traits.schemaRules === undefined) return schema;
-  const { schema: clean, removed } = cleanSchema(schema, traits.schemaRules);
+  const { schema: clean, removed } = yield* cleanSchema(schema, traits.schemaRules);
   if (removed.length > 0) {
     notes.changed(
       ['tools', i, 'function', 'parameters'],
@@ -103,13 +108,13 @@ function writeSchema(tool: Tool, i: number, { traits, notes }: Writing): JsonObj
   return clean;
 }
 
-function writeStrict(written: JsonMembers, i: number, { traits, notes }: Writing): void {
+function* writeStrict(written: JsonMembers, i: number, { traits, notes }: Writing): Steps<void> {
   const { input_schema: schema } = written;
   if (traits.responseFormat !== 'schema' || !isObject(schema)) {
     notes.lost(['tools', i, 'strict'], 'the model does not enforce schemas');
     return;
   }
-  const { schema: subset, moved } = strictSchema(schema);
+  const { schema: subset, moved } = yield* strictSchema(schema);
   written['input_schema'] = subset;
   written['strict'] = true;
   if (moved.length > 0) {

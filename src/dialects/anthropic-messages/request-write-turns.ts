@@ -6,6 +6,7 @@
 import type { Conversation, Turn } from '../../core/conversation.ts';
 import { type FieldPath, invalidRequest } from '../../core/errors.ts';
 import { placeOf } from '../../core/places.ts';
+import { Pace, type Steps } from '../../core/steps.ts';
 import { isServerBlock } from './paused-turn.ts';
 import { ContentWriter, isBlank, type Writing } from './request-write-blocks.ts';
 import type { JsonMembers } from './fields.ts';
@@ -17,9 +18,16 @@ export interface Message {
 }
 
 /** @throws GatewayError `invalid_request` when nothing is left or calls and results do not match. */
-export function writeTurns(turns: Conversation['turns'], writing: Writing): readonly Message[] {
+export function* writeTurns(
+  turns: Conversation['turns'],
+  writing: Writing,
+): Steps<readonly Message[]> {
   const builder = new MessageBuilder(writing);
-  for (const turn of turns) builder.add(turn);
+  const pace = new Pace();
+  for (const turn of turns) {
+    if (pace.due) yield;
+    builder.add(turn);
+  }
   return builder.finish();
 }
 

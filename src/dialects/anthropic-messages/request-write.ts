@@ -7,6 +7,7 @@ import type { Ask } from '../../core/dialect.ts';
 import { unsupported } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import type { Notes } from '../../core/notes.ts';
+import { atOnce, type Steps } from '../../core/steps.ts';
 import { jsonTool } from '../json-tool.ts';
 import { CacheMarks } from './cache-marks.ts';
 import { isBlank, type Writing } from './request-write-blocks.ts';
@@ -24,6 +25,15 @@ import { writeTurns } from './request-write-turns.ts';
 
 /** @throws GatewayError `invalid_request` for what this upstream cannot honour. */
 export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject {
+  return atOnce(requestWriting(conversation, ask, notes));
+}
+
+/** The same in steps. */
+export function* requestWriting(
+  conversation: Conversation,
+  ask: Ask,
+  notes: Notes,
+): Steps<JsonObject> {
   const { traits } = ask;
   const marks = new CacheMarks(traits.cacheMarks);
   const writing: Writing = { traits, notes, marks, tools: conversation.tools };
@@ -33,17 +43,19 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
     traits.responseFormat === 'schema' || !canForceTools(traits)
       ? undefined
       : jsonTool(conversation, thinking.on);
-  const output = json === undefined ? writeOutput(conversation.output, traits, notes) : {};
+  const output = json === undefined ? yield* writeOutput(conversation.output, traits, notes) : {};
   const { system, turns } = withQuestion(conversation, notes);
   const native = nativeFields(conversation, traits.cacheMarks);
   // Tools are first in the prompt, so their marks are registered first.
   const tools =
-    json === undefined ? writeTools(conversation, writing) : writeJsonTool(json, writing);
+    json === undefined
+      ? yield* writeTools(conversation, writing)
+      : yield* writeJsonTool(json, writing);
   const body: JsonMembers = {
     model: ask.model,
     max_tokens: maxTokens,
     ...writeSystem(system, output.instruction, writing),
-    messages: [...writeTurns(turns, writing)].map(({ role, content }) => ({ role, content })),
+    messages: (yield* writeTurns(turns, writing)).map(({ role, content }) => ({ role, content })),
     ...tools,
     ...(thinking.thinking === undefined ? {} : { thinking: thinking.thinking }),
     ...writeOutputConfig(thinking, output, native['output_config']),

@@ -4,6 +4,7 @@
  */
 import type { Json, JsonObject } from '../../core/conversation.ts';
 import { isObject } from '../../core/json.ts';
+import { Pace, type Steps } from '../../core/steps.ts';
 import { isArray, type JsonMembers } from './fields.ts';
 
 export interface SubsetSchema {
@@ -43,21 +44,27 @@ const stringFormats: ReadonlySet<string> = new Set([
 ]);
 
 /** The schema as the native service takes it, and what had to move. */
-export function strictSchema(schema: JsonObject): SubsetSchema {
+export function* strictSchema(schema: JsonObject): Steps<SubsetSchema> {
   const moved = new Set<string>();
-  return { schema: subset(schema, moved), moved: [...moved] };
+  return { schema: yield* subset(schema, { moved, pace: new Pace() }), moved: [...moved] };
 }
 
-function subset(schema: JsonObject, moved: Set<string>): JsonObject {
+interface Narrowing {
+  readonly moved: Set<string>;
+  readonly pace: Pace;
+}
+
+function* subset(schema: JsonObject, narrowing: Narrowing): Steps<JsonObject> {
+  if (narrowing.pace.due) yield;
   const kept: JsonMembers = {};
   const told: string[] = [];
   for (const [key, value] of Object.entries(schema)) {
     if (value === undefined || silentKeywords.has(key)) continue;
     const name = key === 'oneOf' ? 'anyOf' : key;
-    const enforced = enforceable(name, value, moved);
+    const enforced = yield* enforceable(name, value, narrowing);
     if (enforced !== undefined) setMember(kept, name, enforced);
     else if (name !== 'additionalProperties' || value !== false) {
-      moved.add(key);
+      narrowing.moved.add(key);
       told.push(`${key}: ${JSON.stringify(value)}`);
     }
   }
@@ -67,24 +74,32 @@ function subset(schema: JsonObject, moved: Set<string>): JsonObject {
 }
 
 /** The keyword's value as the service takes it; undefined for a keyword that it refuses. */
-function enforceable(name: string, value: Json, moved: Set<string>): Json | undefined {
+function* enforceable(name: string, value: Json, narrowing: Narrowing): Steps<Json | undefined> {
   if (plainKeywords.has(name)) return value;
-  if (nestedKeywords.has(name)) return subsetValue(value, moved);
-  if (namedKeywords.has(name)) return subsetMembers(value, moved);
+  if (nestedKeywords.has(name)) return yield* subsetValue(value, narrowing);
+  if (namedKeywords.has(name)) return yield* subsetMembers(value, narrowing);
   return name === 'format' && stringFormats.has(String(value)) ? value : undefined;
 }
 
-function subsetValue(value: Json, moved: Set<string>): Json {
-  if (isArray(value)) return value.map((each) => (isObject(each) ? subset(each, moved) : each));
-  return isObject(value) ? subset(value, moved) : value;
+function* subsetValue(value: Json, narrowing: Narrowing): Steps<Json> {
+  if (!isArray(value)) return isObject(value) ? yield* subset(value, narrowing) : value;
+  const items: Json[] = [];
+  for (const each of value) items.push(isObject(each) ? yield* subset(each, narrowing) : each);
+  return items;
 }
 
 /** Property names are data: one may be called like a keyword, or `__proto__` (B40). */
-function subsetMembers(value: Json, moved: Set<string>): Json {
+function* subsetMembers(value: Json, narrowing: Narrowing): Steps<Json> {
   if (!isObject(value)) return value;
   const members: JsonMembers = {};
-  for (const [name, schema] of Object.entries(value)) {
-    setMember(members, name, isObject(schema) ? subset(schema, moved) : (schema ?? null));
+  // Pairs of 80,000 names would take five times as long to make, in one step.
+  for (const name of Object.keys(value)) {
+    const schema = value[name];
+    setMember(
+      members,
+      name,
+      isObject(schema) ? yield* subset(schema, narrowing) : (schema ?? null),
+    );
   }
   return members;
 }

@@ -3,13 +3,14 @@ import type { UpstreamDialect } from '../../core/dialect.ts';
 import { fastModeBeta } from './betas.ts';
 import { readError } from './error-read.ts';
 import { relayRequest } from './relay.ts';
-import { writeRequest } from './request-write.ts';
+import { requestWriting, writeRequest } from './request-write.ts';
 import { readResponse } from './response-read.ts';
 import { MessagesStreamReader } from './stream-read.ts';
 
 export const anthropicMessagesUpstream: UpstreamDialect = {
   id: 'anthropic-messages',
   writeRequest,
+  requestWriting,
   // The one field of a rendered request that is not served without its beta.
   headersOf: ({ speed }) => (speed === 'fast' ? ['anthropic-beta', fastModeBeta] : []),
   relayRequest,

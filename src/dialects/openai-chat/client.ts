@@ -5,7 +5,7 @@ import { writeError, writeStreamError } from './errors.ts';
 import { ownedKeys, readHead } from './head.ts';
 import { limitHeaders } from './limit-headers.ts';
 import { ChatAnswerRelay } from './relay.ts';
-import { readRequest } from './request-read.ts';
+import { readRequest, requestReading } from './request-read.ts';
 import { writeResponse } from './response-write.ts';
 import { ChatStreamWriter } from './stream-write.ts';
 
@@ -16,6 +16,7 @@ export const openaiChatClient: ClientDialect = {
   ownedKeys,
   readHead,
   readRequest,
+  requestReading,
   writeResponse: (generation, context) =>
     writeResponse(shapedGeneration(generation, context), context),
   streamWriter: (context) => shapedWriter(new ChatStreamWriter(context), context),

@@ -6,6 +6,7 @@
 import type { Conversation, JsonObject, OutputFormat } from '../../core/conversation.ts';
 import { unsupported } from '../../core/errors.ts';
 import type { Notes } from '../../core/notes.ts';
+import type { Steps } from '../../core/steps.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { asksToThink, jsonTool } from '../json-tool.ts';
 import { cleanSchema } from '../tool-schema.ts';
@@ -23,19 +24,20 @@ export interface WrittenOutput {
 }
 
 /** @throws GatewayError `invalid_request` where nothing can hold the model to the schema. */
-export function writeOutput(
+export function* writeOutput(
   conversation: Conversation,
   traits: UpstreamTraits,
   notes: Notes,
-): WrittenOutput {
+): Steps<WrittenOutput> {
   const { output } = conversation;
   if (output.type === 'text') return { members: {}, instruction: undefined };
   const { schema } = output;
   if (schema === undefined || traits.responseFormat === 'object') {
     return writeInstruction(schema, traits, notes);
   }
-  if (traits.responseFormat === 'none') return writeTool(conversation, traits, notes);
-  return { members: writeFormat(output, schema, { traits, notes }), instruction: undefined };
+  if (traits.responseFormat === 'none') return yield* writeTool(conversation, traits, notes);
+  const members = yield* writeFormat(output, schema, { traits, notes });
+  return { members, instruction: undefined };
 }
 
 function writeInstruction(
@@ -54,36 +56,38 @@ function writeInstruction(
   };
 }
 
-function writeTool(
+function* writeTool(
   conversation: Conversation,
   traits: UpstreamTraits,
   notes: Notes,
-): WrittenOutput {
+): Steps<WrittenOutput> {
   const thinks = traits.efforts.length > 0 && asksToThink(conversation);
   const tool = traits.toolChoice ? jsonTool(conversation, thinks) : undefined;
   if (tool === undefined) {
     throw unsupported(path, 'This model cannot be held to a JSON schema in this request.');
   }
   notes.changed(path, 'asked for as the input of a tool');
-  return { members: writeJsonTool(tool, traits), instruction: undefined };
+  return { members: yield* writeJsonTool(tool, traits), instruction: undefined };
 }
 
-function writeFormat(
+function* writeFormat(
   output: Extract<OutputFormat, { type: 'json' }>,
   schema: JsonObject,
   { traits, notes }: { readonly traits: UpstreamTraits; readonly notes: Notes },
-): JsonMembers {
+): Steps<JsonMembers> {
   const { name = 'output', description } = output;
   const { schemaRules } = traits;
   const strict = schemaRules === undefined && (output.strict ?? isStrict(schema));
   if (output.strict !== false && !strict) notes.changed(path, notStrict(schemaRules));
+  const clean =
+    schemaRules === undefined ? schema : (yield* cleanSchema(schema, schemaRules)).schema;
   return {
     response_format: {
       type: 'json_schema',
       json_schema: {
         name,
         ...(description === undefined ? {} : { description }),
-        schema: schemaRules === undefined ? schema : cleanSchema(schema, schemaRules).schema,
+        schema: clean,
         strict,
       },
     },

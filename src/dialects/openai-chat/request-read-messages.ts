@@ -7,7 +7,7 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../core/conversation.ts';
-import { GatewayError, invalidRequest, unsupported } from '../../core/errors.ts';
+import { GatewayError, invalidRequest, unsupported, type FieldPath } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { innerTokens, maxInnerTokens } from '../../core/json-inner.ts';
 import { maxDepth } from '../../core/json-bytes.ts';
@@ -15,11 +15,20 @@ import { withReasoning } from '../../core/kept-turn.ts';
 import type { Notes } from '../../core/notes.ts';
 import { inPlaceOf, placed } from '../../core/places.ts';
 import type { Sealer } from '../../core/sealer.ts';
+import { Pace, type Steps } from '../../core/steps.ts';
 import { readCacheMark } from './cache-marks.ts';
 import { badValue, isArray, wrongType } from './fields.ts';
 import { readReasoning, reasoningParts, thinkingText } from './reasoning-read.ts';
 import { checkReasoning } from './reasoning-seal.ts';
-import { readContent, readToolPart, readUserPart, refusePart } from './request-read-parts.ts';
+import {
+  isLong,
+  readContent,
+  readLong,
+  readToolPart,
+  readUserPart,
+  refusePart,
+  type PartReader,
+} from './request-read-parts.ts';
 import { readCall } from './tool-call-read.ts';
 
 export interface ConversationTurns {
@@ -28,18 +37,23 @@ export interface ConversationTurns {
 }
 
 /** @throws GatewayError `invalid_request` with the path of what cannot be read. */
-export function readConversationTurns(
+export function* readConversationTurns(
   body: JsonObject,
   notes: Notes,
   sealer?: Sealer,
-): ConversationTurns {
+): Steps<ConversationTurns> {
   const builder = new TurnBuilder(notes, sealer);
   const messages = body['messages'];
   if (!isArray(messages)) throw wrongType(['messages'], 'an array', messages);
-  messages.forEach((message, i) => {
+  const pace = new Pace();
+  for (let i = 0; i < messages.length; i += 1) {
+    const message = messages[i] ?? null;
     if (!isObject(message)) throw wrongType(['messages', i], 'an object', message);
+    if (pace.due) yield;
+    const { content } = message;
+    if (isLong(content)) builder.content = yield* readLong(content, pathOf(i), readerOf(message));
     builder.add(message, i);
-  });
+  }
   const read = builder.finish();
   if (read.system.length === 0 && read.turns.length === 0) {
     throw badValue(['messages'], 'holds no content at all');
@@ -84,6 +98,8 @@ class TurnBuilder {
   readonly #system: Part[] = [];
   readonly #turns: OpenTurn[] = [];
   readonly #notedMembers = new Set<string>();
+  /** Of the next message, where it is so long that it was read in steps. */
+  content: readonly Part[] | undefined;
   /** JSON values in the arguments so far. */
   #argumentTokens = 0;
   /** The calls that the next tool messages answer: the place of each by its id. */
@@ -103,26 +119,26 @@ class TurnBuilder {
     if (role === 'tool') return this.#addResult(this.#readResult(message, i), i);
     if (role === 'function') return this.#addResult(this.#readLegacyResult(message, i), i);
     this.#flushResults();
-    const path = ['messages', i, 'content'];
     switch (role) {
       case 'system':
       case 'developer':
-        return this.#addSystem(
-          marked(readContent(message['content'], path, refusePart), message),
-          i,
-          message,
-        );
+        return this.#addSystem(marked(this.#content(message, i), message), i, message);
       case 'user':
-        return this.#addTurn(
-          'user',
-          marked(readContent(message['content'], path, readUserPart), message),
-          { at: i, name: message['name'] },
-        );
+        return this.#addTurn('user', marked(this.#content(message, i), message), {
+          at: i,
+          name: message['name'],
+        });
       case 'assistant':
         return this.#addAssistant(message, i);
       default:
         throw badValue(['messages', i, 'role'], 'is not a known role');
     }
+  }
+
+  #content(message: JsonObject, i: number): readonly Part[] {
+    const { content } = this;
+    this.content = undefined;
+    return content ?? readContent(message['content'], pathOf(i), readerOf(message));
   }
 
   finish(): ConversationTurns {
@@ -152,9 +168,7 @@ class TurnBuilder {
     if (isObject(message['audio'])) {
       throw unsupported(['messages', i, 'audio'], 'This model cannot hear its earlier answers.');
     }
-    const path = ['messages', i, 'content'];
-    const content = readContent(message['content'], path, readAssistantPart);
-    const spoken = marked(content, message);
+    const spoken = marked(this.#content(message, i), message);
     const called = readCalls(message, i);
     this.#countArguments(called, i);
     const calls = markedCalls(called, spoken.length === 0 ? message : {});
@@ -181,7 +195,7 @@ class TurnBuilder {
     return {
       type: 'tool-result',
       callId,
-      parts: readContent(message['content'], ['messages', i, 'content'], readToolPart),
+      parts: this.#content(message, i),
       failed: false,
       ...(mark === undefined ? {} : { cacheUntilHere: mark }),
     };
@@ -197,7 +211,7 @@ class TurnBuilder {
         'invalid_value',
       );
     }
-    const parts = readContent(message['content'], ['messages', i, 'content'], refusePart);
+    const parts = this.#content(message, i);
     return { type: 'tool-result', callId, parts, failed: false };
   }
 
@@ -248,6 +262,24 @@ class TurnBuilder {
       this.#notedMembers.add(key);
       this.#notes.lost(['messages', i, key], 'not known to the model');
     }
+  }
+}
+
+function pathOf(i: number): FieldPath {
+  return ['messages', i, 'content'];
+}
+
+/** By who speaks: what may stand there besides text. */
+function readerOf({ role }: JsonObject): PartReader {
+  switch (role) {
+    case 'user':
+      return readUserPart;
+    case 'assistant':
+      return readAssistantPart;
+    case 'tool':
+      return readToolPart;
+    default:
+      return refusePart;
   }
 }
 

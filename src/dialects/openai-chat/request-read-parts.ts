@@ -3,9 +3,13 @@ import type { Json, JsonObject, MediaPart, MediaSource, Part } from '../../core/
 import { type FieldPath, unsupported } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { placed } from '../../core/places.ts';
+import { perStep, type Steps } from '../../core/steps.ts';
 import { readCacheMark } from './cache-marks.ts';
 import { badValue, isArray, wrongType } from './fields.ts';
 import { readDataUrl } from './media-url.ts';
+
+/** Reads a part that is no text, refuses it, or leaves it out. */
+export type PartReader = (part: JsonObject, path: FieldPath) => Part | undefined;
 
 /**
  * The parts of a message's content; an empty text is no part.
@@ -14,21 +18,39 @@ import { readDataUrl } from './media-url.ts';
 export function readContent(
   content: Json | undefined,
   path: FieldPath,
-  readPart: (part: JsonObject, path: FieldPath) => Part | undefined,
+  readPart: PartReader,
 ): readonly Part[] {
   if (content === undefined || content === null || content === '') return [];
   if (typeof content === 'string') return [placed({ type: 'text', text: content }, path)];
   if (!isArray(content)) throw wrongType(path, 'a string or an array', content);
+  return content.flatMap((item, j) => readItem(item, [...path, j], readPart));
+}
+
+/** Whether content is to be read in steps. */
+export function isLong(content: Json | undefined): content is readonly Json[] {
+  return isArray(content) && content.length > perStep;
+}
+
+/** The same in steps. */
+export function* readLong(
+  content: readonly Json[],
+  path: FieldPath,
+  readPart: PartReader,
+): Steps<readonly Part[]> {
   const parts: Part[] = [];
-  content.forEach((item, j) => {
-    if (!isObject(item)) throw wrongType([...path, j], 'an object', item);
-    const part = item['type'] === 'text' ? readText(item) : readPart(item, [...path, j]);
-    if (part === undefined) return;
-    const mark = readCacheMark(item);
-    const marked = mark === undefined ? part : { ...part, cacheUntilHere: mark };
-    parts.push(placed(marked, [...path, j]));
-  });
+  for (let j = 0; j < content.length; j += 1) {
+    if (j > 0 && j % perStep === 0) yield;
+    parts.push(...readItem(content[j] ?? null, [...path, j], readPart));
+  }
   return parts;
+}
+
+function readItem(item: Json, path: FieldPath, readPart: PartReader): readonly Part[] {
+  if (!isObject(item)) throw wrongType(path, 'an object', item);
+  const part = item['type'] === 'text' ? readText(item) : readPart(item, path);
+  if (part === undefined) return [];
+  const mark = readCacheMark(item);
+  return [placed(mark === undefined ? part : { ...part, cacheUntilHere: mark }, path)];
 }
 
 function readText(item: JsonObject): Part | undefined {

@@ -8,6 +8,7 @@ import { unsupported } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import type { Notes } from '../../core/notes.ts';
 import type { Sealer } from '../../core/sealer.ts';
+import { atOnce, type Steps } from '../../core/steps.ts';
 import { isArray, readInteger, readNumber, readObject, readString } from './fields.ts';
 import { readExtras } from './request-read-extras.ts';
 import { readConversationTurns } from './request-read-messages.ts';
@@ -17,8 +18,17 @@ import { readToolChoice, readTools } from './request-read-tools.ts';
 
 /** @throws GatewayError `invalid_request` for what the canonical form cannot hold. */
 export function readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Conversation {
+  return atOnce(requestReading(body, notes, sealer));
+}
+
+/** The same in steps. */
+export function* requestReading(
+  body: JsonObject,
+  notes: Notes,
+  sealer?: Sealer,
+): Steps<Conversation> {
   refuseUntranslatable(body);
-  const { system, turns } = readConversationTurns(body, notes, sealer);
+  const { system, turns } = yield* readConversationTurns(body, notes, sealer);
   const toolChoice = readToolChoice(body);
   const reasoning = readReasoningControl(body, notes);
   const endUser = readString(body, 'safety_identifier') ?? readString(body, 'user');

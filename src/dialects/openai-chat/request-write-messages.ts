@@ -12,6 +12,7 @@ import type {
 import { type FieldPath, invalidRequest } from '../../core/errors.ts';
 import type { Notes } from '../../core/notes.ts';
 import { placeOf } from '../../core/places.ts';
+import { Pace, perStep, type Steps } from '../../core/steps.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { nineCharacterToolId, sentToolName, ToolIdMap } from '../tool-ids.ts';
 import { freeTextInput } from './answered-tools.ts';
@@ -74,20 +75,22 @@ export class MessageWriter {
   }
 
   /** @throws GatewayError `invalid_request` when nothing of the turns is left to send (§3.3). */
-  turns(turns: readonly Turn[]): void {
+  *turns(turns: readonly Turn[]): Steps<void> {
     const instructions = this.written.length;
     let run: PlacedTurn[] = [];
-    turns.forEach((turn, i) => {
+    const pace = new Pace();
+    for (const [i, turn] of turns.entries()) {
+      if (pace.due) yield;
       const path = placeOf(turn, ['messages', i]);
       if (turn.role !== 'assistant') {
         run.push({ turn, path });
-        return;
+        continue;
       }
-      this.#writeRun(run);
+      yield* this.#writeRun(run);
       run = [];
       this.#writeAssistant(turn, path);
-    });
-    this.#writeRun(run);
+    }
+    yield* this.#writeRun(run);
     if (this.written.length === instructions) {
       throw invalidRequest('At least one message must have content.', ['messages']);
     }
@@ -104,7 +107,7 @@ export class MessageWriter {
    * Everything between two assistant turns: all tool results first, whatever turn they came in, then
    * the rest in its order. Instructions never stand between a call and its result (A3, B5).
    */
-  #writeRun(run: readonly PlacedTurn[]): void {
+  *#writeRun(run: readonly PlacedTurn[]): Steps<void> {
     const attachments = new Attachments();
     for (const { part, path } of this.#resultsOf(run)) {
       this.written.push(this.#writeResult(part, path, attachments));
@@ -115,7 +118,11 @@ export class MessageWriter {
         waiting = this.#writeInstructions(turn, path, waiting);
         continue;
       }
-      const content = [...waiting, ...this.#userContent(turn, path)];
+      const content = [...waiting];
+      for (let from = 0; from < turn.parts.length; from += perStep) {
+        if (from > 0) yield;
+        content.push(...this.#userContent(turn, path, from));
+      }
       waiting = [];
       this.#pushUser(content, turn.name);
     }
@@ -168,11 +175,12 @@ export class MessageWriter {
     return texts;
   }
 
-  #userContent(turn: Turn, path: FieldPath): readonly JsonObject[] {
+  /** Of so many parts as are a step, from one of them on. */
+  #userContent(turn: Turn, path: FieldPath, from: number): readonly JsonObject[] {
     const content: JsonObject[] = [];
-    turn.parts.forEach((part, j) => {
+    turn.parts.slice(from, from + perStep).forEach((part, j) => {
       if (part.type === 'tool-result') return;
-      const where = placeOf(part, [...path, 'content', j]);
+      const where = placeOf(part, [...path, 'content', from + j]);
       for (const written of this.#userPart(part, where)) content.push(this.#marked(written, part));
     });
     return content;

@@ -3,6 +3,7 @@ import type { Conversation, JsonObject, Tool, ToolChoice } from '../../core/conv
 import { type FieldPath, unsupported } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import type { Notes } from '../../core/notes.ts';
+import type { Steps } from '../../core/steps.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { toolsOf } from '../history-tools.ts';
 import type { JsonTool } from '../json-tool.ts';
@@ -23,11 +24,11 @@ interface ToolSetting {
   readonly notes: Notes;
 }
 
-export function writeTools(
+export function* writeTools(
   conversation: Conversation,
   traits: UpstreamTraits,
   notes: Notes,
-): JsonMembers {
+): Steps<JsonMembers> {
   const setting = { conversation, traits, notes };
   const { tools, search } = offeredTools(setting);
   if (tools.length === 0) return search;
@@ -37,20 +38,23 @@ export function writeTools(
     return search;
   }
   const offered = tools.map(({ tool }) => tool);
+  const written: JsonObject[] = [];
+  for (const each of tools) written.push(yield* writeTool(each, setting));
   return {
     ...search,
-    tools: tools.map((each) => writeTool(each, setting)),
+    tools: written,
     ...writeChoice(toolChoice, { ...setting, offered }),
     ...writeParallel(parallelTools, traits, notes),
   };
 }
 
 /** The forced tool whose input is the answer. */
-export function writeJsonTool(
+export function* writeJsonTool(
   { name, description, schema }: JsonTool,
   { schemaRules }: UpstreamTraits,
-): JsonMembers {
-  const parameters = schemaRules === undefined ? schema : cleanSchema(schema, schemaRules).schema;
+): Steps<JsonMembers> {
+  const parameters =
+    schemaRules === undefined ? schema : (yield* cleanSchema(schema, schemaRules)).schema;
   return {
     tools: [{ type: 'function', function: { name, description, parameters } }],
     tool_choice: { type: 'function', function: { name } },
@@ -121,7 +125,7 @@ function isOptional(tool: Tool, { tools, toolChoice }: Conversation): boolean {
   return tools.some((other) => other.native === undefined);
 }
 
-function writeTool({ tool, path }: OfferedTool, setting: ToolSetting): JsonObject {
+function* writeTool({ tool, path }: OfferedTool, setting: ToolSetting): Steps<JsonObject> {
   if (tool.native !== undefined) return tool.native.value;
   const { traits, conversation } = setting;
   const { name, description, cacheUntilHere } = tool;
@@ -136,17 +140,20 @@ function writeTool({ tool, path }: OfferedTool, setting: ToolSetting): JsonObjec
     type: 'function',
     function: {
       ...described,
-      parameters: writeSchema({ tool, path }, setting),
+      parameters: yield* writeSchema({ tool, path }, setting),
       ...writeStrict({ tool, path }, setting),
     },
     ...mark,
   };
 }
 
-function writeSchema({ tool, path }: OfferedTool, { traits, notes }: ToolSetting): JsonObject {
+function* writeSchema(
+  { tool, path }: OfferedTool,
+  { traits, notes }: ToolSetting,
+): Steps<JsonObject> {
   const schema = objectSchema(tool.schema);
   if (traits.schemaRules === undefined) return schema;
-  const { schema: clean, removed } = cleanSchema(schema, traits.schemaRules);
+  const { schema: clean, removed } = yield* cleanSchema(schema, traits.schemaRules);
   if (removed.length > 0) {
     notes.changed([...path, 'input_schema'], `the model knows no ${removed.join(', ')}`);
   }

@@ -5,6 +5,7 @@
 import type { Conversation, JsonObject, Part } from '../../core/conversation.ts';
 import type { Ask } from '../../core/dialect.ts';
 import type { Notes } from '../../core/notes.ts';
+import { atOnce, type Steps } from '../../core/steps.ts';
 import type { JsonMembers } from './fields.ts';
 import { writeOutput } from './output-write.ts';
 import { writeForeignExtras } from './request-write-extras.ts';
@@ -22,12 +23,21 @@ const billingHeader = 'x-anthropic-billing-header:';
 
 /** @throws GatewayError `invalid_request` for what this upstream cannot honour. */
 export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject {
+  return atOnce(requestWriting(conversation, ask, notes));
+}
+
+/** The same in steps. */
+export function* requestWriting(
+  conversation: Conversation,
+  ask: Ask,
+  notes: Notes,
+): Steps<JsonObject> {
   const { traits } = ask;
-  const output = writeOutput(conversation, traits, notes);
+  const output = yield* writeOutput(conversation, traits, notes);
   const messages = new MessageWriter({ conversation, traits, notes, provider: ask.provider });
   messages.system(conversation.system.filter(isInstruction), output.instruction);
-  messages.turns(conversation.turns);
-  const tools = writeTools(conversation, traits, notes);
+  yield* messages.turns(conversation.turns);
+  const tools = yield* writeTools(conversation, traits, notes);
   const body: JsonMembers = {
     model: ask.model,
     messages: messages.written,

@@ -2,13 +2,14 @@
 import type { UpstreamDialect } from '../../core/dialect.ts';
 import { readError } from './error-read.ts';
 import { relayRequest } from './relay.ts';
-import { writeRequest } from './request-write.ts';
+import { requestWriting, writeRequest } from './request-write.ts';
 import { readResponse } from './response-read.ts';
 import { ChatStreamReader } from './stream-read.ts';
 
 export const openaiChatUpstream: UpstreamDialect = {
   id: 'openai-chat',
   writeRequest,
+  requestWriting,
   relayRequest,
   readResponse,
   streamReader: (traits) => new ChatStreamReader(traits),

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Conversation, JsonObject, Part, Tool, Turn } from '../../../src/core/conversation.ts';
 import { isObject } from '../../../src/core/json.ts';
+import { atOnce } from '../../../src/core/steps.ts';
 import { strictSchema } from '../../../src/dialects/anthropic-messages/schema-subset.ts';
 import { fields, refusalOf, writeWith } from './answer-context.ts';
 
@@ -200,7 +201,7 @@ describe('1.7 structured output', () => {
   };
 
   test('what cannot be enforced moves into descriptions, names of properties stay', () => {
-    const { schema: subset, moved } = strictSchema(schema);
+    const { schema: subset, moved } = atOnce(strictSchema(schema));
     assert.deepEqual(subset, {
       type: 'object',
       properties: {

@@ -1,0 +1,41 @@
+/**
+ * Work of which there may be much, in steps: who does it gives way now and then, and whoever has it done says
+ * whether all others have their turn there (G11). Either way the result is the same.
+ */
+export type Steps<T> = Generator<undefined, T, undefined>;
+
+/** So many messages, blocks or schemas are a step: a millisecond or two. */
+export const perStep = 128;
+
+/** Counts what was done. */
+export class Pace {
+  #done = 0;
+
+  /** To be asked once for each piece that was done: whether to give way now. */
+  get due(): boolean {
+    this.#done += 1;
+    return this.#done % perStep === 0;
+  }
+}
+
+/** All steps in one go. */
+export function atOnce<T>(steps: Steps<T>): T {
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return step.value;
+}
+
+/** Others have their turn between the steps. Rejects with what they throw. */
+export async function inTurns<T>(steps: Steps<T>): Promise<T> {
+  let step = steps.next();
+  while (step.done !== true) {
+    await nextTurn();
+    step = steps.next();
+  }
+  return step.value;
+}
+
+/** Gives all others a turn. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
