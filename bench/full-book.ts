@@ -93,8 +93,9 @@ async function measure(): Promise<void> {
     `| full less empty, within a round | ${figure(added)} |`,
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
-  if (flags.write) putSection('full-book', lines.join('\n'));
+  // What could not be measured takes the place of no figure.
   if (results.failed().length > 0) process.exitCode = 1;
+  else if (flags.write) putSection('full-book', lines.join('\n'));
 }
 
 process.on('exit', stopAll);
