@@ -1,5 +1,6 @@
 /** What parsing in steps works with. */
 import type { Json } from './conversation.ts';
+import type { Lanes } from './lanes.ts';
 
 /** `JSON.parse`, with an eye on long numbers where there are any. @throws SyntaxError */
 export type ParseText = (text: string, longNumbers: boolean) => Json;
@@ -26,4 +27,6 @@ export interface StepParts {
   readonly sizes?: StepSizes;
   /** Told before each step how many tokens there are by then; what it throws is thrown. */
   readonly room?: ((tokens: number) => void) | undefined;
+  /** Entered once there are many values, for the rest of them. */
+  readonly crowded?: Lanes;
 }

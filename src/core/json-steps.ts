@@ -15,6 +15,7 @@ import {
   maxDigits,
   maxKeyLength,
   maxTokens,
+  maxTokensAtOnce,
   notJson,
   quote,
   skipSpace,
@@ -43,14 +44,24 @@ export interface SteppedBody {
 /** @throws GatewayError as `parseBody` does, but for what it says of the whole; what `room` throws. */
 export async function parseInSteps(
   bytes: Buffer,
-  { parse, sizes = usualSizes, room }: StepParts,
+  { parse, sizes = usualSizes, room, crowded }: StepParts,
 ): Promise<SteppedBody> {
   const parser = new StepParser(bytes, parse, sizes);
-  while (parser.step()) {
-    await nextTurn();
-    room?.(parser.result().tokens);
+  let entered = false;
+  try {
+    while (parser.step()) {
+      await nextTurn();
+      const { tokens } = parser;
+      if (!entered && tokens > maxTokensAtOnce) {
+        await crowded?.enter();
+        entered = true;
+      }
+      room?.(tokens);
+    }
+    return parser.result();
+  } finally {
+    if (entered) crowded?.leave();
   }
-  return parser.result();
 }
 
 /** A container that is open. Its items are text until a group of them is parsed. */
@@ -119,6 +130,11 @@ class StepParser {
       throw this.#wrong(bytes.length);
     }
     return false;
+  }
+
+  /** So far. */
+  get tokens(): number {
+    return this.#tokens;
   }
 
   result(): SteppedBody {

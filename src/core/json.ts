@@ -136,7 +136,7 @@ export function parseClientBody(
   room?: (tokens: number) => void,
 ): JsonSource | Promise<JsonSource> {
   const pieces = withoutByteOrderMark(received);
-  if (pieces.length > maxBytesAtOnce) return parseLong(pieces, ownedKeys, room);
+  if (pieces.length > maxBytesAtOnce) return parseLong(pieces, { ownedKeys, room });
   const outlined = outlineOf(pieces);
   if (outlined !== undefined) {
     const outline: JsonObject = JSON.parse(outlined.outline);
@@ -146,8 +146,7 @@ export function parseClientBody(
   checkUtf8(bytes);
   const scan = scanBody(bytes);
   if (scan.tokens <= maxTokensAtOnce) return parseScanned({ pieces, bytes }, scan, ownedKeys);
-  room?.(scan.tokens);
-  return parseLong(pieces, ownedKeys, room);
+  return parseCrowded(pieces, scan.tokens, { ownedKeys, room });
 }
 
 /**
@@ -175,16 +174,35 @@ function inOne(pieces: Pieces): Buffer {
 /** What is being parsed is in memory several times: in turns it is not slower. */
 const parsing = new Lanes(4);
 
-function parseLong(
-  pieces: Pieces,
-  ownedKeys: ReadonlySet<string>,
-  room?: (tokens: number) => void,
-): Promise<JsonSource> {
-  return parsing.run(async () => {
-    const bytes = pieces.whole();
-    checkUtf8(bytes);
-    return sourceOf(pieces, await parseInSteps(bytes, { parse: parseNumbers, room }), ownedKeys);
+/** Of many values one leaves as much behind as it keeps, and more than its text: they are made one body at a time. */
+const crowded = new Lanes(1);
+
+function parseLong(pieces: Pieces, rules: StepRules): Promise<JsonSource> {
+  return parsing.run(() => parseSteps(pieces, rules, { crowded }));
+}
+
+/** Room is asked for in its turn: what was promised to those who wait would be seen in no look at the process (G5). */
+function parseCrowded(pieces: Pieces, tokens: number, rules: StepRules): Promise<JsonSource> {
+  return crowded.run(async () => {
+    rules.room?.(tokens);
+    return parseSteps(pieces, rules);
   });
+}
+
+interface StepRules {
+  readonly ownedKeys: ReadonlySet<string>;
+  readonly room: ((tokens: number) => void) | undefined;
+}
+
+async function parseSteps(
+  pieces: Pieces,
+  { ownedKeys, room }: StepRules,
+  lane?: { readonly crowded: Lanes },
+): Promise<JsonSource> {
+  const bytes = pieces.whole();
+  checkUtf8(bytes);
+  const parsed = await parseInSteps(bytes, { parse: parseNumbers, room, ...lane });
+  return sourceOf(pieces, parsed, ownedKeys);
 }
 
 interface BytesOfBody {

@@ -9,15 +9,24 @@ export class Lanes {
   }
 
   async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#busy < this.#count) this.#busy += 1;
-    // Whoever is through leaves the lane to the next one.
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    await this.enter();
     try {
       return await work();
     } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#busy -= 1;
-      else next();
+      this.leave();
     }
+  }
+
+  /** Takes a lane; to be left by `leave`. */
+  async enter(): Promise<void> {
+    if (this.#busy < this.#count) this.#busy += 1;
+    // Whoever is through leaves the lane to the next one.
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  leave(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#busy -= 1;
+    else next();
   }
 }

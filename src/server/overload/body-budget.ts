@@ -10,8 +10,16 @@ export interface BodyBudgetParts {
   readonly bytes: () => number;
   /** Part of it, 0 to 1, that the bodies of this key may take now. */
   readonly shareOf: (key: string) => number;
-  /** Whether the process had so many bytes left at the last look; called when a body asks that is not small. */
-  readonly hasLeft: (bytes: number, size: 'large' | 'medium') => boolean;
+  /** Whether the process has room for what a body asks for that is not small. */
+  readonly hasLeft: (asked: AskedRoom) => boolean;
+}
+
+/** Bytes that are asked for. */
+export interface AskedRoom {
+  readonly cost: number;
+  /** What was taken since the last look at the process: some of it is not to be seen in it yet. */
+  readonly added: number;
+  readonly size: 'large' | 'medium';
 }
 
 const whileRead = 4;
@@ -99,7 +107,8 @@ export class BodyBudget {
   /** What the bodies before it left behind may not be collected yet. */
   #isLeft(cost: number, whole: number): boolean {
     if (whole <= medium) return true;
-    return this.#parts.hasLeft(this.#added + cost, whole > large ? 'large' : 'medium');
+    const size = whole > large ? 'large' : 'medium';
+    return this.#parts.hasLeft({ cost, added: this.#added, size });
   }
 
   /** @param held what the key would hold with it. */

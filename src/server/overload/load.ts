@@ -16,15 +16,19 @@ export interface LoadSample {
 }
 
 /** Tells samples until the result is called. Tests tell their own. */
-export type LoadSource = (tell: (sample: LoadSample) => void) => () => void;
+export interface LoadSource {
+  (tell: (sample: LoadSample) => void): () => void;
+  /** What the process uses at this moment; absent = nobody knows more than the last look. */
+  readonly rssBytes?: () => number;
+}
 
 /** As often as Envoy's overload manager looks. */
 export const lookEveryMs = 250;
 /** Finer than the delays that matter; each turn of it costs a microsecond. */
 const resolutionMs = 10;
 
-/** This process. Its timer keeps nothing alive. */
-export const systemLoad: LoadSource = (tell) => {
+/** Its timer keeps nothing alive. */
+const watchProcess: LoadSource = (tell) => {
   const turns = monitorEventLoopDelay({ resolution: resolutionMs });
   turns.enable();
   let lookedAt = performance.now();
@@ -41,7 +45,7 @@ export const systemLoad: LoadSource = (tell) => {
     used = performance.eventLoopUtilization();
     const { used_heap_size: heap, heap_size_limit: most } = getHeapStatistics();
     tell({
-      rssBytes: process.memoryUsage.rss(),
+      rssBytes: rssOfProcess(),
       heapShare: heap / most,
       delayMs: Math.max(0, usual, late),
       busy: performance.eventLoopUtilization(used, before).utilization,
@@ -52,6 +56,14 @@ export const systemLoad: LoadSource = (tell) => {
     turns.disable();
   };
 };
+
+/** Costs some microseconds. */
+function rssOfProcess(): number {
+  return process.memoryUsage.rss();
+}
+
+/** This process. */
+export const systemLoad: LoadSource = Object.assign(watchProcess, { rssBytes: rssOfProcess });
 
 /** What this process may use: its control group's bound, or else the machine's memory. */
 export function memoryOfProcess(): number {

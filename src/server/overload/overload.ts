@@ -6,7 +6,7 @@ import type { ServerResponse } from 'node:http';
 import { expectedError, GatewayError } from '../../core/errors.ts';
 import type { Clock, Log } from '../../core/runtime.ts';
 import { BadKeys } from './bad-keys.ts';
-import { BodyBudget } from './body-budget.ts';
+import { BodyBudget, type AskedRoom } from './body-budget.ts';
 import { CallSlots, type SlotLimits } from './call-slots.ts';
 import { Ladder, type Step } from './ladder.ts';
 import type { LoadSample, LoadSource } from './load.ts';
@@ -100,7 +100,7 @@ export class Overload {
     this.calls = new CallSlots({ limits, clock });
     this.bodies = new BodyBudget({
       bytes: () => this.#bodyBytes(),
-      hasLeft: (bytes, size) => this.#hasLeft(bytes, forBodies[size]),
+      hasLeft: (asked) => this.#hasLeft(asked),
       shareOf: (key) => (this.calls.othersAsk(key) ? limits().keyShare : 1),
     });
     this.slowBodies = new SlowBodies({ clock, rate: () => limits().bodyRate });
@@ -208,9 +208,13 @@ export class Overload {
     return Math.min(this.#memoryBytes / 2, this.#parts.memory.heap);
   }
 
-  /** Garbage that stands in the way of a body is collected soon. */
-  #hasLeft(bytes: number, part: number): boolean {
-    const has = bytes <= part * this.#memoryBytes - this.#rssBytes;
+  /**
+   * Garbage that stands in the way of a body is collected soon. Values are made in less time than lies between two
+   * looks, and what they leave behind on the way is in no count: what the process uses now tells (G5).
+   */
+  #hasLeft({ cost, added, size }: AskedRoom): boolean {
+    const used = Math.max(this.#rssBytes + added, this.#parts.load.rssBytes?.() ?? 0);
+    const has = used + cost <= forBodies[size] * this.#memoryBytes;
     if (!has) this.#wantsRoom = true;
     return has;
   }

@@ -70,7 +70,7 @@ test('G5 a large body needs room that the process really has, a small one does n
   let left = 300 * mebibyte;
   const bodies = new BodyBudget({
     bytes: () => 1024 * mebibyte,
-    hasLeft: (bytes) => bytes <= left,
+    hasLeft: ({ cost, added }) => cost + added <= left,
     shareOf: () => 1,
   });
   const first = taken(bodies.take('a', 50 * mebibyte));
@@ -90,9 +90,9 @@ test('G5 what was given back since the last look is garbage, and still in the wa
   const asked: string[] = [];
   const bodies = new BodyBudget({
     bytes: () => 1024 * mebibyte,
-    hasLeft: (bytes, size) => {
+    hasLeft: ({ cost, added, size }) => {
       asked.push(size);
-      return bytes <= 100 * mebibyte;
+      return cost + added <= 100 * mebibyte;
     },
     shareOf: () => 1,
   });

@@ -15,10 +15,25 @@ test('G7 garbage between a few objects that live is given back to the system', (
   assert.ok(few.length > 1000);
 });
 
-test('G7 as long as nobody is refused for it, garbage is collected in the usual way', () => {
+/** What a test sees and sets of a process that may use so many bytes. */
+interface Rig {
+  readonly overload: Overload;
+  readonly collected: boolean[];
+  /** What it uses at this moment. */
+  readonly now: { rssBytes: number };
+  /** A look at it. */
+  look(rssBytes: number): void;
+}
+
+function rig(memoryBytes: number): Rig {
   let tell: (sample: LoadSample) => void = () => undefined;
   const collected: boolean[] = [];
+  const now = { rssBytes: 0 };
   const clock = new HeldClock();
+  const watch = (listener: typeof tell) => {
+    tell = listener;
+    return () => undefined;
+  };
   const overload = new Overload({
     clock,
     log: silentLog,
@@ -27,23 +42,44 @@ test('G7 as long as nobody is refused for it, garbage is collected in the usual 
       streams: 100,
       keyShare: 0.5,
       loopDelayMs: 25,
-      bodyBytes: 1000,
-      memoryBytes: 1000,
+      bodyBytes: memoryBytes,
+      memoryBytes,
       bodyRate: 1,
       badKeys: 1,
     }),
-    load: (listener) => {
-      tell = listener;
-      return () => undefined;
-    },
+    load: Object.assign(watch, { rssBytes: () => now.rssBytes }),
     slowReaders: { cutStalest: () => false },
-    memory: { process: 1000, heap: 1000 },
+    memory: { process: memoryBytes, heap: memoryBytes },
     collectGarbage: (thorough) => collected.push(thorough),
   });
   overload.start();
-  for (const rssBytes of [740, 760, 810, 930]) {
+  const look = (rssBytes: number): void => {
     clock.time += 10_000;
+    now.rssBytes = rssBytes;
     tell({ rssBytes, heapShare: 0, delayMs: 0, busy: 0 });
-  }
+  };
+  return { overload, collected, now, look };
+}
+
+test('G7 as long as nobody is refused for it, garbage is collected in the usual way', () => {
+  const { collected, look } = rig(1000);
+  for (const rssBytes of [740, 760, 810, 930]) look(rssBytes);
   assert.deepEqual(collected, [false, true, true]);
+});
+
+test('G5 values are refused by what the process uses when they are made, not by the last look', () => {
+  const mb = 1_000_000;
+  const { overload, collected, now, look } = rig(500 * mb);
+  look(100 * mb);
+  const share = overload.bodies.take('a', mb);
+  assert.ok(share !== undefined);
+  assert.equal(share.values(mb, 100_000), true);
+  // Its values, what they were copied from, and reads of bodies that were refused.
+  now.rssBytes = 390 * mb;
+  assert.equal(share.values(mb, 200_000), false);
+  now.rssBytes = 100 * mb;
+  assert.equal(share.values(mb, 200_000), true);
+  // Somebody was refused: it is collected at the next look, however little that finds.
+  look(100 * mb);
+  assert.deepEqual(collected, [true]);
 });
