@@ -70,7 +70,7 @@ for (const [name, count, bodyOf] of [
   [`${ofValues} bodies of 480,000 values`, ofValues, valuesBody],
   [`${ofKeys} bodies of 90,000 keys`, ofKeys, keysBody],
 ] as const) {
-  test(`G5 ${name} at once under ${limitMb} MB`, { timeout: 180_000 }, async (t) => {
+  test(`G5 ${name} at once under ${limitMb} MB`, { timeout: 300_000 }, async (t) => {
     // It keeps nothing of what it is sent.
     const upstream = createServer((request, response) => {
       request.resume().on('end', () => {
