@@ -21,6 +21,8 @@ export interface Outline {
   /** No key stands twice in an object, and no number has more digits than a double holds. */
   readonly unambiguous: true;
   readonly longNumbers: false;
+  /** The bits of the marks that stand in it (`json-marks.ts`). */
+  readonly marks: number;
 }
 
 /** Below that a whole parse is as quick. */
@@ -69,6 +71,7 @@ export function outlineOf(pieces: Pieces): Outline | undefined {
     tokens,
     unambiguous: true,
     longNumbers: false,
+    marks: memory.readInt32LE(places.marks),
   };
 }
 

@@ -28,6 +28,7 @@ import {
   type Span,
 } from './json-bytes.ts';
 import { countKeys } from './json-count.ts';
+import { bitOf, marks, type Mark } from './json-marks.ts';
 import { hasDoubtfulKey, parseKeysExactly } from './json-keys.ts';
 import { outlineOf } from './json-outline.ts';
 import { locateJsonError } from './json-position.ts';
@@ -54,6 +55,8 @@ export interface JsonSource {
   readonly spans: ReadonlyMap<string, Span>;
   /** Offset just behind the opening brace, where a member can be inserted. */
   readonly bodyStart: number;
+  /** Whether a mark stands anywhere in the bytes. */
+  holds(mark: Mark): boolean;
   /** False when a key stands twice anywhere: such bytes are never relayed as they are (B39). */
   readonly unambiguous: boolean;
   /** Brackets that open, commas and colons: what the value costs besides its texts. */
@@ -253,6 +256,8 @@ interface KnownBody {
   readonly unambiguous: boolean;
   /** Absent for what was parsed in steps. */
   readonly longNumbers?: boolean;
+  /** Absent where the bytes must be searched. */
+  readonly marks?: number;
   /** One of both is there. */
   readonly value?: JsonObject;
   readonly outline?: JsonObject;
@@ -265,6 +270,7 @@ class ParsedSource implements JsonSource {
   readonly unambiguous: boolean;
   readonly tokens: number;
   readonly #longNumbers: boolean | undefined;
+  readonly #marks: number | undefined;
   #value: JsonObject | undefined;
   #outline: JsonObject | undefined;
 
@@ -275,6 +281,7 @@ class ParsedSource implements JsonSource {
     this.unambiguous = parsed.unambiguous;
     this.tokens = parsed.tokens;
     this.#longNumbers = parsed.longNumbers;
+    this.#marks = parsed.marks;
     this.#value = parsed.value;
     this.#outline = parsed.outline;
   }
@@ -290,6 +297,11 @@ class ParsedSource implements JsonSource {
 
   get outline(): JsonObject {
     return this.#outline ?? this.value;
+  }
+
+  holds(mark: Mark): boolean {
+    if (this.#marks !== undefined) return (this.#marks & bitOf[mark]) !== 0;
+    return marks[mark].some((text) => this.pieces.includes(text));
   }
 
   forget(): void {

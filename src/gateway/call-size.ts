@@ -8,23 +8,8 @@ import type { Gateway } from './call.ts';
 import { tokenizedPrompt } from './count-tokens.ts';
 import { otherModels, type OtherModels } from './other-models.ts';
 
-/** What all escapes of letters and digits begin with: most bodies have none. */
-const escapeStart = '\\u00';
 /** Nobody writes a letter or a digit like this, unless to hide a mark. */
 const escapes: readonly string[] = ['\\u005', '\\u006', '\\u007', '\\u0031'];
-
-/** What stands in every part that is no text, in either format and in what engines add to them. */
-const mediaMarks: readonly string[] = [
-  '"input_audio"',
-  '"image_url"',
-  '"image"',
-  '"file"',
-  '"document"',
-  '"video_url"',
-  '"video"',
-  '"audio_url"',
-  '"audio"',
-];
 
 export interface SizedCall {
   readonly dialect: ClientDialect;
@@ -119,11 +104,11 @@ export class CallSize {
 
   /** Vendors that know marks write what is marked; others write as they like, for the usual time. */
   cacheWrites(): 'none' | 'usual' | 'long' {
-    const { pieces } = this.#call.source;
-    if (pieces.includes(escapeStart) && escapes.some((escape) => pieces.includes(escape))) {
+    const { source } = this.#call;
+    if (source.holds('escape') && escapes.some((escape) => source.pieces.includes(escape))) {
       return 'long';
     }
-    if (pieces.includes('"cache_control"')) return pieces.includes('"1h"') ? 'long' : 'usual';
+    if (source.holds('cacheControl')) return source.holds('hour') ? 'long' : 'usual';
     const marked = this.#call.route.targets.every(
       ({ provider, model }) => provider.traits(model).cacheMarks,
     );
@@ -132,8 +117,8 @@ export class CallSize {
 
   /** By the names of their parts; written with escapes, a name may be any. */
   media(): boolean {
-    const { pieces } = this.#call.source;
-    return pieces.includes(escapeStart) || mediaMarks.some((mark) => pieces.includes(mark));
+    const { source } = this.#call;
+    return source.holds('escape') || source.holds('media');
   }
 
   others(): OtherModels | undefined {

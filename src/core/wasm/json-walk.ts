@@ -6,6 +6,7 @@
  * What it writes is the outline: the text without what makes bodies long (see `json-outline.ts`).
  */
 import { maxBytesAtOnce as longestText, maxDepth, maxKeyLength } from '../json-bytes.ts';
+import { bitOf, marks, type Mark } from '../json-marks.ts';
 import {
   add,
   and,
@@ -49,6 +50,8 @@ export const places = {
   tokens: 0,
   members: 4,
   bodyStart: 8,
+  /** The bits of the marks that were met (`json-marks.ts`). */
+  marks: 12,
   /** Four numbers each: start and length of the key, start and end of the value. */
   memberTable: 1024,
   frames: 2048,
@@ -89,6 +92,8 @@ const vars = new Variables(
   'cutDepth',
   'cutStart',
   'copied',
+  'marks',
+  'tail',
   'out',
 );
 const get = (name: string): Code => vars.get(name);
@@ -153,8 +158,16 @@ function toClosingQuote(onEscape: readonly Code[]): Code {
   );
 }
 
+function met(mark: Mark): Code {
+  return vars.set('marks', or(get('marks'), num(bitOf[mark])));
+}
+
+const escapeStart = marks.escape[0];
 const passEscape: readonly Code[] = [
   vars.set('byte', byteAt(at, 1)),
+  // As it is written: also where the backslash is itself an escaped one.
+  when(or(stands(at, escapeStart), stands(add(at, num(1)), escapeStart)), met('escape')),
+  when(stands(add(at, num(1)), marks.sealed[0]), met('sealed')),
   either(
     eq(byte, char('u')),
     [...[2, 3, 4, 5].map((offset) => when(not(isHexDigit(byteAt(at, offset))), odd)), forward(6)],
@@ -162,6 +175,32 @@ const passEscape: readonly Code[] = [
   ),
   leave('characters'),
 ];
+
+/** What is written in quotes, and how its last three characters and the quote are read as one number. */
+const closedMarks = (['media', 'cacheControl', 'hour'] as const).flatMap((mark) =>
+  marks[mark].map((text) => ({ mark, text, tail: Buffer.from(text).readInt32LE(text.length - 4) })),
+);
+/** A bit for each last letter: most texts end in another. */
+const lastLetters = closedMarks
+  .map(({ text }) => 1 << (text.charCodeAt(text.length - 2) & 31))
+  .reduce((bits, bit) => bits | bit);
+
+/** At a closing quote: a mark ends there, whatever its first quote is. */
+const seeMarks = when(
+  and(shl(num(1), and(byteAt(sub(at, num(1))), num(31))), num(lastLetters)),
+  vars.set('tail', wordAt(sub(at, num(3)))),
+  ...[...Map.groupBy(closedMarks, ({ tail }) => tail)].map(([tail, alike]) =>
+    when(
+      eq(get('tail'), num(tail)),
+      ...alike.map(({ mark, text }) =>
+        when(stands(sub(at, num(text.length - 1)), text), met(mark)),
+      ),
+    ),
+  ),
+);
+
+/** At an opening quote: the one mark that is the beginning of a text. */
+const seeSeal = when(stands(at, marks.sealed[0]), met('sealed'));
 
 /** No key may be another's twin: a server that takes the first of two would be asked for another model. */
 const compareKeys = [
@@ -226,9 +265,11 @@ const endMember = when(
 
 const passKey = [
   when(ne(here, quote), odd),
+  seeSeal,
   forward(1),
   vars.set('keyStart', at),
   toClosingQuote([odd]),
+  seeMarks,
   vars.set('keyLength', sub(at, get('keyStart'))),
   when(gt(get('keyLength'), num(maxKeyLength)), odd),
   forward(1),
@@ -264,8 +305,10 @@ const isInnerMember = or(
 );
 
 const passString = [
+  seeSeal,
   forward(1),
   toClosingQuote(passEscape),
+  seeMarks,
   forward(1),
   when(
     both(both(mayCut, ge(sub(at, get('start')), num(longText))), isTextMember),
@@ -388,6 +431,7 @@ export function jsonWalk(): Uint8Array {
     ...copyUpTo(at),
     putWord(num(places.tokens), get('tokens')),
     putWord(num(places.members), get('members')),
+    putWord(num(places.marks), get('marks')),
     sub(get('out'), num(places.outline)),
   );
 }

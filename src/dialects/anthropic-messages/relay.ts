@@ -19,13 +19,12 @@ import { writeTotals, writeUsage } from './usage.ts';
 const messageStop = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
 const modelKey = Buffer.from('"model"');
 const messageKey = Buffer.from('"message"');
-const sealMark = Buffer.from('"gw1.');
 const billingLine = 'x-anthropic-billing-header:';
 
 /** The client's bytes, asking for this target's model. */
 export function relayRequest(source: JsonSource, ask: Ask, notes?: Notes): Pieces {
   const model = source.outline['model'] === ask.model ? undefined : JSON.stringify(ask.model);
-  const history = source.pieces.includes(sealMark) ? withoutSealed(source.value) : {};
+  const history = source.holds('sealed') ? withoutSealed(source.value) : {};
   const system =
     ask.traits.dropsBillingHeader === true ? withoutBilling(source.outline) : undefined;
   const cap = ask.maxOutputTokens;

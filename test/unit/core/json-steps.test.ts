@@ -54,6 +54,7 @@ describe('G11 long bodies in steps', () => {
               outline: value,
               ...rest,
               unambiguous,
+              holds: () => false,
               forget: () => undefined,
             });
           });
