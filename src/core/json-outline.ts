@@ -21,6 +21,8 @@ export interface Outline {
   /** No key stands twice in an object, and no number has more digits than a double holds. */
   readonly unambiguous: true;
   readonly longNumbers: false;
+  /** No key is written with an escape. */
+  readonly plainKeys: true;
   /** The bits of the marks that stand in it (`json-marks.ts`). */
   readonly marks: number;
 }
@@ -71,6 +73,7 @@ export function outlineOf(pieces: Pieces): Outline | undefined {
     tokens,
     unambiguous: true,
     longNumbers: false,
+    plainKeys: true,
     marks: memory.readInt32LE(places.marks),
   };
 }

@@ -141,10 +141,7 @@ export function parseClientBody(
   const pieces = withoutByteOrderMark(received);
   if (pieces.length > maxBytesAtOnce) return parseLong(pieces, { ownedKeys, room });
   const outlined = outlineOf(pieces);
-  if (outlined !== undefined) {
-    const outline: JsonObject = JSON.parse(outlined.outline);
-    return new ParsedSource(pieces, { ...outlined, outline });
-  }
+  if (outlined !== undefined) return new ParsedSource(pieces, outlined);
   const bytes = inOne(pieces);
   checkUtf8(bytes);
   const scan = scanBody(bytes);
@@ -256,11 +253,14 @@ interface KnownBody {
   readonly unambiguous: boolean;
   /** Absent for what was parsed in steps. */
   readonly longNumbers?: boolean;
+  /** Absent where it is not known that keys have no escapes. */
+  readonly plainKeys?: true;
   /** Absent where the bytes must be searched. */
   readonly marks?: number;
   /** One of both is there. */
   readonly value?: JsonObject;
-  readonly outline?: JsonObject;
+  /** JSON. */
+  readonly outline?: string;
 }
 
 class ParsedSource implements JsonSource {
@@ -270,7 +270,10 @@ class ParsedSource implements JsonSource {
   readonly unambiguous: boolean;
   readonly tokens: number;
   readonly #longNumbers: boolean | undefined;
+  readonly #plainKeys: boolean;
   readonly #marks: number | undefined;
+  /** Kept when the value is forgotten: it is short, and who asks another target asks for no more. */
+  readonly #outlineText: string | undefined;
   #value: JsonObject | undefined;
   #outline: JsonObject | undefined;
 
@@ -281,9 +284,10 @@ class ParsedSource implements JsonSource {
     this.unambiguous = parsed.unambiguous;
     this.tokens = parsed.tokens;
     this.#longNumbers = parsed.longNumbers;
+    this.#plainKeys = parsed.plainKeys === true;
     this.#marks = parsed.marks;
+    this.#outlineText = parsed.outline;
     this.#value = parsed.value;
-    this.#outline = parsed.outline;
   }
 
   get bytes(): Buffer {
@@ -296,7 +300,8 @@ class ParsedSource implements JsonSource {
   }
 
   get outline(): JsonObject {
-    return this.#outline ?? this.value;
+    this.#outline ??= this.#readOutline();
+    return this.#outline;
   }
 
   holds(mark: Mark): boolean {
@@ -310,8 +315,17 @@ class ParsedSource implements JsonSource {
     this.#outline = undefined;
   }
 
+  #readOutline(): JsonObject {
+    if (this.#outlineText === undefined || this.#value !== undefined) return this.value;
+    const outline: JsonObject = JSON.parse(this.#outlineText);
+    return outline;
+  }
+
   #readAgain(): JsonObject {
-    const value = parseText(this.bytes, this.#longNumbers === true);
+    // Keys that V8 could misread are not looked for where there can be none (`json-keys.ts`).
+    const value = this.#plainKeys
+      ? parseNatively(this.bytes.toString('utf8'), false)
+      : parseText(this.bytes, this.#longNumbers === true);
     return isObject(value) ? value : {};
   }
 }
