@@ -1,19 +1,29 @@
 /**
  * Who counts budgets where there are Redis and PostgreSQL: one row that all gateways look at, so that
  * they never count in two places at once (Q1).
+ *
+ * Where the place changes, or Redis has to begin anew, PostgreSQL must know all money that is held or spent:
+ * `asked` rises, every gateway tells what the book does not know and notes that it did, and only then
+ * somebody grants again. A gateway that has not been seen for `deadAfterMs` is not waited for.
  */
+import { setTimeout as pause } from 'node:timers/promises';
 import { parseOwn } from '../core/json.ts';
 import type { BudgetDraw, Draw, DrawnCall } from './counters.ts';
 import { readKeptCall } from './kept-call.ts';
 import { readAbout } from './lost-calls.ts';
-import type { Row, Sql, Statement } from './postgres-pool.ts';
+import type { Row, Rows, Sql, SqlValue, Statement } from './postgres-pool.ts';
 import type { PostgresServer } from './postgres-server.ts';
 import type { EpochContents } from './redis-counters.ts';
+import { StoreError } from './store-error.ts';
 
 export interface ModeRow {
   readonly mode: 'redis' | 'postgres';
   /** Rises with each change of place, and whenever Redis has to begin anew. */
   readonly epoch: number;
+  /** Rises whenever the gateways have to tell what they know. */
+  readonly asked: number;
+  /** Whether PostgreSQL grants, where it counts. */
+  readonly usable: boolean;
 }
 
 export interface CounterModeOptions {
@@ -21,36 +31,79 @@ export interface CounterModeOptions {
   readonly tenant: string;
 }
 
+/** A gateway that was not seen for so long is dead, or stands still: it grants nothing until it has looked. */
+const deadAfterMs = 5000;
+/** So often it is looked whether all have told. */
+const pollMs = 20;
+
 const make: Statement = {
   name: 'counter_mode_make',
-  text: "INSERT INTO counter_mode VALUES ($1, 'redis', 0, 0) ON CONFLICT DO NOTHING",
+  text: `INSERT INTO counter_mode (tenant, mode, epoch, usable_at) VALUES ($1, 'redis', 0, 0)
+    ON CONFLICT DO NOTHING`,
 };
 const read: Statement = {
   name: 'counter_mode_read',
-  text: 'SELECT mode, epoch FROM counter_mode WHERE tenant = $1',
+  text: `SELECT mode, epoch, asked, (usable_at <= counter_now())::int AS usable FROM counter_mode
+    WHERE tenant = $1`,
 };
 const lock: Statement = {
   name: 'counter_mode_lock',
-  text: 'SELECT mode, epoch FROM counter_mode WHERE tenant = $1 FOR UPDATE',
+  text: `SELECT mode, epoch, asked, (usable_at <= counter_now())::int AS usable FROM counter_mode
+    WHERE tenant = $1 FOR UPDATE`,
 };
+/** Not usable before `open`. */
 const leave: Statement = {
   name: 'counter_mode_leave',
-  text: `UPDATE counter_mode SET mode = 'postgres', epoch = epoch + 1, usable_at = counter_now() + $3
+  text: `UPDATE counter_mode SET mode = 'postgres', epoch = epoch + 1, asked = asked + 1,
+      usable_at = 9007199254740991
     WHERE tenant = $1 AND epoch = $2 AND mode = 'redis'`,
+};
+const ask: Statement = {
+  name: 'counter_mode_ask',
+  text: `UPDATE counter_mode SET asked = asked + 1
+    WHERE tenant = $1 AND epoch = $2 AND asked = $3 AND mode = 'redis'`,
+};
+const tell: Statement = {
+  name: 'counter_mode_tell',
+  text: `INSERT INTO counter_gateways AS g VALUES ($1, $2, $3, counter_now())
+    ON CONFLICT (tenant, gateway) DO UPDATE SET told = greatest(g.told, excluded.told),
+      seen_at = excluded.seen_at`,
+};
+const silent: Statement = {
+  name: 'counter_mode_silent',
+  text: `SELECT 1 FROM counter_gateways
+    WHERE tenant = $1 AND told < $2 AND seen_at > counter_now() - $3 LIMIT 1`,
+};
+const open: Statement = {
+  name: 'counter_mode_open',
+  text: `UPDATE counter_mode m SET usable_at = 0
+    WHERE m.tenant = $1 AND m.mode = 'postgres' AND m.usable_at > 0
+      AND NOT EXISTS (SELECT FROM counter_gateways g
+        WHERE g.tenant = m.tenant AND g.told < m.asked AND g.seen_at > counter_now() - $2)`,
+};
+/** Also those that died a day ago. */
+const gone: Statement = {
+  name: 'counter_mode_gone',
+  text: `DELETE FROM counter_gateways
+    WHERE tenant = $1 AND (gateway = $2 OR seen_at < counter_now() - 86400000)`,
 };
 const enter: Statement = {
   name: 'counter_mode_enter',
   text: "UPDATE counter_mode SET mode = 'redis', epoch = $2, usable_at = 0 WHERE tenant = $1",
 };
 
-/** One statement, so that no call is missed or counted twice between its hold and its booking. */
+/**
+ * One statement, so that no call is missed or counted twice between its hold and its booking: a hold that
+ * was told while its call was being booked is in `spending` too.
+ */
 const book: Statement = {
   name: 'counter_book',
   text: `SELECT
     (SELECT coalesce(jsonb_agg(jsonb_build_array(counter, period, ends_at, nanodollars)), '[]')
       FROM spending WHERE ends_at IS NULL OR ends_at > counter_now() - 172800000)::text AS spent,
     (SELECT coalesce(jsonb_agg(jsonb_build_array(name, call_id, amount, done, about)), '[]')
-      FROM counter_holds WHERE name LIKE 'b:%')::text AS holds,
+      FROM counter_holds h WHERE name LIKE 'b:%'
+        AND NOT EXISTS (SELECT FROM calls c WHERE c.id = split_part(h.call_id, '+', 1)))::text AS holds,
     (SELECT coalesce(jsonb_agg(call), '[]') FROM open_calls)::text AS open`,
 };
 
@@ -66,20 +119,55 @@ export class CounterMode {
 
   /** @throws StoreError */
   async read(): Promise<ModeRow> {
-    const { server, tenant } = this.#options;
-    const found = await server.use(() => server.data.run(read, [tenant]));
+    const { tenant } = this.#options;
+    const found = await this.#run(read, [tenant]);
     if (found.rows[0] !== undefined) return modeOf(found.rows[0]);
-    await server.use(() => server.data.run(make, [tenant]));
-    return { mode: 'redis', epoch: 0 };
+    await this.#run(make, [tenant]);
+    return { mode: 'redis', epoch: 0, asked: 0, usable: true };
+  }
+
+  /** PostgreSQL counts, once all have told. Nothing happens where another gateway was faster. @throws StoreError */
+  async leaveRedis(epoch: number): Promise<void> {
+    await this.#run(leave, [this.#options.tenant, epoch]);
   }
 
   /**
-   * PostgreSQL counts from `handoverMs` on: until then all gateways have looked, stopped asking Redis and
-   * told what their running calls hold. Nothing happens where another gateway was faster. @throws StoreError
+   * Asks all gateways to tell, since Redis forgot.
+   * @returns the number that they have to tell up to; undefined where the row has changed meanwhile
+   * @throws StoreError
    */
-  async leaveRedis(epoch: number, handoverMs: number): Promise<void> {
-    const { server, tenant } = this.#options;
-    await server.use(() => server.data.run(leave, [tenant, epoch, handoverMs]));
+  async askAll(row: ModeRow): Promise<number | undefined> {
+    await this.#run(ask, [this.#options.tenant, row.epoch, row.asked]);
+    const now = await this.read();
+    const same = now.mode === row.mode && now.epoch === row.epoch && now.asked > row.asked;
+    return same ? now.asked : undefined;
+  }
+
+  /** `gateway` lives, and has told all that was asked for up to `asked`. @throws StoreError */
+  async tell(gateway: string, asked: number): Promise<void> {
+    await this.#run(tell, [this.#options.tenant, gateway, asked]);
+  }
+
+  /** Waits until all who live have told. @throws StoreError */
+  async allTold(asked: number): Promise<void> {
+    const { tenant } = this.#options;
+    const deadline = performance.now() + 2 * deadAfterMs;
+    while ((await this.#run(silent, [tenant, asked, deadAfterMs])).count > 0) {
+      if (performance.now() > deadline) {
+        throw new StoreError('unavailable', 'A gateway does not tell what its calls hold.');
+      }
+      await pause(pollMs);
+    }
+  }
+
+  /** PostgreSQL grants from now on, if all have told. @throws StoreError */
+  async open(): Promise<void> {
+    await this.#run(open, [this.#options.tenant, deadAfterMs]);
+  }
+
+  /** `gateway` ends, and is not waited for. @throws StoreError */
+  async gone(gateway: string): Promise<void> {
+    await this.#run(gone, [this.#options.tenant, gateway]);
   }
 
   /**
@@ -102,13 +190,23 @@ export class CounterMode {
       return epoch;
     });
   }
+
+  #run(statement: Statement, values: readonly SqlValue[]): Promise<Rows> {
+    const { server } = this.#options;
+    return server.use(() => server.data.run(statement, values));
+  }
 }
 
 function modeOf(row: Row | undefined): ModeRow {
-  const epoch = row?.['epoch'];
+  const count = (name: string): number => {
+    const value = row?.[name];
+    return typeof value === 'number' ? value : 0;
+  };
   return {
     mode: row?.['mode'] === 'postgres' ? 'postgres' : 'redis',
-    epoch: typeof epoch === 'number' ? epoch : 0,
+    epoch: count('epoch'),
+    asked: count('asked'),
+    usable: count('usable') === 1,
   };
 }
 
@@ -124,19 +222,21 @@ async function readBook(sql: Sql): Promise<EpochContents> {
     ]),
   );
   const open = new Map<string, Draw>();
+  const known = new Set<string>();
   for (const [name, callId, amount, done, about] of holds) {
+    known.add(callId);
     const budget = name.slice(2);
     if (done) {
-      const known = settled.get(budget);
-      const nanodollars = (known?.nanodollars ?? 0) + amount;
-      settled.set(budget, { nanodollars, endsAt: known?.endsAt });
+      const before = settled.get(budget);
+      const nanodollars = (before?.nanodollars ?? 0) + amount;
+      settled.set(budget, { nanodollars, endsAt: before?.endsAt });
     } else {
       const at = budget.lastIndexOf('|');
       const [counter, window] = [budget.slice(0, at), budget.slice(at + 1)];
       hold(open, callId, { counter, window, amount, ...readAbout(about ?? undefined) });
     }
   }
-  holdRunning(open, running);
+  holdRunning(open, { running, known });
   return {
     settled: [...settled].map(([name, { nanodollars, endsAt }]) => ({ name, nanodollars, endsAt })),
     open: [...open.values()],
@@ -144,12 +244,14 @@ async function readBook(sql: Sql): Promise<EpochContents> {
   };
 }
 
-/** Calls that Redis admitted: PostgreSQL holds nothing for them. */
-function holdRunning(open: Map<string, Draw>, running: readonly string[]): void {
-  const held = new Set(open.keys());
+/** Calls of which PostgreSQL knows only that they ran, not what they hold or spent: their gateway is dead. */
+function holdRunning(
+  open: Map<string, Draw>,
+  { running, known }: { readonly running: readonly string[]; readonly known: ReadonlySet<string> },
+): void {
   for (const kept of running) {
     const { id, budgets, reservedNanodollars: amount } = readKeptCall(kept);
-    if (held.has(id) || amount === undefined) continue;
+    if (known.has(id) || amount === undefined) continue;
     for (const { counter, window, endsAt } of budgets) {
       hold(open, id, { counter, window, amount, ...(endsAt === undefined ? {} : { endsAt }) });
     }

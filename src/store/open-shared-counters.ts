@@ -30,7 +30,13 @@ export async function openSharedCounters(
     tenant,
     clock,
     log,
-    epoch: () => currentEpoch(redis, { mode, log, mayEnter: () => shared.returning }),
+    epoch: () =>
+      currentEpoch(redis, {
+        mode,
+        log,
+        mayEnter: () => shared.returning,
+        tell: (asked) => shared.tell(asked),
+      }),
   });
   const postgres = new PostgresCounters({ server, clock, log, tenant });
   const shared: SharedCounters = new SharedCounters({

@@ -14,6 +14,7 @@ import type { CallRow } from './calls.ts';
 import { Settlements } from './settlements.ts';
 import { ServerTime } from './server-time.ts';
 import { StoreError } from './store-error.ts';
+import type { Spending } from './unbooked.ts';
 import { grant, refusal, type Reading } from './verdict.ts';
 
 export interface PostgresCountersOptions {
@@ -43,6 +44,16 @@ const hold: Statement = {
   text: `INSERT INTO counter_holds SELECT r->>0, r->>1, (r->>2)::bigint, 0, counter_now() + $2, false, r->>3
     FROM jsonb_array_elements($1::jsonb) r ORDER BY 1, 2 ON CONFLICT DO NOTHING`,
 };
+/** Booked calls are in `spending`. */
+const holdSpent: Statement = {
+  name: 'counter_hold_spent',
+  text: `INSERT INTO counter_holds SELECT r->>0, r->>1, (r->>2)::bigint, 0, counter_now() + $2, true, r->>3
+    FROM jsonb_array_elements($1::jsonb) r
+    WHERE NOT EXISTS (SELECT FROM calls WHERE id = r->>1) ORDER BY 1, 2 ON CONFLICT DO NOTHING`,
+};
+/** As long as a call may wait on a disk. */
+const unbookedMs = 604_800_000;
+const forget: Statement = { name: 'counter_forget', text: 'SELECT counter_forget($1)' };
 const sweep: Statement = { name: 'counter_sweep', text: 'SELECT counter_sweep($1) AS now' };
 const readBalance: Statement = {
   name: 'counter_balance',
@@ -117,6 +128,7 @@ export class PostgresCounters implements Counters {
 
   /** What calls hold of budgets that other counters have admitted; nobody draws yet. @throws StoreError */
   async takeMoney(draws: readonly Draw[]): Promise<void> {
+    if (draws.length === 0) return;
     for (const wanted of draws) this.#live.set(wanted.callId, wanted);
     const rows = draws.flatMap(({ callId, budgets, about }) => [
       ['', callId, 0],
@@ -134,6 +146,21 @@ export class PostgresCounters implements Counters {
         if (used !== undefined) this.#settlements.add(callId, used);
       }
     }
+  }
+
+  /** What calls spent that other counters have admitted, and that the book does not have. @throws StoreError */
+  async takeSpent(calls: readonly Spending[]): Promise<void> {
+    if (calls.length === 0) return;
+    const rows = calls.flatMap(({ draw: { callId, budgets, about }, nanodollars }) =>
+      budgets.map((b) => [`b:${b.counter}|${b.window}`, callId, nanodollars, aboutHold(about, b)]),
+    );
+    await this.#run(holdSpent, [JSON.stringify(rows), unbookedMs]);
+  }
+
+  /** Takes back what `takeSpent` told of calls that the book has by now. Never throws. */
+  forget(callIds: readonly string[]): void {
+    // What stays is told by `abandoned`, and forgotten there.
+    if (callIds.length > 0) this.#run(forget, [callIds]).catch(() => undefined);
   }
 
   settle(callId: string, used: Used): void {

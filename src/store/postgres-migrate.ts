@@ -14,6 +14,7 @@ import { keptAnswers } from './postgres-migrations/0006-kept-answers.ts';
 import { pieceCounts } from './postgres-migrations/0007-pieces.ts';
 import { keptContents } from './postgres-migrations/0008-kept-contents.ts';
 import { forgottenContents } from './postgres-migrations/0009-forgotten-contents.ts';
+import { gateways } from './postgres-migrations/0010-gateways.ts';
 import { connectionConfig } from './postgres-pool.ts';
 import { StoreError } from './store-error.ts';
 
@@ -28,6 +29,7 @@ const migrations: readonly string[] = [
   pieceCounts,
   keptContents,
   forgottenContents,
+  gateways,
 ];
 
 export const newestPostgresSchema = migrations.length;

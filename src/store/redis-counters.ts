@@ -14,7 +14,13 @@ import type { RedisClient } from './redis-client.ts';
 import { isRefusal, unavailable, within } from './redis-failure.ts';
 import { aboutDraw, holdsOf } from './redis-holds.ts';
 import { Script, type Answer } from './redis-run.ts';
-import { counterScripts, loadScript, serverTime, type CounterScripts } from './redis-script.ts';
+import {
+  clearScript,
+  counterScripts,
+  loadScript,
+  serverTime,
+  type CounterScripts,
+} from './redis-script.ts';
 import { ServerTime } from './server-time.ts';
 import { Settlements, type Settlement } from './settlements.ts';
 import { StoreError } from './store-error.ts';
@@ -61,6 +67,8 @@ const takeAtOnce = 200;
 /** A gateway that said nothing for so long is not counted any more. */
 const instanceMs = 10_000;
 const loadingMs = 30_000;
+/** Draws that are undone later; they end long before, since those who have no answer ask no more. */
+const mostReturned = 10_000;
 /** How long a budget's window is kept behind its end, for gateways whose clock is behind. */
 const afterEndMs = 2 * 86_400_000;
 /** For windows that never end: a touch renews it, and a new epoch reads the book. */
@@ -70,6 +78,8 @@ const everMs = 400 * 86_400_000;
 interface Attempt {
   /** In which it was sent. */
   epoch: string | undefined;
+  /** The turn in which it was sent. */
+  turn: number;
   givenUp: boolean;
 }
 
@@ -83,6 +93,10 @@ export class RedisCounters implements Counters {
   readonly #timer: NodeJS.Timeout;
   #epoch: string | undefined;
   #beginning: Promise<string> | undefined;
+  /** Draws without an answer that are to be undone, and in which epoch. */
+  readonly #returned = new Map<string, string>();
+  /** Rises whenever others are told what runs here: what was sent before is not granted behind it. */
+  #turn = 0;
   /** Draws in a row that were not answered in time. */
   #missed = 0;
   #failedLooks = 0;
@@ -151,7 +165,7 @@ export class RedisCounters implements Counters {
 
   /** @throws StoreError `unavailable` within 50 ms where there is no answer */
   async draw(wanted: Draw): Promise<DrawResult> {
-    const attempt: Attempt = { epoch: undefined, givenUp: false };
+    const attempt: Attempt = { epoch: undefined, turn: this.#turn, givenUp: false };
     // Before the draw, so that it finds what has become free; and in the same write.
     this.#settlements.flush();
     try {
@@ -192,9 +206,18 @@ export class RedisCounters implements Counters {
     this.#run('vacate', [callId]).catch(() => undefined);
   }
 
-  /** Whether a call that runs here holds something. */
-  holds(callId: string): boolean {
-    return this.#live.has(callId);
+  /** What a call that runs here has drawn. */
+  held(callId: string): Draw | undefined {
+    return this.#live.get(callId);
+  }
+
+  /**
+   * From now on nothing is granted in the epoch that was known, also not by an answer on its way: what runs
+   * here is told to those who build the next one.
+   */
+  forsake(): void {
+    this.#turn += 1;
+    this.#epoch = undefined;
   }
 
   async settled(): Promise<void> {
@@ -283,6 +306,7 @@ export class RedisCounters implements Counters {
       await within(slowMs, client.set(`${this.prefix}look`, '1', 'PX', 2 * instanceMs));
       this.#missed = 0;
       this.#failedLooks = 0;
+      for (const [callId, epoch] of this.#returned) this.#sendBack(callId, epoch);
       return true;
     } catch {
       this.#failedLooks += 1;
@@ -335,9 +359,11 @@ export class RedisCounters implements Counters {
     return { epoch: epoch ?? undefined, run: /^run_id:(\w+)/m.exec(info)?.[1] ?? '' };
   }
 
-  /** Ends what counts in Redis: nothing is admitted until it is filled again. */
-  async clear(): Promise<void> {
-    await this.#options.client.del(this.#key);
+  /** Ends what counts in Redis, or only that epoch: nothing is admitted until it is filled again. */
+  async clear(epoch?: string): Promise<void> {
+    const { client } = this.#options;
+    if (epoch === undefined) await client.del(this.#key);
+    else await client.eval(clearScript, 1, this.#key, epoch);
   }
 
   /** Builds an epoch and begins it. @throws an error of the client */
@@ -391,8 +417,8 @@ export class RedisCounters implements Counters {
    * Only what was granted is counted again in a new epoch.
    * @throws StoreError when the epoch that granted it is over and the running calls were counted again
    */
-  #keep(wanted: Draw, { epoch }: Attempt): void {
-    if (this.#epoch !== undefined && this.#epoch !== epoch) {
+  #keep(wanted: Draw, { epoch, turn }: Attempt): void {
+    if (turn !== this.#turn || (this.#epoch !== undefined && this.#epoch !== epoch)) {
       throw new StoreError('unavailable', 'The counters were built anew meanwhile.');
     }
     this.#live.set(wanted.callId, wanted);
@@ -402,7 +428,10 @@ export class RedisCounters implements Counters {
   async #ask(wanted: Draw, attempt?: Attempt): Promise<DrawResult> {
     const answer = await this.#inEpoch((epoch) => {
       if (attempt?.givenUp === true) throw new StoreError('unavailable', 'Given up.');
-      if (attempt !== undefined) attempt.epoch = epoch;
+      if (attempt !== undefined) {
+        attempt.epoch = epoch;
+        attempt.turn = this.#turn;
+      }
       const values = this.#drawArguments(wanted, epoch, attempt === undefined);
       return this.#scripts.draw.run(this.#key, values);
     });
@@ -415,12 +444,21 @@ export class RedisCounters implements Counters {
 
   /**
    * Whether a draw without an answer was taken is not known: this comes behind it and undoes it, in its
-   * own epoch only, since the call may be counted elsewhere meanwhile. If this is lost too, the lease ends.
+   * own epoch only, since the call may be counted elsewhere meanwhile; again until it arrived, since a server
+   * that stood still takes what a broken connection has left it.
    */
   #giveBack(callId: string, epoch: string | undefined): void {
     if (epoch === undefined) return;
+    if (this.#returned.size < mostReturned) this.#returned.set(callId, epoch);
+    this.#sendBack(callId, epoch);
+  }
+
+  #sendBack(callId: string, epoch: string): void {
     const nothing = [this.prefix, epoch, '0', callId, '0', '0'];
-    this.#scripts.settle.run(this.#key, nothing).catch(() => undefined);
+    this.#scripts.settle.run(this.#key, nothing).then(
+      () => this.#returned.delete(callId),
+      () => undefined,
+    );
   }
 
   #drawArguments(wanted: Draw, epoch: string, force: boolean): readonly (string | number)[] {

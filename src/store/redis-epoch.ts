@@ -2,9 +2,8 @@
  * Which epoch counts in Redis. Its name holds the number of `counter_mode` and the run of the server, so
  * that neither FLUSHALL, nor a restart, nor a failover that lost writes goes unseen.
  */
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../core/runtime.ts';
-import type { CounterMode } from './counter-mode.ts';
+import type { CounterMode, ModeRow } from './counter-mode.ts';
 import type { RedisCounters } from './redis-counters.ts';
 import { StoreError } from './store-error.ts';
 
@@ -13,15 +12,14 @@ export interface EpochKeeperOptions {
   readonly log: Log;
   /** Whether Redis counts again at once where PostgreSQL counts now. */
   mayEnter(): boolean;
+  /** Tells PostgreSQL what calls of this gateway hold and spent. @throws StoreError */
+  tell(asked: number): Promise<void>;
 }
-
-/** The book is behind the calls by a group commit; so long it is waited for before it is read. */
-const bookBehindMs = 150;
 
 /** @throws StoreError when neither the epoch in Redis can be trusted nor a new one be built */
 export async function currentEpoch(
   redis: RedisCounters,
-  { mode, log, mayEnter }: EpochKeeperOptions,
+  { mode, log, mayEnter, tell }: EpochKeeperOptions,
 ): Promise<string> {
   const { epoch: present, run } = await redis.present();
   const nameOf = (epoch: number): string => `${epoch}.${run}`;
@@ -38,13 +36,17 @@ export async function currentEpoch(
     throw new StoreError('unavailable', 'Budgets are counted in PostgreSQL for now.');
   }
   const begun = performance.now();
+  // Where PostgreSQL counts it knows all.
+  if (row.mode === 'redis') {
+    if (present !== undefined) await redis.clear(present);
+    await askAll(row, { mode, tell });
+  }
   let keys = 0;
   const epoch = await mode.enterRedis(
     async (locked) =>
       locked.mode === 'redis' && (await redis.present()).epoch === nameOf(locked.epoch),
     async (next, contents) => {
       await redis.clear();
-      await pause(bookBehindMs);
       const found = { ...(await contents()), before: present };
       keys = found.settled.length;
       await redis.fill(nameOf(next), found);
@@ -52,4 +54,15 @@ export async function currentEpoch(
   );
   log.warn('counters_built', { epoch, budgets: keys, ms: Math.round(performance.now() - begun) });
   return nameOf(epoch);
+}
+
+/** @throws StoreError also when others were faster: the next who asks finds what they made */
+async function askAll(
+  row: ModeRow,
+  { mode, tell }: Pick<EpochKeeperOptions, 'mode' | 'tell'>,
+): Promise<void> {
+  const asked = await mode.askAll(row);
+  if (asked === undefined) throw new StoreError('unavailable', 'The counters are being built.');
+  await tell(asked);
+  await mode.allTold(asked);
 }

@@ -306,6 +306,11 @@ for i = 4, #ARGV, 3 do
 end
 return {'loaded'}`;
 
+/** KEYS: the epoch. ARGV: which one is to end; another one goes on. */
+export const clearScript = `
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0`;
+
 export interface CounterScripts {
   readonly draw: string;
   readonly settle: string;

@@ -4,8 +4,8 @@
  * they refuse, or admit up to a small cap where the config says so. Never silently open.
  *
  * Budgets are counted in one place at a time. All gateways look every quarter of a second where that is
- * (counter-mode.ts); the way to PostgreSQL takes a second, in which calls with a budget are refused as
- * E18, since a gateway that still reaches Redis may admit some; the way back takes none.
+ * (counter-mode.ts); on the way to PostgreSQL, and where Redis forgot, nobody grants until every gateway
+ * has told what its calls hold and spent: so long calls with a budget are E18. The way back takes no pause.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock, Log } from '../core/runtime.ts';
@@ -16,6 +16,7 @@ import { MemoryCounters } from './memory-counters.ts';
 import type { PostgresCounters } from './postgres-counters.ts';
 import { slowMs, type RedisCounters } from './redis-counters.ts';
 import { StoreError } from './store-error.ts';
+import { Unbooked } from './unbooked.ts';
 
 export interface SharedCountersOptions {
   readonly redis: RedisCounters;
@@ -32,8 +33,8 @@ export interface SharedCountersOptions {
 }
 
 const lookEveryMs = 250;
-/** Longer than a look takes to come and to be done. */
-const handoverMs = 1000;
+/** So often a gateway says that it lives. */
+const seenEveryMs = 1000;
 const knownForMs = 750;
 /** A gateway that alone does not reach Redis must not move all others again and again. */
 const leaveAgainMs = 60_000;
@@ -53,8 +54,12 @@ export class SharedCounters implements Counters {
   readonly #apart = new Map<string, Draw>();
   readonly #timer: NodeJS.Timeout;
   #place: 'redis' | 'postgres' = 'redis';
-  /** Whether PostgreSQL, where it counts, knows what runs here. */
-  #told = true;
+  /** What spent money, and the book does not know. */
+  readonly #unbooked = new Unbooked();
+  /** What was asked for (`CounterMode`), and up to where it was told; when that was noted. */
+  #asked = 0;
+  #told = Number.NEGATIVE_INFINITY;
+  #seenAt = Number.NEGATIVE_INFINITY;
   #looking: Promise<void> | undefined;
   #returning = false;
   #instances = 1;
@@ -113,7 +118,10 @@ export class SharedCounters implements Counters {
     this.#capped.settle(callId, used);
     const { redis, postgres } = this.#options;
     postgres.settle(callId, used);
-    if (this.#place === 'redis' || redis.holds(callId)) redis.settle(callId, used);
+    const draw = redis.held(callId);
+    if (draw !== undefined)
+      this.#unbooked.add({ draw, nanodollars: Math.max(0, used.nanodollars ?? 0) });
+    if (this.#place === 'redis' || draw !== undefined) redis.settle(callId, used);
   }
 
   vacate(callId: string): void {
@@ -142,6 +150,7 @@ export class SharedCounters implements Counters {
   }
 
   written(rows: readonly CallRow[]): void {
+    this.#options.postgres.forget(this.#unbooked.booked(rows.map(({ id }) => id)));
     if (this.#place === 'redis') void this.#options.redis.written(rows);
   }
 
@@ -176,7 +185,10 @@ export class SharedCounters implements Counters {
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#looking;
-    await Promise.all([this.#options.redis.close(), this.#options.postgres.close()]);
+    const { redis, postgres, mode, instance } = this.#options;
+    await Promise.all([redis.close(), postgres.close()]);
+    // Where that fails the others wait a while for one that is dead.
+    await mode.gone(instance).catch(() => undefined);
   }
 
   async #look(): Promise<void> {
@@ -203,19 +215,47 @@ export class SharedCounters implements Counters {
 
   async #lookAtPlace(): Promise<void> {
     const { redis, mode, clock } = this.#options;
-    const asked = clock.now();
+    const looked = clock.now();
     const row = await mode.read();
-    this.#knownAt = asked;
+    this.#asked = row.asked;
+    if (row.mode === 'postgres') this.#movedToPostgres();
+    await this.#tellOrLive(row.asked);
+    this.#knownAt = looked;
     if (row.mode === 'postgres') {
-      await this.#movedToPostgres();
+      if (!row.usable) await mode.open();
       if (this.#mayReturn()) await this.#return();
     } else if (this.#place === 'postgres') {
       await this.#movedToRedis();
-    } else if (redis.gone && asked >= this.#leaveAgainAt) {
-      this.#leaveAgainAt = asked + leaveAgainMs;
-      await mode.leaveRedis(row.epoch, handoverMs);
-      await this.#movedToPostgres();
+    } else if (redis.gone && looked >= this.#leaveAgainAt) {
+      this.#leaveAgainAt = looked + leaveAgainMs;
+      await mode.leaveRedis(row.epoch);
+      await this.#lookAtPlace();
     }
+  }
+
+  async #tellOrLive(asked: number): Promise<void> {
+    if (asked > this.#told) return this.tell(asked);
+    const { mode, clock, instance } = this.#options;
+    if (clock.now() - this.#seenAt < seenEveryMs) return;
+    this.#seenAt = clock.now();
+    await mode.tell(instance, this.#told);
+  }
+
+  /**
+   * Tells PostgreSQL what calls of this gateway hold and spent that the book does not know, and notes that.
+   * Behind it nothing of the past is granted any more. @throws StoreError
+   */
+  async tell(asked: number): Promise<void> {
+    const { redis, postgres, mode, clock, instance } = this.#options;
+    if (asked <= this.#told) return;
+    redis.forsake();
+    const spent = this.#unbooked.calls;
+    await postgres.takeMoney([...redis.live].filter(({ budgets }) => budgets.length > 0));
+    await postgres.takeSpent(spent);
+    postgres.forget(this.#unbooked.told(spent));
+    this.#seenAt = clock.now();
+    await mode.tell(instance, asked);
+    this.#told = Math.max(this.#told, asked);
   }
 
   #mayReturn(): boolean {
@@ -223,18 +263,11 @@ export class SharedCounters implements Counters {
     return this.#answersSince !== undefined && clock.now() - this.#answersSince >= returnAfterMs;
   }
 
-  /** What runs here is told to PostgreSQL before it grants anything to this gateway; again until it took it. */
-  async #movedToPostgres(): Promise<void> {
-    const { redis, postgres, log } = this.#options;
-    if (this.#place !== 'postgres') {
-      this.#place = 'postgres';
-      this.#told = false;
-      this.#lose();
-      log.error('counters_moved', { to: 'postgres', reason: 'Redis does not answer' });
-    }
-    if (this.#told) return;
-    await postgres.takeMoney([...redis.live].filter(({ budgets }) => budgets.length > 0));
-    this.#told = true;
+  #movedToPostgres(): void {
+    if (this.#place === 'postgres') return;
+    this.#place = 'postgres';
+    this.#lose();
+    this.#options.log.error('counters_moved', { to: 'postgres', reason: 'Redis does not answer' });
   }
 
   /**
@@ -319,7 +352,8 @@ export class SharedCounters implements Counters {
   async #drawMoney(draw: Draw): Promise<DrawResult> {
     const { postgres, onStoreLoss } = this.#options;
     if (postgres.healthy()) {
-      if (this.#place === 'postgres' && this.#told) return postgres.draw(moneyOf(draw));
+      const hasTold = this.#told >= this.#asked;
+      if (this.#place === 'postgres' && hasTold) return postgres.draw(moneyOf(draw));
       void this.look();
       throw new StoreError('unavailable', 'The counters are being moved to PostgreSQL.');
     }

@@ -73,21 +73,23 @@ function note(count: StormCount, { status, text }: Reply): void {
 }
 
 /**
- * Spends what is left, one token at a time, until `isSpent`: what calls held is given back behind their
- * answers, so that a refusal alone is no end.
+ * Spends what is left until `isSpent`: half of what was asked for last where that is refused, down to one
+ * token. What calls held is given back behind their answers, so that a refusal alone is no end.
  */
 export async function spendTheRest(
   { instances, key }: Omit<Storm, 'clients' | 'calls'>,
   isSpent: () => Promise<boolean>,
 ): Promise<void> {
   let turn = 0;
+  let most = mostTokens;
   await until(
     async () => {
       const instance = instances[(turn += 1) % instances.length];
-      const reply = await instance?.chat(key, { model: 'up/spender', max_tokens: 1 });
+      const reply = await instance?.chat(key, { model: 'up/spender', max_tokens: most });
       // 503: where it is counted is being moved.
       if (reply?.status === 200 || reply?.status === 503) return false;
       assert.equal(reply?.status, 429, reply?.text);
+      most = most > 1 ? Math.ceil(most / 2) : mostTokens;
       return isSpent();
     },
     'the last cent is spent',

@@ -4,6 +4,7 @@ import { after, afterEach, test } from 'node:test';
 import type { Log } from '../../src/core/runtime.ts';
 import type { Draw } from '../../src/store/counters.ts';
 import { openSharedCounters } from '../../src/store/open-shared-counters.ts';
+import type { RedisClient } from '../../src/store/redis-client.ts';
 import type { SharedCounters } from '../../src/store/shared-counters.ts';
 import { systemClock } from '../../src/observe/clock.ts';
 import { StoreError } from '../../src/store/store-error.ts';
@@ -11,10 +12,13 @@ import { noPostgres, startPostgres, type TestPostgres } from '../support/postgre
 import { openTestStore, until, type TestStore } from '../support/postgres-store.ts';
 import { noRedis, startRedis, type TestRedis } from '../support/redis.ts';
 import { openTestRedis } from './redis-rig.ts';
+import { costing } from '../store/rows.ts';
+import { callRow } from '../unit/store/call-rows.ts';
 import { drawOf, fresh, type Wanted } from './rig.ts';
 
 interface Gateway {
   readonly counters: SharedCounters;
+  readonly client: RedisClient;
   readonly store: TestStore;
   /** Of the database. */
   readonly url: string;
@@ -45,6 +49,7 @@ async function openGateway(
   });
   return {
     counters,
+    client,
     store,
     url: at.url,
     log: lines,
@@ -127,6 +132,91 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
     assert.equal(await answered(two, () => paying(counter, limit * 0.6)), 'granted');
   });
 
+  test('F89, Q1: of what another gateway holds the new epoch knows, though nobody has noted it', async () => {
+    const [one, two] = await open(2);
+    assert.ok(one && two);
+    const counter = fresh('b');
+    for (const callId of [fresh('call_'), fresh('call_')]) {
+      assert.equal(await answered(one, () => paying(counter, limit / 4, { callId })), 'granted');
+    }
+    await redis.command('FLUSHALL');
+    // Only the other one asks.
+    assert.equal(await answered(two, () => paying(counter, limit * 0.6)), 'budget');
+    assert.equal(await answered(two, () => paying(counter, limit * 0.5)), 'granted');
+  });
+
+  for (const loss of ['forgets', 'is away'] as const) {
+    test(`F89, Q1: Redis ${loss}: what was spent and is not booked yet counts, and counts once`, async () => {
+      const [one, two] = await open(2);
+      assert.ok(one && two);
+      const counter = fresh('b');
+      const ended = paying(counter, limit * 0.7);
+      assert.equal(await answered(one, () => ended), 'granted');
+      one.counters.settle(ended.callId, { tokens: 0, nanodollars: limit * 0.6 });
+      await until(async () => (await one.counters.balance(counter, 'ever')).open === 0, 'settled');
+      if (loss === 'forgets') await redis.command('FLUSHALL');
+      else redis.pause();
+      try {
+        assert.equal(await answered(two, () => paying(counter, limit * 0.5)), 'budget');
+        const row = callRow(ended.callId, {
+          budgets: [{ counter, window: 'ever' }],
+          ...costing(limit * 0.6),
+        });
+        await one.store.store.recordCalls([row]);
+        one.counters.written([row]);
+        const holds = `SELECT 1 FROM counter_holds WHERE name LIKE 'b:%'`;
+        await until(async () => (await postgres.query(holds, one.url)).length === 0, 'booked');
+        assert.equal(await answered(two, () => paying(counter, limit * 0.5)), 'budget');
+        assert.equal(await answered(two, () => paying(counter, limit * 0.4)), 'granted');
+      } finally {
+        redis.resume();
+      }
+      await until(() => two.counters.place === 'redis', 'Redis counts again');
+      assert.deepEqual(await two.counters.balance(counter, 'ever'), {
+        settled: limit * 0.6,
+        open: limit * 0.4,
+      });
+    });
+  }
+
+  test('F89: a draw that Redis finds on a broken connection when it goes on holds nothing', async () => {
+    const [gateway] = await open(1);
+    assert.ok(gateway);
+    const { counters, client } = gateway;
+    const counter = fresh('b');
+    assert.equal(await answered(gateway, () => paying(counter, limit * 0.1)), 'granted');
+    redis.pause();
+    try {
+      const late = outcome(gateway, paying(counter, limit * 0.2));
+      // It is on its way before the connection breaks.
+      for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+      client.disconnect(true);
+      assert.equal(await late, 'unavailable');
+    } finally {
+      redis.resume();
+    }
+    // While it is connected again nobody says.
+    const held = async (): Promise<number | undefined> =>
+      (await counters.balance(counter, 'ever').catch(() => undefined))?.open;
+    await until(async () => (await held()) === limit * 0.1, 'it is given back');
+    // A later one would have come behind the draw.
+    assert.equal(await answered(gateway, () => paying(counter, limit * 0.9)), 'granted');
+  });
+
+  test('F89: a gateway that died is not waited for longer than its signs of life last', async () => {
+    const [one, two] = await open(2);
+    assert.ok(one && two);
+    const dead = `INSERT INTO counter_gateways
+      SELECT tenant, 'dead', 0, counter_now() - 4000 FROM counter_gateways LIMIT 1`;
+    await postgres.query(dead, one.url);
+    await redis.command('FLUSHALL');
+    const counter = fresh('b');
+    assert.equal(await answered(one, () => paying(counter, limit)), 'granted');
+    const seen = 'SELECT 1 FROM counter_gateways WHERE seen_at > counter_now() - 4000';
+    await two.counters.close();
+    assert.equal((await postgres.query(seen, one.url)).length, 1, 'who closed is not waited for');
+  });
+
   test('F89, Q1: a stopped Redis: budgets move to PostgreSQL with all that runs, and back', async () => {
     const gateways = await open(2);
     const [one, two] = gateways;
@@ -183,8 +273,7 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
     );
     redis.pause();
     try {
-      const usable = `SELECT 1 FROM counter_mode WHERE mode = 'postgres' AND usable_at < counter_now()`;
-      await until(async () => (await postgres.query(usable, url)).length > 0, 'it has moved');
+      await until(() => gateway.counters.place === 'postgres', 'it has moved');
       assert.equal(await outcome(gateway, paying(counter, 0.8 * limit)), 'unavailable');
       await postgres.query('DROP TRIGGER refuse ON counter_holds', url);
       assert.equal(await answered(gateway, () => paying(counter, 0.8 * limit)), 'budget');
