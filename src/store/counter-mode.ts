@@ -20,7 +20,7 @@ export interface ModeRow {
   readonly mode: 'redis' | 'postgres';
   /** Rises with each change of place, and whenever Redis has to begin anew. */
   readonly epoch: number;
-  /** Rises whenever the gateways have to tell what they know. */
+  /** Up to where the gateways have to tell: the epoch that is to follow, once somebody knows that this one is over. */
   readonly asked: number;
   /** Whether PostgreSQL grants, where it counts. */
   readonly usable: boolean;
@@ -54,14 +54,15 @@ const lock: Statement = {
 /** Not usable before `open`. */
 const leave: Statement = {
   name: 'counter_mode_leave',
-  text: `UPDATE counter_mode SET mode = 'postgres', epoch = epoch + 1, asked = asked + 1,
+  text: `UPDATE counter_mode SET mode = 'postgres', epoch = epoch + 1, asked = epoch + 1,
       usable_at = 9007199254740991
     WHERE tenant = $1 AND epoch = $2 AND mode = 'redis'`,
 };
+/** Once an epoch: whoever finds it over later joins those who wait. */
 const ask: Statement = {
   name: 'counter_mode_ask',
-  text: `UPDATE counter_mode SET asked = asked + 1
-    WHERE tenant = $1 AND epoch = $2 AND asked = $3 AND mode = 'redis'`,
+  text: `UPDATE counter_mode SET asked = epoch + 1
+    WHERE tenant = $1 AND epoch = $2 AND asked <= epoch`,
 };
 const tell: Statement = {
   name: 'counter_mode_tell',
@@ -132,15 +133,14 @@ export class CounterMode {
   }
 
   /**
-   * Asks all gateways to tell, since Redis forgot.
+   * Asks all gateways to tell, since Redis forgot or is to count again.
    * @returns the number that they have to tell up to; undefined where the row has changed meanwhile
    * @throws StoreError
    */
   async askAll(row: ModeRow): Promise<number | undefined> {
-    await this.#run(ask, [this.#options.tenant, row.epoch, row.asked]);
+    await this.#run(ask, [this.#options.tenant, row.epoch]);
     const now = await this.read();
-    const same = now.mode === row.mode && now.epoch === row.epoch && now.asked > row.asked;
-    return same ? now.asked : undefined;
+    return now.epoch === row.epoch ? now.asked : undefined;
   }
 
   /** `gateway` lives, and has told all that was asked for up to `asked`. @throws StoreError */

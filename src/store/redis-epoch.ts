@@ -36,15 +36,16 @@ export async function currentEpoch(
     throw new StoreError('unavailable', 'Budgets are counted in PostgreSQL for now.');
   }
   const begun = performance.now();
-  // Where PostgreSQL counts it knows all.
-  if (row.mode === 'redis') {
-    if (present !== undefined) await redis.clear(present);
-    await askAll(row, { mode, tell });
-  }
+  if (row.mode === 'redis' && present !== undefined) await redis.clear(present);
+  await askAll(row, { mode, tell });
   let keys = 0;
   const epoch = await mode.enterRedis(
-    async (locked) =>
-      locked.mode === 'redis' && (await redis.present()).epoch === nameOf(locked.epoch),
+    async (locked) => {
+      if (locked.mode === 'redis' && (await redis.present()).epoch === nameOf(locked.epoch))
+        return true;
+      if (locked.epoch !== row.epoch) throw beingBuilt();
+      return false;
+    },
     async (next, contents) => {
       await redis.clear();
       const found = { ...(await contents()), before: present };
@@ -56,13 +57,18 @@ export async function currentEpoch(
   return nameOf(epoch);
 }
 
-/** @throws StoreError also when others were faster: the next who asks finds what they made */
+/** Others were faster: the next who asks finds what they made. */
+function beingBuilt(): StoreError {
+  return new StoreError('unavailable', 'The counters are being built by another gateway.');
+}
+
+/** @throws StoreError */
 async function askAll(
   row: ModeRow,
   { mode, tell }: Pick<EpochKeeperOptions, 'mode' | 'tell'>,
 ): Promise<void> {
   const asked = await mode.askAll(row);
-  if (asked === undefined) throw new StoreError('unavailable', 'The counters are being built.');
+  if (asked === undefined) throw beingBuilt();
   await tell(asked);
   await mode.allTold(asked);
 }

@@ -36,6 +36,8 @@ const lookEveryMs = 250;
 /** So often a gateway says that it lives. */
 const seenEveryMs = 1000;
 const knownForMs = 750;
+/** The latest: an epoch is filled within seconds. */
+const mostLate = 20_000;
 /** A gateway that alone does not reach Redis must not move all others again and again. */
 const leaveAgainMs = 60_000;
 const defaultReturnAfterMs = 10_000;
@@ -60,6 +62,13 @@ export class SharedCounters implements Counters {
   #asked = 0;
   #told = Number.NEGATIVE_INFINITY;
   #seenAt = Number.NEGATIVE_INFINITY;
+  /** One after the other. */
+  #telling: Promise<void> = Promise.resolve();
+  /**
+   * Calls that PostgreSQL granted and that ended since all were asked to tell: an epoch that is being filled
+   * may have them as running.
+   */
+  readonly #late = new Map<string, Used>();
   #looking: Promise<void> | undefined;
   #returning = false;
   #instances = 1;
@@ -113,7 +122,9 @@ export class SharedCounters implements Counters {
   }
 
   settle(callId: string, used: Used): void {
+    const paid = (this.#apart.get(callId)?.budgets.length ?? 0) > 0;
     this.#apart.delete(callId);
+    if (paid) this.#keepLate(callId, used);
     this.#share.settle(callId, used);
     this.#capped.settle(callId, used);
     const { redis, postgres } = this.#options;
@@ -245,10 +256,17 @@ export class SharedCounters implements Counters {
    * Tells PostgreSQL what calls of this gateway hold and spent that the book does not know, and notes that.
    * Behind it nothing of the past is granted any more. @throws StoreError
    */
-  async tell(asked: number): Promise<void> {
+  tell(asked: number): Promise<void> {
+    const before = this.#telling;
+    this.#telling = before.catch(() => undefined).then(() => this.#tell(asked));
+    return this.#telling;
+  }
+
+  async #tell(asked: number): Promise<void> {
     const { redis, postgres, mode, clock, instance } = this.#options;
     if (asked <= this.#told) return;
     redis.forsake();
+    this.#late.clear();
     const spent = this.#unbooked.calls;
     await postgres.takeMoney([...redis.live].filter(({ budgets }) => budgets.length > 0));
     await postgres.takeSpent(spent);
@@ -256,6 +274,15 @@ export class SharedCounters implements Counters {
     this.#seenAt = clock.now();
     await mode.tell(instance, asked);
     this.#told = Math.max(this.#told, asked);
+  }
+
+  #keepLate(callId: string, used: Used): void {
+    this.#late.set(callId, used);
+    if (this.#late.size <= mostLate) return;
+    for (const oldest of this.#late.keys()) {
+      this.#late.delete(oldest);
+      return;
+    }
   }
 
   #mayReturn(): boolean {
@@ -297,6 +324,8 @@ export class SharedCounters implements Counters {
     for (const draw of this.#apart.values()) await redis.take(draw);
     this.#apart.clear();
     this.#place = 'redis';
+    for (const [callId, used] of this.#late) redis.settle(callId, used);
+    this.#late.clear();
     this.#lostSince = undefined;
     log.warn('counters_moved', { to: 'redis' });
   }
