@@ -21,22 +21,25 @@ export async function currentEpoch(
   redis: RedisCounters,
   { mode, log, mayEnter, tell }: EpochKeeperOptions,
 ): Promise<string> {
+  // Before what is in Redis: an epoch is there before the row names it.
+  const row = await mode.read().catch((error: unknown) => asStoreError(error));
   const { epoch: present, run } = await redis.present();
   const nameOf = (epoch: number): string => `${epoch}.${run}`;
-  let row;
-  try {
-    row = await mode.read();
-  } catch (error) {
+  if (row instanceof StoreError) {
     // Without the book Redis goes on with what it has.
     if (present?.endsWith(`.${run}`) === true) return present;
-    throw error;
+    throw row;
   }
   if (row.mode === 'redis' && present === nameOf(row.epoch)) return present;
   if (row.mode === 'postgres' && !mayEnter()) {
     throw new StoreError('unavailable', 'Budgets are counted in PostgreSQL for now.');
   }
+  if ((await mode.read()).epoch !== row.epoch) throw beingBuilt();
   const begun = performance.now();
-  if (row.mode === 'redis' && present !== undefined) await redis.clear(present);
+  // A later one is being filled.
+  if (present !== undefined && Number.parseInt(present, 10) <= row.epoch) {
+    await redis.clear(present);
+  }
   await askAll(row, { mode, tell });
   let keys = 0;
   const epoch = await mode.enterRedis(
@@ -55,6 +58,11 @@ export async function currentEpoch(
   );
   log.warn('counters_built', { epoch, budgets: keys, ms: Math.round(performance.now() - begun) });
   return nameOf(epoch);
+}
+
+function asStoreError(error: unknown): StoreError {
+  if (error instanceof StoreError) return error;
+  throw error;
 }
 
 /** Others were faster: the next who asks finds what they made. */

@@ -65,8 +65,8 @@ export class SharedCounters implements Counters {
   /** One after the other. */
   #telling: Promise<void> = Promise.resolve();
   /**
-   * Calls that PostgreSQL granted and that ended since all were asked to tell: an epoch that is being filled
-   * may have them as running.
+   * Calls that PostgreSQL granted and that ended before this gateway knew that Redis counts again: the epoch
+   * that is filled meanwhile may have them as running.
    */
   readonly #late = new Map<string, Used>();
   #looking: Promise<void> | undefined;
@@ -266,7 +266,6 @@ export class SharedCounters implements Counters {
     const { redis, postgres, mode, clock, instance } = this.#options;
     if (asked <= this.#told) return;
     redis.forsake();
-    this.#late.clear();
     const spent = this.#unbooked.calls;
     await postgres.takeMoney([...redis.live].filter(({ budgets }) => budgets.length > 0));
     await postgres.takeSpent(spent);
