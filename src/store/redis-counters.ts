@@ -12,7 +12,8 @@ import { leaseMs, moneyGraceMs, renewEveryMs } from './lease.ts';
 import { isEstimate, lostCall } from './lost-calls.ts';
 import type { RedisClient } from './redis-client.ts';
 import { isRefusal, unavailable, within } from './redis-failure.ts';
-import { aboutDraw, holdsOf } from './redis-holds.ts';
+import { drawArguments, keepMs, readingOf } from './redis-draw.ts';
+import { holdsOf } from './redis-holds.ts';
 import { Script, type Answer } from './redis-run.ts';
 import {
   clearScript,
@@ -24,7 +25,7 @@ import {
 import { ServerTime } from './server-time.ts';
 import { Settlements, type Settlement } from './settlements.ts';
 import { StoreError } from './store-error.ts';
-import { grant, refusal, type Reading } from './verdict.ts';
+import { grant, refusal } from './verdict.ts';
 
 export interface RedisCountersOptions {
   readonly client: RedisClient;
@@ -69,10 +70,6 @@ const instanceMs = 10_000;
 const loadingMs = 30_000;
 /** Draws that are undone later; they end long before, since those who have no answer ask no more. */
 const mostReturned = 10_000;
-/** How long a budget's window is kept behind its end, for gateways whose clock is behind. */
-const afterEndMs = 2 * 86_400_000;
-/** For windows that never end: a touch renews it, and a new epoch reads the book. */
-const everMs = 400 * 86_400_000;
 
 /** A draw on its way. */
 interface Attempt {
@@ -462,22 +459,7 @@ export class RedisCounters implements Counters {
   }
 
   #drawArguments(wanted: Draw, epoch: string, force: boolean): readonly (string | number)[] {
-    const now = this.#time.wall();
-    const values: (string | number)[] = [this.prefix, epoch, wanted.callId];
-    values.push(leaseMs, moneyGraceMs, force ? 1 : 0, aboutDraw(wanted));
-    values.push(wanted.concurrent.length);
-    for (const { counter, most } of wanted.concurrent) values.push(counter, most);
-    values.push(wanted.requests.length);
-    for (const { counter, perMinute } of wanted.requests) values.push(counter, perMinute);
-    values.push(wanted.tokens.length);
-    for (const { counter, perMinute, amount } of wanted.tokens) {
-      values.push(counter, perMinute, amount);
-    }
-    values.push(wanted.budgets.length);
-    for (const { counter, window, endsAt, nanodollars, amount } of wanted.budgets) {
-      values.push(`${counter}|${window}`, nanodollars, amount, keepMs(endsAt, now));
-    }
-    return values;
+    return drawArguments(wanted, { prefix: this.prefix, epoch, force, now: this.#time.wall() });
   }
 
   async #sendSettle(calls: readonly Settlement[]): Promise<void> {
@@ -511,20 +493,4 @@ export class RedisCounters implements Counters {
       if (this.#epoch === epoch) this.#epoch = undefined;
     }
   }
-}
-
-/** How long a window's counter is kept. */
-export function keepMs(endsAt: number | undefined, now: number): number {
-  return endsAt === undefined ? everMs : Math.max(0, Math.ceil(endsAt - now)) + afterEndMs;
-}
-
-function readingOf(wanted: Draw, answer: Answer): Reading {
-  let at = 2;
-  const next = (): number => Number(answer[at++] ?? 0);
-  return {
-    concurrent: wanted.concurrent.map(next),
-    requests: wanted.requests.map(next),
-    tokens: wanted.tokens.map(next),
-    budgets: wanted.budgets.map(({ window }) => ({ window, settled: next(), open: next() })),
-  };
 }
