@@ -1,13 +1,18 @@
 /**
  * Connections on their way to a worker. `node:cluster` waits for the worker to say that it has one, and forgets
- * two of them, whose clients would wait for ever: of a worker that died before it said so, and one that the
- * last worker refuses because it has stopped to listen. The first goes to another worker, the second is closed.
+ * three of them, whose clients would wait for ever: of a worker that died before it said so, of one that had no
+ * descriptor left for it (and would never be given another one), and one that the last worker refuses because it
+ * has stopped to listen. The first two go to another worker, the third is closed.
  */
 import type { ChildProcess } from 'node:child_process';
 import { isObject } from '../core/json.ts';
 
 /** What `node:cluster` calls its own messages. */
 const ofCluster = { cmd: 'NODE_CLUSTER' };
+/** What a worker answers that had no descriptor left for what it was sent (F92). */
+const lostOnItsWay = 'NODE_HANDLE_NACK';
+/** Others have one, or it has one again by then. */
+const lostMs = 100;
 /** Another worker may still take it. */
 const refusedMs = 100;
 
@@ -39,19 +44,23 @@ export class Handovers {
         return Reflect.apply(send, worker, args);
       },
     });
+    const giveBack = (): void => {
+      // What is given back may be sent to the same worker again at once.
+      const acks = [...pending.keys()];
+      for (const ack of acks) {
+        worker.emit('internalMessage', { ...ofCluster, ack, accepted: false });
+      }
+    };
     // Before cluster, which may send it to another one at once.
     worker.prependListener('internalMessage', (message: unknown) => {
       if (!isObject(message)) return;
+      if (message['cmd'] === lostOnItsWay) setTimeout(giveBack, lostMs);
       const handle = pending.get(message['ack']);
       if (handle === undefined) return;
       pending.delete(message['ack']);
       this.#answered(handle, message['accepted'] === true);
     });
-    return () => {
-      for (const ack of pending.keys()) {
-        worker.emit('internalMessage', { ...ofCluster, ack, accepted: false });
-      }
-    };
+    return giveBack;
   }
 
   #answered(handle: Closable, accepted: boolean): void {

@@ -57,9 +57,16 @@ const watchProcess: LoadSource = (tell) => {
   };
 };
 
-/** Costs some microseconds. */
+let lastRssBytes = 0;
+
+/** As it was where no file can be opened to read it from, since no descriptor is left (F92). Costs some microseconds. */
 function rssOfProcess(): number {
-  return process.memoryUsage.rss();
+  try {
+    lastRssBytes = process.memoryUsage.rss();
+  } catch {
+    // The next look may tell.
+  }
+  return lastRssBytes;
 }
 
 /** This process. */
