@@ -313,12 +313,13 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     const outcome = left ? 'canceled' : how;
     const failure = left ? 'canceled' : why;
     if (left) this.#gateway.leftStreams?.done();
-    const now = this.#gateway.clock.now();
     const error = typeof failure === 'string' ? failure : failure?.code;
     const { attempt, firstEventAt, meter, target, mode, notes } = this.#tries;
     // A call that no upstream began to answer costs nothing (L0); one that was left may cost (LC).
     const billed = outcome === 'canceled' ? attempt !== undefined : firstEventAt !== undefined;
     const attempts = this.#tries.ended({ outcome, error: failure });
+    // Behind the last try's end: a call takes no less time than its tries.
+    const now = this.#gateway.clock.now();
     this.#gateway.settle(this.#call, {
       outcome,
       status: this.#out.status,
