@@ -8,6 +8,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseOwn } from '../core/json.ts';
+import type { Clock } from '../core/runtime.ts';
 import type { BudgetDraw, Draw, DrawnCall } from './counters.ts';
 import { readKeptCall } from './kept-call.ts';
 import { readAbout } from './lost-calls.ts';
@@ -29,10 +30,17 @@ export interface ModeRow {
 export interface CounterModeOptions {
   readonly server: Pick<PostgresServer, 'use' | 'data'>;
   readonly tenant: string;
+  readonly clock: Pick<Clock, 'now'>;
 }
 
 /** A gateway that was not seen for so long is dead, or stands still: it grants nothing until it has looked. */
 const deadAfterMs = 5000;
+/**
+ * While PostgreSQL was away nobody could be seen: until it has answered for as long, without a longer gap than
+ * this, whoever was seen within a day may live.
+ */
+const gapMs = 2000;
+const dayMs = 86_400_000;
 /** So often it is looked whether all have told. */
 const pollMs = 20;
 
@@ -43,12 +51,12 @@ const make: Statement = {
 };
 const read: Statement = {
   name: 'counter_mode_read',
-  text: `SELECT mode, epoch, asked, (usable_at <= counter_now())::int AS usable FROM counter_mode
+  text: `SELECT mode, epoch, greatest(asked, epoch) AS asked, (usable_at <= counter_now())::int AS usable FROM counter_mode
     WHERE tenant = $1`,
 };
 const lock: Statement = {
   name: 'counter_mode_lock',
-  text: `SELECT mode, epoch, asked, (usable_at <= counter_now())::int AS usable FROM counter_mode
+  text: `SELECT mode, epoch, greatest(asked, epoch) AS asked, (usable_at <= counter_now())::int AS usable FROM counter_mode
     WHERE tenant = $1 FOR UPDATE`,
 };
 /** Not usable before `open`. */
@@ -114,15 +122,30 @@ type HoldRow = readonly [string, string, number, boolean, string | null];
 export class CounterMode {
   readonly #options: CounterModeOptions;
 
+  /** Since when PostgreSQL answers without a gap, and when it did last, monotonic ms. */
+  #steadySince = Number.POSITIVE_INFINITY;
+  #answeredAt = Number.NEGATIVE_INFINITY;
+  /** The epoch that the row named last. */
+  #named: number | undefined;
+
   constructor(options: CounterModeOptions) {
     this.#options = options;
+  }
+
+  /** The epoch that the row named when it could be read last; undefined = never. */
+  get named(): number | undefined {
+    return this.#named;
   }
 
   /** @throws StoreError */
   async read(): Promise<ModeRow> {
     const { tenant } = this.#options;
     const found = await this.#run(read, [tenant]);
-    if (found.rows[0] !== undefined) return modeOf(found.rows[0]);
+    if (found.rows[0] !== undefined) {
+      const row = modeOf(found.rows[0]);
+      this.#named = row.epoch;
+      return row;
+    }
     await this.#run(make, [tenant]);
     return { mode: 'redis', epoch: 0, asked: 0, usable: true };
   }
@@ -151,9 +174,9 @@ export class CounterMode {
   /** Waits until all who live have told. @throws StoreError */
   async allTold(asked: number): Promise<void> {
     const { tenant } = this.#options;
-    const deadline = performance.now() + 2 * deadAfterMs;
-    while ((await this.#run(silent, [tenant, asked, deadAfterMs])).count > 0) {
-      if (performance.now() > deadline) {
+    const deadline = this.#options.clock.now() + 2 * deadAfterMs;
+    while ((await this.#run(silent, [tenant, asked, this.#deadAfter()])).count > 0) {
+      if (this.#options.clock.now() > deadline) {
         throw new StoreError('unavailable', 'A gateway does not tell what its calls hold.');
       }
       await pause(pollMs);
@@ -162,7 +185,7 @@ export class CounterMode {
 
   /** PostgreSQL grants from now on, if all have told. @throws StoreError */
   async open(): Promise<void> {
-    await this.#run(open, [this.#options.tenant, deadAfterMs]);
+    await this.#run(open, [this.#options.tenant, this.#deadAfter()]);
   }
 
   /** `gateway` ends, and is not waited for. @throws StoreError */
@@ -173,27 +196,37 @@ export class CounterMode {
   /**
    * Lets Redis count in a new epoch, once `build` has filled it; nobody draws in PostgreSQL meanwhile.
    * @param isBuilt whether another gateway did it already
+   * @param above a number that was given to an epoch which nobody came to know
    * @throws StoreError, or what `build` throws: then nothing is changed.
    */
   async enterRedis(
     isBuilt: (row: ModeRow) => Promise<boolean>,
     build: (epoch: number, contents: () => Promise<EpochContents>) => Promise<void>,
+    above: number,
   ): Promise<number> {
     const { server, tenant } = this.#options;
     await this.read();
     return server.data.transaction(async (sql) => {
       const row = modeOf((await sql.run(lock, [tenant])).rows[0]);
       if (await isBuilt(row)) return row.epoch;
-      const epoch = row.epoch + 1;
+      const epoch = Math.max(row.epoch, above) + 1;
       await build(epoch, () => readBook(sql));
       await sql.run(enter, [tenant, epoch]);
       return epoch;
     });
   }
 
-  #run(statement: Statement, values: readonly SqlValue[]): Promise<Rows> {
+  #deadAfter(): number {
+    return this.#options.clock.now() - this.#steadySince >= deadAfterMs ? deadAfterMs : dayMs;
+  }
+
+  async #run(statement: Statement, values: readonly SqlValue[]): Promise<Rows> {
     const { server } = this.#options;
-    return server.use(() => server.data.run(statement, values));
+    const rows = await server.use(() => server.data.run(statement, values));
+    const now = this.#options.clock.now();
+    if (now - this.#answeredAt > gapMs) this.#steadySince = now;
+    this.#answeredAt = now;
+    return rows;
   }
 }
 

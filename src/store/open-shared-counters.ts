@@ -24,7 +24,7 @@ export async function openSharedCounters(
   options: OpenSharedCountersOptions,
 ): Promise<SharedCounters> {
   const { client, server, tenant, instance, clock, log } = options;
-  const mode = new CounterMode({ server, tenant });
+  const mode = new CounterMode({ server, tenant, clock });
   const redis: RedisCounters = new RedisCounters({
     client,
     tenant,

@@ -42,14 +42,18 @@ const renew: Statement = { name: 'counter_renew', text: 'SELECT counter_renew($1
 const hold: Statement = {
   name: 'counter_hold',
   text: `INSERT INTO counter_holds SELECT r->>0, r->>1, (r->>2)::bigint, 0, counter_now() + $2, false, r->>3
-    FROM jsonb_array_elements($1::jsonb) r ORDER BY 1, 2 ON CONFLICT DO NOTHING`,
+    FROM jsonb_array_elements($1::jsonb) r
+    WHERE NOT EXISTS (SELECT FROM calls WHERE id = split_part(r->>1, '+', 1))
+    ORDER BY 1, 2 ON CONFLICT DO NOTHING`,
 };
-/** Booked calls are in `spending`. */
+/** Booked calls are in `spending`; one that spent nothing is told only where it is known as running. */
 const holdSpent: Statement = {
   name: 'counter_hold_spent',
   text: `INSERT INTO counter_holds SELECT r->>0, r->>1, (r->>2)::bigint, 0, counter_now() + $2, true, r->>3
     FROM jsonb_array_elements($1::jsonb) r
-    WHERE NOT EXISTS (SELECT FROM calls WHERE id = r->>1) ORDER BY 1, 2 ON CONFLICT DO NOTHING`,
+    WHERE NOT EXISTS (SELECT FROM calls WHERE id = r->>1)
+      AND ((r->>2)::bigint > 0 OR EXISTS (SELECT FROM open_calls WHERE id = r->>1))
+    ORDER BY 1, 2 ON CONFLICT DO NOTHING`,
 };
 /** As long as a call may wait on a disk. */
 const unbookedMs = 604_800_000;

@@ -68,6 +68,8 @@ const takeAtOnce = 200;
 /** A gateway that said nothing for so long is not counted any more. */
 const instanceMs = 10_000;
 const loadingMs = 30_000;
+/** Less than others wait for one that stands still (counter-mode.ts). */
+const stoodStillMs = 2000;
 /** Draws that are undone later; they end long before, since those who have no answer ask no more. */
 const mostReturned = 10_000;
 
@@ -162,12 +164,16 @@ export class RedisCounters implements Counters {
 
   /** @throws StoreError `unavailable` within 50 ms where there is no answer */
   async draw(wanted: Draw): Promise<DrawResult> {
+    const begun = performance.now();
+    const patience = this.#options.patienceMs ?? slowMs;
     const attempt: Attempt = { epoch: undefined, turn: this.#turn, givenUp: false };
     // Before the draw, so that it finds what has become free; and in the same write.
     this.#settlements.flush();
     try {
-      const result = await within(this.#options.patienceMs ?? slowMs, this.#ask(wanted, attempt));
+      const result = await within(patience, this.#ask(wanted, attempt));
       this.#missed = 0;
+      // This process stood still with the answer before it: others may have gone on without it.
+      if (performance.now() - begun > stoodStillMs + patience) throw late();
       if (result.granted) this.#keep(wanted, attempt);
       return result;
     } catch (error) {
@@ -433,7 +439,7 @@ export class RedisCounters implements Counters {
       return this.#scripts.draw.run(this.#key, values);
     });
     const now = Number(answer[1]);
-    if (answer[0] === 'done') throw new StoreError('unavailable', 'The draw came too late.');
+    if (answer[0] === 'done') throw late();
     const reading = readingOf(wanted, answer);
     const refused = answer[0] === 'refused' ? refusal(wanted, reading, now) : undefined;
     return refused ?? grant(wanted, reading, { wall: now, taken: answer[0] === 'known' });
@@ -493,4 +499,8 @@ export class RedisCounters implements Counters {
       if (this.#epoch === epoch) this.#epoch = undefined;
     }
   }
+}
+
+function late(): StoreError {
+  return new StoreError('unavailable', 'The draw came too late.');
 }

@@ -26,28 +26,42 @@ export async function currentEpoch(
   const { epoch: present, run } = await redis.present();
   const nameOf = (epoch: number): string => `${epoch}.${run}`;
   if (row instanceof StoreError) {
-    // Without the book Redis goes on with what it has.
-    if (present?.endsWith(`.${run}`) === true) return present;
+    // Without the book Redis goes on with what it has, but not with what the book may never have named.
+    const isNamed = mode.named === undefined || numberOf(present) <= mode.named;
+    if (present?.endsWith(`.${run}`) === true && isNamed) return present;
     throw row;
   }
-  if (row.mode === 'redis' && present === nameOf(row.epoch)) return present;
+  const isOver = row.asked > row.epoch;
+  if (row.mode === 'redis' && present === nameOf(row.epoch) && !isOver) return present;
   if (row.mode === 'postgres' && !mayEnter()) {
     throw new StoreError('unavailable', 'Budgets are counted in PostgreSQL for now.');
   }
   if ((await mode.read()).epoch !== row.epoch) throw beingBuilt();
+  return build(redis, { mode, log, tell, row, present, nameOf });
+}
+
+interface Building extends Pick<EpochKeeperOptions, 'mode' | 'log' | 'tell'> {
+  readonly row: ModeRow;
+  /** What is in Redis, and does not count. */
+  readonly present: string | undefined;
+  nameOf(epoch: number): string;
+}
+
+async function build(
+  redis: RedisCounters,
+  { mode, log, tell, row, present, nameOf }: Building,
+): Promise<string> {
   const begun = performance.now();
   // A later one is being filled.
-  if (present !== undefined && Number.parseInt(present, 10) <= row.epoch) {
-    await redis.clear(present);
-  }
+  if (present !== undefined && numberOf(present) <= row.epoch) await redis.clear(present);
   await askAll(row, { mode, tell });
   let keys = 0;
   const epoch = await mode.enterRedis(
     async (locked) => {
-      if (locked.mode === 'redis' && (await redis.present()).epoch === nameOf(locked.epoch))
-        return true;
-      if (locked.epoch !== row.epoch) throw beingBuilt();
-      return false;
+      if (locked.epoch === row.epoch) return false;
+      const { epoch: built } = await redis.present();
+      if (locked.mode === 'redis' && built === nameOf(locked.epoch)) return true;
+      throw beingBuilt();
     },
     async (next, contents) => {
       await redis.clear();
@@ -55,6 +69,7 @@ export async function currentEpoch(
       keys = found.settled.length;
       await redis.fill(nameOf(next), found);
     },
+    numberOf(present),
   );
   log.warn('counters_built', { epoch, budgets: keys, ms: Math.round(performance.now() - begun) });
   return nameOf(epoch);
@@ -63,6 +78,10 @@ export async function currentEpoch(
 function asStoreError(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   throw error;
+}
+
+function numberOf(epoch: string | undefined): number {
+  return epoch === undefined ? 0 : Number.parseInt(epoch, 10);
 }
 
 /** Others were faster: the next who asks finds what they made. */

@@ -36,6 +36,8 @@ const lookEveryMs = 250;
 /** So often a gateway says that it lives. */
 const seenEveryMs = 1000;
 const knownForMs = 750;
+/** Calls told in one statement. */
+const toldAtOnce = 1000;
 /** The latest: an epoch is filled within seconds. */
 const mostLate = 20_000;
 /** A gateway that alone does not reach Redis must not move all others again and again. */
@@ -60,9 +62,9 @@ export class SharedCounters implements Counters {
   readonly #unbooked = new Unbooked();
   /** What was asked for (`CounterMode`), and up to where it was told; when that was noted. */
   #asked = 0;
-  #told = Number.NEGATIVE_INFINITY;
+  #told = -1;
   #seenAt = Number.NEGATIVE_INFINITY;
-  /** One after the other. */
+  /** One telling after the other. */
   #telling: Promise<void> = Promise.resolve();
   /**
    * Calls that PostgreSQL granted and that ended before this gateway knew that Redis counts again: the epoch
@@ -70,6 +72,7 @@ export class SharedCounters implements Counters {
    */
   readonly #late = new Map<string, Used>();
   #looking: Promise<void> | undefined;
+  #moving: Promise<void> | undefined;
   #returning = false;
   #instances = 1;
   /** When it was last known where budgets are counted, and when this gateway may move them again. */
@@ -130,8 +133,7 @@ export class SharedCounters implements Counters {
     const { redis, postgres } = this.#options;
     postgres.settle(callId, used);
     const draw = redis.held(callId);
-    if (draw !== undefined)
-      this.#unbooked.add({ draw, nanodollars: Math.max(0, used.nanodollars ?? 0) });
+    if (draw !== undefined) this.#keepUnbooked(draw, Math.max(0, used.nanodollars ?? 0));
     if (this.#place === 'redis' || draw !== undefined) redis.settle(callId, used);
   }
 
@@ -165,9 +167,14 @@ export class SharedCounters implements Counters {
     if (this.#place === 'redis') void this.#options.redis.written(rows);
   }
 
-  abandoned(): Promise<readonly CallRow[]> {
+  /** While Redis counts PostgreSQL may still have what was told there, by gateways that died since. */
+  async abandoned(): Promise<readonly CallRow[]> {
     const { redis, postgres } = this.#options;
-    return (this.#place === 'redis' ? redis : postgres).abandoned();
+    const told = await postgres.abandoned();
+    if (this.#place !== 'redis') return told;
+    const lost = await redis.abandoned();
+    const known = new Set(lost.map(({ id }) => id));
+    return [...lost, ...told.filter(({ id }) => !known.has(id))];
   }
 
   async booked(callId: string, nanodollars: number): Promise<void> {
@@ -196,6 +203,7 @@ export class SharedCounters implements Counters {
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#looking;
+    await this.#moving;
     const { redis, postgres, mode, instance } = this.#options;
     await Promise.all([redis.close(), postgres.close()]);
     // Where that fails the others wait a while for one that is dead.
@@ -234,14 +242,21 @@ export class SharedCounters implements Counters {
     this.#knownAt = looked;
     if (row.mode === 'postgres') {
       if (!row.usable) await mode.open();
-      if (this.#mayReturn()) await this.#return();
+      if (this.#mayReturn()) this.#move(() => this.#return());
     } else if (this.#place === 'postgres') {
-      await this.#movedToRedis();
+      this.#move(() => this.#movedToRedis());
     } else if (redis.gone && looked >= this.#leaveAgainAt) {
-      this.#leaveAgainAt = looked + leaveAgainMs;
       await mode.leaveRedis(row.epoch);
+      this.#leaveAgainAt = looked + leaveAgainMs;
       await this.#lookAtPlace();
     }
+  }
+
+  /** Beside the looks, which go on: it may have to wait for gateways that died. */
+  #move(move: () => Promise<void>): void {
+    this.#moving ??= move()
+      .catch((error: unknown) => this.#warn('counters_not_moved', { reason: String(error) }))
+      .finally(() => (this.#moving = undefined));
   }
 
   async #tellOrLive(asked: number): Promise<void> {
@@ -267,12 +282,22 @@ export class SharedCounters implements Counters {
     if (asked <= this.#told) return;
     redis.forsake();
     const spent = this.#unbooked.calls;
-    await postgres.takeMoney([...redis.live].filter(({ budgets }) => budgets.length > 0));
-    await postgres.takeSpent(spent);
+    const held = [...redis.live].filter(({ budgets }) => budgets.length > 0);
+    for (let at = 0; at < Math.max(held.length, spent.length); at += toldAtOnce) {
+      // It lives, though it has much to tell.
+      if (at > 0) await mode.tell(instance, this.#told);
+      await postgres.takeMoney(held.slice(at, at + toldAtOnce));
+      await postgres.takeSpent(spent.slice(at, at + toldAtOnce));
+    }
     postgres.forget(this.#unbooked.told(spent));
     this.#seenAt = clock.now();
     await mode.tell(instance, asked);
     this.#told = Math.max(this.#told, asked);
+  }
+
+  #keepUnbooked(draw: Draw, nanodollars: number): void {
+    if (this.#unbooked.add({ draw, nanodollars })) return;
+    this.#warn('spending_not_told', { call: draw.callId });
   }
 
   #keepLate(callId: string, used: Used): void {

@@ -8,11 +8,15 @@ export interface Spending {
   readonly nanodollars: number;
 }
 
-/** More than the ledger lets wait (F84): so many only where rows were refused for good. */
-const mostCalls = 50_000;
+/** As many as may wait for a book that is away; beyond it the others cannot be told. */
+const mostCalls = 200_000;
+/** Calls that spent nothing may never have a row: the latest are enough. */
+const mostFree = 10_000;
 
 export class Unbooked {
   readonly #calls = new IdTable<Spending>();
+  /** Of them those that spent nothing, the oldest first. */
+  readonly #free = new Set<string>();
   /** Calls of which PostgreSQL was told as spent, and which the book did not have then. */
   readonly #told = new Set<string>();
 
@@ -20,10 +24,25 @@ export class Unbooked {
     return this.#calls.entries().map(([, spending]) => spending);
   }
 
-  add(spending: Spending): void {
-    const { draw } = spending;
-    if (draw.budgets.length === 0 || this.#calls.size >= mostCalls) return;
+  /** @returns false where there is no room */
+  add(spending: Spending): boolean {
+    const { draw, nanodollars } = spending;
+    // What a call drew behind its first draw has no row, and spends nothing of its own.
+    if (draw.budgets.length === 0 || draw.callId.includes('+')) return true;
+    if (nanodollars > 0 && this.#calls.size >= mostCalls) return false;
     this.#calls.set(draw.callId, spending);
+    if (nanodollars === 0) this.#addFree(draw.callId);
+    return true;
+  }
+
+  #addFree(callId: string): void {
+    this.#free.add(callId);
+    if (this.#free.size <= mostFree) return;
+    for (const oldest of this.#free) {
+      this.#free.delete(oldest);
+      this.#calls.delete(oldest);
+      return;
+    }
   }
 
   /** PostgreSQL was told of these. @returns those that the book has got meanwhile */
@@ -38,7 +57,10 @@ export class Unbooked {
 
   /** The book has these. @returns those of which PostgreSQL was told before */
   booked(callIds: readonly string[]): readonly string[] {
-    for (const callId of callIds) this.#calls.delete(callId);
+    for (const callId of callIds) {
+      this.#calls.delete(callId);
+      this.#free.delete(callId);
+    }
     return this.#told.size === 0 ? [] : callIds.filter((callId) => this.#told.delete(callId));
   }
 }
