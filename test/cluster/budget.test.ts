@@ -93,8 +93,9 @@ function budgets(postgres: TestPostgres): void {
       const asked = { model: 'up/slow', stream: true, max_tokens: 500 };
       const stream = victim.chat(orphan.key, asked, { onData: () => (begun = true) });
       await until(() => begun, 'the stream has begun: its end is no broken request');
-      await until(async () => (await trio.open()) === 1, 'the running stream is noted');
-      const seen = (): Promise<unknown> => trio.query('SELECT seen_at FROM open_calls');
+      await until(async () => (await trio.open('up/slow')) === 1, 'the running stream is noted');
+      const seen = (): Promise<unknown> =>
+        trio.query(`SELECT seen_at FROM open_calls WHERE call LIKE '%"up/slow"%'`);
       const first = JSON.stringify(await seen());
       await until(async () => JSON.stringify(await seen()) !== first, 'it is noted again');
       const running = storm({ instances: others, key: made.key, clients: 60, calls: 8 });

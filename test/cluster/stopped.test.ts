@@ -42,9 +42,9 @@ function stopped(postgres: TestPostgres): void {
     const usage = { prompt_tokens: 9, completion_tokens: 100, total_tokens: 109 };
     upstream.script('whole', { body: JSON.stringify(chatDocument({ text: 'x', usage })) });
     const stream = stopping.chat(made.key, { model: 'up/long', max_tokens: 500, stream: true });
-    await until(async () => (await trio.open()) === 1, 'it is noted', 20_000);
+    await until(async () => (await trio.open('up/long')) === 1, 'it is noted', 20_000);
     stopping.signal('SIGSTOP');
-    await until(async () => (await trio.open()) === 0, 'another one settles it', 60_000);
+    await until(async () => (await trio.open('up/long')) === 0, 'another one settles it', 60_000);
     let spent = 0;
     for (let i = 0; i < 4; i += 1) {
       const { status } = await other.chat(made.key, { model: 'up/whole', max_tokens: 100 });

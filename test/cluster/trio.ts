@@ -78,9 +78,11 @@ export class Trio {
     );
   }
 
-  /** Calls that are noted as running. */
-  open(): Promise<number> {
-    return this.#number('SELECT count(*)::integer AS n FROM open_calls');
+  /** Calls that are noted as running, or only those of a model: what asked for a key may still be noted. */
+  open(model = '%'): Promise<number> {
+    return this.#number(
+      `SELECT count(*)::integer AS n FROM open_calls WHERE call LIKE '%"${model}"%'`,
+    );
   }
 
   async #number(sql: string): Promise<number> {
