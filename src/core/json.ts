@@ -160,6 +160,9 @@ export function parseBody(received: Uint8Array, ownedKeys: ReadonlySet<string>):
   return parseScanned({ pieces, bytes }, scanBody(bytes), ownedKeys);
 }
 
+/** Characters; an outline of an agent's body has a quarter of it. */
+const longestKeptOutline = 16_384;
+
 /** What came in several pieces lies here while it is parsed: memory of its own would cost more than the copy. */
 let scratch: Buffer | undefined;
 
@@ -272,8 +275,8 @@ class ParsedSource implements JsonSource {
   readonly #longNumbers: boolean | undefined;
   readonly #plainKeys: boolean;
   readonly #marks: number | undefined;
-  /** Kept when the value is forgotten: it is short, and who asks another target asks for no more. */
-  readonly #outlineText: string | undefined;
+  /** Kept when the value is forgotten, where it is short: who asks another target asks for no more. */
+  #outlineText: string | undefined;
   #value: JsonObject | undefined;
   #outline: JsonObject | undefined;
 
@@ -313,6 +316,8 @@ class ParsedSource implements JsonSource {
     if (this.#longNumbers === undefined) return;
     this.#value = undefined;
     this.#outline = undefined;
+    // Media and long system texts stand in it whole.
+    if ((this.#outlineText?.length ?? 0) > longestKeptOutline) this.#outlineText = undefined;
   }
 
   #readOutline(): JsonObject {

@@ -84,7 +84,8 @@ export function readBody(
   });
 }
 
-function clientLeft(): GatewayError {
+/** Nobody is there any more whom an answer could reach. */
+export function clientLeft(): GatewayError {
   return new GatewayError('canceled', 'The client left.');
 }
 

@@ -23,6 +23,7 @@ import type { CallRow } from '../store/store.ts';
 import { keyRefusal } from '../access/keys.ts';
 import { presentedKey } from '../access/presented-key.ts';
 import type { Principal } from '../access/principal.ts';
+import { clientLeft } from './body.ts';
 import { nothingRead, type AskedSoFar } from './asked.ts';
 import { callLabels, clientTags } from './call-labels.ts';
 import { refusedRow } from './call-row.ts';
@@ -283,7 +284,7 @@ export class DataPlane {
     if (response.destroyed) {
       // It left while it waited for a route or for the counters: no upstream is asked (F71).
       grant?.settle({ tokens: 0, nanodollars: 0 });
-      throw new GatewayError('canceled', 'The client left.');
+      throw clientLeft();
     }
     const call = {
       ...asked,
@@ -397,7 +398,7 @@ export class DataPlane {
     // A body may take minutes; the key of a call that begins only now must still be one (S6).
     if (principal.revoked()) throw new GatewayError('unauthenticated', keyRefusal);
     asked.content?.asked(taken.pieces);
-    const parsed = parseTaken(taken, dialect.ownedKeys, overload);
+    const parsed = parseTaken(taken, dialect.ownedKeys, { overload, response: visit.response });
     return parsed instanceof Promise ? await parsed : parsed;
   }
 

@@ -54,6 +54,7 @@ export function useSignOut() {
       // Nobody heard it: the session lives on, and who is told otherwise leaves it open behind them.
       if (error !== null && !(error instanceof ApiError && error.kind === 'signed-out')) {
         resumeQuestions();
+        void client.refetchQueries({ type: 'active' });
         return;
       }
       // The session itself stays: its observer shows the door.

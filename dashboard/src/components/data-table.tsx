@@ -72,8 +72,10 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactElement {
 
   // The row may be on the page some draws later only, and without a focused one the keys lead nowhere.
   useEffect(() => {
-    if (toFocus.current === undefined || !focusRow(frame.current, toFocus.current)) return;
-    toFocus.current = undefined;
+    if (toFocus.current === undefined) return;
+    const { activeElement } = document;
+    const isElsewhere = activeElement !== document.body && !frame.current?.contains(activeElement);
+    if (isElsewhere || focusRow(frame.current, toFocus.current)) toFocus.current = undefined;
   });
 
   const moveTo = (index: number): void => {

@@ -133,7 +133,7 @@ function contentFamilies({
       })),
     }),
     counter('model_gateway_redacted_contents', {
-      help: 'Calls of such keys with a key or a credential in what they said: it was taken out.',
+      help: 'Calls of such keys with something in what they said that looks like a key or a credential: it was taken out.',
       samples: single(redacted),
     }),
     gauge('model_gateway_content_bytes', {

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError } from '../../core/errors.ts';
 import { parseClientBody, type JsonSource } from '../../core/json.ts';
 import type { Pieces } from '../../core/pieces.ts';
-import { checkBodyHeaders, readBody, type BodyWatch } from '../body.ts';
+import { checkBodyHeaders, clientLeft, readBody, type BodyWatch } from '../body.ts';
 import type { Route } from '../../core/provider.ts';
 import type { BodyShare } from './body-budget.ts';
 import type { Overload } from './overload.ts';
@@ -51,15 +51,18 @@ export async function takeBody(
 /**
  * Parses it. What its values cost is asked for as they are made: three bytes of text may be sixty of
  * memory, and what has no room must not be there first.
- * @throws GatewayError `too_large` when they would never have room, `overloaded`, and as `parseClientBody`.
+ * @throws GatewayError `too_large` when they would never have room, `overloaded`, `canceled` when the client left
+ * while others had their turn, and as `parseClientBody`.
  */
 export function parseTaken(
   taken: TakenBody,
   ownedKeys: ReadonlySet<string>,
-  overload: Overload,
+  { overload, response }: { readonly overload: Overload; readonly response: ServerResponse },
 ): JsonSource | Promise<JsonSource> {
   const { pieces, share } = taken;
   const parsed = parseClientBody(pieces, ownedKeys, (tokens) => {
+    // Others wait for their turn behind a body that nobody wants any more.
+    if (response.destroyed) throw clientLeft();
     if (!share.values(pieces.length, tokens)) throw noRoomFor(pieces.length, tokens, overload);
   });
   return parsed instanceof Promise
