@@ -332,13 +332,21 @@ test('the value of an outlined body is all of it, also when it was forgotten', a
 });
 
 test('an outline stays what it is when the value is forgotten', async () => {
-  const body = { model: 'a', messages: [{ role: 'user', content: long }] };
-  const source = await parseClientBody(Buffer.from(JSON.stringify(body) + space), new Set());
+  const body = { model: 'a', messages: [{ role: 'user', content: 'x'.repeat(20_000) }] };
+  const source = await parseClientBody(Buffer.from(JSON.stringify(body)), new Set());
   const { outline } = source;
   source.forget();
   assert.deepEqual(source.outline, outline);
   assert.notDeepEqual(source.outline, body);
   assert.deepEqual(source.value, body);
+});
+
+test('G5 an outline with much in it is forgotten with the value, and read again', async () => {
+  const body = { system: 'x'.repeat(20_000), messages: [{ role: 'user', content: long }] };
+  const source = await parseClientBody(Buffer.from(JSON.stringify(body)), new Set());
+  assert.notDeepEqual(source.outline, body);
+  source.forget();
+  assert.deepEqual(source.outline, body);
 });
 
 test('B39 texts of backslashes are no keys, whatever was parsed before', async () => {
