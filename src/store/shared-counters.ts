@@ -33,8 +33,9 @@ export interface SharedCountersOptions {
 }
 
 const lookEveryMs = 250;
-/** So often a gateway says that it lives. */
+/** So often a gateway says that it lives; unless it could for so long, others may take it for dead soon. */
 const seenEveryMs = 1000;
+const seenForMs = 3000;
 const knownForMs = 750;
 /** Calls told in one statement. */
 const toldAtOnce = 1000;
@@ -238,8 +239,9 @@ export class SharedCounters implements Counters {
     const row = await mode.read();
     this.#asked = row.asked;
     if (row.mode === 'postgres') this.#movedToPostgres();
-    await this.#tellOrLive(row.asked);
+    if (row.asked > this.#told) await this.tell(row.asked);
     this.#knownAt = looked;
+    await this.#live();
     if (row.mode === 'postgres') {
       if (!row.usable) await mode.open();
       if (this.#mayReturn()) this.#move(() => this.#return());
@@ -259,12 +261,13 @@ export class SharedCounters implements Counters {
       .finally(() => (this.#moving = undefined));
   }
 
-  async #tellOrLive(asked: number): Promise<void> {
-    if (asked > this.#told) return this.tell(asked);
+  /** Says that this gateway lives. */
+  async #live(): Promise<void> {
     const { mode, clock, instance } = this.#options;
-    if (clock.now() - this.#seenAt < seenEveryMs) return;
-    this.#seenAt = clock.now();
+    const now = clock.now();
+    if (now - this.#seenAt < seenEveryMs) return;
     await mode.tell(instance, this.#told);
+    this.#seenAt = now;
   }
 
   /**
@@ -290,8 +293,9 @@ export class SharedCounters implements Counters {
       await postgres.takeSpent(spent.slice(at, at + toldAtOnce));
     }
     postgres.forget(this.#unbooked.told(spent));
-    this.#seenAt = clock.now();
+    const now = clock.now();
     await mode.tell(instance, asked);
+    this.#seenAt = now;
     this.#told = Math.max(this.#told, asked);
   }
 
@@ -327,7 +331,9 @@ export class SharedCounters implements Counters {
    */
   async #knowPlace(): Promise<void> {
     const { clock, postgres } = this.#options;
-    const isOld = (): boolean => clock.now() - this.#knownAt > knownForMs && postgres.healthy();
+    const isKnown = (): boolean =>
+      clock.now() - this.#knownAt <= knownForMs && clock.now() - this.#seenAt <= seenForMs;
+    const isOld = (): boolean => !isKnown() && postgres.healthy();
     if (!isOld()) return;
     await Promise.race([this.look(), pause(slowMs, undefined, { ref: false })]);
     if (isOld()) throw new StoreError('unavailable', 'Where budgets are counted is not known.');
