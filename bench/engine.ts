@@ -10,12 +10,15 @@ import type { LibraryAnswer, LibraryOrder, LibraryReady } from './engine-library
 import { startGateway } from './gateway.ts';
 import { writeLargeModel } from './large-model.ts';
 
-export interface EngineModelFile {
+export interface EngineModel {
   readonly label: string;
-  readonly path: string;
   readonly threads: number;
   /** Its arithmetic takes long enough for requests at once to share it. */
   readonly large: boolean;
+}
+
+interface EngineModelFile extends EngineModel {
+  readonly path: string;
 }
 
 /** One turn of a growing conversation. */
@@ -37,7 +40,7 @@ export interface EngineRound {
   readonly atOnceRate: number;
 }
 
-export type EngineFigures = { readonly model: EngineModelFile } & (
+export type EngineFigures = { readonly model: EngineModel } & (
   { readonly rounds: readonly EngineRound[] } | { readonly missing: string }
 );
 
@@ -72,8 +75,9 @@ export async function measureEngine(options: EngineOptions): Promise<readonly En
     for (const file of modelsOf(folder, options.modelFile)) {
       options.say(`engine  ${file.label}`);
       const rounds = await measureModel(file, options).catch((error: unknown) => String(error));
+      const { label, threads, large } = file;
       figures.push({
-        model: file,
+        model: { label, threads, large },
         ...(typeof rounds === 'string' ? { missing: rounds } : { rounds }),
       });
     }
