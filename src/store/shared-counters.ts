@@ -284,19 +284,26 @@ export class SharedCounters implements Counters {
     const { redis, postgres, mode, clock, instance } = this.#options;
     if (asked <= this.#told) return;
     redis.forsake();
-    const spent = this.#unbooked.calls;
     const held = [...redis.live].filter(({ budgets }) => budgets.length > 0);
-    for (let at = 0; at < Math.max(held.length, spent.length); at += toldAtOnce) {
-      // It lives, though it has much to tell.
-      if (at > 0) await mode.tell(instance, this.#told);
-      await postgres.takeMoney(held.slice(at, at + toldAtOnce));
-      await postgres.takeSpent(spent.slice(at, at + toldAtOnce));
-    }
+    await this.#inParts(held, (some) =>
+      // What ended since is told as spent: nobody would settle its hold.
+      postgres.takeMoney(some.filter(({ callId }) => redis.held(callId) !== undefined)),
+    );
+    const spent = this.#unbooked.calls;
+    await this.#inParts(spent, (some) => postgres.takeSpent(some));
     postgres.forget(this.#unbooked.told(spent));
     const now = clock.now();
     await mode.tell(instance, asked);
     this.#seenAt = now;
     this.#told = Math.max(this.#told, asked);
+  }
+
+  /** Between the parts it says that it lives, though it has much to tell. */
+  async #inParts<T>(all: readonly T[], tell: (some: readonly T[]) => Promise<void>): Promise<void> {
+    for (let at = 0; at < all.length; at += toldAtOnce) {
+      if (at > 0) await this.#options.mode.tell(this.#options.instance, this.#told);
+      await tell(all.slice(at, at + toldAtOnce));
+    }
   }
 
   #keepUnbooked(draw: Draw, nanodollars: number): void {
