@@ -86,6 +86,16 @@ function budgets(postgres: TestPostgres, redis: TestRedis): void {
       const made = await trio.makeKey({ budget: 1 });
       const [victim, ...others] = trio.instances;
       assert.ok(victim !== undefined);
+      // The row says so before each gateway has looked; until then it grants nothing.
+      spender(trio.upstream);
+      const probe = await trio.makeKey({ budget: 1 });
+      const asked = { model: 'up/spender', max_tokens: 1 };
+      await until(
+        async () => (await victim.chat(probe.key, asked)).status === 200,
+        'the victim counts there',
+        60_000,
+      );
+      await until(async () => (await trio.costs(probe)) > 0, 'what it asked is booked');
       await killBeforeItTells(trio, victim, made);
       trio.instances = others;
       // As if the lease and the time to settle it were over.
