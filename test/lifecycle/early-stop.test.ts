@@ -1,7 +1,9 @@
 /** G14: a stop that is asked for when calls may run already, but the start is not over, is a stop like any other. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { Instance, type InstanceOptions } from '../cluster/instance.ts';
 import { legalFrames } from '../faults/stream-pieces.ts';
@@ -14,15 +16,23 @@ before(async () => {
 });
 after(() => upstream.close());
 
-/** Stops the process where it has just said that it listens, until somebody sends it SIGCONT. */
-const heldAtListening = `
-  const write = process.stdout.write.bind(process.stdout);
-  process.stdout.write = (text, ...rest) => {
-    const written = write(text, ...rest);
-    if (String(text).startsWith('listening ')) process.kill(process.pid, 'SIGSTOP');
-    return written;
-  };`;
-const node = ['--import', `data:text/javascript,${encodeURIComponent(heldAtListening)}`];
+/**
+ * Keeps the process where it has just said that it listens, for as long as this file is there. Not by SIGSTOP:
+ * who reads the line may be quicker with its SIGCONT, and then nothing ever lets it go on.
+ */
+function heldAtListening(file: string): readonly string[] {
+  const code = `
+    import { existsSync } from 'node:fs';
+    const tick = new Int32Array(new SharedArrayBuffer(4));
+    const write = process.stdout.write.bind(process.stdout);
+    process.stdout.write = (text, ...rest) => {
+      const written = write(text, ...rest);
+      const listens = String(text).startsWith('listening ');
+      while (listens && existsSync(${JSON.stringify(file)})) Atomics.wait(tick, 0, 0, 5);
+      return written;
+    };`;
+  return ['--import', `data:text/javascript,${encodeURIComponent(code)}`];
+}
 
 for (const [signal, workers] of [
   ['SIGTERM', 1],
@@ -42,7 +52,9 @@ for (const [signal, workers] of [
     const { key } = await first.makeKey();
     assert.equal(await first.stop(), 0);
     const { directory } = first;
-    const gateway = await Instance.start({ ...options, directory, node });
+    const held = join(directory, 'held');
+    writeFileSync(held, '');
+    const gateway = await Instance.start({ ...options, directory, node: heldAtListening(held) });
     t.after(() => gateway.kill());
     const caller = connect(Number(new URL(gateway.url).port), '127.0.0.1');
     await once(caller, 'connect');
@@ -50,7 +62,7 @@ for (const [signal, workers] of [
     caller.setEncoding('utf8').on('data', (more: string) => (answer += more));
     caller.write(callOf(key));
     gateway.signal(signal);
-    gateway.signal('SIGCONT');
+    rmSync(held);
     await once(caller, 'close');
     assert.match(answer, /^HTTP\/1\.1 200 /);
     assert.match(answer, /\[DONE\]/);
