@@ -5,12 +5,12 @@
 import type { AdminClient } from './cli/command.ts';
 import { httpAdminClient } from './cli/admin-client.ts';
 import { loadSettings } from './config/load.ts';
-import { providerParts } from './start-providers.ts';
+import { providerParts } from './start/providers.ts';
 import { isObject } from './core/json.ts';
 import type { Log } from './core/runtime.ts';
 import type { ModelProblem } from './server/admin.ts';
 import { readRunFile } from './server/run-file.ts';
-import { knownProviders, type Environment } from './start.ts';
+import { knownProviders, type Environment } from './start/start.ts';
 
 /** Where the gateway that runs on the data directory listens; undefined when none does. */
 export async function runningUrl(env: Environment, cwd: string): Promise<string | undefined> {
@@ -41,7 +41,7 @@ export async function adminOfDirectory(env: Environment, cwd: string): Promise<A
   }
   return {
     request: async (method, path, body) => {
-      const { openAdminHandler } = await import('./start-access.ts');
+      const { openAdminHandler } = await import('./start/access.ts');
       const { modelsWithoutGateway, pricesWithoutGateway } = await import('./without-gateway.ts');
       let problems: readonly ModelProblem[] = [];
       const gateway = {

@@ -7,17 +7,17 @@ import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Command } from './cli/command.ts';
 import { processSignals } from './signals.ts';
-import type { RunningGateway, StartOptions } from './start.ts';
+import type { RunningGateway, StartOptions } from './start/start.ts';
 
 /** Starts a gateway in this process. @throws ConfigError, StoreError, or the error of listening. */
 export async function startGateway(options: StartOptions): Promise<RunningGateway> {
-  const { start } = await import('./start.ts');
+  const { start } = await import('./start/start.ts');
   return start(options);
 }
 
 const loaders: { readonly [name: string]: () => Promise<Command> } = {
-  start: async () => (await import('./start-command.ts')).startCommand,
-  check: async () => (await import('./start-command.ts')).checkCommand,
+  start: async () => (await import('./start/command.ts')).startCommand,
+  check: async () => (await import('./start/command.ts')).checkCommand,
   keys: async () => (await import('./cli/keys.ts')).keysCommand,
   teams: async () => (await import('./cli/policies.ts')).teamsCommand,
   tags: async () => (await import('./cli/policies.ts')).tagsCommand,

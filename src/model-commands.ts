@@ -13,7 +13,7 @@ import { pull, type Pulled } from './local-models/pull.ts';
 import { systemClock } from './observe/clock.ts';
 import { localModelJson } from './server/models.ts';
 import { readRunFile } from './server/run-file.ts';
-import { knownProviders, type Environment } from './start.ts';
+import { knownProviders, type Environment } from './start/start.ts';
 
 export const pullCommand: Command = makePullCommand({
   known: knownModels,

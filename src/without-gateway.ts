@@ -9,10 +9,10 @@ import { ModelLists } from './providers/model-list.ts';
 import { Registry } from './providers/registry.ts';
 import type { AdminModel, ModelProblem } from './server/admin.ts';
 import type { PricedTarget } from './server/admin-prices.ts';
-import { adminModel } from './start-models.ts';
-import type { Environment } from './start.ts';
-import { createLocalModels } from './start-local.ts';
-import { priceBook, pricedTargets } from './start-prices.ts';
+import { adminModel } from './start/models.ts';
+import type { Environment } from './start/start.ts';
+import { createLocalModels } from './start/local.ts';
+import { priceBook, pricedTargets } from './start/prices.ts';
 import { HttpClient } from './wire/http-client.ts';
 
 const nobodyKnows = { engines: [], health: { describe: (): undefined => undefined } };

@@ -53,10 +53,13 @@ const builtinsOfPureLayers = new Set([
   'node:string_decoder',
 ]);
 
+/** The composition root knows everybody. */
+const compositionRoot = new Set(['', 'start']);
+
 interface Source {
   /** Path from src/, with forward slashes. */
   readonly path: string;
-  /** Folder below src/; '' for the composition root beside them. */
+  /** Folder below src/; '' for what stands beside them. */
   readonly layer: string;
   readonly text: string;
   readonly code: string;
@@ -103,7 +106,7 @@ function packageOf(specifier: string): string {
 
 /** What is wrong with one import; undefined when it is allowed. */
 function wrongImport(source: Source, specifier: string): string | undefined {
-  if (source.layer === '') return undefined;
+  if (compositionRoot.has(source.layer)) return undefined;
   const layer = layers[source.layer];
   if (layer === undefined) return `${source.path}: src/${source.layer} is no known layer`;
   const where = `${source.path} imports ${specifier}`;

@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test';
 import { isObject, tryParse } from '../../src/core/json.ts';
 import { tinyModel } from '../../src/local-models/tiny.ts';
 import { startGateway } from '../../src/main.ts';
-import type { RunningGateway } from '../../src/start.ts';
+import type { RunningGateway } from '../../src/start/start.ts';
 import { listAt, objectAt, textAt } from '../support/reading.ts';
 import { send, type Reply } from '../support/http.ts';
 import { adminToken, clientKey } from '../support/keys.ts';

@@ -7,7 +7,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { JsonObject } from '../../src/core/conversation.ts';
 import { Secret } from '../../src/core/secret.ts';
 import type { LoadSample } from '../../src/server/overload/load.ts';
-import { Events } from '../../src/start-events.ts';
+import { Events } from '../../src/start/events.ts';
 import { HttpClient } from '../../src/wire/http-client.ts';
 import { Listener } from '../support/hook-listener.ts';
 import { objectAt } from '../support/reading.ts';

@@ -19,7 +19,7 @@ import { AddressRange, rangeProblem } from '../../src/core/address-range.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { isForbiddenAddress, isForbiddenHost } from '../../src/core/forbidden-address.ts';
 import { parseClientBody } from '../../src/core/json.ts';
-import { knownProviders } from '../../src/start.ts';
+import { knownProviders } from '../../src/start/start.ts';
 import { decompressor, maxDecompressedBytes } from '../../src/wire/decompress.ts';
 import { readRetryAfterMs } from '../../src/wire/retry-after.ts';
 import { SseSplitter } from '../../src/wire/sse.ts';

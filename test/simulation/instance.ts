@@ -23,7 +23,7 @@ import { Registry, type RegistryOptions } from '../../src/providers/registry.ts'
 import { DataPlane } from '../../src/server/data-plane.ts';
 import { Overload } from '../../src/server/overload/overload.ts';
 import { createListener } from '../../src/server/listen.ts';
-import { createLimits, openCounters } from '../../src/start-limits.ts';
+import { createLimits, openCounters } from '../../src/start/limits.ts';
 import type { CallRow } from '../../src/store/calls.ts';
 import { idempotentAnswers } from '../support/idempotency.ts';
 import { HttpClient } from '../../src/wire/http-client.ts';
@@ -137,7 +137,7 @@ export class Instance {
     return [...new Set(targets.map(nameOf))].filter((name) => this.routing.load.of(name) !== 0);
   }
 
-  /** Other prices, another order of targets: as `#apply` of src/start.ts does it. */
+  /** Other prices, another order of targets: as `#apply` of src/start/start.ts does it. */
   reload(version: number): void {
     this.#registry = this.#registryOf(routes(version));
     this.#health.forget();

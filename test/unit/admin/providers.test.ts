@@ -6,7 +6,7 @@ import { it } from 'node:test';
 import { HeaderSettings } from '../../../src/config/settings.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { readDownloads } from '../../../src/local-models/downloads.ts';
-import { adminProviders } from '../../../src/start-providers.ts';
+import { adminProviders } from '../../../src/start/providers.ts';
 import { adminRig, errorOf, listOf } from './admin-rig.ts';
 
 it('issue 8 downloads are seen by the files that they leave, with what is known of their size', async (t) => {

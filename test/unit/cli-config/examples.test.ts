@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { checkCommand } from '../../../src/start-command.ts';
+import { checkCommand } from '../../../src/start/command.ts';
 import { scene } from '../config/scene.ts';
 import { run } from './context.ts';
 

@@ -9,7 +9,7 @@ import { packSettings, unpackSettings } from '../../../src/config/packed-setting
 import { HeaderSettings, type Settings } from '../../../src/config/settings.ts';
 import { workerShare } from '../../../src/config/worker-share.ts';
 import { Secret } from '../../../src/core/secret.ts';
-import { knownProviders } from '../../../src/start.ts';
+import { knownProviders } from '../../../src/start/start.ts';
 
 const config = `
 workers: 3

@@ -21,7 +21,7 @@ const rows = Array.from({ length: 60 }, (_, i) => i);
 export const samples: { readonly [kind: string]: string } = {
   'English prose': file('CONTRIBUTING.md') + file('docs/path.md'),
   licence: file('LICENSE'),
-  TypeScript: file('src/core/json.ts') + file('src/start.ts'),
+  TypeScript: file('src/core/json.ts') + file('src/start/start.ts'),
   'JSON, minified': JSON.stringify(file('package.json')) + file('docs/gateway.schema.json'),
   'JSON, indented': file('docs/gateway.schema.json'),
   'JSON tool': JSON.stringify({

@@ -1,8 +1,8 @@
 /** What a gateway is started with, and what its owner holds then. */
-import type { Flags } from './config/flags.ts';
-import type { Settings } from './config/settings.ts';
-import type { ReloadOutcome } from './server/admin.ts';
-import type { LoadSource } from './server/overload/load.ts';
+import type { Flags } from '../config/flags.ts';
+import type { Settings } from '../config/settings.ts';
+import type { ReloadOutcome } from '../server/admin.ts';
+import type { LoadSource } from '../server/overload/load.ts';
 
 export interface StartOptions {
   readonly flags?: Flags;

@@ -1,8 +1,8 @@
 /** Part of the composition root: who serves the data plane of a gateway. */
-import type { Settings } from './config/settings.ts';
-import type { TargetHealth } from './gateway/health.ts';
-import type { Family } from './observe/metrics/family.ts';
-import type { Plane } from './start-plane.ts';
+import type { Settings } from '../config/settings.ts';
+import type { TargetHealth } from '../gateway/health.ts';
+import type { Family } from '../observe/metrics/family.ts';
+import type { Plane } from './plane.ts';
 
 /** This process alone, or this one with workers. */
 export interface Front {

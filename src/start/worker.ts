@@ -3,24 +3,24 @@
  * the parent says, and ends with it.
  */
 import { Socket } from 'node:net';
-import { unpackSettings } from './config/packed-settings.ts';
-import { readUpstreamClient } from './config/upstream-client.ts';
-import { systemClock } from './observe/clock.ts';
-import { LineLog } from './observe/log.ts';
-import type { Family } from './observe/metrics/family.ts';
-import { newId } from './observe/random.ts';
-import { systemLoad } from './server/overload/load.ts';
-import type { PlaneEvents } from './start-events.ts';
-import { talliesOf } from './start-front.ts';
-import { Plane, type Peers } from './start-plane.ts';
-import { openTracer } from './start-traces.ts';
-import { WorkerAccess } from './start-worker-access.ts';
-import { EnginesOfParent } from './start-worker-engines.ts';
-import type { ParentOperations, Welcome, WorkerOperations } from './start-worker-protocol.ts';
-import { version } from './version.ts';
-import { HttpClient } from './wire/http-client.ts';
-import { Link } from './workers/link.ts';
-import { streamFd } from './workers/processes.ts';
+import { unpackSettings } from '../config/packed-settings.ts';
+import { readUpstreamClient } from '../config/upstream-client.ts';
+import { systemClock } from '../observe/clock.ts';
+import { LineLog } from '../observe/log.ts';
+import type { Family } from '../observe/metrics/family.ts';
+import { newId } from '../observe/random.ts';
+import { systemLoad } from '../server/overload/load.ts';
+import type { PlaneEvents } from './events.ts';
+import { talliesOf } from './front.ts';
+import { Plane, type Peers } from './plane.ts';
+import { openTracer } from './traces.ts';
+import { WorkerAccess } from './worker-access.ts';
+import { EnginesOfParent } from './worker-engines.ts';
+import type { ParentOperations, Welcome, WorkerOperations } from './worker-protocol.ts';
+import { version } from '../version.ts';
+import { HttpClient } from '../wire/http-client.ts';
+import { Link } from '../workers/link.ts';
+import { streamFd } from '../workers/processes.ts';
 
 interface Served {
   readonly plane: Plane;

@@ -1,18 +1,18 @@
 /** Part of the composition root: keys, the policies that they share, and the log of who changed them. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { FileAnchor } from './access/audit-anchor.ts';
-import { AuditLog } from './access/audit.ts';
-import { KeyRing, type NewKey } from './access/keys.ts';
-import { Pepper } from './access/pepper.ts';
-import { Policies } from './access/policies.ts';
-import { readSecretVariable } from './config/secret-variable.ts';
-import type { Settings } from './config/settings.ts';
-import { endpointScopes } from './core/policy.ts';
-import type { Log } from './core/runtime.ts';
-import { Secret } from './core/secret.ts';
-import { systemClock } from './observe/clock.ts';
-import type { Store } from './store/store.ts';
+import { FileAnchor } from '../access/audit-anchor.ts';
+import { AuditLog } from '../access/audit.ts';
+import { KeyRing, type NewKey } from '../access/keys.ts';
+import { Pepper } from '../access/pepper.ts';
+import { Policies } from '../access/policies.ts';
+import { readSecretVariable } from '../config/secret-variable.ts';
+import type { Settings } from '../config/settings.ts';
+import { endpointScopes } from '../core/policy.ts';
+import type { Log } from '../core/runtime.ts';
+import { Secret } from '../core/secret.ts';
+import { systemClock } from '../observe/clock.ts';
+import type { Store } from '../store/store.ts';
 
 export interface DoorOptions {
   readonly store: Store;

@@ -1,14 +1,14 @@
 /** Part of the composition root: who is told of what befalls budgets, targets, stores and the gateway itself. */
 import { hostname } from 'node:os';
-import type { JsonObject } from './core/conversation.ts';
-import type { Log } from './core/runtime.ts';
-import type { DeadCredential, TargetChange } from './gateway/health.ts';
-import { later, systemClock as clock } from './observe/clock.ts';
-import { newId } from './observe/random.ts';
-import { HealthEvents } from './server/health-events.ts';
-import { Webhooks, type Webhook } from './server/webhooks.ts';
-import { deadCredentialJson } from './start-models.ts';
-import type { HttpClient } from './wire/http-client.ts';
+import type { JsonObject } from '../core/conversation.ts';
+import type { Log } from '../core/runtime.ts';
+import type { DeadCredential, TargetChange } from '../gateway/health.ts';
+import { later, systemClock as clock } from '../observe/clock.ts';
+import { newId } from '../observe/random.ts';
+import { HealthEvents } from '../server/health-events.ts';
+import { Webhooks, type Webhook } from '../server/webhooks.ts';
+import { deadCredentialJson } from './models.ts';
+import type { HttpClient } from '../wire/http-client.ts';
 
 export interface EventParts {
   readonly client: HttpClient;

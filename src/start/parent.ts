@@ -3,35 +3,35 @@
  * there is once is this process's: store, counters, admin plane, engines.
  */
 import { createServer, type AddressInfo } from 'node:net';
-import { keyOrNone } from './access/content-key.ts';
-import { packSettings } from './config/packed-settings.ts';
-import type { Settings } from './config/settings.ts';
-import { workerShare } from './config/worker-share.ts';
-import { describeBy } from './gateway/health.ts';
-import { systemClock } from './observe/clock.ts';
-import type { LineLog } from './observe/log.ts';
-import { single, type Family } from './observe/metrics/family.ts';
-import { countedFamilies, sumFamilies } from './observe/metrics/sum.ts';
-import { customaryWaitMs } from './server/drain.ts';
-import { memoryOfProcess } from './server/overload/load.ts';
-import type { Access } from './start-access.ts';
-import { CrewEvents, parentEvents } from './start-crew-events.ts';
-import { Crew, type Member } from './start-crew.ts';
-import type { Events, PlaneEvents } from './start-events.ts';
-import { talliesOf, type Front, type Tallies } from './start-front.ts';
-import type { LocalModels } from './start-local.ts';
-import type { Environment } from './start-options.ts';
-import type { Plane } from './start-plane.ts';
+import { keyOrNone } from '../access/content-key.ts';
+import { packSettings } from '../config/packed-settings.ts';
+import type { Settings } from '../config/settings.ts';
+import { workerShare } from '../config/worker-share.ts';
+import { describeBy } from '../gateway/health.ts';
+import { systemClock } from '../observe/clock.ts';
+import type { LineLog } from '../observe/log.ts';
+import { single, type Family } from '../observe/metrics/family.ts';
+import { countedFamilies, sumFamilies } from '../observe/metrics/sum.ts';
+import { customaryWaitMs } from '../server/drain.ts';
+import { memoryOfProcess } from '../server/overload/load.ts';
+import type { Access } from './access.ts';
+import { CrewEvents, parentEvents } from './crew-events.ts';
+import { Crew, type Member } from './crew.ts';
+import type { Events, PlaneEvents } from './events.ts';
+import { talliesOf, type Front, type Tallies } from './front.ts';
+import type { LocalModels } from './local.ts';
+import type { Environment } from './options.ts';
+import type { Plane } from './plane.ts';
 import type {
   ParentOperations,
   ParentState,
   Welcome,
   WorkerOperations,
-} from './start-worker-protocol.ts';
-import { Desk } from './workers/desk.ts';
-import { Link } from './workers/link.ts';
-import { WorkerProcesses, type WorkerEnd, type WorkerProcess } from './workers/processes.ts';
-import { Writes } from './workers/writes.ts';
+} from './worker-protocol.ts';
+import { Desk } from '../workers/desk.ts';
+import { Link } from '../workers/link.ts';
+import { WorkerProcesses, type WorkerEnd, type WorkerProcess } from '../workers/processes.ts';
+import { Writes } from '../workers/writes.ts';
 
 export interface ParentParts {
   readonly settings: Settings;
@@ -72,7 +72,7 @@ export function openCrew(): OpenedCrew {
 }
 
 // The published program is JavaScript; in development Node runs the TypeScript file itself.
-const entry = import.meta.filename.replace(/start-parent\.(ts|js)$/, 'start-worker-main.$1');
+const entry = import.meta.filename.replace(/parent\.(ts|js)$/, 'worker-main.$1');
 const lookEveryMs = 100;
 /** A scrape waits no longer for a worker; then what it told before stands in. */
 const scrapeMs = 3000;

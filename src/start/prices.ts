@@ -1,12 +1,12 @@
 /** Part of the composition root: what models cost. */
-import { PriceList } from './access/price-list.ts';
-import { PriceBook } from './access/prices.ts';
-import type { Settings } from './config/settings.ts';
-import type { Target } from './core/provider.ts';
-import type { Clock, Log } from './core/runtime.ts';
-import { priceOrigins } from './providers/price-origin.ts';
-import type { Registry } from './providers/registry.ts';
-import type { PricedTarget, PriceRouteParts } from './server/admin-prices.ts';
+import { PriceList } from '../access/price-list.ts';
+import { PriceBook } from '../access/prices.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Target } from '../core/provider.ts';
+import type { Clock, Log } from '../core/runtime.ts';
+import { priceOrigins } from '../providers/price-origin.ts';
+import type { Registry } from '../providers/registry.ts';
+import type { PricedTarget, PriceRouteParts } from '../server/admin-prices.ts';
 
 /** The data of the package is the same for every configuration. */
 const list = new PriceList();

@@ -1,8 +1,8 @@
 /** Part of the composition root: the providers of the settings and the environment, for people to see. */
-import type { Settings } from './config/settings.ts';
-import { providerRows } from './providers/compatible.ts';
-import { readDownloads } from './local-models/downloads.ts';
-import type { AdminProvider, ProviderRouteParts } from './server/admin-providers.ts';
+import type { Settings } from '../config/settings.ts';
+import { providerRows } from '../providers/compatible.ts';
+import { readDownloads } from '../local-models/downloads.ts';
+import type { AdminProvider, ProviderRouteParts } from '../server/admin-providers.ts';
 
 type Environment = { readonly [name: string]: string | undefined };
 type ProviderParts = Pick<ProviderRouteParts, 'providers' | 'downloads'>;

@@ -1,11 +1,11 @@
 /** Part of the composition root: who is told of spans, where `traces:` or OTEL_… names a collector. */
-import type { TraceSettings } from './config/settings.ts';
-import type { Clock, Log, NewId } from './core/runtime.ts';
-import type { Call } from './gateway/call.ts';
-import type { Receipt } from './gateway/receipt.ts';
-import type { SpanTracer } from './observe/traces/tracer.ts';
-import { settledSpans } from './server/call-spans.ts';
-import type { CallRow } from './store/calls.ts';
+import type { TraceSettings } from '../config/settings.ts';
+import type { Clock, Log, NewId } from '../core/runtime.ts';
+import type { Call } from '../gateway/call.ts';
+import type { Receipt } from '../gateway/receipt.ts';
+import type { SpanTracer } from '../observe/traces/tracer.ts';
+import { settledSpans } from '../server/call-spans.ts';
+import type { CallRow } from '../store/calls.ts';
 
 interface TraceMeans {
   readonly log: Log;
@@ -24,8 +24,8 @@ export async function openTracer(
 ): Promise<SpanTracer | undefined> {
   if (settings === undefined) return undefined;
   const [{ SpanTracer: Tracer }, { OtlpSender }] = await Promise.all([
-    import('./observe/traces/tracer.ts'),
-    import('./observe/traces/otlp.ts'),
+    import('../observe/traces/tracer.ts'),
+    import('../observe/traces/otlp.ts'),
   ]);
   const { url, headers, timeoutMs, compression, sample, follow, content, resource } = settings;
   const { sendEveryMs, tls } = settings;

@@ -1,13 +1,13 @@
 /** Part of the composition root: the workers of a gateway, as its parent process knows them. */
-import type { Store } from './store/store.ts';
-import type { Family } from './observe/metrics/family.ts';
-import type { Followers } from './start-access.ts';
-import type { Peers } from './start-plane.ts';
-import type { PeerOperations, WorkerOperations } from './start-worker-protocol.ts';
-import type { Desk } from './workers/desk.ts';
-import type { Link } from './workers/link.ts';
-import type { WorkerProcess } from './workers/processes.ts';
-import { storeOf, type StoreOperations } from './workers/store-calls.ts';
+import type { Store } from '../store/store.ts';
+import type { Family } from '../observe/metrics/family.ts';
+import type { Followers } from './access.ts';
+import type { Peers } from './plane.ts';
+import type { PeerOperations, WorkerOperations } from './worker-protocol.ts';
+import type { Desk } from '../workers/desk.ts';
+import type { Link } from '../workers/link.ts';
+import type { WorkerProcess } from '../workers/processes.ts';
+import { storeOf, type StoreOperations } from '../workers/store-calls.ts';
 
 /** A worker that runs. */
 export interface Member {

@@ -1,13 +1,13 @@
 /** Part of the composition root: what a gateway's parent process and its workers ask and tell each other. */
-import type { BudgetNote } from './access/budget-watch.ts';
-import type { JsonObject } from './core/conversation.ts';
-import type { DeadCredential, TargetChange } from './gateway/health.ts';
-import type { SharedTurn } from './gateway/reasoning-store.ts';
-import type { LocalModelFile } from './local-models/model-file.ts';
-import type { Family } from './observe/metrics/family.ts';
-import type { Tallies } from './start-front.ts';
-import type { Environment } from './start-options.ts';
-import type { BookOperations } from './workers/protocol.ts';
+import type { BudgetNote } from '../access/budget-watch.ts';
+import type { JsonObject } from '../core/conversation.ts';
+import type { DeadCredential, TargetChange } from '../gateway/health.ts';
+import type { SharedTurn } from '../gateway/reasoning-store.ts';
+import type { LocalModelFile } from '../local-models/model-file.ts';
+import type { Family } from '../observe/metrics/family.ts';
+import type { Tallies } from './front.ts';
+import type { Environment } from './options.ts';
+import type { BookOperations } from '../workers/protocol.ts';
 
 /** How the parent is; told whenever it changes. */
 export interface ParentState {

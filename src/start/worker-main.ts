@@ -4,5 +4,5 @@ import { enableCompileCache } from 'node:module';
 // Signals that a terminal or a service manager sends to all processes: the parent says what follows.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 enableCompileCache();
-const { runWorker } = await import('./start-worker.ts');
+const { runWorker } = await import('./worker.ts');
 await runWorker();

@@ -1,12 +1,12 @@
 /** Part of the composition root: the folder of model files, and the engines that run what lies in it. */
 import { join } from 'node:path';
-import type { LocalSettings, Settings } from './config/settings.ts';
-import type { Log } from './core/runtime.ts';
-import { openaiChatUpstream } from './dialects/openai-chat/upstream.ts';
-import { readModelFolder, type FolderProblem } from './local-models/model-folder.ts';
-import { tinyModel } from './local-models/tiny.ts';
-import { systemClock } from './observe/clock.ts';
-import { createLocalEngines, type LocalEngines, type LocalLimits } from './providers/local.ts';
+import type { LocalSettings, Settings } from '../config/settings.ts';
+import type { Log } from '../core/runtime.ts';
+import { openaiChatUpstream } from '../dialects/openai-chat/upstream.ts';
+import { readModelFolder, type FolderProblem } from '../local-models/model-folder.ts';
+import { tinyModel } from '../local-models/tiny.ts';
+import { systemClock } from '../observe/clock.ts';
+import { createLocalEngines, type LocalEngines, type LocalLimits } from '../providers/local.ts';
 
 export interface LocalModels {
   readonly engines: LocalEngines;

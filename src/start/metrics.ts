@@ -1,23 +1,23 @@
 /** Part of the composition root: what the metrics of a gateway are made of. */
 import type { Server } from 'node:http';
-import type { Settings } from './config/settings.ts';
-import type { TargetHealth } from './gateway/health.ts';
-import type { Sweeper } from './gateway/sweeper.ts';
-import { systemClock } from './observe/clock.ts';
-import type { LineLog } from './observe/log.ts';
-import type { SpanTracer } from './observe/traces/tracer.ts';
-import type { LocalEngines } from './providers/local.ts';
-import { countConnections } from './server/doors.ts';
-import type { GatewayFacts } from './server/metrics/gateway-facts.ts';
-import { Metrics } from './server/metrics/metrics.ts';
-import type { Overload } from './server/overload/overload.ts';
-import type { Webhooks } from './server/webhooks.ts';
-import type { Access } from './start-access.ts';
-import type { Contents } from './start-content.ts';
-import type { Idempotency } from './start-idempotency.ts';
-import type { Limits } from './start-limits.ts';
-import { version } from './version.ts';
-import type { HttpClient } from './wire/http-client.ts';
+import type { Settings } from '../config/settings.ts';
+import type { TargetHealth } from '../gateway/health.ts';
+import type { Sweeper } from '../gateway/sweeper.ts';
+import { systemClock } from '../observe/clock.ts';
+import type { LineLog } from '../observe/log.ts';
+import type { SpanTracer } from '../observe/traces/tracer.ts';
+import type { LocalEngines } from '../providers/local.ts';
+import { countConnections } from '../server/doors.ts';
+import type { GatewayFacts } from '../server/metrics/gateway-facts.ts';
+import { Metrics } from '../server/metrics/metrics.ts';
+import type { Overload } from '../server/overload/overload.ts';
+import type { Webhooks } from '../server/webhooks.ts';
+import type { Access } from './access.ts';
+import type { Contents } from './content.ts';
+import type { Idempotency } from './idempotency.ts';
+import type { Limits } from './limits.ts';
+import { version } from '../version.ts';
+import type { HttpClient } from '../wire/http-client.ts';
 
 export interface FactSources {
   readonly access: Pick<Access, 'storeFacts' | 'status'>;

@@ -1,16 +1,16 @@
 /** Part of the composition root: what guards the data plane from too much at once. */
 import type { Server } from 'node:http';
-import type { LimitSettings } from './config/settings.ts';
-import type { Clock, Log } from './core/runtime.ts';
-import type { Sweeper } from './gateway/sweeper.ts';
-import { capConnections, connectionsOfProcess } from './server/overload/connection-cap.ts';
+import type { LimitSettings } from '../config/settings.ts';
+import type { Clock, Log } from '../core/runtime.ts';
+import type { Sweeper } from '../gateway/sweeper.ts';
+import { capConnections, connectionsOfProcess } from '../server/overload/connection-cap.ts';
 import {
   collectGarbage,
   heapOfProcess,
   memoryOfProcess,
   type LoadSource,
-} from './server/overload/load.ts';
-import { Overload } from './server/overload/overload.ts';
+} from '../server/overload/load.ts';
+import { Overload } from '../server/overload/overload.ts';
 
 export interface OverloadOptions {
   readonly clock: Clock;

@@ -1,10 +1,10 @@
 /** Part of the composition root: models and their state, as the operator is shown them. */
-import type { JsonObject } from './core/conversation.ts';
-import type { DeadCredential, TargetHealth } from './gateway/health.ts';
-import type { LocalModelStatus } from './providers/local.ts';
-import type { ModelListing } from './providers/registry.ts';
-import type { AdminModel } from './server/admin.ts';
-import { localModelJson } from './server/models.ts';
+import type { JsonObject } from '../core/conversation.ts';
+import type { DeadCredential, TargetHealth } from '../gateway/health.ts';
+import type { LocalModelStatus } from '../providers/local.ts';
+import type { ModelListing } from '../providers/registry.ts';
+import type { AdminModel } from '../server/admin.ts';
+import { localModelJson } from '../server/models.ts';
 
 export interface TargetStates {
   readonly engines: readonly LocalModelStatus[];

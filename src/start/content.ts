@@ -7,15 +7,15 @@ import {
   noContentKey,
   passingContentKey,
   type ContentKey,
-} from './access/content-key.ts';
-import { ContentSweeper } from './access/content-sweeper.ts';
-import { readSecretVariable } from './config/secret-variable.ts';
-import type { ContentSettings, Settings } from './config/settings.ts';
-import type { Log } from './core/runtime.ts';
-import { systemClock } from './observe/clock.ts';
-import { ContentLog } from './server/content/content-log.ts';
-import { ContentThread } from './server/content/content-thread.ts';
-import type { ContentStore } from './store/contents.ts';
+} from '../access/content-key.ts';
+import { ContentSweeper } from '../access/content-sweeper.ts';
+import { readSecretVariable } from '../config/secret-variable.ts';
+import type { ContentSettings, Settings } from '../config/settings.ts';
+import type { Log } from '../core/runtime.ts';
+import { systemClock } from '../observe/clock.ts';
+import { ContentLog } from '../server/content/content-log.ts';
+import { ContentThread } from '../server/content/content-thread.ts';
+import type { ContentStore } from '../store/contents.ts';
 
 export interface ContentOptions {
   readonly access: { readonly contents: ContentStore; readonly contentKey: ContentKey };

@@ -2,11 +2,11 @@
  * Part of the composition root: what several processes see of the same upstreams, as one: out when the first of
  * them takes it out, back when all of them have it back.
  */
-import type { JsonObject } from './core/conversation.ts';
-import { parseOwn } from './core/json.ts';
-import type { DeadCredential, TargetChange } from './gateway/health.ts';
-import type { Events, PlaneEvents } from './start-events.ts';
-import type { EventOperations } from './start-worker-protocol.ts';
+import type { JsonObject } from '../core/conversation.ts';
+import { parseOwn } from '../core/json.ts';
+import type { DeadCredential, TargetChange } from '../gateway/health.ts';
+import type { Events, PlaneEvents } from './events.ts';
+import type { EventOperations } from './worker-protocol.ts';
 
 type Told = Pick<Events, 'credentialOut' | 'targetChanged' | 'pressureChanged'>;
 

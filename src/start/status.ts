@@ -1,7 +1,7 @@
 /** Part of the composition root: `/api/status`. */
-import type { Tallies } from './start-front.ts';
-import type { FactSources } from './start-metrics.ts';
-import { version } from './version.ts';
+import type { Tallies } from './front.ts';
+import type { FactSources } from './metrics.ts';
+import { version } from '../version.ts';
 
 export interface StatusParts {
   readonly url: string;

@@ -1,21 +1,21 @@
 /** Part of the composition root: who may call a worker, and what counts and keeps it: its parent's. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import type { ContentKey } from './access/content-key.ts';
-import { Ledger } from './access/ledger.ts';
-import { loadSealKey } from './access/seal-key.ts';
-import type { Settings } from './config/settings.ts';
-import type { Log } from './core/runtime.ts';
-import { createSealer, type Sealer } from './core/sealer.ts';
-import { systemClock } from './observe/clock.ts';
-import { makeDoor, type Door } from './start-keys.ts';
-import type { OpenedCounters } from './start-limits.ts';
-import type { Environment } from './start-options.ts';
-import type { PlaneAccess } from './start-plane.ts';
-import type { ParentState } from './start-worker-protocol.ts';
-import { StoreError } from './store/store-error.ts';
-import type { AnswerStore, Store } from './store/store.ts';
-import { RemoteCounters, remoteStore, type BookLink } from './workers/remote-book.ts';
+import type { ContentKey } from '../access/content-key.ts';
+import { Ledger } from '../access/ledger.ts';
+import { loadSealKey } from '../access/seal-key.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Log } from '../core/runtime.ts';
+import { createSealer, type Sealer } from '../core/sealer.ts';
+import { systemClock } from '../observe/clock.ts';
+import { makeDoor, type Door } from './keys.ts';
+import type { OpenedCounters } from './limits.ts';
+import type { Environment } from './options.ts';
+import type { PlaneAccess } from './plane.ts';
+import type { ParentState } from './worker-protocol.ts';
+import { StoreError } from '../store/store-error.ts';
+import type { AnswerStore, Store } from '../store/store.ts';
+import { RemoteCounters, remoteStore, type BookLink } from '../workers/remote-book.ts';
 
 export interface WorkerAccessParts {
   readonly link: BookLink;

@@ -8,14 +8,14 @@ import {
   loadAdminToken,
   type AdminToken,
   type TokenCheck,
-} from './access/admin-token.ts';
-import { loadSealKey } from './access/seal-key.ts';
-import type { Log } from './core/runtime.ts';
-import { createSealer, type Sealer } from './core/sealer.ts';
-import { Secret } from './core/secret.ts';
-import { makeFirstKey, noteAdminToken, type Door } from './start-keys.ts';
-import type { OpenedStorage } from './start-storage.ts';
-import { StoreError } from './store/store-error.ts';
+} from '../access/admin-token.ts';
+import { loadSealKey } from '../access/seal-key.ts';
+import type { Log } from '../core/runtime.ts';
+import { createSealer, type Sealer } from '../core/sealer.ts';
+import { Secret } from '../core/secret.ts';
+import { makeFirstKey, noteAdminToken, type Door } from './keys.ts';
+import type { OpenedStorage } from './storage.ts';
+import { StoreError } from '../store/store-error.ts';
 
 export interface BootOptions extends OpenedStorage {
   readonly door: Door;

@@ -1,12 +1,12 @@
 /** Part of the composition root: the embedded engine of the parent, as a worker calls it. */
-import { openaiChatUpstream } from './dialects/openai-chat/upstream.ts';
-import type { Provider } from './core/provider.ts';
-import type { LocalModelFile } from './local-models/model-file.ts';
-import { localProvider, localTraitsOf } from './providers/local-provider.ts';
-import type { LocalEngines } from './providers/local.ts';
-import type { LocalModels } from './start-local.ts';
-import type { ParentOperations } from './start-worker-protocol.ts';
-import type { Link } from './workers/link.ts';
+import { openaiChatUpstream } from '../dialects/openai-chat/upstream.ts';
+import type { Provider } from '../core/provider.ts';
+import type { LocalModelFile } from '../local-models/model-file.ts';
+import { localProvider, localTraitsOf } from '../providers/local-provider.ts';
+import type { LocalEngines } from '../providers/local.ts';
+import type { LocalModels } from './local.ts';
+import type { ParentOperations } from './worker-protocol.ts';
+import type { Link } from '../workers/link.ts';
 
 type ParentLink = Pick<Link<ParentOperations>, 'ask'>;
 

@@ -1,29 +1,29 @@
 /** Part of the composition root: what calls may use, what they cost, and who is told. */
-import { Admission } from './access/admission.ts';
-import { Billing, type AskedPieces, type BilledCall } from './access/billing.ts';
+import { Admission } from '../access/admission.ts';
+import { Billing, type AskedPieces, type BilledCall } from '../access/billing.ts';
 import {
   BudgetWatch,
   type BudgetEvent,
   type BudgetNote,
   type BudgetReading,
   type BudgetWatching,
-} from './access/budget-watch.ts';
-import { CallGrant } from './access/call-grant.ts';
-import type { PolicySource } from './access/policies.ts';
-import type { PriceBook } from './access/prices.ts';
-import type { JsonObject } from './core/conversation.ts';
-import { dollarsNumber, dollarsText } from './core/money.ts';
-import type { Target } from './core/provider.ts';
-import type { Clock, Log } from './core/runtime.ts';
-import { askedImages, askedSearches } from './gateway/asked-pieces.ts';
-import type { Call } from './gateway/call.ts';
-import type { Receipt, RunningCall } from './gateway/receipt.ts';
-import type { Metrics } from './server/metrics/metrics.ts';
-import { callRow, runningRow } from './server/call-row.ts';
-import type { CallRow, Spent } from './store/calls.ts';
-import type { Counters } from './store/counters.ts';
-import { MemoryCounters } from './store/memory-counters.ts';
-import type { CallStore } from './store/store.ts';
+} from '../access/budget-watch.ts';
+import { CallGrant } from '../access/call-grant.ts';
+import type { PolicySource } from '../access/policies.ts';
+import type { PriceBook } from '../access/prices.ts';
+import type { JsonObject } from '../core/conversation.ts';
+import { dollarsNumber, dollarsText } from '../core/money.ts';
+import type { Target } from '../core/provider.ts';
+import type { Clock, Log } from '../core/runtime.ts';
+import { askedImages, askedSearches } from '../gateway/asked-pieces.ts';
+import type { Call } from '../gateway/call.ts';
+import type { Receipt, RunningCall } from '../gateway/receipt.ts';
+import type { Metrics } from '../server/metrics/metrics.ts';
+import { callRow, runningRow } from '../server/call-row.ts';
+import type { CallRow, Spent } from '../store/calls.ts';
+import type { Counters } from '../store/counters.ts';
+import { MemoryCounters } from '../store/memory-counters.ts';
+import type { CallStore } from '../store/store.ts';
 
 export interface OpenedCounters {
   readonly counters: Counters;

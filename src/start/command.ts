@@ -1,12 +1,12 @@
 /** The commands `start` and `check`, which need the composition root. */
-import { banner } from './cli/banner.ts';
-import { checkCommand as makeCheckCommand } from './cli/check.ts';
-import type { Command, CommandContext } from './cli/command.ts';
-import { flagsHelp, parseFlags } from './config/flags.ts';
-import type { Settings } from './config/settings.ts';
-import { readModelFolder } from './local-models/model-folder.ts';
-import { processSignals, type Signal } from './signals.ts';
-import { describeProviders } from './start-providers.ts';
+import { banner } from '../cli/banner.ts';
+import { checkCommand as makeCheckCommand } from '../cli/check.ts';
+import type { Command, CommandContext } from '../cli/command.ts';
+import { flagsHelp, parseFlags } from '../config/flags.ts';
+import type { Settings } from '../config/settings.ts';
+import { readModelFolder } from '../local-models/model-folder.ts';
+import { processSignals, type Signal } from '../signals.ts';
+import { describeProviders } from './providers.ts';
 import { knownProviders, start, type RunningGateway } from './start.ts';
 
 const help = `Usage: model-gateway start [options]

@@ -1,9 +1,9 @@
 /** Part of the composition root: limits and budgets that several gateways count together. */
-import type { Settings } from './config/settings.ts';
-import type { Clock, Log, NewId } from './core/runtime.ts';
-import type { OpenedCounters } from './start-limits.ts';
-import { PostgresCounters } from './store/postgres-counters.ts';
-import type { PostgresStore } from './store/postgres.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Clock, Log, NewId } from '../core/runtime.ts';
+import type { OpenedCounters } from './limits.ts';
+import { PostgresCounters } from '../store/postgres-counters.ts';
+import type { PostgresStore } from '../store/postgres.ts';
 
 export interface SharedCountersOptions {
   readonly shared: PostgresStore;
@@ -37,8 +37,8 @@ async function open({
     return { counters: new PostgresCounters({ server, clock, log }) };
   }
   const { redis, tenant, onStoreLoss } = storage;
-  const { openRedis } = await import('./store/redis-client.ts');
-  const { openSharedCounters: openBoth } = await import('./store/open-shared-counters.ts');
+  const { openRedis } = await import('../store/redis-client.ts');
+  const { openSharedCounters: openBoth } = await import('../store/open-shared-counters.ts');
   const client = await openRedis(redis, Math.random);
   const instance = newId('gw_');
   const both = { client, server, tenant, instance, clock, log, onStoreLoss };

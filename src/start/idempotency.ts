@@ -1,12 +1,12 @@
 /** Part of the composition root: answers by `Idempotency-Key`, in the store that the gateway has. */
 import { randomBytes } from 'node:crypto';
-import type { IdempotencySettings } from './config/settings.ts';
-import type { Log } from './core/runtime.ts';
-import type { Sealer } from './core/sealer.ts';
-import { systemClock } from './observe/clock.ts';
-import { AnswerSweeper } from './access/answer-sweeper.ts';
-import { IdempotentAnswers } from './server/idempotent-answers.ts';
-import type { AnswerStore } from './store/answers.ts';
+import type { IdempotencySettings } from '../config/settings.ts';
+import type { Log } from '../core/runtime.ts';
+import type { Sealer } from '../core/sealer.ts';
+import { systemClock } from '../observe/clock.ts';
+import { AnswerSweeper } from '../access/answer-sweeper.ts';
+import { IdempotentAnswers } from '../server/idempotent-answers.ts';
+import type { AnswerStore } from '../store/answers.ts';
 
 export interface IdempotencyOptions {
   readonly access: { readonly answers: AnswerStore; readonly sealer: Sealer };

@@ -3,40 +3,40 @@
  * knows everybody; every part gets what it needs handed in.
  */
 import type { Server } from 'node:http';
-import { openAccess, type Access, type GatewayAdmin } from './start-access.ts';
-import { Events } from './start-events.ts';
-import { ownFront, type Front } from './start-front.ts';
-import { createLocalModels, type LocalModels } from './start-local.ts';
-import { adminModel } from './start-models.ts';
-import type { OpenedCrew } from './start-parent.ts';
-import { Plane } from './start-plane.ts';
-import { priceParts } from './start-prices.ts';
-import { providerParts } from './start-providers.ts';
-import { statusJson } from './start-status.ts';
-import { openTracer } from './start-traces.ts';
-import { needRestart } from './config/fixed-settings.ts';
-import type { KnownProvider, KnownProviders } from './config/known-provider.ts';
-import { loadSettings } from './config/load.ts';
-import type { Settings } from './config/settings.ts';
-import { readUpstreamClient } from './config/upstream-client.ts';
-import { watchConfig } from './config/watch.ts';
-import { tinyModel } from './local-models/tiny.ts';
-import { systemClock } from './observe/clock.ts';
-import { LineLog, prettyFor } from './observe/log.ts';
-import { newId } from './observe/random.ts';
-import { providerRows } from './providers/compatible.ts';
-import type { AdminModel, ReloadOutcome } from './server/admin.ts';
-import { DataPlane } from './server/data-plane.ts';
-import { closeServer } from './server/drain.ts';
-import { listen } from './server/listen.ts';
-import { scrapeText } from './server/metrics/metrics.ts';
-import { systemLoad } from './server/overload/load.ts';
-import { createPlayground } from './server/playground.ts';
-import { version } from './version.ts';
-import { HttpClient } from './wire/http-client.ts';
-import type { Environment, RunningGateway, StartOptions } from './start-options.ts';
+import { openAccess, type Access, type GatewayAdmin } from './access.ts';
+import { Events } from './events.ts';
+import { ownFront, type Front } from './front.ts';
+import { createLocalModels, type LocalModels } from './local.ts';
+import { adminModel } from './models.ts';
+import type { OpenedCrew } from './parent.ts';
+import { Plane } from './plane.ts';
+import { priceParts } from './prices.ts';
+import { providerParts } from './providers.ts';
+import { statusJson } from './status.ts';
+import { openTracer } from './traces.ts';
+import { needRestart } from '../config/fixed-settings.ts';
+import type { KnownProvider, KnownProviders } from '../config/known-provider.ts';
+import { loadSettings } from '../config/load.ts';
+import type { Settings } from '../config/settings.ts';
+import { readUpstreamClient } from '../config/upstream-client.ts';
+import { watchConfig } from '../config/watch.ts';
+import { tinyModel } from '../local-models/tiny.ts';
+import { systemClock } from '../observe/clock.ts';
+import { LineLog, prettyFor } from '../observe/log.ts';
+import { newId } from '../observe/random.ts';
+import { providerRows } from '../providers/compatible.ts';
+import type { AdminModel, ReloadOutcome } from '../server/admin.ts';
+import { DataPlane } from '../server/data-plane.ts';
+import { closeServer } from '../server/drain.ts';
+import { listen } from '../server/listen.ts';
+import { scrapeText } from '../server/metrics/metrics.ts';
+import { systemLoad } from '../server/overload/load.ts';
+import { createPlayground } from '../server/playground.ts';
+import { version } from '../version.ts';
+import { HttpClient } from '../wire/http-client.ts';
+import type { Environment, RunningGateway, StartOptions } from './options.ts';
 
-export type { Environment, RunningGateway, StartOptions } from './start-options.ts';
+export type { Environment, RunningGateway, StartOptions } from './options.ts';
 
 /** Providers that the config may name without declaring them. */
 export const knownProviders: KnownProviders = new Map<string, KnownProvider>([
@@ -98,7 +98,7 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
 /** Undefined = this process serves alone, and loads nothing for others. */
 async function openCrew({ workers }: Settings): Promise<OpenedCrew | undefined> {
   if (workers === 1) return undefined;
-  const { openCrew: open } = await import('./start-parent.ts');
+  const { openCrew: open } = await import('./parent.ts');
   return open();
 }
 

@@ -1,12 +1,12 @@
 /** Part of the composition root: where keys and ledger are kept, and who else uses that. */
 import { join } from 'node:path';
-import type { Settings } from './config/settings.ts';
-import type { Log } from './core/runtime.ts';
-import { systemClock } from './observe/clock.ts';
-import { MemoryStore } from './store/memory.ts';
-import type { PostgresStore } from './store/postgres.ts';
-import { openSqliteStore } from './store/sqlite.ts';
-import type { Store } from './store/store.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Log } from '../core/runtime.ts';
+import { systemClock } from '../observe/clock.ts';
+import { MemoryStore } from '../store/memory.ts';
+import type { PostgresStore } from '../store/postgres.ts';
+import { openSqliteStore } from '../store/sqlite.ts';
+import type { Store } from '../store/store.ts';
 
 export interface OpenedStorage {
   readonly store: Store;
@@ -27,7 +27,7 @@ export async function openStorage(
         store: await openSqliteStore({ path: join(dataDir, 'gateway.db'), log, ...ledger }),
       };
     case 'postgres': {
-      const { openPostgresStore } = await import('./store/postgres.ts');
+      const { openPostgresStore } = await import('../store/postgres.ts');
       const shared = await openPostgresStore({
         address: storage.postgres,
         log,
