@@ -6,6 +6,7 @@ import { dollarsText } from '../core/money.ts';
 import type { Policy, RateLimit } from '../core/policy.ts';
 import { HeldBudget } from '../access/held-limits.ts';
 import type { Holder } from '../access/policies.ts';
+import { windowAt } from '../access/windows.ts';
 import type { Store } from '../store/store.ts';
 import { AdminError } from './admin-route.ts';
 import { dateText } from './period.ts';
@@ -43,6 +44,7 @@ export const policyAnswer = {
       per: z.enum(['day', 'week', 'month', 'ever']),
       time_zone: z.string(),
       window: z.string().optional().describe('The current period; where one policy is shown.'),
+      starts_at: z.iso.datetime().nullable().optional().describe('Null: there is no beginning.'),
       ends_at: z.iso.datetime().nullable().optional(),
       spent_usd: usd.optional(),
     }),
@@ -77,12 +79,14 @@ export async function spentPolicyJson(
   const budgets = held.map((each) => {
     const { budget } = each;
     const { counter, window, endsAt } = each.window(now);
+    const { startsAt } = windowAt(budget.per, budget.timeZone, now);
     const found = spent.find((each) => each.counter === counter && each.window === window);
     return {
       usd: dollarsText(budget.nanodollars),
       per: budget.per,
       time_zone: budget.timeZone,
       window,
+      starts_at: startsAt === undefined ? null : dateText(startsAt),
       ends_at: endsAt === undefined ? null : dateText(endsAt),
       spent_usd: dollarsText(found?.nanodollars ?? 0),
     };

@@ -3,12 +3,13 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { count } from '../../dashboard/src/format/number.ts';
 import { span as spanText } from '../../dashboard/src/format/time.ts';
 import { until } from '../support/postgres-store.ts';
 import { noBrowser } from './browser.ts';
 import { settled } from './settled.ts';
 import { startStage, type Stage } from './stage.ts';
-import { playWorld, worldConfig } from './world.ts';
+import { playWorld, worldConfig, type World } from './world.ts';
 
 /** What of it is used here; the types of browsers are those of the dashboard alone. */
 interface Canvas {
@@ -18,6 +19,11 @@ interface Canvas {
     getImageData(x: number, y: number, width: number, height: number): { data: Uint8ClampedArray };
   };
 }
+
+type SteadyGroup = {
+  readonly name: string | null;
+  readonly points: readonly { readonly input_tokens: number; readonly output_tokens: number }[];
+};
 
 const stage = await startStage(worldConfig);
 if (stage === undefined) test(noBrowser, () => undefined);
@@ -47,8 +53,10 @@ function hasColour(canvas: unknown): boolean {
 function withWorld(stage: Stage): void {
   const { view, gateway } = stage;
   describe('issue 8.1: overview and calls', { timeout: 900_000 }, () => {
+    let world: World;
     before(async () => {
-      const { calls } = await playWorld(stage);
+      world = await playWorld(stage);
+      const { calls } = world;
       // What is still on its way into the ledger would be counted by one question and not by the one before it.
       await until(async () => {
         const { json } = await gateway.admin('GET', '/api/calls?limit=1000');
@@ -100,6 +108,37 @@ function withWorld(stage: Stage): void {
           assert.ok(cells.includes(spanText(rank(part))), `${cells.join(' | ')}: ${rank(part)}`);
         }
         await page.getByText(/Sums and percentiles are exact/).waitFor();
+      });
+    });
+
+    test('issue 8.1 lines by group are of the percentile, or of the tokens, that is chosen', async () => {
+      await view('/?range=24h&by=model', async (page) => {
+        await settled(page);
+        for (const title of ['Latency', 'Time to first token']) {
+          for (const name of ['p50', 'p95']) {
+            await page.getByRole('group', { name: title }).getByRole('button', { name }).click();
+            const chart = page.getByRole('figure', { name: `${title} over time, ${name}` });
+            await chart.getByRole('columnheader', { name: 'steady' }).waitFor();
+          }
+        }
+        const { json } = await gateway.admin('GET', '/api/series?since=24h&by=model');
+        const [steady] = (json['groups'] as readonly SteadyGroup[]).filter(
+          ({ name }) => name === 'steady',
+        );
+        const point = steady?.points.at(-1);
+        assert.ok(point !== undefined);
+        for (const [name, tokens] of [
+          ['input', point.input_tokens],
+          ['output', point.output_tokens],
+          ['all', point.input_tokens + point.output_tokens],
+        ] as const) {
+          await page.getByRole('group', { name: 'Tokens' }).getByRole('button', { name }).click();
+          await page
+            .getByRole('figure', { name: `Tokens over time, ${name}` })
+            .getByRole('cell', { name: count(tokens), exact: true })
+            .first()
+            .waitFor();
+        }
       });
     });
 
@@ -173,6 +212,85 @@ function withWorld(stage: Stage): void {
         await page.getByRole('grid', { name: 'Calls' }).waitFor();
         assert.equal(new URL(page.url()).search, '');
       });
+    });
+
+    test('issue 8.1 each filter finds the calls that the API finds, text in notes included', async () => {
+      const messages = [{ role: 'user', content: 'noted' }];
+      const noted = await stage.call('/v1/chat/completions', {
+        model: 'up-messages/spare',
+        seed: 7,
+        messages,
+      });
+      assert.equal(noted.status, 200);
+      assert.match(String(noted.headers['x-gateway-notes']), /seed/);
+      const found = async (query: string): Promise<number> => {
+        const { json } = await gateway.admin('GET', `/api/calls?limit=1000&${query}`);
+        return (json['calls'] as readonly unknown[]).length;
+      };
+      await until(async () => (await found('notes=seed')) > 0, 'the noted call is recorded');
+      const all = await found('');
+      await view('/calls', async (page) => {
+        await settled(page);
+        for (const [label, name, value] of [
+          ['Key', 'key', world.oddKey],
+          ['Model', 'model', 'fast'],
+          ['Provider', 'provider', 'up-messages'],
+          ['Status', 'status', '404'],
+          ['Text in notes', 'notes', 'seed'],
+          ['Outcome', 'outcome', 'failed'],
+          ['Mode', 'mode', 'translate'],
+        ] as const) {
+          const field = page.getByLabel(label, { exact: true });
+          const isChoice = name === 'outcome' || name === 'mode';
+          await (isChoice ? field.selectOption(value) : field.fill(value));
+          await page.waitForURL((url) => url.searchParams.get(name) === value);
+          const expected = await found(`${name}=${encodeURIComponent(value)}`);
+          assert.ok(expected > 0 && expected < all, `${name}: ${expected} of ${all}`);
+          await page.getByText(`${expected} calls.`, { exact: true }).waitFor();
+          await page.getByRole('button', { name: 'Clear' }).click();
+          await page.waitForURL(/calls$/);
+          await page.getByText(`${all} calls.`, { exact: true }).waitFor();
+        }
+      });
+    });
+
+    test('issue 8.1 N5 a key that is over its budget is shown with all its usage', async () => {
+      const { id, key } = await gateway.makeKey({ name: 'spent', budget: 0.01, per: 'day' });
+      let status = 0;
+      for (let calls = 0; status !== 429 && calls < 20; calls += 1) {
+        ({ status } = await gateway.chat(key, { model: 'steady', max_tokens: 64 }));
+      }
+      assert.equal(status, 429);
+      const isRecorded = async (): Promise<boolean> => {
+        const { json } = await gateway.admin('GET', `/api/calls?key=${id}&status=429`);
+        return (json['calls'] as readonly unknown[]).length > 0;
+      };
+      await until(isRecorded, 'the refused call is recorded');
+      await view(`/keys?key=${id}`, async (page) => {
+        const sheet = page.getByRole('dialog', { name: 'spent' });
+        await sheet.getByText(/of \$0\.01 today/).waitFor();
+        await sheet.getByRole('img', { name: /^Burn-down: .* of \$0\.01 are left$/ }).waitFor();
+      });
+      await view(`/calls?key=${id}`, async (page) => {
+        await page.getByText('429 budget_exhausted').first().waitFor();
+      });
+      await view('/?range=24h&by=key', async (page) => {
+        await page.getByRole('row').filter({ hasText: 'spent' }).first().waitFor();
+      });
+      await view(
+        '/playground',
+        async (page) => {
+          await page.getByLabel('Call as').selectOption(id);
+          await page.getByLabel('Model', { exact: true }).fill('steady');
+          await page.getByRole('textbox', { name: 'Message' }).fill('Once more.');
+          await page.keyboard.press('Enter');
+          await page
+            .getByRole('alert')
+            .getByText(/budget/)
+            .waitFor();
+        },
+        { expected: [/status of 429 .*api\/playground/] },
+      );
     });
 
     test('"back" takes the last filter away, and then the one before it; the fields follow', async () => {

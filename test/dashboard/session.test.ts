@@ -1,10 +1,11 @@
 /** The door, the frame and what happens when the gateway or the session is gone (issue 8.1, S11). */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import type { Page } from 'playwright-core';
+import type { Page, Route } from 'playwright-core';
 import { startTestGateway } from '../support/gateway.ts';
 import { adminToken } from '../support/keys.ts';
 import { until } from '../support/postgres-store.ts';
+import { chatChunk, chatFrame } from '../upstream/chat.ts';
 import { assertAccessible, assertFits } from './accessible.ts';
 import { noBrowser } from './browser.ts';
 import { settled } from './settled.ts';
@@ -104,7 +105,7 @@ function door(stage: Stage): void {
     });
 
     for (const path of ['/', '/models', '/setup']) {
-      test(`while a sign-out is on its way nothing is asked behind it, however long it takes: ${path}`, async () => {
+      test(`while a sign-out is on its way nothing is asked behind it: ${path}`, async () => {
         await stage.view(
           path,
           async (page) => {
@@ -125,8 +126,8 @@ function door(stage: Stage): void {
             await heard.promise;
             const asked: string[] = [];
             page.on('request', (request) => asked.push(request.url()));
-            // Longer than every page waits before it asks again.
-            await page.clock.runFor(120_000);
+            // Longer than every page waits before it asks again, and shorter than a request may take.
+            await page.clock.runFor(50_000);
             told.resolve();
             await page.getByLabel('Admin token').waitFor();
             assert.deepEqual(
@@ -138,6 +139,92 @@ function door(stage: Stage): void {
         );
       });
     }
+
+    test('issue 8.1 a change that is on its way is heard before the session ends', async () => {
+      await stage.view(
+        '/setup',
+        async (page) => {
+          await fillLogin(page);
+          await settled(page);
+          const heard: string[] = [];
+          const released = Promise.withResolvers<void>();
+          await page.route('**/api/reload', async (route) => {
+            await released.promise;
+            const response = await route.fetch();
+            heard.push(`reload ${response.status()}`);
+            await route.fulfill({ response });
+          });
+          page.on('request', (request) => {
+            if (request.method() === 'DELETE') heard.push('the end of the session');
+          });
+          await page.getByRole('button', { name: 'Read the file again' }).click();
+          const signOut = page.getByRole('button', { name: 'Sign out' });
+          await signOut.click();
+          await page.locator('button[aria-busy]', { hasText: 'Sign out' }).waitFor();
+          // A second click ends nothing twice.
+          await signOut.dispatchEvent('click');
+          released.resolve();
+          await page.getByLabel('Admin token').waitFor();
+          assert.deepEqual(heard, ['reload 200', 'the end of the session']);
+        },
+        { anonymous: true },
+      );
+    });
+
+    test('issue 8.1 signing out ends what the playground has running', async () => {
+      const never = new Promise(() => undefined);
+      const half = chatFrame(chatChunk({ role: 'assistant', content: 'Half of it' }));
+      const script = stage.upstreams.chat.script('left', { body: [half, never] });
+      await stage.view(
+        '/playground',
+        async (page) => {
+          await fillLogin(page);
+          await page.getByLabel('Model', { exact: true }).fill('up-chat/left');
+          await page.getByRole('textbox', { name: 'Message' }).fill('Go on.');
+          await page.keyboard.press('Enter');
+          await page.getByText('Half of it').waitFor();
+          await page.getByRole('button', { name: 'Sign out' }).click();
+          await page.getByLabel('Admin token').waitFor();
+          assert.equal(await (await script.request(0)).closed, 'gateway');
+        },
+        { anonymous: true },
+      );
+    });
+
+    test('issue 8.1 a change that finds the session over leads to the door', async () => {
+      await stage.view(
+        '/keys',
+        async (page, { context }) => {
+          await page.getByRole('button', { name: 'Create key' }).click();
+          const form = page.getByRole('dialog', { name: 'Create a key' });
+          await form.getByLabel('Name').fill('too late');
+          await context.clearCookies();
+          await form.getByRole('button', { name: 'Create key' }).click();
+          await page.getByLabel('Admin token').waitFor();
+          assert.equal(await page.getByRole('dialog').count(), 0);
+        },
+        { expected: [/status of 401 /] },
+      );
+    });
+
+    test('issue 8.1 a request without an answer ends in time, and says what it may have done', async () => {
+      await stage.view('/setup', async (page) => {
+        await settled(page);
+        const held: Route[] = [];
+        await page.route('**/api/reload', (route) => void held.push(route));
+        // What takes a minute here takes two seconds.
+        await page.evaluate(`{
+          const timeout = AbortSignal.timeout;
+          AbortSignal.timeout = (ms) => timeout.call(AbortSignal, ms / 30);
+        }`);
+        await page.getByRole('button', { name: 'Read the file again' }).click();
+        const alert = page.getByRole('alert').filter({ hasText: 'POST /api/reload' });
+        await alert.getByText('The gateway did not answer within 60 s.').waitFor();
+        await alert.getByText(/It may have been done all the same/).waitFor();
+        assert.equal(held.length, 1, 'it is not sent a second time');
+        await page.unrouteAll({ behavior: 'ignoreErrors' });
+      });
+    });
 
     test('every page is reached by keyboard alone, and says where one is', async () => {
       await stage.view('/', async (page) => {

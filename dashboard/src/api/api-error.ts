@@ -1,7 +1,7 @@
 /** What went wrong between the page and the gateway, in words for the person who looks at it. */
 
-/** `unreachable`: no answer came. `signed-out`: the session is over or was never there. */
-export type ApiErrorKind = 'unreachable' | 'signed-out' | 'refused' | 'failed';
+/** `unreachable`: nobody answers. `late`: somebody might have. `signed-out`: the session is over or was never there. */
+export type ApiErrorKind = 'unreachable' | 'late' | 'signed-out' | 'refused' | 'failed';
 
 interface ApiErrorParts {
   readonly kind: ApiErrorKind;
@@ -53,6 +53,18 @@ export function unreachable(where: string): ApiError {
   });
 }
 
+/** No answer in time. */
+export function late(where: string, patienceMs: number): ApiError {
+  return new ApiError({
+    kind: 'late',
+    what: `The gateway did not answer within ${patienceMs / 1000} s.`,
+    where,
+    next: where.startsWith('GET ')
+      ? 'Try again; its log may say what holds it up.'
+      : 'It may have been done all the same: reload and look before you try again.',
+  });
+}
+
 export interface Refusal {
   readonly status: number;
   readonly where: string;
@@ -100,6 +112,11 @@ function nextStep(status: number, retryAfterSeconds: number | undefined): string
   const known = nextSteps.get(status);
   if (known !== undefined) return known;
   return status >= 500 ? 'The log of the gateway says why.' : 'Check what was sent.';
+}
+
+/** Whether the session is over. */
+export function isSignedOut(thrown: unknown): boolean {
+  return thrown instanceof ApiError && thrown.kind === 'signed-out';
 }
 
 /** What to show of anything that was thrown. */

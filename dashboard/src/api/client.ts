@@ -1,6 +1,6 @@
 /** Calls of the admin API. The session is a cookie that no script can read; changes carry a header that no form can. */
-import { ApiError, refused, unreachable } from './api-error.ts';
-import { questionsAllowed } from './pause.ts';
+import { ApiError, late, refused, unreachable } from './api-error.ts';
+import { changing, questionsAllowed } from './sign-out.ts';
 
 export type QueryValue = string | number | boolean | undefined;
 
@@ -9,6 +9,9 @@ export interface CallOptions {
   readonly query?: { readonly [name: string]: QueryValue };
   readonly signal?: AbortSignal | undefined;
 }
+
+/** What takes longer has failed: whatever holds it up, the page must not stand still with it. */
+const patienceMs = 60_000;
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 
@@ -37,7 +40,12 @@ export function send<Answer>(
   path: string,
   options: CallOptions & { readonly body?: unknown } = {},
 ): Promise<Answer> {
-  return call<Answer>(method, path, options);
+  return changing(`${method} ${path}`, () => call<Answer>(method, path, options));
+}
+
+/** Ends the session, behind all changes. @throws ApiError */
+export function endSession(): Promise<void> {
+  return call<void>('DELETE', '/api/session', {});
 }
 
 async function call<Answer>(
@@ -62,6 +70,7 @@ async function answerOf(
   const headers: Record<string, string> = { accept: 'application/json' };
   if (method !== 'GET') headers[changeHeader] = '1';
   if (body !== undefined) headers['content-type'] = 'application/json';
+  const deadline = AbortSignal.timeout(patienceMs);
   const response = await fetch(addressOf(path, query), {
     method,
     headers,
@@ -69,27 +78,35 @@ async function answerOf(
     cache: 'no-store',
     redirect: 'error',
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    ...(signal === undefined ? {} : { signal }),
+    // Until the last byte of the answer.
+    signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
   }).catch((error: unknown) => {
-    if (error instanceof DOMException && error.name === 'AbortError') throw error;
-    throw unreachable(where);
+    throw givenUp(error, where) ?? unreachable(where);
   });
   if (!response.ok) throw await refusalOf(response, where);
   return response;
+}
+
+/** What to throw for a call that the page gave up; undefined: it did not. */
+function givenUp(error: unknown, where: string): Error | undefined {
+  if (!(error instanceof DOMException)) return undefined;
+  return error.name === 'TimeoutError' ? late(where, patienceMs) : error;
 }
 
 async function readJson(response: Response, where: string): Promise<unknown> {
   try {
     return (await response.json()) as unknown;
   } catch (error) {
-    if (error instanceof DOMException) throw error;
-    throw new ApiError({
-      kind: 'failed',
-      what: 'The answer is no JSON.',
-      where,
-      next: 'Check that this address is the admin listener of the gateway and no proxy answers for it.',
-      status: response.status,
-    });
+    throw (
+      givenUp(error, where) ??
+      new ApiError({
+        kind: 'failed',
+        what: 'The answer is no JSON.',
+        where,
+        next: 'Check that this address is the admin listener of the gateway and no proxy answers for it.',
+        status: response.status,
+      })
+    );
   }
 }
 

@@ -1,19 +1,18 @@
 /** What the server said, kept for the pages: one cache, and one place that notices the end of a session. */
-import { QueryCache, QueryClient } from '@tanstack/react-query';
-import { ApiError } from './api-error.ts';
+import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
+import { ApiError, isSignedOut } from './api-error.ts';
 import { forgetSession } from './session.ts';
 
 const mostRetries = 2;
 
 /** A new cache. Only what may pass by itself is asked for again. */
 export function createQueryClient(): QueryClient {
+  const onError = (error: unknown): void => {
+    if (isSignedOut(error)) forgetSession(client);
+  };
   const client: QueryClient = new QueryClient({
-    queryCache: new QueryCache({
-      onError: (error) => {
-        const isOver = error instanceof ApiError && error.kind === 'signed-out';
-        if (isOver) forgetSession(client);
-      },
-    }),
+    queryCache: new QueryCache({ onError }),
+    mutationCache: new MutationCache({ onError }),
     defaultOptions: {
       queries: {
         staleTime: 5_000,

@@ -1,8 +1,8 @@
 /** The session of this browser: opened with the admin token, kept in a cookie that scripts cannot read. */
 import { useMutation, useQuery, useQueryClient, type QueryClient } from '@tanstack/react-query';
-import { ApiError } from './api-error.ts';
-import { get, send } from './client.ts';
-import { pauseQuestions, resumeQuestions } from './pause.ts';
+import { isSignedOut } from './api-error.ts';
+import { endSession, get, send } from './client.ts';
+import { beginLeaving, changesHeard, endLeaving } from './sign-out.ts';
 
 export interface Session {
   readonly signed_in: boolean;
@@ -43,17 +43,20 @@ const notTheSession = {
 export function useSignOut() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: () => send('DELETE', '/api/session'),
+    mutationFn: async () => {
+      await changesHeard();
+      await endSession();
+    },
     // What is still being asked would come too late, and be refused; so would what pages ask by themselves from here
-    // on. The door ends the pause (`SignIn`): the pages are gone when it stands, and what they asked with them.
+    // on. The door ends the wait (`SignIn`): the pages are gone when it stands, and what they asked with them.
     onMutate: () => {
-      pauseQuestions();
+      beginLeaving();
       return client.cancelQueries();
     },
     onSettled: (_answer, error) => {
       // Nobody heard it: the session lives on, and who is told otherwise leaves it open behind them.
-      if (error !== null && !(error instanceof ApiError && error.kind === 'signed-out')) {
-        resumeQuestions();
+      if (error !== null && !isSignedOut(error)) {
+        endLeaving();
         void client.refetchQueries({ type: 'active' });
         return;
       }

@@ -101,6 +101,7 @@ function Foot(): ReactElement {
         look="quiet"
         small
         icon="leave"
+        busy={signOut.isPending}
         onClick={() => signOut.mutate(undefined, { onError: toast.failed })}
       >
         Sign out

@@ -1,7 +1,7 @@
 /** The door: the admin token opens a session of this browser. */
 import { useEffect, useState, type FormEvent, type ReactElement } from 'react';
-import { resumeQuestions } from '../api/pause.ts';
 import { useSignIn } from '../api/session.ts';
+import { endLeaving } from '../api/sign-out.ts';
 import { Button } from '../components/button.tsx';
 import { TextField } from '../components/field.tsx';
 import { ErrorPanel } from '../components/state.tsx';
@@ -11,7 +11,7 @@ export function SignIn(): ReactElement {
   const [token, setToken] = useState('');
   const signIn = useSignIn();
   // After a sign-out: whatever page might have asked is gone.
-  useEffect(resumeQuestions, []);
+  useEffect(endLeaving, []);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     const given = token.trim();

@@ -252,6 +252,7 @@ it('what a budget has spent is told with its window', async (t) => {
     per: 'month',
     time_zone: 'UTC',
     window: '2026-03',
+    starts_at: '2026-03-01T00:00:00.000Z',
     ends_at: '2026-04-01T00:00:00.000Z',
     spent_usd: '0.25',
   });

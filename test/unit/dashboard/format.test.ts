@@ -6,6 +6,7 @@ import { exactMoney, money } from '../../../dashboard/src/format/money.ts';
 import { count, percent } from '../../../dashboard/src/format/number.ts';
 import { ago, span } from '../../../dashboard/src/format/time.ts';
 import { curlOf } from '../../../dashboard/src/pages/calls/curl.ts';
+import { burnLine } from '../../../dashboard/src/pages/keys/burn-down.ts';
 
 test('F6 what nobody knows is a dash, never a zero', () => {
   assert.deepEqual([money(null), count(null), span(null), percent(0, 0)], ['–', '–', '–', '–']);
@@ -61,4 +62,27 @@ test('issue 8 S12 a call copied as curl is one command, whatever the model is ca
       messages: [{ role: 'user', content: 'your prompt' }],
     }),
   );
+});
+
+test('issue 8 a burn-down goes from all of a budget to what is left, hour by hour', () => {
+  const start = Date.parse('2026-11-20T23:00:00Z');
+  const hour = 3_600_000;
+  const period = { start, end: start + 10 * hour, now: start + 2.5 * hour };
+  const spent = [
+    { at: new Date(start).toISOString(), cost_usd: 25 },
+    { at: new Date(start + hour).toISOString(), cost_usd: null },
+    { at: new Date(start + 2 * hour).toISOString(), cost_usd: 100 },
+  ];
+  // Of a box of 300 by 100: an hour is 30 wide, nothing left is at the bottom.
+  assert.deepEqual(burnLine(50, spent, period).split(' '), [
+    '0.0,0.0',
+    '0.0,0.0',
+    '30.0,50.0',
+    '30.0,50.0',
+    '60.0,50.0',
+    '60.0,50.0',
+    '75.0,100.0',
+    '75.0,100.0',
+  ]);
+  assert.equal(burnLine(50, [], period), '0.0,0.0 75.0,0.0');
 });

@@ -18,6 +18,7 @@ export interface Budget {
   readonly per: Period;
   readonly time_zone: string;
   /** Where one key or team is shown. */
+  readonly starts_at?: string | null;
   readonly ends_at?: string | null;
   readonly spent_usd?: string;
 }
@@ -114,12 +115,15 @@ export function useTeam(name: string) {
   });
 }
 
-/** What was spent over time, for the burn-down of a budget. */
+/** What was spent by the hour, for the burn-down of a budget: its days may be those of any zone. */
 export function useSpending(holder: { readonly [name: string]: string }, since: string) {
   return useQuery({
     queryKey: ['series', 'spending', holder, since],
     queryFn: ({ signal }) =>
-      get<Spending>('/api/series', { query: { ...holder, since, groups: 1 }, signal }),
+      get<Spending>('/api/series', {
+        query: { ...holder, since, step: 'hour', groups: 1 },
+        signal,
+      }),
     refetchInterval: 30_000,
   });
 }

@@ -4,7 +4,7 @@ import type { ReactElement } from 'react';
 import { money } from '../../format/money.ts';
 import { moment } from '../../format/time.ts';
 import { useSpending, type Budget } from './api.ts';
-import { beginOf, burnLine, height, width } from './burn-down.ts';
+import { burnLine, height, width } from './burn-down.ts';
 import styles from './keys.module.css';
 
 interface BudgetsProps {
@@ -62,31 +62,37 @@ function BudgetState({
         max={all === 0 ? 1 : all}
         value={Math.min(spent, all)}
       />
-      {budget.ends_at === null || budget.ends_at === undefined ? null : (
-        <BurnDown budget={budget} endsAt={budget.ends_at} holder={holder} />
-      )}
+      <BurnDown budget={budget} holder={holder} />
     </div>
   );
 }
 
-/** What was left over the period, beside spending the same each hour. */
-function BurnDown({
-  budget,
-  endsAt,
-  holder,
-}: {
+interface BurnDownProps {
   readonly budget: Budget;
-  readonly endsAt: string;
   readonly holder: BudgetsProps['holder'];
-}): ReactElement | null {
-  const end = Date.parse(endsAt);
-  const start = beginOf(end, budget.per);
-  const spending = useSpending(holder, new Date(start).toISOString().replace(/\.\d+Z$/, 'Z'));
+}
+
+/** Nothing for a budget without an end: there is no pace that it should be spent at. */
+function BurnDown({ budget, holder }: BurnDownProps): ReactElement | null {
+  const start = Date.parse(budget.starts_at ?? '');
+  const end = Date.parse(budget.ends_at ?? '');
+  if (Number.isNaN(start) || Number.isNaN(end) || Number(budget.usd) === 0) return null;
+  return <BurnChart budget={budget} holder={holder} start={start} end={end} />;
+}
+
+/** What was left over the period, beside spending the same each hour. */
+function BurnChart({
+  budget,
+  holder,
+  start,
+  end,
+}: BurnDownProps & { readonly start: number; readonly end: number }): ReactElement | null {
+  const spending = useSpending(holder, new Date(start).toISOString());
+  if (spending.data === undefined) return null;
   const all = Number(budget.usd);
-  if (spending.data === undefined || all === 0) return null;
-  const { groups } = spending.data;
-  const spent = groups.flatMap((group) => group.points);
-  const { left, points } = burnLine(all, spent, { start, end, now: spending.dataUpdatedAt });
+  const left = Math.max(0, all - Number(budget.spent_usd ?? 0));
+  const spent = spending.data.groups.flatMap((group) => group.points);
+  const period = { start, end, now: spending.dataUpdatedAt };
   return (
     <svg
       className={styles.burn}
@@ -96,7 +102,7 @@ function BurnDown({
       aria-label={`Burn-down: ${money(left)} of ${money(all)} are left`}
     >
       <polyline className={styles.burnEven} points={`0,0 ${width},${height}`} />
-      <polyline className={styles.burnLine} points={points} />
+      <polyline className={styles.burnLine} points={burnLine(all, spent, period)} />
     </svg>
   );
 }

@@ -1,7 +1,8 @@
 /** The charts of the period: of all calls, or one line for each group. */
-import { useMemo, type ReactElement } from 'react';
+import { useMemo, useState, type ReactElement } from 'react';
 import type { SeriesAnswer } from '../../api/series.ts';
 import { Chart } from '../../components/chart.tsx';
+import { Choice } from '../../components/choice.tsx';
 import { Panel } from '../../components/panel.tsx';
 import { money } from '../../format/money.ts';
 import { count, shortCount } from '../../format/number.ts';
@@ -9,30 +10,40 @@ import { span } from '../../format/time.ts';
 import { linesOfGroups, linesOfMeasures, type Measure } from './lines.ts';
 import styles from './page.module.css';
 
+type Measures = readonly [Measure, ...Measure[]];
+
 interface ChartEntry {
   readonly title: string;
-  /** Of all calls, one line each; of groups, the first. */
-  readonly measures: readonly [Measure, ...Measure[]];
+  /** Of all calls, one line each. */
+  readonly measures: Measures;
+  /** Of groups, one line for each group: one of these is chosen. Default: the same. */
+  readonly ofGroups?: Measures;
   readonly format: (value: number) => string;
   readonly short: (value: number) => string;
 }
 
+const input: Measure = { name: 'input', of: (sums) => sums.input_tokens, empty: 0 };
+const output: Measure = { name: 'output', of: (sums) => sums.output_tokens, empty: 0 };
+const tokens: Measure = {
+  name: 'all',
+  of: (sums) => sums.input_tokens + sums.output_tokens,
+  empty: 0,
+};
+const calls: Measure = { name: 'all', of: (sums) => sums.calls, empty: 0 };
+const failed: Measure = { name: 'failed', of: (sums) => sums.failed, empty: 0 };
+
 const entries: readonly ChartEntry[] = [
   {
     title: 'Calls',
-    measures: [
-      { name: 'all', of: ({ calls }) => calls, empty: 0 },
-      { name: 'failed', of: ({ failed }) => failed, empty: 0 },
-    ],
+    measures: [calls, failed],
+    ofGroups: [calls],
     format: count,
     short: shortCount,
   },
   {
     title: 'Tokens',
-    measures: [
-      { name: 'input', of: (sums) => sums.input_tokens, empty: 0 },
-      { name: 'output', of: (sums) => sums.output_tokens, empty: 0 },
-    ],
+    measures: [input, output],
+    ofGroups: [tokens, input, output],
     format: count,
     short: shortCount,
   },
@@ -44,7 +55,7 @@ const entries: readonly ChartEntry[] = [
   },
   {
     title: 'Errors',
-    measures: [{ name: 'failed', of: ({ failed }) => failed, empty: 0 }],
+    measures: [failed],
     format: count,
     short: shortCount,
   },
@@ -68,13 +79,6 @@ const entries: readonly ChartEntry[] = [
   },
 ];
 
-/** Of tokens by group all of them count, not the first measure alone. */
-const allTokens: Measure = {
-  name: 'tokens',
-  of: (sums) => sums.input_tokens + sums.output_tokens,
-  empty: 0,
-};
-
 interface ChartsProps {
   readonly answer: SeriesAnswer;
   /** One line for each group instead of one for each measure. */
@@ -96,16 +100,30 @@ function ChartPanel({
   answer,
   isGrouped,
 }: ChartsProps & { readonly entry: ChartEntry }): ReactElement {
-  const { title, measures, format, short } = entry;
-  const lines = useMemo(() => {
-    if (!isGrouped) return linesOfMeasures(answer, measures);
-    return linesOfGroups(answer, title === 'Tokens' ? allTokens : measures[0]);
-  }, [answer, isGrouped, measures, title]);
-  const isOneOfSeveral = isGrouped && (title === 'Latency' || title === 'Time to first token');
-  const shown = isOneOfSeveral ? `, ${measures[0].name}` : '';
+  const { title, measures, ofGroups = measures, format, short } = entry;
+  const [name, setName] = useState(ofGroups[0].name);
+  const chosen = ofGroups.find((measure) => measure.name === name) ?? ofGroups[0];
+  const lines = useMemo(
+    () => (isGrouped ? linesOfGroups(answer, chosen) : linesOfMeasures(answer, measures)),
+    [answer, chosen, isGrouped, measures],
+  );
+  const isChoice = isGrouped && ofGroups.length > 1;
+  const label = isChoice ? `${title} over time, ${chosen.name}` : `${title} over time`;
   return (
-    <Panel title={`${title}${shown}`}>
-      <Chart label={`${title} over time${shown}`} {...lines} format={format} shortFormat={short} />
+    <Panel
+      title={title}
+      actions={
+        isChoice ? (
+          <Choice
+            label={`${title}: what is shown`}
+            options={ofGroups.map((measure) => ({ value: measure.name, label: measure.name }))}
+            value={chosen.name}
+            onChange={setName}
+          />
+        ) : undefined
+      }
+    >
+      <Chart label={label} {...lines} format={format} shortFormat={short} />
     </Panel>
   );
 }

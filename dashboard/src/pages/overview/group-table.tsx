@@ -51,7 +51,14 @@ const columns: readonly Column<SeriesGroup>[] = [
   { id: 'p50', title: 'p50', width: '6rem', align: 'end', cell: (group) => span(group.p50_ms) },
   { id: 'p95', title: 'p95', width: '6rem', align: 'end', cell: (group) => span(group.p95_ms) },
   {
-    id: 'first',
+    id: 'first50',
+    title: 'First token p50',
+    width: '7.5rem',
+    align: 'end',
+    cell: (group) => span(group.first_p50_ms),
+  },
+  {
+    id: 'first95',
     title: 'First token p95',
     width: '7.5rem',
     align: 'end',
@@ -81,7 +88,7 @@ export function GroupTable({ by, groups, period }: GroupTableProps): ReactElemen
       rowAt={(index) => groups[index]}
       rowKey={(group) => group.name ?? ''}
       onOpen={open}
-      minWidth="62rem"
+      minWidth="69rem"
       maxHeight="26rem"
     />
   );

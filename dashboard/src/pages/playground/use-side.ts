@@ -2,6 +2,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { sessionKey } from '../../api/session.ts';
+import { stayingSignal } from '../../api/sign-out.ts';
 import { play, startOf, type Asked, type Played } from './play.ts';
 import { requestBody } from './request.ts';
 import type { CallSettings, Turn } from './turns.ts';
@@ -42,7 +43,7 @@ export function useSide(): Side {
         if (isAnswer) setTurns([...all, { role: 'assistant', text, reasoning, calls }]);
         if (step.status === 401) void client.invalidateQueries({ queryKey: sessionKey });
       });
-      void play(asked, controller.signal, show);
+      void play(asked, AbortSignal.any([controller.signal, stayingSignal()]), show);
     },
     [client, turns],
   );
