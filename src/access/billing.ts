@@ -4,7 +4,7 @@ import type { Cost, Price } from '../core/price.ts';
 import type { BudgetWindow } from '../store/calls.ts';
 import type { BudgetWatch } from './budget-watch.ts';
 import type { CallGrant } from './call-grant.ts';
-import { costOf, noCost } from './cost.ts';
+import { addedCost, costOf, noCost } from './cost.ts';
 import type { PriceBook } from './prices.ts';
 import { servedPrice } from './service-price.ts';
 
@@ -84,7 +84,7 @@ export class Billing {
       const asked = { ...call, target, charged };
       const price = this.#price(asked);
       const cost = price && costOf(price, withPieces(asked, price));
-      sum = sum === undefined || cost === undefined ? undefined : added(sum, cost);
+      sum = sum === undefined || cost === undefined ? undefined : addedCost(sum, cost);
     }
     return sum;
   }
@@ -128,33 +128,15 @@ function tokensOf(usage: Usage): number {
   return (totalInputTokens(usage) ?? 0) + (usage.outputTokens ?? 0);
 }
 
-/** Counts of pieces that have a price, where nobody reported them. */
+/** Counts of pieces that have a price, where nobody reported them: each request of the answer has them. */
 function withPieces({ charged, pieces, target }: BilledCall, price: Price | undefined): Usage {
   if (pieces === undefined || target === undefined || price === undefined) return charged;
-  const { perImage, webSearch } = price;
-  const images = perImage === undefined ? undefined : pieces.images();
-  const searches =
-    webSearch === undefined || charged.webSearches !== undefined
-      ? undefined
-      : pieces.searches(target);
-  if (!images && !searches) return charged;
-  return {
-    ...charged,
-    ...(images ? { images } : {}),
-    ...(searches ? { webSearches: searches } : {}),
-  };
-}
-
-function added(a: Cost, b: Cost): Cost {
-  return {
-    total: a.total + b.total,
-    input: a.input + b.input,
-    cacheRead: a.cacheRead + b.cacheRead,
-    cacheWrite: a.cacheWrite + b.cacheWrite,
-    output: a.output + b.output,
-    reasoning: a.reasoning + b.reasoning,
-    call: a.call + b.call,
-  };
+  const requests = 1 + (charged.earlier?.length ?? 0);
+  const images = price.perImage === undefined ? 0 : requests * pieces.images();
+  const pictured = images === 0 ? charged : { ...charged, images };
+  if (price.webSearch === undefined || charged.webSearches !== undefined) return pictured;
+  const webSearches = requests * pieces.searches(target);
+  return webSearches === 0 ? pictured : { ...pictured, webSearches };
 }
 
 function isNothing(charged: Usage): boolean {

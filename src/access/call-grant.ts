@@ -99,8 +99,20 @@ export class CallGrant implements Grant {
   outputAfter(usage: Usage): number | undefined | Promise<number | undefined> {
     // One after the other: what the first one gets is not asked for again.
     if (this.#asking !== undefined) return this.#asking.then(() => this.outputAfter(usage));
+    return this.#grew(usage) ? this.#payFor(usage) : undefined;
+  }
+
+  outputOfRound(usage: Usage): number | undefined | Promise<number | undefined> {
+    if (this.#asking !== undefined) return this.#asking.then(() => this.outputOfRound(usage));
+    const { found } = this.#parts.reservation;
+    const round = { ...usage, freshInputTokens: (usage.freshInputTokens ?? 0) + found };
+    this.#grew(round);
+    return this.#payFor(round);
+  }
+
+  #payFor(usage: Usage): number | undefined | Promise<number | undefined> {
     const reserved = this.#reserved;
-    if (this.#over || reserved === undefined || !this.#grew(usage)) return undefined;
+    if (this.#over || reserved === undefined) return undefined;
     const missing = this.#needs(usage, this.#most) - (reserved - this.#beside);
     if (missing <= 0) return undefined;
     this.#asks += 1;
@@ -191,10 +203,12 @@ export class CallGrant implements Grant {
   /** What the call costs at most with this prompt and so much output. */
   #needs(usage: Usage, outputTokens: number): number {
     const { reservation } = this.#parts;
+    const { earlier = [] } = usage;
     // What the vendor may still search for is paid for as well.
-    const webSearches = Math.max(usage.webSearches ?? 0, reservation.webSearches);
+    const searched = earlier.reduce((sum, each) => sum + (each.webSearches ?? 0), 0);
+    const webSearches = Math.max(usage.webSearches ?? 0, searched + reservation.webSearches);
     const images = reservation.possible.some(({ perImage }) => perImage !== undefined)
-      ? reservation.images
+      ? reservation.images * (earlier.length + 1)
       : 0;
     let dearest = 0;
     // What the answer will be is not known before its end: all of it may be of the dearest kind.

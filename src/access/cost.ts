@@ -2,7 +2,7 @@
  * What a call cost, and what it may cost at most. Rates are integer picodollars a token, so each class
  * is an integer product, and only the sum is rounded (half up) to nanodollars. On the path of calls.
  */
-import { totalInputTokens, type Usage } from '../core/generation.ts';
+import { lastRequest, totalInputTokens, type Usage } from '../core/generation.ts';
 import type { Cost, Price, Rates } from '../core/price.ts';
 
 /** The counts that cost something. */
@@ -21,6 +21,7 @@ export type BilledTokens = Pick<
   | 'imageOutputTokens'
   | 'webSearches'
   | 'images'
+  | 'earlier'
 >;
 
 /** Of a call for which no upstream worked, whatever the price. */
@@ -44,13 +45,39 @@ export const noCost: Cost = {
  * another one is known is none: the upstream does not tell them apart. Sound, pictures and film in a prompt
  * that nobody counts apart are input; where an answer may be sound or pictures and nobody says how much of it
  * is, all of it is charged at the dearest.
+ *
+ * Of several requests for one answer each is billed by itself: its call, and its tier by its own prompt.
  */
 export function costOf(price: Price, usage: BilledTokens): Cost | undefined {
+  const { earlier } = usage;
+  if (earlier === undefined) return costOfOne(price, usage);
+  let sum = costOfOne(price, lastRequest(usage));
+  for (const each of earlier) {
+    const cost = costOfOne(price, each);
+    sum = sum === undefined || cost === undefined ? undefined : addedCost(sum, cost);
+  }
+  return sum;
+}
+
+function costOfOne(price: Price, usage: BilledTokens): Cost | undefined {
   const prompt = totalInputTokens(usage);
   const rates = ratesFor(price, prompt ?? 0);
   if (prompt === undefined && !isFreeInput(price)) return undefined;
   if (usage.outputTokens === undefined && !isFreeOutput(price)) return undefined;
   return summed(price, rates, usage);
+}
+
+/** What two requests cost together. */
+export function addedCost(a: Cost, b: Cost): Cost {
+  return {
+    total: a.total + b.total,
+    input: a.input + b.input,
+    cacheRead: a.cacheRead + b.cacheRead,
+    cacheWrite: a.cacheWrite + b.cacheWrite,
+    output: a.output + b.output,
+    reasoning: a.reasoning + b.reasoning,
+    call: a.call + b.call,
+  };
 }
 
 /** What a request can make of its prompt. */

@@ -192,7 +192,7 @@ export class Reservation {
 
   #costOf(output: number): number {
     let dearest = 0;
-    const promptTokens = this.prompt + this.webSearches * tokensOfSearch;
+    const promptTokens = this.prompt + this.found;
     for (const price of this.possible) {
       const cost = mostCost(price, {
         promptTokens,
@@ -211,6 +211,11 @@ export class Reservation {
   /** That the vendor may run, of all answers. */
   get webSearches(): number {
     return (this.#search?.most ?? 0) * this.choices;
+  }
+
+  /** Tokens of what they may find. */
+  get found(): number {
+    return this.webSearches * tokensOfSearch;
   }
 
   /** Pictures in the prompt. */

@@ -47,6 +47,11 @@ export interface Usage {
   readonly webSearches?: number;
   /** Pictures in the prompt, counted by the gateway where each of them has a price. */
   readonly images?: number;
+  /**
+   * What each request before the last one used, where it took several to make this one answer (a paused turn):
+   * the counts hold theirs too, and each is billed by itself.
+   */
+  readonly earlier?: readonly Usage[];
   /** Service tier in the words of the upstream's dialect. */
   readonly serviceTier?: string;
   /** The usage object as the upstream wrote it, for the log. */
@@ -126,6 +131,20 @@ export function addUsage(first: Usage | undefined, second: Usage | undefined): U
     if (known.length > 0) sum[field] = known.reduce((total, count) => total + count, 0);
   }
   return sum;
+}
+
+/** What the last of the requests used that made the answer. */
+export function lastRequest(usage: Usage): Usage {
+  const { earlier, ...all } = usage;
+  if (earlier === undefined) return usage;
+  const last: { -readonly [K in keyof Usage]: Usage[K] } = all;
+  for (const field of usageCounts) {
+    const count = last[field];
+    if (count === undefined) continue;
+    const before = earlier.reduce((sum, each) => sum + (each[field] ?? 0), 0);
+    last[field] = Math.max(0, count - before);
+  }
+  return last;
 }
 
 /** Turns a whole generation into the events that a stream of it would have. `collect` undoes it. */

@@ -37,6 +37,11 @@ export interface Grant {
    * count of the prompt; undefined = as many as were reserved (F64). Never throws.
    */
   outputAfter(usage: Usage): number | undefined | Promise<number | undefined>;
+  /**
+   * The same before a further request of a paused turn is sent (Q1).
+   * @param usage of all requests, with what the further one reads again
+   */
+  outputOfRound(usage: Usage): number | undefined | Promise<number | undefined>;
   /** The client is gone and the call runs on: it counts as one of its key's calls no more. Never throws. */
   vacate(): void;
 }

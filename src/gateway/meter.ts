@@ -13,11 +13,22 @@ import {
 import type { TokenEstimator } from './token-estimator.ts';
 import type { UpstreamWords, UsageSource } from './receipt.ts';
 import { Transcript } from './transcript.ts';
+import { withFurther } from './turn-rounds.ts';
 
 /** A call that counts more is no call: ten times the longest context. */
 const mostTokens = 100_000_000;
 /** Characters that no token is longer than on average, however an answer is made. */
 const longestToken = 64;
+
+const pause: FinishReason = { kind: 'pause' };
+
+/** A request that goes on with a paused turn. */
+interface FurtherRequest {
+  readonly usage: Usage;
+  /** What was answered before it, in tokens and in characters. */
+  readonly outputTokens: number;
+  readonly length: number;
+}
 
 export class Meter {
   readonly #estimator: TokenEstimator;
@@ -34,6 +45,10 @@ export class Meter {
   #absurd = false;
   /** Output tokens that can be at most, where somebody sees to it. */
   #most = Number.POSITIVE_INFINITY;
+  /** What all requests used with one of which nothing is reported yet, and what was counted up to it. */
+  #further: FurtherRequest | undefined;
+  /** A request before the last one did not report all that it used. */
+  #guessed = false;
   #transcript: Transcript | undefined;
   #witness: { see(event: GenerationEvent): void } | undefined;
 
@@ -52,7 +67,36 @@ export class Meter {
     this.#start = undefined;
     this.#finish = undefined;
     this.#absurd = false;
+    this.#further = undefined;
+    this.#guessed = false;
     this.#transcript?.clear();
+  }
+
+  /** The request is over, though not the answer. @returns what all so far used, gaps filled. */
+  paused(): Usage {
+    this.#finish = pause;
+    const used = this.complete();
+    this.#guessed = this.source !== 'reported';
+    return used;
+  }
+
+  /**
+   * A further request of the same turn was sent: it is charged for, whatever it reports.
+   * @param used by all requests before it
+   */
+  goOn(used: Usage): void {
+    this.#finish = undefined;
+    this.#further = {
+      usage: withFurther(used),
+      outputTokens: used.outputTokens ?? 0,
+      length: this.outputLength,
+    };
+  }
+
+  /** No upstream began to answer the request that was sent last. */
+  wentNowhere(): void {
+    this.#further = undefined;
+    this.#finish = pause;
   }
 
   /** Characters of output so far, of all answers. */
@@ -142,19 +186,21 @@ export class Meter {
     const usage = this.#reported;
     const complete =
       usage !== undefined &&
+      !this.#guessed &&
+      this.#unreported === undefined &&
       totalInputTokens(usage) !== undefined &&
       usage.outputTokens !== undefined &&
-      !this.#saidMore(usage.outputTokens);
+      this.#believable(usage.outputTokens);
     return complete && this.#finish !== undefined ? 'reported' : 'estimated';
   }
 
   /** Usage with its gaps filled by estimates: what a client is told and what is charged (F55). */
   complete(): Usage {
     if (this.#reported !== undefined && this.source === 'reported') return this.#reported;
-    const reported = this.#reported ?? {};
-    const counted = Math.min(this.outputOf(this.outputLength), this.#most);
+    const reported = this.#unreported ?? this.#reported ?? {};
+    const counted = Math.min(this.#counted(), this.#most);
     const output = reported.outputTokens ?? counted;
-    const believed = this.#finish !== undefined && !this.#saidMore(output);
+    const believed = this.#finish !== undefined && this.#believable(output);
     return {
       ...reported,
       ...(totalInputTokens(reported) === undefined
@@ -163,6 +209,26 @@ export class Meter {
       // A cut answer may have reported less than was streamed: the text counts (F57).
       outputTokens: believed ? output : Math.max(output, counted),
     };
+  }
+
+  /** What the last request read, guessed by what was there before it, as long as it does not say it. */
+  get #unreported(): Usage | undefined {
+    const usage = this.#further?.usage;
+    const told = this.#reported?.earlier?.length ?? 0;
+    return told < (usage?.earlier?.length ?? 0) ? usage : undefined;
+  }
+
+  /** Output tokens by the text that came. */
+  #counted(): number {
+    const { outputTokens, length } = this.#further ?? { outputTokens: 0, length: 0 };
+    return outputTokens + this.outputOf(this.outputLength - length);
+  }
+
+  /** Whether it can be the count of all that came, that of the last request included. */
+  #believable(outputTokens: number): boolean {
+    const { outputTokens: before, length } = this.#further ?? { outputTokens: -1, length: 0 };
+    if (outputTokens <= before && this.outputLength > length) return false;
+    return !this.#saidMore(outputTokens);
   }
 
   /** Whether there is more text than so many tokens can be (F57). */

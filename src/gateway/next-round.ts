@@ -1,9 +1,9 @@
 /** The money for a further round of a paused turn (turn-rounds.ts). */
 import type { Part } from '../core/conversation.ts';
-import { totalInputTokens, type Usage } from '../core/generation.ts';
+import type { Usage } from '../core/generation.ts';
 import type { Call } from './call.ts';
-import type { Meter } from './meter.ts';
 import { spent } from './output-guard.ts';
+import { withFurther } from './turn-rounds.ts';
 
 export interface NextRound {
   /** What was answered so far. */
@@ -15,25 +15,17 @@ export interface NextRound {
 /**
  * A further round reads the prompt and what was answered so far again: both are paid for before it is
  * asked for (Q1), and it may answer as much as the rounds before it left of what is paid for.
- * @param last what the round before it cost
+ * @param used by the rounds before it
  * @throws GatewayError `budget_exhausted`
  */
 export async function payRound(
   { grant, head }: Pick<Call, 'grant' | 'head'>,
-  { reported }: Pick<Meter, 'reported'>,
-  last: Usage | undefined,
+  used: Usage,
 ): Promise<number | undefined> {
-  if (grant?.outputCap === undefined || !grant.paid || reported === undefined) return undefined;
+  if (grant?.outputCap === undefined || !grant.paid) return undefined;
   const { outputCap } = grant;
-  const paid = await grant.outputAfter(withPrompt(reported, last ?? reported));
-  const left = Math.min(paid ?? outputCap, outputCap) - (reported.outputTokens ?? 0);
+  const paid = await grant.outputOfRound(withFurther(used));
+  const left = Math.min(paid ?? outputCap, outputCap) - (used.outputTokens ?? 0);
   if (left <= (head.reasoningBudget ?? 0)) throw spent();
   return left;
-}
-
-/** What is reported so far, and a prompt of all that the round before read and answered. */
-function withPrompt(reported: Usage, last: Usage): Usage {
-  const { freshInputTokens = 0 } = reported;
-  const again = (totalInputTokens(last) ?? 0) + (last.outputTokens ?? 0);
-  return { ...reported, freshInputTokens: freshInputTokens + again };
 }

@@ -180,7 +180,7 @@ export class TargetTry {
   #endTry(how: Pick<AttemptEnd, 'outcome' | 'error'>): void {
     this.#unload();
     const { status = 0, firstEventAt, errorBody } = this.#attempt ?? {};
-    const { reported } = this.meter;
+    const { reported } = this.#rounds === undefined ? this.meter : { reported: this.#rounds.last };
     const now = this.#gateway.clock.now();
     // Only spans tell it.
     const said = this.#spanId === undefined ? undefined : this.meter.said;
@@ -391,20 +391,33 @@ export class TargetTry {
     if (rounds === undefined || target === undefined || traits === undefined) return undefined;
     const { provider } = target;
     const origin = { provider: provider.id, dialect: provider.dialect.id };
-    const { last } = rounds;
-    const answered = rounds.goOn().map((part) => madeBy(part, origin));
     this.#endTry({ outcome: 'ok' });
     this.#attempt?.abort();
+    const used = this.meter.paused();
+    const answered = rounds.goOn(used).map((part) => madeBy(part, origin));
     try {
-      const most = await payRound(this.#call, this.meter, last);
+      const most = await payRound(this.#call, used);
       if (this.#stopped) return undefined;
       this.#quota.count += 1;
       this.#begin(target);
       const { request } = await this.#prepare(target, traits, { answered, most });
-      const rest = await this.#send(target, request);
+      this.meter.goOn(used);
+      const rest = await this.#sendFurther(target, request);
       return this.#stopped ? undefined : rest;
     } catch (error) {
       if (this.#stopped) return undefined;
+      throw error;
+    }
+  }
+
+  /** One that no upstream began to answer costs nothing (L0). */
+  async #sendFurther(target: Target, request: UpstreamRequest): Promise<Answer> {
+    const before = this.#attempt;
+    try {
+      return await this.#send(target, request);
+    } catch (error) {
+      const begun = this.#attempt !== before && this.#attempt?.firstEventAt !== undefined;
+      if (!begun && !this.#stopped) this.meter.wentNowhere();
       throw error;
     }
   }

@@ -7,7 +7,9 @@ import type { Part } from '../core/conversation.ts';
 import {
   addUsage,
   Collector,
+  lastRequest,
   mergeUsage,
+  totalInputTokens,
   type GenerationEvent,
   type Usage,
 } from '../core/generation.ts';
@@ -22,8 +24,8 @@ export class TurnRounds {
   /** Index of this round's first part. */
   #base = 0;
   #next = 0;
-  /** What the rounds before this one cost. */
-  #earlier: Usage | undefined;
+  /** What the rounds before this one used. */
+  #before: Usage | undefined;
   #current: Usage | undefined;
   #paused = false;
 
@@ -37,7 +39,7 @@ export class TurnRounds {
     return this.#round > 0;
   }
 
-  /** What the round that ran last cost by itself. */
+  /** What the round that ran last reported of itself. */
   get last(): Usage | undefined {
     return this.#current;
   }
@@ -54,12 +56,16 @@ export class TurnRounds {
     return passed;
   }
 
-  /** Begins the next round; the result is the assistant's turn so far. */
-  goOn(): readonly Part[] {
+  /**
+   * Begins the next round.
+   * @param used by all rounds so far, gaps filled
+   * @returns the assistant's turn so far
+   */
+  goOn(used: Usage): readonly Part[] {
     this.#paused = false;
     this.#round += 1;
     this.#base = this.#next;
-    this.#earlier = addUsage(this.#earlier, this.#current);
+    this.#before = used;
     this.#current = undefined;
     return this.#collector.parts();
   }
@@ -78,7 +84,7 @@ export class TurnRounds {
       }
       case 'usage':
         this.#current = mergeUsage(this.#current, event.usage);
-        return this.#round === 0 ? event : this.#sum(this.#current);
+        return this.#before === undefined ? event : sumOf(this.#before, this.#current);
       case 'finish':
         if (event.reason.kind !== 'pause') return event;
         if (this.#round === maxContinuations) {
@@ -92,8 +98,24 @@ export class TurnRounds {
         return event satisfies never;
     }
   }
+}
 
-  #sum(current: Usage): GenerationEvent {
-    return { type: 'usage', usage: addUsage(this.#earlier, current) ?? current };
-  }
+/** Without its prompt a round's report is none yet: what it reads is reckoned with until then. */
+function sumOf(before: Usage, current: Usage): GenerationEvent | undefined {
+  if (totalInputTokens(current) === undefined) return undefined;
+  const sum = addUsage(before, current) ?? current;
+  return { type: 'usage', usage: { ...sum, earlier: requestsOf(before) } };
+}
+
+/** What each of the requests used. */
+function requestsOf(usage: Usage): readonly Usage[] {
+  return [...(usage.earlier ?? []), lastRequest(usage)];
+}
+
+/** With a further request, which reads the prompt and what was answered so far again. */
+export function withFurther(used: Usage): Usage {
+  const last = lastRequest(used);
+  const again = (totalInputTokens(last) ?? 0) + (last.outputTokens ?? 0);
+  const freshInputTokens = (used.freshInputTokens ?? 0) + again;
+  return { ...used, freshInputTokens, earlier: requestsOf(used) };
 }

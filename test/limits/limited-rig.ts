@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../src/core/conversation.ts';
 import { isObject } from '../../src/core/json.ts';
-import { send, type Reply } from '../support/http.ts';
+import { send, type Reply, type Sending } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { objectAt, type Dialect } from '../support/reading.ts';
 import { endpointOf } from '../support/requests.ts';
@@ -19,7 +19,13 @@ export interface LimitedRig extends Rig {
   /** A key for all models with these limits, as the admin API takes them. */
   key(limits?: JsonObject): Promise<LimitedKey>;
   admin(method: string, path: string, body?: JsonObject): Promise<JsonObject>;
-  call(key: LimitedKey, dialect: Dialect, body: JsonObject, headers?: JsonObject): Promise<Reply>;
+  call(
+    key: LimitedKey,
+    dialect: Dialect,
+    body: JsonObject,
+    headers?: JsonObject,
+    sending?: Pick<Sending, 'signal' | 'onData'>,
+  ): Promise<Reply>;
   /** Nanodollars of what the ledger says a budget has spent. */
   spent(key: LimitedKey): Promise<number>;
 }
@@ -52,8 +58,9 @@ export async function startLimitedRig(config: RigConfig = {}): Promise<LimitedRi
       const [id, key] = [String(made['id']), String(made['key'])];
       return { id, key, headers: { authorization: `Bearer ${key}` } };
     },
-    call: (key, dialect, body, headers = {}) =>
+    call: (key, dialect, body, headers = {}, sending = {}) =>
       send(rig.gateway.url + endpointOf[dialect], body, {
+        ...sending,
         headers: { ...key.headers, ...textsOf(headers) },
       }),
     spent: async (key) => {

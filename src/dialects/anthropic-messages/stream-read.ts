@@ -33,6 +33,8 @@ export class MessagesStreamReader implements StreamReader {
   #message: string | undefined;
   /** All that was reported so far, in the upstream's own form. */
   #usage: JsonObject = {};
+  /** Web searches that the answer shows; the report at its end knows which of them ran. */
+  #searches = 0;
   /** The first reason that was told; it counts once the message stops (F60). */
   #stop: FinishReason | undefined;
   /** The finish, an error or the close was read: nothing after it counts (F53). */
@@ -56,7 +58,7 @@ export class MessagesStreamReader implements StreamReader {
         }
         return this.#blocks.delta(event);
       case 'content_block_start':
-        return [...this.#unannounced(), ...this.#blocks.start(event)];
+        return [...this.#unannounced(), ...this.#blocks.start(event), ...this.#search(event)];
       case 'content_block_stop':
         return this.#blocks.stop(event['index']);
       case 'message_start':
@@ -102,8 +104,8 @@ export class MessagesStreamReader implements StreamReader {
     this.#message = id;
     const events: GenerationEvent[] = [{ type: 'start', id, model: textOf(start['model']) }];
     if (isObject(start['usage'])) {
-      // The output count of the start is a placeholder; only message_delta knows it.
-      const { output_tokens: _placeholder, ...usage } = start['usage'];
+      // The output count of the start is a placeholder, and so is that of searches; only message_delta knows them.
+      const { output_tokens: _output, server_tool_use: _tools, ...usage } = start['usage'];
       this.#readUsage(usage, events);
     }
     return events;
@@ -119,9 +121,20 @@ export class MessagesStreamReader implements StreamReader {
   #messageDelta(event: JsonObject): readonly GenerationEvent[] {
     const events: GenerationEvent[] = [];
     const { delta, usage } = event;
-    if (isObject(usage)) this.#readUsage(usage, events);
+    if (isObject(usage)) {
+      this.#readUsage(usage, events);
+      if (this.#searches > 0 && ranNone(usage)) events.push(searched(0));
+    }
     if (isObject(delta)) this.#stop ??= readStop(delta);
     return events;
+  }
+
+  /** A stream that is broken off reports none: then those that were begun count (§2C, LC and LP). */
+  #search({ content_block: block }: JsonObject): readonly GenerationEvent[] {
+    if (!isObject(block) || block['type'] !== 'server_tool_use') return none;
+    if (block['name'] !== 'web_search') return none;
+    this.#searches += 1;
+    return [searched(this.#searches)];
   }
 
   /** Counts are cumulative: what is told replaces, what is null or missing stays (F2, F56). */
@@ -153,6 +166,15 @@ export class MessagesStreamReader implements StreamReader {
     this.#over = true;
     return [{ type: 'error', error: readErrorValue(told) }];
   }
+}
+
+function searched(webSearches: number): GenerationEvent {
+  return { type: 'usage', usage: { webSearches } };
+}
+
+/** Searches that failed are shown, and not charged. */
+function ranNone({ server_tool_use: tools }: JsonObject): boolean {
+  return isObject(tools) && tools['web_search_requests'] === 0;
 }
 
 /** The JSON repeats the name of the event; servers of other dialects only say `error`. */

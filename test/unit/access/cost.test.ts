@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import * as fc from 'fast-check';
 import { costOf, mostCost, noCost, type BilledTokens } from '../../../src/access/cost.ts';
+import { addUsage } from '../../../src/core/generation.ts';
 import type { Price, Rates } from '../../../src/core/price.ts';
 import { check } from '../../property/checking.ts';
 
@@ -280,7 +281,7 @@ function known(price: Price, usage: BilledTokens): NonNullable<ReturnType<typeof
 /** The same sum in the plainest way: picodollars, in big integers. */
 function slowly(
   { rates: base, tiers, call = 0, webSearch = 0, perImage = 0 }: Price,
-  usage: Required<BilledTokens>,
+  usage: Required<Omit<BilledTokens, 'earlier'>>,
 ): bigint {
   const prompt = usage.freshInputTokens + usage.cacheReadTokens + usage.cacheWriteTokens;
   const r = tiers.findLast(({ above }) => prompt > above)?.rates ?? base;
@@ -321,6 +322,15 @@ test('F6 the total is the exact sum, rounded half up to a nanodollar', (t) => {
   check(t, someAmounts, ({ price, usage }) => {
     const exact = (slowly(price, usage) + 500n) / 1000n;
     assert.equal(known(price, usage).total, Number(exact));
+  });
+});
+
+test('F6 several requests for one answer cost what each of them does, its call and its tier too', (t) => {
+  const asked = fc.record({ price: prices, first: usages, second: usages });
+  check(t, asked, ({ price, first, second }) => {
+    const both = { ...addUsage(first, second), earlier: [first] };
+    const apart = known(price, first).total + known(price, second).total;
+    assert.equal(known(price, both).total, apart);
   });
 });
 

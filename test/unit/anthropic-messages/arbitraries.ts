@@ -69,7 +69,7 @@ const opaque: fc.Arbitrary<Part> = fc
     object.map((input) => ({
       type: 'server_tool_use',
       id: 'srvtoolu_1',
-      name: 'web_search',
+      name: 'web_fetch',
       input,
     })),
     object.map((content) => ({ type: 'web_fetch_tool_result', tool_use_id: 's', content })),

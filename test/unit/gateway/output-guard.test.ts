@@ -42,6 +42,7 @@ function scene({ paidFor }: { readonly paidFor?: number } = {}) {
       paid: true,
       tellsCap: false,
       outputAfter: () => paidFor,
+      outputOfRound: () => paidFor,
       vacate: () => undefined,
     },
     cap,
