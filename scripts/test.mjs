@@ -1,8 +1,12 @@
 // Runs test files (default: all of them) and closes with the line `N passed, N failed`.
 // Usage: node scripts/test.mjs [folder or file …]
 import { globSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
+
+// A process for each file would strip and compile the same sources again: half of its CPU time.
+process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '../node_modules/.cache/compile');
 
 const wanted = process.argv.slice(2);
 const files = (wanted.length === 0 ? ['test'] : wanted).flatMap((path) =>
