@@ -16,6 +16,8 @@ export function scriptSlow(
   upstream.script(model, () => ({
     body: [frames.slice(0, 2).join(''), wait(), frames.slice(2).join('')],
     framing: 'chunked',
+    // A connection that is kept needs no new descriptor, and every call in time keeps it longer (F92).
+    headers: { connection: 'close' },
   }));
 }
 

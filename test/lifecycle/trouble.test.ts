@@ -166,7 +166,7 @@ test('F92 without file descriptors calls are refused as overload, running ones g
   const pid = readFileSync(join(instance.directory, 'data', 'gateway.pid'), 'utf8').trim();
   const before = /^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1];
   for (const dialect of dialects) {
-    // One for the client's connection, none for the upstream's: kept ones are closed after four seconds.
+    // One for the client's connection, none for the upstream's, which keeps none.
     await until(async () => {
       execFileSync('prlimit', ['--pid', pid, `--nofile=${firstFreeDescriptor(pid) + 1}:`]);
       const reply = await quick(stage, dialect).catch(() => undefined);

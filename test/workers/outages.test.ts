@@ -130,7 +130,7 @@ test(
     const ended = await begin(stage, gate.promise);
     const pids = [...workersOf(gateway).values()];
     for (const dialect of dialects) {
-      // One for the client's connection, none for the upstream's: kept ones are closed after four seconds.
+      // One for the client's connection, none for the upstream's, which keeps none.
       await until(async () => {
         const reply = await short(pids, 1, () => quick(stage, dialect)).catch(() => undefined);
         if (reply === undefined || reply.status === 200) return false;
