@@ -6,6 +6,8 @@ import { GatewayError } from '../core/errors.ts';
 import type { Clock } from '../core/runtime.ts';
 
 export const sweepEveryMs = 100;
+/** A sweep that comes so late behind the one before it tells that this process did nothing meanwhile. */
+const lateMs = 2 * sweepEveryMs;
 
 export interface Swept {
   /** Where the sweeper keeps the item; -1 while it does not. Only the sweeper sets it. */
@@ -45,6 +47,7 @@ export class Sweeper {
   readonly #stillMs: number;
   #timer: NodeJS.Timeout | undefined;
   #sweptAt = 0;
+  #wasLate = false;
 
   constructor(clock: Clock, { stillMs = Number.POSITIVE_INFINITY }: SweeperOptions = {}) {
     this.#clock = clock;
@@ -112,7 +115,8 @@ export class Sweeper {
 
   /**
    * From the end: an item that leaves is replaced by one that was looked at already. The timer ends where it
-   * finds nothing, not with each call that was alone.
+   * finds nothing, not with each call that was alone. A late sweep looks at nothing, once: timers come before
+   * what may lie in the sockets, and an upstream is not to blame for a time in which nobody read.
    */
   #sweep(): void {
     if (this.#live.length === 0) {
@@ -121,12 +125,14 @@ export class Sweeper {
       return;
     }
     const now = this.#clock.now();
-    const stoodStill = now - this.#sweptAt > this.#stillMs;
+    const sinceMs = now - this.#sweptAt;
     this.#sweptAt = now;
-    if (stoodStill) {
+    if (sinceMs > this.#stillMs) {
       this.#endAll(settledElsewhere());
       return;
     }
+    this.#wasLate = sinceMs > lateMs && !this.#wasLate;
+    if (this.#wasLate) return;
     for (let i = this.#live.length - 1; i >= 0; i--) this.#live[i]?.check(now);
   }
 

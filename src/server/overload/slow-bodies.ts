@@ -65,7 +65,8 @@ export class SlowBodies {
       const entry = this.#entries[i];
       if (entry === undefined) continue;
       const came = entry.body.received - entry.seen;
-      const due = perMs * (now - entry.checkedAt);
+      // A check that comes later is one of a process that could not read either.
+      const due = perMs * Math.min(now - entry.checkedAt, 2 * checkEveryMs);
       entry.seen = entry.body.received;
       entry.checkedAt = now;
       entry.credit = Math.min(most, entry.credit + came - due);

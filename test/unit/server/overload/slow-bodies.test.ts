@@ -23,7 +23,7 @@ function scene(t: TestContext) {
       t.mock.timers.tick(1000);
     }
   };
-  return { bodies, body, pass };
+  return { bodies, body, clock, pass };
 }
 
 test('G10 a body that does not come at all is refused after the grace, once', (t) => {
@@ -67,6 +67,20 @@ test('G10 one byte a second is too slow, and much at first buys five seconds onl
   assert.equal(stalled.refused, 0);
   pass(1);
   assert.equal(stalled.refused, 1);
+});
+
+test('G10 the time in which the gateway itself stood still is owed by nobody', (t) => {
+  const { bodies, body, clock, pass } = scene(t);
+  const waiting = body();
+  bodies.watch(waiting);
+  clock.time += 60_000;
+  pass(1);
+  assert.equal(waiting.refused, 0);
+  waiting.received += 2 * rate;
+  pass(1);
+  assert.equal(waiting.refused, 0);
+  pass(6);
+  assert.equal(waiting.refused, 1);
 });
 
 test('G10 a body that is there is not watched any more, whatever place it had', (t) => {
