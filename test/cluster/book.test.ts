@@ -146,11 +146,12 @@ function book(postgres: TestPostgres): void {
       const [one, two, three] = await Promise.all([start(url), start(url), start(url)]);
       const { id, key } = await one.makeKey();
       const all = [one, two, three];
-      const within2s = AbortSignal.timeout(2000);
+      // Without a notice it is asked for every ten seconds: before that, somebody was told.
+      const told = AbortSignal.timeout(8000);
       const statuses = (): Promise<readonly number[]> =>
         Promise.all(all.map(async (each) => (await each.chat(key, { model: 'up/fast' })).status));
       await until(async () => {
-        assert.ok(!within2s.aborted, 'the key is known within 2 s');
+        assert.ok(!told.aborted, 'the key is known at once');
         return (await statuses()).every((status) => status === 200);
       }, 'the key is known everywhere');
       let begun = 0;
@@ -161,15 +162,15 @@ function book(postgres: TestPostgres): void {
         return each.chat(key, { model: 'up/slow', stream: true }, { onData });
       });
       await until(() => begun >= 3, 'the streams run');
-      const revoked = AbortSignal.timeout(2000);
-      const cut = AbortSignal.timeout(5000);
+      const revoked = AbortSignal.timeout(8000);
+      const cut = AbortSignal.timeout(30_000);
       assert.equal((await two.admin('POST', `/api/keys/${id}/revoke`)).status, 200);
       await until(async () => {
-        assert.ok(!revoked.aborted, 'the key is refused within 2 s');
+        assert.ok(!revoked.aborted, 'the key is refused at once');
         return (await statuses()).every((status) => status === 401);
       }, 'the key is refused everywhere');
       for (const reply of await Promise.all(streams)) {
-        assert.ok(!cut.aborted, 'streams are cut within 5 s');
+        assert.ok(!cut.aborted, 'streams are cut soon');
         assert.match(reply.text, /"error"/);
         assert.doesNotMatch(reply.text, /\[DONE\]/);
       }

@@ -117,7 +117,7 @@ function budgets(postgres: TestPostgres): void {
     });
 
     it('F81 Q2: the stream that ran there is settled by another, once, as it was last known', async () => {
-      await until(async () => (await trio.open()) === 0, 'the lease is over', 60_000);
+      await until(async () => (await trio.open()) === 0, 'the lease is over', 240_000);
       const rows = await trio.query(`SELECT outcome, error, usage_source, cost::integer,
         reserved::integer FROM calls WHERE key_id = '${orphan.id}' AND model = 'up/slow'`);
       assert.equal(rows.length, 1);

@@ -32,7 +32,7 @@ function stopped(postgres: TestPostgres): void {
     const awake = Promise.withResolvers<void>();
     // One word at a time: what was in the sockets when it woke may still get through.
     const paced = Array.from({ length: 400 }, (_, i) => [
-      awake.promise.then(() => pause(20 * i)),
+      awake.promise.then(() => pause(100 * i, undefined, { ref: false })),
       frame({ content: ' word' }),
     ]);
     const long = upstream.script('long', {
@@ -42,9 +42,9 @@ function stopped(postgres: TestPostgres): void {
     const usage = { prompt_tokens: 9, completion_tokens: 100, total_tokens: 109 };
     upstream.script('whole', { body: JSON.stringify(chatDocument({ text: 'x', usage })) });
     const stream = stopping.chat(made.key, { model: 'up/long', max_tokens: 500, stream: true });
-    await until(async () => (await trio.open('up/long')) === 1, 'it is noted', 20_000);
+    await until(async () => (await trio.open('up/long')) === 1, 'it is noted');
     stopping.signal('SIGSTOP');
-    await until(async () => (await trio.open('up/long')) === 0, 'another one settles it', 60_000);
+    await until(async () => (await trio.open('up/long')) === 0, 'another one settles it', 240_000);
     let spent = 0;
     for (let i = 0; i < 4; i += 1) {
       const { status } = await other.chat(made.key, { model: 'up/whole', max_tokens: 100 });
@@ -60,7 +60,7 @@ function stopped(postgres: TestPostgres): void {
     // A row and what it spends are one transaction; it may come between the two questions.
     const agree = async (): Promise<boolean> =>
       (await trio.spent(made)) === (await trio.costs(made));
-    await until(agree, 'budgets and rows agree', 20_000);
+    await until(agree, 'budgets and rows agree');
     const later = await stopping.chat(made.key, { model: 'up/whole', max_tokens: 1 });
     assert.ok(later.status === 200 || later.status === 429, later.text);
   });

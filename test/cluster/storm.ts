@@ -37,6 +37,8 @@ export interface Storm {
   readonly clients: number;
   /** Calls of each client. */
   readonly calls: number;
+  /** Each client makes more of them until this is over. */
+  readonly beside?: Promise<void>;
 }
 
 export interface StormCount {
@@ -48,12 +50,20 @@ export interface StormCount {
 }
 
 /** Sends all calls; every answer is one that a gateway may give. */
-export async function storm({ instances, key, clients, calls }: Storm): Promise<StormCount> {
+export async function storm({
+  instances,
+  key,
+  clients,
+  calls,
+  beside,
+}: Storm): Promise<StormCount> {
   const count: StormCount = { answered: 0, refused: 0, unavailable: 0 };
+  const over = { yet: beside === undefined };
+  void beside?.then(() => (over.yet = true));
   const client = async (index: number): Promise<void> => {
     const instance = instances[index % instances.length];
     assert.ok(instance !== undefined);
-    for (let i = 0; i < calls; i += 1) {
+    for (let i = 0; i < calls || !over.yet; i += 1) {
       const body = { model: 'up/spender', max_tokens: mostTokens };
       note(count, await instance.chat(key, body));
     }
@@ -77,7 +87,7 @@ function note(count: StormCount, { status, text }: Reply): void {
  * token. What calls held is given back behind their answers, so that a refusal alone is no end.
  */
 export async function spendTheRest(
-  { instances, key }: Omit<Storm, 'clients' | 'calls'>,
+  { instances, key }: Pick<Storm, 'instances' | 'key'>,
   isSpent: () => Promise<boolean>,
 ): Promise<void> {
   let turn = 0;
@@ -93,6 +103,6 @@ export async function spendTheRest(
       return isSpent();
     },
     'the last cent is spent',
-    60_000,
+    240_000,
   );
 }

@@ -1,6 +1,6 @@
 /** G15: edits of the config under running streams; what is wrong is refused and the old config stays. */
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { Instance } from '../cluster/instance.ts';
@@ -13,7 +13,12 @@ let upstream: ScriptedUpstream;
 let instance: Instance;
 before(async () => {
   upstream = await ScriptedUpstream.start();
-  instance = await Instance.start({ storage: 'sqlite', upstream: upstream.port });
+  instance = await Instance.start({
+    storage: 'sqlite',
+    upstream: upstream.port,
+    // The streams are silent until the last edition.
+    config: { timeouts: { idle: '1h' } },
+  });
 });
 after(async () => {
   await instance.stop();
@@ -23,8 +28,11 @@ after(async () => {
 
 const streams = Number(process.env['RELOAD_STREAMS'] ?? '60');
 
+/** As a whole: what was emptied to be written is a config as well. */
 function write(text: string): void {
-  writeFileSync(join(instance.directory, 'gateway.yaml'), text);
+  const file = join(instance.directory, 'gateway.yaml');
+  writeFileSync(`${file}.new`, text, { mode: 0o600 });
+  renameSync(`${file}.new`, file);
 }
 
 /** A config in which the route `current` leads to a model of this number, by a provider of its own. */

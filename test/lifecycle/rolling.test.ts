@@ -15,7 +15,8 @@ after(() => upstream.close());
 
 const clients = 60;
 const leastStreams = 300;
-const drain = { wait: '1s', limit: '30s' };
+/** Many times longer than the balancer needs to ask all three, on a machine that is busy with all these streams. */
+const drain = { wait: '5s', limit: '5m' };
 
 /** One place behind the balancer: whatever runs there at the moment. */
 interface Place {
@@ -51,7 +52,7 @@ async function watch(places: readonly Place[], isOver: () => boolean): Promise<v
 
 test(
   'G14 300 streams through a rolling restart of three: none is broken',
-  { timeout: 120_000 },
+  { timeout: 500_000 },
   async () => {
     let turn = 0;
     scriptSlow(upstream, 'slow', () => sleep(500 + ((turn * 137) % 1500)));

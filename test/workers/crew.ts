@@ -49,8 +49,9 @@ export function workersOf(gateway: Instance): ReadonlyMap<number, number> {
 
 /** kill -9; resolves when another one takes calls in its place. */
 export async function killWorker(gateway: Instance, number: number): Promise<void> {
-  const pid = workersOf(gateway).get(number);
-  if (pid === undefined) throw new Error(`worker ${number} does not run`);
+  // The log comes on its own way.
+  await until(() => workersOf(gateway).has(number), `worker ${number} runs`);
+  const pid = workersOf(gateway).get(number) ?? 0;
   process.kill(pid, 'SIGKILL');
   await until(() => {
     const now = workersOf(gateway).get(number);

@@ -1,9 +1,10 @@
 /** Worker processes of one gateway: one address, one set of keys, one config, and what becomes of the dead. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { Instance } from '../cluster/instance.ts';
 import { send, type Reply } from '../support/http.ts';
@@ -77,7 +78,10 @@ test('F81 a worker that is killed: its call is recorded, those of the others go 
   await killWorker(gateway, 1);
   assert.match(gateway.log, /"event":"worker_died","worker":1/);
   // The dead one's place is free, while the other call goes on.
-  assert.equal((await gateway.chat(key, { model: 'up/short', stream: true })).status, 200);
+  await until(
+    async () => (await gateway.chat(key, { model: 'up/short', stream: true })).status === 200,
+    'its place is free',
+  );
   open();
   const ended = await Promise.allSettled(streams);
   const whole = ended.filter(
@@ -132,7 +136,9 @@ test('L4 an edit of the config is applied by all workers, or by none', async (t)
     storage: 'sqlite',
     providers: { up: { dialect: 'openai-chat', base_url, api_key: 'another-key' } },
   };
-  writeFileSync(file, JSON.stringify({ ...config, models: { fast: 'up/short' } }));
+  // As a whole: what was emptied to be written is a config as well.
+  writeFileSync(`${file}.new`, JSON.stringify({ ...config, models: { fast: 'up/short' } }));
+  renameSync(`${file}.new`, file);
   await until(() => gateway.log.includes('config applied'), 'the edit was seen');
   assert.deepEqual(statuses(await several(call)), [200]);
   writeFileSync(file, JSON.stringify({ ...config, models: { fast: 'nobody/short' } }));
@@ -253,7 +259,7 @@ test('F81 a parent that is killed takes its workers with it; the next start sett
     async () => (await gateway.admin('GET', '/api/status')).json['live_calls'] === 2,
     'both run',
   );
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  await until(() => noted(gateway) === 2, 'both are noted');
   const pids = [...workersOf(gateway).values()];
   await gateway.kill();
   await until(() => pids.every((pid) => !isAlive(pid)), 'the workers are gone');
@@ -269,3 +275,17 @@ test('F81 a parent that is killed takes its workers with it; the next start sett
     ['failed interrupted', 'failed interrupted'],
   );
 });
+
+/** Running calls that are on the disk. */
+function noted({ directory }: Instance): number {
+  const db = new DatabaseSync(join(directory, 'data', 'gateway.db'), {
+    readOnly: true,
+    // Its writer may be at work in just this moment.
+    timeout: 60_000,
+  });
+  try {
+    return Number(db.prepare('SELECT count(*) AS n FROM open_calls').get()?.['n']);
+  } finally {
+    db.close();
+  }
+}
