@@ -32,7 +32,7 @@ const canaries = {
 
 const program = join(import.meta.dirname, '..', '..', 'bin', 'model-gateway');
 
-describe('S4 canaries', { timeout: 120_000 }, () => {
+describe('S4 canaries', { timeout: 500_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-canaries-'));
   const dataDir = join(folder, 'data');
   const configFile = join(folder, 'gateway.yaml');

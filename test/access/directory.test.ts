@@ -18,7 +18,7 @@ interface Ran {
   readonly err: string;
 }
 
-describe('a data directory', { timeout: 120_000 }, () => {
+describe('a data directory', { timeout: 500_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-directory-'));
   const started: ChildProcess[] = [];
   after(() => {

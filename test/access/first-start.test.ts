@@ -44,7 +44,7 @@ class Start {
   }
 
   async listening(): Promise<void> {
-    await until(() => this.adminUrl !== '' || this.child.exitCode !== null, 'it listens', 40_000);
+    await until(() => this.adminUrl !== '' || this.child.exitCode !== null, 'it listens', 180_000);
     assert.equal(this.child.exitCode, null, this.out);
   }
 
@@ -105,7 +105,7 @@ async function accepts(host: string, port: number): Promise<boolean> {
   }
 }
 
-describe('a first start with an empty environment', { timeout: 120_000 }, () => {
+describe('a first start with an empty environment', { timeout: 500_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'gw-first-'));
   let gateway: Start;
   before(async () => {
@@ -259,7 +259,7 @@ describe('a first start with an empty environment', { timeout: 120_000 }, () => 
 
 test(
   'G16 S10 a start that is killed again and again is closed whenever it answers',
-  { timeout: 120_000 },
+  { timeout: 500_000 },
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'gw-loop-'));
     for (let round = 0; round < 8; round += 1) {

@@ -86,7 +86,7 @@ function expected(
   return row.models.some((glob) => fits(glob, call.model)) ? 200 : 404;
 }
 
-describe('S7 scope', { timeout: 120_000 }, () => {
+describe('S7 scope', { timeout: 500_000 }, () => {
   let rig: Rig;
   before(async () => {
     const declared = Object.entries(keys).map(([id, row]) => {

@@ -12,7 +12,7 @@ import { dialects } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { replying } from '../upstream/reply.ts';
 
-describe('S8 S9 tenants', { timeout: 120_000 }, () => {
+describe('S8 S9 tenants', { timeout: 500_000 }, () => {
   let rig: LimitedRig;
   let alice: LimitedKey;
   let bob: LimitedKey;

@@ -9,7 +9,7 @@ import { endpointOf, requestBody } from '../support/requests.ts';
 import { startRig, type Rig } from '../support/rig.ts';
 import { replying } from '../upstream/reply.ts';
 
-describe('issue 8.1 playground', { timeout: 120_000 }, () => {
+describe('issue 8.1 playground', { timeout: 500_000 }, () => {
   let rig: Rig;
   before(async () => {
     rig = await startRig();

@@ -23,5 +23,5 @@ export async function openBrowser(): Promise<Browser | undefined> {
   // Its sandbox does not start as root, and small /dev/shm of containers ends pages.
   const asRoot = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
   const args = [...asRoot, '--disable-dev-shm-usage', '--disable-gpu'];
-  return chromium.launch({ executablePath, args, chromiumSandbox: false, timeout: 120_000 });
+  return chromium.launch({ executablePath, args, chromiumSandbox: false, timeout: 500_000 });
 }

@@ -32,7 +32,7 @@ async function story(program: string): Promise<void> {
   const browser = await chromium.launch({
     executablePath: program,
     chromiumSandbox: false,
-    timeout: 120_000,
+    timeout: 500_000,
     args: [
       ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
       '--disable-dev-shm-usage',

@@ -17,7 +17,11 @@ export interface BookRow {
 
 /** @throws Error when the database is damaged. */
 export function readBook(directory: string): readonly BookRow[] {
-  const db = new DatabaseSync(join(directory, 'data', 'gateway.db'), { readOnly: true });
+  const db = new DatabaseSync(join(directory, 'data', 'gateway.db'), {
+    readOnly: true,
+    // Its writer may be at work in just this moment.
+    timeout: 60_000,
+  });
   try {
     const [check] = db.prepare('PRAGMA integrity_check').all();
     if (check?.['integrity_check'] !== 'ok') throw new Error(`damaged: ${JSON.stringify(check)}`);

@@ -48,7 +48,7 @@ async function clientOf(local: LocalEngines, name: string): Promise<EngineClient
 
 describe('a hang', { skip: process.platform === 'win32' ? 'no SIGSTOP there' : skip }, () => {
   test('F93 a stopped engine is ended, its callers are told, another model answers all the while', async () => {
-    const local = engines([copyOfTiny('one'), copyOfTiny('other')], 2000);
+    const local = engines([copyOfTiny('one'), copyOfTiny('other')], 6000);
     const one = await clientOf(local, 'one');
     const other = await clientOf(local, 'other');
     const response = await one.open(

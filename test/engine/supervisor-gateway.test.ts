@@ -143,7 +143,7 @@ describe('the engine dies', { skip }, () => {
 describe('the engine hangs', { skip }, () => {
   for (const dialect of dialects) {
     test(`F93 a stopped engine under a ${dialect} stream: an error in time, and the next call works`, async () => {
-      const rig = await startRig({ local: { hang: '2s' } });
+      const rig = await startRig({ local: { hang: '6s' } });
       const cut = await askAndThen(rig, dialect, () => process.kill(onlyEngine(), 'SIGSTOP'));
       assert.equal(endingOf(dialect, cut.text), 'error', cut.text.slice(-300));
       const row = await rig.gateway.callRow(String(cut.headers['x-request-id']));

@@ -49,7 +49,7 @@ function models(): JsonObject {
     ...found,
     never: { targets: ['up-chat/never-1', 'up-messages/never-2'] },
     keyed: { targets: ['keyed/keyed-1'], hedge: { after: '30ms' } },
-    total: { ...total, timeouts: { total: '400ms' } },
+    total: { ...total, timeouts: { total: '4s' } },
   };
 }
 

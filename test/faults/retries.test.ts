@@ -58,7 +58,7 @@ before(async () => {
             `hasty-${index + 1}`,
             {
               targets: [`chat-${index + 1}/h-${index + 1}`],
-              timeouts: { first_event: '200ms', document: '200ms', total: '1500ms' },
+              timeouts: { first_event: '200ms', document: '200ms', total: '3s' },
             },
           ],
         ]).flat(),

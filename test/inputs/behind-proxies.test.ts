@@ -22,7 +22,7 @@ after(() => rig.stop());
 const ending = 'GET /healthz HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n';
 
 for (const name of ['nginx', 'haproxy']) {
-  describe(`S18 behind ${name}`, { timeout: 120_000 }, () => {
+  describe(`S18 behind ${name}`, { timeout: 500_000 }, () => {
     let front: Front | undefined;
     before(async () => {
       front = await startFront(name, rig.gateway.url);

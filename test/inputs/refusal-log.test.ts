@@ -19,7 +19,7 @@ function withBody(head: string, body: string): string {
   return `${head}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }
 
-describe('the log of refusals', { timeout: 60_000 }, () => {
+describe('the log of refusals', { timeout: 500_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-refusals-'));
   let gateway: ChildProcess;
   let url = '';

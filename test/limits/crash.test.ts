@@ -29,7 +29,7 @@ function openCalls(directory: string): readonly number[] {
   const db = new DatabaseSync(join(directory, 'data', 'gateway.db'), {
     readOnly: true,
     // Its writer may be at work in just this moment.
-    timeout: 10_000,
+    timeout: 60_000,
   });
   try {
     const rows = db.prepare('SELECT call FROM open_calls').all();

@@ -135,7 +135,7 @@ if (promtool === undefined || prometheus === undefined) {
     const port = await freePort();
     writeFileSync(join(directory, 'token'), adminToken);
     const config = {
-      global: { scrape_interval: '1s', scrape_timeout: '1s' },
+      global: { scrape_interval: '2s', scrape_timeout: '2s' },
       scrape_configs: [
         {
           job_name: 'model-gateway',

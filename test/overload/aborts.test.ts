@@ -24,7 +24,7 @@ const phases: readonly Phase[] = [
   { ...plain, name: 'a count', path: '/v1/messages/count_tokens' },
 ];
 
-describe('clients that leave', { timeout: 120_000 }, () => {
+describe('clients that leave', { timeout: 500_000 }, () => {
   let rig: OverloadRig;
   before(async () => {
     rig = await startOverloadRig();

@@ -9,7 +9,7 @@ import { endpointOf, requestBody } from '../support/requests.ts';
 import { replying } from '../upstream/reply.ts';
 import { startOverloadRig, until, type OverloadRig } from './overload-rig.ts';
 
-describe('G8 one key floods', { timeout: 120_000 }, () => {
+describe('G8 one key floods', { timeout: 500_000 }, () => {
   let rig: OverloadRig;
   before(async () => {
     rig = await startOverloadRig({ limits: { streams: 20 } });
@@ -61,11 +61,14 @@ describe('G8 one key floods', { timeout: 120_000 }, () => {
   });
 });
 
-describe('B73 B74 keys are guessed', { timeout: 120_000 }, () => {
+/** One comes back every twelve seconds: not while they are made. */
+const tries = 5;
+
+describe('B73 B74 keys are guessed', { timeout: 500_000 }, () => {
   let rig: OverloadRig;
   before(async () => {
     rig = await startOverloadRig({
-      limits: { bad_keys: 20 },
+      limits: { bad_keys: tries },
       trusted_proxies: ['127.0.0.1/32'],
     });
   });
@@ -83,14 +86,14 @@ describe('B73 B74 keys are guessed', { timeout: 120_000 }, () => {
     '/v1/models',
     '/v1/nothing',
   ].entries()) {
-    test(`${path}: 20 a minute and address, then 429`, async () => {
+    test(`${path}: ${tries} a minute and address, then 429`, async () => {
       const from = `192.0.2.${index}`;
-      for (let i = 0; i < 20; i++) assert.equal((await guess(path, from)).status, 401);
+      for (let i = 0; i < tries; i++) assert.equal((await guess(path, from)).status, 401);
       const refused = await guess(path, from);
       assert.equal(refused.status, 429, refused.text);
       const dialect = path.startsWith('/v1/messages') ? 'messages' : 'chat';
       assert.equal(assertErrorBody(dialect, refused.json)['type'], 'rate_limit_error');
-      assert.match(String(refused.headers['retry-after']), /^[1-3]$/);
+      assert.match(String(refused.headers['retry-after']), /^([1-9]|1[0-2])$/);
       // Other addresses, and whoever has a key, notice nothing.
       assert.equal((await guess(path, `198.51.100.${index}`)).status, 401);
       assert.notEqual((await guess(path, from, clientKey)).status, 429);
@@ -101,7 +104,7 @@ describe('B73 B74 keys are guessed', { timeout: 120_000 }, () => {
   test('junk of all kinds counts alike', async () => {
     const from = '203.0.113.1';
     const junk = ['', "' OR 1=1--", 'x'.repeat(10_000), 'sk-ant-api03-abc', 'gw_00000000_'];
-    for (let i = 0; i < 20; i++) {
+    for (let i = 0; i < tries; i++) {
       assert.equal((await guess('/v1/models', from, junk[i % junk.length])).status, 401);
     }
     for (const key of junk) assert.equal((await guess('/v1/models', from, key)).status, 429);

@@ -8,7 +8,7 @@ import { requestBody } from '../support/requests.ts';
 import { replying } from '../upstream/reply.ts';
 import { openRaw, rawHead, startOverloadRig, until, type OverloadRig } from './overload-rig.ts';
 
-describe('G2 a gateway without room', { timeout: 120_000 }, () => {
+describe('G2 a gateway without room', { timeout: 500_000 }, () => {
   let rig: OverloadRig;
   before(async () => {
     rig = await startOverloadRig({ limits: { streams: 20 } });

@@ -59,7 +59,7 @@ export async function startOverloadRig(config: RigConfig = {}): Promise<Overload
 
 /** Waits until something is so. */
 export async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 30_000;
+  const deadline = performance.now() + 120_000;
   while (!(await isSo())) {
     if (performance.now() > deadline) throw new Error(`never: ${what}`);
     await sleep(5);

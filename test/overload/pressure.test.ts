@@ -37,7 +37,7 @@ async function runningCall(): Promise<() => Promise<void>> {
   };
 }
 
-describe('G7', { timeout: 120_000 }, () => {
+describe('G7', { timeout: 500_000 }, () => {
   test('step 1: connections close, bodies over 1 MB wait, everything else is served', async () => {
     const { model } = rig.play('chat', replying('chat', { text: 'Hi' }));
     const body = requestBody('chat', { model, stream: false });

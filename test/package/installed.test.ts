@@ -13,7 +13,7 @@ import { endpointOf, requestBody } from '../support/requests.ts';
 import { copyOfRepository, npm, pack, root } from './pack.ts';
 import { startRegistry } from './registry.ts';
 
-describe('the installed package', { timeout: 300_000 }, () => {
+describe('the installed package', { timeout: 500_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'gw-installed-'));
   const project = join(folder, 'project');
   const program = join(project, 'node_modules', '.bin', 'model-gateway');

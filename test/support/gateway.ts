@@ -161,7 +161,7 @@ function untilRows(
 async function until<T>(
   ask: () => Promise<{ readonly found: T } | { readonly instead: string }>,
 ): Promise<T> {
-  const deadline = performance.now() + 10_000;
+  const deadline = performance.now() + 60_000;
   for (;;) {
     const answer = await ask();
     if ('found' in answer) return answer.found;

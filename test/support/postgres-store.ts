@@ -49,7 +49,7 @@ export async function openTestStore(url: string, spool?: string): Promise<TestSt
 export async function until(
   isSo: () => boolean | Promise<boolean>,
   what: string,
-  mostMs = 60_000,
+  mostMs = 120_000,
 ): Promise<void> {
   const deadline = performance.now() + mostMs;
   while (!(await isSo())) {

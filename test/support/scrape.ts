@@ -85,7 +85,7 @@ export async function scrapeUntil(
   adminUrl: string,
   isSo: (scraped: Scrape) => boolean,
 ): Promise<Scrape> {
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + 60_000;
   for (;;) {
     const scraped = await scrape(adminUrl);
     if (isSo(scraped)) return scraped;

@@ -1,5 +1,6 @@
 /** Database servers for tests: programs of this machine, in a directory of their own, never as root. */
 import { spawn, type ChildProcess } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { accessSync, chownSync, constants, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -57,14 +58,27 @@ export function serverFolder(name: string): ServerFolder {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
+/**
+ * Not one of those that the system gives to connections: a server that stops and starts again would now and then
+ * find its port taken by one of them, most likely of a client that tries to reach it.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
+  for (;;) {
+    const port = randomInt(10_000, 32_000);
+    if (await isFree(port)) return port;
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer().listen(port, '127.0.0.1');
+  try {
+    await once(server, 'listening');
+  } catch {
+    return false;
+  }
   server.close();
   await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
+  return true;
 }
 
 /** Runs a program to its end. @throws Error with what it said when it fails. */
@@ -115,7 +129,7 @@ export class ServerProcess {
 
   /** Asks until the server answers. @throws Error with its last words when it does not. */
   async untilReady(isReady: () => Promise<boolean>): Promise<void> {
-    const deadline = performance.now() + 30_000;
+    const deadline = performance.now() + 120_000;
     while (!(await isReady())) {
       if (!this.running || performance.now() > deadline) {
         throw new Error(`the server did not start: ${this.#said}`);

@@ -25,7 +25,7 @@ function run(
     cwd: folder,
     env: { MODEL_GATEWAY_KEY: key, MODEL_GATEWAY_ADMIN_LISTEN: '127.0.0.1:0', ...env },
     encoding: 'utf8',
-    timeout: 20_000,
+    timeout: 500_000,
   });
 }
 

@@ -34,7 +34,7 @@ function atTerminal(width: number, command: string, more: Variables = {}): strin
     cwd: root,
     env: environment(more),
     encoding: 'utf8',
-    timeout: 60_000,
+    timeout: 500_000,
   });
   return ran.stdout.replaceAll('\r\n', '\n');
 }
@@ -44,7 +44,7 @@ function inPipe(command: string, more: Variables = {}): { out: string; err: stri
     cwd: root,
     env: environment(more),
     encoding: 'utf8',
-    timeout: 60_000,
+    timeout: 500_000,
   });
   return { out: stdout, err: stderr };
 }
