@@ -3,6 +3,8 @@
  * byte by byte eight million times (S22), so that from some size on there is room for twice as much.
  */
 const roomFrom = 4096;
+/** What lies in memory more than so many times its size is copied out of it: a view keeps all of that (G9). */
+const mostAround = 4;
 
 export class GrowingBytes {
   #bytes: Buffer | undefined;
@@ -24,7 +26,8 @@ export class GrowingBytes {
         return own.subarray(end - held.length, end + chunk.length);
       }
     }
-    const grown = Buffer.allocUnsafeSlow(2 * length);
+    // A chunk as long as what is kept doubles it by itself.
+    const grown = Buffer.allocUnsafeSlow(chunk.length < held.length ? 2 * length : length);
     grown.set(held);
     grown.set(chunk, held.length);
     this.#own = grown;
@@ -33,8 +36,10 @@ export class GrowingBytes {
 
   /** Keeps the end of what `with` gave. */
   keep(rest: Buffer): void {
-    this.#bytes = rest.length === 0 ? undefined : rest;
-    if (rest.buffer !== this.#own?.buffer || rest.length === 0) this.#own = undefined;
+    const small = rest.length * mostAround < rest.buffer.byteLength;
+    const kept = small ? copied(rest) : rest;
+    this.#bytes = rest.length === 0 ? undefined : kept;
+    if (kept.buffer !== this.#own?.buffer) this.#own = undefined;
   }
 
   /** What is kept, for good; undefined when it is nothing. */
@@ -44,4 +49,12 @@ export class GrowingBytes {
     this.#own = undefined;
     return bytes;
   }
+}
+
+/** Long ones have memory of their own: one in the pool keeps all of the pool. */
+function copied(bytes: Buffer): Buffer {
+  if (bytes.length < roomFrom) return Buffer.from(bytes);
+  const copy = Buffer.allocUnsafeSlow(bytes.length);
+  copy.set(bytes);
+  return copy;
 }
