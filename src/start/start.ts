@@ -20,6 +20,7 @@ import { loadSettings } from '../config/load.ts';
 import type { Settings } from '../config/settings.ts';
 import { readUpstreamClient } from '../config/upstream-client.ts';
 import { watchConfig } from '../config/watch.ts';
+import { TurnShare } from '../core/turn-share.ts';
 import { tinyModel } from '../local-models/tiny.ts';
 import { systemClock } from '../observe/clock.ts';
 import { LineLog, prettyFor } from '../observe/log.ts';
@@ -30,7 +31,7 @@ import { DataPlane } from '../server/data-plane.ts';
 import { closeServer } from '../server/drain.ts';
 import { listen } from '../server/listen.ts';
 import { scrapeText } from '../server/metrics/metrics.ts';
-import { systemLoad } from '../server/overload/load.ts';
+import { loadOfProcess } from '../server/overload/load.ts';
 import { createPlayground } from '../server/playground.ts';
 import { version } from '../version.ts';
 import { HttpClient } from '../wire/http-client.ts';
@@ -61,7 +62,8 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
   const crew = await openCrew(settings);
   const access = await openAccess({ settings, env, log, ...(crew && { followers: crew.crew }) });
   const tracer = await openTracer(settings.traces, { log, clock: systemClock, newId, version });
-  const client = new HttpClient({ transport: readUpstreamClient(env) });
+  const turns = new TurnShare();
+  const client = new HttpClient({ transport: readUpstreamClient(env), turns });
   const events = new Events({
     client,
     log,
@@ -75,7 +77,7 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
     log,
     access,
     random: options.random ?? Math.random,
-    pressure: options.load ?? systemLoad,
+    pressure: options.load ?? loadOfProcess(turns),
     tracer,
     client,
     events: crew === undefined ? events : crew.eventsOver(events),

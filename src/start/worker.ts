@@ -5,11 +5,12 @@
 import { Socket } from 'node:net';
 import { unpackSettings } from '../config/packed-settings.ts';
 import { readUpstreamClient } from '../config/upstream-client.ts';
+import { TurnShare } from '../core/turn-share.ts';
 import { systemClock } from '../observe/clock.ts';
 import { LineLog } from '../observe/log.ts';
 import type { Family } from '../observe/metrics/family.ts';
 import { newId } from '../observe/random.ts';
-import { systemLoad } from '../server/overload/load.ts';
+import { loadOfProcess } from '../server/overload/load.ts';
 import type { PlaneEvents } from './events.ts';
 import { talliesOf } from './front.ts';
 import { Plane, type Peers } from './plane.ts';
@@ -74,15 +75,16 @@ class WorkerGateway {
     const access = new WorkerAccess({ link, settings, env, log, state, contentKey, ...still });
     const engines = new EnginesOfParent(link, welcome.localModels);
     const tracer = await openTracer(settings.traces, { log, clock: systemClock, newId, version });
+    const turns = new TurnShare();
     const plane = new Plane({
       settings,
       env,
       log,
       access,
       random: Math.random,
-      pressure: watchesLoad ? systemLoad : () => () => undefined,
+      pressure: watchesLoad ? loadOfProcess(turns) : () => () => undefined,
       tracer,
-      client: new HttpClient({ transport: readUpstreamClient(env) }),
+      client: new HttpClient({ transport: readUpstreamClient(env), turns }),
       events: this.#events(),
       localModels: engines,
       peers: this.#peers(),

@@ -7,6 +7,7 @@ import { lookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { getCACertificates } from 'node:tls';
 import type { Endpoint, NetworkWay } from '../core/provider.ts';
+import type { PutsOff } from '../core/turn-share.ts';
 import type { Connections, Exchange, UpstreamHandler, UpstreamRequest } from './exchange.ts';
 import { guardedConnector } from './guarded-connect.ts';
 import { SocketConnections } from './http1/socket-connections.ts';
@@ -27,6 +28,8 @@ export interface HttpClientOptions {
   readonly connector?: (connectMs: number) => buildConnector.connector;
   /** Monotonic ms. */
   readonly now?: () => number;
+  /** What upstreams send beyond it in one turn of the event loop waits; absent = nothing waits. */
+  readonly turns?: PutsOff;
 }
 
 /** Where requests of an endpoint went the last time. */
@@ -44,12 +47,14 @@ export class HttpClient {
   readonly #lookup: LookupFunction;
   readonly #connector: HttpClientOptions['connector'];
   readonly #now: () => number;
+  readonly #turns: PutsOff | undefined;
 
   constructor(options: HttpClientOptions = {}) {
     this.#transport = options.transport ?? 'sockets';
     this.#lookup = withLastAddresses(options.lookup ?? lookup);
     this.#connector = options.connector;
     this.#now = options.now ?? (() => performance.now());
+    this.#turns = options.turns;
   }
 
   /** Sends one request. The handler is called later, never inside this call. */
@@ -95,7 +100,7 @@ export class HttpClient {
       connections =
         this.#transport === 'undici'
           ? new UndiciConnections(origin, connector)
-          : new SocketConnections({ origin, connector, now: this.#now });
+          : new SocketConnections({ origin, connector, now: this.#now, turns: this.#turns });
       this.#connections.set(key, { origin, connections });
     }
     return connections;

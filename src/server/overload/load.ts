@@ -3,13 +3,17 @@ import { totalmem } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import type { TurnShare } from '../../core/turn-share.ts';
 
 /** One look at the process. */
 export interface LoadSample {
   readonly rssBytes: number;
   /** Used part of the largest heap that the process may have, 0 to 1. */
   readonly heapShare: number;
-  /** How much longer than nothing the usual turn of the event loop took since the last look, in ms. */
+  /**
+   * How late the event loop is, in ms: how much longer than nothing its usual turn took since the last look, or how
+   * long what was put off to later turns has waited by now.
+   */
   readonly delayMs: number;
   /** Part of that time in which the event loop had something to do, 0 to 1. */
   readonly busy: number;
@@ -28,7 +32,10 @@ export const lookEveryMs = 250;
 const resolutionMs = 10;
 
 /** Its timer keeps nothing alive. */
-const watchProcess: LoadSource = (tell) => {
+function watchProcess(
+  putOff: Pick<TurnShare, 'waitedMs'>,
+  tell: (sample: LoadSample) => void,
+): () => void {
   const turns = monitorEventLoopDelay({ resolution: resolutionMs });
   turns.enable();
   let lookedAt = performance.now();
@@ -47,7 +54,7 @@ const watchProcess: LoadSource = (tell) => {
     tell({
       rssBytes: rssOfProcess(),
       heapShare: heap / most,
-      delayMs: Math.max(0, usual, late),
+      delayMs: Math.max(0, usual, late, putOff.waitedMs),
       busy: performance.eventLoopUtilization(used, before).utilization,
     });
   }, lookEveryMs).unref();
@@ -55,7 +62,7 @@ const watchProcess: LoadSource = (tell) => {
     clearInterval(timer);
     turns.disable();
   };
-};
+}
 
 let lastRssBytes = 0;
 
@@ -69,8 +76,12 @@ function rssOfProcess(): number {
   return lastRssBytes;
 }
 
-/** This process. */
-export const systemLoad: LoadSource = Object.assign(watchProcess, { rssBytes: rssOfProcess });
+/** This process. @param putOff what it puts off to later turns of its event loop. */
+export function loadOfProcess(putOff: Pick<TurnShare, 'waitedMs'>): LoadSource {
+  return Object.assign((tell: (sample: LoadSample) => void) => watchProcess(putOff, tell), {
+    rssBytes: rssOfProcess,
+  });
+}
 
 /** What this process may use: its control group's bound, or else the machine's memory. */
 export function memoryOfProcess(): number {

@@ -4,6 +4,7 @@
  * close that is asked again unseen (F7).
  */
 import { GatewayError } from '../../core/errors.ts';
+import type { PutOff, PutsOff } from '../../core/turn-share.ts';
 import { decompressor, type Decompressor } from '../decompress.ts';
 import type { Connections, Exchange, UpstreamHandler, UpstreamRequest } from '../exchange.ts';
 import { asUpstreamError } from '../upstream-error.ts';
@@ -12,15 +13,27 @@ import { Pool, type PoolOptions } from './pool.ts';
 import { requestHead } from './request-head.ts';
 import type { ResponseHead } from './response-head.ts';
 
+export interface SocketOptions extends PoolOptions {
+  /** What comes beyond it in one turn waits; absent = all is handed over as it comes. */
+  readonly turns?: PutsOff | undefined;
+}
+
+/** What waits for its turn may be so long; then no more is read. */
+const mostHeld = 32 * 1024;
+
+const nothing = Buffer.alloc(0);
+
 export class SocketConnections implements Connections {
   readonly #pool: Pool;
+  readonly #turns: PutsOff | undefined;
 
-  constructor(options: PoolOptions) {
+  constructor({ turns, ...options }: SocketOptions) {
     this.#pool = new Pool(options);
+    this.#turns = turns;
   }
 
   send(request: UpstreamRequest, handler: UpstreamHandler): Exchange {
-    const call = new Call(this.#pool, request, handler);
+    const call = new Call({ pool: this.#pool, turns: this.#turns }, request, handler);
     call.start();
     return call;
   }
@@ -36,21 +49,31 @@ export class SocketConnections implements Connections {
 }
 
 /** One request, sent again once when a kept-alive connection turned out to be dead (F7). */
-class Call implements Exchange, ConnectionUser {
+class Call implements Exchange, ConnectionUser, PutOff {
   readonly #pool: Pool;
+  readonly #turns: PutsOff | undefined;
   readonly #request: UpstreamRequest;
   readonly #handler: UpstreamHandler;
   #connection: Connection | undefined;
   #body: Decompressor | undefined;
   #over = false;
   #paused = false;
-  /** What the read brought in which the answer was paused: nothing is handed over then. */
+  /** What came while the answer was paused, or waited for its turn. */
   #held: Buffer[] = [];
+  #heldBytes = 0;
   #endHeld = false;
+  #failure: Error | undefined;
+  /** What is held is put off to another turn of the event loop. */
+  #putOff = false;
   #mayRepeat = false;
 
-  constructor(pool: Pool, request: UpstreamRequest, handler: UpstreamHandler) {
+  constructor(
+    { pool, turns }: { readonly pool: Pool; readonly turns: PutsOff | undefined },
+    request: UpstreamRequest,
+    handler: UpstreamHandler,
+  ) {
     this.#pool = pool;
+    this.#turns = turns;
     this.#request = request;
     this.#handler = handler;
   }
@@ -70,8 +93,8 @@ class Call implements Exchange, ConnectionUser {
 
   resume(): void {
     this.#paused = false;
-    if (this.#body === undefined) this.#goOn();
-    else this.#body.resume();
+    if (this.#body !== undefined) this.#body.resume();
+    else if (!this.#putOff) this.#handOver();
   }
 
   abort(): void {
@@ -89,7 +112,8 @@ class Call implements Exchange, ConnectionUser {
 
   data(chunk: Buffer): void {
     if (this.#body === undefined) {
-      if (this.#paused) this.#held.push(chunk);
+      if (this.#paused || this.#putOff) this.#hold(chunk);
+      else if (this.#turns?.spent === true) this.#wait(this.#turns, chunk);
       else this.#handler.data(chunk);
     } else if (!this.#body.write(chunk, () => this.#connection?.resume()))
       this.#connection?.pause();
@@ -98,7 +122,7 @@ class Call implements Exchange, ConnectionUser {
   end(): void {
     this.#connection = undefined;
     if (this.#body !== undefined) this.#body.end();
-    else if (this.#paused) this.#endHeld = true;
+    else if (this.#paused || this.#putOff) this.#endHeld = true;
     else this.#end();
   }
 
@@ -107,15 +131,38 @@ class Call implements Exchange, ConnectionUser {
     if (this.#mayRepeat && !begun) {
       this.#mayRepeat = false;
       this.#connect();
-    } else this.#fail(error);
+    } else if (this.#putOff) this.#failure = error;
+    else this.#fail(error);
   }
 
-  #goOn(): void {
-    while (!this.#paused && !this.#over) {
-      const chunk = this.#held.shift();
-      if (chunk === undefined) break;
-      this.#handler.data(chunk);
+  /** @internal Its turn has come. */
+  goOn(): void {
+    this.#putOff = false;
+    this.#handOver();
+  }
+
+  #wait(turns: PutsOff, chunk: Buffer): void {
+    this.#putOff = true;
+    this.#hold(chunk);
+    turns.putOff(this);
+  }
+
+  #hold(chunk: Buffer): void {
+    this.#held.push(chunk);
+    this.#heldBytes += chunk.length;
+    if (this.#heldBytes >= mostHeld) this.#connection?.pause();
+  }
+
+  /** What came in several reads goes on in one. */
+  #handOver(): void {
+    while (!this.#paused && !this.#over && this.#held.length > 0) {
+      const [first = nothing, ...more] = this.#held;
+      this.#held = [];
+      this.#heldBytes = 0;
+      this.#handler.data(more.length === 0 ? first : Buffer.concat([first, ...more]));
     }
+    if (this.#over) return;
+    if (this.#failure !== undefined) return this.#fail(this.#failure);
     if (this.#paused) return;
     this.#connection?.resume();
     if (this.#endHeld) this.#end();

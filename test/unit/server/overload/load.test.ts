@@ -1,12 +1,12 @@
 /** What is seen of a process that cannot open a file, since no descriptor is left (F92). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { systemLoad, type LoadSample } from '../../../../src/server/overload/load.ts';
+import { loadOfProcess, type LoadSample } from '../../../../src/server/overload/load.ts';
 
 test('F92 a process whose size cannot be read has the size that it had, and goes on', async (t) => {
   const samples: LoadSample[] = [];
   let told = Promise.withResolvers<void>();
-  const stop = systemLoad((sample) => {
+  const stop = loadOfProcess({ waitedMs: 0 })((sample) => {
     samples.push(sample);
     told.resolve();
   });

@@ -1,0 +1,112 @@
+/** Answers that wait for their turn of the event loop come whole, in order, and are held back (G6, G9). */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { test, type TestContext } from 'node:test';
+import type { PutOff } from '../../../../src/core/turn-share.ts';
+import { HttpClient } from '../../../../src/wire/http-client.ts';
+import { until } from '../../../overload/overload-rig.ts';
+
+/** A server that answers with what the test writes, and a client whose turns are always full. */
+async function open(t: TestContext) {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => {
+    sockets.push(socket);
+    socket.on('error', () => undefined);
+    socket.resume();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const waiting: PutOff[] = [];
+  const turns = { spent: true, putOff: (work: PutOff) => void waiting.push(work) };
+  const client = new HttpClient({ transport: 'sockets', turns });
+  t.after(async () => {
+    await client.close();
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const seen: string[] = [];
+  const exchange = client.send(
+    { endpoint: { origin, path: '/', headers: [] }, method: 'GET', headers: [], connectMs: 30_000 },
+    {
+      head: (status) => seen.push(String(status)),
+      data: (chunk) => seen.push(chunk.toString()),
+      end: () => seen.push('end'),
+      failed: ({ code }) => seen.push(code),
+    },
+  );
+  await until('the request is there', () => sockets.length === 1);
+  const socket = sockets[0];
+  assert.ok(socket !== undefined);
+  const write = async (bytes: string): Promise<void> => {
+    const before = socket.bytesWritten;
+    socket.write(bytes);
+    await until('it was sent', () => socket.bytesWritten > before);
+  };
+  return { client, exchange, seen, socket, waiting, write };
+}
+
+const head = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
+
+test('G6 what comes while an answer waits goes on with it in one, and its end behind it', async (t) => {
+  const { client, seen, waiting, write } = await open(t);
+  await write(`${head}3\r\none\r\n`);
+  await until('it waits', () => waiting.length === 1);
+  await write('3\r\ntwo\r\n0\r\n\r\n');
+  await until('all is read', () => client.counts()[0]?.idle === 1);
+  assert.deepEqual(seen, ['200']);
+  assert.equal(waiting.length, 1);
+  waiting[0]?.goOn();
+  assert.deepEqual(seen, ['200', 'onetwo', 'end']);
+});
+
+test('G6 a failure stands behind what came before it', async (t) => {
+  const { client, seen, socket, waiting, write } = await open(t);
+  await write(`${head}3\r\none\r\n`);
+  await until('it waits', () => waiting.length === 1);
+  socket.destroy();
+  await until('it is closed', () => client.counts()[0]?.open === 0);
+  assert.deepEqual(seen, ['200']);
+  waiting[0]?.goOn();
+  assert.deepEqual(seen, ['200', 'one', 'upstream_unavailable']);
+});
+
+test('G6 whoever takes nothing when his turn has come has it later, and who left never', async (t) => {
+  const { exchange, seen, waiting, write } = await open(t);
+  await write(`${head}3\r\none\r\n`);
+  await until('it waits', () => waiting.length === 1);
+  exchange.pause();
+  waiting[0]?.goOn();
+  assert.deepEqual(seen, ['200']);
+  exchange.resume();
+  assert.deepEqual(seen, ['200', 'one']);
+  await write('3\r\ntwo\r\n');
+  await until('it waits again', () => waiting.length === 2);
+  exchange.resume();
+  assert.deepEqual(seen, ['200', 'one']);
+  exchange.abort();
+  waiting[1]?.goOn();
+  assert.deepEqual(seen, ['200', 'one']);
+});
+
+test('G6 G9 an answer that waits is not read without end', async (t) => {
+  const { seen, socket, waiting, write } = await open(t);
+  await write(head);
+  const frame = Buffer.from(`4000\r\n${'x'.repeat(0x4000)}\r\n`);
+  const longest = 128 * 1024;
+  // More than the system keeps on the way.
+  for (let i = 0; i < 2048; i++) socket.write(frame);
+  await until('it waits', () => waiting.length === 1);
+  await until('nothing more is taken', async () => {
+    const before = socket.writableLength;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    return socket.writableLength === before;
+  });
+  assert.ok(socket.writableLength > 0);
+  waiting[0]?.goOn();
+  const came = seen.slice(1).join('').length;
+  assert.ok(came > 0 && came <= longest, `${came} bytes held`);
+  // It is read on afterwards.
+  await until('more comes', () => waiting.length === 2);
+});
