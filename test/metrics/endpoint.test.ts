@@ -10,7 +10,7 @@ import { send } from '../support/http.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
-import { scrape, Scrape } from '../support/scrape.ts';
+import { scrape, Scrape, scrapeUntil } from '../support/scrape.ts';
 import { findProgram } from '../support/server-process.ts';
 import { errorIn, replying } from '../upstream/reply.ts';
 
@@ -153,7 +153,12 @@ test('issue 8 B49 B65 no name of a client makes a line, a series without end, or
     rig.upstreams.chat.script(`junk-${i}`, errorIn('chat', 404, 'no such model'));
     assert.equal(await call(`up-chat/junk-${i}`), 404);
   }
-  const refused = await scrape(rig.gateway.adminUrl);
+  const failed = { gen_ai_request_model: 'other', error_type: 'model_not_found' };
+  const durations = 'gen_ai_server_request_duration_seconds_count';
+  const refused = await scrapeUntil(
+    rig.gateway.adminUrl,
+    (scraped) => scraped.sum(durations, failed) >= 50,
+  );
   assert.doesNotMatch(refused.text, /junk-/, 'only what answers gets a name');
   assert.doesNotMatch(refused.text.replaceAll('\n', ''), /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
   assert.equal(refused.sum('up'), 0);
@@ -164,8 +169,6 @@ test('issue 8 B49 B65 no name of a client makes a line, a series without end, or
     series.length,
     'names that look the same make no series twice',
   );
-  const failed = { gen_ai_request_model: 'other', error_type: 'model_not_found' };
-  const durations = 'gen_ai_server_request_duration_seconds_count';
   assert.equal(refused.one(durations, failed), 50);
   assert.doesNotMatch(refused.text, /o{180}/);
   assert.ok(refused.one('model_gateway_target_state', { target: 'other' }) > 0);
