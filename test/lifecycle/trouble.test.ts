@@ -21,7 +21,12 @@ let upstream: ScriptedUpstream;
 before(async () => {
   upstream = await ScriptedUpstream.start();
 });
-after(() => upstream.close());
+/** Of a test that failed, too: one that runs on would keep this process for ever. */
+const instances: Instance[] = [];
+after(async () => {
+  await Promise.all(instances.map((instance) => instance.kill()));
+  await upstream.close();
+});
 
 interface Stage {
   readonly instance: Instance;
@@ -35,6 +40,7 @@ async function started(node?: readonly string[]): Promise<Stage> {
     upstream: upstream.port,
     ...(node === undefined ? {} : { node }),
   });
+  instances.push(instance);
   const { key } = await instance.makeKey();
   return { instance, key, database: join(instance.directory, 'data', 'gateway.db') };
 }
