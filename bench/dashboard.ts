@@ -13,7 +13,7 @@ import { openBrowser } from '../test/dashboard/browser.ts';
 import { buildDashboard } from '../test/dashboard/built.ts';
 import { fillLogin } from '../test/dashboard/stage.ts';
 import { putSection } from './kept-sections.ts';
-import { fillCalls, fillKeys } from './many-rows.ts';
+import { dayMs, end, fillCalls, fillKeys } from './many-rows.ts';
 
 const { values: flags, positionals } = parseArgs({
   options: {
@@ -114,9 +114,23 @@ async function measureCalls(page: Page, home: string): Promise<void> {
   });
 }
 
+/** The last days of the book, however long ago it was filled. */
+function period(daysBack: number): string {
+  const at = (ms: number): string => new Date(ms).toISOString();
+  return `since=${at(end - daysBack * dayMs)}&until=${at(end)}`;
+}
+
+/** `since=90d&until=0d&by=key`: times of the book as days before its end. */
+function shown(query: string): string {
+  return query.replaceAll(
+    /\d{4}-\d\d-\d\dT[\d:.]+Z/g,
+    (at) => `${(end - Date.parse(at)) / dayMs}d`,
+  );
+}
+
 async function measureOverview(page: Page, home: string): Promise<void> {
-  for (const query of ['range=90d', 'range=90d&by=key', 'range=7d&by=model', 'range=24h']) {
-    await time(`Overview with ${query}`, async () => {
+  for (const query of [period(90), `${period(90)}&by=key`, `${period(7)}&by=model`, period(1)]) {
+    await time(`Overview with ${shown(query)}`, async () => {
       await page.goto(`${home}/?${query}`);
       await page.locator('canvas').first().waitFor();
       await page.getByRole('grid').first().locator('[data-row="0"]').waitFor();

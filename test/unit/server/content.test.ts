@@ -120,6 +120,15 @@ describe('S4 what is taken out', () => {
       assert.equal(told, `{"text":"a line${escape}[redacted]"}`);
     }
     assert.equal(redactor.text('task-management, key_'), 'task-management, key_');
+    for (const whole of [
+      `csk-${'a3xk'.repeat(12)}`,
+      `tgp_v1_${'aB3_'.repeat(10)}`,
+      `fw_${'aB3'.repeat(8)}`,
+      `${'0a9f'.repeat(8)}.${'aB3x'.repeat(4)}`,
+    ]) {
+      assert.equal(redactor.text(`(${whole})`), '([redacted])');
+    }
+    assert.equal(redactor.text(`${'0a9f'.repeat(8)}.json`), `${'0a9f'.repeat(8)}.json`);
     assert.equal(
       redactor.text('hf_hub_download npm_config_registry'),
       'hf_hub_download npm_config_registry',
@@ -142,11 +151,17 @@ describe('S4 what is taken out', () => {
       `github_pat_${'aB3'.repeat(20)}`,
       `glpat-${'aB3_-'.repeat(4)}`,
       `hf_${'aB3'.repeat(11)}`,
+      `sk-or-v1-${'0a9f'.repeat(16)}`,
+      `csk-${'a3xk'.repeat(12)}`,
     ];
     for (const each of keys) {
       for (const before of ['MY_', 'token', 'käse', '7', 'it_is_']) {
         assert.equal(redactor.text(`${before}${each} then`), `${before}[redacted] then`, each);
       }
+    }
+    // DeepSeek's and Qwen's: behind a small letter it may be the end of a word.
+    for (const before of ['MY_', '7', 'KEY']) {
+      assert.equal(redactor.text(`${before}sk-${'0a9f'.repeat(8)}`), `${before}[redacted]`);
     }
     for (const word of [
       'task-manager',
