@@ -293,6 +293,25 @@ function withWorld(stage: Stage): void {
       );
     });
 
+    test('issue 8.1 calls between two dates, and then since the first one', async () => {
+      const { json } = await gateway.admin('GET', '/api/calls?limit=1000');
+      const all = (json['calls'] as readonly unknown[]).length;
+      await view('/calls', async (page) => {
+        await settled(page);
+        await page.getByLabel('Period').selectOption('own');
+        const dates = page.getByRole('dialog', { name: 'Period' });
+        await dates.getByLabel('From').fill('2020-01-01T00:00');
+        await dates.getByLabel('To').fill('2020-01-02T00:00');
+        await dates.getByRole('button', { name: 'Show' }).click();
+        await page.waitForURL(/since=20(19|20)-.*until=20(19|20)-/);
+        await page.getByRole('heading', { name: 'No call fits' }).waitFor();
+        await page.getByRole('button', { name: /^Without until/ }).click();
+        await page.getByText(`${all} calls.`, { exact: true }).waitFor();
+        await page.getByLabel('Period').selectOption('1h');
+        await page.waitForURL(/\?since=1h$/);
+      });
+    });
+
     test('"back" takes the last filter away, and then the one before it; the fields follow', async () => {
       await view('/calls', async (page) => {
         await settled(page);

@@ -1,9 +1,10 @@
 /** Which calls are shown. All of it stands in the address. */
-import type { ReactElement } from 'react';
+import { useState, type ReactElement } from 'react';
 import type { CallFilter } from '../../api/calls.ts';
 import { useKeyNames, useModelNames, useStatus } from '../../api/names.ts';
 import type { Search } from '../../api/search.ts';
 import { Button } from '../../components/button.tsx';
+import { Dates } from '../../components/dates.tsx';
 import { DelayedField } from '../../components/delayed-field.tsx';
 import { SelectField } from '../../components/field.tsx';
 import styles from './page.module.css';
@@ -15,6 +16,7 @@ const periods = [
   { value: '7d', label: 'Last 7 days' },
   { value: '30d', label: 'Last 30 days' },
 ];
+const ownDates = { value: 'own', label: 'Dates…' };
 const outcomes = [
   { value: '', label: 'Any outcome' },
   { value: 'ok', label: 'ok' },
@@ -62,8 +64,6 @@ export function Filters({ search, change }: FiltersProps): ReactElement {
   const keys = useKeyNames();
   const models = useModelNames();
   const providers = useStatus().data?.providers.split(',') ?? [];
-  const since = search['since'] ?? '';
-  const isKnown = periods.some(({ value }) => value === since);
   const chosen = names.filter((name) => search[name] !== undefined);
   const field = (name: string) => ({
     quietLabel: true,
@@ -72,11 +72,7 @@ export function Filters({ search, change }: FiltersProps): ReactElement {
   });
   return (
     <div className={styles.filters} role="search" aria-label="Calls">
-      <SelectField
-        label="Period"
-        {...field('since')}
-        choices={isKnown ? periods : [...periods, { value: since, label: `Since ${since}` }]}
-      />
+      <PeriodField search={search} change={change} />
       <DelayedField
         label="Model"
         placeholder="Model"
@@ -109,6 +105,32 @@ export function Filters({ search, change }: FiltersProps): ReactElement {
         </Button>
       )}
     </div>
+  );
+}
+
+/** Back from now, or between dates: the end of these stands beside it, and can be taken away. */
+function PeriodField({ search, change }: FiltersProps): ReactElement {
+  const [isChoosing, setChoosing] = useState(false);
+  const since = search['since'] ?? '';
+  const isKnown = periods.some(({ value }) => value === since);
+  const shown = isKnown ? periods : [...periods, { value: since, label: `Since ${since}` }];
+  return (
+    <>
+      <SelectField
+        label="Period"
+        quietLabel
+        value={since}
+        onChange={(value) =>
+          value === ownDates.value ? setChoosing(true) : change({ since: value, until: undefined })
+        }
+        choices={[...shown, ownDates]}
+      />
+      <Dates
+        open={isChoosing}
+        onClose={() => setChoosing(false)}
+        onChosen={(from, until) => change({ since: from, until })}
+      />
+    </>
   );
 }
 

@@ -1,9 +1,9 @@
 /** A period of one's own: from, and to or now. */
 import { useState, type ReactElement } from 'react';
-import { Button } from '../../components/button.tsx';
-import { Dialog } from '../../components/dialog.tsx';
-import { TextField } from '../../components/field.tsx';
-import styles from './page.module.css';
+import { Button } from './button.tsx';
+import { Dialog } from './dialog.tsx';
+import { TextField } from './field.tsx';
+import layout from './layout.module.css';
 
 interface DatesProps {
   readonly open: boolean;
@@ -37,7 +37,7 @@ export function Dates({ open, onClose, onChosen }: DatesProps): ReactElement {
         </Button>
       }
     >
-      <div className={styles.dates}>
+      <div className={layout.sections}>
         <TextField label="From" type="datetime-local" required value={from} onChange={setFrom} />
         <TextField
           label="To"
