@@ -14,7 +14,7 @@ import { readKeptCall } from './kept-call.ts';
 import { readAbout } from './lost-calls.ts';
 import type { Row, Rows, Sql, SqlValue, Statement } from './postgres-pool.ts';
 import type { PostgresServer } from './postgres-server.ts';
-import type { EpochContents } from './redis-counters.ts';
+import type { EpochContents } from './redis-fill.ts';
 import { StoreError } from './store-error.ts';
 
 export interface ModeRow {
@@ -25,6 +25,20 @@ export interface ModeRow {
   readonly asked: number;
   /** Whether PostgreSQL grants, where it counts. */
   readonly usable: boolean;
+}
+
+/** The row, held for who fills an epoch. */
+export interface LockedMode {
+  readonly row: ModeRow;
+  contents(): Promise<EpochContents>;
+  /** Said every now and then: who is silent for two seconds loses the row. @throws StoreError when it is lost */
+  goesOn(): Promise<void>;
+}
+
+export interface FilledEpoch {
+  readonly epoch: number;
+  /** It counts from now on. @throws StoreError when others fill one by now */
+  begin(): Promise<void>;
 }
 
 export interface CounterModeOptions {
@@ -96,6 +110,12 @@ const gone: Statement = {
   text: `DELETE FROM counter_gateways
     WHERE tenant = $1 AND (gateway = $2 OR seen_at < counter_now() - 86400000)`,
 };
+/** One that stands still between two statements holds the row no longer: PostgreSQL ends its transaction. */
+const notForLong: Statement = {
+  name: 'counter_mode_not_for_long',
+  text: "SELECT set_config('idle_in_transaction_session_timeout', '2000', true)",
+};
+const goesOn: Statement = { name: 'counter_mode_goes_on', text: 'SELECT 1' };
 const enter: Statement = {
   name: 'counter_mode_enter',
   text: "UPDATE counter_mode SET mode = 'redis', epoch = $2, usable_at = 0 WHERE tenant = $1",
@@ -194,25 +214,25 @@ export class CounterMode {
   }
 
   /**
-   * Lets Redis count in a new epoch, once `build` has filled it; nobody draws in PostgreSQL meanwhile.
-   * @param isBuilt whether another gateway did it already
-   * @param above a number that was given to an epoch which nobody came to know
-   * @throws StoreError, or what `build` throws: then nothing is changed.
+   * Lets Redis count in a new epoch; nobody draws in PostgreSQL meanwhile.
+   * @param fill fills it, and tells how it is begun; undefined = another gateway did it already
+   * @throws StoreError, or what `fill` throws: then the row is as it was.
    */
-  async enterRedis(
-    isBuilt: (row: ModeRow) => Promise<boolean>,
-    build: (epoch: number, contents: () => Promise<EpochContents>) => Promise<void>,
-    above: number,
-  ): Promise<number> {
+  async enterRedis(fill: (locked: LockedMode) => Promise<FilledEpoch | undefined>): Promise<void> {
     const { server, tenant } = this.#options;
     await this.read();
-    return server.data.transaction(async (sql) => {
+    await server.data.transaction(async (sql) => {
+      await sql.run(notForLong);
       const row = modeOf((await sql.run(lock, [tenant])).rows[0]);
-      if (await isBuilt(row)) return row.epoch;
-      const epoch = Math.max(row.epoch, above) + 1;
-      await build(epoch, () => readBook(sql));
-      await sql.run(enter, [tenant, epoch]);
-      return epoch;
+      const filled = await fill({
+        row,
+        contents: () => readBook(sql),
+        goesOn: async () => void (await sql.run(goesOn)),
+      });
+      if (filled === undefined) return;
+      // Before it begins: who lost the row meanwhile learns it here.
+      await sql.run(enter, [tenant, filled.epoch]);
+      await filled.begin();
     });
   }
 

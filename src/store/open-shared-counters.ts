@@ -24,6 +24,7 @@ export async function openSharedCounters(
   options: OpenSharedCountersOptions,
 ): Promise<SharedCounters> {
   const { client, server, tenant, instance, clock, log } = options;
+  let fills = 0;
   const mode = new CounterMode({ server, tenant, clock });
   const redis: RedisCounters = new RedisCounters({
     client,
@@ -35,6 +36,7 @@ export async function openSharedCounters(
         mode,
         log,
         mayEnter: () => shared.returning,
+        newToken: () => `${instance}-${(fills += 1)}`,
         tell: (asked) => shared.tell(asked),
       }),
   });

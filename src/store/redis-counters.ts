@@ -11,17 +11,12 @@ import type { Balance, Counters, Draw, DrawResult, Drift, Spent, Used } from './
 import { leaseMs, moneyGraceMs, renewEveryMs } from './lease.ts';
 import { isEstimate, lostCall } from './lost-calls.ts';
 import type { RedisClient } from './redis-client.ts';
+import { EpochFill } from './redis-fill.ts';
 import { isRefusal, unavailable, within } from './redis-failure.ts';
-import { drawArguments, keepMs, readingOf } from './redis-draw.ts';
+import { drawArguments, readingOf } from './redis-draw.ts';
 import { holdsOf } from './redis-holds.ts';
 import { Script, type Answer } from './redis-run.ts';
-import {
-  clearScript,
-  counterScripts,
-  loadScript,
-  serverTime,
-  type CounterScripts,
-} from './redis-script.ts';
+import { clearScript, counterScripts, serverTime, type CounterScripts } from './redis-script.ts';
 import { ServerTime } from './server-time.ts';
 import { Settlements, type Settlement } from './settlements.ts';
 import { StoreError } from './store-error.ts';
@@ -44,20 +39,6 @@ export interface RedisCountersOptions {
   readonly time?: string;
 }
 
-/** What an epoch begins with. */
-export interface EpochContents {
-  /** By `counter|window`. */
-  readonly settled: readonly {
-    readonly name: string;
-    readonly nanodollars: number;
-    readonly endsAt: number | undefined;
-  }[];
-  /** Calls that run, with what they hold of budgets. */
-  readonly open: readonly Draw[];
-  /** The epoch that it follows. */
-  readonly before: string | undefined;
-}
-
 /** A slower answer is as good as none (F89). */
 export const slowMs = 50;
 const lostAfter = 3;
@@ -67,7 +48,6 @@ const firstConnectionMs = 2000;
 const takeAtOnce = 200;
 /** A gateway that said nothing for so long is not counted any more. */
 const instanceMs = 10_000;
-const loadingMs = 30_000;
 /** Less than others wait for one that stands still (counter-mode.ts). */
 const stoodStillMs = 2000;
 /** Draws that are undone later; they end long before, since those who have no answer ask no more. */
@@ -101,9 +81,20 @@ export class RedisCounters implements Counters {
   #failedLooks = 0;
   #closed = false;
 
+  /** By which a new epoch is filled. */
+  readonly filling: EpochFill;
+
   constructor(options: RedisCountersOptions) {
     this.#options = options;
     this.prefix = `gw:{${options.tenant}}:`;
+    this.filling = new EpochFill({
+      client: options.client,
+      key: this.#key,
+      prefix: this.prefix,
+      now: () => this.#time.wall(),
+      take: (draw, epoch) =>
+        this.#scripts.draw.run(this.#key, this.#drawArguments(draw, epoch, true)),
+    });
     this.#time = new ServerTime(options.clock);
     const texts = counterScripts(options.time ?? serverTime);
     const script = (name: keyof CounterScripts): Script => new Script(options.client, texts[name]);
@@ -362,35 +353,9 @@ export class RedisCounters implements Counters {
     return { epoch: epoch ?? undefined, run: /^run_id:(\w+)/m.exec(info)?.[1] ?? '' };
   }
 
-  /** Ends what counts in Redis, or only that epoch: nothing is admitted until it is filled again. */
-  async clear(epoch?: string): Promise<void> {
-    const { client } = this.#options;
-    if (epoch === undefined) await client.del(this.#key);
-    else await client.eval(clearScript, 1, this.#key, epoch);
-  }
-
-  /** Builds an epoch and begins it. @throws an error of the client */
-  async fill(epoch: string, contents: EpochContents): Promise<void> {
-    const { client } = this.#options;
-    const loading = `${this.prefix}loading`;
-    await client.set(loading, epoch, 'PX', loadingMs);
-    const load = new Script(client, loadScript);
-    const now = this.#time.wall();
-    const rows = contents.settled.flatMap(({ name, nanodollars, endsAt }) => [
-      name,
-      nanodollars,
-      keepMs(endsAt, now),
-    ]);
-    const before = contents.before ?? '';
-    for (let i = 0; i < rows.length; i += 3 * takeAtOnce) {
-      const some = rows.slice(i, i + 3 * takeAtOnce);
-      await load.run(this.#key, [this.prefix, epoch, before, ...some]);
-    }
-    for (const draw of contents.open) {
-      await this.#scripts.draw.run(this.#key, this.#drawArguments(draw, epoch, true));
-    }
-    await client.set(this.#key, epoch);
-    await client.del(loading);
+  /** Ends that epoch, if it is there: nothing is admitted until another one is filled. */
+  async clear(epoch: string): Promise<void> {
+    await this.#options.client.eval(clearScript, 1, this.#key, epoch);
   }
 
   async close(): Promise<void> {

@@ -1,10 +1,12 @@
 /**
  * Which epoch counts in Redis. Its name holds the number of `counter_mode` and the run of the server, so
- * that neither FLUSHALL, nor a restart, nor a failover that lost writes goes unseen.
+ * that neither FLUSHALL, nor a restart, nor a failover that lost writes goes unseen; and who filled it, so that
+ * one who stood still meanwhile writes into nothing that others filled.
  */
 import type { Log } from '../core/runtime.ts';
 import type { CounterMode, ModeRow } from './counter-mode.ts';
 import type { RedisCounters } from './redis-counters.ts';
+import { beingBuilt } from './redis-fill.ts';
 import { StoreError } from './store-error.ts';
 
 export interface EpochKeeperOptions {
@@ -12,6 +14,8 @@ export interface EpochKeeperOptions {
   readonly log: Log;
   /** Whether Redis counts again at once where PostgreSQL counts now. */
   mayEnter(): boolean;
+  /** Another one for each epoch that is filled, also by other gateways. */
+  newToken(): string;
   /** Tells PostgreSQL what calls of this gateway hold and spent. @throws StoreError */
   tell(asked: number): Promise<void>;
 }
@@ -19,60 +23,75 @@ export interface EpochKeeperOptions {
 /** @throws StoreError when neither the epoch in Redis can be trusted nor a new one be built */
 export async function currentEpoch(
   redis: RedisCounters,
-  { mode, log, mayEnter, tell }: EpochKeeperOptions,
+  { mode, log, mayEnter, newToken, tell }: EpochKeeperOptions,
 ): Promise<string> {
   // Before what is in Redis: an epoch is there before the row names it.
   const row = await mode.read().catch((error: unknown) => asStoreError(error));
   const { epoch: present, run } = await redis.present();
-  const nameOf = (epoch: number): string => `${epoch}.${run}`;
   if (row instanceof StoreError) {
     // Without the book Redis goes on with what it has, but not with what the book may never have named.
-    const isNamed = mode.named === undefined || numberOf(present) <= mode.named;
-    if (present?.endsWith(`.${run}`) === true && isNamed) return present;
+    const isKnown = mode.named === undefined || numberOf(present) <= mode.named;
+    if (present?.endsWith(`.${run}`) === true && isKnown) return present;
     throw row;
   }
   const isOver = row.asked > row.epoch;
-  if (row.mode === 'redis' && present === nameOf(row.epoch) && !isOver) return present;
+  if (row.mode === 'redis' && isNamed(present, { epoch: row.epoch, run }) && !isOver)
+    return present;
   if (row.mode === 'postgres' && !mayEnter()) {
     throw new StoreError('unavailable', 'Budgets are counted in PostgreSQL for now.');
   }
   if ((await mode.read()).epoch !== row.epoch) throw beingBuilt();
-  return build(redis, { mode, log, tell, row, present, nameOf });
+  return build(redis, { mode, log, tell, newToken, row, present });
 }
 
-interface Building extends Pick<EpochKeeperOptions, 'mode' | 'log' | 'tell'> {
+interface Building extends Pick<EpochKeeperOptions, 'mode' | 'log' | 'newToken' | 'tell'> {
   readonly row: ModeRow;
   /** What is in Redis, and does not count. */
   readonly present: string | undefined;
-  nameOf(epoch: number): string;
 }
 
 async function build(
   redis: RedisCounters,
-  { mode, log, tell, row, present, nameOf }: Building,
+  { mode, log, tell, newToken, row, present }: Building,
 ): Promise<string> {
   const begun = performance.now();
   // A later one is being filled.
   if (present !== undefined && numberOf(present) <= row.epoch) await redis.clear(present);
   await askAll(row, { mode, tell });
   let keys = 0;
-  const epoch = await mode.enterRedis(
-    async (locked) => {
-      if (locked.epoch === row.epoch) return false;
-      const { epoch: built } = await redis.present();
-      if (locked.mode === 'redis' && built === nameOf(locked.epoch)) return true;
-      throw beingBuilt();
-    },
-    async (next, contents) => {
-      await redis.clear();
-      const found = { ...(await contents()), before: present };
-      keys = found.settled.length;
-      await redis.fill(nameOf(next), found);
-    },
-    numberOf(present),
-  );
-  log.warn('counters_built', { epoch, budgets: keys, ms: Math.round(performance.now() - begun) });
-  return nameOf(epoch);
+  let name = '';
+  await mode.enterRedis(async ({ row: locked, contents, goesOn }) => {
+    const { epoch: instead, run } = await redis.present();
+    if (locked.epoch !== row.epoch) {
+      if (locked.mode !== 'redis' || !isNamed(instead, { epoch: locked.epoch, run })) {
+        throw beingBuilt();
+      }
+      name = instead;
+      return undefined;
+    }
+    // Above a number that was given to an epoch which nobody came to know.
+    const epoch = Math.max(locked.epoch, numberOf(instead)) + 1;
+    name = `${epoch}.${newToken()}.${run}`;
+    await redis.filling.begin(name, instead);
+    const found = { ...(await contents()), before: present };
+    keys = found.settled.length;
+    await redis.filling.fill(name, found, goesOn);
+    return { epoch, begin: () => redis.filling.end(name) };
+  });
+  log.warn('counters_built', {
+    epoch: numberOf(name),
+    budgets: keys,
+    ms: Math.round(performance.now() - begun),
+  });
+  return name;
+}
+
+/** Whether the row names what is in Redis. */
+function isNamed(
+  name: string | undefined,
+  { epoch, run }: { readonly epoch: number; readonly run: string },
+): name is string {
+  return name !== undefined && numberOf(name) === epoch && name.endsWith(`.${run}`);
 }
 
 function asStoreError(error: unknown): StoreError {
@@ -82,11 +101,6 @@ function asStoreError(error: unknown): StoreError {
 
 function numberOf(epoch: string | undefined): number {
   return epoch === undefined ? 0 : Number.parseInt(epoch, 10);
-}
-
-/** Others were faster: the next who asks finds what they made. */
-function beingBuilt(): StoreError {
-  return new StoreError('unavailable', 'The counters are being built by another gateway.');
 }
 
 /** @throws StoreError */

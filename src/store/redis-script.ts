@@ -294,10 +294,21 @@ if left < 0 then redis.call('PEXPIRE', key, 86400000) end
 return {'repaired', now}`;
 
 /**
+ * Makes room for an epoch. ARGV: prefix, epoch, what is there ('' = none). Answer: 1, or 0 where something else is.
+ * From now on `loading` names who fills: one that stood still since before writes nothing any more.
+ */
+export const beginFillScript = `
+if (redis.call('GET', KEYS[1]) or '') ~= ARGV[3] then return 0 end
+redis.call('DEL', KEYS[1])
+redis.call('SET', ARGV[1] .. 'loading', ARGV[2])
+return 1`;
+
+/**
  * Fills an epoch that nobody counts in yet. ARGV: prefix, epoch, the epoch before ('' = unknown), then
  * `counter|window`, settled, ms to keep, … Nobody asks for the keys of the epoch before any more.
  */
 export const loadScript = `
+if redis.call('GET', ARGV[1] .. 'loading') ~= ARGV[2] then return {'overtaken'} end
 local money, old = ARGV[1] .. ARGV[2] .. ':b:', ARGV[1] .. ARGV[3] .. ':b:'
 for i = 4, #ARGV, 3 do
   redis.call('HSET', money .. ARGV[i], 's', ARGV[i + 1])
@@ -305,6 +316,13 @@ for i = 4, #ARGV, 3 do
   if ARGV[3] ~= '' then redis.call('PEXPIRE', old .. ARGV[i], 60000) end
 end
 return {'loaded'}`;
+
+/** ARGV: prefix, the epoch that is filled. Answer: 1, or 0 where another one is being filled. */
+export const endFillScript = `
+if redis.call('GET', ARGV[1] .. 'loading') ~= ARGV[2] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2])
+redis.call('DEL', ARGV[1] .. 'loading')
+return 1`;
 
 /** KEYS: the epoch. ARGV: which one is to end; another one goes on. */
 export const clearScript = `

@@ -12,7 +12,7 @@ export interface RedisRig extends Rig {
   readonly client: RedisClient;
 }
 
-export async function openTestRedis(server: TestRedis): Promise<RedisClient> {
+export async function openTestRedis(server: Pick<TestRedis, 'url'>): Promise<RedisClient> {
   const address = readRedis(server.url, {
     directory: '/',
     complain: (message) => {

@@ -1,104 +1,22 @@
 /** Several gateways' counters on real servers that are stopped, emptied and started again (F89, F91). */
 import assert from 'node:assert/strict';
 import { after, afterEach, test } from 'node:test';
-import type { Log } from '../../src/core/runtime.ts';
-import type { Balance, Draw } from '../../src/store/counters.ts';
-import { openSharedCounters } from '../../src/store/open-shared-counters.ts';
-import type { RedisClient } from '../../src/store/redis-client.ts';
-import type { SharedCounters } from '../../src/store/shared-counters.ts';
-import { systemClock } from '../../src/observe/clock.ts';
-import { StoreError } from '../../src/store/store-error.ts';
+import type { Draw } from '../../src/store/counters.ts';
 import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts';
-import { openTestStore, until, type TestStore } from '../support/postgres-store.ts';
+import { until } from '../support/postgres-store.ts';
 import { noRedis, startRedis, type TestRedis } from '../support/redis.ts';
-import { openTestRedis } from './redis-rig.ts';
 import { costing } from '../store/rows.ts';
 import { callRow } from '../unit/store/call-rows.ts';
-import { drawOf, fresh, type Wanted } from './rig.ts';
-
-interface Gateway {
-  readonly counters: SharedCounters;
-  readonly client: RedisClient;
-  readonly store: TestStore;
-  /** Of the database. */
-  readonly url: string;
-  readonly log: readonly string[];
-  close(): Promise<void>;
-}
-
-async function openGateway(
-  at: { redis: TestRedis; url: string; tenant: string },
-  more: { readonly onStoreLoss?: 'open' } = {},
-): Promise<Gateway> {
-  const store = await openTestStore(at.url);
-  const client = await openTestRedis(at.redis);
-  const lines: string[] = [];
-  const note = (event: string, fields: object = {}): void => {
-    lines.push(`${event} ${JSON.stringify(fields)}`);
-  };
-  const log: Log = { debug: note, info: note, warn: note, error: note };
-  const counters = await openSharedCounters({
-    client,
-    server: store.store.server,
-    tenant: at.tenant,
-    instance: fresh('gateway'),
-    clock: systemClock,
-    log,
-    returnAfterMs: 300,
-    ...more,
-  });
-  return {
-    counters,
-    client,
-    store,
-    url: at.url,
-    log: lines,
-    close: async () => {
-      await counters.close();
-      client.disconnect();
-      await store.close();
-    },
-  };
-}
-
-const limit = 1_000_000_000;
-
-function paying(counter: string, amount: number, more: Wanted = {}): Draw {
-  const window = { window: 'ever', endsAt: undefined, nanodollars: limit };
-  return drawOf({ budgets: [{ counter, ...window, amount }], ...more });
-}
-
-/** How the draw ended: `granted`, the kind that refused, or `unavailable`. */
-async function outcome(gateway: Gateway, draw: Draw): Promise<string> {
-  try {
-    const result = await gateway.counters.draw(draw);
-    return result.granted ? 'granted' : result.kind;
-  } catch (error) {
-    assert.ok(error instanceof StoreError, String(error));
-    return error.kind;
-  }
-}
-
-/** Draws until it is granted or refused. */
-async function answered(gateway: Gateway, draw: () => Draw): Promise<string> {
-  let last = 'unavailable';
-  await until(async () => {
-    last = await outcome(gateway, draw());
-    return last !== 'unavailable';
-  }, 'budgets are counted again');
-  return last;
-}
-
-/** What is settled and open, as soon as somebody can say. */
-async function balanceOf({ counters }: Gateway, counter: string): Promise<Balance> {
-  let told: Balance | undefined;
-  await until(async () => {
-    told = await counters.balance(counter, 'ever').catch(() => undefined);
-    return told !== undefined;
-  }, 'the balance is told');
-  assert.ok(told);
-  return told;
-}
+import { drawOf, fresh } from './rig.ts';
+import {
+  answered,
+  balanceOf,
+  limit,
+  openGateway,
+  outcome,
+  paying,
+  type Gateway,
+} from './shared-rig.ts';
 
 function suite(postgres: TestPostgres, redis: TestRedis): void {
   const all: Gateway[] = [];
