@@ -87,6 +87,12 @@ test('F4 F28 refused certificates are told once a minute, and redirects with whe
     moved.map(({ location }) => location),
     [place],
   );
+  // One line for the attempt that failed, and one for its call, under one id.
+  const id = reply.headers['x-request-id'];
+  assert.deepEqual([moved[0]?.['call'], moved[0]?.['level']], [id, 'warn']);
+  const calls = linesOf('call');
+  assert.equal(calls.length, 4);
+  assert.equal(calls.filter((line) => line['id'] === id).length, 1);
   assert.ok(!instance.log.includes(secret));
   assert.equal(elsewhere.all.length, 0, 'never followed');
 });

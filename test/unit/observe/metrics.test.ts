@@ -77,6 +77,25 @@ test('B49 names that are long, invisible in part, too many, or other, share one 
   );
 });
 
+test('issue 8 B49 keys and teams have series up to a number, the others share one, and no call is lost', () => {
+  const metrics = new CallMetrics({ isDeclared: () => true });
+  const calls = 1000;
+  for (let i = 0; i < calls; i += 1) {
+    metrics.called({ ...row(`req_${i}`, 3), keyId: `key_${i}`, team: `team_${i}` });
+  }
+  const family = metrics.families().find(({ name }) => name === 'model_gateway_key_calls');
+  assert.ok(family?.type === 'counter');
+  const values = (label: string): Set<string | undefined> =>
+    new Set(
+      family.samples.map(({ labels }) => new RegExp(`\\b${label}="(\\w*)"`).exec(labels)?.[1]),
+    );
+  assert.equal(values('key').size, 201);
+  assert.equal(values('team').size, 101);
+  assert.ok(values('key').has('other') && values('team').has('other'));
+  const counted = family.samples.reduce((sum, { value }) => sum + value, 0);
+  assert.equal(counted, calls);
+});
+
 test('issue 8 an exemplar names the trace where it is recorded, else the call', () => {
   const traceId = 'a'.repeat(32);
   const exemplar = (more: Partial<CallRow>): readonly string[] => {
