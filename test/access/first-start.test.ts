@@ -44,7 +44,9 @@ class Start {
   }
 
   async listening(): Promise<void> {
-    await until(() => this.adminUrl !== '' || this.child.exitCode !== null, 'it listens', 180_000);
+    // The banner, with what is shown once, is written behind the addresses.
+    const said = (): boolean => this.adminUrl !== '' && /^More clients: .*\n/m.test(this.out);
+    await until(() => said() || this.child.exitCode !== null, 'it listens', 180_000);
     assert.equal(this.child.exitCode, null, this.out);
   }
 

@@ -64,6 +64,9 @@ function book(postgres: TestPostgres): void {
       await Promise.all([start(url), start(url), start(url)]);
       const keys = await postgres.query("SELECT name FROM keys WHERE name = 'first key'", url);
       assert.equal(keys.length, 1);
+      // The banner, with the key that is shown once, is written behind the addresses.
+      const said = (): boolean => instances.every(({ log }) => log.includes('More clients: '));
+      await until(said, 'all have written their banners');
       assert.equal(instances.filter(({ log }) => / gw_\w+/.test(log)).length, 1);
       const seals = await postgres.query("SELECT value FROM settings WHERE name = 'seal_key'", url);
       assert.equal(seals.length, 1);

@@ -211,6 +211,7 @@ test('G14 SIGTERM: running calls end whole, the exit code is 0, and no worker is
     async () => (await gateway.admin('GET', '/api/status')).json['live_calls'] === 4,
     'all run',
   );
+  await until(() => workersOf(gateway).size === 2, 'the log tells of both');
   const pids = [...workersOf(gateway).values()];
   const stopped = gateway.stop();
   await until(async () => !(await accepts(gateway.url)), 'no more connections are taken');
@@ -260,6 +261,7 @@ test('F81 a parent that is killed takes its workers with it; the next start sett
     'both run',
   );
   await until(() => noted(gateway) === 2, 'both are noted');
+  await until(() => workersOf(gateway).size === 2, 'the log tells of both');
   const pids = [...workersOf(gateway).values()];
   await gateway.kill();
   await until(() => pids.every((pid) => !isAlive(pid)), 'the workers are gone');
