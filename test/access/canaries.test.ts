@@ -247,7 +247,7 @@ keys:
     told.push(metrics.text);
     look();
     gateway.kill('SIGTERM');
-    await once(gateway, 'exit');
+    await once(gateway, 'close');
     look();
   });
 });

@@ -73,7 +73,7 @@ describe('the log of refusals', { timeout: 500_000 }, () => {
       ids.push(answers[0]?.headers.get('x-request-id') ?? '');
     }
     gateway.kill('SIGTERM');
-    await once(gateway, 'exit');
+    await once(gateway, 'close');
     assert.ok(!said.includes(secret), said);
     const lines = said
       .split('\n')
