@@ -16,14 +16,14 @@ const columns: readonly Column<SeriesGroup>[] = [
   {
     id: 'name',
     title: 'Name',
-    width: 'minmax(8rem, 3fr)',
+    width: 'minmax(7rem, 3fr)',
     cell: (group) => <CutText text={groupName(group)} />,
   },
-  { id: 'calls', title: 'Calls', width: '6rem', align: 'end', cell: ({ calls }) => count(calls) },
+  { id: 'calls', title: 'Calls', width: '5.5rem', align: 'end', cell: ({ calls }) => count(calls) },
   {
     id: 'errors',
     title: 'Errors',
-    width: '8rem',
+    width: '7.5rem',
     align: 'end',
     cell: ({ calls, failed }) => `${count(failed)} (${percent(failed, calls)})`,
   },
@@ -37,30 +37,30 @@ const columns: readonly Column<SeriesGroup>[] = [
   {
     id: 'output',
     title: 'Output',
-    width: '7rem',
+    width: '6.5rem',
     align: 'end',
     cell: (group) => count(group.output_tokens),
   },
   {
     id: 'cost',
     title: 'Cost',
-    width: '7rem',
+    width: '5.5rem',
     align: 'end',
     cell: ({ cost_usd: cost }) => <span title={exactMoney(cost)}>{money(cost)}</span>,
   },
-  { id: 'p50', title: 'p50', width: '6rem', align: 'end', cell: (group) => span(group.p50_ms) },
-  { id: 'p95', title: 'p95', width: '6rem', align: 'end', cell: (group) => span(group.p95_ms) },
+  { id: 'p50', title: 'p50', width: '4.5rem', align: 'end', cell: (group) => span(group.p50_ms) },
+  { id: 'p95', title: 'p95', width: '4.5rem', align: 'end', cell: (group) => span(group.p95_ms) },
   {
     id: 'first50',
     title: 'First token p50',
-    width: '7.5rem',
+    width: '7rem',
     align: 'end',
     cell: (group) => span(group.first_p50_ms),
   },
   {
     id: 'first95',
     title: 'First token p95',
-    width: '7.5rem',
+    width: '7rem',
     align: 'end',
     cell: (group) => span(group.first_p95_ms),
   },
@@ -88,7 +88,7 @@ export function GroupTable({ by, groups, period }: GroupTableProps): ReactElemen
       rowAt={(index) => groups[index]}
       rowKey={(group) => group.name ?? ''}
       onOpen={open}
-      minWidth="69rem"
+      minWidth="62rem"
       maxHeight="26rem"
     />
   );
