@@ -105,6 +105,55 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
     });
   }
 
+  for (const loss of ['forgets', 'is away'] as const) {
+    test(`Q1 Q2: Redis ${loss}: thousands of running calls are told in parts, while half of them end`, async () => {
+      const [one, two] = await open(2);
+      assert.ok(one && two);
+      const counter = fresh('b');
+      // More than two parts; together they hold half of the budget.
+      const count = 2500;
+      const amount = limit / 2 / count;
+      const running: string[] = [];
+      const numbers = Array.from({ length: count }).values();
+      const caller = async (): Promise<void> => {
+        for (const _ of numbers) {
+          // One that was answered late is given back, so that its name is used up.
+          let callId = '';
+          const draw = (): Draw => paying(counter, amount, { callId: (callId = fresh('call_')) });
+          assert.equal(await answered(one, draw), 'granted');
+          running.push(callId);
+        }
+      };
+      await Promise.all(Array.from({ length: 20 }, caller));
+      if (loss === 'forgets') await redis.command('FLUSHALL');
+      else redis.pause();
+      try {
+        const tooMuch = answered(two, () => paying(counter, limit * 0.51));
+        // They end all the time that the others are told.
+        const ended = count / 2;
+        for (let at = 0; at < ended; at += 50) {
+          for (const callId of running.slice(at, at + 50)) {
+            one.counters.settle(callId, { tokens: 0, nanodollars: amount });
+          }
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        assert.equal(await tooMuch, 'budget', 'what ended was spent, the rest is held');
+        for (const callId of running.slice(ended)) {
+          one.counters.settle(callId, { tokens: 0, nanodollars: 0 });
+        }
+        const spent = ended * amount;
+        await until(async () => {
+          const { settled, open: held } = await balanceOf(two, counter);
+          return settled === spent && held === 0;
+        }, 'nothing of it is held any more');
+        assert.equal(await answered(two, () => paying(counter, limit - spent + 1)), 'budget');
+        assert.equal(await answered(two, () => paying(counter, limit - spent)), 'granted');
+      } finally {
+        redis.resume();
+      }
+    });
+  }
+
   test('F89: a draw that Redis finds on a broken connection when it goes on holds nothing', async () => {
     const [gateway] = await open(1);
     assert.ok(gateway);
