@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { Instance } from '../test/cluster/instance.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 import { putSection } from './kept-sections.ts';
-import { fillPostgres } from './many-rows-postgres.ts';
+import { fillPostgres, fillPostgresKeys } from './many-rows-postgres.ts';
 import { callId, dayMs, end, fillCalls, fillKeys } from './many-rows.ts';
 
 const { values: flags, positionals } = parseArgs({
@@ -129,10 +129,8 @@ async function onPostgres(work: (gateway: Instance) => Promise<void>): Promise<v
     const options = { storage, upstream: 1, directory: folder, config };
     await (await Instance.start(options)).stop();
     await fillPostgres(storage, rows);
+    await fillPostgresKeys(storage, Number(flags.keys));
     const gateway = await Instance.start(options);
-    for (let key = 0; key < Number(flags.keys); key += 1) {
-      await gateway.makeKey({ name: `key ${key}`, team: `team-${key % 20}` });
-    }
     await work(gateway).finally(() => gateway.stop());
   } finally {
     await server.close();

@@ -1,6 +1,7 @@
 /** The calls of `many-rows.ts` in PostgreSQL, made by the server: sent row by row, ten million take an hour. */
 import { Client } from 'pg';
-import { begin, dayMs, days } from './many-rows.ts';
+import { keyColumns, keyValues } from '../src/store/sqlite-key-rows.ts';
+import { begin, dayMs, days, madeKey } from './many-rows.ts';
 
 const part = 500_000;
 
@@ -53,6 +54,30 @@ export async function fillPostgres(url: string, rows: number): Promise<void> {
     await client.query(hours, [...scale, 0, rows - 1]);
     await client.query(daysSql);
     await client.query('VACUUM ANALYZE');
+  } finally {
+    await client.end();
+  }
+}
+
+const keys = 'INSERT INTO keys SELECT * FROM jsonb_populate_recordset(NULL::keys, $1::jsonb)';
+const keysAtOnce = 5000;
+
+/** Adds so many keys to a database whose tables were made by the gateway; it reads them at its next start. */
+export async function fillPostgresKeys(url: string, count: number): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    for (let from = 0; from < count; from += keysAtOnce) {
+      const some = Array.from({ length: Math.min(keysAtOnce, count - from) }, (_, i) => {
+        const record = madeKey(from + i);
+        const values = keyValues(record);
+        const columns = keyColumns.map((name, at) => [name, values[at]] as const);
+        // Behind those that the gateway made for itself.
+        return { stamp: 1000 + from + i, id: record.id, ...Object.fromEntries(columns) };
+      });
+      await client.query(keys, [JSON.stringify(some)]);
+    }
+    await client.query('VACUUM ANALYZE keys');
   } finally {
     await client.end();
   }
