@@ -109,9 +109,15 @@ export class Attempt implements UpstreamHandler {
     return this.#settled.promise;
   }
 
-  /** Hands the committed stream over; what was held is in the StreamAnswer already. */
+  /**
+   * Hands the committed stream over, first of all what was held. Nothing keeps that then: it may be a read of 64 KB and
+   * all of its texts, beside a client that reads nothing (G9).
+   */
   attach(consumer: StreamConsumer): void {
     this.#consumer = consumer;
+    const held = this.#held;
+    this.#held = [];
+    consumer.frames(held);
   }
 
   pause(): void {
@@ -407,9 +413,7 @@ export class Attempt implements UpstreamHandler {
       this.#measureFrom(this.#lastEventAt);
       // The promise is answered a tick later: nothing may reach the consumer before what was held.
       this.#exchange?.pause();
-      const held = this.#held;
-      this.#held = [];
-      this.#settled.resolve({ kind: 'stream', held });
+      this.#settled.resolve({ kind: 'stream' });
     } else if (this.#heldBytes > maxHeldBytes) {
       this.fail(new GatewayError('upstream_invalid', 'The upstream sent only empty events.'));
     }

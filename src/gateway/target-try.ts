@@ -379,7 +379,6 @@ export class TargetTry {
   #feed(answer: Answer, consumer: StreamConsumer, mayFlow: () => boolean): void {
     if (answer.kind !== 'stream') return consumer.frames([eventsFrame(answer.events)]);
     this.#attempt?.attach(consumer);
-    consumer.frames(answer.held);
     if (!this.#stopped && mayFlow()) this.#attempt?.resume();
   }
 

@@ -20,10 +20,9 @@ export interface DocumentAnswer {
   readonly events: readonly GenerationEvent[];
 }
 
-/** A stream that has reached its first content; `held` is what came until then. */
+/** A stream that has reached its first content; its attempt has what came until then. */
 export interface StreamAnswer {
   readonly kind: 'stream';
-  readonly held: readonly ReadFrame[];
 }
 
 /** An answer that was put together here, or made up. */
