@@ -9,6 +9,8 @@ export interface Outcome {
   readonly status: number;
   /** From when the call was due to its last byte. */
   readonly ms: number;
+  /** Of them, those until it was sent: its caller's own lateness. */
+  readonly lateMs: number;
   /** The answer came to its proper end. */
   readonly whole: boolean;
   readonly retryAfter: boolean;
@@ -36,6 +38,7 @@ export class Callers {
   /** Sends the bytes of a request. `dueAt`: when it should have been sent (no coordinated omission). */
   send(request: Buffer, dueAt = performance.now()): Promise<Outcome> {
     this.running += 1;
+    const lateMs = performance.now() - dueAt;
     const fresh = this.#idle.length === 0;
     const socket =
       this.#idle.pop() ?? connect({ port: this.#port, host: '127.0.0.1', noDelay: true });
@@ -53,6 +56,7 @@ export class Callers {
         resolve({
           status: reader.status,
           ms: performance.now() - dueAt,
+          lateMs,
           whole: reader.complete,
           retryAfter: reader.retryAfter,
         });

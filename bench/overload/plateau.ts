@@ -4,7 +4,10 @@
  * do for a call, and its callers and the upstream, which share the other core, little. Were it as much, their
  * core would be the one that is full.
  */
-import { percentile, translatedCall, type Outcome } from './client.ts';
+import { join } from 'node:path';
+import { startHelper, subjectCore } from '../child.ts';
+import { isPort } from '../protocol.ts';
+import { Callers, percentile, translatedCall, type Outcome } from './client.ts';
 import { floodKey, openStage, sleep, type Figure, type Stage } from './stage.ts';
 
 const request = translatedCall('anthropic-messages', floodKey, 'stream-200-20-10');
@@ -15,6 +18,8 @@ interface Window {
   readonly offered: number;
   readonly good: readonly number[];
   readonly shed: readonly number[];
+  /** How late their callers were, of those that were refused. */
+  readonly shedLate: readonly number[];
   /** Answers that began and did not end properly. */
   readonly broken: number;
   readonly other: number;
@@ -22,7 +27,11 @@ interface Window {
 }
 
 /** Offers so many calls a second for so long, and waits for all of them. */
-async function offer(stage: Stage, perSecond: number, seconds: number): Promise<Window> {
+async function offer(
+  { callers }: Pick<Stage, 'callers'>,
+  perSecond: number,
+  seconds: number,
+): Promise<Window> {
   const outcomes: Promise<Outcome>[] = [];
   const startedAt = performance.now();
   const total = Math.round(perSecond * seconds);
@@ -30,7 +39,7 @@ async function offer(stage: Stage, perSecond: number, seconds: number): Promise<
     const due = Math.min(total, Math.floor(((performance.now() - startedAt) / 1000) * perSecond));
     while (outcomes.length < due) {
       const dueAt = startedAt + (outcomes.length / perSecond) * 1000;
-      outcomes.push(stage.callers.send(request, dueAt));
+      outcomes.push(callers.send(request, dueAt));
     }
     await sleep(2);
   }
@@ -43,6 +52,7 @@ async function offer(stage: Stage, perSecond: number, seconds: number): Promise<
     offered: total,
     good: good.map(({ ms }) => ms),
     shed: shed.map(({ ms }) => ms),
+    shedLate: shed.map(({ lateMs }) => lateMs),
     broken: ended.filter(({ status, whole }) => status === 200 && !whole).length,
     other: ended.filter(({ status }) => status !== 200 && status !== 529).length,
     withRetryAfter: shed.filter(({ retryAfter }) => retryAfter).length,
@@ -65,6 +75,21 @@ async function findCapacity(stage: Stage, say: (line: string) => void): Promise<
   }
 }
 
+/** What refusals take where nothing else is done: so much is the measuring itself. */
+async function bareRefusals(rate: number, seconds: number): Promise<Window> {
+  const refuser = startHelper(join(import.meta.dirname, 'refuser.ts'), { core: subjectCore });
+  const told = await refuser.next();
+  if (!isPort(told)) throw new Error('the bare server did not start');
+  const callers = new Callers(told.port);
+  try {
+    await offer({ callers }, rate, 2);
+    return await offer({ callers }, rate, seconds);
+  } finally {
+    callers.close();
+    await refuser.stop();
+  }
+}
+
 export async function plateau(seconds: number, say: (line: string) => void): Promise<Figure[]> {
   const stage = await openStage({ streams: 10_000 });
   try {
@@ -83,6 +108,7 @@ export async function plateau(seconds: number, say: (line: string) => void): Pro
     // Ten seconds after the flood everything is as before.
     const back = await offer(stage, 0.8 * capacity, 10);
     const after = await offer(stage, 0.8 * capacity, 4);
+    const bare = await bareRefusals(2 * capacity, Math.min(10, seconds));
     const goodput = perSecond(over) / capacity;
     const [usual, loaded] = [percentile(normal.good, 0.99), percentile(over.good, 0.99)];
     const shedMs = percentile(over.shed, 0.99);
@@ -100,6 +126,10 @@ export async function plateau(seconds: number, say: (line: string) => void): Pro
         value: `${percentile(over.shed, 0.5).toFixed(0)} / ${shedMs.toFixed(0)} ms`,
         bound: 'p99 ≤ 50 ms',
         kept: shedMs <= 50,
+      },
+      {
+        what: 'of it their callers, p99; refusals of a bare node:http server at that rate, p50 / p99',
+        value: `${percentile(over.shedLate, 0.99).toFixed(0)} ms; ${percentile(bare.shed, 0.5).toFixed(0)} / ${percentile(bare.shed, 0.99).toFixed(0)} ms`,
       },
       {
         what: 'refusals with retry-after',

@@ -4,10 +4,14 @@ import { chatBody, chatCall } from './client.ts';
 import { floodKey, openStage, sleep, type Figure } from './stage.ts';
 
 const readers = 500;
-const stalledSeconds = 10;
+const stalledSeconds = 20;
+/** Until the kernel's buffers are full: they grow while somebody writes into them. */
+const fullSeconds = 10;
 
 export async function slowReaders(seconds: number, say: (line: string) => void): Promise<Figure[]> {
-  const stage = await openStage({}, { clients: { stalled: `${stalledSeconds}s` } });
+  // All of them are let in, however late the loop is by what is poured into them.
+  const limits = { loop_delay: '10s' };
+  const stage = await openStage(limits, { clients: { stalled: `${stalledSeconds}s` } });
   const sockets: Socket[] = [];
   try {
     const warm = chatCall(floodKey, chatBody('unary', { stream: false }));
@@ -22,7 +26,7 @@ export async function slowReaders(seconds: number, say: (line: string) => void):
       sockets.push(socket);
       if (i % 50 === 49) await sleep(50);
     }
-    await sleep(5000);
+    await sleep(fullSeconds * 1000);
     const held = Number((await stage.status())['live_calls']);
     const { flooded } = await stage.counted();
     const { nowMb, peakMb } = stage.memory();
@@ -32,9 +36,14 @@ export async function slowReaders(seconds: number, say: (line: string) => void):
     const status = await stage.status();
     say(`  ${JSON.stringify(status)}`);
     const left = Number(status['live_calls']);
-    const kbEach = ((peakMb - before) * 1024) / readers;
+    const kbEach = ((peakMb - before) * 1024) / held;
     return [
-      { what: 'clients that do not read', value: `${held} held of ${readers}` },
+      {
+        what: 'clients that do not read',
+        value: `${held} held of ${readers}`,
+        bound: 'all',
+        kept: held === readers,
+      },
       {
         what: 'resident memory of each, at most',
         value: `${kbEach.toFixed(0)} KB (${before.toFixed(0)} → ${nowMb.toFixed(0)} MB)`,
