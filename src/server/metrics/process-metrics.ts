@@ -5,7 +5,6 @@ import { single, type Family } from '../../observe/metrics/family.ts';
 const startedAt = (): number => performance.timeOrigin / 1000;
 
 export function processFamilies(): readonly Family[] {
-  const { rss, heapUsed, heapTotal, external } = process.memoryUsage();
   const { user, system } = process.cpuUsage();
   return [
     {
@@ -15,7 +14,6 @@ export function processFamilies(): readonly Family[] {
       help: 'CPU time of the process, user and system.',
       samples: single((user + system) / 1e6),
     },
-    bytes('process_resident_memory_bytes', 'Resident memory of the process.', rss),
     {
       name: 'process_start_time_seconds',
       type: 'gauge',
@@ -24,13 +22,7 @@ export function processFamilies(): readonly Family[] {
       help: 'When the process started, since the epoch.',
       samples: single(startedAt()),
     },
-    bytes('nodejs_heap_size_used_bytes', 'JavaScript heap in use.', heapUsed),
-    bytes('nodejs_heap_size_total_bytes', 'JavaScript heap that is there.', heapTotal),
-    bytes(
-      'nodejs_external_memory_bytes',
-      'Memory outside of the heap, buffers included.',
-      external,
-    ),
+    ...memoryFamilies(),
     {
       name: 'model_gateway_event_loop_active_seconds',
       type: 'counter',
@@ -39,6 +31,25 @@ export function processFamilies(): readonly Family[] {
       samples: single(performance.eventLoopUtilization().active / 1000),
     },
   ];
+}
+
+/** None where no file can be opened to read it from, since no descriptor is left (F92): the others are told all the same. */
+function memoryFamilies(): readonly Family[] {
+  try {
+    const { rss, heapUsed, heapTotal, external } = process.memoryUsage();
+    return [
+      bytes('process_resident_memory_bytes', 'Resident memory of the process.', rss),
+      bytes('nodejs_heap_size_used_bytes', 'JavaScript heap in use.', heapUsed),
+      bytes('nodejs_heap_size_total_bytes', 'JavaScript heap that is there.', heapTotal),
+      bytes(
+        'nodejs_external_memory_bytes',
+        'Memory outside of the heap, buffers included.',
+        external,
+      ),
+    ];
+  } catch {
+    return [];
+  }
 }
 
 function bytes(name: string, help: string, value: number): Family {
