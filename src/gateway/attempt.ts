@@ -115,9 +115,7 @@ export class Attempt implements UpstreamHandler {
    */
   attach(consumer: StreamConsumer): void {
     this.#consumer = consumer;
-    const held = this.#held;
-    this.#held = [];
-    consumer.frames(held);
+    consumer.frames(this.#held.splice(0));
   }
 
   pause(): void {
