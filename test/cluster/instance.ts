@@ -155,6 +155,8 @@ function configOf({ storage, upstream, prices, drain, config }: InstanceOptions)
   return {
     storage,
     drain: drain ?? { wait: '0s' },
+    // The upstream is in the process of the test, which takes its connections when it comes to it.
+    timeouts: { connect: '1m' },
     providers: { up: { dialect: 'openai-chat', base_url, api_key: 'upstream-key' } },
     ...(prices === undefined ? {} : { prices }),
     ...config,
