@@ -15,21 +15,14 @@ import {
   textBlock,
 } from '../upstream/messages.ts';
 import type { Answer } from '../upstream/scripted.ts';
-import { startLimitedRig, type LimitedRig } from './limited-rig.ts';
+import { searchingProvider, startLimitedRig, type LimitedRig } from './limited-rig.ts';
 
 const nanodollarsOfSearch = 20_000_000;
 
 let rig: LimitedRig;
 before(async () => {
   rig = await startLimitedRig(({ messages }) => ({
-    providers: {
-      'up-search': {
-        dialect: 'anthropic-messages',
-        base_url: `http://127.0.0.1:${messages.port}`,
-        api_key: 'upstream-messages-key',
-        server_tools: true,
-      },
-    },
+    providers: { 'up-search': searchingProvider(messages) },
     prices: { 'up-search/*': { input: 0, output: 0, web_search: 0.02 } },
   }));
 });

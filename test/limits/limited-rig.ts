@@ -37,6 +37,16 @@ export const outputOnly = {
 } as const;
 export const nanodollarsOfOutput = 10_000;
 
+/** A provider at this upstream that searches the web itself. */
+export function searchingProvider({ port }: { readonly port: number }): JsonObject {
+  return {
+    dialect: 'anthropic-messages',
+    base_url: `http://127.0.0.1:${port}`,
+    api_key: 'upstream-messages-key',
+    server_tools: true,
+  };
+}
+
 export async function startLimitedRig(config: RigConfig = {}): Promise<LimitedRig> {
   const priced = (given: TestConfig): TestConfig => ({ prices: outputOnly, ...given });
   const rig = await startRig(

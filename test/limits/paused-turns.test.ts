@@ -14,7 +14,12 @@ import {
   textBlock,
 } from '../upstream/messages.ts';
 import type { Answer } from '../upstream/scripted.ts';
-import { startLimitedRig, type LimitedKey, type LimitedRig } from './limited-rig.ts';
+import {
+  searchingProvider,
+  startLimitedRig,
+  type LimitedKey,
+  type LimitedRig,
+} from './limited-rig.ts';
 
 /** 10 $ a million tokens of any kind. */
 const nanodollarsOfToken = 10_000;
@@ -23,14 +28,7 @@ const cap = 40;
 let rig: LimitedRig;
 before(async () => {
   rig = await startLimitedRig(({ messages }) => ({
-    providers: {
-      'up-search': {
-        dialect: 'anthropic-messages',
-        base_url: `http://127.0.0.1:${messages.port}`,
-        api_key: 'upstream-messages-key',
-        server_tools: true,
-      },
-    },
+    providers: { 'up-search': searchingProvider(messages) },
     prices: {
       'up-search/dear-*': { input: 10, output: 10, web_search: 0.02, call: 0.05, per_image: 0.003 },
       'up-search/tiered-*': {
