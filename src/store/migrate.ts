@@ -18,8 +18,6 @@ const applicationId = 0x4d475759;
 interface Migration {
   readonly version: number;
   readonly sql: string;
-  /** It changes the text of tables, which is not allowed else. */
-  readonly writesSchema?: true;
 }
 
 /** The version is part of the migration's own text, so that step and record are one (N2). */
@@ -33,7 +31,7 @@ const migrations: readonly Migration[] = [
   { version: 4, sql: `${ledger} PRAGMA user_version = 4;` },
   { version: 5, sql: `${attemptCredential} PRAGMA user_version = 5;` },
   { version: 6, sql: `${keptAnswers} PRAGMA user_version = 6;` },
-  { version: 7, sql: `${pieceCounts} PRAGMA user_version = 7;`, writesSchema: true },
+  { version: 7, sql: `${pieceCounts} PRAGMA user_version = 7;` },
   { version: 8, sql: `${keptContents} PRAGMA user_version = 8;` },
   { version: 9, sql: `${forgottenContents} PRAGMA user_version = 9;` },
 ];
@@ -57,12 +55,11 @@ export function migrate(db: DatabaseSync, path: string): void {
   const empty = readPragma(db, 'PRAGMA schema_version') === 0;
   if (!empty && identity !== applicationId) throw corrupt(path);
   for (const migration of migrations) {
-    if (migration.version > version) applyOne(db, migration);
+    if (migration.version > version) applyOne(db, migration.sql);
   }
 }
 
-function applyOne(db: DatabaseSync, { sql, writesSchema }: Migration): void {
-  if (writesSchema === true) forbidSchemaWrites(db, false);
+function applyOne(db: DatabaseSync, sql: string): void {
   db.exec('BEGIN EXCLUSIVE');
   try {
     db.exec(sql);
@@ -70,17 +67,7 @@ function applyOne(db: DatabaseSync, { sql, writesSchema }: Migration): void {
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK');
     throw error;
-  } finally {
-    if (writesSchema === true) {
-      db.exec('PRAGMA writable_schema = OFF');
-      forbidSchemaWrites(db, true);
-    }
   }
-}
-
-/** Older versions of Node never forbid them. */
-function forbidSchemaWrites(db: DatabaseSync, isForbidden: boolean): void {
-  if ('enableDefensive' in db) db.enableDefensive(isForbidden);
 }
 
 function readPragma(db: DatabaseSync, sql: string): number {
