@@ -42,6 +42,8 @@ export class TurnShare {
   /** When this turn's work was first looked at; undefined where it was not yet. */
   #begun: number | undefined;
   #spent = false;
+  /** Whether a turn is awaited in which the waiting go on. */
+  #going = false;
 
   constructor({ now = () => performance.now(), behind = setImmediate }: TurnShareParts = {}) {
     this.#now = now;
@@ -66,7 +68,7 @@ export class TurnShare {
   /** Has it done in one of the next turns, behind those that were put off before. */
   putOff(work: PutOff): void {
     this.#waiting.push({ work, since: this.#now() });
-    if (this.#waiting.length === 1) this.#behind(() => this.#goOn());
+    this.#goOnLater();
   }
 
   /** For how many ms the next one of those who were put off has waited by now; 0 where there is none. */
@@ -80,22 +82,37 @@ export class TurnShare {
     this.#spent = false;
   }
 
+  #goOnLater(): void {
+    if (this.#going) return;
+    this.#going = true;
+    this.#behind(() => this.#goOn());
+  }
+
+  /** Also where a piece throws: the others are not its (F94). */
   #goOn(): void {
+    this.#going = false;
+    try {
+      this.#work();
+    } finally {
+      this.#letGo();
+      if (this.#waiting.length > 0) this.#goOnLater();
+    }
+  }
+
+  #work(): void {
     const until = this.#now() + budgetMs;
     do {
       const next = this.#waiting[this.#through];
-      if (next === undefined) {
-        this.#waiting = [];
-        this.#through = 0;
-        return;
-      }
+      if (next === undefined) return;
       this.#through += 1;
       next.work.goOn();
     } while (this.#now() < until);
-    if (this.#through >= mostThrough) {
-      this.#waiting.splice(0, this.#through);
-      this.#through = 0;
-    }
-    this.#behind(() => this.#goOn());
+  }
+
+  /** Of those who are through. */
+  #letGo(): void {
+    if (this.#through < Math.min(this.#waiting.length, mostThrough)) return;
+    this.#waiting.splice(0, this.#through);
+    this.#through = 0;
   }
 }

@@ -146,7 +146,7 @@ export class Attempt implements UpstreamHandler {
 
   /** Compares the attempt's clocks with the time; the sweeper calls it. */
   check(now: number): void {
-    if (this.#phase === 'over') return;
+    if (this.#phase === 'over' || this.#waits) return;
     if (this.#finishReadAt !== undefined) {
       // Behind a finish silence is no fault: the answer is whole.
       if (now - this.#finishReadAt <= usageGraceMs) return;
@@ -208,9 +208,14 @@ export class Attempt implements UpstreamHandler {
     return this.#status >= 400 ? this.#body.errorText : undefined;
   }
 
-  /** The answer has begun to come: an event of a stream, or bytes of a document. */
+  /** What came and waits for its turn of the loop is no silence of the model. */
+  get #waits(): boolean {
+    return this.#exchange?.waits === true;
+  }
+
+  /** The answer has begun to come: an event of a stream, bytes of a document, or what waits for its turn. */
   get begun(): boolean {
-    return this.firstEventAt !== undefined || this.#phase === 'document';
+    return this.firstEventAt !== undefined || this.#phase === 'document' || this.#waits;
   }
 
   /** Nothing more will come of it. */
@@ -438,10 +443,7 @@ export class Attempt implements UpstreamHandler {
     if (this.over) return;
     const events = this.#seen(reader.end());
     for (const event of events) this.#meter.see(event);
-    if (!this.#committed) {
-      this.fail(this.#withoutContent(events));
-      return;
-    }
+    if (!this.#committed) return this.fail(this.#withoutContent(events));
     this.#phase = 'over';
     this.#consumer?.ended(events);
   }

@@ -28,6 +28,8 @@ interface FurtherRequest {
   /** What was answered before it, in tokens and in characters. */
   readonly outputTokens: number;
   readonly length: number;
+  /** The request before it, where that was a further one, too. */
+  readonly before: FurtherRequest | undefined;
 }
 
 export class Meter {
@@ -90,12 +92,13 @@ export class Meter {
       usage: withFurther(used),
       outputTokens: used.outputTokens ?? 0,
       length: this.outputLength,
+      before: this.#further,
     };
   }
 
   /** No upstream began to answer the request that was sent last. */
   wentNowhere(): void {
-    this.#further = undefined;
+    this.#further = this.#further?.before;
     this.#finish = pause;
   }
 

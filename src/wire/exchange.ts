@@ -30,6 +30,8 @@ export interface UpstreamHandler {
 
 /** The running request. `abort` closes the connection; no handler method is called afterwards. */
 export interface Exchange {
+  /** Whether some of the answer is here and waits for its turn of the event loop; absent = nothing ever does. */
+  readonly waits?: boolean;
   pause(): void;
   resume(): void;
   abort(): void;

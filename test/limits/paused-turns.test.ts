@@ -197,6 +197,26 @@ test('L0 F6 a further round that its upstream refuses is not charged', async () 
   assert.equal(await rig.spent(key), one + 80 * nanodollarsOfToken);
 });
 
+test('F6 L0 a round that did not tell its prompt is charged for it, also where the next one is refused', async () => {
+  const key = await rig.key({ budget: 10, per: 'day' });
+  asked += 1;
+  const name = `untold-${asked}`;
+  rig.upstreams.messages.script(
+    name,
+    round('Searching', 'pause_turn', usageOf(50, 30)),
+    round(' further', 'pause_turn', {}),
+    { status: 400, body: '{"type":"error"}' },
+  );
+  const model = `up-search/${name}`;
+  const more = { max_tokens: cap, web_search_options: {} };
+  await rig.call(key, 'chat', requestBody('chat', { model, stream: true, more }));
+  const [row] = await rig.gateway.callRows(model, 1);
+  const charged = objectAt(row ?? {}, 'charged');
+  assert.equal(row?.['usage_source'], 'estimated');
+  // What the second one read: at least the prompt and the answer of the first one.
+  assert.ok(numberAt(charged, 'fresh_input_tokens') >= 50 + 80, JSON.stringify(charged));
+});
+
 test('F6 each round is charged at the tier of its own prompt', async () => {
   const key = await rig.key({ budget: 10, per: 'day' });
   asked += 1;

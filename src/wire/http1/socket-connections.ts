@@ -85,6 +85,10 @@ class Call implements Exchange, ConnectionUser, PutOff {
     else this.#sendOn(kept);
   }
 
+  get waits(): boolean {
+    return this.#putOff;
+  }
+
   pause(): void {
     this.#paused = true;
     if (this.#body === undefined) this.#connection?.pause();
@@ -161,9 +165,9 @@ class Call implements Exchange, ConnectionUser, PutOff {
       this.#heldBytes = 0;
       this.#handler.data(more.length === 0 ? first : Buffer.concat([first, ...more]));
     }
-    if (this.#over) return;
+    // Whoever pauses at the first content hears of the end when he takes more (attempt.ts).
+    if (this.#over || this.#paused) return;
     if (this.#failure !== undefined) return this.#fail(this.#failure);
-    if (this.#paused) return;
     this.#connection?.resume();
     if (this.#endHeld) this.#end();
   }

@@ -86,3 +86,32 @@ test('G6 those who are through are not kept while others keep coming', () => {
   while (behind.length > 0) turn();
   assert.equal(done.length, 20_040);
 });
+
+test('G6 F94 one that throws holds up nobody behind it', () => {
+  for (let i = 0; i < 40; i++) piece('before', 1);
+  turns.putOff({
+    goOn: () => {
+      throw new Error('a bug');
+    },
+  });
+  for (let i = 0; i < 20; i++) piece('behind', 1);
+  let thrown = 0;
+  while (behind.length > 0) {
+    try {
+      turn();
+    } catch {
+      thrown += 1;
+    }
+  }
+  assert.equal(thrown, 1);
+  assert.equal(done.filter((name) => name === 'behind').length, 20);
+});
+
+test('G6 however many are put off, one turn at a time is awaited', () => {
+  let through = 0;
+  for (let i = 0; i < 1024; i++) turns.putOff({ goOn: () => void (through += 1) });
+  turn();
+  assert.equal(through, 1024);
+  for (let i = 0; i < 40; i++) turns.putOff({ goOn: () => void (now += 1) });
+  assert.equal(behind.length, 1);
+});

@@ -27,11 +27,16 @@ async function open(t: TestContext) {
   });
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const seen: string[] = [];
+  // Of whoever wants to stop at what he is given.
+  const taking = { data: (): void => undefined };
   const exchange = client.send(
     { endpoint: { origin, path: '/', headers: [] }, method: 'GET', headers: [], connectMs: 30_000 },
     {
       head: (status) => seen.push(String(status)),
-      data: (chunk) => seen.push(chunk.toString()),
+      data: (chunk) => {
+        seen.push(chunk.toString());
+        taking.data();
+      },
       end: () => seen.push('end'),
       failed: ({ code }) => seen.push(code),
     },
@@ -44,7 +49,7 @@ async function open(t: TestContext) {
     socket.write(bytes);
     await until('it was sent', () => socket.bytesWritten > before);
   };
-  return { client, exchange, seen, socket, waiting, write };
+  return { client, exchange, seen, socket, taking, waiting, write };
 }
 
 const head = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
@@ -69,6 +74,22 @@ test('G6 a failure stands behind what came before it', async (t) => {
   await until('it is closed', () => client.counts()[0]?.open === 0);
   assert.deepEqual(seen, ['200']);
   waiting[0]?.goOn();
+  assert.deepEqual(seen, ['200', 'one', 'upstream_unavailable']);
+});
+
+test('G6 I2 whoever pauses at what he is given hears of the failure behind it when he takes more', async (t) => {
+  const { client, exchange, seen, socket, taking, waiting, write } = await open(t);
+  assert.equal(exchange.waits, false);
+  await write(`${head}3\r\none\r\n`);
+  await until('it waits', () => waiting.length === 1);
+  assert.equal(exchange.waits, true);
+  socket.destroy();
+  await until('it is closed', () => client.counts()[0]?.open === 0);
+  taking.data = () => exchange.pause();
+  waiting[0]?.goOn();
+  assert.deepEqual(seen, ['200', 'one']);
+  assert.equal(exchange.waits, false);
+  exchange.resume();
   assert.deepEqual(seen, ['200', 'one', 'upstream_unavailable']);
 });
 
