@@ -31,7 +31,7 @@ export interface ModeRow {
 export interface LockedMode {
   readonly row: ModeRow;
   contents(): Promise<EpochContents>;
-  /** Said every now and then: who is silent for two seconds loses the row. @throws StoreError when it is lost */
+  /** Said every now and then: who is silent for four seconds loses the row. @throws StoreError when it is lost */
   goesOn(): Promise<void>;
 }
 
@@ -110,10 +110,13 @@ const gone: Statement = {
   text: `DELETE FROM counter_gateways
     WHERE tenant = $1 AND (gateway = $2 OR seen_at < counter_now() - 86400000)`,
 };
-/** One that stands still between two statements holds the row no longer: PostgreSQL ends its transaction. */
+/**
+ * One that stands still between two statements holds the row no longer: PostgreSQL ends its transaction. Longer
+ * than a large book is read for, and shorter than the statements of those who wait for the row.
+ */
 const notForLong: Statement = {
   name: 'counter_mode_not_for_long',
-  text: "SELECT set_config('idle_in_transaction_session_timeout', '2000', true)",
+  text: "SELECT set_config('idle_in_transaction_session_timeout', '4000', true)",
 };
 const goesOn: Statement = { name: 'counter_mode_goes_on', text: 'SELECT 1' };
 const enter: Statement = {
@@ -293,7 +296,6 @@ async function readBook(sql: Sql): Promise<EpochContents> {
   return {
     settled: [...settled].map(([name, { nanodollars, endsAt }]) => ({ name, nanodollars, endsAt })),
     open: [...open.values()],
-    before: undefined,
   };
 }
 

@@ -355,7 +355,7 @@ export class RedisCounters implements Counters {
 
   /** Ends that epoch, if it is there: nothing is admitted until another one is filled. */
   async clear(epoch: string): Promise<void> {
-    await this.#options.client.eval(clearScript, 1, this.#key, epoch);
+    await this.#options.client.eval(clearScript, 1, this.#key, this.prefix, epoch);
   }
 
   async close(): Promise<void> {

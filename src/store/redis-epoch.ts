@@ -4,9 +4,9 @@
  * one who stood still meanwhile writes into nothing that others filled.
  */
 import type { Log } from '../core/runtime.ts';
-import type { CounterMode, ModeRow } from './counter-mode.ts';
+import type { CounterMode, FilledEpoch, LockedMode, ModeRow } from './counter-mode.ts';
 import type { RedisCounters } from './redis-counters.ts';
-import { beingBuilt } from './redis-fill.ts';
+import { beingBuilt, type EpochContents } from './redis-fill.ts';
 import { StoreError } from './store-error.ts';
 
 export interface EpochKeeperOptions {
@@ -60,7 +60,12 @@ async function build(
   await askAll(row, { mode, tell });
   let keys = 0;
   let name = '';
-  await mode.enterRedis(async ({ row: locked, contents, goesOn }) => {
+  const fillings = new Map<string, EpochContents>();
+  const fill = async ({
+    row: locked,
+    contents,
+    goesOn,
+  }: LockedMode): Promise<FilledEpoch | undefined> => {
     const { epoch: instead, run } = await redis.present();
     if (locked.epoch !== row.epoch) {
       if (locked.mode !== 'redis' || !isNamed(instead, { epoch: locked.epoch, run })) {
@@ -73,11 +78,19 @@ async function build(
     const epoch = Math.max(locked.epoch, numberOf(instead)) + 1;
     name = `${epoch}.${newToken()}.${run}`;
     await redis.filling.begin(name, instead);
-    const found = { ...(await contents()), before: present };
+    const found = await contents();
     keys = found.settled.length;
+    fillings.set(name, found);
     await redis.filling.fill(name, found, goesOn);
     return { epoch, begin: () => redis.filling.end(name) };
-  });
+  };
+  try {
+    await mode.enterRedis(fill);
+    fillings.delete(name);
+  } finally {
+    // Beside the next try, which has a name of its own.
+    for (const [failed, found] of fillings) void redis.filling.drop(failed, found);
+  }
   log.warn('counters_built', {
     epoch: numberOf(name),
     budgets: keys,

@@ -3,7 +3,7 @@ import type { Draw } from './counters.ts';
 import type { RedisClient } from './redis-client.ts';
 import { keepMs } from './redis-draw.ts';
 import { Script, type Answer } from './redis-run.ts';
-import { beginFillScript, endFillScript, loadScript } from './redis-script.ts';
+import { beginFillScript, dropFillScript, endFillScript, loadScript } from './redis-script.ts';
 import { StoreError } from './store-error.ts';
 
 /** What an epoch begins with. */
@@ -16,8 +16,6 @@ export interface EpochContents {
   }[];
   /** Calls that run, with what they hold of budgets. */
   readonly open: readonly Draw[];
-  /** The epoch that it follows. */
-  readonly before: string | undefined;
 }
 
 export interface EpochFillParts {
@@ -32,6 +30,8 @@ export interface EpochFillParts {
 }
 
 const atOnce = 200;
+/** Draws that are on their way together: one by one each would take a round trip. */
+const drawsAtOnce = 50;
 
 /**
  * Who begins to fill ends what counted before, and whatever another one was filling: that one learns it at its
@@ -58,10 +58,30 @@ export class EpochFill {
    */
   async fill(epoch: string, contents: EpochContents, goesOn: () => Promise<void>): Promise<void> {
     await this.#settled(epoch, contents, goesOn);
-    for (const [i, draw] of contents.open.entries()) {
-      const [answer] = await this.#parts.take(draw, epoch);
-      if (answer === 'epoch') throw beingBuilt();
-      if (i % atOnce === 0) await goesOn();
+    for (let i = 0; i < contents.open.length; i += drawsAtOnce) {
+      const some = contents.open.slice(i, i + drawsAtOnce);
+      const answers = await Promise.all(some.map((draw) => this.#parts.take(draw, epoch)));
+      if (answers.some(([answer]) => answer === 'epoch')) throw beingBuilt();
+      await goesOn();
+    }
+  }
+
+  /**
+   * Nobody is to count in an epoch that was begun and not ended: what it was filled with goes. One that counts
+   * after all stays. Never throws: what could not be dropped ends with its windows.
+   */
+  async drop(epoch: string, contents: EpochContents): Promise<void> {
+    const { client, key, prefix } = this.#parts;
+    const script = new Script(client, dropFillScript);
+    const names = keysOf(contents);
+    try {
+      for (let i = 0; i < names.length; i += atOnce) {
+        const some = names.slice(i, i + atOnce);
+        const [answer] = await script.run(key, [prefix, epoch, ...some]);
+        if (answer !== 'dropped') return;
+      }
+    } catch {
+      // Redis is away.
     }
   }
 
@@ -73,12 +93,11 @@ export class EpochFill {
     const { client, key, prefix } = this.#parts;
     const load = new Script(client, loadScript);
     const now = this.#parts.now();
-    const before = contents.before ?? '';
     for (let i = 0; i < contents.settled.length; i += atOnce) {
       const rows = contents.settled
         .slice(i, i + atOnce)
         .flatMap(({ name, nanodollars, endsAt }) => [name, nanodollars, keepMs(endsAt, now)]);
-      const [answer] = await load.run(key, [prefix, epoch, before, ...rows]);
+      const [answer] = await load.run(key, [prefix, epoch, ...rows]);
       if (answer !== 'loaded') throw beingBuilt();
       await goesOn();
     }
@@ -89,6 +108,17 @@ export class EpochFill {
     const { client, key, prefix } = this.#parts;
     if ((await client.eval(endFillScript, 1, key, prefix, epoch)) !== 1) throw beingBuilt();
   }
+}
+
+/** Behind the name of the epoch. */
+function keysOf({ settled, open }: EpochContents): readonly string[] {
+  const keys = new Set(['leases']);
+  for (const { name } of settled) keys.add(`b:${name}`);
+  for (const { callId, budgets } of open) {
+    keys.add(`k:${callId}`);
+    for (const { counter, window } of budgets) keys.add(`b:${counter}|${window}`);
+  }
+  return [...keys];
 }
 
 /** Others are faster: the next who asks finds what they made. */

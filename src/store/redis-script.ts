@@ -295,25 +295,26 @@ return {'repaired', now}`;
 
 /**
  * Makes room for an epoch. ARGV: prefix, epoch, what is there ('' = none). Answer: 1, or 0 where something else is.
- * From now on `loading` names who fills: one that stood still since before writes nothing any more.
+ * From now on `loading` names who fills: one that stood still since before writes nothing any more. `before` names
+ * the epoch that ended last until another one is filled, whoever ended it.
  */
 export const beginFillScript = `
 if (redis.call('GET', KEYS[1]) or '') ~= ARGV[3] then return 0 end
-redis.call('DEL', KEYS[1])
+if ARGV[3] ~= '' then redis.call('RENAME', KEYS[1], ARGV[1] .. 'before') end
 redis.call('SET', ARGV[1] .. 'loading', ARGV[2])
 return 1`;
 
 /**
- * Fills an epoch that nobody counts in yet. ARGV: prefix, epoch, the epoch before ('' = unknown), then
- * `counter|window`, settled, ms to keep, … Nobody asks for the keys of the epoch before any more.
+ * Fills an epoch that nobody counts in yet. ARGV: prefix, epoch, then `counter|window`, settled, ms to keep, …
+ * Nobody asks for the keys of the epoch before any more.
  */
 export const loadScript = `
 if redis.call('GET', ARGV[1] .. 'loading') ~= ARGV[2] then return {'overtaken'} end
-local money, old = ARGV[1] .. ARGV[2] .. ':b:', ARGV[1] .. ARGV[3] .. ':b:'
-for i = 4, #ARGV, 3 do
+local money, before = ARGV[1] .. ARGV[2] .. ':b:', redis.call('GET', ARGV[1] .. 'before')
+for i = 3, #ARGV, 3 do
   redis.call('HSET', money .. ARGV[i], 's', ARGV[i + 1])
   redis.call('PEXPIRE', money .. ARGV[i], ARGV[i + 2])
-  if ARGV[3] ~= '' then redis.call('PEXPIRE', old .. ARGV[i], 60000) end
+  if before then redis.call('PEXPIRE', ARGV[1] .. before .. ':b:' .. ARGV[i], 60000) end
 end
 return {'loaded'}`;
 
@@ -321,13 +322,24 @@ return {'loaded'}`;
 export const endFillScript = `
 if redis.call('GET', ARGV[1] .. 'loading') ~= ARGV[2] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2])
-redis.call('DEL', ARGV[1] .. 'loading')
+redis.call('DEL', ARGV[1] .. 'loading', ARGV[1] .. 'before')
 return 1`;
 
-/** KEYS: the epoch. ARGV: which one is to end; another one goes on. */
+/**
+ * ARGV: prefix, an epoch that is filled no further, then its keys … Nothing is written into it from now on, and it
+ * never begins; one that has begun counts, and stays.
+ */
+export const dropFillScript = `
+if redis.call('GET', KEYS[1]) == ARGV[2] then return {'counts'} end
+if redis.call('GET', ARGV[1] .. 'loading') == ARGV[2] then redis.call('DEL', ARGV[1] .. 'loading') end
+for i = 3, #ARGV do redis.call('UNLINK', ARGV[1] .. ARGV[2] .. ':' .. ARGV[i]) end
+return {'dropped'}`;
+
+/** KEYS: the epoch. ARGV: prefix, which one is to end; another one goes on. */
 export const clearScript = `
-if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
-return 0`;
+if redis.call('GET', KEYS[1]) ~= ARGV[2] then return 0 end
+redis.call('RENAME', KEYS[1], ARGV[1] .. 'before')
+return 1`;
 
 export interface CounterScripts {
   readonly draw: string;

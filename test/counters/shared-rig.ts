@@ -9,6 +9,8 @@ import type { SharedCounters } from '../../src/store/shared-counters.ts';
 import { StoreError } from '../../src/store/store-error.ts';
 import { openTestStore, until, type TestStore } from '../support/postgres-store.ts';
 import type { TestRedis } from '../support/redis.ts';
+import { costing } from '../store/rows.ts';
+import { callRow } from '../unit/store/call-rows.ts';
 import { openTestRedis } from './redis-rig.ts';
 import { drawOf, fresh, type Wanted } from './rig.ts';
 
@@ -94,4 +96,17 @@ export async function balanceOf({ counters }: Gateway, counter: string): Promise
   }, 'the balance is told');
   assert.ok(told);
   return told;
+}
+
+/** Books a quarter of the limit for each of several budgets: `counter`, and others behind its name. */
+export async function spendSome(
+  { store }: Gateway,
+  { counter, budgets }: { readonly counter: string; readonly budgets: number },
+): Promise<void> {
+  const rows = Array.from({ length: budgets }, (_, i) => {
+    const name = i === 0 ? counter : `${counter}-${i}`;
+    const windows = [{ counter: name, window: 'ever' }];
+    return callRow(fresh('call_'), { budgets: windows, ...costing(limit / 4) });
+  });
+  await store.store.recordCalls(rows);
 }

@@ -7,23 +7,12 @@ import { StoreError } from '../../src/store/store-error.ts';
 import { HaltingProxy } from '../support/halting-proxy.ts';
 import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { noRedis, redisPassword, startRedis, type TestRedis } from '../support/redis.ts';
-import { costing } from '../store/rows.ts';
-import { callRow } from '../unit/store/call-rows.ts';
 import { openRedisRig } from './redis-rig.ts';
 import { fresh } from './rig.ts';
-import { answered, balanceOf, limit, openGateway, paying, type Gateway } from './shared-rig.ts';
+import { answered, balanceOf, limit, openGateway, paying, spendSome } from './shared-rig.ts';
 
 /** More than are loaded at once, so that the filler stands between two parts. */
 const budgets = 250;
-
-async function spendSome(gateway: Gateway, counter: string): Promise<void> {
-  const rows = Array.from({ length: budgets }, (_, i) => {
-    const name = i === 0 ? counter : `${counter}-${i}`;
-    const windows = [{ counter: name, window: 'ever' }];
-    return callRow(fresh('call_'), { budgets: windows, ...costing(limit / 4) });
-  });
-  await gateway.store.store.recordCalls(rows);
-}
 
 function startFiller(values: readonly string[]): { child: ChildProcess; said: Promise<string> } {
   const path = new URL('filler.ts', import.meta.url).pathname;
@@ -41,7 +30,7 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
     const at = { redis, url, tenant: fresh('t') };
     const counter = fresh('b');
     const first = await openGateway(at);
-    await spendSome(first, counter);
+    await spendSome(first, { counter, budgets });
     await first.close();
     await redis.command('FLUSHALL');
 
@@ -80,7 +69,7 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
       const { filling } = rig.counters;
       const goesOn = (): Promise<void> => Promise.resolve();
       const settled = [{ name: 'b|ever', nanodollars: 1, endsAt: undefined }];
-      const contents = { settled, open: [], before: undefined };
+      const contents = { settled, open: [] };
       const { epoch: there } = await rig.counters.present();
       const overtaken = (error: unknown): boolean => error instanceof StoreError;
 
