@@ -83,8 +83,7 @@ export class Billing {
     for (const { target, charged } of call.beside ?? []) {
       const asked = { ...call, target, charged };
       const price = this.#price(asked);
-      const cost = price && costOf(price, withPieces(asked, price));
-      sum = sum === undefined || cost === undefined ? undefined : addedCost(sum, cost);
+      sum = addedCost(sum, price && costOf(price, withPieces(asked, price)));
     }
     return sum;
   }

@@ -52,10 +52,7 @@ export function costOf(price: Price, usage: BilledTokens): Cost | undefined {
   const { earlier } = usage;
   if (earlier === undefined) return costOfOne(price, usage);
   let sum = costOfOne(price, lastRequest(usage));
-  for (const each of earlier) {
-    const cost = costOfOne(price, each);
-    sum = sum === undefined || cost === undefined ? undefined : addedCost(sum, cost);
-  }
+  for (const each of earlier) sum = addedCost(sum, costOfOne(price, each));
   return sum;
 }
 
@@ -67,8 +64,9 @@ function costOfOne(price: Price, usage: BilledTokens): Cost | undefined {
   return summed(price, rates, usage);
 }
 
-/** What two requests cost together. */
-export function addedCost(a: Cost, b: Cost): Cost {
+/** What two requests cost together; undefined where it is not known of one of them. */
+export function addedCost(a: Cost | undefined, b: Cost | undefined): Cost | undefined {
+  if (a === undefined || b === undefined) return undefined;
   return {
     total: a.total + b.total,
     input: a.input + b.input,
