@@ -81,6 +81,26 @@ export function selfTimes(
   return [...times].sort(([, a], [, b]) => b - a);
 }
 
+/**
+ * µs by folder of this project, the most first: what a folder's functions take in themselves and with what
+ * they call of Node and of packages. What nobody of this project called stands under its own name.
+ */
+export function folderTimes(root: Branch): readonly (readonly [name: string, us: number])[] {
+  const times = new Map<string, number>();
+  const visit = ({ frame, selfUs, children }: Branch, caller: string | undefined): void => {
+    const owner = folderOf(frame.url) ?? caller;
+    const name = owner ?? frame.functionName;
+    times.set(name, (times.get(name) ?? 0) + selfUs);
+    for (const child of children) visit(child, owner);
+  };
+  visit(root, undefined);
+  return [...times].sort(([, a], [, b]) => b - a);
+}
+
+function folderOf(url: string): string | undefined {
+  return /^.*\/src\/(.*)\/[^/]*$/.exec(/\/node_modules\//.test(url) ? '' : url)?.[1];
+}
+
 function isProfile(value: unknown): value is Profile {
   return typeof value === 'object' && value !== null && 'nodes' in value && 'samples' in value;
 }

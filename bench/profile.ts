@@ -6,7 +6,14 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { loadCore, makeScratch, removeScratch, stopAll, subjectCore } from './child.ts';
-import { fileOf, placeOf, readProfile, selfTimes, type Branch } from './cpu-profile.ts';
+import {
+  fileOf,
+  folderTimes,
+  placeOf,
+  readProfile,
+  selfTimes,
+  type Branch,
+} from './cpu-profile.ts';
 import { flameGraph } from './flame-graph.ts';
 import { findGateway, startGateway } from './gateway.ts';
 import { limitedGateway, limitsConfig } from './limited.ts';
@@ -94,7 +101,7 @@ function tableOf(root: Branch): string {
   const files = selfTimes(root, ({ functionName, url }) =>
     url === '' ? functionName : fileOf(url),
   );
-  return `by function, in itself\n${rows(selfTimes(root, placeOf))}by file\n${rows(files)}`;
+  return `by function, in itself\n${rows(selfTimes(root, placeOf))}by file\n${rows(files)}by folder, with what it calls of others\n${rows(folderTimes(root))}`;
 }
 
 async function main(): Promise<void> {

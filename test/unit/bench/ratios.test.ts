@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { readProfile, selfTimes } from '../../../bench/cpu-profile.ts';
+import { folderTimes, readProfile, selfTimes } from '../../../bench/cpu-profile.ts';
 import { flameGraph } from '../../../bench/flame-graph.ts';
 import { committedRatios, judge, keepRatios } from '../../../bench/ratios.ts';
 
@@ -45,16 +45,23 @@ test('issue 7.7: a profile is read without its idle time, and drawn with each fu
   const nodes = [
     { id: 1, callFrame: frame('(root)'), children: [2, 3, 4] },
     { id: 2, callFrame: frame('(idle)') },
-    { id: 3, callFrame: frame('run', 'file:///any/src/gateway/handle.ts', 9), children: [5] },
+    { id: 3, callFrame: frame('run', 'file:///any/src/gateway/handle.ts', 9), children: [5, 6] },
     { id: 4, callFrame: frame('run', 'file:///any/src/gateway/handle.ts', 9) },
     { id: 5, callFrame: frame('parse<T>', 'file:///any/src/core/json.ts', 4) },
+    { id: 6, callFrame: frame('write', 'file:///any/node_modules/a/src/b/c.js', 4) },
   ];
-  const profile = { nodes, samples: [2, 3, 4, 5, 5], timeDeltas: [900, 10, 20, 30, 40] };
+  const profile = { nodes, samples: [2, 3, 4, 5, 6], timeDeltas: [900, 10, 20, 65, 5] };
   const root = readProfile(JSON.stringify(profile));
   assert.equal(root.totalUs, 100);
   assert.deepEqual(selfTimes(root, ({ functionName }) => functionName).slice(0, 2), [
-    ['parse<T>', 70],
+    ['parse<T>', 65],
     ['run', 30],
+  ]);
+  const folders = folderTimes(root).filter(([, us]) => us > 0);
+  // What a package does, it does for who called it.
+  assert.deepEqual(folders, [
+    ['core', 65],
+    ['gateway', 35],
   ]);
   const picture = flameGraph(root, 'a < b');
   assert.match(picture, /a &lt; b/);
@@ -62,6 +69,6 @@ test('issue 7.7: a profile is read without its idle time, and drawn with each fu
     picture.match(/run gateway\/handle\.ts:10: 100\.00 %, 30\.00 % in itself/g)?.length,
     1,
   );
-  assert.match(picture, /parse&lt;T> core\/json\.ts:5: 70\.00 %/);
+  assert.match(picture, /parse&lt;T> core\/json\.ts:5: 65\.00 %/);
   assert.throws(() => readProfile('{}'), /no CPU profile/);
 });
