@@ -124,8 +124,10 @@ export class PostgresCounters implements Counters {
       if (!result.granted) this.#live.delete(wanted.callId);
       return result;
     } catch (error) {
+      // Others had all connections: giving back what was never taken would only make more work for them.
+      if (error instanceof StoreError && error.kind === 'busy') this.#live.delete(wanted.callId);
       // It may have been taken all the same: that is given back, or its lease ends.
-      this.settle(wanted.callId, { tokens: 0, nanodollars: 0 });
+      else this.settle(wanted.callId, { tokens: 0, nanodollars: 0 });
       throw error;
     }
   }

@@ -44,7 +44,10 @@ const brokenConnection: ReadonlySet<string> = new Set([
 
 /** Errors of the client library without a code. */
 const brokenTexts =
-  /^Connection terminated|^timeout expired|^Client has encountered a connection error|^Query read timeout|^Client was closed|^timeout exceeded when trying to connect/;
+  /^Connection terminated|^timeout expired|^Client has encountered a connection error|^Query read timeout|^Client was closed/;
+
+/** Of the pool: all its connections are at work. That tells nothing about the server. */
+const poolWait = /^timeout exceeded when trying to connect/;
 
 /** What the operator can do about it; by exact code. */
 const advice: ReadonlyMap<string, string> = new Map([
@@ -66,6 +69,9 @@ export function asPostgresError(thrown: unknown, shown: string): StoreError {
   if (thrown instanceof StoreError) return thrown;
   const code = codeOf(thrown);
   const text = thrown instanceof Error ? textOf(thrown) : 'unknown failure';
+  if (code === '' && poolWait.test(text)) {
+    return new StoreError('busy', `${shown}: no connection of the pool came free in time.`, thrown);
+  }
   const hint = advice.get(code);
   const message = `${shown}: ${text}${hint === undefined ? '' : ` (${hint})`}`;
   return new StoreError(kindOf(code, text), message, thrown);
@@ -75,6 +81,11 @@ export function asPostgresError(thrown: unknown, shown: string): StoreError {
 export function isConflict(thrown: unknown): boolean {
   const code = codeOf(thrown);
   return code === '40001' || code === '40P01';
+}
+
+/** Whether the server is there, and has no connection left for one more. */
+export function isCrowded(thrown: unknown): boolean {
+  return codeOf(thrown) === '53300';
 }
 
 /** Whether a row with this key is there already. */

@@ -5,7 +5,7 @@
 import { checkServerIdentity } from 'node:tls';
 import type { ClientBase, ClientConfig, Pool, PoolClient, QueryResult } from 'pg';
 import type { ServerAddress, ServerTls } from '../core/server-address.ts';
-import { asPostgresError, isConflict } from './postgres-failure.ts';
+import { asPostgresError, isConflict, isCrowded } from './postgres-failure.ts';
 import type { Columns } from './sqlite-columns.ts';
 import { StoreError } from './store-error.ts';
 
@@ -119,6 +119,24 @@ async function verify(client: ClientBase, shown: string): Promise<void> {
   }
   if (rows[0]?.['encoding'] !== 'UTF8') {
     throw new StoreError('failed', `${shown}: the database must have the encoding UTF8.`);
+  }
+}
+
+/**
+ * Whether the server answers to one who waits for nobody: by a connection of its own, within seconds.
+ * @throws StoreError
+ */
+export async function knock(address: ServerAddress, name: string): Promise<void> {
+  const { Client } = await import('pg');
+  const client = new Client({ ...connectionConfig(address, name), query_timeout: silenceMs });
+  client.on('error', ignore);
+  try {
+    await client.connect();
+    await verify(client, address.shown);
+  } catch (error) {
+    if (!isCrowded(error)) throw asPostgresError(error, address.shown);
+  } finally {
+    client.end().catch(ignore);
   }
 }
 

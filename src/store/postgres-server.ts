@@ -5,7 +5,7 @@
 import type { Clock, Log } from '../core/runtime.ts';
 import type { ServerAddress } from '../core/server-address.ts';
 import { migratePostgres } from './postgres-migrate.ts';
-import { openPool, type PostgresPool, type Statement } from './postgres-pool.ts';
+import { knock, openPool, type PostgresPool, type Statement } from './postgres-pool.ts';
 import { asPostgresError } from './postgres-failure.ts';
 import { StoreError } from './store-error.ts';
 
@@ -23,6 +23,8 @@ const whatTime: Statement = {
   text: 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now',
 };
 const heartbeatMs = 2000;
+/** Longer than a knock takes: there is never more than one. */
+const knockAgainMs = 5000;
 const firstPauseMs = 100;
 const lastPauseMs = 2000;
 
@@ -44,6 +46,7 @@ export class PostgresServer {
   #timer: NodeJS.Timeout | undefined;
   #upSince: number | undefined;
   #aheadMs = 0;
+  #knockAgainAt = Number.NEGATIVE_INFINITY;
   #tries = 0;
   #migrated = false;
   #closed = false;
@@ -97,20 +100,24 @@ export class PostgresServer {
 
   /**
    * Runs `work`, and once more where only its connection broke: it must do no harm when it is done twice.
-   * @throws StoreError `unavailable` at once while it is down, or what `work` throws.
+   * @throws StoreError `unavailable` at once while it is down; `busy` where nothing was done; or what `work` throws.
    */
   async use<T>(work: () => Promise<T>): Promise<T> {
     if (this.#failure !== undefined) throw this.#failure;
+    let first: StoreError;
     try {
       return await work();
     } catch (error) {
+      if (isBusy(error)) this.#knock();
       if (!isUnavailable(error) || this.#failure !== undefined) throw error;
+      first = error;
     }
     try {
       return await work();
     } catch (error) {
       if (isUnavailable(error)) this.#goDown(error);
-      throw error;
+      // The first time it may have been done.
+      throw isBusy(error) ? first : error;
     }
   }
 
@@ -139,6 +146,19 @@ export class PostgresServer {
     this.#upSince = clock.now();
     this.#tries = 0;
     for (const listener of this.#listeners) listener();
+  }
+
+  /**
+   * All connections may be at work, or wait for a server that says nothing any more. The pool cannot tell:
+   * who took the one for the other would close what works, and make an outage of its own (F88).
+   */
+  #knock(): void {
+    const now = this.#options.clock.now();
+    if (now < this.#knockAgainAt) return;
+    this.#knockAgainAt = now + knockAgainMs;
+    knock(this.#options.address, 'model-gateway look').catch((error: unknown) => {
+      if (isUnavailable(error)) this.#goDown(error);
+    });
   }
 
   #goDown(failure: StoreError): void {
@@ -180,6 +200,10 @@ export class PostgresServer {
 
 function isUnavailable(error: unknown): error is StoreError {
   return error instanceof StoreError && error.kind === 'unavailable';
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof StoreError && error.kind === 'busy';
 }
 
 /** Loads the driver; nothing is connected yet. */

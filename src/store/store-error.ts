@@ -2,7 +2,7 @@
 export type StoreFailure =
   | 'corrupt' // not a database, or damaged: never re-created (F86)
   | 'newer_schema' // written by a later version
-  | 'busy' // another process holds the database (F84)
+  | 'busy' // another process holds the database (F84), or others its connections: nothing was done
   | 'full' // no space, read-only, input/output error (F85)
   | 'gone' // the file was removed or replaced while in use (F87)
   | 'in_use' // another gateway runs on the data directory (F87)

@@ -1,0 +1,133 @@
+/** Who waits for a connection of its own pool has found no server that is away (F88, L5). */
+import assert from 'node:assert/strict';
+import { after, afterEach, describe, it, test } from 'node:test';
+import { silentLog } from '../unit/access/parts.ts';
+import { callRow } from '../unit/store/call-rows.ts';
+import { systemClock } from '../../src/observe/clock.ts';
+import { PostgresCounters } from '../../src/store/postgres-counters.ts';
+import type { PostgresPool } from '../../src/store/postgres-pool.ts';
+import { HaltingProxy } from '../support/halting-proxy.ts';
+import { openTestStore, until, type TestStore } from '../support/postgres-store.ts';
+import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts';
+
+const server = await startPostgres();
+if (server === undefined) test(noPostgres, () => {});
+else busyPools(server);
+
+/** More than a waiting one waits, and less than a statement may take. */
+const slow = { name: 'slow', text: 'SELECT pg_sleep(4.5)' };
+const dataConnections = 6;
+const adminConnections = 3;
+
+/** Keeps all connections of a pool at work. */
+function occupy(pool: PostgresPool, connections: number): Promise<unknown> {
+  return Promise.all(Array.from({ length: connections }, () => pool.run(slow)));
+}
+
+function busyPools(postgres: TestPostgres): void {
+  const stores: TestStore[] = [];
+  const open = async (url: string): Promise<TestStore> => {
+    const opened = await openTestStore(url);
+    stores.push(opened);
+    return opened;
+  };
+  const wasLost = ({ log }: TestStore): boolean =>
+    log.some((line) => line.startsWith('store_unavailable'));
+  after(() => postgres.close());
+  afterEach(async () => {
+    await Promise.all(stores.splice(0).map((each) => each.close()));
+  });
+
+  describe('all connections of a pool are at work', () => {
+    it('L5: admin pages that wait for each other take nothing from the calls', async () => {
+      const opened = await open(await postgres.makeDatabase());
+      const { store } = opened;
+      const pages = occupy(store.server.admin, adminConnections);
+      await assert.rejects(store.listCalls({ limit: 10 }), { name: 'StoreError', kind: 'busy' });
+      assert.equal(store.server.up, true);
+      assert.deepEqual(await store.listKeys(), []);
+      await pages;
+      assert.equal(wasLost(opened), false);
+      assert.deepEqual((await store.listCalls({ limit: 10 })).calls, []);
+    });
+
+    it('F88: a spent pool is overload: calls wait on the disk, the server is not taken for dead', async () => {
+      const opened = await open(await postgres.makeDatabase());
+      const { store } = opened;
+      const work = occupy(store.server.data, dataConnections);
+      const reading = assert.rejects(store.listKeys(), { name: 'StoreError', kind: 'busy' });
+      await store.recordCalls([callRow('c1')]);
+      await reading;
+      assert.equal(store.spooled, 1);
+      assert.equal(store.server.up, true);
+      await work;
+      await until(() => store.spooled === 0, 'it is written without an outage before it');
+      assert.equal((await store.findCall('c1'))?.id, 'c1');
+      assert.equal(wasLost(opened), false);
+    });
+
+    it('F88: a draw that found no connection has taken nothing, and has nothing to give back', async () => {
+      const { store } = await open(await postgres.makeDatabase());
+      const { data } = store.server;
+      let sent = 0;
+      const counters = new PostgresCounters({
+        server: {
+          data,
+          up: true,
+          onUp: () => undefined,
+          use: (work) => {
+            sent += 1;
+            return store.server.use(work);
+          },
+        },
+        clock: systemClock,
+        log: silentLog,
+      });
+      const draw = { callId: 'c1', concurrent: [], requests: [], tokens: [], budgets: [] };
+      const work = occupy(data, dataConnections);
+      await assert.rejects(counters.draw(draw), { name: 'StoreError', kind: 'busy' });
+      assert.equal(sent, 1);
+      assert.deepEqual([...counters.live], []);
+      await work;
+      assert.equal((await counters.draw(draw)).granted, true);
+      await counters.close();
+    });
+
+    it('F88: a server that has no connection left for one who looks is there', async (t) => {
+      const crowded = await startPostgres([
+        `max_connections=${dataConnections + adminConnections}`,
+        'superuser_reserved_connections=0',
+        'max_wal_senders=0',
+      ]);
+      if (crowded === undefined) throw new Error('there was one');
+      t.after(() => crowded.close());
+      const opened = await open(await crowded.makeDatabase());
+      const { store } = opened;
+      const pages = occupy(store.server.admin, adminConnections);
+      const work = occupy(store.server.data, dataConnections);
+      await assert.rejects(store.listKeys(), { name: 'StoreError', kind: 'busy' });
+      await Promise.all([pages, work]);
+      assert.equal(wasLost(opened), false);
+      await store.close();
+    });
+
+    it('F88: where the server says nothing any more, it is an outage all the same', async () => {
+      const proxy = await HaltingProxy.start(postgres.port, 'halt-here');
+      const url = new URL(await postgres.makeDatabase());
+      url.port = String(proxy.port);
+      const { store } = await open(url.href);
+      const { data } = store.server;
+      const last = data.run({ name: 'halt', text: "SELECT 'halt-here'" }).catch(() => undefined);
+      await proxy.halted;
+      const silent = occupy(data, dataConnections - 1).catch(() => undefined);
+      await assert.rejects(store.listKeys(), { name: 'StoreError' });
+      await until(() => !store.server.up, 'a server that is silent is away');
+      proxy.goOn();
+      await until(() => store.server.up, 'it is there again');
+      await Promise.all([last, silent]);
+      assert.deepEqual(await store.listKeys(), []);
+      await store.close();
+      await proxy.close();
+    });
+  });
+}
