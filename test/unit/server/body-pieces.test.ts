@@ -31,13 +31,38 @@ describe('G5 pieces of a body', () => {
     const piece = Buffer.alloc(65_536);
     for (let i = 0; i < 1024; i++) {
       piece.writeUInt32LE(i);
-      pieces.add(piece);
+      // The first ones are not copied at once.
+      pieces.add(i < 2 ? Buffer.from(piece) : piece);
     }
     const whole = pieces.all(length).whole();
     const cost = process.memoryUsage.rss() - before;
     assert.ok(cost < 1.5 * length, `${cost} bytes`);
     assert.equal(whole.length, length);
     for (let i = 0; i < 1024; i++) assert.equal(whole.readUInt32LE(i * 65_536), i);
+  });
+
+  test('G10 who announces much and sends little has no place for all of it', () => {
+    const before = process.memoryUsage().arrayBuffers;
+    const dripped = Array.from({ length: 500 }, () => new BodyPieces(1024 ** 2));
+    for (const pieces of dripped) for (let i = 0; i < 5; i++) pieces.add(Buffer.from('a'));
+    const cost = process.memoryUsage().arrayBuffers - before;
+    assert.ok(cost < 500 * 4 * 1024, `${cost} bytes`);
+    assert.equal(dripped[0]?.all(5).toString(), 'aaaaa');
+  });
+
+  test('a long body of a known length is whole, wherever its pieces end', () => {
+    const length = 300_000;
+    const whole = Buffer.from(Array.from({ length }, (_, i) => i % 251));
+    for (const size of [7, 1000, 16_384, 65_536, 131_071, 131_072, 131_073, length]) {
+      const pieces = new BodyPieces(length);
+      for (let at = 0; at < length; at += size) {
+        const piece = Buffer.from(whole.subarray(at, at + size));
+        pieces.add(piece);
+      }
+      const { list } = pieces.all(length);
+      assert.equal(list.length, 1);
+      assert.ok(list[0]?.equals(whole), `in pieces of ${size}`);
+    }
   });
 
   test('a short body in two pieces keeps no room of a long one', () => {
