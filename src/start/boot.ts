@@ -15,7 +15,7 @@ import { createSealer, type Sealer } from '../core/sealer.ts';
 import { Secret } from '../core/secret.ts';
 import { makeFirstKey, noteAdminToken, type Door } from './keys.ts';
 import type { OpenedStorage } from './storage.ts';
-import { StoreError } from '../store/store-error.ts';
+import { mayPass, StoreError } from '../store/store-error.ts';
 
 export interface BootOptions extends OpenedStorage {
   readonly door: Door;
@@ -62,7 +62,7 @@ export class Boot {
   };
 
   /**
-   * Reads everything, or begins to wait for a shared store that is away.
+   * Reads everything, or begins to wait for a shared store that is away or locked.
    * @throws StoreError, Error when a secret of the environment cannot serve.
    */
   async begin(): Promise<Made> {
@@ -70,7 +70,7 @@ export class Boot {
     try {
       return await this.#run({ mayMake: true });
     } catch (error) {
-      if (shared === undefined || !isUnavailable(error)) throw error;
+      if (shared === undefined || !mayPass(error)) throw error;
       log.error('waiting_for_store', { reason: error.message });
       shared.server.onUp(() => this.#later());
       if (shared.server.up) this.#later();
@@ -147,8 +147,4 @@ export class Boot {
     if (this.#sealer !== undefined) return this.#sealer;
     throw new StoreError('unavailable', 'The store was not read yet.');
   }
-}
-
-function isUnavailable(error: unknown): error is StoreError {
-  return error instanceof StoreError && error.kind === 'unavailable';
 }

@@ -3,7 +3,9 @@ import type { Settings } from '../config/settings.ts';
 import type { Clock, Log, NewId } from '../core/runtime.ts';
 import type { OpenedCounters } from './limits.ts';
 import { PostgresCounters } from '../store/postgres-counters.ts';
+import type { Spent } from '../store/counters.ts';
 import type { PostgresStore } from '../store/postgres.ts';
+import { mayPass } from '../store/store-error.ts';
 
 export interface SharedCountersOptions {
   readonly shared: PostgresStore;
@@ -20,9 +22,17 @@ export interface SharedCountersOptions {
 export async function openSharedCounters(options: SharedCountersOptions): Promise<OpenedCounters> {
   const { shared, clock } = options;
   const opened = await open(options);
-  // While the book is away nothing is known; the upkeep tells it later.
-  const spent = shared.server.up ? await shared.spent(clock.wall()) : [];
-  return { ...opened, spent };
+  return { ...opened, spent: await whatIsSpent(shared, clock) };
+}
+
+/** While the book is away or locked nothing is known; the upkeep tells it later. */
+async function whatIsSpent(shared: PostgresStore, clock: Clock): Promise<readonly Spent[]> {
+  try {
+    return await shared.spent(clock.wall());
+  } catch (error) {
+    if (mayPass(error)) return [];
+    throw error;
+  }
 }
 
 async function open({

@@ -7,7 +7,7 @@ import type { ServerAddress } from '../core/server-address.ts';
 import { migratePostgres } from './postgres-migrate.ts';
 import { knock, openPool, type PostgresPool, type Statement } from './postgres-pool.ts';
 import { asPostgresError } from './postgres-failure.ts';
-import { StoreError } from './store-error.ts';
+import { mayPass, StoreError } from './store-error.ts';
 
 export interface PostgresServerOptions {
   readonly address: ServerAddress;
@@ -87,13 +87,13 @@ export class PostgresServer {
 
   /**
    * Asks it for the first time and makes the schema.
-   * @throws StoreError unless it is only `unavailable`: then it is asked again, and `up` tells when.
+   * @throws StoreError unless it is only `unavailable` or `busy`: then it is asked again, and `up` tells when.
    */
   async begin(): Promise<void> {
     try {
       await this.#bringUp();
     } catch (error) {
-      if (!isUnavailable(error)) throw error;
+      if (!mayPass(error)) throw error;
       this.#goDown(error);
     }
   }

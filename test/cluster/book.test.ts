@@ -1,5 +1,6 @@
 /** Three gateways on one PostgreSQL, without Redis: what they share, and what happens when it is away. */
 import assert from 'node:assert/strict';
+import { Client } from 'pg';
 import { after, afterEach, before, describe, it, test } from 'node:test';
 import {
   noPostgres,
@@ -89,6 +90,29 @@ function book(postgres: TestPostgres): void {
       await until(async () => (await instance.ready()) === 200, 'it is ready');
       const reply = await instance.chat(key, { model: 'up/fast' });
       assert.equal(reply.status, 200, reply.text);
+    });
+
+    it('L1 F84: with the book locked at the start it answers 503, and serves when it is free', async () => {
+      const url = await postgres.makeDatabase();
+      const first = await start(url);
+      const { key } = await first.makeKey();
+      await first.stop();
+      const other = new Client({ connectionString: url });
+      await other.connect();
+      try {
+        // As by a program that rebuilds the tables.
+        await other.query('BEGIN');
+        await other.query('LOCK TABLE keys, spending IN ACCESS EXCLUSIVE MODE');
+        const instance = await start(url);
+        assert.equal(await instance.ready(), 503);
+        assert.equal((await instance.chat(key, { model: 'up/fast' })).status, 503);
+        await other.query('COMMIT');
+        await until(async () => (await instance.ready()) === 200, 'it is ready');
+        const reply = await instance.chat(key, { model: 'up/fast' });
+        assert.equal(reply.status, 200, reply.text);
+      } finally {
+        await other.end();
+      }
     });
 
     it('F88: a restart of the book under calls refuses no key and loses no call', async () => {
