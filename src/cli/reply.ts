@@ -1,6 +1,7 @@
 /** Answers of the admin API as commands need them. */
 import type { Json, JsonObject } from '../core/conversation.ts';
 import { isObject } from '../core/json.ts';
+import { decimalText } from '../core/money.ts';
 import { UsageError } from './arguments.ts';
 import type { AdminReply } from './command.ts';
 
@@ -36,7 +37,10 @@ export function objectsOf(body: JsonObject, name: string): readonly JsonObject[]
 export function cell(value: Json | undefined): string {
   if (value === undefined || value === null || value === '') return '-';
   if (Array.isArray(value)) return value.map(cell).join(',');
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  if (typeof value === 'object') return JSON.stringify(value);
+  // Fractions are dollars, of twelve decimals at most; nobody reads 1.2e-8 as money.
+  const tiny = typeof value === 'number' && Math.abs(value) < 1e-6 && value !== 0;
+  return tiny ? decimalText(Math.round(value * 1e12), 12) : String(value);
 }
 
 /** JSON for programs. */

@@ -75,7 +75,11 @@ async function run(args: readonly string[], context: CommandContext): Promise<nu
   const groups = by === 'key' ? ['key', 'key_name'] : [by];
   if (given.has('json')) context.stdout(jsonText(rows));
   else if (given.has('csv')) context.stdout(csvText([...groups, ...sums, ...rareSums], rows));
-  else context.stdout(table(groups, rows, context.screen));
+  else {
+    // A call counts for each of its tags, and once in all.
+    const all = by === 'tag' ? await allRows(byDay(query), context) : rows;
+    context.stdout(table({ groups, rows, all }, context.screen));
+  }
   return 0;
 }
 
@@ -94,18 +98,29 @@ async function allRows(
   }
 }
 
-function table(
-  groups: readonly string[],
-  rows: readonly JsonObject[],
-  screen: Screen | undefined,
-): string {
+/** The same calls, each in one row only. */
+function byDay(query: URLSearchParams): URLSearchParams {
+  const same = new URLSearchParams(query);
+  same.set('by', 'day');
+  same.delete('after');
+  return same;
+}
+
+interface Shown {
+  readonly groups: readonly string[];
+  readonly rows: readonly JsonObject[];
+  /** What the last line adds up. */
+  readonly all: readonly JsonObject[];
+}
+
+function table({ groups, rows, all }: Shown, screen: Screen | undefined): string {
   if (rows.length === 0) return 'There are no calls in this time.\n';
   const shown = [...sums, ...rareSums.filter((name) => rows.some((row) => Boolean(row[name])))];
   const names = [...groups, ...shown];
   const lines = [
     names.map((name) => name.toUpperCase().replaceAll('_', ' ')),
     ...rows.map((row) => names.map((name) => cell(row[name]))),
-    ['total', ...groups.slice(1).map(() => ''), ...shown.map((name) => cell(total(rows, name)))],
+    ['total', ...groups.slice(1).map(() => ''), ...shown.map((name) => cell(total(all, name)))],
   ];
   const cells = lines.map((line) => line.map((text, i) => aligned(lines, { text, i, groups })));
   return columns(cells, { head: true, screen });
@@ -125,5 +140,7 @@ function total(rows: readonly JsonObject[], name: string): Json {
   const known = rows.map((row) => row[name]).filter((value) => typeof value === 'number');
   if (known.length === 0) return null;
   if (name !== 'cost_usd') return known.reduce((sum, value) => sum + value, 0);
-  return dollarsNumber(known.reduce((sum, value) => sum + Math.round(value * 1e9), 0));
+  const nanodollars = known.reduce((sum, value) => sum + Math.round(value * 1e9), 0);
+  const unpriced = rows.some((row) => Boolean(row['unpriced_calls']));
+  return nanodollars === 0 && unpriced ? null : dollarsNumber(nanodollars);
 }

@@ -1,7 +1,6 @@
 /** `/api/series`: what happened over time, by model, provider, key or team: for charts. */
 import { z } from 'zod';
 import type { JsonObject } from '../core/conversation.ts';
-import { dollarsNumber } from '../core/money.ts';
 import type {
   LatencySample,
   LatencySamples,
@@ -12,7 +11,7 @@ import type {
 import { groupFilter, inPeriod, readFilter, readWhen } from './admin-ledger.ts';
 import { time } from './admin-pages.ts';
 import { AdminError, readInput, type AdminAnswer, type AdminRoute } from './admin-route.ts';
-import type { UsageRouteParts } from './admin-usage.ts';
+import { knownCost, type UsageRouteParts } from './admin-usage.ts';
 import { dateText } from './period.ts';
 
 const groupings = ['model', 'provider', 'key', 'team'] as const;
@@ -159,6 +158,7 @@ function groupJson(
       outputTokens: sum.outputTokens + row.outputTokens,
       cacheReadTokens: sum.cacheReadTokens + row.cacheReadTokens,
       pricedCalls: sum.pricedCalls + row.pricedCalls,
+      unpricedCalls: sum.unpricedCalls + row.unpricedCalls,
       nanodollars: sum.nanodollars + row.nanodollars,
     }),
     emptySums,
@@ -182,6 +182,7 @@ type Summed = Pick<
   | 'outputTokens'
   | 'cacheReadTokens'
   | 'pricedCalls'
+  | 'unpricedCalls'
   | 'nanodollars'
 >;
 
@@ -192,6 +193,7 @@ const emptySums: Summed = {
   outputTokens: 0,
   cacheReadTokens: 0,
   pricedCalls: 0,
+  unpricedCalls: 0,
   nanodollars: 0,
 };
 
@@ -202,7 +204,7 @@ function sumsJson(row: Summed): JsonObject {
     input_tokens: row.inputTokens,
     output_tokens: row.outputTokens,
     cache_read_tokens: row.cacheReadTokens,
-    cost_usd: row.pricedCalls === 0 ? null : dollarsNumber(row.nanodollars),
+    cost_usd: knownCost(row),
   };
 }
 

@@ -153,7 +153,19 @@ const sumNames = [
   'images',
 ] as const;
 
-/** A cost that nobody knows is null, not 0 (F6). */
+/**
+ * What calls cost, as far as it is known: null, not 0, where nobody knows (F6). Calls that were refused cost
+ * nothing, and tell nothing about those beside them that no price is known for.
+ */
+export function knownCost({
+  pricedCalls,
+  unpricedCalls,
+  nanodollars,
+}: Pick<UsageRow, 'pricedCalls' | 'unpricedCalls' | 'nanodollars'>): number | null {
+  const unknown = pricedCalls === 0 || (nanodollars === 0 && unpricedCalls > 0);
+  return unknown ? null : dollarsNumber(nanodollars);
+}
+
 function sumsJson(sums: UsageRow): { readonly [N in (typeof sumNames)[number]]: Json } {
   return {
     calls: sums.calls,
@@ -162,7 +174,7 @@ function sumsJson(sums: UsageRow): { readonly [N in (typeof sumNames)[number]]: 
     cache_read_tokens: sums.cacheReadTokens,
     cache_write_tokens: sums.cacheWriteTokens,
     output_tokens: sums.outputTokens,
-    cost_usd: sums.pricedCalls === 0 ? null : dollarsNumber(sums.nanodollars),
+    cost_usd: knownCost(sums),
     unpriced_calls: sums.unpricedCalls,
     audio_input_tokens: sums.audioInputTokens,
     image_input_tokens: sums.imageInputTokens,

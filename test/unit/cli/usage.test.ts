@@ -81,6 +81,35 @@ it('usage prints an aligned table with a total; unknown cost is no number', asyn
   assert.equal(new Set(lines.map((line) => line.length)).size, 1);
 });
 
+it('F6 calls that were refused do not make an unknown cost 0', async (t) => {
+  const rig = await cliRig(t);
+  const startedAt = rig.clock.wall();
+  rig.ledger.record(callRow('c1', { startedAt, model: 'a', provider: 'up' }));
+  const refused = { startedAt, model: 'a', charged: {}, ...costing(0) };
+  rig.ledger.record(callRow('c2', { ...refused, outcome: 'failed' }));
+  for (const by of ['model', 'provider']) {
+    const { out } = await rig.run(usageCommand, ['--by', by]);
+    const last = out.trimEnd().split('\n').at(-1) ?? '';
+    assert.deepEqual(last.trim().split(/ {2,}/).slice(-2), ['-', '1'], by);
+  }
+  const { out } = await rig.run(usageCommand, ['--json', '--by', 'model']);
+  const rows = tryParse(out);
+  const row: unknown = Array.isArray(rows) ? rows[0] : undefined;
+  assert.ok(isObject(row));
+  assert.deepEqual([row['cost_usd'], row['unpriced_calls'], row['calls']], [null, 1, 2]);
+});
+
+it('usage --by tag adds each call up once, however many tags it has', async (t) => {
+  const rig = await cliRig(t);
+  const startedAt = rig.clock.wall();
+  rig.ledger.record(callRow('c1', { startedAt, tags: ['x', 'y', 'z'], ...costing(5) }));
+  rig.ledger.record(callRow('c2', { startedAt, tags: ['x'], ...costing(7) }));
+  const { out } = await rig.run(usageCommand, ['--by', 'tag']);
+  const last = out.trimEnd().split('\n').at(-1) ?? '';
+  const cells = last.trim().split(/ {2,}/);
+  assert.deepEqual([cells[0], cells[1], cells.at(-2)], ['total', '2', '0.000000012']);
+});
+
 it('F6 usage adds what is known exactly, and counts what has no price beside it', async (t) => {
   const rig = await cliRig(t);
   const startedAt = rig.clock.wall();
