@@ -83,6 +83,12 @@ export function isConflict(thrown: unknown): boolean {
   return code === '40001' || code === '40P01';
 }
 
+/** Whether no connection of the pool came free in time: nothing was done, and the server was not asked. */
+export function isPoolWait(thrown: unknown): thrown is StoreError {
+  if (!(thrown instanceof StoreError) || !(thrown.cause instanceof Error)) return false;
+  return thrown.kind === 'busy' && poolWait.test(thrown.cause.message);
+}
+
 /** Whether the server is there, and has no connection left for one more. */
 export function isCrowded(thrown: unknown): boolean {
   return codeOf(thrown) === '53300';

@@ -6,7 +6,7 @@ import type { Clock, Log } from '../core/runtime.ts';
 import type { ServerAddress } from '../core/server-address.ts';
 import { migratePostgres } from './postgres-migrate.ts';
 import { knock, openPool, type PostgresPool, type Statement } from './postgres-pool.ts';
-import { asPostgresError } from './postgres-failure.ts';
+import { asPostgresError, isPoolWait } from './postgres-failure.ts';
 import { mayPass, StoreError } from './store-error.ts';
 
 export interface PostgresServerOptions {
@@ -99,7 +99,8 @@ export class PostgresServer {
   }
 
   /**
-   * Runs `work`, and once more where only its connection broke: it must do no harm when it is done twice.
+   * Runs `work`, and once more where its connection broke or none came free: it must do no harm when it is
+   * done twice.
    * @throws StoreError `unavailable` at once while it is down; `busy` where nothing was done; or what `work` throws.
    */
   async use<T>(work: () => Promise<T>): Promise<T> {
@@ -108,8 +109,9 @@ export class PostgresServer {
     try {
       return await work();
     } catch (error) {
-      if (isBusy(error)) this.#knock();
-      if (!isUnavailable(error) || this.#failure !== undefined) throw error;
+      const waited = isPoolWait(error);
+      if (waited) this.#knock();
+      if (!(waited || isUnavailable(error)) || this.#failure !== undefined) throw error;
       first = error;
     }
     try {

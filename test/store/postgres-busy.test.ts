@@ -14,14 +14,21 @@ const server = await startPostgres();
 if (server === undefined) test(noPostgres, () => {});
 else busyPools(server);
 
-/** More than a waiting one waits, and less than a statement may take. */
-const slow = { name: 'slow', text: 'SELECT pg_sleep(4.5)' };
+/** Two of them take longer than anybody waits; one takes less than a statement may. */
+const slow = { name: 'slow', text: 'SELECT pg_sleep(3.5)' };
 const dataConnections = 6;
 const adminConnections = 3;
 
 /** Keeps all connections of a pool at work. */
 function occupy(pool: PostgresPool, connections: number): Promise<unknown> {
-  return Promise.all(Array.from({ length: connections }, () => pool.run(slow)));
+  return Promise.all(
+    Array.from({ length: connections }, () =>
+      pool.transaction(async (sql) => {
+        await sql.run(slow);
+        await sql.run(slow);
+      }),
+    ),
+  );
 }
 
 function busyPools(postgres: TestPostgres): void {
