@@ -23,43 +23,44 @@ export interface DecompressorHandler {
 /** Feeds compressed chunks in, gives plain chunks to the handler. */
 export class Decompressor {
   readonly #stream: Transform;
+  readonly #handler: DecompressorHandler;
   #taken = 0;
   #received = 0;
-  #failed = false;
+  #over = false;
+  /** What was plain already when the stream broke, for whoever took nothing at that moment. */
+  #rest: Buffer | undefined;
+  #behind: (() => void) | undefined;
 
   constructor(stream: Transform, handler: DecompressorHandler) {
     this.#stream = stream;
-    const fail = (why: string): void => {
-      if (this.#failed) return;
-      this.#failed = true;
-      stream.destroy();
-      handler.failed(new GatewayError('upstream_invalid', why));
-    };
+    this.#handler = handler;
     stream.on('data', (chunk: Buffer) => {
-      this.#received += chunk.length;
-      if (this.#received > maxDecompressedBytes)
-        fail('The upstream sent a compressed body beyond 64 MiB.');
-      else if (this.#received > ratioFromBytes && this.#received > this.#taken * maxRatio)
-        fail('The upstream sent a compressed body that grows more than a hundredfold.');
-      else if (!this.#failed) handler.data(chunk);
+      this.#handOver(chunk);
+      this.#endBehind();
     });
     stream.on('end', () => {
-      if (!this.#failed) handler.end();
+      if (!this.#over) handler.end();
     });
-    stream.on('error', () => fail('The upstream sent a body that cannot be decompressed.'));
+    stream.on('error', () => this.#broken());
   }
 
   /** Returns false when the caller should pause until `drained`. */
   write(chunk: Buffer, drained: () => void): boolean {
-    if (this.#failed) return true;
+    if (this.#over) return true;
     this.#taken += chunk.length;
-    const ready = this.#stream.write(chunk);
+    const ready = this.#stream.write(chunk, () => this.#endBehind());
     if (!ready) this.#stream.once('drain', drained);
     return ready;
   }
 
   end(): void {
     this.#stream.end();
+  }
+
+  /** Nothing more will be written: calls back once all that was is handed over, and is over then. */
+  behind(then: () => void): void {
+    this.#behind ??= then;
+    this.#endBehind();
   }
 
   /** Holds the plain side back; `resume` continues it. */
@@ -69,11 +70,48 @@ export class Decompressor {
 
   resume(): void {
     this.#stream.resume();
+    const rest = this.#rest;
+    this.#rest = undefined;
+    if (rest !== undefined) this.#handOver(rest);
+    this.#endBehind();
   }
 
   destroy(): void {
-    this.#failed = true;
+    this.#over = true;
     this.#stream.destroy();
+  }
+
+  #handOver(chunk: Buffer): void {
+    if (this.#over) return;
+    this.#received += chunk.length;
+    if (this.#received > maxDecompressedBytes)
+      this.#fail('The upstream sent a compressed body beyond 64 MiB.');
+    else if (this.#received > ratioFromBytes && this.#received > this.#taken * maxRatio)
+      this.#fail('The upstream sent a compressed body that grows more than a hundredfold.');
+    else this.#handler.data(chunk);
+  }
+
+  /** The stream hands over nothing more by itself, not even what it holds. */
+  #broken(): void {
+    const held: unknown = this.#stream.read();
+    if (Buffer.isBuffer(held)) this.#rest = held;
+    this.behind(() => this.#fail('The upstream sent a body that cannot be decompressed.'));
+  }
+
+  #endBehind(): void {
+    const stream = this.#stream;
+    if (this.#over || this.#behind === undefined || stream.isPaused()) return;
+    if (!stream.destroyed && (stream.writableLength > 0 || stream.readableLength > 0)) return;
+    const then = this.#behind;
+    this.#behind = undefined;
+    then();
+    this.destroy();
+  }
+
+  #fail(why: string): void {
+    if (this.#over) return;
+    this.destroy();
+    this.#handler.failed(new GatewayError('upstream_invalid', why));
   }
 }
 

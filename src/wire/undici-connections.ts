@@ -191,7 +191,9 @@ class Attempt implements Exchange, Dispatcher.DispatchHandler {
       this.#send();
       return;
     }
-    this.#fail(asUpstreamError(error, this.#request.endpoint));
+    const failure = asUpstreamError(error, this.#request.endpoint);
+    if (this.#body === undefined) this.#fail(failure);
+    else this.#body.behind(() => this.#fail(failure));
   }
 
   #end(): void {

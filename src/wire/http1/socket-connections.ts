@@ -130,12 +130,14 @@ class Call implements Exchange, ConnectionUser, PutOff {
     else this.#end();
   }
 
+  /** What came before it is handed over first, also where that is held back, or compressed (F40). */
   failed(error: Error, begun: boolean): void {
     this.#connection = undefined;
     if (this.#mayRepeat && !begun) {
       this.#mayRepeat = false;
       this.#connect();
-    } else if (this.#putOff) this.#failure = error;
+    } else if (this.#body !== undefined) this.#body.behind(() => this.#fail(error));
+    else if (this.#paused || this.#putOff) this.#failure = error;
     else this.#fail(error);
   }
 
