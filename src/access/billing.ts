@@ -96,9 +96,14 @@ export class Billing {
     let tokens = tokensOf(charged);
     for (const each of beside ?? []) tokens += tokensOf(each.charged);
     grant.settle({ tokens, nanodollars: bill.cost?.total });
-    const spent = bill.cost?.total ?? 0;
-    if (spent > 0) {
-      for (const held of grant.held) this.#parts.watch?.spent(held, spent, call.startedAt);
+    const nanodollars = bill.cost?.total ?? 0;
+    const { watch } = this.#parts;
+    if (nanodollars > 0 && watch !== undefined) {
+      const { budgets } = grant;
+      for (const [i, held] of grant.held.entries()) {
+        const window = budgets[i]?.window ?? held.window(call.startedAt).window;
+        watch.spent(held, { nanodollars, at: call.startedAt, window });
+      }
     }
     return bill;
   }

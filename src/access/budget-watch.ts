@@ -47,9 +47,20 @@ export interface BudgetNote {
 /** Who is told what budgets spend. */
 export type BudgetWatching = Pick<BudgetWatch, 'restore' | 'readings' | 'spent' | 'refused'>;
 
+/** What a call spent of a budget. */
+export interface CallSpent {
+  readonly nanodollars: number;
+  /** Ms since the epoch at which it was admitted. */
+  readonly at: number;
+  /** The name of the window that it was admitted in: that one paid. */
+  readonly window: string;
+}
+
 interface Watched {
-  /** Known from the first call on that it counts for. */
+  /** Known from the first call on that it counts for: as it is for the call that was admitted last. */
   held?: HeldBudget;
+  /** When that one was admitted. */
+  heldAt: number;
   window: string;
   spent: number;
   /** The highest threshold that was told, 0 before. */
@@ -70,7 +81,7 @@ export class BudgetWatch {
       const known = this.#watched.get(counter);
       if (known?.window === window) known.spent = Math.max(known.spent, nanodollars);
       // Told by whoever ran before: a restart is no news.
-      else this.#watched.set(counter, { window, spent: nanodollars, told: -1 });
+      else this.#watched.set(counter, { window, spent: nanodollars, told: -1, heldAt: -Infinity });
     }
   }
 
@@ -86,34 +97,37 @@ export class BudgetWatch {
     return found;
   }
 
-  /** A call was settled. @param now the ms since the epoch at which it was admitted. */
-  spent(held: HeldBudget, nanodollars: number, now: number): void {
-    const watched = this.#of(held, now);
+  /** A call was settled. */
+  spent(held: HeldBudget, { nanodollars, at, window }: CallSpent): void {
+    const watched = this.#of(held, at, window);
+    if (watched === undefined) return;
     watched.spent += nanodollars;
-    this.#look(held, watched, { now, refused: false });
+    this.#look(watched.held ?? held, watched, { now: at, refused: false });
   }
 
   /** A call was refused for want of money. */
   refused(held: HeldBudget, now: number): void {
-    this.#look(held, this.#of(held, now), { now, refused: true });
+    const watched = this.#of(held, now, held.window(now).window);
+    if (watched !== undefined) this.#look(held, watched, { now, refused: true });
   }
 
   /** What another process saw. */
   noted({ holder, budget, now, spent }: BudgetNote): void {
     const held = new HeldBudget(holder, budget);
     if (spent === undefined) this.refused(held, now);
-    else this.spent(held, spent, now);
+    else this.spent(held, { nanodollars: spent, at: now, window: held.window(now).window });
   }
 
-  #of(held: HeldBudget, now: number): Watched {
-    const { window } = held.window(now);
+  /** Undefined for a window that is over: what is spent there now is nothing of the present one. */
+  #of(held: HeldBudget, at: number, window: string): Watched | undefined {
     let watched = this.#watched.get(held.counter);
     if (watched === undefined || watched.window < window) {
-      watched = { window, spent: 0, told: 0 };
+      watched = { window, spent: 0, told: 0, heldAt: at };
       this.#watched.set(held.counter, watched);
     }
-    watched.held = held;
-    if (watched.told === -1) watched.told = reached(held, watched.spent);
+    if (watched.window !== window) return undefined;
+    // A call that was admitted before the budget changed ends behind it.
+    if (at >= watched.heldAt) adopt(watched, held, at);
     return watched;
   }
 
@@ -137,6 +151,16 @@ export class BudgetWatch {
       refused,
     });
   }
+}
+
+/** The budget as it is now. Where its amount is another one, what was told of the old one is no news of it. */
+function adopt(watched: Watched, held: HeldBudget, at: number): void {
+  const before = watched.held?.budget.nanodollars ?? held.budget.nanodollars;
+  const now = reached(held, watched.spent);
+  if (watched.told === -1) watched.told = now;
+  else if (before !== held.budget.nanodollars) watched.told = Math.min(watched.told, now);
+  watched.held = held;
+  watched.heldAt = at;
 }
 
 function reached({ budget }: HeldBudget, spent: number): Threshold | 0 {

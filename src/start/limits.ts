@@ -120,7 +120,8 @@ function watchElsewhere(note: (note: BudgetNote) => void): BudgetWatching {
   return {
     restore: () => undefined,
     readings: () => [],
-    spent: ({ holder, budget }, spent, now) => note({ holder, budget, now, spent }),
+    spent: ({ holder, budget }, { nanodollars, at }) =>
+      note({ holder, budget, now: at, spent: nanodollars }),
     refused: ({ holder, budget }, now) => note({ holder, budget, now }),
   };
 }
