@@ -1,11 +1,38 @@
 /** What of a request is sent differently after an upstream refused it by name (learned-parameters.ts). */
+import type { GatewayError } from '../core/errors.ts';
+import { parseClientBody, type JsonSource } from '../core/json.ts';
 import type { Pieces } from '../core/pieces.ts';
+import type { UpstreamTraits } from '../core/traits.ts';
 import type { Correction } from './corrections.ts';
 import type { Refused } from './learned-parameters.ts';
+import { readComplaint } from './named-parameters.ts';
+
+const noKeys: ReadonlySet<string> = new Set();
 
 /** A refusal and the body that got it. */
 export interface RefusedRequest extends Refused {
   readonly body: Pieces;
+}
+
+/** What was sent, and how. */
+export interface SentRequest {
+  readonly body: Pieces;
+  readonly traits: UpstreamTraits;
+  /** The client's own body, where that was relayed. */
+  readonly relayed: JsonSource | undefined;
+}
+
+/**
+ * The request behind a refusal. It is read only where a member of it is refused (most failures are about something
+ * else), in steps where it is long, and no more of it than is looked at: its long texts are not needed (G11).
+ */
+export async function readRefused(
+  error: GatewayError,
+  { body, traits, relayed }: SentRequest,
+): Promise<RefusedRequest | undefined> {
+  if (readComplaint(error) === undefined) return undefined;
+  const { outline } = await parseClientBody(body, noKeys);
+  return { error, body, sent: outline, traits, relayed: relayed?.outline };
 }
 
 /** A request that is sent once more, and why. */

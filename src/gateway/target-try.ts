@@ -6,7 +6,6 @@
 import type { Conversation, Origin, Part } from '../core/conversation.ts';
 import { asGatewayError, GatewayError } from '../core/errors.ts';
 import { Collector, replay, type Generation } from '../core/generation.ts';
-import { tryParseObject } from '../core/json.ts';
 import { NoteList, StrictNotes } from '../core/notes.ts';
 import type { Target } from '../core/provider.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
@@ -15,7 +14,7 @@ import type { UpstreamRequest } from '../wire/exchange.ts';
 import { Attempt } from './attempt.ts';
 import { AttemptLog, type AttemptEnd } from './attempt-log.ts';
 import type { Call, Gateway } from './call.ts';
-import { corrected, type Again, type RefusedRequest } from './corrected-request.ts';
+import { corrected, readRefused, type Again, type RefusedRequest } from './corrected-request.ts';
 import { correctionFor } from './learned-parameters.ts';
 import { nameOf } from './health.ts';
 import { Meter } from './meter.ts';
@@ -199,10 +198,9 @@ export class TargetTry {
         if (again !== undefined) learned.remember(target, again.lasting);
         return answer;
       } catch (error) {
-        const refused = this.#refused(error, traits);
+        const refused = await this.#refused(error, traits);
         const correction = refused === undefined ? undefined : correctionFor(refused);
-        if (refused === undefined || correction === undefined || this.#quota.left === 0)
-          throw error;
+        if (refused === undefined || correction === undefined) throw error;
         if (refused.error === again?.refused.error) throw error;
         this.#giveUp(target, refused.error);
         again = corrected(refused, correction, again);
@@ -259,16 +257,13 @@ export class TargetTry {
     this.notes.changed(['model'], why);
   }
 
-  #refused(error: unknown, traits: UpstreamTraits): RefusedRequest | undefined {
-    const failure = asGatewayError(error);
+  async #refused(error: unknown, traits: UpstreamTraits): Promise<RefusedRequest | undefined> {
     const body = this.#prepared?.request.body;
-    // No other failure is about the request: a long prompt is not read again for each target that is away.
-    if (failure.code !== 'upstream_rejected' || body === undefined || this.#stopped)
-      return undefined;
-    const sent = tryParseObject(body.toString());
-    if (sent === undefined) return undefined;
-    const relayed = this.#mode === 'relay' ? this.#call.source.value : undefined;
-    return { error: failure, body, sent, traits, relayed };
+    if (body === undefined || this.#stopped || this.#quota.left === 0) return undefined;
+    const relayed = this.#mode === 'relay' ? this.#call.source : undefined;
+    const refused = await readRefused(asGatewayError(error), { body, traits, relayed });
+    // Nobody may wait for the answer any more when a long one is read.
+    return this.#stopped ? undefined : refused;
   }
 
   /** `max_tokens: 0` asks to warm a cache that only the client's own dialect has (§2.1). */

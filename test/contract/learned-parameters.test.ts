@@ -365,3 +365,30 @@ describe('E11 upstreams that stream always or never', () => {
     }
   }
 });
+
+describe('a long request that is refused', () => {
+  const turns = Array.from({ length: 3001 }, (_, i): JsonObject => {
+    return { role: i % 2 === 0 ? 'user' : 'assistant', content: `${i} ${'word '.repeat(200)}` };
+  });
+  const whole = 2_000_000;
+  const refusals = [
+    { about: 'nothing in it', message: 'This account is on hold.', again: false },
+    { about: 'a member', message: unsupported('temperature'), again: true },
+  ] as const;
+  for (const client of ['messages', 'chat'] as const) {
+    for (const { about, message, again } of refusals) {
+      const how = client === 'chat' ? 'relay' : 'translate';
+      test(`B9 G11 ${how}, for ${about}: it is not parsed in one go`, async (t) => {
+        const { model, script } = rig.play('chat', refusing('chat', 'temperature', message));
+        const body = requestBody(client, { model, stream: false, more: { temperature: 0.5 } });
+        const parse = t.mock.method(JSON, 'parse');
+        const reply = await ask(rig, client, { ...body, messages: turns });
+        const asked = again && how === 'translate' ? 2 : 1;
+        assert.equal(reply.status, asked === 2 ? 200 : 400, reply.text);
+        assert.equal(script.requests.length, asked);
+        const long = parse.mock.calls.filter(({ arguments: [text] }) => text.length > whole);
+        assert.equal(long.length, asked, 'only by the upstream of the test');
+      });
+    }
+  }
+});
