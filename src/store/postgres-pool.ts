@@ -223,7 +223,10 @@ export class PostgresPool implements Sql {
     try {
       client = await this.#pool.connect();
     } catch (error) {
-      throw asPostgresError(error, this.shown);
+      const failure = asPostgresError(error, this.shown);
+      // The server has none left for us; those that there are serve on.
+      const servesOn = isCrowded(error) && this.#pool.totalCount > 0;
+      throw servesOn ? new StoreError('busy', failure.message, error) : failure;
     }
     // A connection may die between two statements; the next one then fails and tells.
     client.on('error', ignore);

@@ -6,7 +6,7 @@ import type { Clock, Log } from '../core/runtime.ts';
 import type { ServerAddress } from '../core/server-address.ts';
 import { migratePostgres } from './postgres-migrate.ts';
 import { knock, openPool, type PostgresPool, type Statement } from './postgres-pool.ts';
-import { asPostgresError, isPoolWait } from './postgres-failure.ts';
+import { asPostgresError, isCrowded, isPoolWait } from './postgres-failure.ts';
 import { mayPass, StoreError } from './store-error.ts';
 
 export interface PostgresServerOptions {
@@ -109,10 +109,10 @@ export class PostgresServer {
     try {
       return await work();
     } catch (error) {
-      const waited = isPoolWait(error);
-      if (waited) this.#knock();
-      if (!(waited || isUnavailable(error)) || this.#failure !== undefined) throw error;
-      first = error;
+      if (isPoolWait(error)) this.#knock();
+      const again = isPoolWait(error) || isCrowded(error) || isUnavailable(error);
+      if (!again || this.#failure !== undefined) throw error;
+      first = asPostgresError(error, this.#options.address.shown);
     }
     try {
       return await work();

@@ -1,5 +1,6 @@
 /** Who waits for a connection of its own pool has found no server that is away (F88, L5). */
 import assert from 'node:assert/strict';
+import { Client } from 'pg';
 import { after, afterEach, describe, it, test } from 'node:test';
 import { silentLog } from '../unit/access/parts.ts';
 import { callRow } from '../unit/store/call-rows.ts';
@@ -114,6 +115,28 @@ function busyPools(postgres: TestPostgres): void {
       const work = occupy(store.server.data, dataConnections);
       await assert.rejects(store.listKeys(), { name: 'StoreError', kind: 'busy' });
       await Promise.all([pages, work]);
+      assert.equal(wasLost(opened), false);
+      await store.close();
+    });
+
+    it('F88: a server that has no connection left does not cost those that there are', async (t) => {
+      const crowded = await startPostgres([
+        'max_connections=5',
+        'superuser_reserved_connections=0',
+        'max_wal_senders=0',
+      ]);
+      if (crowded === undefined) throw new Error('there was one');
+      t.after(() => crowded.close());
+      const url = await crowded.makeDatabase();
+      const opened = await open(url);
+      const { store } = opened;
+      const others = Array.from({ length: 4 }, () => new Client({ connectionString: url }));
+      await Promise.all(others.map((other) => other.connect()));
+      const work = store.server.data.run(slow);
+      await assert.rejects(store.listKeys(), { name: 'StoreError', kind: 'busy' });
+      await work;
+      assert.deepEqual(await store.listKeys(), []);
+      await Promise.all(others.map((other) => other.end()));
       assert.equal(wasLost(opened), false);
       await store.close();
     });
