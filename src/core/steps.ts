@@ -13,8 +13,15 @@ export class Pace {
 
   /** To be asked once for each piece that was done: whether to give way now. */
   get due(): boolean {
-    this.#done += 1;
-    return this.#done % perStep === 0;
+    return this.dueWith(1);
+  }
+
+  /** The same of a piece that counts as several: a message with so many parts. */
+  dueWith(pieces: number): boolean {
+    this.#done += pieces;
+    if (this.#done < perStep) return false;
+    this.#done = 0;
+    return true;
   }
 }
 

@@ -12,7 +12,7 @@ import type { FieldPath } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { placed } from '../../core/places.ts';
 import { isSealed } from '../../core/sealer.ts';
-import { perStep, type Steps } from '../../core/steps.ts';
+import { Pace, perStep, type Steps } from '../../core/steps.ts';
 import { BlockMembers } from './block-members.ts';
 import { readCitations } from './citations.ts';
 import { isArray, textOf } from './fields.ts';
@@ -48,6 +48,9 @@ export class BlockReader {
     { readonly origin: Origin; readonly extras: JsonObject }
   >();
 
+  /** Of all that is read. */
+  readonly pace = new Pace();
+
   constructor(reading: Reading) {
     this.#reading = reading;
     this.#members = new BlockMembers(reading.notes);
@@ -69,7 +72,7 @@ export class BlockReader {
     for (let j = 0; j < content.length; j += 1) {
       const block = content[j];
       if (!isObject(block)) continue;
-      if (j > 0 && j % perStep === 0) yield;
+      if (this.pace.dueWith(isLongResult(block) ? 1 : blocksIn(block))) yield;
       const path = [...place.path, j];
       const read = isToolResult(block)
         ? [yield* this.#readLongResult(block, path)]
@@ -212,8 +215,19 @@ export class BlockReader {
 
 /** Whether content is to be read in steps. */
 export function isLong(content: Json | undefined): content is readonly Json[] {
-  if (!isArray(content)) return false;
-  return content.length > perStep || content.some((block) => isLongResult(block));
+  return isArray(content) && lengthOf(content) > perStep;
+}
+
+/** How many blocks there are in content; those of results count. */
+export function lengthOf(content: Json | undefined): number {
+  if (!isArray(content)) return 1;
+  let length = 0;
+  for (const block of content) length += blocksIn(block);
+  return length;
+}
+
+function blocksIn(block: Json): number {
+  return isObject(block) && isToolResult(block) ? 1 + lengthOf(block['content']) : 1;
 }
 
 function isLongResult(block: Json): boolean {

@@ -7,25 +7,25 @@ import type { Json, JsonObject, Part, Turn } from '../../core/conversation.ts';
 import type { FieldPath } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
 import { inPlaceOf, placed } from '../../core/places.ts';
-import { Pace, type Steps } from '../../core/steps.ts';
-import { BlockReader, isLong } from './request-read-blocks.ts';
+import type { Steps } from '../../core/steps.ts';
+import { BlockReader, isLong, lengthOf } from './request-read-blocks.ts';
 import { isArray } from './fields.ts';
 import type { Reading } from './request-reading.ts';
 
 export function* readTurns(messages: Json | undefined, reading: Reading): Steps<readonly Turn[]> {
   const builder = new TurnBuilder();
   const blocks = new BlockReader(reading);
-  const pace = new Pace();
   const all = isArray(messages) ? messages : [];
   for (let i = 0; i < all.length; i += 1) {
     const message = all[i];
     if (!isObject(message)) continue;
-    if (pace.due) yield;
+    const { content } = message;
+    const long = isLong(content);
+    if (blocks.pace.dueWith(long ? 1 : lengthOf(content))) yield;
     noteUnknown(message, i, reading);
     const role = roleOf(message['role']);
     const place = { role, path: ['messages', i, 'content'] };
-    const { content } = message;
-    const parts = isLong(content)
+    const parts = long
       ? yield* blocks.readLong(content, place)
       : blocks.readContent(content, place);
     builder.add(placed({ role, parts }, ['messages', i]));

@@ -3,7 +3,7 @@
  * order of the calls (B4, B5); nothing stands between them, and instructions given in mid-conversation
  * stay at their place, since moving them would change the cached prefix (A2, A3).
  */
-import type { Conversation, Turn } from '../../core/conversation.ts';
+import type { Conversation, Part, Turn } from '../../core/conversation.ts';
 import { type FieldPath, invalidRequest } from '../../core/errors.ts';
 import { placeOf } from '../../core/places.ts';
 import { Pace, type Steps } from '../../core/steps.ts';
@@ -23,11 +23,7 @@ export function* writeTurns(
   writing: Writing,
 ): Steps<readonly Message[]> {
   const builder = new MessageBuilder(writing);
-  const pace = new Pace();
-  for (const turn of turns) {
-    if (pace.due) yield;
-    builder.add(turn);
-  }
+  for (const turn of turns) yield* builder.add(turn);
   return builder.finish();
 }
 
@@ -42,20 +38,22 @@ class MessageBuilder {
   readonly #results = new Map<string, JsonMembers>();
   /** What stands between a call and its result in the history: it goes behind the results. */
   #delayed: Message[] = [];
+  readonly #pace = new Pace();
 
   constructor(writing: Writing) {
     this.#writing = writing;
     this.#content = new ContentWriter(writing);
   }
 
-  add(turn: Turn): void {
+  *add(turn: Turn): Steps<void> {
+    if (this.#pace.due) yield;
     this.#last = placeOf(turn, ['messages']);
     if (turn.name !== undefined) {
       const path = [...placeOf(turn, ['messages']), 'name'];
       this.#writing.notes.lost(path, 'messages have no name of their author');
     }
-    if (turn.role === 'assistant') this.#assistant(turn);
-    else if (turn.role === 'user') this.#user(turn);
+    if (turn.role === 'assistant') yield* this.#assistant(turn);
+    else if (turn.role === 'user') yield* this.#user(turn);
     else this.#system(turn);
   }
 
@@ -69,8 +67,27 @@ class MessageBuilder {
     return this.#messages;
   }
 
-  #assistant(turn: Turn): void {
-    const content = this.#content.assistant(turn.parts);
+  /** What becomes of the parts, some of them after the other. */
+  *#inSteps<T>(
+    parts: readonly Part[],
+    write: (some: readonly Part[]) => readonly T[],
+  ): Steps<readonly T[]> {
+    const written: T[] = [];
+    let from = 0;
+    for (const [i, part] of parts.entries()) {
+      const pieces = part.type === 'tool-result' ? 1 + part.parts.length : 1;
+      if (!this.#pace.dueWith(pieces)) continue;
+      written.push(...write(parts.slice(from, i + 1)));
+      from = i + 1;
+      yield;
+    }
+    if (from === 0) return write(parts);
+    written.push(...write(parts.slice(from)));
+    return written;
+  }
+
+  *#assistant(turn: Turn): Steps<void> {
+    const content = yield* this.#inSteps(turn.parts, (some) => this.#content.assistant(some));
     // Text that follows a call in a turn of its own still belongs before the results.
     const calls = content
       .filter((block) => block['type'] === 'tool_use')
@@ -81,14 +98,15 @@ class MessageBuilder {
     this.#calls = new Set(continues ? [...this.#calls, ...calls] : calls);
   }
 
-  #user(turn: Turn): void {
-    for (const { id, block } of this.#content.results(turn.parts)) {
+  *#user(turn: Turn): Steps<void> {
+    const results = yield* this.#inSteps(turn.parts, (some) => this.#content.results(some));
+    for (const { id, block } of results) {
       if (!this.#calls.has(id) || this.#results.has(id)) {
         throw invalidRequest('A tool result does not answer a call before it.', ['messages']);
       }
       this.#results.set(id, block);
     }
-    const rest = this.#content.user(turn.parts);
+    const rest = yield* this.#inSteps(turn.parts, (some) => this.#content.user(some));
     if (rest.length > 0) this.#delayed.push({ role: 'user', content: [...rest] });
     if (this.#results.size === this.#calls.size) this.#endCalls();
   }

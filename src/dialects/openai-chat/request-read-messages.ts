@@ -22,6 +22,7 @@ import { readReasoning, reasoningParts, thinkingText } from './reasoning-read.ts
 import { checkReasoning } from './reasoning-seal.ts';
 import {
   isLong,
+  lengthOf,
   readContent,
   readLong,
   readToolPart,
@@ -49,8 +50,8 @@ export function* readConversationTurns(
   for (let i = 0; i < messages.length; i += 1) {
     const message = messages[i] ?? null;
     if (!isObject(message)) throw wrongType(['messages', i], 'an object', message);
-    if (pace.due) yield;
-    const { content } = message;
+    const { content, tool_calls: calls } = message;
+    if (pace.dueWith(1 + (isLong(content) ? 0 : lengthOf(content)) + lengthOf(calls))) yield;
     if (isLong(content)) builder.content = yield* readLong(content, pathOf(i), readerOf(message));
     builder.add(message, i);
   }

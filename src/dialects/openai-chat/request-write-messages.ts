@@ -54,6 +54,7 @@ export class MessageWriter {
   /** Ids of the calls of the last assistant turn. */
   #calls: readonly string[] = [];
   readonly #tools: Conversation['tools'];
+  readonly #pace = new Pace();
 
   constructor({ conversation, traits, notes, provider }: MessageWriting) {
     this.#traits = traits;
@@ -78,9 +79,8 @@ export class MessageWriter {
   *turns(turns: readonly Turn[]): Steps<void> {
     const instructions = this.written.length;
     let run: PlacedTurn[] = [];
-    const pace = new Pace();
     for (const [i, turn] of turns.entries()) {
-      if (pace.due) yield;
+      if (this.#pace.due) yield;
       const path = placeOf(turn, ['messages', i]);
       if (turn.role !== 'assistant') {
         run.push({ turn, path });
@@ -88,7 +88,7 @@ export class MessageWriter {
       }
       yield* this.#writeRun(run);
       run = [];
-      this.#writeAssistant(turn, path);
+      yield* this.#writeAssistant(turn, path);
     }
     yield* this.#writeRun(run);
     if (this.written.length === instructions) {
@@ -110,6 +110,7 @@ export class MessageWriter {
   *#writeRun(run: readonly PlacedTurn[]): Steps<void> {
     const attachments = new Attachments();
     for (const { part, path } of this.#resultsOf(run)) {
+      if (this.#pace.dueWith(1 + part.parts.length)) yield;
       this.written.push(this.#writeResult(part, path, attachments));
     }
     let waiting: JsonObject[] = [...attachments.parts];
@@ -214,11 +215,13 @@ export class MessageWriter {
     });
   }
 
-  #writeAssistant(turn: Turn, path: FieldPath): void {
+  *#writeAssistant(turn: Turn, path: FieldPath): Steps<void> {
     const texts = this.#assistantTexts(turn.parts, path);
-    const calls = turn.parts
-      .filter((part): part is ToolCallPart => part.type === 'tool-call')
-      .map((part) => this.#writeCall(part, path));
+    const calls: JsonObject[] = [];
+    for (const part of turn.parts) {
+      if (this.#pace.due) yield;
+      if (part.type === 'tool-call') calls.push(this.#writeCall(part, path));
+    }
     this.#calls = turn.parts.flatMap((part) => (part.type === 'tool-call' ? [part.id] : []));
     const refusal = turn.parts.map((part) => (part.type === 'refusal' ? part.text : '')).join('');
     const reasoning = turn.parts.filter((part): part is ReasoningPart => part.type === 'reasoning');

@@ -1,0 +1,111 @@
+/** G11: what counts for a step is all that stands in a message, not the messages: few may hold very much. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JsonObject } from '../../../src/core/conversation.ts';
+import { NoteList } from '../../../src/core/notes.ts';
+import { perStep, type Steps } from '../../../src/core/steps.ts';
+import { ask, halves } from '../../property/dialect-halves.ts';
+import type { Dialect } from '../../support/reading.ts';
+
+const list = <T>(length: number, make: (i: number) => T): readonly T[] =>
+  Array.from({ length }, (_, i) => make(i));
+const texts = (count: number): readonly JsonObject[] =>
+  list(count, (j) => ({ type: 'text', text: `part ${j}` }));
+const uses = (count: number): JsonObject => ({
+  role: 'assistant',
+  content: list(count, (i) => ({ type: 'tool_use', id: `t${i}`, name: 'f', input: { a: i } })),
+});
+const results = (count: number, content: JsonObject['x']): JsonObject => ({
+  role: 'user',
+  content: list(count, (i) => ({
+    type: 'tool_result',
+    tool_use_id: `t${i}`,
+    ...(content === undefined ? {} : { content }),
+  })),
+});
+const calls = (count: number): JsonObject => ({
+  role: 'assistant',
+  content: null,
+  tool_calls: list(count, (i) => ({
+    type: 'function',
+    id: `t${i}`,
+    function: { name: 'f', arguments: '{"a":1}' },
+  })),
+});
+const talk = (count: number, content: JsonObject['x']): readonly JsonObject[] =>
+  list(count, (i) => ({
+    role: i % 2 === 0 ? 'user' : 'assistant',
+    ...(content === undefined ? {} : { content }),
+  }));
+
+interface Shape {
+  readonly name: string;
+  readonly from: Dialect;
+  readonly messages: readonly JsonObject[];
+  /** How much there is to be read, and to be written. */
+  readonly pieces: readonly [number, number];
+}
+
+const hello: JsonObject = { role: 'user', content: 'hello' };
+const shapes: readonly Shape[] = [
+  {
+    name: '100 results of 100 parts in one message',
+    from: 'messages',
+    messages: [hello, uses(100), results(100, texts(100))],
+    pieces: [10_000, 10_000],
+  },
+  {
+    name: '101 messages of 100 parts',
+    from: 'messages',
+    messages: talk(101, texts(100)),
+    pieces: [10_000, 5000],
+  },
+  {
+    name: '101 messages of 100 parts',
+    from: 'chat',
+    messages: talk(101, texts(100)),
+    pieces: [10_000, 10_000],
+  },
+  {
+    name: '100 results of 100 parts',
+    from: 'chat',
+    messages: [
+      hello,
+      calls(100),
+      ...list(100, (i) => ({ role: 'tool', tool_call_id: `t${i}`, content: texts(100) })),
+    ],
+    pieces: [10_000, 10_000],
+  },
+  {
+    name: '5,000 calls in one message',
+    from: 'messages',
+    messages: [hello, uses(5000), results(5000, 'x')],
+    pieces: [10_000, 20_000],
+  },
+  {
+    name: '10,000 parts in one message',
+    from: 'chat',
+    messages: [{ role: 'user', content: texts(10_000) }],
+    pieces: [10_000, 10_000],
+  },
+];
+
+function counted<T>(steps: Steps<T>): { readonly value: T; readonly count: number } {
+  for (let count = 1; ; count += 1) {
+    const step = steps.next();
+    if (step.done === true) return { value: step.value, count };
+  }
+}
+
+for (const { name, from, messages, pieces } of shapes) {
+  test(`G11 ${name}, ${from}, are read and written in as many steps as they hold`, () => {
+    const to = halves[from === 'chat' ? 'messages' : 'chat'];
+    const body = { model: 'm', max_tokens: 9, messages };
+    const notes = new NoteList();
+    const read = counted(halves[from].client.requestReading(body, notes));
+    const written = counted(to.upstream.requestWriting(read.value, ask(to), notes));
+    const [most, mostWritten] = pieces.map((count) => Math.floor(count / (2 * perStep)));
+    assert.ok(read.count >= (most ?? 0), `read in ${read.count} steps`);
+    assert.ok(written.count >= (mostWritten ?? 0), `written in ${written.count} steps`);
+  });
+}
