@@ -110,6 +110,9 @@ function ofModel(held: HeldLimits, call: AskedCall): HeldLimits {
   return held.of(others === undefined ? names : modelNames([...names.own, ...others.names]));
 }
 
+const noTokens: Draw['tokens'] = [];
+const noMoney: Draw['budgets'] = [];
+
 const unsized: AskedSize = {
   targets: [],
   maxOutputTokens: 0,
@@ -185,13 +188,13 @@ class Admitting {
     const reservation = this.#reservation;
     const sized = this.#call.size !== undefined;
     // What costs nothing is served on a spent budget, too.
-    const paid = sized && !reservation.free;
-    return {
+    const paid = sized && !reservation.free && budgets.length > 0;
+    const draw: { -readonly [K in keyof Draw]: Draw[K] } = {
       callId: this.#call.id,
       concurrent: places,
       requests: rates,
       tokens: !sized
-        ? []
+        ? noTokens
         : tokens.map((held) => {
             const perMinute = held.limit.amount;
             // More than the bucket: the counters refuse it, and tell how all of them stand.
@@ -199,27 +202,28 @@ class Admitting {
             return { counter: held.counter, perMinute, amount };
           }),
       budgets: !paid
-        ? []
+        ? noMoney
         : budgets.map((held) => {
             const { counter, window, endsAt } = held.window(this.#now);
             const { nanodollars } = held.budget;
             return { counter, window, endsAt, nanodollars, amount: reservation.cost() };
           }),
-      ...(paid && budgets.length > 0 ? { about: this.#about() } : {}),
     };
+    if (paid) draw.about = this.#about();
+    return draw;
   }
 
   #about(): DrawnCall {
     const { principal, tags, endpoint = '', model } = this.#call;
     const { keyId, team, tags: own } = principal;
-    return {
+    const about: DrawnCall = {
       keyId,
-      ...(team === undefined ? {} : { team }),
       tags: tags.length === 0 ? own : [...own, ...tags],
       endpoint,
       model: model.slice(0, maxNameLength),
       startedAt: Math.floor(this.#now),
     };
+    return team === undefined ? about : { ...about, team };
   }
 
   #take(draw: Draw, result: DrawResult): CallGrant | Promise<CallGrant> {

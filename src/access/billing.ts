@@ -58,6 +58,9 @@ export interface BillingParts {
 
 const noBudgets: readonly BudgetWindow[] = [];
 
+/** A bill while it is made, member by member: spreads take more time and memory. */
+type Draft<T> = { -readonly [K in keyof T]: T[K] };
+
 export class Billing {
   readonly #parts: BillingParts;
 
@@ -72,9 +75,11 @@ export class Billing {
     const charged = nothing ? call.charged : withPieces(call, price);
     const own = nothing ? noCost : price && costOf(price, charged);
     const cost = call.beside === undefined ? own : this.#withBeside(own, call);
-    const reserved = { charged, ...this.#reserved(call.grant, cost?.total ?? 0) };
-    if (cost === undefined) return reserved;
-    return price === undefined ? { cost, ...reserved } : { cost, price, ...reserved };
+    const bill: Draft<Bill> = { charged, budgets: noBudgets };
+    if (cost !== undefined) bill.cost = cost;
+    if (cost !== undefined && price !== undefined) bill.price = price;
+    if (call.grant !== undefined) addReserved(bill, call.grant);
+    return bill;
   }
 
   /** Each request at its own price; where one of them is not known, the sum is not. */
@@ -108,16 +113,6 @@ export class Billing {
     return bill;
   }
 
-  #reserved(grant: CallGrant | undefined, spent: number): Omit<Bill, 'charged'> {
-    const reserved = grant?.reserved;
-    if (grant === undefined || reserved === undefined) return { budgets: noBudgets };
-    return {
-      budgets: grant.budgets,
-      reservedNanodollars: reserved,
-      ...(spent > reserved ? { overrun: true } : {}),
-    };
-  }
-
   #price({ grant, target, startedAt, charged }: BilledCall): Price | undefined {
     if (target === undefined) return undefined;
     // A price that changes while a call runs is none of that call's.
@@ -126,6 +121,14 @@ export class Billing {
     if (price?.service === undefined) return price;
     return servedPrice(price, charged.serviceTier ?? grant?.askedTier);
   }
+}
+
+function addReserved(bill: Draft<Bill>, grant: CallGrant): void {
+  const { reserved } = grant;
+  if (reserved === undefined) return;
+  bill.budgets = grant.budgets;
+  bill.reservedNanodollars = reserved;
+  if ((bill.cost?.total ?? 0) > reserved) bill.overrun = true;
 }
 
 function tokensOf(usage: Usage): number {

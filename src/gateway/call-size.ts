@@ -49,13 +49,11 @@ export class CallSize {
   }
 
   #sizedTargets(): readonly SizedTarget[] {
-    return this.#call.route.targets.map((target) => {
-      const cap = this.#capOf(target);
-      return {
-        provider: target.provider.id,
-        model: target.model,
-        ...(cap === undefined ? {} : { maxOutputTokens: cap }),
-      };
+    return this.#call.route.targets.map((target): SizedTarget => {
+      const sized = { provider: target.provider.id, model: target.model };
+      // Where the client says a cap, nobody asks for the model's own.
+      const cap = this.maxOutputTokens === undefined ? this.#capOf(target) : undefined;
+      return cap === undefined ? sized : { ...sized, maxOutputTokens: cap };
     });
   }
 

@@ -131,8 +131,10 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
       usage: meter.source,
       notes,
     });
-    if (grant === undefined) return headers;
-    return [...headers, ...dialect.limitHeaders(grant.standings, this.#gateway.clock.wall())];
+    if (grant !== undefined) {
+      headers.push(...dialect.limitHeaders(grant.standings, this.#gateway.clock.wall()));
+    }
+    return headers;
   }
 
   #context(): AnswerContext {

@@ -131,16 +131,18 @@ function billed(
   { target, charged, beside }: Pick<Receipt, 'target' | 'charged' | 'beside'>,
 ): BilledCall {
   const { grant, startedWall } = call;
-  return {
-    ...(grant instanceof CallGrant ? { grant } : {}),
-    ...(target === undefined ? {} : { target: named(target) }),
+  // Member by member, as the rows of the ledger (server/call-row.ts): each call comes by here.
+  const made: { -readonly [K in keyof BilledCall]: BilledCall[K] } = {
     startedAt: startedWall,
     charged,
     pieces: piecesOf(call),
-    ...(beside.length === 0
-      ? {}
-      : { beside: beside.map((each) => ({ target: named(each.target), charged: each.charged })) }),
   };
+  if (grant instanceof CallGrant) made.grant = grant;
+  if (target !== undefined) made.target = named(target);
+  if (beside.length > 0) {
+    made.beside = beside.map((each) => ({ target: named(each.target), charged: each.charged }));
+  }
+  return made;
 }
 
 function piecesOf({ source, dialect, route }: Call): AskedPieces {

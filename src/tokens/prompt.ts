@@ -31,6 +31,11 @@ const unread: ReadonlySet<string> = new Set([
   'extra_content',
 ]);
 
+/** `functions` is what chat completions called tools before. */
+const toolLists = ['tools', 'functions'] as const;
+const formats = ['response_format', 'output_config'] as const;
+const nothing: readonly Json[] = [];
+
 /** The prompt of a chat-completions or messages body. */
 export function promptOf(body: JsonObject): Prompt {
   const texts: string[] = [];
@@ -62,12 +67,14 @@ export function promptOf(body: JsonObject): Prompt {
     frameTokens += messageFrame;
     collect(message);
   }
-  // `functions` is what chat completions called tools before.
-  for (const tool of [...listOf(body['tools']), ...listOf(body['functions'])]) {
-    frameTokens += toolFrame;
-    texts.push(JSON.stringify(tool));
+  for (const member of toolLists) {
+    for (const tool of listOf(body[member])) {
+      frameTokens += toolFrame;
+      texts.push(JSON.stringify(tool));
+    }
   }
-  for (const format of [body['response_format'], body['output_config']]) {
+  for (const member of formats) {
+    const format = body[member];
     if (isObject(format)) texts.push(JSON.stringify(format));
   }
   return { texts, media, frameTokens };
@@ -82,7 +89,7 @@ function isArray(value: unknown): value is readonly Json[] {
 }
 
 function listOf(value: Json | undefined): readonly Json[] {
-  return isArray(value) ? value : [];
+  return isArray(value) ? value : nothing;
 }
 
 /** Tokens of a prompt by the kinds of its characters, not rounded. */

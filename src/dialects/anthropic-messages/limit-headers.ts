@@ -1,22 +1,41 @@
 /** `anthropic-ratelimit-*`, as the messages API tells where a caller's limits stand (messages.md §9). */
 import type { Standing, Standings } from '../../core/grant.ts';
 
-/** Flat headers; none for a caller without limits. */
-export function limitHeaders({ requests, tokens }: Standings): readonly string[] {
-  return [...headersOf('requests', requests), ...headersOf('tokens', tokens)];
+interface Names {
+  readonly limit: string;
+  readonly remaining: string;
+  readonly reset: string;
 }
 
-function headersOf(what: 'requests' | 'tokens', standing: Standing | undefined): readonly string[] {
-  if (standing === undefined) return [];
-  const { limit, remaining, fullAt } = standing;
-  return [
-    `anthropic-ratelimit-${what}-limit`,
+const ofRequests = namesOf('requests');
+const ofTokens = namesOf('tokens');
+
+/** Made once: each answer to a call with limits has them. */
+function namesOf(what: string): Names {
+  return {
+    limit: `anthropic-ratelimit-${what}-limit`,
+    remaining: `anthropic-ratelimit-${what}-remaining`,
+    reset: `anthropic-ratelimit-${what}-reset`,
+  };
+}
+
+/** Flat headers; none for a caller without limits. */
+export function limitHeaders({ requests, tokens }: Standings): readonly string[] {
+  const headers: string[] = [];
+  if (requests !== undefined) add(headers, ofRequests, requests);
+  if (tokens !== undefined) add(headers, ofTokens, tokens);
+  return headers;
+}
+
+function add(headers: string[], names: Names, { limit, remaining, fullAt }: Standing): void {
+  headers.push(
+    names.limit,
     String(limit),
-    `anthropic-ratelimit-${what}-remaining`,
+    names.remaining,
     String(remaining),
-    `anthropic-ratelimit-${what}-reset`,
+    names.reset,
     timeText(fullAt),
-  ];
+  );
 }
 
 /** RFC 3339 in whole seconds, never before the time itself. */

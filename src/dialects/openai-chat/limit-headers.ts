@@ -1,26 +1,46 @@
 /** `x-ratelimit-*`, as chat completions tells where a caller's limits stand (chat-completions.md §6). */
 import type { Standing, Standings } from '../../core/grant.ts';
 
-/** Flat headers; none for a caller without limits. */
-export function limitHeaders({ requests, tokens }: Standings, wallMs: number): readonly string[] {
-  return [...headersOf('requests', requests, wallMs), ...headersOf('tokens', tokens, wallMs)];
+interface Names {
+  readonly limit: string;
+  readonly remaining: string;
+  readonly reset: string;
 }
 
-function headersOf(
-  what: 'requests' | 'tokens',
-  standing: Standing | undefined,
-  wallMs: number,
-): readonly string[] {
-  if (standing === undefined) return [];
+const ofRequests = namesOf('requests');
+const ofTokens = namesOf('tokens');
+
+/** Made once: each answer to a call with limits has them. */
+function namesOf(what: string): Names {
+  return {
+    limit: `x-ratelimit-limit-${what}`,
+    remaining: `x-ratelimit-remaining-${what}`,
+    reset: `x-ratelimit-reset-${what}`,
+  };
+}
+
+/** Flat headers; none for a caller without limits. */
+export function limitHeaders({ requests, tokens }: Standings, wallMs: number): readonly string[] {
+  const headers: string[] = [];
+  if (requests !== undefined) add(headers, ofRequests, { standing: requests, wallMs });
+  if (tokens !== undefined) add(headers, ofTokens, { standing: tokens, wallMs });
+  return headers;
+}
+
+function add(
+  headers: string[],
+  names: Names,
+  { standing, wallMs }: { readonly standing: Standing; readonly wallMs: number },
+): void {
   const { limit, remaining, fullAt } = standing;
-  return [
-    `x-ratelimit-limit-${what}`,
+  headers.push(
+    names.limit,
     String(limit),
-    `x-ratelimit-remaining-${what}`,
+    names.remaining,
     String(remaining),
-    `x-ratelimit-reset-${what}`,
+    names.reset,
     durationText(Math.max(0, Math.ceil(fullAt - wallMs))),
-  ];
+  );
 }
 
 /** As this dialect's service spells durations: `17ms`, `1.2s`, `6m0s`, `1h0m0s`. */
