@@ -18,8 +18,9 @@ export function processFamilies(): readonly Family[] {
       name: 'process_start_time_seconds',
       type: 'gauge',
       unit: 'seconds',
-      across: 'max',
-      help: 'When the process started, since the epoch.',
+      // A worker that was replaced takes nothing of the counts with it: they go on from the gateway's start.
+      across: 'min',
+      help: 'When the process started, since the epoch; of a gateway with workers the first of them.',
       samples: single(startedAt()),
     },
     ...memoryFamilies(),
