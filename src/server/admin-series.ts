@@ -54,7 +54,9 @@ const sums = {
 const latency = {
   p50_ms: ms.describe('Of calls that ended well; null: none was looked at.'),
   p95_ms: ms,
-  first_p50_ms: ms.describe('Until the first part of the answer.'),
+  first_p50_ms: ms.describe(
+    'Until the first part of the answer, of streams; null: there was none.',
+  ),
   first_p95_ms: ms,
 };
 

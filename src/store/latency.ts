@@ -21,6 +21,7 @@ export interface LatencySample {
   readonly model: string;
   readonly provider?: string;
   readonly totalMs: number;
+  /** Of streams alone: the first part of a document comes when all of it is there. */
   readonly firstEventMs?: number;
 }
 

@@ -12,7 +12,13 @@ import type {
   UsageQuery,
   UsageRow,
 } from './calls.ts';
-import { mostLooks, slicesOf, type LatencyQuery, type LatencySamples } from './latency.ts';
+import {
+  mostLooks,
+  slicesOf,
+  type LatencyQuery,
+  type LatencySample,
+  type LatencySamples,
+} from './latency.ts';
 import {
   addSums,
   dayMs,
@@ -156,9 +162,12 @@ export class MemoryCalls {
     const within = rows.filter(
       ({ startedAt }) => startedAt >= query.since && startedAt < query.until,
     );
-    if (within.length <= mostLooks) return { calls: within, isAll: true };
+    if (within.length <= mostLooks) return { calls: within.map(sampleOf), isAll: true };
     const calls = slicesOf(query).flatMap(({ from, to, looks }) =>
-      within.filter((row) => row.startedAt >= from && row.startedAt < to).slice(0, looks),
+      within
+        .filter((row) => row.startedAt >= from && row.startedAt < to)
+        .slice(0, looks)
+        .map(sampleOf),
     );
     return { calls, isAll: false };
   }
@@ -238,6 +247,10 @@ function sumsIn(groups: Map<string, Sums>, label: string): Sums {
   const sums = groups.get(label) ?? noSums();
   groups.set(label, sums);
   return sums;
+}
+
+function sampleOf({ firstEventMs, ...row }: CallRow): LatencySample {
+  return { ...row, ...(row.stream && firstEventMs !== undefined ? { firstEventMs } : {}) };
 }
 
 function isWanted(query: CallQuery, row: CallRow): boolean {

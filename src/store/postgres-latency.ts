@@ -5,7 +5,8 @@ import { usageValues } from './postgres-usage-sql.ts';
 import { number } from './sqlite-columns.ts';
 import { sampleOf } from './sqlite-latency.ts';
 
-const columns = 'c.started_at, c.key_id, c.team, c.model, c.provider, c.first_event_ms, c.total_ms';
+const columns = `c.started_at, c.key_id, c.team, c.model, c.provider, c.total_ms,
+  CASE c.stream WHEN 1 THEN c.first_event_ms END AS first_event_ms`;
 
 const isWanted = `c.outcome = 'ok' AND ($3::text IS NULL OR c.key_id = $3)
   AND ($4::text IS NULL OR coalesce(c.team, '') = $4) AND ($5::text IS NULL OR c.model = $5)

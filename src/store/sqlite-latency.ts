@@ -26,8 +26,8 @@ const first = `SELECT n FROM calls WHERE started_at >= $from AND started_at < $t
   ORDER BY started_at LIMIT 1`;
 const last = `SELECT n FROM calls WHERE started_at >= $from AND started_at < $to
   ORDER BY started_at DESC LIMIT 1`;
-const columns =
-  'started_at, key_id, team, tags, model, provider, outcome, first_event_ms, total_ms';
+const columns = `started_at, key_id, team, tags, model, provider, outcome, total_ms,
+  CASE stream WHEN 1 THEN first_event_ms END AS first_event_ms`;
 const from = `SELECT ${columns} FROM calls WHERE n >= ? ORDER BY n LIMIT 1`;
 const fewCalls = `SELECT count(*) AS calls FROM (SELECT 1 FROM calls
   WHERE started_at >= $from AND started_at < $to LIMIT ${mostLooks + 1})`;

@@ -113,11 +113,24 @@ export function seriesSuite(open: OpenStore): void {
   describe('a sample of latencies', () => {
     const opened = eachWith(open);
 
-    it('issue 8 takes calls that ended well, of the wanted groups, in the period', async () => {
+    it('issue 8 takes calls that ended well, of the wanted groups, in the period; the first token of streams alone', async () => {
       const { store } = opened;
       await store.recordCalls([
-        callRow('c1', { totalMs: 1, firstEventMs: 0.5, team: 'red', provider: 'p', tags: ['x'] }),
-        callRow('c2', { totalMs: 2, startedAt: march + hour, model: 'm', keyId: 'k2' }),
+        callRow('c1', {
+          totalMs: 1,
+          firstEventMs: 0.5,
+          stream: true,
+          team: 'red',
+          provider: 'p',
+          tags: ['x'],
+        }),
+        callRow('c2', {
+          totalMs: 2,
+          firstEventMs: 1.5,
+          startedAt: march + hour,
+          model: 'm',
+          keyId: 'k2',
+        }),
         callRow('c3', { totalMs: 3, startedAt: march + hour, outcome: 'failed' }),
         callRow('c4', { totalMs: 4, startedAt: march + day }),
         callRow('c5', { totalMs: 5, startedAt: march - 1 }),

@@ -99,6 +99,11 @@ export interface CallPage {
   readonly next: string | null;
 }
 
+/** When the answer began, ms; null of one that was not streamed: its first part comes when all of it is there. */
+export function firstTokenMs({ stream, first_event_ms: ms }: Call): number | null {
+  return stream ? ms : null;
+}
+
 /** Parameters of a list of calls. */
 export interface CallFilter {
   readonly [name: string]: QueryValue;

@@ -254,6 +254,7 @@ it('issue 8 a series has sums and percentiles for each step and group', async (t
         keyId: id,
         totalMs: i,
         firstEventMs: i / 10,
+        stream: true,
         ...costing(10_000_000),
       }),
     );

@@ -1,6 +1,6 @@
 /** The calls of a filter, newest first. */
 import { useMemo, type ReactElement } from 'react';
-import type { Call, CallFilter } from '../../api/calls.ts';
+import { firstTokenMs, type Call, type CallFilter } from '../../api/calls.ts';
 import { useKeyNames } from '../../api/names.ts';
 import { Button } from '../../components/button.tsx';
 import { CutText } from '../../components/cut-text.tsx';
@@ -40,7 +40,7 @@ const numbers: readonly Column<Call>[] = [
     title: 'First token',
     width: '5.25rem',
     align: 'end',
-    cell: (call) => span(call.first_event_ms),
+    cell: (call) => span(firstTokenMs(call)),
   },
   {
     id: 'ms',

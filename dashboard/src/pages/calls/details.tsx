@@ -1,6 +1,6 @@
 /** Everything that the ledger knows of one call. */
 import type { ReactElement } from 'react';
-import { useCall, type CallDetails } from '../../api/calls.ts';
+import { firstTokenMs, useCall, type CallDetails } from '../../api/calls.ts';
 import { useContent } from '../../api/content.ts';
 import { useKeyNames, useStatus } from '../../api/names.ts';
 import { CodeBlock, CopyButton } from '../../components/code-block.tsx';
@@ -9,6 +9,7 @@ import { Facts, type Fact } from '../../components/panel.tsx';
 import { QueryState } from '../../components/state.tsx';
 import { exactMoney } from '../../format/money.ts';
 import { fullMoment, span } from '../../format/time.ts';
+import { inputOf } from './call-table.tsx';
 import { Content } from './content.tsx';
 import { curlOf } from './curl.ts';
 import { OutcomeBadge } from './outcome-badge.tsx';
@@ -96,7 +97,7 @@ function CallFacts({ call }: { call: CallDetails }): ReactElement {
       </span>,
     ],
     ['Began', fullMoment(call.started_at)],
-    ['Took', `${span(call.total_ms)}, first token after ${span(call.first_event_ms)}`],
+    ['Took', durationText(call)],
     ['Key', keyName === undefined ? call.key : `${keyName} (${call.key})`],
     ['Endpoint', `${call.endpoint}${call.stream ? ', streamed' : ''}`],
     ['Answered by', answeredBy(call)],
@@ -108,6 +109,11 @@ function CallFacts({ call }: { call: CallDetails }): ReactElement {
     ...optional('Overrun', call.overrun ? 'it cost more than was reserved' : null),
   ];
   return <Facts facts={facts} />;
+}
+
+function durationText(call: CallDetails): string {
+  const first = firstTokenMs(call);
+  return `${span(call.total_ms)}${first === null ? '' : `, first token after ${span(first)}`}`;
 }
 
 function optional(name: string, value: string | null): readonly Fact[] {
@@ -125,9 +131,12 @@ const sources: { readonly [source: string]: string } = {
   estimated: 'Estimated by the gateway: the provider told no counts.',
 };
 
-function aboutUsage({ provider, usage_source: source, suspect, price }: CallDetails): string {
+function aboutUsage(call: CallDetails): string {
+  const { provider, usage_source: source, suspect, price, charged } = call;
   if (provider === null) return 'No upstream was asked: there was nothing to count or to pay.';
-  const counted = sources[source] ?? source;
+  const { output_tokens: output } = charged;
+  const isNothing = inputOf(charged) === null && output === null;
+  const counted = isNothing ? 'Nothing was counted.' : (sources[source] ?? source);
   const doubt = suspect ? ' The provider reported counts that cannot be.' : '';
   const priced =
     price === null ? ' No price is known for this model.' : ` Price from ${price.source}.`;

@@ -1,6 +1,6 @@
 /** When the tries of a call began and how long each took. */
 import { Fragment, type ReactElement } from 'react';
-import type { Attempt, CallDetails } from '../../api/calls.ts';
+import { firstTokenMs, type Attempt, type CallDetails } from '../../api/calls.ts';
 import { classNames } from '../../components/class-names.ts';
 import { CutText } from '../../components/cut-text.tsx';
 import { span } from '../../format/time.ts';
@@ -19,7 +19,7 @@ export function Waterfall({ call }: { call: CallDetails }): ReactElement {
         from={0}
         ms={call.total_ms}
         whole={whole}
-        mark={call.first_event_ms}
+        mark={firstTokenMs(call)}
       />
       {call.attempt_list.map((attempt, i) => (
         <Fragment key={`${i}:${attempt.started_at}`}>
