@@ -28,10 +28,16 @@ export interface Tallies {
   readonly [name: string]: number;
 }
 
+/** How many processes say no on /readyz, and to how many the store takes no rows: statusJson makes one word of each. */
+export const unready = 'unready';
+export const storeDown = 'store_down';
+
 /** Of one process. */
 export function talliesOf(plane: Plane): Tallies {
-  const { sweeper, overload, idempotency, contents } = plane.facts();
+  const { access, ready, sweeper, overload, idempotency, contents } = plane.facts();
   return {
+    [unready]: ready ? 0 : 1,
+    [storeDown]: access.storeFacts().store.up ? 0 : 1,
     live_calls: sweeper.size,
     ...overload.status(),
     ...idempotency.status(),

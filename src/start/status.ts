@@ -1,5 +1,5 @@
 /** Part of the composition root: `/api/status`. */
-import type { Tallies } from './front.ts';
+import { storeDown, unready, type Tallies } from './front.ts';
 import type { FactSources } from './metrics.ts';
 import { version } from '../version.ts';
 
@@ -15,16 +15,19 @@ export function statusJson(
   { url, providers, tallies }: StatusParts,
 ): { readonly [name: string]: string | number | boolean | null } {
   const [engine] = engines.status();
+  const { [unready]: notReady = 0, [storeDown]: down = 0, ...counts } = tallies;
+  const { store_up: up = true, ...store } = access.status();
   return {
     version,
     url,
-    ready,
-    ...tallies,
+    ready: ready && notReady === 0,
+    ...counts,
     providers: providers.join(','),
     engine: engine?.phase ?? null,
     engine_reason: engine?.reason ?? null,
     config: settings.configFile ?? null,
     data_dir: settings.dataDir,
-    ...access.status(),
+    ...store,
+    store_up: up === true && down === 0,
   };
 }

@@ -79,11 +79,15 @@ test(
     for (const dialect of [...dialects, ...dialects]) {
       assertRefused(dialect, 'store_unavailable', await quick(stage, dialect));
     }
-    assert.equal((await gateway.admin('GET', '/api/status')).status, 200);
+    const status = await gateway.admin('GET', '/api/status');
+    const { ready, store_up: up } = status.json;
+    assert.deepEqual([status.status, ready, up], [200, false, false]);
     gate.resolve();
     await ended();
     limit(gateway.pid, 'fsize=unlimited');
     await until(async () => (await quick(stage, 'chat')).status === 200, 'it serves again');
+    const { ready: again, store_up: upAgain } = (await gateway.admin('GET', '/api/status')).json;
+    assert.deepEqual([again, upAgain], [true, true]);
     await noneLeft(gateway);
     const rows = await rowsOf(gateway);
     assert.equal(
