@@ -7,6 +7,8 @@ import { count, percent } from '../../../dashboard/src/format/number.ts';
 import { ago, span } from '../../../dashboard/src/format/time.ts';
 import { curlOf } from '../../../dashboard/src/pages/calls/curl.ts';
 import { burnLine } from '../../../dashboard/src/pages/keys/burn-down.ts';
+import { lastUsed } from '../../../dashboard/src/pages/keys/last-used.ts';
+import { statusName, statusText } from '../../../dashboard/src/pages/setup/status-text.ts';
 
 test('F6 what nobody knows is a dash, never a zero', () => {
   assert.deepEqual([money(null), count(null), span(null), percent(0, 0)], ['–', '–', '–', '–']);
@@ -85,4 +87,25 @@ test('issue 8 a burn-down goes from all of a budget to what is left, hour by hou
     '75.0,100.0',
   ]);
   assert.equal(burnLine(50, [], period), '0.0,0.0 75.0,0.0');
+});
+
+test('issue 8.1 shares, times and sizes of the status are not rounded to counts', () => {
+  assert.equal(statusText('memory_share', 0.61), '61%');
+  assert.equal(statusText('loop_delay_ms', 4), '4 ms');
+  assert.equal(statusText('contents_bytes', 2_500_000), '2.5 MB');
+  assert.equal(statusText('body_memory', 1500), '1.5 kB');
+  assert.equal(statusText('live_calls', 1234), '1,234');
+  assert.deepEqual(
+    [statusText('store_up', false), statusText('providers', 'local,up')],
+    ['no', 'local, up'],
+  );
+  assert.equal(statusName('loop_delay_ms'), 'Loop delay');
+});
+
+test('issue 8.1 a key of the config that is in use is not said to be never used', () => {
+  assert.equal(lastUsed({ last_used_at: null, source: 'environment' }), 'not known');
+  assert.equal(lastUsed({ last_used_at: null, source: 'config' }), 'not known');
+  assert.equal(lastUsed({ last_used_at: null, source: 'store' }), 'never');
+  const now = new Date().toISOString();
+  assert.notEqual(lastUsed({ last_used_at: now, source: 'config' }), 'not known');
 });

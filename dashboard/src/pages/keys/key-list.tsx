@@ -9,10 +9,10 @@ import layout from '../../components/layout.module.css';
 import { Panel } from '../../components/panel.tsx';
 import { Empty, ErrorPanel, Loading } from '../../components/state.tsx';
 import { count } from '../../format/number.ts';
-import { ago } from '../../format/time.ts';
 import { useKeys, type Key } from './api.ts';
 import { budgetsText } from './budgets.tsx';
 import { KeySheet, StateBadge } from './key-sheet.tsx';
+import { lastUsed } from './last-used.ts';
 
 const columns: readonly Column<Key>[] = [
   {
@@ -53,7 +53,7 @@ const columns: readonly Column<Key>[] = [
     title: 'Last used',
     width: '8rem',
     align: 'end',
-    cell: ({ last_used_at: used }) => (used === null ? 'never' : ago(used)),
+    cell: (key) => lastUsed(key),
   },
 ];
 

@@ -9,11 +9,12 @@ import layout from '../../components/layout.module.css';
 import { Facts, type Fact } from '../../components/panel.tsx';
 import { QueryState } from '../../components/state.tsx';
 import { count } from '../../format/number.ts';
-import { ago, fullMoment } from '../../format/time.ts';
+import { fullMoment } from '../../format/time.ts';
 import { keyPath, useChange, useKey, type Key, type NewKey } from './api.ts';
 import { Budgets } from './budgets.tsx';
 import { ForgetContent } from './content-log.tsx';
 import { EditKey, SecretOnce } from './key-dialogs.tsx';
+import { lastUsed } from './last-used.ts';
 
 type Action = 'edit' | 'rotate' | 'revoke' | undefined;
 
@@ -178,7 +179,7 @@ function factsOf(subject: Key): readonly Fact[] {
     ['Content of calls', subject.log_content ? 'logged' : 'not logged'],
     ['Created', fullMoment(subject.created_at)],
     ['Expires', subject.expires_at === null ? 'never' : fullMoment(subject.expires_at)],
-    ['Last used', subject.last_used_at === null ? 'never' : ago(subject.last_used_at)],
+    ['Last used', lastUsed(subject)],
     ['Old secrets', subject.previous.length === 0 ? 'none' : String(subject.previous.length)],
   ];
 }

@@ -4,7 +4,7 @@ import type { ReactElement } from 'react';
 import { Badge } from '../../components/badge.tsx';
 import { Facts, Panel, type Fact } from '../../components/panel.tsx';
 import { QueryState } from '../../components/state.tsx';
-import { count } from '../../format/number.ts';
+import { statusName, statusText } from './status-text.ts';
 import type { Status } from './use-status.ts';
 
 /** Shown by their own names, in this order; what is not here follows as it is called. */
@@ -13,7 +13,7 @@ const names: readonly (readonly [member: string, name: string])[] = [
   ['url', 'Data plane'],
   ['live_calls', 'Running calls'],
   ['store', 'Store'],
-  ['store_up', 'Store answers'],
+  ['store_up', 'Store takes rows'],
   ['store_reason', 'Store trouble'],
   ['spooled_calls', 'Rows waiting for the store'],
   ['engine', 'Embedded engine'],
@@ -46,20 +46,11 @@ function factsOf(status: Status): readonly Fact[] {
   const known = new Set([...names.map(([member]) => member), 'ready']);
   const others = Object.keys(status)
     .filter((member) => !known.has(member))
-    .map((member) => [member, spoken(member)] as const);
+    .map((member) => [member, statusName(member)] as const);
   return [...names, ...others].flatMap(([member, name]): readonly Fact[] => {
     const value = status[member];
-    return value === undefined || value === null || value === '' ? [] : [[name, shown(value)]];
+    return value === undefined || value === null || value === ''
+      ? []
+      : [[name, statusText(member, value)]];
   });
-}
-
-function shown(value: string | number | boolean): string {
-  if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  return typeof value === 'number' ? count(value) : value.replaceAll(',', ', ');
-}
-
-/** `memory_limit_bytes` → `Memory limit bytes`. */
-function spoken(member: string): string {
-  const words = member.replaceAll('_', ' ');
-  return words.charAt(0).toUpperCase() + words.slice(1);
 }
