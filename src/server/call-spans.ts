@@ -236,7 +236,11 @@ function ofRow(row: CallRow): Attributes {
 function asked(request: JsonObject): Attributes {
   const count = integer(request['n']);
   const stop = request['stop_sequences'] ?? request['stop'];
-  const format = request['response_format'] ?? request['output_format'];
+  const config = request['output_config'];
+  const format =
+    request['response_format'] ??
+    (isObject(config) ? config['format'] : undefined) ??
+    request['output_format'];
   return {
     'gen_ai.request.max_tokens': integer(request['max_completion_tokens'] ?? request['max_tokens']),
     'gen_ai.request.temperature': number(request['temperature']),

@@ -134,6 +134,23 @@ for (const dialect of dialects) {
   }
 }
 
+test('issue 8.3 an answer that must be JSON is told as such, wherever the request says it', async () => {
+  const schema = { type: 'object', properties: {}, additionalProperties: false };
+  const format = { type: 'json_schema', schema };
+  for (const [dialect, more] of [
+    ['messages', { output_config: { format } }],
+    ['chat', { response_format: { type: 'json_schema', json_schema: { name: 'a', schema } } }],
+  ] as const) {
+    const { model } = rig.play(dialect, answerIn(dialect, { text: '{}' }, false));
+    const spans = await spansOf(dialect, requestBody(dialect, { model, stream: false, more }));
+    assert.deepEqual(
+      spans.map(({ attributes }) => attributes['gen_ai.output.type']),
+      ['json', 'json'],
+      dialect,
+    );
+  }
+});
+
 test('issue 8.3 the path and the content type are those of OTLP over HTTP', () => {
   assert.ok(collector.paths.every((path) => path === '/v1/traces'));
   assert.ok(
