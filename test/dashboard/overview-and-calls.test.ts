@@ -128,6 +128,7 @@ function withWorld(stage: Stage): void {
             await chart.getByRole('columnheader', { name: 'steady' }).waitFor();
           }
         }
+        await page.getByText('Lines are drawn of the 6 models with the most calls').waitFor();
         const { json } = await gateway.admin('GET', '/api/series?since=24h&by=model');
         const [steady] = (json['groups'] as readonly SteadyGroup[]).filter(
           ({ name }) => name === 'steady',

@@ -17,7 +17,7 @@ export interface Measure {
 }
 
 /** Lines in a chart at most: more colours nobody tells apart. */
-const mostLines = 6;
+export const mostLines = 6;
 
 /** One line for each measure of the first group: of all calls. */
 export function linesOfMeasures(answer: SeriesAnswer, measures: readonly Measure[]): Lines {

@@ -13,6 +13,7 @@ import { count } from '../../format/number.ts';
 import { minute } from '../../format/time.ts';
 import { Charts } from './charts.tsx';
 import { GroupTable } from './group-table.tsx';
+import { mostLines } from './lines.ts';
 import styles from './page.module.css';
 import { periodOf, ranges, type Period } from './range.ts';
 import { Stats } from './stats.tsx';
@@ -109,6 +110,11 @@ function Sums({ answer, by, period, everyMs }: SumsProps): ReactElement {
     <>
       <Stats sums={sums} />
       {forCharts === undefined ? null : <Charts answer={forCharts} isGrouped={by !== undefined} />}
+      {by !== undefined && (grouped.data?.groups.length ?? 0) > mostLines ? (
+        <p className={styles.note}>
+          {`Lines are drawn of the ${mostLines} ${by}s with the most calls; the table has the others.`}
+        </p>
+      ) : null}
       <Panel
         title={`Top ${shownBy}s`}
         flush
