@@ -3,9 +3,11 @@
  * all other calls wait for a parse: depth and the number of values are looked at before, as in requests (G11).
  */
 import type { JsonObject } from './conversation.ts';
+import { GatewayError } from './errors.ts';
 import { isDigit, maxDepth, maxDigits, quote } from './json-bytes.ts';
 import { innerTokens, maxInnerTokens } from './json-inner.ts';
-import { stringEnd, tryParseEvent, tryParseObject } from './json.ts';
+import { parseInSteps } from './json-steps.ts';
+import { parseNumbers, stringEnd, tryParseEvent, tryParseObject } from './json.ts';
 
 /**
  * Brackets that open, commas and colons of a document. Log probabilities of twenty words for each of some
@@ -39,6 +41,20 @@ export function isBoundedAnswer(bytes: Buffer): boolean {
     if (tokens > maxAnswerTokens) return false;
   }
   return true;
+}
+
+/**
+ * A long document in UTF-8, parsed with turns for others in between. Undefined for what cannot be read so, which need
+ * not be wrong: an answer may have more values than a request.
+ */
+export async function parseAnswerInSteps(bytes: Buffer): Promise<JsonObject | undefined> {
+  try {
+    const { value } = await parseInSteps(bytes, { parse: parseNumbers });
+    return value;
+  } catch (error) {
+    if (error instanceof GatewayError) return undefined;
+    throw error;
+  }
 }
 
 /** An event of a stream with the numbers as they are (`tryParseEvent`); undefined also beyond the bounds. */

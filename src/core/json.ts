@@ -405,8 +405,8 @@ function parseText(bytes: Buffer, longNumbers: boolean): Json {
   }
 }
 
-/** @throws SyntaxError */
-function parseNumbers(text: string, longNumbers: boolean): Json {
+/** `parseExactly` for who knows whether there are long numbers. @throws SyntaxError */
+export function parseNumbers(text: string, longNumbers: boolean): Json {
   const value = parseNatively(text, longNumbers);
   if (!text.includes('\\') || !hasDoubtfulKey(value)) return value;
   return parseKeysExactly(text, (scalar) => parseNatively(scalar, longNumbers));

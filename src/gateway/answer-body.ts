@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import type { JsonObject } from '../core/conversation.ts';
 import { GatewayError, withRetryAfter } from '../core/errors.ts';
 import type { Generation } from '../core/generation.ts';
-import { isBoundedAnswer } from '../core/json-answer.ts';
+import { isBoundedAnswer, parseAnswerInSteps } from '../core/json-answer.ts';
 import { tryParseObject } from '../core/json.ts';
 import type { Provider } from '../core/provider.ts';
 import { nextTurn } from '../core/steps.ts';
@@ -68,11 +68,10 @@ export class AnswerBody {
    */
   document(provider: Provider, traits: UpstreamTraits): ReadDocument | Promise<ReadDocument> {
     const bytes = this.bytes();
-    const read = (text: string): ReadDocument => {
-      const body = requireObject(text);
+    const read = (body: JsonObject): ReadDocument => {
       return { kind: 'document', bytes, body, generation: readGeneration(provider, body, traits) };
     };
-    return bytes.length > longBytes ? inSteps(bytes, read) : read(textOf(bytes));
+    return bytes.length > longBytes ? inSteps(bytes, read) : read(parseAtOnce(bytes));
   }
 
   /** Of an error, as far as it came. */
@@ -91,18 +90,23 @@ export class AnswerBody {
   }
 }
 
-async function inSteps(bytes: Buffer, read: (text: string) => ReadDocument): Promise<ReadDocument> {
+async function inSteps(
+  bytes: Buffer,
+  read: (body: JsonObject) => ReadDocument,
+): Promise<ReadDocument> {
   await nextTurn();
-  const text = textOf(bytes);
+  const parsed = isUtf8(bytes) ? await parseAnswerInSteps(bytes) : undefined;
   await nextTurn();
-  const document = read(text);
+  const body = parsed ?? parseAtOnce(bytes);
+  await nextTurn();
+  const document = read(body);
   // Whoever writes it has a turn of his own.
   await nextTurn();
   return document;
 }
 
 /** @throws GatewayError for what would take long to parse, or is no text. */
-function textOf(bytes: Buffer): string {
+function parseAtOnce(bytes: Buffer): JsonObject {
   if (!isBoundedAnswer(bytes)) {
     throw new GatewayError(
       'upstream_invalid',
@@ -111,12 +115,7 @@ function textOf(bytes: Buffer): string {
     );
   }
   // Read leniently, broken bytes would become other characters and go out as the model's words (F46).
-  if (!isUtf8(bytes)) throw notJson();
-  return bytes.toString('utf8');
-}
-
-function requireObject(text: string): JsonObject {
-  const body = tryParseObject(text);
+  const body = isUtf8(bytes) ? tryParseObject(bytes.toString('utf8')) : undefined;
   if (body === undefined) throw notJson();
   return body;
 }

@@ -1,0 +1,60 @@
+/** G11 F35: a long document of an upstream is read as a short one is, and not in one go. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JsonObject } from '../../../src/core/conversation.ts';
+import { GatewayError } from '../../../src/core/errors.ts';
+import { chatTraits } from '../../../src/core/traits.ts';
+import { AnswerBody } from '../../../src/gateway/answer-body.ts';
+import { createHttpProvider } from '../../../src/providers/http-provider.ts';
+import { chatDocument } from '../../upstream/chat.ts';
+
+const provider = createHttpProvider({ id: 'p', dialect: 'openai-chat', baseUrl: 'http://h/v1' });
+
+function read(text: string | Buffer) {
+  const body = new AnswerBody();
+  body.add(Buffer.from(text));
+  return body.document(provider, chatTraits);
+}
+
+/** 4 MB of what stands beside the answer, with what readers could get wrong. */
+const beside = Array.from({ length: 4000 }, (_, i): JsonObject => {
+  return { id: i, text: `"${'é'.repeat(500)}\\`, odd: ['a,b', '}', { '': [] }], long: i / 3 };
+});
+const document: JsonObject = { ...chatDocument({ text: 'Hello' }), beside };
+const whole = 1_000_000;
+
+test('G11 a document of 4 MB is parsed in parts, and is what it says', async (t) => {
+  const text = JSON.stringify(document);
+  const parse = t.mock.method(JSON, 'parse');
+  const answer = await read(text);
+  const lengths = parse.mock.calls.map(({ arguments: [part] }) => part.length);
+  parse.mock.restore();
+  assert.ok(Math.max(...lengths) < whole, `${Math.max(...lengths)} characters at once`);
+  assert.deepEqual(answer.body, JSON.parse(text));
+  assert.deepEqual(
+    answer.generation,
+    (await read(JSON.stringify(chatDocument({ text: 'Hello' })))).generation,
+  );
+});
+
+test('G11 a document with more values than are parsed in parts is read all the same', async () => {
+  const many = `${JSON.stringify(chatDocument({ text: 'Hello' })).slice(0, -1)},"x":[${'1,'.repeat(600_000)}1]}`;
+  const answer = await read(many);
+  assert.deepEqual(answer.body, JSON.parse(many));
+});
+
+test('F25 F46 a long document that is none is refused', async () => {
+  const text = JSON.stringify(document);
+  const wrong = [
+    text.slice(0, -1),
+    `[${text}]`,
+    `${text}x`,
+    Buffer.from(text.replace('é', '\xff'), 'latin1'),
+  ];
+  for (const each of wrong) {
+    await assert.rejects(
+      async () => read(each),
+      (error) => error instanceof GatewayError && error.code === 'upstream_invalid',
+    );
+  }
+});
