@@ -141,23 +141,35 @@ function busyPools(postgres: TestPostgres): void {
       await store.close();
     });
 
-    it('F88: where the server says nothing any more, it is an outage all the same', async () => {
+    it('F88: where the server says nothing any more, it is an outage all the same', async (t) => {
       const proxy = await HaltingProxy.start(postgres.port, 'halt-here');
+      // Before the stores are closed, which wait for what is silent.
+      t.after(() => proxy.close());
       const url = new URL(await postgres.makeDatabase());
       url.port = String(proxy.port);
       const { store } = await open(url.href);
       const { data } = store.server;
-      const last = data.run({ name: 'halt', text: "SELECT 'halt-here'" }).catch(() => undefined);
+      // All connections are there before it falls silent: a new one would tell at once.
+      const quick = { name: 'quick', text: 'SELECT pg_sleep(0.5)' };
+      await Promise.all(Array.from({ length: dataConnections }, () => data.run(quick)));
+      let ended = 0;
+      const run = (text: string): Promise<void> =>
+        data.run({ name: text, text }).then(
+          () => undefined,
+          () => void (ended += 1),
+        );
+      const silent = [run("SELECT 'halt-here'")];
       await proxy.halted;
-      const silent = occupy(data, dataConnections - 1).catch(() => undefined);
-      await assert.rejects(store.listKeys(), { name: 'StoreError' });
+      while (silent.length < dataConnections) silent.push(run('SELECT 1'));
+      const waiting = assert.rejects(store.listKeys(), { name: 'StoreError' });
       await until(() => !store.server.up, 'a server that is silent is away');
+      assert.equal(ended, 0, 'who looks knows it before those who wait for an answer');
+      await waiting;
       proxy.goOn();
       await until(() => store.server.up, 'it is there again');
-      await Promise.all([last, silent]);
+      await Promise.all(silent);
       assert.deepEqual(await store.listKeys(), []);
       await store.close();
-      await proxy.close();
     });
   });
 }
