@@ -1,6 +1,8 @@
 /** What of a request is sent differently after an upstream refused it by name (learned-parameters.ts). */
-import type { GatewayError } from '../core/errors.ts';
-import { parseClientBody, type JsonSource } from '../core/json.ts';
+import type { JsonObject } from '../core/conversation.ts';
+import { GatewayError } from '../core/errors.ts';
+import { maxBytesAtOnce } from '../core/json-bytes.ts';
+import { parseClientBody, tryParseObject, type JsonSource } from '../core/json.ts';
 import type { Pieces } from '../core/pieces.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
 import type { Correction } from './corrections.ts';
@@ -31,8 +33,21 @@ export async function readRefused(
   { body, traits, relayed }: SentRequest,
 ): Promise<RefusedRequest | undefined> {
   if (readComplaint(error) === undefined) return undefined;
-  const { outline } = await parseClientBody(body, noKeys);
-  return { error, body, sent: outline, traits, relayed: relayed?.outline };
+  const sent = await readSent(body);
+  return sent === undefined ? undefined : { error, body, sent, traits, relayed: relayed?.outline };
+}
+
+/**
+ * A translated body may nest deeper than a client's may: tools and arguments stand further in. Such a one is
+ * parsed in one go, or where it is too long for that not at all: its refusal is told as it is.
+ */
+async function readSent(body: Pieces): Promise<JsonObject | undefined> {
+  try {
+    return (await parseClientBody(body, noKeys)).outline;
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    return body.length > maxBytesAtOnce ? undefined : tryParseObject(body.toString());
+  }
 }
 
 /** A request that is sent once more, and why. */

@@ -392,3 +392,25 @@ describe('a long request that is refused', () => {
     }
   }
 });
+
+test('B9 a refused request that nests deeper than a client may, since it was translated, is corrected', async () => {
+  const deep = `{"a":${'['.repeat(124)}${']'.repeat(124)}}`;
+  const { model, script } = rig.play(
+    'messages',
+    refusing('messages', 'temperature', '`temperature` is deprecated for this model.'),
+  );
+  const messages: JsonObject[] = [
+    { role: 'user', content: 'Hi' },
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'f', arguments: deep } }],
+    },
+    { role: 'tool', tool_call_id: 'call_1', content: 'done' },
+  ];
+  const body = requestBody('chat', { model, stream: false, more: { temperature: 0.5 } });
+  const tools = [{ type: 'function', function: { name: 'f', parameters: { type: 'object' } } }];
+  const reply = await ask(rig, 'chat', { ...body, messages, tools });
+  assert.equal(reply.status, 200, reply.text);
+  assert.equal(script.requests.length, 2);
+});
