@@ -146,6 +146,7 @@ export class PostgresPool implements Sql {
   readonly #make: () => Pool;
   readonly #random: () => number;
   #pool: Pool;
+  #connected: ReadonlySet<PoolClient> = new Set();
   #closed = false;
 
   constructor(make: () => Pool, options: Pick<PoolOptions, 'address' | 'random'>) {
@@ -153,6 +154,11 @@ export class PostgresPool implements Sql {
     this.#make = make;
     this.#random = () => options.random();
     this.#pool = this.#open();
+  }
+
+  /** How many connections there are; those that are still being made are none yet. */
+  get connected(): number {
+    return this.#connected.size;
   }
 
   /** One statement in a transaction of its own. @throws StoreError */
@@ -225,7 +231,7 @@ export class PostgresPool implements Sql {
     } catch (error) {
       const failure = asPostgresError(error, this.shown);
       // The server has none left for us; those that there are serve on.
-      const servesOn = isCrowded(error) && this.#pool.totalCount > 0;
+      const servesOn = isCrowded(error) && this.connected > 0;
       throw servesOn ? new StoreError('busy', failure.message, error) : failure;
     }
     // A connection may die between two statements; the next one then fails and tells.
@@ -247,6 +253,10 @@ export class PostgresPool implements Sql {
     const pool = this.#make();
     // Idle connections die when the server goes; who needs one is told then.
     pool.on('error', ignore);
+    const connected = new Set<PoolClient>();
+    pool.on('connect', (client) => connected.add(client));
+    pool.on('remove', (client) => connected.delete(client));
+    this.#connected = connected;
     return pool;
   }
 }

@@ -117,9 +117,10 @@ export class PostgresServer {
     try {
       return await work();
     } catch (error) {
-      if (isUnavailable(error)) this.#goDown(error);
-      // The first time it may have been done.
-      throw isBusy(error) ? first : error;
+      const failure = this.#crowdedOut(error);
+      if (isUnavailable(failure)) this.#goDown(failure);
+      // The first time it may have been done, unless no connection was to be had for it.
+      throw isBusy(failure) && !isCrowded(first) ? first : failure;
     }
   }
 
@@ -148,6 +149,12 @@ export class PostgresServer {
     this.#upSince = clock.now();
     this.#tries = 0;
     for (const listener of this.#listeners) listener();
+  }
+
+  /** An admin page that gets no connection is no reason to close those that calls go on by (L5). */
+  #crowdedOut(error: unknown): unknown {
+    if (!isUnavailable(error) || !isCrowded(error) || this.data.connected === 0) return error;
+    return new StoreError('busy', error.message, error.cause);
   }
 
   /**

@@ -6,10 +6,16 @@ import { silentLog } from '../unit/access/parts.ts';
 import { callRow } from '../unit/store/call-rows.ts';
 import { systemClock } from '../../src/observe/clock.ts';
 import { PostgresCounters } from '../../src/store/postgres-counters.ts';
-import type { PostgresPool } from '../../src/store/postgres-pool.ts';
+import { isCrowded } from '../../src/store/postgres-failure.ts';
+import { openPool, type PostgresPool } from '../../src/store/postgres-pool.ts';
 import { HaltingProxy } from '../support/halting-proxy.ts';
 import { openTestStore, until, type TestStore } from '../support/postgres-store.ts';
-import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts';
+import {
+  noPostgres,
+  postgresAddress,
+  startPostgres,
+  type TestPostgres,
+} from '../support/postgres.ts';
 
 const server = await startPostgres();
 if (server === undefined) test(noPostgres, () => {});
@@ -31,6 +37,26 @@ function occupy(pool: PostgresPool, connections: number): Promise<unknown> {
     ),
   );
 }
+
+/** Takes what is left of a server's connections; those of servers that are just ending come free a moment later. */
+async function takeAll(url: string, most: number): Promise<readonly Client[]> {
+  const taken: Client[] = [];
+  await until(async () => {
+    const client = new Client({ connectionString: url });
+    try {
+      await client.connect();
+      taken.push(client);
+    } catch (error) {
+      if (!isCrowded(error)) throw error;
+    }
+    const counted = await taken[0]?.query<{ here: number }>(countConnections);
+    return counted?.rows[0]?.here === most;
+  }, 'all connections are taken');
+  return taken;
+}
+
+const countConnections =
+  "SELECT count(*)::int AS here FROM pg_stat_activity WHERE backend_type = 'client backend'";
 
 function busyPools(postgres: TestPostgres): void {
   const stores: TestStore[] = [];
@@ -139,6 +165,59 @@ function busyPools(postgres: TestPostgres): void {
       await Promise.all(others.map((other) => other.end()));
       assert.equal(wasLost(opened), false);
       await store.close();
+    });
+
+    it('L5 F88: an admin page that finds no connection left leaves the calls those that they have', async (t) => {
+      const most = 5;
+      const crowded = await startPostgres([
+        `max_connections=${most}`,
+        'superuser_reserved_connections=0',
+        'max_wal_senders=0',
+      ]);
+      if (crowded === undefined) throw new Error('there was one');
+      t.after(() => crowded.close());
+      const url = await crowded.makeDatabase();
+      const opened = await open(url);
+      const { store } = opened;
+      assert.deepEqual(await store.listKeys(), []);
+      const others = await takeAll(url, most);
+      await assert.rejects(store.listCalls({ limit: 10 }), { name: 'StoreError', kind: 'busy' });
+      assert.equal(store.server.up, true);
+      assert.deepEqual(await store.listKeys(), []);
+      await Promise.all(others.map((other) => other.end()));
+      assert.deepEqual((await store.listCalls({ limit: 10 })).calls, []);
+      assert.equal(wasLost(opened), false);
+      await store.close();
+    });
+
+    it('F88: connections that are being refused are none that calls could go on by', async (t) => {
+      const most = 5;
+      const crowded = await startPostgres([
+        `max_connections=${most}`,
+        'superuser_reserved_connections=0',
+        'max_wal_senders=0',
+      ]);
+      if (crowded === undefined) throw new Error('there was one');
+      t.after(() => crowded.close());
+      const url = await crowded.makeDatabase();
+      const others = await takeAll(url, most);
+      const pool = await openPool({
+        address: postgresAddress(url),
+        name: 'late',
+        connections: 3,
+        statementMs: 5000,
+        random: Math.random,
+      });
+      const one = { name: 'one', text: 'SELECT 1' };
+      const refused = { name: 'StoreError', kind: 'unavailable' };
+      await Promise.all(Array.from({ length: 3 }, () => assert.rejects(pool.run(one), refused)));
+      assert.equal(pool.connected, 0);
+      await Promise.all(others.map((other) => other.end()));
+      await pool.run(one);
+      assert.equal(pool.connected, 1);
+      pool.reset();
+      assert.equal(pool.connected, 0);
+      await pool.close();
     });
 
     it('F88: where the server says nothing any more, it is an outage all the same', async (t) => {
