@@ -147,7 +147,7 @@ function readValue(token: OptionToken, values: Map<string, string>): string | un
   const form = flagForms.find(({ name }) => name === token.name);
   if (form === undefined) {
     const known = [...flagForms.map(({ name }) => `--${name}`), '--help'];
-    return `unknown flag${suggestion(`--${token.name}`, known)}`;
+    return `unknown flag${suggestion(`--${token.name}`, known) || ' (see --help)'}`;
   }
   const { value } = token;
   if (value === undefined || value === '' || value.startsWith('--')) {

@@ -97,6 +97,11 @@ export function totalInputTokens(usage: Usage): number | undefined {
   return (freshInputTokens ?? 0) + (cacheReadTokens ?? 0) + (cacheWriteTokens ?? 0);
 }
 
+/** Whether a token was counted at all, be it none: a call that no model was asked for has no counts. */
+export function hasCounts(usage: Usage): boolean {
+  return totalInputTokens(usage) !== undefined || usage.outputTokens !== undefined;
+}
+
 /** Overwrites field by field: what the later report does not know, the earlier one keeps. */
 export function mergeUsage(earlier: Usage | undefined, later: Usage): Usage {
   if (earlier === undefined) return later;

@@ -1,5 +1,5 @@
 /** The log line of a ledger row: no prompt, no answer, no secret. */
-import { totalInputTokens } from '../core/generation.ts';
+import { hasCounts, totalInputTokens } from '../core/generation.ts';
 import { dollarsNumber } from '../core/money.ts';
 import type { LogFields } from '../core/runtime.ts';
 import type { CallRow } from '../store/calls.ts';
@@ -20,7 +20,8 @@ export function callLogFields(row: CallRow): LogFields {
     attempts: row.attempts,
     input_tokens: totalInputTokens(row.charged),
     output_tokens: row.charged.outputTokens,
-    usage: row.usageSource,
+    // Of a call without any counts nothing is estimated either.
+    usage: hasCounts(row.charged) ? row.usageSource : undefined,
     suspect: row.suspect,
     // Null and not 0: the price is not known (F6).
     cost_usd: row.cost === undefined ? null : dollarsNumber(row.cost.total),

@@ -1,13 +1,13 @@
 /** issue 8 point 2: `/metrics` tells exactly what was called, in both dialects and whatever became of it. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { isObject } from '../../src/core/json.ts';
+import { isObject, tryParseObject } from '../../src/core/json.ts';
 import { send } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { dialects } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { scrape, scrapeUntil, type Labels, type Scrape } from '../support/scrape.ts';
-import { errorIn, replying } from '../upstream/reply.ts';
+import { answerIn, errorIn, replying } from '../upstream/reply.ts';
 import { ask } from '../support/rig.ts';
 import { startLimitedRig, type LimitedKey, type LimitedRig } from '../limits/limited-rig.ts';
 
@@ -161,9 +161,21 @@ test('issue 8 failures: the error and the status, per model that the config name
   assert.equal(later.sum(duration, { ...model, error_type: 'model_not_found' }), 2, later.text);
   assert.equal(later.sum(duration, model), 2);
   assert.equal(later.sum('gen_ai_client_token_usage_count', model), 0);
+  assert.equal(rise(both, 'model_gateway_estimated_usage_calls_total'), 0, 'nothing was counted');
   const refused = { outcome: 'failed', error_type: 'model_not_found' };
   assert.equal(rise(both, 'model_gateway_calls_total', refused), 2);
   assert.equal(rise(both, 'model_gateway_key_calls_total', { outcome: 'failed' }), 2);
+});
+
+test('issue 8 F55 a call whose upstream reports no usage is counted as estimated', async () => {
+  const { body, ...head } = answerIn('chat', { text: 'Good day.' }, false);
+  const { usage: _usage, ...bare } = tryParseObject(String(body)) ?? {};
+  const { model } = rig.play('chat', () => ({ ...head, body: JSON.stringify(bare) }));
+  const both = await measured(1, async () => {
+    const reply = await ask(rig, 'chat', requestBody('chat', { model, stream: false }));
+    assert.equal(reply.status, 200, reply.text);
+  });
+  assert.equal(rise(both, 'model_gateway_estimated_usage_calls_total'), 1);
 });
 
 test('issue 8 E6 calls for what is not there, and refused requests that are no calls', async () => {

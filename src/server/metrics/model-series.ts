@@ -2,6 +2,7 @@
  * What is counted of the calls to one model, under the names and with the buckets of OpenTelemetry's
  * semantic conventions for generative AI, and what they cost.
  */
+import { hasCounts } from '../../core/generation.ts';
 import { Histogram } from '../../observe/metrics/histogram.ts';
 import { labelText, type Family, type HistogramSample } from '../../observe/metrics/family.ts';
 import { telemetryName } from '../../providers/telemetry-names.ts';
@@ -97,9 +98,9 @@ export class ModelSeries {
     this.#tokens[place] = (this.#tokens[place] ?? 0) + tokens;
   }
 
-  #countCost({ cost, suspect, usageSource }: CallRow): void {
+  #countCost({ cost, charged, suspect, usageSource }: CallRow): void {
     if (suspect === true) this.#suspect += 1;
-    if (usageSource !== 'reported') this.#estimated += 1;
+    if (usageSource !== 'reported' && hasCounts(charged)) this.#estimated += 1;
     if (cost === undefined) {
       this.#unpriced += 1;
       return;

@@ -33,7 +33,7 @@ test('every wrong flag is named, all together', () => {
         ':0: unexpected argument',
         '--config: needs a value: --config FILE',
         '--data-dir: given twice',
-        '--json: unknown flag',
+        '--json: unknown flag (see --help)',
         'extra: unexpected argument',
         '--help: takes no value',
       ]);
