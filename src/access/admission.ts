@@ -6,6 +6,7 @@
 import { GatewayError } from '../core/errors.ts';
 import { modelNames, type ModelNames } from '../core/model-names.ts';
 import type { Route } from '../core/provider.ts';
+import type { BudgetWindow } from '../store/calls.ts';
 import type { Counters, Draw, DrawnCall, DrawResult, Granted, Refused } from '../store/counters.ts';
 import type { BudgetWatch } from './budget-watch.ts';
 import { CallGrant } from './call-grant.ts';
@@ -138,6 +139,8 @@ class Admitting {
   #counted = false;
   /** Each budget may make the answer smaller once. */
   #shrinks: number;
+  /** Of its budgets, as its last draw named them: while that is answered, the next ones may begin. */
+  #windows: readonly BudgetWindow[] = [];
 
   constructor(parts: AdmissionParts, call: AskedCall, held: HeldLimits) {
     this.#parts = parts;
@@ -187,6 +190,7 @@ class Admitting {
     const { places, rates, tokens, budgets } = this.#held;
     const reservation = this.#reservation;
     const sized = this.#call.size !== undefined;
+    if (sized) this.#windows = this.#held.windows(this.#now);
     // What costs nothing is served on a spent budget, too.
     const paid = sized && !reservation.free && budgets.length > 0;
     const draw: { -readonly [K in keyof Draw]: Draw[K] } = {
@@ -241,7 +245,7 @@ class Admitting {
       reservation: this.#reservation,
       now: this.#now,
       held: paid ? this.#held.budgets : [],
-      windows: paid ? this.#held.windows(this.#now) : [],
+      windows: this.#windows,
     };
     return new CallGrant(parts, paid ? this.#capNote() : undefined);
   }
@@ -287,7 +291,8 @@ class Admitting {
     if (kind === 'budget') {
       const budget = this.#held.budgets[index];
       if (budget !== undefined) {
-        this.#parts.watch?.refused(budget, this.#now);
+        const window = this.#windows[index] ?? budget.window(this.#now);
+        this.#parts.watch?.refused(budget, { at: this.#now, window });
         this.#parts.refused?.(kind, budget.holder.kind);
         throw budgetRefusal(budget, facts);
       }

@@ -104,10 +104,10 @@ export class Billing {
     const nanodollars = bill.cost?.total ?? 0;
     const { watch } = this.#parts;
     if (nanodollars > 0 && watch !== undefined) {
-      const { budgets } = grant;
+      const { admittedAt: at, budgets } = grant;
       for (const [i, held] of grant.held.entries()) {
-        const window = budgets[i]?.window ?? held.window(call.startedAt).window;
-        watch.spent(held, { nanodollars, at: call.startedAt, window });
+        const window = budgets[i] ?? held.window(at);
+        watch.spent(held, { nanodollars, at, window });
       }
     }
     return bill;

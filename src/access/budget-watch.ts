@@ -3,7 +3,7 @@
  * A hard budget refuses before its last cent is spent, so that the first refusal counts as all of it.
  */
 import type { Budget, BudgetPeriod } from '../core/policy.ts';
-import type { Spent } from '../store/calls.ts';
+import type { BudgetWindow, Spent } from '../store/calls.ts';
 import { HeldBudget } from './held-limits.ts';
 import type { Holder } from './policies.ts';
 
@@ -34,12 +34,23 @@ export interface BudgetReading {
   readonly spentNanodollars: number;
 }
 
+/** When a call asked for money, and out of which window. */
+export interface CallDrew {
+  /** Ms since the epoch, by the clock of the counters. */
+  readonly at: number;
+  /** That one pays, whenever the call ends. */
+  readonly window: BudgetWindow;
+}
+
+/** What a call spent of a budget. */
+export interface CallSpent extends CallDrew {
+  readonly nanodollars: number;
+}
+
 /** What befell a budget in another process of the gateway. */
-export interface BudgetNote {
+export interface BudgetNote extends CallDrew {
   readonly holder: Holder;
   readonly budget: Budget;
-  /** Ms since the epoch. */
-  readonly now: number;
   /** Nanodollars; absent = a call was refused. */
   readonly spent?: number;
 }
@@ -47,24 +58,21 @@ export interface BudgetNote {
 /** Who is told what budgets spend. */
 export type BudgetWatching = Pick<BudgetWatch, 'restore' | 'readings' | 'spent' | 'refused'>;
 
-/** What a call spent of a budget. */
-export interface CallSpent {
-  readonly nanodollars: number;
-  /** Ms since the epoch at which it was admitted. */
-  readonly at: number;
-  /** The name of the window that it was admitted in: that one paid. */
-  readonly window: string;
-}
+/** As many amounts of one budget are known within a window; behind that the first of the others is forgotten. */
+const maxAmounts = 16;
 
 interface Watched {
   /** Known from the first call on that it counts for: as it is for the call that was admitted last. */
   held?: HeldBudget;
   /** When that one was admitted. */
   heldAt: number;
-  window: string;
+  window: BudgetWindow;
   spent: number;
-  /** The highest threshold that was told, 0 before. */
-  told: number;
+  /**
+   * The highest threshold that was told, of each amount (nanodollars) that the budget has had: what knows
+   * only an older one, a call or another process, says nothing of the present one.
+   */
+  readonly told: Map<number, Threshold | 0>;
 }
 
 export class BudgetWatch {
@@ -79,9 +87,11 @@ export class BudgetWatch {
   restore(spent: readonly Spent[]): void {
     for (const { counter, window, nanodollars } of spent) {
       const known = this.#watched.get(counter);
-      if (known?.window === window) known.spent = Math.max(known.spent, nanodollars);
+      if (known?.window.window === window) known.spent = Math.max(known.spent, nanodollars);
       // Told by whoever ran before: a restart is no news.
-      else this.#watched.set(counter, { window, spent: nanodollars, told: -1, heldAt: -Infinity });
+      else if (known === undefined || known.window.window < window) {
+        this.#watched.set(counter, unheld({ counter, window }, nanodollars));
+      }
     }
   }
 
@@ -89,7 +99,7 @@ export class BudgetWatch {
   readings(now: number): readonly BudgetReading[] {
     const found: BudgetReading[] = [];
     for (const { held, window, spent } of this.#watched.values()) {
-      if (held === undefined || held.window(now).window !== window) continue;
+      if (held === undefined || (window.endsAt !== undefined && window.endsAt <= now)) continue;
       const { holder, budget } = held;
       const { per, nanodollars } = budget;
       found.push({ holder, per, budgetNanodollars: nanodollars, spentNanodollars: spent });
@@ -98,72 +108,81 @@ export class BudgetWatch {
   }
 
   /** A call was settled. */
-  spent(held: HeldBudget, { nanodollars, at, window }: CallSpent): void {
-    const watched = this.#of(held, at, window);
+  spent(held: HeldBudget, call: CallSpent): void {
+    const watched = this.#of(held, call);
     if (watched === undefined) return;
-    watched.spent += nanodollars;
-    this.#look(watched.held ?? held, watched, { now: at, refused: false });
+    watched.spent += call.nanodollars;
+    // A call that was admitted before the budget changed ends behind it.
+    this.#look(watched.held ?? held, watched, false);
   }
 
   /** A call was refused for want of money. */
-  refused(held: HeldBudget, now: number): void {
-    const watched = this.#of(held, now, held.window(now).window);
-    if (watched !== undefined) this.#look(held, watched, { now, refused: true });
+  refused(held: HeldBudget, call: CallDrew): void {
+    const watched = this.#of(held, call);
+    if (watched !== undefined) this.#look(held, watched, true);
   }
 
   /** What another process saw. */
-  noted({ holder, budget, now, spent }: BudgetNote): void {
+  noted({ holder, budget, at, window, spent }: BudgetNote): void {
     const held = new HeldBudget(holder, budget);
-    if (spent === undefined) this.refused(held, now);
-    else this.spent(held, { nanodollars: spent, at: now, window: held.window(now).window });
+    if (spent === undefined) this.refused(held, { at, window });
+    else this.spent(held, { nanodollars: spent, at, window });
   }
 
   /** Undefined for a window that is over: what is spent there now is nothing of the present one. */
-  #of(held: HeldBudget, at: number, window: string): Watched | undefined {
+  #of(held: HeldBudget, { at, window }: CallDrew): Watched | undefined {
     let watched = this.#watched.get(held.counter);
-    if (watched === undefined || watched.window < window) {
-      watched = { window, spent: 0, told: 0, heldAt: at };
+    if (watched === undefined || watched.window.window < window.window) {
+      watched = unheld(window, 0);
       this.#watched.set(held.counter, watched);
     }
-    if (watched.window !== window) return undefined;
-    // A call that was admitted before the budget changed ends behind it.
-    if (at >= watched.heldAt) adopt(watched, held, at);
+    if (watched.window.window !== window.window) return undefined;
+    // The ledger, where it may come from, does not say when it ends.
+    watched.window = window;
+    begin(watched, held);
+    if (at >= watched.heldAt) {
+      watched.held = held;
+      watched.heldAt = at;
+    }
     return watched;
   }
 
-  #look(
-    held: HeldBudget,
-    watched: Watched,
-    { now, refused }: { readonly now: number; readonly refused: boolean },
-  ): void {
-    const threshold = refused ? 100 : reached(held, watched.spent);
-    if (threshold === 0 || threshold <= watched.told) return;
-    watched.told = threshold;
-    const { window, endsAt } = held.window(now);
+  #look({ holder, budget }: HeldBudget, watched: Watched, refused: boolean): void {
+    const { told, spent } = watched;
+    const { nanodollars, per } = budget;
+    const threshold = refused ? 100 : reached(budget, spent);
+    if (threshold === 0 || threshold <= (told.get(nanodollars) ?? 0)) return;
+    told.set(nanodollars, threshold);
+    const { window, endsAt } = watched.window;
     this.#tell({
       threshold,
-      holder: held.holder,
-      per: held.budget.per,
+      holder,
+      per,
       window,
       ...(endsAt === undefined ? {} : { endsAt }),
-      budgetNanodollars: held.budget.nanodollars,
-      spentNanodollars: watched.spent,
+      budgetNanodollars: nanodollars,
+      spentNanodollars: spent,
       refused,
     });
   }
 }
 
-/** The budget as it is now. Where its amount is another one, what was told of the old one is no news of it. */
-function adopt(watched: Watched, held: HeldBudget, at: number): void {
-  const before = watched.held?.budget.nanodollars ?? held.budget.nanodollars;
-  const now = reached(held, watched.spent);
-  if (watched.told === -1) watched.told = now;
-  else if (before !== held.budget.nanodollars) watched.told = Math.min(watched.told, now);
-  watched.held = held;
-  watched.heldAt = at;
+function unheld(window: BudgetWindow, spent: number): Watched {
+  return { window, spent, told: new Map(), heldAt: -Infinity };
 }
 
-function reached({ budget }: HeldBudget, spent: number): Threshold | 0 {
+/** Of an amount that is new, nothing is told that it has reached already and that was told of the one before. */
+function begin({ told, held, spent }: Watched, { budget }: HeldBudget): void {
+  if (told.has(budget.nanodollars)) return;
+  const already = reached(budget, spent);
+  const present = held?.budget.nanodollars;
+  const before = present === undefined ? already : (told.get(present) ?? 0);
+  const first = [...told.keys()].find((amount) => amount !== present);
+  if (first !== undefined && told.size >= maxAmounts) told.delete(first);
+  told.set(budget.nanodollars, before < already ? before : already);
+}
+
+function reached(budget: Budget, spent: number): Threshold | 0 {
   // A budget of nothing is no budget to watch; its refusals tell.
   if (budget.nanodollars === 0) return 0;
   const share = (spent / budget.nanodollars) * 100;

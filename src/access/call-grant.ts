@@ -13,7 +13,7 @@ export interface GrantParts {
   readonly draw: Draw;
   readonly granted: Granted;
   readonly reservation: Reservation;
-  /** Ms since the epoch. */
+  /** Ms since the epoch, by the clock of the counters. */
   readonly now: number;
   /** The budgets that pay for the call. */
   readonly held: readonly HeldBudget[];
@@ -65,6 +65,11 @@ export class CallGrant implements Grant {
     if (counted) this.outputCap = reservation.output;
     this.tellsCap = limits && (reservation.lowered || reservation.origin === 'default');
     if (capNote !== undefined) this.capNote = capNote;
+  }
+
+  /** Ms since the epoch, by the clock of the counters. */
+  get admittedAt(): number {
+    return this.#parts.now;
   }
 
   /** The windows that its cost is added to. */

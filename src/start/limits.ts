@@ -120,9 +120,9 @@ function watchElsewhere(note: (note: BudgetNote) => void): BudgetWatching {
   return {
     restore: () => undefined,
     readings: () => [],
-    spent: ({ holder, budget }, { nanodollars, at }) =>
-      note({ holder, budget, now: at, spent: nanodollars }),
-    refused: ({ holder, budget }, now) => note({ holder, budget, now }),
+    spent: ({ holder, budget }, { nanodollars, at, window }) =>
+      note({ holder, budget, at, window, spent: nanodollars }),
+    refused: ({ holder, budget }, { at, window }) => note({ holder, budget, at, window }),
   };
 }
 

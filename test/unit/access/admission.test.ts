@@ -267,40 +267,6 @@ for (const [how, draw] of [
   });
 }
 
-test('budget events: once a window and threshold; a restart is no news; a refusal is the last', async () => {
-  const rig = new LimitsRig();
-  const principal = principalOf([heldBy('k1', { budgets: [budgetOf(1_000_000)] })], {
-    shrink: false,
-  });
-  const use = async (id: string, output: number): Promise<void> => {
-    const grant = await rig.admit({ id, principal, prompt: 0, maxOutputTokens: 100 });
-    rig.settle(grant, { freshInputTokens: 0, outputTokens: output });
-  };
-  for (let i = 0; i < 6; i++) await use(`a${i}`, 50);
-  assert.deepEqual(
-    rig.events.map((event) => event.threshold),
-    [50],
-  );
-  await use('b1', 100);
-  await use('b2', 60);
-  await assert.rejects(use('c', 1));
-  await assert.rejects(use('d', 1));
-  assert.deepEqual(
-    rig.events.map(({ threshold, refused }) => [threshold, refused]),
-    [
-      [50, false],
-      [80, false],
-      [100, true],
-    ],
-  );
-  const { window = '' } = rig.events[0] ?? {};
-  const spent = [{ counter: 'key:k1:day', window, nanodollars: 900_000 }];
-  const after = new LimitsRig(() => price, spent);
-  const grant = await after.admit({ id: 'e', principal, prompt: 0, maxOutputTokens: 20 });
-  after.settle(grant, { freshInputTokens: 0, outputTokens: 10 });
-  assert.deepEqual(after.events, []);
-});
-
 /** What becomes of one call, and when. */
 const fate = fc.record({
   prompt: fc.integer({ min: 1, max: 400 }),

@@ -72,6 +72,8 @@ export class LimitsRig {
   readonly counters: Counters;
   readonly admission: Admission;
   readonly billing: Billing;
+  /** What the clock of the counters is ahead of that of the gateway. */
+  aheadMs = 0;
   /** How often the tokenizer was asked. */
   counted = 0;
 
@@ -79,7 +81,10 @@ export class LimitsRig {
     prices: (model: string) => Price | undefined = () => price,
     spent: readonly Spent[] = [],
   ) {
-    const counters = new MemoryCounters(this.clock);
+    const counters = new MemoryCounters({
+      now: () => this.clock.now(),
+      wall: () => this.clock.wall() + this.aheadMs,
+    });
     counters.restore(spent);
     this.counters = counters;
     const watch = new BudgetWatch((event) => this.events.push(event));
