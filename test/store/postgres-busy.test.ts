@@ -7,7 +7,12 @@ import { callRow } from '../unit/store/call-rows.ts';
 import { systemClock } from '../../src/observe/clock.ts';
 import { PostgresCounters } from '../../src/store/postgres-counters.ts';
 import { isCrowded } from '../../src/store/postgres-failure.ts';
-import { openPool, type PostgresPool } from '../../src/store/postgres-pool.ts';
+import {
+  openPool,
+  type PostgresPool,
+  type Sql,
+  type Statement,
+} from '../../src/store/postgres-pool.ts';
 import { HaltingProxy } from '../support/halting-proxy.ts';
 import { openTestStore, until, type TestStore } from '../support/postgres-store.ts';
 import {
@@ -21,21 +26,51 @@ const server = await startPostgres();
 if (server === undefined) test(noPostgres, () => {});
 else busyPools(server);
 
-/** Two of them take longer than anybody waits; one takes less than a statement may. */
-const slow = { name: 'slow', text: 'SELECT pg_sleep(3.5)' };
 const dataConnections = 6;
 const adminConnections = 3;
+const one: Statement = { name: 'one', text: 'SELECT 1' };
 
-/** Keeps all connections of a pool at work. */
-function occupy(pool: PostgresPool, connections: number): Promise<unknown> {
-  return Promise.all(
-    Array.from({ length: connections }, () =>
-      pool.transaction(async (sql) => {
-        await sql.run(slow);
-        await sql.run(slow);
-      }),
-    ),
+/** Connections that are at work until they are let go, however long others take. */
+interface Hold {
+  /** Resolves when they are back in their pool; a second call does nothing. */
+  letGo(): Promise<void>;
+}
+
+const holds: Hold[] = [];
+
+/**
+ * Puts connections of a pool to work; all of them are there when it resolves.
+ * @param say what each of them does before it waits
+ */
+async function occupy(
+  pool: PostgresPool,
+  connections: number,
+  say: (sql: Sql) => void = () => undefined,
+): Promise<Hold> {
+  const begun = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  let missing = connections;
+  const works = Array.from({ length: connections }, () =>
+    pool.transaction(async (sql) => {
+      await sql.run(one);
+      missing -= 1;
+      if (missing === 0) begun.resolve();
+      await begun.promise;
+      say(sql);
+      await released.promise;
+    }),
   );
+  const ended = Promise.allSettled(works);
+  const hold: Hold = {
+    letGo: async () => {
+      begun.resolve();
+      released.resolve();
+      await ended;
+    },
+  };
+  holds.push(hold);
+  await Promise.race([begun.promise, Promise.all(works)]);
+  return hold;
 }
 
 /** Takes what is left of a server's connections; those of servers that are just ending come free a moment later. */
@@ -55,6 +90,27 @@ async function takeAll(url: string, most: number): Promise<readonly Client[]> {
   return taken;
 }
 
+/** A server with a place for so many connections, none of them reserved, and a database on it. */
+async function crowdedServer(
+  most: number,
+): Promise<{ readonly url: string; close(): Promise<void> }> {
+  const crowded = await startPostgres([
+    `max_connections=${most}`,
+    'superuser_reserved_connections=0',
+    'max_wal_senders=0',
+  ]);
+  if (crowded === undefined) throw new Error('there was one');
+  return { url: await crowded.makeDatabase(), close: () => crowded.close() };
+}
+
+/** Whether a read of calls came through; who looks after the server may have the only connection just then. */
+function serves(store: TestStore['store']): Promise<boolean> {
+  return store.listKeys().then(
+    () => true,
+    () => false,
+  );
+}
+
 const countConnections =
   "SELECT count(*)::int AS here FROM pg_stat_activity WHERE backend_type = 'client backend'";
 
@@ -69,6 +125,7 @@ function busyPools(postgres: TestPostgres): void {
     log.some((line) => line.startsWith('store_unavailable'));
   after(() => postgres.close());
   afterEach(async () => {
+    await Promise.all(holds.splice(0).map((each) => each.letGo()));
     await Promise.all(stores.splice(0).map((each) => each.close()));
   });
 
@@ -76,11 +133,11 @@ function busyPools(postgres: TestPostgres): void {
     it('L5: admin pages that wait for each other take nothing from the calls', async () => {
       const opened = await open(await postgres.makeDatabase());
       const { store } = opened;
-      const pages = occupy(store.server.admin, adminConnections);
+      const pages = await occupy(store.server.admin, adminConnections);
       await assert.rejects(store.listCalls({ limit: 10 }), { name: 'StoreError', kind: 'busy' });
       assert.equal(store.server.up, true);
       assert.deepEqual(await store.listKeys(), []);
-      await pages;
+      await pages.letGo();
       assert.equal(wasLost(opened), false);
       assert.deepEqual((await store.listCalls({ limit: 10 })).calls, []);
     });
@@ -88,13 +145,13 @@ function busyPools(postgres: TestPostgres): void {
     it('F88: a spent pool is overload: calls wait on the disk, the server is not taken for dead', async () => {
       const opened = await open(await postgres.makeDatabase());
       const { store } = opened;
-      const work = occupy(store.server.data, dataConnections);
+      const work = await occupy(store.server.data, dataConnections);
       const reading = assert.rejects(store.listKeys(), { name: 'StoreError', kind: 'busy' });
       await store.recordCalls([callRow('c1')]);
       await reading;
       assert.equal(store.spooled, 1);
       assert.equal(store.server.up, true);
-      await work;
+      await work.letGo();
       await until(() => store.spooled === 0, 'it is written without an outage before it');
       assert.equal((await store.findCall('c1'))?.id, 'c1');
       assert.equal(wasLost(opened), false);
@@ -118,72 +175,53 @@ function busyPools(postgres: TestPostgres): void {
         log: silentLog,
       });
       const draw = { callId: 'c1', concurrent: [], requests: [], tokens: [], budgets: [] };
-      const work = occupy(data, dataConnections);
+      const work = await occupy(data, dataConnections);
       await assert.rejects(counters.draw(draw), { name: 'StoreError', kind: 'busy' });
       assert.equal(sent, 1);
       assert.deepEqual([...counters.live], []);
-      await work;
+      await work.letGo();
       assert.equal((await counters.draw(draw)).granted, true);
       await counters.close();
     });
 
     it('F88: a server that has no connection left for one who looks is there', async (t) => {
-      const crowded = await startPostgres([
-        `max_connections=${dataConnections + adminConnections}`,
-        'superuser_reserved_connections=0',
-        'max_wal_senders=0',
-      ]);
-      if (crowded === undefined) throw new Error('there was one');
-      t.after(() => crowded.close());
-      const opened = await open(await crowded.makeDatabase());
+      const { url, close } = await crowdedServer(dataConnections + adminConnections);
+      t.after(close);
+      const opened = await open(url);
       const { store } = opened;
-      const pages = occupy(store.server.admin, adminConnections);
-      const work = occupy(store.server.data, dataConnections);
+      const pages = await occupy(store.server.admin, adminConnections);
+      const work = await occupy(store.server.data, dataConnections);
       await assert.rejects(store.listKeys(), { name: 'StoreError', kind: 'busy' });
-      await Promise.all([pages, work]);
+      await Promise.all([pages.letGo(), work.letGo()]);
       assert.equal(wasLost(opened), false);
       await store.close();
     });
 
     it('F88: a server that has no connection left does not cost those that there are', async (t) => {
-      const crowded = await startPostgres([
-        'max_connections=5',
-        'superuser_reserved_connections=0',
-        'max_wal_senders=0',
-      ]);
-      if (crowded === undefined) throw new Error('there was one');
-      t.after(() => crowded.close());
-      const url = await crowded.makeDatabase();
+      const { url, close } = await crowdedServer(5);
+      t.after(close);
       const opened = await open(url);
       const { store } = opened;
-      const others = Array.from({ length: 4 }, () => new Client({ connectionString: url }));
-      await Promise.all(others.map((other) => other.connect()));
-      const work = store.server.data.run(slow);
+      const work = await occupy(store.server.data, 1);
+      const others = await takeAll(url, 5);
       await assert.rejects(store.listKeys(), { name: 'StoreError', kind: 'busy' });
-      await work;
-      assert.deepEqual(await store.listKeys(), []);
+      await work.letGo();
+      await until(() => serves(store), 'a call has the connection that there is');
       await Promise.all(others.map((other) => other.end()));
       assert.equal(wasLost(opened), false);
       await store.close();
     });
 
     it('L5 F88: an admin page that finds no connection left leaves the calls those that they have', async (t) => {
-      const most = 5;
-      const crowded = await startPostgres([
-        `max_connections=${most}`,
-        'superuser_reserved_connections=0',
-        'max_wal_senders=0',
-      ]);
-      if (crowded === undefined) throw new Error('there was one');
-      t.after(() => crowded.close());
-      const url = await crowded.makeDatabase();
+      const { url, close } = await crowdedServer(5);
+      t.after(close);
       const opened = await open(url);
       const { store } = opened;
       assert.deepEqual(await store.listKeys(), []);
-      const others = await takeAll(url, most);
+      const others = await takeAll(url, 5);
       await assert.rejects(store.listCalls({ limit: 10 }), { name: 'StoreError', kind: 'busy' });
       assert.equal(store.server.up, true);
-      assert.deepEqual(await store.listKeys(), []);
+      await until(() => serves(store), 'a call has the connection that there is');
       await Promise.all(others.map((other) => other.end()));
       assert.deepEqual((await store.listCalls({ limit: 10 })).calls, []);
       assert.equal(wasLost(opened), false);
@@ -191,16 +229,9 @@ function busyPools(postgres: TestPostgres): void {
     });
 
     it('F88: connections that are being refused are none that calls could go on by', async (t) => {
-      const most = 5;
-      const crowded = await startPostgres([
-        `max_connections=${most}`,
-        'superuser_reserved_connections=0',
-        'max_wal_senders=0',
-      ]);
-      if (crowded === undefined) throw new Error('there was one');
-      t.after(() => crowded.close());
-      const url = await crowded.makeDatabase();
-      const others = await takeAll(url, most);
+      const { url, close } = await crowdedServer(5);
+      t.after(close);
+      const others = await takeAll(url, 5);
       const pool = await openPool({
         address: postgresAddress(url),
         name: 'late',
@@ -208,7 +239,6 @@ function busyPools(postgres: TestPostgres): void {
         statementMs: 5000,
         random: Math.random,
       });
-      const one = { name: 'one', text: 'SELECT 1' };
       const refused = { name: 'StoreError', kind: 'unavailable' };
       await Promise.all(Array.from({ length: 3 }, () => assert.rejects(pool.run(one), refused)));
       assert.equal(pool.connected, 0);
@@ -228,25 +258,18 @@ function busyPools(postgres: TestPostgres): void {
       url.port = String(proxy.port);
       const { store } = await open(url.href);
       const { data } = store.server;
-      // All connections are there before it falls silent: a new one would tell at once.
-      const quick = { name: 'quick', text: 'SELECT pg_sleep(0.5)' };
-      await Promise.all(Array.from({ length: dataConnections }, () => data.run(quick)));
-      let ended = 0;
-      const run = (text: string): Promise<void> =>
-        data.run({ name: text, text }).then(
-          () => undefined,
-          () => void (ended += 1),
-        );
-      const silent = [run("SELECT 'halt-here'")];
+      const halt: Statement = { name: 'halt', text: "SELECT 'halt-here'" };
+      const silent = await occupy(data, dataConnections, (sql) => {
+        sql.run(halt).catch(() => undefined);
+      });
       await proxy.halted;
-      while (silent.length < dataConnections) silent.push(run('SELECT 1'));
       const waiting = assert.rejects(store.listKeys(), { name: 'StoreError' });
+      // No connection is given back, whatever becomes of its statement: only one who looks can tell.
       await until(() => !store.server.up, 'a server that is silent is away');
-      assert.equal(ended, 0, 'who looks knows it before those who wait for an answer');
       await waiting;
       proxy.goOn();
       await until(() => store.server.up, 'it is there again');
-      await Promise.all(silent);
+      await silent.letGo();
       assert.deepEqual(await store.listKeys(), []);
       await store.close();
     });
