@@ -36,8 +36,10 @@ export class Boot {
   readonly #options: BootOptions;
   #admin: AdminToken | undefined;
   #sealer: Sealer | undefined;
+  #made: Made = {};
   #timer: NodeJS.Timeout | undefined;
   #running = false;
+  #closed = false;
 
   constructor(options: BootOptions) {
     this.#options = options;
@@ -63,27 +65,31 @@ export class Boot {
 
   /**
    * Reads everything, or begins to wait for a shared store that is away or locked.
+   * @returns what this start made, also where it waits for what comes after that: nobody can show it later.
    * @throws StoreError, Error when a secret of the environment cannot serve.
    */
   async begin(): Promise<Made> {
     const { shared, log } = this.#options;
     try {
-      return await this.#run({ mayMake: true });
+      await this.#run({ mayMake: true });
     } catch (error) {
       if (shared === undefined || !mayPass(error)) throw error;
       log.error('waiting_for_store', { reason: error.message });
       shared.server.onUp(() => this.#later());
       if (shared.server.up) this.#later();
-      return {};
     }
+    const made = this.#made;
+    this.#made = {};
+    return made;
   }
 
   close(): void {
+    this.#closed = true;
     clearTimeout(this.#timer);
   }
 
   #later(): void {
-    if (this.done || this.#running) return;
+    if (this.done || this.#running || this.#closed) return;
     this.#running = true;
     const { log } = this.#options;
     // What is made now could be shown to nobody.
@@ -93,7 +99,7 @@ export class Boot {
         (error: unknown) => {
           const reason = error instanceof Error ? error.message : String(error);
           log.error('store_not_loaded', { reason });
-          this.#timer = setTimeout(() => this.#later(), againMs);
+          if (!this.#closed) this.#timer = setTimeout(() => this.#later(), againMs);
         },
       )
       .finally(() => {
@@ -101,30 +107,29 @@ export class Boot {
       });
   }
 
-  async #run({ mayMake }: { readonly mayMake: boolean }): Promise<Made> {
+  async #run({ mayMake }: { readonly mayMake: boolean }): Promise<void> {
     const { door, shared } = this.#options;
     await door.load();
     if (door.keys.pepperProblem !== undefined) throw new Error(door.keys.pepperProblem);
-    const make = (): Promise<Made> => this.#make(mayMake);
-    const made = await (shared === undefined ? make() : shared.inTurn(make));
+    const make = (): Promise<void> => this.#make(mayMake);
+    await (shared === undefined ? make() : shared.inTurn(make));
     shared?.watch(() => door.reload());
-    return made;
   }
 
   /** One instance at a time: there is one first key, one admin token and one seal for all. */
-  async #make(mayMake: boolean): Promise<Made> {
+  async #make(mayMake: boolean): Promise<void> {
     const { door, store, shared } = this.#options;
     // Another one may have made it while this one waited for its turn.
     if (shared !== undefined) await door.load();
     await door.audit.checkEnd();
     const first = mayMake ? await makeFirstKey(door) : undefined;
+    if (first !== undefined) this.#made = { key: first.key.reveal() };
     this.#admin = await this.#loadAdmin(mayMake);
     const adminToken = this.#admin?.made;
+    if (adminToken !== undefined) {
+      this.#made = { ...this.#made, adminToken: adminToken.reveal() };
+    }
     this.#sealer = createSealer(await loadSealKey(store, random));
-    return {
-      ...(first === undefined ? {} : { key: first.key.reveal() }),
-      ...(adminToken === undefined ? {} : { adminToken: adminToken.reveal() }),
-    };
   }
 
   async #loadAdmin(mayMake: boolean): Promise<AdminToken | undefined> {
