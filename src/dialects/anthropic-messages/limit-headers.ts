@@ -1,23 +1,9 @@
 /** `anthropic-ratelimit-*`, as the messages API tells where a caller's limits stand (messages.md §9). */
 import type { Standing, Standings } from '../../core/grant.ts';
+import { limitNames, type LimitNames } from '../limit-names.ts';
 
-interface Names {
-  readonly limit: string;
-  readonly remaining: string;
-  readonly reset: string;
-}
-
-const ofRequests = namesOf('requests');
-const ofTokens = namesOf('tokens');
-
-/** Made once: each answer to a call with limits has them. */
-function namesOf(what: string): Names {
-  return {
-    limit: `anthropic-ratelimit-${what}-limit`,
-    remaining: `anthropic-ratelimit-${what}-remaining`,
-    reset: `anthropic-ratelimit-${what}-reset`,
-  };
-}
+const ofRequests = limitNames((part) => `anthropic-ratelimit-requests-${part}`);
+const ofTokens = limitNames((part) => `anthropic-ratelimit-tokens-${part}`);
 
 /** Flat headers; none for a caller without limits. */
 export function limitHeaders({ requests, tokens }: Standings): readonly string[] {
@@ -27,7 +13,7 @@ export function limitHeaders({ requests, tokens }: Standings): readonly string[]
   return headers;
 }
 
-function add(headers: string[], names: Names, { limit, remaining, fullAt }: Standing): void {
+function add(headers: string[], names: LimitNames, { limit, remaining, fullAt }: Standing): void {
   headers.push(
     names.limit,
     String(limit),

@@ -1,23 +1,9 @@
 /** `x-ratelimit-*`, as chat completions tells where a caller's limits stand (chat-completions.md §6). */
 import type { Standing, Standings } from '../../core/grant.ts';
+import { limitNames, type LimitNames } from '../limit-names.ts';
 
-interface Names {
-  readonly limit: string;
-  readonly remaining: string;
-  readonly reset: string;
-}
-
-const ofRequests = namesOf('requests');
-const ofTokens = namesOf('tokens');
-
-/** Made once: each answer to a call with limits has them. */
-function namesOf(what: string): Names {
-  return {
-    limit: `x-ratelimit-limit-${what}`,
-    remaining: `x-ratelimit-remaining-${what}`,
-    reset: `x-ratelimit-reset-${what}`,
-  };
-}
+const ofRequests = limitNames((part) => `x-ratelimit-${part}-requests`);
+const ofTokens = limitNames((part) => `x-ratelimit-${part}-tokens`);
 
 /** Flat headers; none for a caller without limits. */
 export function limitHeaders({ requests, tokens }: Standings, wallMs: number): readonly string[] {
@@ -29,7 +15,7 @@ export function limitHeaders({ requests, tokens }: Standings, wallMs: number): r
 
 function add(
   headers: string[],
-  names: Names,
+  names: LimitNames,
   { standing, wallMs }: { readonly standing: Standing; readonly wallMs: number },
 ): void {
   const { limit, remaining, fullAt } = standing;
