@@ -64,7 +64,7 @@ const claudeCode: Client = {
           `Claude Code assumes a large context window for names that it does not know (${connection.model}).`,
         ]
       : [
-          'Without a model here, Claude Code asks for its own model names, which some provider must have.',
+          'Where no model is named, Claude Code asks for its own model names, which some provider must have.',
         ]),
   ],
   settings: {
