@@ -12,6 +12,8 @@ export interface StepSizes {
   /** A group of siblings is parsed when it has either. */
   readonly groupBytes: number;
   readonly groupTokens: number;
+  /** A string that is longer is parsed in pieces of it; no fewer than some escapes. */
+  readonly stringBytes: number;
 }
 
 /** Some milliseconds each; keys cost the most, five microseconds. */
@@ -20,6 +22,7 @@ export const usualSizes: StepSizes = {
   tokens: 4000,
   groupBytes: 256 * 1024,
   groupTokens: 2000,
+  stringBytes: 1024 * 1024,
 };
 
 export interface StepParts {

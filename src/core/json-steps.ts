@@ -25,9 +25,10 @@ import {
   type Span,
 } from './json-bytes.ts';
 import { countKeys } from './json-count.ts';
-import { firstError } from './json-position.ts';
+import { assign, define, firstWrong, isEmpty, positionOf, type Frame } from './json-frames.ts';
+import { stringInSteps } from './json-long-string.ts';
 import { usualSizes, type ParseText, type StepParts, type StepSizes } from './json-step-parts.ts';
-import { nextTurn } from './steps.ts';
+import { nextTurn, type Steps } from './steps.ts';
 
 export interface SteppedBody {
   /** Undefined when there is nothing but white space. */
@@ -64,20 +65,11 @@ export async function parseInSteps(
   }
 }
 
-/** A container that is open. Its items are text until a group of them is parsed. */
-interface Frame {
+interface LongValue {
+  /** Where its quotes stand. */
   readonly open: number;
-  readonly items: Json[] | undefined;
-  readonly members: { [key: string]: Json };
-  /** Where the text begins that is not parsed yet. */
-  groupStart: number;
-  groupTokens: number;
-  /** Where the current item (or its key) begins. */
-  itemStart: number;
-  /** The current item was parsed on its own and ended before this offset. */
-  attachedEnd: number | undefined;
-  /** Some of it is parsed. */
-  begun: boolean;
+  readonly close: number;
+  readonly steps: Steps<string>;
 }
 
 const openBrace = 0x7b;
@@ -104,6 +96,8 @@ class StepParser {
   #longNumbers = false;
   /** Where the string began that the walk is in. */
   #string: number | undefined;
+  /** A value that is one long string: it is read before the walk goes on. */
+  #long: LongValue | undefined;
   /** The last string on the top level: a key, once its colon comes. */
   #keyText: readonly [number, number] | undefined;
   #key: string | undefined;
@@ -119,6 +113,8 @@ class StepParser {
   /** Goes on for a while; false when it is through. @throws GatewayError */
   step(): boolean {
     const bytes = this.#bytes;
+    if (this.#long !== undefined) this.#readLong(this.#long);
+    if (this.#long !== undefined) return true;
     const untilByte = Math.min(bytes.length, this.#at + this.#sizes.bytes);
     const untilToken = this.#tokens + this.#sizes.tokens;
     while (this.#at < untilByte && this.#tokens < untilToken) {
@@ -211,10 +207,44 @@ class StepParser {
       this.#at = end + 1;
       if (!closing) continue;
       this.#string = undefined;
+      if (this.#isLongValue(start, end)) {
+        this.#beginLong(start, end);
+        return false;
+      }
       if (this.#stack.length === 1 && this.#key === undefined) this.#keyText = [start, end + 1];
       return true;
     }
     return false;
+  }
+
+  /** What stands where a key does is left to the parse of its group, which refuses it. */
+  #isLongValue(open: number, close: number): boolean {
+    if (close - open <= this.#sizes.stringBytes) return false;
+    const frame = this.#stack.at(-1);
+    if (frame === undefined || frame.attachedEnd !== undefined) return false;
+    return frame.items !== undefined || this.#bytes[trimEnd(this.#bytes, open) - 1] === colon;
+  }
+
+  #beginLong(open: number, close: number): void {
+    const place = { start: open + 1, end: close, stepBytes: this.#sizes.stringBytes };
+    const parse = (text: string): Json => this.#native(text, false);
+    this.#long = { open, close, steps: stringInSteps(this.#bytes, place, parse) };
+  }
+
+  #readLong({ open, close, steps }: LongValue): void {
+    const step = this.#nextOf(steps, close);
+    if (step.done !== true) return;
+    this.#long = undefined;
+    this.#attach(step.value, open, close);
+  }
+
+  /** @throws GatewayError for what is no text. */
+  #nextOf(steps: Steps<string>, close: number): IteratorResult<undefined, string> {
+    try {
+      return steps.next();
+    } catch {
+      throw this.#wrong(close);
+    }
   }
 
   #passDigits(from: number): void {
@@ -278,7 +308,7 @@ class StepParser {
     else if (isRoot && skipSpace(this.#bytes, frame.groupStart) < at) this.#parseGroup(frame, at);
     this.#stack.pop();
     if (isRoot) this.#value = frame.members;
-    else if (frame.begun) this.#attach(frame, at);
+    else if (frame.begun) this.#attach(frame.items ?? frame.members, frame.open, at);
     // What was not begun stays text of the container around it.
   }
 
@@ -293,18 +323,17 @@ class StepParser {
     else if (Array.isArray(parsed)) for (const item of parsed) frame.items.push(item);
   }
 
-  /** Puts a container that was parsed on its own into the one around it. */
-  #attach(child: Frame, at: number): void {
+  /** Puts what was parsed on its own, from `open` to `at`, into the container around it. */
+  #attach(value: Json, open: number, at: number): void {
     const frame = this.#stack.at(-1);
     if (frame === undefined) return;
     if (frame.itemStart > frame.groupStart) this.#parseGroup(frame, frame.itemStart - 1);
     frame.groupStart = frame.itemStart;
-    const value = child.items ?? child.members;
     if (frame.items !== undefined) {
-      if (skipSpace(this.#bytes, frame.itemStart) < child.open) throw this.#wrong(at);
+      if (skipSpace(this.#bytes, frame.itemStart) < open) throw this.#wrong(at);
       frame.items.push(value);
     } else {
-      const key = this.#keyBefore(frame, child);
+      const key = this.#keyBefore(frame, open);
       if (key === undefined) throw this.#wrong(at);
       if (key.length > maxKeyLength) throw longKey(this.#pathOf(this.#stack.length - 1));
       if (!Object.hasOwn(frame.members, key)) this.#keys += 1;
@@ -314,9 +343,9 @@ class StepParser {
     frame.attachedEnd = at + 1;
   }
 
-  /** The key of the item that a container is; undefined when what stands before it is none. */
-  #keyBefore(frame: Frame, child: Frame): string | undefined {
-    const text = this.#bytes.toString('utf8', frame.itemStart, child.open);
+  /** The key of the item that begins at `open`; undefined when what stands before it is none. */
+  #keyBefore(frame: Frame, open: number): string | undefined {
+    const text = this.#bytes.toString('utf8', frame.itemStart, open);
     const parsed = this.#parse(`{${text}null}`);
     const keys = parsed === undefined ? [] : Object.keys(parsed);
     return keys.length === 1 ? keys[0] : undefined;
@@ -359,7 +388,7 @@ class StepParser {
   }
 
   #placeOf(frame: Frame, child: Frame): string | number {
-    if (frame.items === undefined) return this.#keyBefore(frame, child) ?? '';
+    if (frame.items === undefined) return this.#keyBefore(frame, child.open) ?? '';
     const waiting =
       frame.itemStart > frame.groupStart
         ? this.#parse(`[${this.#bytes.toString('utf8', frame.groupStart, frame.itemStart - 1)}]`)
@@ -393,73 +422,7 @@ class StepParser {
 
   /** What stands here, or earlier in text that was not parsed yet, cannot stand there. */
   #wrong(at: number): GatewayError {
-    return notJson(this.#position(this.#firstWrong(at)));
-  }
-
-  #firstWrong(at: number): number {
-    for (const [i, frame] of this.#stack.entries()) {
-      const inner = this.#stack.slice(i + 1).find((each) => each.begun);
-      const end = inner?.open ?? Math.min(at + 1, this.#bytes.length);
-      if (frame.attachedEnd !== undefined) {
-        const behind = skipSpace(this.#bytes, frame.attachedEnd);
-        if (behind < end) return behind;
-        continue;
-      }
-      if (end <= frame.groupStart) continue;
-      const text = this.#bytes.toString('utf8', frame.groupStart, end);
-      // A comma before it means that an item must come.
-      const opening = frame.items === undefined ? '{' : '[';
-      const before = frame.begun
-        ? `${opening}${frame.items === undefined ? '"":0' : '0'},`
-        : opening;
-      const found = firstError(before + text);
-      if (found < before.length + text.length) {
-        const chars = Math.max(0, found - before.length);
-        return frame.groupStart + Buffer.byteLength(text.slice(0, chars));
-      }
-      if (inner === undefined) break;
-    }
-    return at;
-  }
-
-  /** Line and column, both from 1; columns are counted in UTF-16 units. */
-  #position(offset: number): { readonly line: number; readonly column: number } {
-    const bytes = this.#bytes;
-    let line = 1;
-    let lineStart = 0;
-    for (let i = bytes.indexOf(0x0a); i !== -1 && i < offset; i = bytes.indexOf(0x0a, i + 1)) {
-      line += 1;
-      lineStart = i + 1;
-    }
-    return { line, column: bytes.toString('utf8', lineStart, offset).length + 1 };
-  }
-}
-
-function isEmpty(value: JsonObject | readonly Json[]): boolean {
-  if (Array.isArray(value)) return value.length === 0;
-  for (const _ in value) return false;
-  return true;
-}
-
-/** As `JSON.parse` would: `__proto__` is data, and the last of two twins counts. How many were twins. */
-function assign(members: Frame['members'], more: JsonObject | readonly Json[]): number {
-  let twins = 0;
-  for (const [key, value] of Object.entries(more)) {
-    if (Object.hasOwn(members, key)) twins += 1;
-    if (value !== undefined) define(members, key, value);
-  }
-  return twins;
-}
-
-function define(members: Frame['members'], key: string, value: Json): void {
-  if (key !== '__proto__') members[key] = value;
-  else {
-    Object.defineProperty(members, key, {
-      value,
-      enumerable: true,
-      writable: true,
-      configurable: true,
-    });
+    return notJson(positionOf(this.#bytes, firstWrong(this.#bytes, this.#stack, at)));
   }
 }
 

@@ -29,14 +29,31 @@ export async function jsonInSteps(body: JsonObject): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
+/** What may be long in itself. */
+type Divisible = JsonObject | readonly Json[] | string;
+
 class Writer {
   /** Containers that weigh more than becomes text at once; they are weighed once. */
   readonly #heavy = new Set<JsonObject | readonly Json[]>();
 
-  *texts(value: JsonObject | readonly Json[]): Generator<string> {
+  *texts(value: Divisible): Generator<string> {
     if (this.#weightOf(value) <= mostAtOnce) yield JSON.stringify(value);
+    else if (typeof value === 'string') yield* this.#pieces(value);
     else if (isArray(value)) yield* this.#items(value);
     else yield* this.#members(value);
+  }
+
+  /** Of one long string. */
+  *#pieces(text: string): Generator<string> {
+    yield '"';
+    for (let from = 0; from < text.length;) {
+      const end = from + pieceLength;
+      // Half of a pair would become an escape.
+      const to = isHighSurrogate(text.charCodeAt(end - 1)) ? end - 1 : end;
+      yield inner(JSON.stringify(text.slice(from, to)));
+      from = to;
+    }
+    yield '"';
   }
 
   *#items(items: readonly Json[]): Generator<string> {
@@ -44,7 +61,7 @@ class Writer {
     for (const group of this.#groups(items, (item) => item)) {
       const [only] = group;
       yield before;
-      if (group.length === 1 && isContainer(only)) yield* this.texts(only);
+      if (group.length === 1 && isDivisible(only)) yield* this.texts(only);
       else yield inner(JSON.stringify(group));
       before = ',';
     }
@@ -60,7 +77,7 @@ class Writer {
       if (key === undefined) continue;
       const only = members[key];
       yield before;
-      if (present.length === 1 && isContainer(only)) {
+      if (present.length === 1 && isDivisible(only)) {
         yield `${JSON.stringify(key)}:`;
         yield* this.texts(only);
       } else {
@@ -120,9 +137,17 @@ class Writer {
   }
 }
 
-/** Without its brackets. */
+/** Without its brackets or quotes. */
 function inner(text: string): string {
   return text.slice(1, -1);
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit < 0xdc00;
+}
+
+function isDivisible(value: Json | undefined): value is Divisible {
+  return typeof value === 'string' || isContainer(value);
 }
 
 function isContainer(value: Json | undefined): value is JsonObject | readonly Json[] {

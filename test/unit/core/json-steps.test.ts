@@ -40,7 +40,7 @@ describe('G11 long bodies in steps', () => {
         fc.integer({ min: 0, max: 5 }),
         async (text, groupBytes, groupTokens) => {
           const bytes = Buffer.from(text);
-          const sizes = { bytes: 7, tokens: 3, groupBytes, groupTokens };
+          const sizes = { bytes: 7, tokens: 3, groupBytes, groupTokens, stringBytes: 8 };
           const atOnce = await outcome(() => shown(parseBody(bytes, none)));
           const inSteps = await outcome(async () => {
             const { value, ...rest } = await parseInSteps(bytes, { parse: parseText, sizes });
@@ -130,6 +130,37 @@ describe('G11 long bodies in steps', () => {
           return true;
         },
       );
+    });
+  }
+
+  const string = `"${text(2 * megabyte)}"`;
+  const around: readonly string[] = [
+    `["${text(2 * megabyte)}\\x"]`,
+    `"${text(2 * megabyte)}\n"`,
+    `[1${string}]`,
+    `[${string}1]`,
+    `[${string},]`,
+    `[${string}}`,
+    string,
+    `{${string}:1}`,
+    `{"b"1:${string}}`,
+    `{"b":${string},"c":1,}`,
+    `{,"b":${string}}`,
+    `${string}},`,
+  ];
+  for (const body of around.map((each) => `{"x":${each}${each === string ? '' : '}'}`)) {
+    const shape = body.replaceAll(/x{9,}/g, '…');
+    test(`B34 wrong around a long string, and told where it is: ${shape}`, async () => {
+      const told = (error: unknown): string => (error instanceof GatewayError ? error.message : '');
+      const refused: string[] = [];
+      for (const read of [parseBody, parseClientBody]) {
+        await assert.rejects(
+          async () => read(Buffer.from(body), none),
+          (error) => refused.push(told(error)) > 0,
+        );
+      }
+      assert.equal(refused[1], refused[0]);
+      assert.match(refused[0] ?? '', /line 1, column|key is longer/);
     });
   }
 

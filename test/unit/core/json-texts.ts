@@ -17,6 +17,7 @@ const scalars = fc.constantFrom(
   '"é你🦀"',
   '"[,]{}:"',
   '"\\ud800"',
+  '"é\\\\\\u00e9\\ud83e\\udd80\\\\\\"\\\\n🦀\\/你\\\\"',
 );
 const keys = fc.constantFrom('"a"', '"b"', '"1"', '"__proto__"', '"k\\u0061"', '"é"');
 

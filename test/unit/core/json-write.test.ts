@@ -21,6 +21,21 @@ test('G2 numbers keep their digits, and empty lists and objects stay', async () 
   assert.equal((await jsonInSteps(body)).toString(), text);
 });
 
+test('G11 G2 a long string becomes text in pieces, and none of its characters is halved', async (t) => {
+  const halves = '\ud83e".\udd80'.repeat(100);
+  for (const before of ['', 'x']) {
+    const long = `${before}${'🦀'.repeat(700_000)}${halves}\n${'é"'.repeat(700_000)}`;
+    const body = { long, list: [long, 1], deep: { long } };
+    const whole = JSON.stringify(body);
+    const stringify = t.mock.method(JSON, 'stringify');
+    const bytes = await jsonInSteps(body);
+    const lengths = stringify.mock.calls.map(({ result }) => String(result).length);
+    stringify.mock.restore();
+    assert.ok(bytes.toString() === whole);
+    assert.ok(Math.max(...lengths) < 2_000_000, `${Math.max(...lengths)} characters at once`);
+  }
+});
+
 test('G11 others have a turn between pieces of a long body', async () => {
   let turns = 0;
   let over = false;

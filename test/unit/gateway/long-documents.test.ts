@@ -37,6 +37,20 @@ test('G11 a document of 4 MB is parsed in parts, and is what it says', async (t)
   );
 });
 
+test('G11 a document that is one string is parsed in pieces, and is what it says', async (t) => {
+  for (const shift of ['', 'x']) {
+    const text = `${shift}é"\\\n🦀\u0001 and so on`.repeat(200_000);
+    const written = JSON.stringify(chatDocument({ text: `${text}\ud83e` }));
+    const parse = t.mock.method(JSON, 'parse');
+    const answer = await read(written);
+    const lengths = parse.mock.calls.map(({ arguments: [part] }) => part.length);
+    parse.mock.restore();
+    assert.ok(Math.max(...lengths) < 2 * whole, `${Math.max(...lengths)} characters at once`);
+    const [part] = answer.generation.parts;
+    assert.ok(part?.type === 'text' && part.text === `${text}\ud83e`);
+  }
+});
+
 test('G11 a document with more values than are parsed in parts is read all the same', async () => {
   const many = `${JSON.stringify(chatDocument({ text: 'Hello' })).slice(0, -1)},"x":[${'1,'.repeat(600_000)}1]}`;
   const answer = await read(many);
