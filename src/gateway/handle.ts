@@ -2,9 +2,11 @@
  * The path of one admitted call: plan → attempt → respond → settle (docs/path.md draws it with every
  * error exit). The call settles exactly once, in `#settle`, whichever way it ends.
  */
+import type { JsonObject } from '../core/conversation.ts';
 import type { AnswerContext } from '../core/dialect.ts';
 import { asGatewayError, GatewayError } from '../core/errors.ts';
 import type { Usage } from '../core/generation.ts';
+import { jsonInSteps } from '../core/json-write.ts';
 import { answerHeaders } from './answer-headers.ts';
 import type { Call, ClientTimes, Gateway } from './call.ts';
 import { CallContext } from './call-context.ts';
@@ -15,7 +17,7 @@ import type { ClientEnd, Receipt } from './receipt.ts';
 import { StreamResponder, type StreamOwner } from './stream-responder.ts';
 import type { Swept } from './sweeper.ts';
 import { Tries } from './tries.ts';
-import type { Answer } from './upstream-answer.ts';
+import type { Answer, StreamAnswer } from './upstream-answer.ts';
 
 /**
  * After so much silence a stream gets a sign of life, from the start of the call on; without a committed
@@ -31,6 +33,11 @@ const checkpointMs = 5000;
 const checkpointLength = 1024;
 /** How long a finished upstream may take to close before its connection is given up. */
 const drainUpstreamMs = 2000;
+
+/** An answer of more characters is written in steps. */
+const longAnswer = 1024 * 1024;
+
+type WholeAnswer = Exclude<Answer, StreamAnswer>;
 
 /** Serves one call to its end. Never throws; the promise resolves when the call is settled. */
 export function handleCall(gateway: Gateway, call: Call, sink: ClientSink): Promise<void> {
@@ -78,6 +85,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
       const answer = await answering;
       if (this.#settled) return;
       if (this.#call.head.stream) this.#respondStream(answer);
+      else if (this.#tries.meter.outputLength > longAnswer) await this.#respondInSteps(answer);
       else this.#respondDocument(answer);
     } catch (error) {
       this.#refuse(asGatewayError(error));
@@ -108,16 +116,31 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
 
   #respondDocument(answer: Answer): void {
     if (answer.kind === 'stream') return;
-    const relayed = this.#tries.mode === 'relay' && answer.kind === 'document';
-    const generation = { ...answer.generation, usage: this.#tries.meter.complete() };
-    const { dialect } = this.#call;
-    const context = this.#context();
-    this.#out.document(
-      relayed
-        ? dialect.answerRelay(context).document(answer.bytes, answer.body, generation.usage)
-        : Buffer.from(JSON.stringify(dialect.writeResponse(generation, context))),
-    );
+    const relayed = this.#relayed(answer);
+    this.#out.document(relayed ?? Buffer.from(JSON.stringify(this.#written(answer))));
     this.completed();
+  }
+
+  /** All other calls have their turn in between (G11). */
+  async #respondInSteps(answer: Answer): Promise<void> {
+    if (answer.kind === 'stream') return;
+    const document = this.#relayed(answer) ?? (await jsonInSteps(this.#written(answer)));
+    // Meanwhile its time may be over, or its client gone.
+    if (this.#settled) return;
+    this.#out.document(document);
+    this.completed();
+  }
+
+  /** The upstream's own document; undefined for an answer that is to be written. */
+  #relayed(answer: WholeAnswer): Buffer | undefined {
+    if (this.#tries.mode !== 'relay' || answer.kind !== 'document') return undefined;
+    const relay = this.#call.dialect.answerRelay(this.#context());
+    return relay.document(answer.bytes, answer.body, this.#tries.meter.complete());
+  }
+
+  #written({ generation }: WholeAnswer): JsonObject {
+    const complete = { ...generation, usage: this.#tries.meter.complete() };
+    return this.#call.dialect.writeResponse(complete, this.#context());
   }
 
   #answerHeaders(): string[] {
