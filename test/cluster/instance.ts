@@ -9,6 +9,7 @@ import type { JsonObject } from '../../src/core/conversation.ts';
 import { until } from '../support/postgres-store.ts';
 import { send, type Reply, type Sending } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
+import { inNoonZone } from '../support/noon.ts';
 
 /** Three start at once on a machine that may be busy with other tests. */
 const startMs = 180_000;
@@ -128,8 +129,10 @@ export class Instance {
     return send(this.adminUrl + path, body, { method, headers });
   }
 
+  /** Its budgets without a zone get one in which no day ends while the test runs. */
   async makeKey(wish: JsonObject = {}): Promise<MadeKey> {
-    const reply = await this.admin('POST', '/api/keys', { name: 'test', models: ['*'], ...wish });
+    const whole = inNoonZone({ name: 'test', models: ['*'], ...wish });
+    const reply = await this.admin('POST', '/api/keys', whole);
     assert.equal(reply.status, 201, reply.text);
     return { id: String(reply.json['id']), key: String(reply.json['key']) };
   }

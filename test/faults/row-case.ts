@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import type { JsonObject } from '../../src/core/conversation.ts';
 import { send } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
+import { inNoonZone } from '../support/noon.ts';
 import { dialects, listAt, type Dialect } from '../support/reading.ts';
 import { impatience, startRig, type Rig } from '../support/rig.ts';
 import type { Script } from '../upstream/scripted.ts';
@@ -116,7 +117,7 @@ export async function playCase(
     return reply.json;
   };
   const budget = row.budget ?? String((1.6 * cap * nanodollarsOfToken) / 1e9);
-  const limits = { concurrent: 1, budget, per: 'day', shrink: false };
+  const limits = inNoonZone({ concurrent: 1, budget, per: 'day', shrink: false });
   const made = await admin('POST', '/api/keys', { name: provider, models: ['*'], ...limits });
   return {
     model: `${provider}/${provider}`,

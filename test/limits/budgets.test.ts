@@ -87,7 +87,7 @@ for (const dialect of dialects) {
 describe('refusals', () => {
   test('E9 H5 chat: insufficient_quota; the text names budget, holder, what is left and when', async () => {
     const { model } = rig.play('chat', replying('chat', answer));
-    const key = await rig.key({ budget: '0.0024', per: 'month' });
+    const key = await rig.key({ budget: '0.0024', per: 'month', time_zone: 'UTC' });
     const reply = await rig.call(key, 'chat', bodyOf('chat', model));
     assert.equal(reply.status, 429);
     const { type, code, message } = errorOf(reply);

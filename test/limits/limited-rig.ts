@@ -4,6 +4,7 @@ import type { JsonObject } from '../../src/core/conversation.ts';
 import { isObject } from '../../src/core/json.ts';
 import { send, type Reply, type Sending } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
+import { inNoonZone } from '../support/noon.ts';
 import { objectAt, type Dialect } from '../support/reading.ts';
 import { endpointOf } from '../support/requests.ts';
 import { startRig, type Rig, type RigConfig } from '../support/rig.ts';
@@ -18,6 +19,7 @@ export interface LimitedKey {
 export interface LimitedRig extends Rig {
   /** A key for all models with these limits, as the admin API takes them. */
   key(limits?: JsonObject): Promise<LimitedKey>;
+  /** Budgets without a zone get one in which no day ends while the test runs. */
   admin(method: string, path: string, body?: JsonObject): Promise<JsonObject>;
   call(
     key: LimitedKey,
@@ -53,7 +55,8 @@ export async function startLimitedRig(config: RigConfig = {}): Promise<LimitedRi
     typeof config === 'function' ? (upstreams) => priced(config(upstreams)) : priced(config),
   );
   const admin: LimitedRig['admin'] = async (method, path, body) => {
-    const reply = await send(rig.gateway.adminUrl + path, body, {
+    const wish = body === undefined ? undefined : inNoonZone(body);
+    const reply = await send(rig.gateway.adminUrl + path, wish, {
       method,
       headers: { authorization: `Bearer ${adminToken}` },
     });
