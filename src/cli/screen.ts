@@ -1,4 +1,5 @@
 /** What a stream of the program is written to: how wide it is, whether it shows colours, how wide a text stands on it. */
+import { wantsColour } from '../core/colour.ts';
 
 export interface Screen {
   /** Absent = no terminal: nothing is cut to a width. */
@@ -16,20 +17,13 @@ interface Stream {
 
 const usualColumns = 80;
 
-/**
- * FORCE_COLOR decides where it is set (0 and false: no colours), then NO_COLOR (any value), then whether it is
- * a terminal that is not dumb.
- */
+/** A stream of the process, under the environment's wishes. */
 export function screenOf(
   { isTTY = false, columns = 0 }: Stream,
   env: { readonly [name: string]: string | undefined },
 ): Screen {
   const isTerminal = isTTY && env['TERM'] !== 'dumb';
-  const forced = env['FORCE_COLOR'] ?? '';
-  const colour =
-    forced === ''
-      ? isTerminal && (env['NO_COLOR'] ?? '') === ''
-      : forced !== '0' && forced !== 'false';
+  const colour = wantsColour(isTTY, env);
   // Some terminals say that they have no columns.
   return { colour, ...(isTerminal ? { columns: columns > 0 ? columns : usualColumns } : {}) };
 }

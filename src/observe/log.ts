@@ -4,7 +4,7 @@
  * escaped, by JSON and here (S13).
  */
 import { constants, fstatSync, openSync, write, writeSync } from 'node:fs';
-import { isatty } from 'node:tty';
+import { wantsColour } from '../core/colour.ts';
 import type { Clock, Log, LogFields } from '../core/runtime.ts';
 import { prettyLine } from './pretty-line.ts';
 
@@ -63,13 +63,16 @@ export interface LineLogOptions {
   readonly pretty?: 'coloured' | 'plain' | undefined;
 }
 
-/** How a descriptor is written to: a terminal has a person before it (`NO_COLOR`: no-color.org). */
+/**
+ * How the log is written: a terminal has a person before it. Who reads a file or a pipe reads JSON, whatever is
+ * said of colours.
+ */
 export function prettyFor(
-  fd: number,
+  isTerminal: boolean,
   env: { readonly [name: string]: string | undefined },
 ): LineLogOptions['pretty'] {
-  if (!isatty(fd)) return undefined;
-  return (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb' ? 'coloured' : 'plain';
+  if (!isTerminal) return undefined;
+  return wantsColour(isTerminal, env) ? 'coloured' : 'plain';
 }
 
 export class LineLog implements Log {

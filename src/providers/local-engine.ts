@@ -164,7 +164,7 @@ class EngineSupervisor implements LocalEngine {
     if (this.#status.phase === 'ready') return;
     this.#untilReady().catch((error: unknown) => {
       const reason = error instanceof Error ? error.message : String(error);
-      this.#options.log.warn('engine-not-ready', { model: this.name, reason });
+      this.#options.log.warn('engine_not_ready', { model: this.name, reason });
     });
   }
 
@@ -265,7 +265,7 @@ class EngineSupervisor implements LocalEngine {
     this.#verdict = undefined;
     this.#exited = Promise.withResolvers();
     this.#watch = new Watch(this.#hangMs, this.#tickMs);
-    log.info('engine-loading', { model: this.name });
+    log.info('engine_loading', { model: this.name });
     try {
       this.#prepareFolder();
       this.#process = new EngineProcess(
@@ -299,7 +299,7 @@ class EngineSupervisor implements LocalEngine {
   #onLoading(percent: number): void {
     if (this.#status.phase !== 'starting') return;
     this.#status = { phase: 'starting', percent };
-    this.#options.log.info('engine-loading', { model: this.name, percent });
+    this.#options.log.info('engine_loading', { model: this.name, percent });
   }
 
   #onReady(): void {
@@ -307,7 +307,7 @@ class EngineSupervisor implements LocalEngine {
     const { log, clock } = this.#options;
     this.#status = { phase: 'ready' };
     const startMs = Math.round(clock.now() - this.#startedAt);
-    log.info('engine-ready', { model: this.name, pid: this.#process?.pid, startMs });
+    log.info('engine_ready', { model: this.name, pid: this.#process?.pid, startMs });
     this.#lastUsedAt = clock.now();
     this.#started.resolve();
   }
@@ -348,7 +348,7 @@ class EngineSupervisor implements LocalEngine {
   }
 
   #endHung(wrong: string): void {
-    this.#options.log.error('engine-hung', { model: this.name, wrong });
+    this.#options.log.error('engine_hung', { model: this.name, wrong });
     this.#end(this.#tell(`${wrong} and was ended`));
   }
 
@@ -370,14 +370,14 @@ class EngineSupervisor implements LocalEngine {
     const { log, clock } = this.#options;
     if (phase === 'unloading') {
       const idleMs = Math.round(clock.now() - this.#lastUsedAt);
-      log.info('engine-unloaded', { model: this.name, why: this.#leaveReason, idleMs });
+      log.info('engine_unloaded', { model: this.name, why: this.#leaveReason, idleMs });
       this.#status = { phase: 'stopped' };
       this.#failures = 0;
     }
     if (phase === 'starting' || phase === 'ready') {
       const uptimeMs = Math.round(clock.now() - this.#startedAt);
       if (phase === 'ready' && uptimeMs > healthyAfterMs) this.#failures = 0;
-      log.warn('engine-ended', { model: this.name, ...end, uptimeMs });
+      log.warn('engine_ended', { model: this.name, ...end, uptimeMs });
       this.#fail(this.#verdict ?? describeEnd(this.name, end));
     }
     this.#left.resolve(true);
@@ -388,7 +388,7 @@ class EngineSupervisor implements LocalEngine {
     const restartInMs = backoffMs(this.#failures);
     this.#notBefore = this.#options.clock.now() + restartInMs;
     this.#status = { phase: 'failed', reason };
-    this.#options.log.warn('engine-failed', { model: this.name, reason, restartInMs });
+    this.#options.log.warn('engine_failed', { model: this.name, reason, restartInMs });
     this.#started.reject(unavailable(reason, undefined));
   }
 }

@@ -160,7 +160,7 @@ function engineEnvironment(cacheDir: string | undefined): NodeJS.ProcessEnv {
 function logLines(stream: Readable | null, log: Log, model: string): void {
   if (stream === null) return;
   createInterface({ input: stream }).on('line', (line) =>
-    log.debug('engine-output', { model, line }),
+    log.debug('engine_output', { model, line }),
   );
 }
 

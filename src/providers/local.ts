@@ -236,7 +236,7 @@ class EnginePool implements LocalEngines {
       const { name, bytes } = model;
       const { maxBytes } = room;
       if (bytes > maxBytes)
-        this.#options.log.warn('engine-large', { model: name, bytes, maxBytes });
+        this.#options.log.warn('engine_large', { model: name, bytes, maxBytes });
       return;
     }
   }

@@ -3,6 +3,7 @@
  * knows everybody; every part gets what it needs handed in.
  */
 import type { Server } from 'node:http';
+import { isatty } from 'node:tty';
 import { openAccess, type Access, type GatewayAdmin } from './access.ts';
 import { Events } from './events.ts';
 import { ownFront, type Front } from './front.ts';
@@ -56,7 +57,7 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
       knownProviders,
     });
   const settings = await load();
-  const pretty = prettyFor(2, env);
+  const pretty = prettyFor(isatty(2), env);
   const log = new LineLog({ fd: 2, level: settings.logLevel, clock: systemClock, pretty });
   for (const warning of settings.warnings) log.warn('config', { warning });
   const crew = await openCrew(settings);

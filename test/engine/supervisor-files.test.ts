@@ -56,7 +56,7 @@ describe('a hang', { skip: process.platform === 'win32' ? 'no SIGSTOP there' : s
       endlessBody({ model: 'one', stream: true }),
     ).response;
     await waitForText(response, firstText);
-    const pid = entries.find(({ event, model }) => event === 'engine-ready' && model === 'one')?.[
+    const pid = entries.find(({ event, model }) => event === 'engine_ready' && model === 'one')?.[
       'pid'
     ];
     process.kill(Number(pid), 'SIGSTOP');

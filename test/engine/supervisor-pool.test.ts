@@ -71,7 +71,7 @@ class Pool {
   /** Started without the patience of a call. */
   async start(name: string): Promise<void> {
     this.engines.prewarm(name);
-    await this.told('engine-ready', name);
+    await this.told('engine_ready', name);
   }
 
   /** A call that is answered at once. */
@@ -117,20 +117,20 @@ describe('lazy and idle', () => {
     assert.deepEqual([pool.phase('a'), pool.phase('b')], ['stopped', 'stopped']);
     await Promise.all([pool.wake('a'), pool.wake('a'), pool.wake('a')]);
     assert.deepEqual([pool.phase('a'), pool.phase('b')], ['ready', 'stopped']);
-    assert.equal(pool.events('engine-loading', 'a').length, 1);
-    assert.equal(typeof (await pool.told('engine-ready', 'a'))['startMs'], 'number');
+    assert.equal(pool.events('engine_loading', 'a').length, 1);
+    assert.equal(typeof (await pool.told('engine_ready', 'a'))['startMs'], 'number');
   });
 
   test('an idle model is unloaded and started again by the next call; a busy one stays', async () => {
     const pool = new Pool([file('a'), file('b')], { idleUnloadMs: 300 });
     const held = await pool.hold('a');
     await pool.call('b');
-    const { why, idleMs } = await pool.told('engine-unloaded', 'b');
+    const { why, idleMs } = await pool.told('engine_unloaded', 'b');
     assert.equal(why, 'idle');
     assert.ok(Number(idleMs) >= 300);
     assert.equal(pool.phase('a'), 'ready');
     held.leave();
-    await pool.told('engine-unloaded', 'a');
+    await pool.told('engine_unloaded', 'a');
     assert.equal(pool.phase('a'), 'stopped');
     await pool.call('a');
     assert.equal(pool.phase('a'), 'ready');
@@ -141,7 +141,7 @@ describe('lazy and idle', () => {
     const demo = file('demo', { demo: true });
     const pool = new Pool([own, demo, file('never', { settings: { idleUnloadMs: 0 } })]);
     await Promise.all(['own', 'demo', 'never'].map((name) => pool.call(name)));
-    await pool.told('engine-unloaded', 'own');
+    await pool.told('engine_unloaded', 'own');
     assert.deepEqual([pool.phase('demo'), pool.phase('never')], ['ready', 'ready']);
   });
 
@@ -152,7 +152,7 @@ describe('lazy and idle', () => {
     assert.equal((await pool.refusal('b')).code, 'overloaded');
     assert.equal(pool.phase('a'), 'ready');
     await pool.client('a').call('/done', {});
-    await pool.told('engine-ready', 'b');
+    await pool.told('engine_ready', 'b');
     assert.equal(pool.phase('a'), 'stopped');
   });
 });
@@ -168,7 +168,7 @@ describe('room', () => {
       ['a', 'b', 'c'].map((name) => pool.phase(name)),
       ['ready', 'stopped', 'ready'],
     );
-    assert.equal((await pool.told('engine-unloaded', 'b'))['why'], 'room');
+    assert.equal((await pool.told('engine_unloaded', 'b'))['why'], 'room');
   });
 
   test('F93 a busy model is not ended for another: that call is told to come back', async () => {
@@ -181,7 +181,7 @@ describe('room', () => {
     assert.match(error.message, /"b" waits for others to be unloaded/);
     assert.equal(pool.phase('a'), 'ready');
     held.leave();
-    await pool.told('engine-ready', 'b');
+    await pool.told('engine_ready', 'b');
     assert.equal(pool.phase('a'), 'stopped');
   });
 
@@ -214,7 +214,7 @@ describe('room', () => {
       ['a', 'b', 'big'].map((name) => pool.phase(name)),
       ['stopped', 'stopped', 'ready'],
     );
-    assert.equal((await pool.told('engine-large', 'big'))['bytes'], 5000);
+    assert.equal((await pool.told('engine_large', 'big'))['bytes'], 5000);
   });
 
   test('the limits as a rule: nobody in the way, or the longest unused first', () => {
@@ -240,11 +240,11 @@ describe('models come and go', () => {
     await assert.rejects(async () => provider?.wake?.(), { code: 'model_not_found' });
     const answer = readAll(await held.response).catch(() => 'cut');
     await pool.call('b');
-    await pool.told('engine-unloaded', 'b');
-    assert.deepEqual(pool.events('engine-unloaded', 'a'), []);
+    await pool.told('engine_unloaded', 'b');
+    assert.deepEqual(pool.events('engine_unloaded', 'a'), []);
     held.leave();
     assert.equal(await answer, 'cut');
-    assert.equal((await pool.told('engine-unloaded', 'a'))['why'], 'removed');
+    assert.equal((await pool.told('engine_unloaded', 'a'))['why'], 'removed');
   });
 
   test('an added model is there for providers that were made before it', async () => {
@@ -262,11 +262,11 @@ describe('models come and go', () => {
     await pool.call('a');
     await pool.call('b');
     pool.engines.replace([{ ...a, settings: { context: 512 } }, b]);
-    await pool.told('engine-unloaded', 'a');
+    await pool.told('engine_unloaded', 'a');
     await pool.call('a');
     await pool.call('b');
-    assert.equal(pool.events('engine-loading', 'a').length, 2);
-    assert.equal(pool.events('engine-loading', 'b').length, 1);
+    assert.equal(pool.events('engine_loading', 'a').length, 2);
+    assert.equal(pool.events('engine_loading', 'b').length, 1);
   });
 
   test('after a change calls reach the new engine, though the old one answers on and keeps its connections', async () => {
@@ -291,9 +291,9 @@ describe('models come and go', () => {
     const now = await ask();
     assert.ok(typeof now === 'number' && now !== before);
     assert.equal(await ask(), now);
-    assert.deepEqual(pool.events('engine-unloaded', 'a'), [], 'the old one still answers');
+    assert.deepEqual(pool.events('engine_unloaded', 'a'), [], 'the old one still answers');
     held.leave();
-    await pool.told('engine-unloaded', 'a');
+    await pool.told('engine_unloaded', 'a');
     assert.equal(await ask(), now);
   });
 });
@@ -304,12 +304,12 @@ describe('trouble', () => {
     const held = await pool.hold('a');
     await pool.call('b');
     await assert.rejects(readAll(await held.response));
-    const { reason, restartInMs } = await pool.told('engine-failed', 'a');
+    const { reason, restartInMs } = await pool.told('engine_failed', 'a');
     assert.match(String(reason), /engine of "a" gave no sign of life for 4000 ms and was ended/);
     assert.equal(restartInMs, 0);
     assert.equal(pool.phase('b'), 'ready');
     await pool.wake('a');
-    await pool.told('engine-failed', 'a', 2);
+    await pool.told('engine_failed', 'a', 2);
     const refused = await pool.refusal('a');
     assert.match(refused.message, /no sign of life/);
     assert.ok(refused.retryAfterMs !== undefined && refused.retryAfterMs <= 500);
@@ -320,19 +320,19 @@ describe('trouble', () => {
     await pool.call('a');
     const held = await pool.hold('a');
     await assert.rejects(readAll(await held.response));
-    assert.match(String((await pool.told('engine-hung', 'a'))['wrong']), /computed no token/);
+    assert.match(String((await pool.told('engine_hung', 'a'))['wrong']), /computed no token/);
   });
 
   test('F93 a model that does not finish loading is told with its progress, and ended', async () => {
     const slow = file('a', { script: { start: 'slow' } });
     const pool = new Pool([slow], { startWaitMs: 30, hangMs: 8000, loadLimitMs: 10_000 });
     pool.engines.prewarm('a');
-    assert.equal((await pool.told('engine-loading', 'a', 2))['percent'], 40);
+    assert.equal((await pool.told('engine_loading', 'a', 2))['percent'], 40);
     const error = await pool.refusal('a');
     assert.equal(error.code, 'overloaded');
     assert.match(error.message, /"a" is still loading \(40 %\)/);
     assert.match(
-      String((await pool.told('engine-failed', 'a'))['reason']),
+      String((await pool.told('engine_failed', 'a'))['reason']),
       /finish loading in 10000 ms/,
     );
   });
@@ -355,7 +355,7 @@ describe('trouble', () => {
     const pool = new Pool([file('a')], { hangMs: 4000 });
     await pool.call('a');
     rmSync(String(pool.engines.provider.forModel?.('a').generate.socketPath));
-    assert.match(String((await pool.told('engine-failed', 'a'))['reason']), /lost its socket/);
+    assert.match(String((await pool.told('engine_failed', 'a'))['reason']), /lost its socket/);
     await pool.call('a');
   });
 

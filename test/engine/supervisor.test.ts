@@ -104,7 +104,7 @@ describe('process', { skip }, () => {
     assert.ok(engine.socketPath.length <= 100);
     assert.equal(statSync(dirname(engine.socketPath)).mode & 0o777, 0o700);
     if (process.platform === 'linux') {
-      const pid = entries.find((entry) => entry.event === 'engine-ready')?.['pid'];
+      const pid = entries.find((entry) => entry.event === 'engine_ready')?.['pid'];
       assert.ok(!readFileSync(`/proc/${String(pid)}/environ`, 'utf8').includes('sk-a-secret'));
     }
     await engine.stop();
@@ -129,7 +129,7 @@ describe('process', { skip }, () => {
     const client = new EngineClient(engine.socketPath);
     const kill = async (): Promise<void> => {
       await engine.ready();
-      const pid = entries.findLast((entry) => entry.event === 'engine-ready')?.['pid'];
+      const pid = entries.findLast((entry) => entry.event === 'engine_ready')?.['pid'];
       const open = client.open('/v1/chat/completions', endlessBody({ stream: true }));
       const response = await open.response;
       await waitForText(response, firstText);
@@ -170,7 +170,7 @@ describe('process', { skip }, () => {
       const { log, entries } = memoryLog();
       const engine = createLocalEngine({ modelPath: tinyModel.path, clock, log });
       await engine.ready();
-      const pid = Number(entries.find((entry) => entry.event === 'engine-ready')?.['pid']);
+      const pid = Number(entries.find((entry) => entry.event === 'engine_ready')?.['pid']);
       process.kill(pid, 'SIGINT');
       process.kill(pid, 'SIGTERM');
       assert.equal((await new EngineClient(engine.socketPath).chat('Hello')).status, 200);

@@ -194,7 +194,7 @@ test('the embedded engine runs once, and answers on all workers', async (t) => {
   const ask = { model: 'local/tiny', max_tokens: 4 };
   const replies = await several(() => gateway.chat(key, ask));
   assert.deepEqual(statuses(replies), [200]);
-  const engines = (): number => gateway.log.split('"event":"engine-ready"').length - 1;
+  const engines = (): number => gateway.log.split('"event":"engine_ready"').length - 1;
   await until(() => engines() > 0, 'the log tells of it');
   assert.equal(engines(), 1);
 });

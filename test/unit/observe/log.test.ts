@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, globSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -110,5 +110,31 @@ test('S13 issue 8 lines for a terminal: one a call, nothing obeyed, colours only
     coloured,
   );
   assert.doesNotMatch(left, /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
-  assert.equal(prettyFor(0x7fffffff, {}), undefined, 'no terminal, no colours');
+});
+
+test('issue 8.6 FORCE_COLOR and NO_COLOR hold for the log as for tables; files and pipes get JSON', () => {
+  assert.equal(prettyFor(true, {}), 'coloured');
+  assert.equal(prettyFor(true, { NO_COLOR: '1' }), 'plain');
+  assert.equal(prettyFor(true, { TERM: 'dumb' }), 'plain');
+  assert.equal(prettyFor(true, { FORCE_COLOR: '1', NO_COLOR: '1' }), 'coloured');
+  assert.equal(prettyFor(true, { FORCE_COLOR: '1', TERM: 'dumb' }), 'coloured');
+  assert.equal(prettyFor(true, { FORCE_COLOR: '0' }), 'plain');
+  assert.equal(prettyFor(true, { FORCE_COLOR: 'false' }), 'plain');
+  assert.equal(prettyFor(false, { FORCE_COLOR: '1' }), undefined);
+});
+
+test('issue 8 names of events have no hyphens: who looks for one in a log need not know whose it is', () => {
+  const source = join(import.meta.dirname, '../../../src');
+  const names = globSync('**/*.ts', { cwd: source }).flatMap((file) =>
+    [
+      ...readFileSync(join(source, file), 'utf8').matchAll(
+        /\b(?:debug|info|warn|error)\(\s*'([^']+)'/g,
+      ),
+    ].map(([, name = '']) => name),
+  );
+  assert.ok(names.length > 60, String(names.length));
+  assert.deepEqual(
+    names.filter((name) => name.includes('-')),
+    [],
+  );
 });
