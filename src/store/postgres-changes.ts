@@ -22,6 +22,8 @@ export interface ChangesOptions {
 
 /** S6 allows 30 s without notifications. */
 const askEveryMs = 10_000;
+/** A server that takes the connection and says nothing is left for another try. */
+const listenMs = 5000;
 const firstPauseMs = 200;
 const lastPauseMs = 5000;
 
@@ -50,7 +52,10 @@ export class PostgresChanges {
   async #listen(): Promise<void> {
     const { address, onChange } = this.#options;
     const pg = await import('pg');
-    const client = new pg.Client(connectionConfig(address, 'model-gateway changes'));
+    const client = new pg.Client({
+      ...connectionConfig(address, 'model-gateway changes'),
+      query_timeout: listenMs,
+    });
     this.#client = client;
     // An end that was not asked for is an error first; one of both is enough.
     client.once('error', (error) => this.#again(client, error));

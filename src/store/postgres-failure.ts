@@ -64,6 +64,14 @@ const advice: ReadonlyMap<string, string> = new Map([
   ['42P07', 'the database holds tables of another program; give the gateway a database of its own'],
 ]);
 
+/** Errors of the client library that say too little, and what they say instead. */
+const plainTexts: ReadonlyMap<string, string> = new Map([
+  ['timeout expired', 'no answer to a new connection in time'],
+  ['Query read timeout', 'it took a connection and a question, and did not answer in time'],
+]);
+const silenceAdvice =
+  'see whether the database runs, and whether a pooler or a firewall holds what it says';
+
 /** Any thrown value as a StoreError that names the server, without user and password. */
 export function asPostgresError(thrown: unknown, shown: string): StoreError {
   if (thrown instanceof StoreError) return thrown;
@@ -72,8 +80,9 @@ export function asPostgresError(thrown: unknown, shown: string): StoreError {
   if (code === '' && poolWait.test(text)) {
     return new StoreError('busy', `${shown}: no connection of the pool came free in time.`, thrown);
   }
-  const hint = advice.get(code);
-  const message = `${shown}: ${text}${hint === undefined ? '' : ` (${hint})`}`;
+  const plain = code === '' ? plainTexts.get(text) : undefined;
+  const hint = plain === undefined ? advice.get(code) : silenceAdvice;
+  const message = `${shown}: ${plain ?? text}${hint === undefined ? '' : ` (${hint})`}`;
   return new StoreError(kindOf(code, text), message, thrown);
 }
 

@@ -2,7 +2,7 @@
  * Brings the book to the schema that this program knows. Instances that start together take turns: who
  * comes second finds the work done. A step and its record are one transaction (N2).
  */
-import type { Client } from 'pg';
+import type { QueryResult } from 'pg';
 import type { ServerAddress } from '../core/server-address.ts';
 import { asPostgresError } from './postgres-failure.ts';
 import { book } from './postgres-migrations/0001-book.ts';
@@ -15,7 +15,8 @@ import { pieceCounts } from './postgres-migrations/0007-pieces.ts';
 import { keptContents } from './postgres-migrations/0008-kept-contents.ts';
 import { forgottenContents } from './postgres-migrations/0009-forgotten-contents.ts';
 import { gateways } from './postgres-migrations/0010-gateways.ts';
-import { connectionConfig } from './postgres-pool.ts';
+import type { Row } from './postgres-pool.ts';
+import { usualPatience, WatchedConnection, type Patience } from './postgres-watched.ts';
 import { StoreError } from './store-error.ts';
 
 /** In the order of their versions, 1, 2, … What is released is never changed. */
@@ -49,15 +50,12 @@ const lockMs = 10_000;
 export async function migratePostgres(
   address: ServerAddress,
   steps: readonly string[] = migrations,
+  patience: Patience = usualPatience,
 ): Promise<void> {
-  const pg = await import('pg');
-  const client = new pg.Client(connectionConfig(address, 'model-gateway migrate'));
-  // A connection that dies is told by the statement that needs it.
-  client.on('error', () => undefined);
+  const client = await WatchedConnection.open(address, 'model-gateway migrate', patience);
   try {
-    await client.connect();
     for (;;) {
-      const version = await readVersion(client);
+      const version = await readVersion((text) => client.ask(text));
       refuseNewer(version, { newest: steps.length, shown: address.shown });
       if (version === steps.length) return;
       await applyNext(client, steps);
@@ -67,19 +65,20 @@ export async function migratePostgres(
     // No row of a caller is at fault here.
     throw failure.kind === 'refused' ? new StoreError('failed', failure.message, error) : failure;
   } finally {
-    await client.end().catch(() => undefined);
+    await client.close();
   }
 }
 
-async function readVersion(client: Client): Promise<number> {
-  const { rows } = await client.query<{ readonly known: string | null }>(
-    "SELECT to_regclass('gateway_schema')::text AS known",
+async function readVersion(ask: (text: string) => Promise<QueryResult<Row>>): Promise<number> {
+  // Not by `to_regclass`: that may remember, from before the wait for the turn, that there was none.
+  const { rows } = await ask(
+    "SELECT relname FROM pg_class WHERE relname = 'gateway_schema' AND pg_table_is_visible(oid)",
   );
-  if (rows[0]?.known === null) return 0;
-  const found = await client.query<{ readonly version: number }>(
+  if (rows.length === 0) return 0;
+  const found = await ask(
     'SELECT coalesce(max(version), 0)::integer AS version FROM gateway_schema',
   );
-  return found.rows[0]?.version ?? 0;
+  return Number(found.rows[0]?.['version'] ?? 0);
 }
 
 function refuseNewer(
@@ -94,23 +93,27 @@ function refuseNewer(
   );
 }
 
-/** One step, or none where another instance was faster. */
-async function applyNext(client: Client, steps: readonly string[]): Promise<void> {
-  await client.query('BEGIN');
+/**
+ * One step, or none where another instance was faster. Both that one and the step may take long: they are
+ * watched, and nothing ends them while the server is at work on them.
+ */
+async function applyNext(client: WatchedConnection, steps: readonly string[]): Promise<void> {
+  await client.ask('BEGIN');
   try {
+    await client.ask("SELECT set_config('statement_timeout', '0', true)");
     // Ends with the transaction, however that ends.
-    await client.query('SELECT pg_advisory_xact_lock($1)', [turn]);
-    await client.query("SELECT set_config('lock_timeout', $1, true)", [String(lockMs)]);
-    const version = await readVersion(client);
+    await client.work('SELECT pg_advisory_xact_lock($1)', [turn]);
+    await client.ask("SELECT set_config('lock_timeout', $1, true)", [String(lockMs)]);
+    const version = await readVersion((text) => client.work(text));
     const step = steps[version];
     if (step !== undefined) {
-      if (version === 0) await client.query(versionTable);
-      await client.query(step);
-      await client.query('INSERT INTO gateway_schema (version) VALUES ($1)', [version + 1]);
+      if (version === 0) await client.work(versionTable);
+      await client.work(step);
+      await client.work('INSERT INTO gateway_schema (version) VALUES ($1)', [version + 1]);
     }
-    await client.query('COMMIT');
+    await client.work('COMMIT');
   } catch (error) {
-    await client.query('ROLLBACK').catch(() => undefined);
+    await client.ask('ROLLBACK').catch(() => undefined);
     throw error;
   }
 }

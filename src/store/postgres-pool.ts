@@ -140,6 +140,29 @@ export async function knock(address: ServerAddress, name: string): Promise<void>
   }
 }
 
+const activity = 'SELECT state FROM pg_stat_activity WHERE pid = $1';
+
+/**
+ * Whether another connection's statement is being worked on, by what the server says of it. A server without a
+ * connection left for the question is at work; one that says nothing within `ms` is not.
+ */
+export async function isAtWork(address: ServerAddress, pid: number, ms: number): Promise<boolean> {
+  const { Client } = await import('pg');
+  const limits = { connectionTimeoutMillis: ms, query_timeout: ms };
+  const client = new Client({ ...connectionConfig(address, 'model-gateway look'), ...limits });
+  client.on('error', ignore);
+  try {
+    await client.connect();
+    const { rows }: QueryResult<Row> = await client.query(activity, [pid]);
+    // Idle: it has answered, and the answer was lost. `disabled` and the like say nothing.
+    return rows.length > 0 && !String(rows[0]?.['state']).startsWith('idle');
+  } catch (error) {
+    return asPostgresError(error, address.shown).kind !== 'unavailable' || isCrowded(error);
+  } finally {
+    client.end().catch(ignore);
+  }
+}
+
 export class PostgresPool implements Sql {
   /** For messages: the address without user and password. */
   readonly shown: string;

@@ -1,7 +1,6 @@
 /** Work that one instance does at a time, held together by a lock of the database. */
 import type { ServerAddress } from '../core/server-address.ts';
-import { asPostgresError } from './postgres-failure.ts';
-import { connectionConfig } from './postgres-pool.ts';
+import { WatchedConnection } from './postgres-watched.ts';
 
 /**
  * Waits for the turn and runs `work`. The lock ends with its connection, so that a process which dies
@@ -13,18 +12,12 @@ export async function inTurn<T>(
   turn: number,
   work: () => Promise<T>,
 ): Promise<T> {
-  const pg = await import('pg');
-  const client = new pg.Client(connectionConfig(address, 'model-gateway turn'));
-  client.on('error', () => undefined);
+  const connection = await WatchedConnection.open(address, 'model-gateway turn');
   try {
-    try {
-      await client.connect();
-      await client.query('SELECT pg_advisory_lock($1)', [turn]);
-    } catch (error) {
-      throw asPostgresError(error, address.shown);
-    }
+    await connection.ask("SELECT set_config('statement_timeout', '0', false)");
+    await connection.work('SELECT pg_advisory_lock($1)', [turn]);
     return await work();
   } finally {
-    await client.end().catch(() => undefined);
+    await connection.close();
   }
 }

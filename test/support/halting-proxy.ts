@@ -1,4 +1,7 @@
-/** Between a client and its server: hands all bytes on until an answer holds a word; that one waits. */
+/**
+ * Between a client and its server: hands all bytes on until an answer holds a word; that one waits, and all
+ * behind it: of every connection, or of that one alone.
+ */
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
@@ -10,11 +13,12 @@ export class HaltingProxy {
   readonly #waiting: (() => void)[] = [];
   #state: 'before' | 'halted' | 'behind' = 'before';
 
-  private constructor(port: number, word: string) {
+  private constructor(port: number, word: string, whose: 'all' | 'its own') {
     const halted = Promise.withResolvers<void>();
     this.halted = halted.promise;
     this.#server = createServer((client) => {
       const server = connect(port, '127.0.0.1');
+      let isIt = false;
       for (const socket of [client, server]) {
         this.#sockets.add(socket);
         socket.on('error', () => undefined);
@@ -27,16 +31,23 @@ export class HaltingProxy {
       server.on('data', (bytes) => {
         if (this.#state === 'before' && bytes.includes(word)) {
           this.#state = 'halted';
+          isIt = true;
           halted.resolve();
         }
-        if (this.#state === 'halted') this.#waiting.push(() => client.write(bytes));
+        if (this.#state === 'halted' && (isIt || whose === 'all'))
+          this.#waiting.push(() => client.write(bytes));
         else client.write(bytes);
       });
     });
   }
 
-  static async start(port: number, word: string): Promise<HaltingProxy> {
-    const proxy = new HaltingProxy(port, word);
+  /** @param whose the answers that wait with the one that has the word. */
+  static async start(
+    port: number,
+    word: string,
+    whose: 'all' | 'its own' = 'all',
+  ): Promise<HaltingProxy> {
+    const proxy = new HaltingProxy(port, word, whose);
     await once(proxy.#server.listen(0, '127.0.0.1'), 'listening');
     return proxy;
   }

@@ -1,0 +1,102 @@
+/** A server that takes a connection and says nothing, then or later, holds up no start (L1, F88). */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { after, describe, it, test } from 'node:test';
+import { migratePostgres } from '../../src/store/postgres-migrate.ts';
+import { HaltingProxy } from '../support/halting-proxy.ts';
+import { openTestStore, until, type TestStore } from '../support/postgres-store.ts';
+import {
+  noPostgres,
+  postgresAddress,
+  startPostgres,
+  type TestPostgres,
+} from '../support/postgres.ts';
+
+const server = await startPostgres();
+if (server === undefined) test(noPostgres, () => {});
+else silence(server);
+
+function reasonIn({ log }: TestStore): string {
+  return log.find((line) => line.startsWith('store_unavailable')) ?? log.join('\n');
+}
+
+function silence(postgres: TestPostgres): void {
+  after(() => postgres.close());
+
+  function behind(proxy: HaltingProxy, url: string): string {
+    const through = new URL(url);
+    through.port = String(proxy.port);
+    return through.href;
+  }
+
+  async function versions(url: string): Promise<readonly number[]> {
+    const rows = await postgres.query('SELECT version FROM gateway_schema ORDER BY version', url);
+    return rows.map(({ version }) => Number(version));
+  }
+
+  describe('a start beside a server that is silent', () => {
+    it('L1 F88: that takes connections and says nothing: it is told, and asked again', async (t) => {
+      const sockets = new Set<Socket>();
+      const silent = createServer((socket) => void sockets.add(socket.on('error', () => {})));
+      await once(silent.listen(0, '127.0.0.1'), 'listening');
+      const { port } = silent.address() as AddressInfo;
+      t.after(() => {
+        for (const socket of sockets) socket.destroy();
+        silent.close();
+      });
+      const opened = await openTestStore(`postgres://u:p@127.0.0.1:${port}/gateway`);
+      assert.equal(opened.store.server.up, false);
+      assert.match(reasonIn(opened), /no answer to a new connection in time.*pooler or a firewall/);
+      await until(() => sockets.size > 1, 'it is asked again');
+      await opened.close();
+    });
+
+    it('L1 F88: that does not answer the look at the schema: it is told, and up when it answers', async (t) => {
+      const url = await postgres.makeDatabase();
+      await migratePostgres(postgresAddress(url));
+      const proxy = await HaltingProxy.start(postgres.port, 'gateway_schema');
+      t.after(() => proxy.close());
+      const opened = await openTestStore(behind(proxy, url));
+      assert.equal(opened.store.server.up, false);
+      assert.match(
+        reasonIn(opened),
+        /took a connection and a question, and did not answer in time/,
+      );
+      await assert.rejects(opened.store.listKeys(), { kind: 'unavailable' });
+      proxy.goOn();
+      await until(() => opened.store.server.up, 'it is up without a restart');
+      assert.deepEqual(await opened.store.listKeys(), []);
+      await opened.close();
+    });
+
+    it('L1 F88: a silence in the middle of a migration ends it, and nothing is recorded', async (t) => {
+      const url = await postgres.makeDatabase();
+      const steps = ['CREATE TABLE one (a integer);', "SELECT 'halt-' || 'here';"];
+      const hasty = { answerMs: 1000, lookEveryMs: 100, lookMs: 300 };
+      for (const whose of ['all', 'its own'] as const) {
+        const proxy = await HaltingProxy.start(postgres.port, 'halt-here', whose);
+        t.after(() => proxy.close());
+        await assert.rejects(migratePostgres(postgresAddress(behind(proxy, url)), steps, hasty), {
+          kind: 'unavailable',
+          message: /neither answered nor worked on it/,
+        });
+        assert.deepEqual(await versions(url), [1], whose);
+      }
+      await migratePostgres(postgresAddress(url), steps);
+      assert.deepEqual(await versions(url), [1, 2]);
+    });
+
+    it('N2 L1: a migration that takes long is not ended, nor who waits for its turn', async () => {
+      const url = await postgres.makeDatabase();
+      const address = postgresAddress(url);
+      const steps = ['CREATE TABLE one (a integer); SELECT pg_sleep(2);'];
+      const hasty = { answerMs: 300, lookEveryMs: 100, lookMs: 10_000 };
+      await Promise.all([
+        migratePostgres(address, steps, hasty),
+        migratePostgres(address, steps, hasty),
+      ]);
+      assert.deepEqual(await versions(url), [1]);
+    });
+  });
+}
