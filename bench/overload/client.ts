@@ -14,6 +14,8 @@ export interface Outcome {
   /** The answer came to its proper end. */
   readonly whole: boolean;
   readonly retryAfter: boolean;
+  /** Of an answer that is not 200: what its error says. */
+  readonly says: string;
 }
 
 /** What stands at the end of a whole stream, in either dialect. */
@@ -59,6 +61,7 @@ export class Callers {
           lateMs,
           whole: reader.complete,
           retryAfter: reader.retryAfter,
+          says: reader.says,
         });
       };
       socket.removeAllListeners('close');
@@ -95,6 +98,7 @@ class Reader {
   retryAfter = false;
   over = false;
   complete = false;
+  says = '';
   #missing = 0;
   #stream = false;
   #sawDone = false;
@@ -119,6 +123,7 @@ class Reader {
       rest = bytes.subarray(end + 4);
     }
     if (!this.#stream) {
+      if (this.status !== 200) this.says += rest.toString();
       this.#missing -= rest.length;
       this.over = this.#missing <= 0;
       this.complete = this.over && this.status === 200;

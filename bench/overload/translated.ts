@@ -1,5 +1,6 @@
 /** G1: a thousand translated streams of twenty events a second, for minutes. */
 import { createHistogram, type RecordableHistogram } from 'node:perf_hooks';
+import { isObject, tryParseObject } from '../../src/core/json.ts';
 import { Callers, translatedCall, type Outcome } from './client.ts';
 import { floodKey, openStage, sleep, startUpstream, type Figure, type Stage } from './stage.ts';
 import type { StreamsWanted } from './streams.ts';
@@ -74,7 +75,7 @@ export async function translatedStreams(
       { what: 'events that arrived meanwhile', value: `${events} in ${seconds} s` },
       {
         what: 'failures',
-        value: String(ended.length - whole),
+        value: [String(ended.length - whole), ...sayings(ended)].join('; '),
         bound: '0',
         kept: whole === wanted.count,
       },
@@ -110,6 +111,19 @@ export async function translatedStreams(
     await stage.stop();
     await beside.stop();
   }
+}
+
+/** What the answers said that were none, and how many of them said it. */
+function sayings(ended: readonly Outcome[]): readonly string[] {
+  const counts = new Map<string, number>();
+  for (const { status, whole, says } of ended) {
+    if (status === 200 && whole) continue;
+    const error = tryParseObject(says)?.['error'];
+    const message = isObject(error) ? String(error['message']) : 'cut off';
+    const saying = `${status} ${message}`;
+    counts.set(saying, (counts.get(saying) ?? 0) + 1);
+  }
+  return [...counts].map(([saying, times]) => `${times} × ${saying}`);
 }
 
 async function liveCalls(stage: Stage): Promise<number> {

@@ -26,8 +26,17 @@ export type NoSlot = 'all' | 'key';
 
 /** Fewer calls than this are never the cause: a turn of the loop for all of them is short. */
 export const leastSlots = 256;
-/** Many calls at once are late for a moment, and served all the same; no load that stays. */
+/**
+ * Many calls at once are late for a moment, and served all the same; no load that stays. Where calls are refused
+ * already the bound is met again and again, and a second of it is enough.
+ */
 const burstMs = 1000;
+/**
+ * A burst may be so many times later than the bound for that second, or less late for longer: a load beyond what
+ * the loop bears is soon later than that, while a thousand streams that are opened in two seconds by a process that
+ * has just started are through by then.
+ */
+const burstDepth = 4;
 /** A loop that was in time for so long is not late any more. */
 const inTimeMs = 3000;
 /** Of its time. A loop that is busier than the second is near its bound, however early it still is. */
@@ -57,7 +66,9 @@ export class CallSlots {
   #live = 0;
   /** What the event loop bears. */
   #borne = Number.POSITIVE_INFINITY;
-  #lateSince: number | undefined;
+  #isLate = false;
+  /** How late it was for how long, in ms of the bound: twice as late counts twice. */
+  #lateness = 0;
   #lateAt = Number.NEGATIVE_INFINITY;
   #lastKey = '';
   #changedAt = Number.NEGATIVE_INFINITY;
@@ -108,14 +119,23 @@ export class CallSlots {
     const { streams, loopDelayMs } = this.#parts.limits();
     const now = this.#parts.clock.now();
     const inTime = delayMs < loopDelayMs / 2;
-    if (inTime || now - this.#lateAt > inTimeMs) this.#lateSince = undefined;
+    if (inTime || now - this.#lateAt > inTimeMs) this.#isLate = false;
     if (delayMs > loopDelayMs) {
-      this.#lateAt = now;
-      this.#lateSince ??= now;
-      if (now - this.#lateSince >= burstMs) this.#take(delayMs > 4 * loopDelayMs ? 0.75 : 0.9);
-    } else if (this.#lateSince === undefined && this.#borne < streams) {
+      this.#noteLate(delayMs / loopDelayMs, now);
+      if (this.#lateness >= burstDepth * burstMs)
+        this.#take(delayMs > 4 * loopDelayMs ? 0.75 : 0.9);
+    } else if (!this.#isLate && this.#borne < streams) {
       this.#borne = Math.ceil(this.#borne * regainedOf(inTime ? busy : 1));
     }
+  }
+
+  /** @param depth how many times the bound. */
+  #noteLate(depth: number, now: number): void {
+    const counts =
+      this.#borne < this.#parts.limits().streams ? burstDepth : Math.min(depth, burstDepth);
+    this.#lateness = this.#isLate ? this.#lateness + counts * (now - this.#lateAt) : 0;
+    this.#isLate = true;
+    this.#lateAt = now;
   }
 
   /**
