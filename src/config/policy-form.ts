@@ -3,7 +3,7 @@
  * that they mean.
  */
 import { z } from 'zod';
-import { scaledDecimal, parseDollars } from '../core/money.ts';
+import { dollarsText, isBelowUnit, parseDollars, scaledDecimal } from '../core/money.ts';
 import type { Budget, BudgetPeriod, Policy, RateLimit } from '../core/policy.ts';
 
 const maxAmount = 1_000_000_000_000;
@@ -19,13 +19,16 @@ const amount = z
 const dollars = z
   .union([z.string(), z.number()], 'must be an amount in dollars, such as 20 or "0.50"')
   .transform((value, context) => {
+    const text = String(value).trim().replace(/^\$/, '');
+    // Rounded it would be nothing, and refuse every call.
+    const isTooSmall = isBelowUnit(text, 9);
     const nanodollars =
-      typeof value === 'string' ? parseDollars(value) : scaledDecimal(String(value), 9)?.units;
-    if (nanodollars !== undefined) return nanodollars;
-    context.addIssue({
-      code: 'custom',
-      message: 'is no amount in dollars: 0 to 9000000, at most nine decimals',
-    });
+      typeof value === 'string' ? parseDollars(value) : scaledDecimal(text, 9)?.units;
+    if (nanodollars !== undefined && !isTooSmall) return nanodollars;
+    const message = isTooSmall
+      ? `is less than the smallest amount, $${dollarsText(1)} (0 lets nothing be spent)`
+      : 'is no amount in dollars: 0 to 9000000, at most nine decimals';
+    context.addIssue({ code: 'custom', message });
     return z.NEVER;
   })
   .meta({ examples: [20, '0.50'] });

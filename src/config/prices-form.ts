@@ -1,6 +1,6 @@
 /** The form of `prices:` in `gateway.yaml`. Dollars become integers here, exactly as they are written. */
 import { z } from 'zod';
-import { scaledDecimal } from '../core/money.ts';
+import { decimalText, isBelowUnit, scaledDecimal } from '../core/money.ts';
 
 const mostDollars = 1_000_000;
 
@@ -14,7 +14,9 @@ function dollars(places: number, description: string) {
       // The shortest text of a number is what was written, up to 15 digits.
       const read = scaledDecimal(String(value), places);
       if (read?.exact === true) return read.units;
-      const message = `must have at most ${places} decimals and 15 digits`;
+      const message = isBelowUnit(String(value), places)
+        ? `is less than the smallest amount, ${decimalText(1, places)}`
+        : `must have at most ${places} decimals and 15 digits`;
       context.addIssue({ code: 'custom', message });
       return z.NEVER;
     })

@@ -33,6 +33,12 @@ function safe(units: bigint, exact: boolean): Scaled | undefined {
   return units > BigInt(Number.MAX_SAFE_INTEGER) ? undefined : { units: Number(units), exact };
 }
 
+/** Whether a decimal number is more than nothing and less than one unit of 10^-places. */
+export function isBelowUnit(text: string, places: number): boolean {
+  const value = decimal.test(text) ? Number(text) : 0;
+  return value > 0 && value < Number(`1e-${places}`);
+}
+
 /**
  * Dollars as a person writes them (`1`, `1.50`, `$0.000001`) in nanodollars. Undefined when the text is
  * no such amount: nine decimals at most, nine million dollars at most.

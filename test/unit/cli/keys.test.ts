@@ -111,6 +111,10 @@ const mistakes: readonly (readonly [readonly string[], RegExp])[] = [
   [[...minimal, '--budget', '5', '--per', 'year'], /^--per: must be one of day, week, month, ever/],
   [[...minimal, '--budget', '-5', '--per', 'day'], /--budget/],
   [[...minimal, '--budget', 'much', '--per', 'day'], /^--budget: is no amount in dollars/],
+  [
+    [...minimal, '--budget', '0.0000000009', '--per', 'day'],
+    /^--budget: is less than the smallest amount, \$0\.000000001/,
+  ],
   [[...minimal, '--budget', '5', '--per', 'day', '--zone', 'Mars'], /^--zone: is no time zone/],
   [[...minimal, '--limits', 'rpm'], /^--limits: rpm is no limit/],
   [[...minimal, '--limits', 'rpm=5,rpm=6'], /^--limits: two of them are for the same: requests/],

@@ -138,6 +138,10 @@ const mistakes: readonly (readonly [string, RegExp])[] = [
   ['teams: { red: { budget: -5, per: day } }', /teams\.red\.budget: is no amount/],
   ['teams: { red: { rpm: 0 } }', /teams\.red\.rpm: must be at least 1/],
   ['teams: { red: { rpm: 1.5 } }', /teams\.red\.rpm: /],
+  [
+    'teams: { red: { budget: 0.0000000004, per: day } }',
+    /teams\.red\.budget: is less than the smallest amount, \$0\.000000001 /,
+  ],
   ['teams: { red: { budget: 5, per: day, time_zone: Mars/X } }', /time_zone: is no time zone/],
   ['tags: { "a b": { rpm: 1 } }', /a tag has no spaces/],
   [

@@ -104,7 +104,7 @@ test('N3 mistakes in prices: name their line and what is wrong', async (t) => {
   sonnet: { input: 1, output: 2 }
   opnai/gpt-5: { input: 1, output: 2 }
   openai/a: { input: -1, output: 2 }
-  openai/b: { input: 0.0000001, output: 2 }
+  openai/b: { input: 0.0000001, output: 2.0000001 }
   openai/c: { output: 2 }
   openai/d: { input: 1, output: 2, cached: 1 }
   openai/e: { input: "1", output: 2 }
@@ -122,7 +122,8 @@ test('N3 mistakes in prices: name their line and what is wrong', async (t) => {
     'gateway.yaml:2: prices.sonnet: is provider/model, a glob such as team-vllm/*, or default',
     'gateway.yaml:3: prices.opnai/gpt-5: there is no provider "opnai" (did you mean "openai"?)',
     'gateway.yaml:4: prices.openai/a.input: must be at least 0',
-    'gateway.yaml:5: prices.openai/b.input: must have at most 6 decimals and 15 digits',
+    'gateway.yaml:5: prices.openai/b.input: is less than the smallest amount, 0.000001',
+    'gateway.yaml:5: prices.openai/b.output: must have at most 6 decimals and 15 digits',
     'gateway.yaml:6: prices.openai/c.input: is missing',
     'gateway.yaml:7: prices.openai/d.cached: unknown key',
     'gateway.yaml:8: prices.openai/e.input: expected a number, found a text',

@@ -5,6 +5,7 @@ import {
   decimalText,
   dollarsNumber,
   dollarsText,
+  isBelowUnit,
   parseDollars,
   ratePerMillion,
   scaledDecimal,
@@ -42,6 +43,25 @@ for (const [text, nanodollars] of amounts) {
     assert.equal(parseDollars(text), nanodollars);
   });
 }
+
+test('F6 what is less than one unit is seen, and nothing is not less', () => {
+  for (const text of ['1e-10', '0.0000000009', '0.0000000001', '1e-300']) {
+    assert.equal(isBelowUnit(text, 9), true, text);
+  }
+  for (const text of [
+    '0',
+    '0.0',
+    '0.000000001',
+    '1e-9',
+    '0.0000000011',
+    '5',
+    'much',
+    '-1e-10',
+    '',
+  ]) {
+    assert.equal(isBelowUnit(text, 9), false, text);
+  }
+});
 
 test('F6 an amount is written with the digits that count', () => {
   assert.equal(dollarsText(0), '0');
