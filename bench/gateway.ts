@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { makeScratch, removeScratch, startProcess, stopProcess, subjectCore } from './child.ts';
 import { tryParseObject } from '../src/core/json.ts';
+import { programArguments } from '../test/support/program.ts';
 import type { RunningSubject, Subject } from './subject.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -62,12 +63,10 @@ export async function startGateway({
   const child = startProcess(
     [
       process.execPath,
-      '--disable-warning=ExperimentalWarning',
-      '--max-semi-space-size=8',
-      ...nodeOptions,
-      entry,
-      'start',
-      ...options(dataDir ?? join(folder, 'data'), config),
+      ...programArguments(
+        ['start', ...options(dataDir ?? join(folder, 'data'), config)],
+        nodeOptions,
+      ),
     ],
     {
       core,

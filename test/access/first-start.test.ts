@@ -14,9 +14,8 @@ import { readAddress } from '../../src/config/address.ts';
 import { send } from '../support/http.ts';
 import { listAt } from '../support/reading.ts';
 import { until } from '../support/postgres-store.ts';
+import { programArguments } from '../support/program.ts';
 import { requestBody } from '../support/requests.ts';
-
-const main = join(import.meta.dirname, '../../src/main.ts');
 
 class Start {
   readonly child: ChildProcess;
@@ -24,8 +23,8 @@ class Start {
 
   constructor(folder: string) {
     // A port of its own, and everything else as it is without flags, variables and a file.
-    const args = ['--disable-warning=ExperimentalWarning', main, 'start'];
-    this.child = spawn(process.execPath, [...args, '--listen', ':0', '--admin-listen', ':0'], {
+    const args = programArguments(['start', '--listen', ':0', '--admin-listen', ':0']);
+    this.child = spawn(process.execPath, args, {
       cwd: folder,
       env: { PATH: process.env['PATH'] ?? '' },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,4 +1,4 @@
-/** Real gateway processes on shared stores, each with a data directory of its own. */
+/** Real gateway processes, started as by `bin/model-gateway`, on shared stores, each with a data directory of its own. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { spawn } from 'node:child_process';
@@ -10,11 +10,10 @@ import { until } from '../support/postgres-store.ts';
 import { send, type Reply, type Sending } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { inNoonZone } from '../support/noon.ts';
+import { programArguments } from '../support/program.ts';
 
 /** Three start at once on a machine that may be busy with other tests. */
 const startMs = 180_000;
-
-const main = join(import.meta.dirname, '../../src/main.ts');
 
 export interface InstanceOptions {
   /** As in gateway.yaml. */
@@ -49,8 +48,7 @@ export class Instance {
     this.directory = directory;
     const args = ['start', '--config', configFile, '--data-dir', join(directory, 'data')];
     const listen = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0'];
-    const options = ['--disable-warning=ExperimentalWarning', ...(node ?? []), main];
-    this.#child = spawn(process.execPath, [...options, ...args, ...listen], {
+    this.#child = spawn(process.execPath, programArguments([...args, ...listen], node), {
       cwd: directory,
       env: {
         PATH: process.env['PATH'],

@@ -9,12 +9,11 @@ import { test } from 'node:test';
 import { tryParseObject } from '../../src/core/json.ts';
 import { send } from '../support/http.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
+import { programArguments } from '../support/program.ts';
 import { requestBody } from '../support/requests.ts';
 import { scrape } from '../support/scrape.ts';
 import { replying } from '../upstream/reply.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
-
-const main = join(import.meta.dirname, '../../src/main.ts');
 /** A line is longer with it: the pipe and the queue are full sooner. */
 const longModel = 'm'.repeat(500);
 const most = 8000;
@@ -36,19 +35,15 @@ test('F95 a standard error that nobody reads holds up no call and no stop', asyn
   writeFileSync(configFile, JSON.stringify(config), { mode: 0o600 });
   const options = ['--config', configFile, '--data-dir', join(directory, 'data')];
   options.push('--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0');
-  const child = spawn(
-    process.execPath,
-    ['--disable-warning=ExperimentalWarning', main, 'start', ...options],
-    {
-      cwd: directory,
-      env: {
-        PATH: process.env['PATH'],
-        MODEL_GATEWAY_KEY: clientKey,
-        MODEL_GATEWAY_ADMIN_TOKEN: adminToken,
-      },
-      stdio: ['ignore', 'pipe', 'pipe'],
+  const child = spawn(process.execPath, programArguments(['start', ...options]), {
+    cwd: directory,
+    env: {
+      PATH: process.env['PATH'],
+      MODEL_GATEWAY_KEY: clientKey,
+      MODEL_GATEWAY_ADMIN_TOKEN: adminToken,
     },
-  );
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const ended = once(child, 'exit');
   const kill = (): boolean => child.kill('SIGKILL');
   process.once('exit', kill);

@@ -8,8 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { until } from '../support/postgres-store.ts';
-
-const main = join(import.meta.dirname, '../../src/main.ts');
+import { programArguments } from '../support/program.ts';
 
 interface Starting {
   readonly child: ChildProcess;
@@ -30,7 +29,7 @@ async function starting(t: TestContext, config = ''): Promise<Starting> {
   writeFileSync(file, text, { mode: 0o600 });
   const listen = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0'];
   const options = ['--config', file, '--data-dir', join(folder, 'data'), ...listen];
-  const args = ['--disable-warning=ExperimentalWarning', main, 'start', ...options];
+  const args = programArguments(['start', ...options]);
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = once(child, 'close');
   let printed = '';

@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { isObject, tryParse } from '../../../src/core/json.ts';
+import { nodeOptions } from '../../support/program.ts';
 
 const skip = process.platform === 'win32' ? 'left out: the launcher is a POSIX script' : false;
 const launcher = join(import.meta.dirname, '..', '..', '..', 'bin', 'model-gateway');
@@ -97,10 +98,7 @@ test(
     assert.equal(status, 0);
     const { argv, execArgv } = report(stdout);
     assert.deepEqual(argv.slice(1), [join(made.root, 'src', 'main.ts'), 'keys', 'a b', "it's"]);
-    assert.deepEqual(execArgv, [
-      '--disable-warning=ExperimentalWarning',
-      '--max-semi-space-size=8',
-    ]);
+    assert.deepEqual(execArgv, [...nodeOptions]);
   },
 );
 

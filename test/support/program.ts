@@ -1,0 +1,18 @@
+/** The program as `bin/model-gateway` starts it, for processes of tests that need other options of Node besides. */
+import { join } from 'node:path';
+
+/** Those of `bin/model-gateway`; its own test compares them. */
+export const nodeOptions = [
+  '--disable-warning=ExperimentalWarning',
+  '--max-semi-space-size=8',
+] as const;
+
+const main = join(import.meta.dirname, '../../src/main.ts');
+
+/** What Node is given. @param more further options of Node */
+export function programArguments(
+  commandAndFlags: readonly string[],
+  more: readonly string[] = [],
+): string[] {
+  return [...nodeOptions, ...more, main, ...commandAndFlags];
+}

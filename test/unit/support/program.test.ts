@@ -1,0 +1,19 @@
+/** What is measured and tested is the program as it is installed: the same options of Node. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { Instance } from '../../cluster/instance.ts';
+import { nodeOptions } from '../../support/program.ts';
+
+const skip = process.platform === 'linux' ? false : 'reads /proc';
+
+test('G1 processes of tests run with the options of bin/model-gateway', { skip }, async () => {
+  const gateway = await Instance.start({ storage: 'memory', upstream: 1 });
+  try {
+    const given = readFileSync(`/proc/${gateway.pid}/cmdline`, 'utf8').split('\0');
+    for (const option of nodeOptions) assert.ok(given.includes(option), given.join(' '));
+  } finally {
+    await gateway.kill();
+    gateway.remove();
+  }
+});
