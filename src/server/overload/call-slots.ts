@@ -28,13 +28,13 @@ export type NoSlot = 'all' | 'key';
 export const leastSlots = 256;
 /**
  * Many calls at once are late for a moment, and served all the same; no load that stays. Where calls are refused
- * already the bound is met again and again, and a second of it is enough.
+ * already the bound is met again and again, and such a second is enough.
  */
 const burstMs = 1000;
 /**
- * A burst may be so many times later than the bound for that second, or less late for longer: a load beyond what
- * the loop bears is soon later than that, while a thousand streams that are opened in two seconds by a process that
- * has just started are through by then.
+ * Else a burst may be so many times later than the bound for that second, or less late for longer: what is beyond
+ * all that the loop bears is soon much later than that, while a thousand streams that are opened in two seconds by a
+ * process that has just started are through by then.
  */
 const burstDepth = 4;
 /** A loop that was in time for so long is not late any more. */
@@ -66,7 +66,7 @@ export class CallSlots {
   #live = 0;
   /** What the event loop bears. */
   #borne = Number.POSITIVE_INFINITY;
-  #isLate = false;
+  #lateSince: number | undefined;
   /** How late it was for how long, in ms of the bound: twice as late counts twice. */
   #lateness = 0;
   #lateAt = Number.NEGATIVE_INFINITY;
@@ -119,23 +119,24 @@ export class CallSlots {
     const { streams, loopDelayMs } = this.#parts.limits();
     const now = this.#parts.clock.now();
     const inTime = delayMs < loopDelayMs / 2;
-    if (inTime || now - this.#lateAt > inTimeMs) this.#isLate = false;
+    if (inTime || now - this.#lateAt > inTimeMs) this.#lateSince = undefined;
     if (delayMs > loopDelayMs) {
-      this.#noteLate(delayMs / loopDelayMs, now);
-      if (this.#lateness >= burstDepth * burstMs)
+      if (this.#staysLate(delayMs / loopDelayMs, now))
         this.#take(delayMs > 4 * loopDelayMs ? 0.75 : 0.9);
-    } else if (!this.#isLate && this.#borne < streams) {
+    } else if (this.#lateSince === undefined && this.#borne < streams) {
       this.#borne = Math.ceil(this.#borne * regainedOf(inTime ? busy : 1));
     }
   }
 
-  /** @param depth how many times the bound. */
-  #noteLate(depth: number, now: number): void {
-    const counts =
-      this.#borne < this.#parts.limits().streams ? burstDepth : Math.min(depth, burstDepth);
-    this.#lateness = this.#isLate ? this.#lateness + counts * (now - this.#lateAt) : 0;
-    this.#isLate = true;
+  /** The loop is late: whether that is no burst any more. @param depth how many times the bound. */
+  #staysLate(depth: number, now: number): boolean {
+    if (this.#lateSince === undefined) {
+      this.#lateSince = now;
+      this.#lateness = 0;
+    } else this.#lateness += depth * (now - this.#lateAt);
     this.#lateAt = now;
+    const refuses = this.#borne < this.#parts.limits().streams;
+    return now - this.#lateSince >= burstMs && (refuses || this.#lateness >= burstDepth * burstMs);
   }
 
   /**

@@ -89,7 +89,7 @@ test('G6 a loop that stays late takes slots away, down to what is never too many
   clock.time += 1;
   slots.adapt(late(25));
   assert.equal(slots.slots, 3000);
-  slots.adapt(late(100));
+  slots.adapt(late(26));
   assert.equal(slots.slots, 900);
   assert.equal(slots.enter('a'), 'all');
   // What was taken has not come to bear yet: more calls run than may.
@@ -164,6 +164,19 @@ test('G6 a loop that is a little late takes slots away only where it stays so, a
   assert.equal(slots.slots, before);
   looks(1, 26);
   assert.equal(slots.slots, 720);
+});
+
+test('G6 a load beyond what the loop bears takes slots away within a second, however early it was at first', () => {
+  const { slots, clock, enter } = scene({ streams: 3000 });
+  enter('a', 1000);
+  for (const delayMs of [5, 30, 60, 110, 160]) {
+    clock.time += 250;
+    slots.adapt(late(delayMs));
+  }
+  assert.equal(slots.slots, 3000);
+  clock.time += 250;
+  slots.adapt(late(210));
+  assert.equal(slots.slots, 750);
 });
 
 test('G6 a loop that is in time and has no time left gets slots back one by one', () => {
