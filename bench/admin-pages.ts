@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Instance } from '../test/cluster/instance.ts';
 import { startPostgres } from '../test/support/postgres.ts';
+import { endOnSignals } from './at-end.ts';
 import { putSection } from './kept-sections.ts';
 import { fillPostgres, fillPostgresKeys } from './many-rows-postgres.ts';
 import { callId, dayMs, end, fillCalls, fillKeys } from './many-rows.ts';
@@ -109,6 +110,17 @@ async function ask(gateway: Instance, path: string): Promise<Taken> {
 /** Nothing is pruned while it is measured. */
 const config = { ledger: { keep: 'forever', keep_hours: 'forever' } };
 
+/** A start of the gateway that is measured; it ends with this process. */
+async function start(storage: string): Promise<Instance> {
+  const gateway = await Instance.start({ storage, upstream: 1, directory: folder, config });
+  endOnSignals(() => gateway.kill());
+  return gateway;
+}
+
+function removeOwnFolder(): void {
+  if (given === undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+}
+
 async function startOnSqlite(): Promise<Instance> {
   const data = join(folder, 'data');
   mkdirSync(data, { recursive: true, mode: 0o700 });
@@ -117,20 +129,22 @@ async function startOnSqlite(): Promise<Instance> {
     fillCalls(path, rows);
     await fillKeys(path, Number(flags.keys));
   }
-  return Instance.start({ storage: 'sqlite', upstream: 1, directory: folder, config });
+  endOnSignals(async () => removeOwnFolder());
+  return start('sqlite');
 }
 
 /** Tables of the gateway's own making, then filled; a second start reads them as after a restart. */
 async function onPostgres(work: (gateway: Instance) => Promise<void>): Promise<void> {
   const server = await startPostgres(['shared_buffers=1GB', 'max_wal_size=8GB', 'work_mem=16MB']);
   if (server === undefined) throw new Error('PostgreSQL is not on this machine');
+  endOnSignals(async () => removeOwnFolder());
+  endOnSignals(() => server.close());
   try {
     const storage = await server.makeDatabase();
-    const options = { storage, upstream: 1, directory: folder, config };
-    await (await Instance.start(options)).stop();
+    await (await start(storage)).stop();
     await fillPostgres(storage, rows);
     await fillPostgresKeys(storage, Number(flags.keys));
-    const gateway = await Instance.start(options);
+    const gateway = await start(storage);
     await work(gateway).finally(() => gateway.stop());
   } finally {
     await server.close();
@@ -161,7 +175,7 @@ try {
     await measure(gateway).finally(() => gateway.stop());
   }
 } finally {
-  if (given === undefined) rmSync(folder, { recursive: true, force: true });
+  removeOwnFolder();
 }
 if (flags.write) {
   const store = flags.postgres ? 'postgres' : 'sqlite';

@@ -13,6 +13,7 @@ import { Instance } from '../test/cluster/instance.ts';
 import { openBrowser } from '../test/dashboard/browser.ts';
 import { buildDashboard } from '../test/dashboard/built.ts';
 import { fillLogin } from '../test/dashboard/stage.ts';
+import { endOnSignals } from './at-end.ts';
 import { putSection } from './kept-sections.ts';
 import { dayMs, end, fillCalls, fillKeys } from './many-rows.ts';
 
@@ -172,6 +173,10 @@ async function measure(browser: Browser, home: string): Promise<void> {
   await measureKeys(page, home);
 }
 
+function removeOwnFolder(): void {
+  if (given === undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+}
+
 const browser = await openBrowser();
 if (browser === undefined) throw new Error('Chromium is not on this machine');
 try {
@@ -180,10 +185,14 @@ try {
   const config = { ledger: { keep: 'forever', keep_hours: 'forever' } };
   const options = { storage: 'sqlite', upstream: 1, directory: folder, config };
   const gateway = await Instance.start(options);
+  endOnSignals(async () => {
+    await Promise.all([gateway.kill(), browser.close()]);
+    removeOwnFolder();
+  });
   await measure(browser, gateway.adminUrl).finally(() => gateway.stop());
 } finally {
   await browser.close();
-  if (given === undefined) rmSync(folder, { recursive: true, force: true });
+  removeOwnFolder();
 }
 if (flags.write) {
   const date = new Date().toISOString().slice(0, 10);

@@ -120,9 +120,11 @@ async function main(): Promise<void> {
   await rig.stop();
 }
 
-process.on('SIGINT', () => {
-  stopAll();
-  process.exit(130);
-});
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    stopAll();
+    process.exit(signal === 'SIGINT' ? 130 : 143);
+  });
+}
 process.on('exit', stopAll);
 await main();
