@@ -114,6 +114,7 @@ async function runPaced(order: PacedOrder): Promise<Measurement> {
     (dueAt) => {
       (free.pop() ?? new Caller(request, events)).send(dueAt);
     },
+    order,
   );
   const window = await measured;
   await within(drainMs, idle, tally);

@@ -126,7 +126,7 @@ export function orderOf(
     case 'cpu':
       if (workload.perSecond !== undefined) {
         const { body, perSecond } = workload;
-        return { kind: 'paced', target, body, perSecond, ...times };
+        return { kind: 'paced', target, body, perSecond, rests: false, ...times };
       }
       return {
         kind: 'closed',
@@ -142,6 +142,7 @@ export function orderOf(
         target,
         body: workload.body,
         perSecond: workload.perSecond,
+        rests: workload.kind === 'added' && workload.sharesCore,
         ...times,
       };
     case 'delay': {

@@ -49,6 +49,8 @@ export type Order = { readonly target: Target } & (
       readonly body: Body;
       readonly warmMs: number;
       readonly measureMs: number;
+      /** What the subject needs runs on the core of the load: times are not polled for. */
+      readonly rests: boolean;
     }
   | {
       readonly kind: 'streams';

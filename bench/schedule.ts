@@ -2,12 +2,13 @@
 
 /**
  * Calls `act` at its times. Timers of Node are late by up to a millisecond, more than what is to be
- * measured: the last stretch is polled.
+ * measured: the last stretch is polled, unless `rests` leaves the core to others meanwhile.
  */
 export function schedule(
   total: number,
   dueAt: (index: number) => number,
   act: (dueAt: number) => void,
+  { rests = false } = {},
 ): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   let next = 0;
@@ -18,7 +19,7 @@ export function schedule(
     }
     if (next === total) return resolve();
     const left = dueAt(next) - performance.now();
-    if (left > 2) setTimeout(step, Math.floor(left - 1));
+    if (rests || left > 2) setTimeout(step, Math.floor(left - 1));
     else setImmediate(step);
   };
   step();

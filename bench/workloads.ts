@@ -42,6 +42,8 @@ export type Workload = WorkloadBase &
         readonly body: Body;
         readonly perSecond: number;
         readonly budget: Budget;
+        /** Servers that the subject asks run on the core of the load, which leaves it to them. */
+        readonly sharesCore: boolean;
       }
     | {
         readonly kind: 'latency';
@@ -228,6 +230,7 @@ export const workloads: readonly Workload[] = [
     body: { kind: 'unary', bytes: 1400 },
     perSecond: calmRate,
     budget: { must: 25, aim: 15 },
+    sharesCore: false,
   },
   {
     kind: 'added',
@@ -240,6 +243,7 @@ export const workloads: readonly Workload[] = [
     body: { kind: 'unary', bytes: 1400 },
     perSecond: sharedRate,
     budget: { must: 60, aim: 40 },
+    sharesCore: true,
   },
   {
     kind: 'latency',

@@ -15,9 +15,11 @@ export function isRefusal(error: unknown): boolean {
 /** @throws StoreError `unavailable` when it takes longer */
 export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
-  const timer = setTimeout(() => {
+  const end = (): void => {
     reject(new StoreError('unavailable', `Redis did not answer within ${ms} ms.`));
-  }, ms);
+  };
+  // Timers come before what sockets have brought: an answer that waited for this process is read first.
+  const timer = setTimeout(() => setImmediate(end), ms);
   work.then(resolve, reject);
   try {
     return await promise;

@@ -33,10 +33,12 @@ export interface SharedCountersOptions {
 }
 
 const lookEveryMs = 250;
-/** So often a gateway says that it lives; unless it could for so long, others may take it for dead soon. */
-const seenEveryMs = 1000;
-const seenForMs = 3000;
-const knownForMs = 750;
+/**
+ * So often a gateway says that it lives. Unless it could for so long, others may soon take it for dead, and
+ * count without it (counter-mode.ts): what is left until then is longer than a draw may stand still on its way.
+ */
+const seenEveryMs = 500;
+const seenForMs = 2500;
 /** Calls told in one statement. */
 const toldAtOnce = 1000;
 /** The latest: an epoch is filled within seconds. */
@@ -76,8 +78,7 @@ export class SharedCounters implements Counters {
   #moving: Promise<void> | undefined;
   #returning = false;
   #instances = 1;
-  /** When it was last known where budgets are counted, and when this gateway may move them again. */
-  #knownAt = Number.NEGATIVE_INFINITY;
+  /** When this gateway may move budgets again. */
   #leaveAgainAt = Number.NEGATIVE_INFINITY;
   /** Monotonic ms. */
   #lostSince: number | undefined;
@@ -240,7 +241,6 @@ export class SharedCounters implements Counters {
     this.#asked = row.asked;
     if (row.mode === 'postgres') this.#movedToPostgres();
     if (row.asked > this.#told) await this.tell(row.asked);
-    this.#knownAt = looked;
     await this.#live();
     if (row.mode === 'postgres') {
       if (!row.usable) await mode.open();
@@ -333,17 +333,16 @@ export class SharedCounters implements Counters {
   }
 
   /**
-   * A gateway that did not look for a while, since it stood still, looks before it grants. Where the book
-   * is away nobody can move, and it goes on.
+   * Others count elsewhere only when this gateway has told what it holds, or seems dead: as long as it was seen
+   * not long ago it grants, however slow the book is. One that was not, since it stood still, is seen before it
+   * grants. Where the book is away nobody can move, and it goes on.
    */
   async #knowPlace(): Promise<void> {
     const { clock, postgres } = this.#options;
-    const isKnown = (): boolean =>
-      clock.now() - this.#knownAt <= knownForMs && clock.now() - this.#seenAt <= seenForMs;
-    const isOld = (): boolean => !isKnown() && postgres.healthy();
-    if (!isOld()) return;
+    const isUnseen = (): boolean => clock.now() - this.#seenAt > seenForMs && postgres.healthy();
+    if (!isUnseen()) return;
     await Promise.race([this.look(), pause(slowMs, undefined, { ref: false })]);
-    if (isOld()) throw new StoreError('unavailable', 'Where budgets are counted is not known.');
+    if (isUnseen()) throw new StoreError('unavailable', 'Where budgets are counted is not known.');
   }
 
   async #return(): Promise<void> {

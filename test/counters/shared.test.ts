@@ -1,7 +1,9 @@
 /** Several gateways' counters on real servers that are stopped, emptied and started again (F89, F91). */
 import assert from 'node:assert/strict';
 import { after, afterEach, test } from 'node:test';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import type { Draw } from '../../src/store/counters.ts';
+import { slowMs } from '../../src/store/redis-counters.ts';
 import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { until } from '../support/postgres-store.ts';
 import { noRedis, startRedis, type TestRedis } from '../support/redis.ts';
@@ -69,6 +71,36 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
     // Only the other one asks.
     assert.equal(await answered(two, () => paying(counter, limit * 0.6)), 'budget');
     assert.equal(await answered(two, () => paying(counter, limit * 0.5)), 'granted');
+  });
+
+  test('F88: a book that answers late for a second refuses nobody whom Redis counts', async () => {
+    const [gateway] = await open(1);
+    assert.ok(gateway);
+    const counter = fresh('b');
+    const steps = ['LOCK TABLE counter_mode IN ACCESS EXCLUSIVE MODE', 'SELECT pg_sleep(1)'];
+    const late = postgres.query(['BEGIN', ...steps, 'COMMIT'].join('; '), gateway.url);
+    const refused: string[] = [];
+    for (const end = performance.now() + 1200; performance.now() < end;) {
+      await gateway.counters.draw(paying(counter, 1)).catch((error: unknown) => {
+        refused.push(String(error));
+      });
+      await pause(20);
+    }
+    await late;
+    // A machine at its end may answer late for Redis: that is another reason.
+    const unknown = refused.filter((reason) => reason.includes('not known'));
+    assert.deepEqual(unknown, []);
+  });
+
+  test('F89: an answer that waits for this process is no late one', async () => {
+    const [gateway] = await open(1);
+    assert.ok(gateway);
+    const draw = gateway.counters.draw(paying(fresh('b'), 1));
+    // It goes out in one turn, and is answered while this process does something else.
+    await nextTurn();
+    const end = performance.now() + 3 * slowMs;
+    while (performance.now() < end);
+    assert.equal((await draw).granted, true);
   });
 
   for (const loss of ['forgets', 'is away'] as const) {
