@@ -18,12 +18,13 @@ declare global {
 
 /** So many digits in a row: below that every integer is exact. */
 export const digitsAtRisk = 16;
-const manyDigits = new RegExp(`\\d{${digitsAtRisk}}`);
+/** What stands before a number in JSON. Digits behind a quote or a letter are part of a text: most ids are. */
+const longNumber = new RegExp(`(?:^|[\\s:,[])-?\\d{${digitsAtRisk}}`);
 const integer = /^-?\d+$/;
 
-/** Whether the text may hold an integer that a plain `JSON.parse` would change. */
+/** Whether the text, which is JSON, may hold an integer that a plain `JSON.parse` would change. */
 export function mayLoseDigits(text: string): boolean {
-  return manyDigits.test(text);
+  return longNumber.test(text);
 }
 
 /** For `JSON.parse`: integers beyond 2^53 become raw JSON, which `JSON.stringify` writes as it was. */
