@@ -36,9 +36,15 @@ export class GrowingBytes {
 
   /** Keeps the end of what `with` gave. */
   keep(rest: Buffer): void {
+    if (rest.length === 0) {
+      // So ends nearly every read of a stream: there is nothing to copy, and no room to keep.
+      this.#bytes = undefined;
+      this.#own = undefined;
+      return;
+    }
     const small = rest.length * mostAround < rest.buffer.byteLength;
     const kept = small ? copied(rest) : rest;
-    this.#bytes = rest.length === 0 ? undefined : kept;
+    this.#bytes = kept;
     if (kept.buffer !== this.#own?.buffer) this.#own = undefined;
   }
 

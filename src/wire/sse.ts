@@ -91,17 +91,25 @@ export class SseSplitter {
     return rest === undefined ? undefined : this.#read(rest);
   }
 
-  /** Reads `event` and `data` of one frame. The usual shape, one data line, takes no splitting. */
+  /**
+   * Reads `event` and `data` of one frame. The usual shapes, one data line alone or behind the name of the event, take
+   * no splitting: they are nearly all frames there are.
+   */
   #read(bytes: Buffer): Frame {
     if (!isUtf8(bytes)) {
       throw new GatewayError('upstream_invalid', 'The upstream sent bytes that are not UTF-8.');
     }
+    if (this.#mixedLineEnds) return readLines(bytes);
     const end = bytes.length - 2;
-    if (!this.#mixedLineEnds && isDataLine(bytes, 0) && bytes.indexOf(lineFeed) === end) {
+    const lineEnd = bytes.indexOf(lineFeed);
+    if (isDataLine(bytes, 0) && lineEnd === end)
+      return { bytes, event: undefined, data: dataOf(bytes, 0) };
+    const next = lineEnd + 1;
+    if (isEventLine(bytes) && isDataLine(bytes, next) && bytes.indexOf(lineFeed, next) === end) {
       return {
         bytes,
-        event: undefined,
-        data: bytes.toString('utf8', valueStart(bytes, 5), end),
+        event: bytes.toString('utf8', valueStart(bytes, 6), lineEnd),
+        data: dataOf(bytes, next),
       };
     }
     return readLines(bytes);
@@ -157,6 +165,23 @@ function isDataLine(bytes: Buffer, at: number): boolean {
     bytes[at + 3] === 0x61 &&
     bytes[at + 4] === 0x3a
   );
+}
+
+/** `event:` in ASCII, at the beginning. */
+function isEventLine(bytes: Buffer): boolean {
+  return (
+    bytes[0] === 0x65 &&
+    bytes[1] === 0x76 &&
+    bytes[2] === 0x65 &&
+    bytes[3] === 0x6e &&
+    bytes[4] === 0x74 &&
+    bytes[5] === 0x3a
+  );
+}
+
+/** What the data line at the end of a frame says. @param at where that line begins. */
+function dataOf(bytes: Buffer, at: number): string {
+  return bytes.toString('utf8', valueStart(bytes, at + 5), bytes.length - 2);
 }
 
 function valueStart(bytes: Buffer, at: number): number {

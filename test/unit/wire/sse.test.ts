@@ -39,6 +39,38 @@ test('F50: data lines are joined, F49: comments, ids and retries carry nothing',
   ]);
 });
 
+test('F50 G1: frames of the usual shapes are read as all others are', () => {
+  const shapes = [
+    'event: a\ndata: {"x":1}',
+    'event:a\ndata:{"x":1}',
+    'event:  a\ndata:  b ',
+    'event: ä\ndata: ö',
+    'event:\ndata:',
+    'event\ndata: a',
+    'event: a\ndata',
+    'event: a\ndata: b\ndata: c',
+    'event: a\ndata: b\nid: 1',
+    'event: a\nid: 1\ndata: b',
+    'data: b\nevent: a',
+    'event: a',
+    'events: a\ndata: b',
+    'event: a\nevent: b\ndata: c',
+    ': a\ndata: b',
+    'data: b',
+    'data:',
+  ];
+  for (const shape of shapes) {
+    const quick = new SseSplitter().push(Buffer.from(`${shape}\n\n`));
+    // Behind a carriage return everything is split into lines.
+    const [, ...split] = new SseSplitter().push(Buffer.from(`:\r\n\r\n${shape}\n\n`));
+    assert.deepEqual(quick, split, JSON.stringify(shape));
+    const splitter = new SseSplitter();
+    splitter.push(Buffer.from(shape));
+    const last = splitter.end();
+    assert.deepEqual([last?.event, last?.data], [split[0]?.event, split[0]?.data]);
+  }
+});
+
 test('F51: a last event without its blank line is still given', () => {
   assert.deepEqual(split([Buffer.from('data: {"a":1}\n')]).fields, [[undefined, '{"a":1}']]);
 });
