@@ -5,6 +5,7 @@ import type {
   ReasoningPart,
   TextPart,
   ToolCallPart,
+  ToolResultPart,
 } from '../../core/conversation.ts';
 import type { Notes } from '../../core/notes.ts';
 import { placeOf } from '../../core/places.ts';
@@ -67,27 +68,32 @@ export class ContentWriter {
     });
   }
 
-  /** The results of a turn, in their order. */
-  results(parts: readonly Part[]): readonly WrittenResult[] {
-    return parts.flatMap((part) => {
-      if (part.type !== 'tool-result') return [];
-      const id = this.#ids.result(part.callId);
-      const block: JsonMembers = { type: 'tool_result', tool_use_id: id };
-      const content = this.#resultContent(part.parts);
-      if (content !== undefined) block['content'] = content;
-      if (part.failed) block['is_error'] = true;
-      return [{ id, block: this.#marked(block, part) }];
-    });
+  /** @param blocks of its parts, where they are so many that they were written before. */
+  result(part: ToolResultPart, blocks?: readonly JsonMembers[]): WrittenResult {
+    const id = this.#ids.result(part.callId);
+    const block: JsonMembers = { type: 'tool_result', tool_use_id: id };
+    const content = this.#resultContent(part.parts, blocks);
+    if (content !== undefined) block['content'] = content;
+    if (part.failed) block['is_error'] = true;
+    return { id, block: this.#marked(block, part) };
   }
 
-  #resultContent(parts: readonly Part[]): JsonMembers['content'] {
-    const only = parts.length === 1 ? parts[0] : undefined;
-    if (only?.type === 'text' && only.cacheUntilHere === undefined) return only.text || undefined;
-    const blocks = parts.flatMap((part) => {
+  /** The blocks of some parts of a result. */
+  resultBlocks(parts: readonly Part[]): readonly JsonMembers[] {
+    return parts.flatMap((part) => {
       if (part.type !== 'media') return this.#block(part);
       const written = writeMedia(part, this.#writing, 'result');
       return [this.#marked(written, part)];
     });
+  }
+
+  #resultContent(
+    parts: readonly Part[],
+    written: readonly JsonMembers[] | undefined,
+  ): JsonMembers['content'] {
+    const only = parts.length === 1 ? parts[0] : undefined;
+    if (only?.type === 'text' && only.cacheUntilHere === undefined) return only.text || undefined;
+    const blocks = written ?? this.resultBlocks(parts);
     return blocks.length === 0 ? undefined : blocks;
   }
 

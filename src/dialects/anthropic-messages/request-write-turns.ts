@@ -6,9 +6,14 @@
 import type { Conversation, Part, Turn } from '../../core/conversation.ts';
 import { type FieldPath, invalidRequest } from '../../core/errors.ts';
 import { placeOf } from '../../core/places.ts';
-import { Pace, type Steps } from '../../core/steps.ts';
+import { Pace, perStep, type Steps } from '../../core/steps.ts';
 import { isServerBlock } from './paused-turn.ts';
-import { ContentWriter, isBlank, type Writing } from './request-write-blocks.ts';
+import {
+  ContentWriter,
+  isBlank,
+  type Writing,
+  type WrittenResult,
+} from './request-write-blocks.ts';
 import type { JsonMembers } from './fields.ts';
 
 /** A message under construction. */
@@ -99,7 +104,7 @@ class MessageBuilder {
   }
 
   *#user(turn: Turn): Steps<void> {
-    const results = yield* this.#inSteps(turn.parts, (some) => this.#content.results(some));
+    const results = yield* this.#resultsOf(turn.parts);
     for (const { id, block } of results) {
       if (!this.#calls.has(id) || this.#results.has(id)) {
         throw invalidRequest('A tool result does not answer a call before it.', ['messages']);
@@ -109,6 +114,20 @@ class MessageBuilder {
     const rest = yield* this.#inSteps(turn.parts, (some) => this.#content.user(some));
     if (rest.length > 0) this.#delayed.push({ role: 'user', content: [...rest] });
     if (this.#results.size === this.#calls.size) this.#endCalls();
+  }
+
+  /** In their order. */
+  *#resultsOf(parts: readonly Part[]): Steps<readonly WrittenResult[]> {
+    const results: WrittenResult[] = [];
+    for (const part of parts) {
+      if (part.type !== 'tool-result') continue;
+      let blocks: readonly JsonMembers[] | undefined;
+      if (part.parts.length > perStep) {
+        blocks = yield* this.#inSteps(part.parts, (some) => this.#content.resultBlocks(some));
+      } else if (this.#pace.dueWith(1 + part.parts.length)) yield;
+      results.push(this.#content.result(part, blocks));
+    }
+    return results;
   }
 
   #system(turn: Turn): void {

@@ -22,7 +22,12 @@ import { writeMedia } from './media-write.ts';
 import { isPrefill } from './request-write-prefill.ts';
 import { ReasoningReplay } from './reasoning-replay.ts';
 import { maxToolName } from './request-write-tools.ts';
-import { Attachments, writeToolResult } from './tool-results-write.ts';
+import {
+  Attachments,
+  resultPieces,
+  writeToolResult,
+  type ResultWriting,
+} from './tool-results-write.ts';
 
 export interface MessageWriting {
   readonly conversation: Conversation;
@@ -111,7 +116,13 @@ export class MessageWriter {
     const attachments = new Attachments();
     for (const { part, path } of this.#resultsOf(run)) {
       if (this.#pace.dueWith(1 + part.parts.length)) yield;
-      this.written.push(this.#writeResult(part, path, attachments));
+      const writing = this.#resultWriting(part, path, attachments);
+      const pieces: JsonObject[] = [];
+      for (let from = 0; from < part.parts.length; from += perStep) {
+        if (from > 0) yield;
+        pieces.push(...resultPieces(part, from, writing));
+      }
+      this.written.push(writeToolResult(part, pieces, writing));
     }
     let waiting: JsonObject[] = [...attachments.parts];
     for (const { turn, path } of run) {
@@ -203,16 +214,15 @@ export class MessageWriter {
     }
   }
 
-  #writeResult(part: ToolResultPart, path: FieldPath, attachments: Attachments): JsonMembers {
-    const mark = this.#mark(part.cacheUntilHere);
-    return writeToolResult(part, {
+  #resultWriting(part: ToolResultPart, path: FieldPath, attachments: Attachments): ResultWriting {
+    return {
       id: this.#ids.result(part.callId),
       path,
       attachments,
-      mark,
+      mark: this.#mark(part.cacheUntilHere),
       traits: this.#traits,
       notes: this.#notes,
-    });
+    };
   }
 
   *#writeAssistant(turn: Turn, path: FieldPath): Steps<void> {

@@ -5,6 +5,7 @@
 import type { JsonObject, MediaPart, Part, ToolResultPart } from '../../core/conversation.ts';
 import type { FieldPath } from '../../core/errors.ts';
 import type { Notes } from '../../core/notes.ts';
+import { perStep } from '../../core/steps.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { textContent, writePartMark } from './cache-marks.ts';
 import type { JsonMembers } from './fields.ts';
@@ -39,11 +40,23 @@ export interface ResultWriting {
   readonly notes: Notes;
 }
 
+/** Of so many parts of a result as are a step, from one of them on. */
+export function resultPieces(
+  { parts }: ToolResultPart,
+  from: number,
+  writing: ResultWriting,
+): readonly JsonObject[] {
+  return parts
+    .slice(from, from + perStep)
+    .flatMap((part, k) => writePart(part, [...writing.path, 'content', from + k], writing));
+}
+
 /** Exactly one tool message, however many parts the result has (B4). */
-export function writeToolResult(result: ToolResultPart, writing: ResultWriting): JsonMembers {
-  const pieces = result.parts.flatMap((part, k) =>
-    writePart(part, [...writing.path, 'content', k], writing),
-  );
+export function writeToolResult(
+  result: ToolResultPart,
+  pieces: JsonObject[],
+  writing: ResultWriting,
+): JsonMembers {
   if (result.failed) markFailed(pieces);
   return { role: 'tool', tool_call_id: writing.id, content: resultContent(pieces, writing) };
 }

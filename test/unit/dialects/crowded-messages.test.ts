@@ -77,6 +77,18 @@ const shapes: readonly Shape[] = [
     pieces: [10_000, 10_000],
   },
   {
+    name: '10,000 parts of one result',
+    from: 'messages',
+    messages: [hello, uses(1), results(1, texts(10_000))],
+    pieces: [10_000, 10_000],
+  },
+  {
+    name: '10,000 parts of one result',
+    from: 'chat',
+    messages: [hello, calls(1), { role: 'tool', tool_call_id: 't0', content: texts(10_000) }],
+    pieces: [10_000, 10_000],
+  },
+  {
     name: '5,000 calls in one message',
     from: 'messages',
     messages: [hello, uses(5000), results(5000, 'x')],
@@ -97,6 +109,10 @@ function counted<T>(steps: Steps<T>): { readonly value: T; readonly count: numbe
   }
 }
 
+function textsIn(body: JsonObject): readonly string[] | null {
+  return JSON.stringify(body).match(/part \d+/g);
+}
+
 for (const { name, from, messages, pieces } of shapes) {
   test(`G11 ${name}, ${from}, are read and written in as many steps as they hold`, () => {
     const to = halves[from === 'chat' ? 'messages' : 'chat'];
@@ -107,5 +123,6 @@ for (const { name, from, messages, pieces } of shapes) {
     const [most, mostWritten] = pieces.map((count) => Math.floor(count / (2 * perStep)));
     assert.ok(read.count >= (most ?? 0), `read in ${read.count} steps`);
     assert.ok(written.count >= (mostWritten ?? 0), `written in ${written.count} steps`);
+    assert.deepEqual(textsIn(written.value), textsIn(body), 'all of it, in its order');
   });
 }
