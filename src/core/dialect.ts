@@ -129,6 +129,8 @@ export interface ClientDialect {
    * @throws GatewayError `invalid_request` with the path of the field.
    */
   readHead(body: JsonObject): RequestHead;
+  /** The same in steps, for requests of many values. */
+  headReading(body: JsonObject): Steps<RequestHead>;
   /**
    * Reads the whole request, for translation only.
    * @param sealer opens what the gateway sealed; without it, nothing opens.

@@ -4,6 +4,18 @@
  */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
+/** What is longer, or has more values, is worked on in steps. */
+const longBytes = 1024 * 1024;
+const longTokens = 20_000;
+
+/** Whether a body is so long that others would wait for it. */
+export function isLong(body: {
+  readonly pieces: { readonly length: number };
+  readonly tokens: number;
+}): boolean {
+  return body.pieces.length > longBytes || body.tokens > longTokens;
+}
+
 /** So many messages, blocks or schemas are a step: a millisecond or two. */
 export const perStep = 128;
 

@@ -5,7 +5,7 @@ import { jsonInSteps } from '../core/json-write.ts';
 import type { Notes } from '../core/notes.ts';
 import { Pieces } from '../core/pieces.ts';
 import type { Provider, Target } from '../core/provider.ts';
-import { atOnce, inTurns, nextTurn, type Steps } from '../core/steps.ts';
+import { atOnce, inTurns, isLong, nextTurn, type Steps } from '../core/steps.ts';
 import { plannedStops } from '../core/stops.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
 import type { UpstreamRequest } from '../wire/exchange.ts';
@@ -15,10 +15,6 @@ import type { Mode } from './receipt.ts';
 import { restoreReasoning, withoutReasoning } from './restore-reasoning.ts';
 
 const none: readonly string[] = [];
-
-/** What is longer, or has more values, is translated in steps. */
-const longBytes = 1024 * 1024;
-const longTokens = 20_000;
 
 export interface PreparedRequest {
   readonly request: UpstreamRequest;
@@ -83,8 +79,7 @@ interface Made {
 
 /** A promise only where the body is long: all other calls have their turn between the steps (G11). */
 function translate(asked: Asked): PreparedRequest | Promise<PreparedRequest> {
-  const { pieces, tokens } = asked.call.source;
-  if (pieces.length > longBytes || tokens > longTokens) return translateInSteps(asked);
+  if (isLong(asked.call.source)) return translateInSteps(asked);
   const conversation = atOnce(readConversation(asked));
   const { rendered, ...rest } = atOnce(render(asked, conversation));
   const body = Pieces.of(Buffer.from(JSON.stringify(rendered)));

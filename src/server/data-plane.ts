@@ -8,6 +8,7 @@ import { asGatewayError, GatewayError } from '../core/errors.ts';
 import { LimitError } from '../core/grant.ts';
 import type { JsonSource } from '../core/json.ts';
 import type { Route } from '../core/provider.ts';
+import { inTurns, isLong } from '../core/steps.ts';
 import type { CallTrace, Tracer } from '../core/trace.ts';
 import { readCountHead, readCountRequest } from '../dialects/anthropic-messages/count.ts';
 import { leastOutputTokens, type Admission } from '../access/admission.ts';
@@ -247,7 +248,9 @@ export class DataPlane {
     const { principal, dialect, trace, content } = asked;
     const gateway = content?.listening(this.#options.gateway) ?? this.#options.gateway;
     const source = await this.#readBody(visit, asked, dialect.scope);
-    const head = dialect.readHead(source.outline);
+    const head = isLong(source)
+      ? await inTurns(dialect.headReading(source.outline))
+      : dialect.readHead(source.outline);
     asked.head = head;
     const { request, response, requestId, path } = visit;
     const header = (name: string): string | undefined => headerValue(request, name);

@@ -2,7 +2,7 @@
 import type { ClientDialect } from '../../core/dialect.ts';
 import { shapedGeneration, shapedWriter } from '../answer-shape.ts';
 import { writeError, writeStreamError } from './errors.ts';
-import { ownedKeys, readHead } from './head.ts';
+import { headReading, ownedKeys, readHead } from './head.ts';
 import { limitHeaders } from './limit-headers.ts';
 import { MessagesAnswerRelay } from './relay.ts';
 import { readRequest, requestReading } from './request-read.ts';
@@ -19,6 +19,7 @@ export const anthropicMessagesClient: ClientDialect = {
   scope: 'messages',
   ownedKeys,
   readHead,
+  headReading,
   readRequest,
   requestReading,
   writeResponse: (generation, context) =>

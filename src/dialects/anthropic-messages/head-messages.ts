@@ -2,6 +2,7 @@
 import type { Json, JsonObject } from '../../core/conversation.ts';
 import { type FieldPath, GatewayError, invalidRequest } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
+import { Pace, type Steps } from '../../core/steps.ts';
 import {
   isArray,
   isPresent,
@@ -19,6 +20,22 @@ const maxMessages = 100_000;
 
 /** @throws GatewayError `invalid_request` or `too_large` with the path of the first fault. */
 export function checkMessages(messages: Json | undefined): void {
+  const pairing = new ToolPairing();
+  listed(messages).forEach((message, i) => check(message, i, pairing));
+  pairing.end();
+}
+
+/** The same in steps. */
+export function* messagesChecking(messages: Json | undefined): Steps<void> {
+  const pairing = new ToolPairing();
+  const pace = new Pace();
+  for (const [i, message] of listed(messages).entries()) {
+    if (pace.dueWith(1 + check(message, i, pairing))) yield;
+  }
+  pairing.end();
+}
+
+function listed(messages: Json | undefined): readonly Json[] {
   if (messages === undefined) throw required(['messages']);
   if (!isArray(messages)) throw wrongType(['messages'], 'a valid list');
   if (messages.length === 0) {
@@ -29,16 +46,18 @@ export function checkMessages(messages: Json | undefined): void {
       path: ['messages'],
     });
   }
-  const pairing = new ToolPairing();
-  messages.forEach((message, i) => {
-    if (!isObject(message)) throw wrongType(['messages', i], 'a valid dictionary');
-    const content = checkMessage(message, ['messages', i]);
-    if (i === 0 && message['role'] === 'assistant') {
-      throw invalidRequest('the first message must use the user role', ['messages', 0, 'role']);
-    }
-    pairing.see(message['role'], content, i);
-  });
-  pairing.end();
+  return messages;
+}
+
+/** @returns how many blocks it has. */
+function check(message: Json, i: number, pairing: ToolPairing): number {
+  if (!isObject(message)) throw wrongType(['messages', i], 'a valid dictionary');
+  const content = checkMessage(message, ['messages', i]);
+  if (i === 0 && message['role'] === 'assistant') {
+    throw invalidRequest('the first message must use the user role', ['messages', 0, 'role']);
+  }
+  pairing.see(message['role'], content, i);
+  return content.length;
 }
 
 /** Text blocks only, as in `system`; other types are the upstream's business. */

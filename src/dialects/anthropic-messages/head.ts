@@ -7,6 +7,7 @@ import type { Json, JsonObject } from '../../core/conversation.ts';
 import type { RequestHead } from '../../core/dialect.ts';
 import { GatewayError, invalidRequest } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
+import type { Steps } from '../../core/steps.ts';
 import {
   isArray,
   isPresent,
@@ -23,7 +24,7 @@ import {
   type Field,
 } from './fields.ts';
 import { threadRefusal } from './errors.ts';
-import { checkMessages, checkTextBlocks } from './head-messages.ts';
+import { checkMessages, checkTextBlocks, messagesChecking } from './head-messages.ts';
 import { checkTools } from './head-tools.ts';
 
 /** Keys that may not stand twice in a body (B39). */
@@ -51,15 +52,33 @@ const controlCharacter = /[\u0000-\u001f\u007f]/;
  * @throws GatewayError `invalid_request` or `too_large` with the path of the field.
  */
 export function readHead(body: JsonObject): RequestHead {
+  const begun = readOptions(body);
+  return finished(begun, checkRequest(body), body);
+}
+
+/** The same in steps. */
+export function* headReading(body: JsonObject): Steps<RequestHead> {
+  const begun = readOptions(body);
+  checkSystem(body);
+  yield* messagesChecking(body['messages']);
+  return finished(begun, checkOptions(body), body);
+}
+
+function readOptions(body: JsonObject): Pick<RequestHead, 'model' | 'stream' | 'maxOutputTokens'> {
   const model = readModel(body);
   const maxOutputTokens = readMaxTokens(body);
   const stream = readBoolean({ of: body, key: 'stream' }) ?? false;
   if (isPresent(body['thread'])) throw threadRefusal();
-  const reasoningBudget = checkRequest(body);
+  return { model, stream, maxOutputTokens };
+}
+
+function finished(
+  begun: ReturnType<typeof readOptions>,
+  reasoningBudget: number | undefined,
+  body: JsonObject,
+): RequestHead {
   return {
-    model,
-    stream,
-    maxOutputTokens,
+    ...begun,
     wantsUsageFrame: true,
     ...(reasoningBudget === undefined ? {} : { reasoningBudget }),
     ...(asksThinking(body['thinking']) ? { reasons: true } : {}),
@@ -78,6 +97,11 @@ function asksThinking(thinking: Json | undefined): boolean {
 export function checkRequest(body: JsonObject): number | undefined {
   checkSystem(body);
   checkMessages(body['messages']);
+  return checkOptions(body);
+}
+
+/** What stands behind the messages. */
+function checkOptions(body: JsonObject): number | undefined {
   checkTools(body);
   checkSampling(body);
   checkStops(body);

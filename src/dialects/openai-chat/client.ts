@@ -2,7 +2,7 @@
 import type { ClientDialect } from '../../core/dialect.ts';
 import { shapedGeneration, shapedWriter } from '../answer-shape.ts';
 import { writeError, writeStreamError } from './errors.ts';
-import { ownedKeys, readHead } from './head.ts';
+import { headReading, ownedKeys, readHead } from './head.ts';
 import { limitHeaders } from './limit-headers.ts';
 import { ChatAnswerRelay } from './relay.ts';
 import { readRequest, requestReading } from './request-read.ts';
@@ -15,6 +15,7 @@ export const openaiChatClient: ClientDialect = {
   scope: 'chat',
   ownedKeys,
   readHead,
+  headReading,
   readRequest,
   requestReading,
   writeResponse: (generation, context) =>

@@ -121,3 +121,8 @@ function nameType(value: Json | undefined): string {
   if (typeof value === 'number') return Number.isInteger(value) ? 'an integer' : 'a decimal number';
   return `a ${typeof value}`;
 }
+
+/** How many items there are, where it is a list. */
+export function lengthOf(list: Json | undefined): number {
+  return isArray(list) ? list.length : 0;
+}

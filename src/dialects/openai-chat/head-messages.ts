@@ -2,13 +2,33 @@
 import type { Json, JsonObject } from '../../core/conversation.ts';
 import { type FieldPath, GatewayError, invalidRequest } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
-import { badValue, isArray, missing, wrongType } from './fields.ts';
+import { Pace, type Steps } from '../../core/steps.ts';
+import { badValue, isArray, lengthOf, missing, wrongType } from './fields.ts';
 import { checkMediaUrl } from './media-url.ts';
 
 const maxMessages = 50_000;
 
 /** @throws GatewayError `invalid_request` or `too_large` with the path of the first fault. */
 export function checkMessages(messages: Json | undefined): void {
+  const all = listed(messages);
+  const calls = new OpenCalls();
+  for (let i = 0; i < all.length; i++) check(all[i], i, calls);
+  calls.end();
+}
+
+/** The same in steps. */
+export function* messagesChecking(messages: Json | undefined): Steps<void> {
+  const all = listed(messages);
+  const calls = new OpenCalls();
+  const pace = new Pace();
+  for (let i = 0; i < all.length; i++) {
+    const message = check(all[i], i, calls);
+    if (pace.dueWith(1 + lengthOf(message['content']) + lengthOf(message['tool_calls']))) yield;
+  }
+  calls.end();
+}
+
+function listed(messages: Json | undefined): readonly Json[] {
   if (messages === undefined || messages === null) throw missing(['messages']);
   if (!isArray(messages)) throw wrongType(['messages'], 'an array', messages);
   if (messages.length === 0) throw badValue(['messages'], 'must hold at least one message');
@@ -17,14 +37,14 @@ export function checkMessages(messages: Json | undefined): void {
       path: ['messages'],
     });
   }
-  const calls = new OpenCalls();
-  for (let i = 0; i < messages.length; i++) {
-    const message = messages[i];
-    if (!isObject(message)) throw wrongType(['messages', i], 'an object', message);
-    checkMessage(message, i);
-    calls.see(message, i);
-  }
-  calls.end();
+  return messages;
+}
+
+function check(message: Json | undefined, i: number, calls: OpenCalls): JsonObject {
+  if (!isObject(message)) throw wrongType(['messages', i], 'an object', message);
+  checkMessage(message, i);
+  calls.see(message, i);
+  return message;
 }
 
 /**

@@ -7,6 +7,7 @@ import type { JsonObject } from '../../core/conversation.ts';
 import type { RequestHead } from '../../core/dialect.ts';
 import { GatewayError, invalidRequest } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
+import type { Steps } from '../../core/steps.ts';
 import {
   badValue,
   isArray,
@@ -18,7 +19,7 @@ import {
   readString,
   wrongType,
 } from './fields.ts';
-import { checkMessages } from './head-messages.ts';
+import { checkMessages, messagesChecking } from './head-messages.ts';
 import { checkTools } from './head-tools.ts';
 
 /** Keys that may not stand twice in a body (B39). */
@@ -59,6 +60,25 @@ const controlCharacter = /\p{Cc}/u;
  * @throws GatewayError `invalid_request` or `too_large` with the path of the field.
  */
 export function readHead(body: JsonObject): RequestHead {
+  const begun = readOptions(body);
+  checkMessages(body['messages']);
+  return finished(begun, body);
+}
+
+/** The same in steps. */
+export function* headReading(body: JsonObject): Steps<RequestHead> {
+  const begun = readOptions(body);
+  yield* messagesChecking(body['messages']);
+  return finished(begun, body);
+}
+
+interface ReadOptions extends Pick<RequestHead, 'model' | 'stream' | 'wantsUsageFrame'> {
+  readonly maxOutputTokens: number | undefined;
+  readonly choices: number;
+}
+
+/** What stands beside messages and tools. */
+function readOptions(body: JsonObject): ReadOptions {
   const model = readModel(body);
   const stream = readBoolean(body, 'stream') ?? false;
   const maxOutputTokens = readMaxTokens(body);
@@ -68,7 +88,13 @@ export function readHead(body: JsonObject): RequestHead {
   checkIdentity(body);
   checkMetadata(body);
   checkResponseFormat(body);
-  checkMessages(body['messages']);
+  return { model, stream, wantsUsageFrame, maxOutputTokens, choices };
+}
+
+function finished(
+  { model, stream, wantsUsageFrame, maxOutputTokens, choices }: ReadOptions,
+  body: JsonObject,
+): RequestHead {
   checkTools(body);
   return {
     model,

@@ -17,12 +17,11 @@ import { inPlaceOf, placed } from '../../core/places.ts';
 import type { Sealer } from '../../core/sealer.ts';
 import { Pace, type Steps } from '../../core/steps.ts';
 import { readCacheMark } from './cache-marks.ts';
-import { badValue, isArray, wrongType } from './fields.ts';
+import { badValue, isArray, lengthOf, wrongType } from './fields.ts';
 import { readReasoning, reasoningParts, thinkingText } from './reasoning-read.ts';
 import { checkReasoning } from './reasoning-seal.ts';
 import {
   isLong,
-  lengthOf,
   readContent,
   readLong,
   readToolPart,

@@ -31,11 +31,6 @@ export function isLong(content: Json | undefined): content is readonly Json[] {
   return isArray(content) && content.length > perStep;
 }
 
-/** How many items there are, where it is a list. */
-export function lengthOf(list: Json | undefined): number {
-  return isArray(list) ? list.length : 0;
-}
-
 /** The same in steps. */
 export function* readLong(
   content: readonly Json[],

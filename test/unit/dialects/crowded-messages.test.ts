@@ -113,6 +113,29 @@ function textsIn(body: JsonObject): readonly string[] | null {
   return JSON.stringify(body).match(/part \d+/g);
 }
 
+for (const from of ['chat', 'messages'] as const) {
+  test(`G11 a ${from} request of 10,000 messages is looked at in steps, and refused as at once`, () => {
+    const { client } = halves[from];
+    const body = { model: 'm', max_tokens: 9, messages: talk(10_000, 'x') };
+    const looked = counted(client.headReading(body));
+    assert.deepEqual(looked.value, client.readHead(body));
+    assert.ok(looked.count > 10_000 / (2 * perStep), `in ${looked.count} steps`);
+    const wrong = { ...body, messages: [...body.messages, { role: 'nobody' }], tools: 'none' };
+    let refusal: unknown;
+    assert.throws(
+      () => client.readHead(wrong),
+      (error) => (refusal = error) !== undefined,
+    );
+    assert.throws(
+      () => counted(client.headReading(wrong)),
+      (error) => {
+        assert.deepEqual(error, refusal);
+        return true;
+      },
+    );
+  });
+}
+
 for (const { name, from, messages, pieces } of shapes) {
   test(`G11 ${name}, ${from}, are read and written in as many steps as they hold`, () => {
     const to = halves[from === 'chat' ? 'messages' : 'chat'];

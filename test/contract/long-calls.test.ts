@@ -1,10 +1,11 @@
-/** G11: an answer of megabytes that is written in another dialect is written in steps, and says the same. */
+/** G11: requests and answers of megabytes are looked at and written in steps, and say the same. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { halves } from '../property/dialect-halves.ts';
 import { dialects, readDocument } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
-import { answerIn } from '../upstream/reply.ts';
+import { answerIn, replying } from '../upstream/reply.ts';
 
 let rig: Rig;
 before(async () => {
@@ -15,6 +16,24 @@ after(() => rig.stop());
 const text = 'é"\\\n🦀 and so on. '.repeat(500_000);
 
 for (const dialect of dialects) {
+  test(`G11 B51 a long ${dialect} request is looked at in steps, a short one at once`, async (t) => {
+    const { client } = halves[dialect];
+    const [whole, steps] = [
+      t.mock.method(client, 'readHead'),
+      t.mock.method(client, 'headReading'),
+    ];
+    for (const [content, stepped] of [
+      ['Hello', 0],
+      ['Hello '.repeat(200_000), 1],
+    ] as const) {
+      const { model } = rig.play(dialect, replying(dialect, { text: 'Hi' }));
+      const messages = [{ role: 'user', content }];
+      const body = requestBody(dialect, { model, stream: false, more: { messages } });
+      assert.equal((await ask(rig, dialect, body)).status, 200);
+      assert.deepEqual([whole.mock.callCount(), steps.mock.callCount()], [1, stepped]);
+    }
+  });
+
   const upstream = dialect === 'chat' ? 'messages' : 'chat';
   // A document is asked of a messages upstream as a stream.
   const answer = answerIn(upstream, { text }, upstream === 'messages');
