@@ -1,12 +1,13 @@
 /** Several gateways' counters on real servers that are stopped, emptied and started again (F89, F91). */
 import assert from 'node:assert/strict';
-import { after, afterEach, test } from 'node:test';
+import { afterEach, test } from 'node:test';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import type { Draw } from '../../src/store/counters.ts';
 import { slowMs } from '../../src/store/redis-counters.ts';
-import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts';
+import type { TestPostgres } from '../support/postgres.ts';
 import { until } from '../support/postgres-store.ts';
-import { noRedis, startRedis, type TestRedis } from '../support/redis.ts';
+import type { TestRedis } from '../support/redis.ts';
+import { withPostgresAndRedis } from '../support/with-servers.ts';
 import { costing } from '../store/rows.ts';
 import { callRow } from '../unit/store/call-rows.ts';
 import { drawOf, fresh } from './rig.ts';
@@ -375,12 +376,4 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
   }
 }
 
-const postgres = await startPostgres();
-const redis = await startRedis();
-after(async () => {
-  await redis?.close();
-  await postgres?.close();
-});
-if (postgres === undefined) test(noPostgres, () => {});
-if (redis === undefined) test(noRedis, () => {});
-if (postgres !== undefined && redis !== undefined) suite(postgres, redis);
+await withPostgresAndRedis(suite);

@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { StoreError } from '../../src/store/store-error.ts';
 import { HaltingProxy } from '../support/halting-proxy.ts';
-import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts';
-import { noRedis, redisPassword, startRedis, type TestRedis } from '../support/redis.ts';
+import type { TestPostgres } from '../support/postgres.ts';
+import { redisPassword, type TestRedis } from '../support/redis.ts';
+import { withPostgresAndRedis } from '../support/with-servers.ts';
 import { openRedisRig } from './redis-rig.ts';
 import { fresh } from './rig.ts';
 import { answered, balanceOf, limit, openGateway, paying, spendSome } from './shared-rig.ts';
@@ -90,12 +91,4 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
   });
 }
 
-const postgres = await startPostgres();
-const redis = await startRedis();
-after(async () => {
-  await redis?.close();
-  await postgres?.close();
-});
-if (postgres === undefined) test(noPostgres, () => {});
-if (redis === undefined) test(noRedis, () => {});
-if (postgres !== undefined && redis !== undefined) suite(postgres, redis);
+await withPostgresAndRedis(suite);

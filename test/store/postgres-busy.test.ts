@@ -1,7 +1,7 @@
 /** Who waits for a connection of its own pool has found no server that is away (F88, L5). */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
-import { after, afterEach, describe, it, test } from 'node:test';
+import { afterEach, describe, it } from 'node:test';
 import { silentLog } from '../unit/access/parts.ts';
 import { callRow } from '../unit/store/call-rows.ts';
 import { systemClock } from '../../src/observe/clock.ts';
@@ -15,16 +15,10 @@ import {
 } from '../../src/store/postgres-pool.ts';
 import { HaltingProxy } from '../support/halting-proxy.ts';
 import { openTestStore, until, type TestStore } from '../support/postgres-store.ts';
-import {
-  noPostgres,
-  postgresAddress,
-  startPostgres,
-  type TestPostgres,
-} from '../support/postgres.ts';
+import { postgresAddress, startPostgres, type TestPostgres } from '../support/postgres.ts';
+import { withPostgres } from '../support/with-servers.ts';
 
-const server = await startPostgres();
-if (server === undefined) test(noPostgres, () => {});
-else busyPools(server);
+await withPostgres(busyPools);
 
 const dataConnections = 6;
 const adminConnections = 3;
@@ -123,7 +117,6 @@ function busyPools(postgres: TestPostgres): void {
   };
   const wasLost = ({ log }: TestStore): boolean =>
     log.some((line) => line.startsWith('store_unavailable'));
-  after(() => postgres.close());
   afterEach(async () => {
     await Promise.all(holds.splice(0).map((each) => each.letGo()));
     await Promise.all(stores.splice(0).map((each) => each.close()));

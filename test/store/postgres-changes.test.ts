@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import { after, afterEach, describe, it, test } from 'node:test';
+import { afterEach, describe, it } from 'node:test';
 import { keyRecord, march } from '../unit/store/call-rows.ts';
 import { openTestStore, until, type TestStore } from '../support/postgres-store.ts';
-import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts';
+import type { TestPostgres } from '../support/postgres.ts';
+import { withPostgres } from '../support/with-servers.ts';
 
-const server = await startPostgres();
-if (server === undefined) test(noPostgres, () => {});
-else changes(server);
+await withPostgres(changes);
 
 function changes(postgres: TestPostgres): void {
   const stores: TestStore[] = [];
@@ -32,7 +31,6 @@ function changes(postgres: TestPostgres): void {
     return known;
   };
 
-  after(() => postgres.close());
   afterEach(async () => {
     await Promise.all(stores.splice(0).map((each) => each.close()));
   });

@@ -1,13 +1,14 @@
 /** A first start that meets a lock in the middle of it: what it made by then is shown all the same (L1, F84). */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { silentLog } from '../unit/access/parts.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { Boot } from '../../src/start/boot.ts';
 import { makeDoor } from '../../src/start/keys.ts';
 import { openTestStore, until } from '../support/postgres-store.ts';
-import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts';
+import type { TestPostgres } from '../support/postgres.ts';
+import { withPostgres } from '../support/with-servers.ts';
 
 /** Settings in the order in which a first start writes them, and what it has made before. */
 const steps = [
@@ -15,13 +16,9 @@ const steps = [
   { held: 'seal_key', made: ['adminToken', 'key'] },
 ];
 
-const server = await startPostgres();
-if (server === undefined) test(noPostgres, () => {});
-else firstStart(server);
+await withPostgres(firstStart);
 
 function firstStart(postgres: TestPostgres): void {
-  after(() => postgres.close());
-
   for (const { held, made: names } of steps) {
     test(`L1 F84: a first start that waits for "${held}" shows the ${names.join(' and ')} that it made`, async (t) => {
       const url = await postgres.makeDatabase();

@@ -2,15 +2,14 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, afterEach, describe, it, test } from 'node:test';
+import { afterEach, describe, it } from 'node:test';
 import { openTestStore, type TestStore } from '../support/postgres-store.ts';
-import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts';
+import type { TestPostgres } from '../support/postgres.ts';
+import { withPostgres } from '../support/with-servers.ts';
 import { callRow, march } from '../unit/store/call-rows.ts';
 import { costing } from './rows.ts';
 
-const server = await startPostgres();
-if (server === undefined) test(noPostgres, () => {});
-else lostCalls(server);
+await withPostgres(lostCalls);
 
 const budgets = [{ counter: 'key:k1:ever', window: 'ever' }];
 const cut = { outcome: 'failed', error: 'interrupted', usageSource: 'estimated' } as const;
@@ -23,7 +22,6 @@ function lostCalls(postgres: TestPostgres): void {
     stores.push(opened);
     return { ...opened, url };
   };
-  after(() => postgres.close());
   afterEach(async () => {
     await Promise.all(stores.splice(0).map((each) => each.close()));
   });

@@ -2,22 +2,14 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { after, describe, it, test } from 'node:test';
+import { describe, it } from 'node:test';
 import { migratePostgres, newestPostgresSchema } from '../../src/store/postgres-migrate.ts';
-import {
-  noPostgres,
-  postgresAddress,
-  startPostgres,
-  type TestPostgres,
-} from '../support/postgres.ts';
+import { postgresAddress, type TestPostgres } from '../support/postgres.ts';
+import { withPostgres } from '../support/with-servers.ts';
 
-const server = await startPostgres();
-if (server === undefined) test(noPostgres, () => {});
-else migrations(server);
+await withPostgres(migrations);
 
 function migrations(postgres: TestPostgres): void {
-  after(() => postgres.close());
-
   async function versions(url: string): Promise<readonly number[]> {
     const rows = await postgres.query('SELECT version FROM gateway_schema ORDER BY version', url);
     return rows.map(({ version }) => Number(version));

@@ -1,18 +1,12 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
-import { after, afterEach, describe, it, test } from 'node:test';
+import { afterEach, describe, it } from 'node:test';
 import { callRow, keyRecord, march } from '../unit/store/call-rows.ts';
 import { openTestStore, until, type TestStore } from '../support/postgres-store.ts';
-import {
-  noPostgres,
-  postgresPassword,
-  startPostgres,
-  type TestPostgres,
-} from '../support/postgres.ts';
+import { postgresPassword, type TestPostgres } from '../support/postgres.ts';
+import { withPostgres } from '../support/with-servers.ts';
 
-const server = await startPostgres();
-if (server === undefined) test(noPostgres, () => {});
-else outages(server);
+await withPostgres(outages);
 
 const budgets = [{ counter: 'key:k1:month', window: '2026-03' }];
 const cost = { total: 7, input: 7, cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0, call: 0 };
@@ -34,7 +28,6 @@ function outages(postgres: TestPostgres): void {
   const terminateAll = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE application_name LIKE 'model-gateway%'`;
 
-  after(() => postgres.close());
   afterEach(async () => {
     await Promise.all(stores.splice(0).map((each) => each.close()));
   });

@@ -2,28 +2,20 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
-import { after, describe, it, test } from 'node:test';
+import { describe, it } from 'node:test';
 import { migratePostgres } from '../../src/store/postgres-migrate.ts';
 import { HaltingProxy } from '../support/halting-proxy.ts';
 import { openTestStore, until, type TestStore } from '../support/postgres-store.ts';
-import {
-  noPostgres,
-  postgresAddress,
-  startPostgres,
-  type TestPostgres,
-} from '../support/postgres.ts';
+import { postgresAddress, type TestPostgres } from '../support/postgres.ts';
+import { withPostgres } from '../support/with-servers.ts';
 
-const server = await startPostgres();
-if (server === undefined) test(noPostgres, () => {});
-else silence(server);
+await withPostgres(silence);
 
 function reasonIn({ log }: TestStore): string {
   return log.find((line) => line.startsWith('store_unavailable')) ?? log.join('\n');
 }
 
 function silence(postgres: TestPostgres): void {
-  after(() => postgres.close());
-
   function behind(proxy: HaltingProxy, url: string): string {
     const through = new URL(url);
     through.port = String(proxy.port);

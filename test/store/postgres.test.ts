@@ -1,12 +1,8 @@
-import { after, test } from 'node:test';
-import { noPostgres, startPostgres } from '../support/postgres.ts';
 import { openTestStore } from '../support/postgres-store.ts';
+import { withPostgres } from '../support/with-servers.ts';
 import { storeSuite } from './store-suite.ts';
 
-const server = await startPostgres();
-if (server === undefined) test(noPostgres, () => {});
-else {
-  after(() => server.close());
-  const open = async () => (await openTestStore(await server.makeDatabase())).store;
+await withPostgres((postgres) => {
+  const open = async () => (await openTestStore(await postgres.makeDatabase())).store;
   storeSuite('postgres', open, 'shared');
-}
+});

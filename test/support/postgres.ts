@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL server for tests, from the machine's own packages. Where there is none, tests say so:
- * `const server = await startPostgres(); if (server === undefined) test(noPostgres, () => {});`
+ * A PostgreSQL server for tests, from the machine's own packages. Where there is none, tests say so
+ * (`withPostgres` of with-servers.ts starts one for a suite, and ends it).
  */
 import { globSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

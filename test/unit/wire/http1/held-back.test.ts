@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { constants, gzipSync } from 'node:zlib';
 import { HttpClient } from '../../../../src/wire/http-client.ts';
 import { until } from '../../../overload/overload-rig.ts';
+import { sendAndSee } from './seen.ts';
 
 /** A connection whose reads the test makes, in whichever moment: TLS hands over several that came in one. */
 function open() {
@@ -14,21 +15,7 @@ function open() {
     transport: 'sockets',
     connector: () => (_options, callback) => queueMicrotask(() => callback(null, socket as never)),
   });
-  const seen: string[] = [];
-  const taking = { data: (): void => undefined };
-  const endpoint = { origin: 'http://127.0.0.1:1', path: '/', headers: [] };
-  const exchange = client.send(
-    { endpoint, method: 'GET', headers: [], connectMs: 30_000 },
-    {
-      head: (status) => seen.push(String(status)),
-      data: (chunk) => {
-        seen.push(chunk.toString());
-        taking.data();
-      },
-      end: () => seen.push('end'),
-      failed: ({ code }) => seen.push(code),
-    },
-  );
+  const { exchange, seen, taking } = sendAndSee(client, 'http://127.0.0.1:1');
   const body = (): string => seen.filter((each) => /^[a-z]+$/.test(each)).join('');
   return { client, exchange, seen, socket, taking, body };
 }

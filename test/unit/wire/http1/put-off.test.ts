@@ -6,6 +6,7 @@ import { test, type TestContext } from 'node:test';
 import type { PutOff } from '../../../../src/core/turn-share.ts';
 import { HttpClient } from '../../../../src/wire/http-client.ts';
 import { until } from '../../../overload/overload-rig.ts';
+import { sendAndSee } from './seen.ts';
 
 /** A server that answers with what the test writes, and a client whose turns are always full. */
 async function open(t: TestContext) {
@@ -26,21 +27,7 @@ async function open(t: TestContext) {
     server.close();
   });
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const seen: string[] = [];
-  // Of whoever wants to stop at what he is given.
-  const taking = { data: (): void => undefined };
-  const exchange = client.send(
-    { endpoint: { origin, path: '/', headers: [] }, method: 'GET', headers: [], connectMs: 30_000 },
-    {
-      head: (status) => seen.push(String(status)),
-      data: (chunk) => {
-        seen.push(chunk.toString());
-        taking.data();
-      },
-      end: () => seen.push('end'),
-      failed: ({ code }) => seen.push(code),
-    },
-  );
+  const { exchange, seen, taking } = sendAndSee(client, origin);
   await until('the request is there', () => sockets.length === 1);
   const socket = sockets[0];
   assert.ok(socket !== undefined);
