@@ -1,5 +1,6 @@
 /** The client's socket as the gateway writes to it: one head, back-pressure, and who hung up. */
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { ClientObserver, ClientSink } from '../gateway/client-sink.ts';
 import { cutWhenStalled, stalledEndMs } from './stuck-connections.ts';
 
@@ -10,6 +11,8 @@ export class ResponseSink implements ClientSink {
   #stalledEndMs: number;
   #ended = false;
   #chunked = false;
+  /** Status and headers were written, and nothing of this answer waits for its turn on the connection. */
+  #headOut = false;
   #observer: ClientObserver | undefined;
 
   constructor(response: ServerResponse, stalledMs = stalledEndMs) {
@@ -32,10 +35,17 @@ export class ResponseSink implements ClientSink {
   write(bytes: Buffer | string): boolean {
     if (this.#ended || this.#response.destroyed) return true;
     const { socket } = this.#response;
+    const piece = this.#chunked ? chunk(bytes, noBytes) : bytes;
+    if (this.#headOut && socket !== null && takesAtOnce(socket, piece.length)) {
+      // Past the response, which would count, cork, and call back in the next tick for every chunk. Where the
+      // client is slow it is asked all the same: it is what knows of `drain`.
+      return socket.write(piece);
+    }
     // Node would hold the bytes until the next tick, and schedule one for every chunk.
     socket?.cork();
-    const ready = this.#response.write(this.#chunked ? chunk(bytes, noBytes) : bytes);
+    const ready = this.#response.write(piece);
     socket?.uncork();
+    this.#headOut = this.#chunked && socket !== null;
     if (!ready) this.#response.once('drain', () => this.#observer?.drained());
     return ready;
   }
@@ -69,6 +79,11 @@ export class ResponseSink implements ClientSink {
     });
     this.#response.on('error', ignore);
   }
+}
+
+/** Nothing waits in it, and so few bytes will not make it say that it is full. */
+function takesAtOnce(socket: Socket, length: number): boolean {
+  return socket.writable && socket.writableLength === 0 && length < socket.writableHighWaterMark;
 }
 
 const noBytes = Buffer.alloc(0);

@@ -73,3 +73,100 @@ test('G9 a slow reader of the end of an answer is not cut', async (t) => {
   sink.end(Buffer.alloc(size));
   await whole;
 });
+
+/** The chunks of an answer, each by itself, as they came. */
+function chunksIn(answer: string): readonly string[] {
+  const body = answer.slice(answer.indexOf('\r\n\r\n') + 4);
+  const found: string[] = [];
+  let at = 0;
+  while (at < body.length) {
+    const lineEnd = body.indexOf('\r\n', at);
+    const size = Number.parseInt(body.slice(at, lineEnd), 16);
+    found.push(body.slice(lineEnd + 2, lineEnd + 2 + size));
+    at = lineEnd + 2 + size + 2;
+    if (size === 0) return found;
+  }
+  return found;
+}
+
+test('G9 a client that reads slowly gets all chunks in their order, and is told of when it has room', async (t) => {
+  const { client, response } = await exchange((fn) => t.after(fn));
+  client.pause();
+  const sink = new ResponseSink(response);
+  let drains = 0;
+  let go = (): void => {};
+  sink.observe({
+    left: () => {},
+    drained: () => {
+      drains += 1;
+      go();
+    },
+  });
+  sink.start(200, []);
+  const sent: string[] = [];
+  const pieces = Array.from({ length: 4000 }, (_, i) => `${i}:${'x'.repeat(i % 3000)}`);
+  let answer = '';
+  client.setEncoding('latin1').on('data', (text: string) => {
+    answer += text;
+  });
+  client.pause();
+  for (const piece of pieces) {
+    sent.push(piece);
+    // Bytes and texts in turn.
+    const ready = sink.write(sent.length % 2 === 0 ? piece : Buffer.from(piece));
+    if (ready) continue;
+    const room = new Promise<void>((resolve) => {
+      go = resolve;
+    });
+    client.resume();
+    await room;
+    client.pause();
+  }
+  client.resume();
+  sink.end('last');
+  while (!answer.endsWith('0\r\n\r\n')) await once(client, 'data');
+  assert.ok(drains > 0);
+  assert.deepEqual(chunksIn(answer), [...sent, 'last', '']);
+});
+
+test('F77 chunks of an answer that waits for its turn stand behind all of the one before', async (t) => {
+  const responses: ServerResponse[] = [];
+  const server = createServer((_request, response) => responses.push(response));
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const address = server.address();
+  assert.ok(address !== null && typeof address === 'object');
+  const client = connect(address.port, '127.0.0.1').setEncoding('latin1');
+  t.after(() => client.destroy());
+  let answer = '';
+  client.on('data', (text: string) => {
+    answer += text;
+  });
+  client.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(2));
+  while (responses.length < 2) await once(server, 'request');
+  const [first, second] = responses.map((response) => new ResponseSink(response));
+  assert.ok(first !== undefined && second !== undefined);
+  for (const sink of [second, first]) sink.start(200, ['x-answer', sink === first ? '1' : '2']);
+  for (let i = 0; i < 5; i += 1) {
+    second.write(`second ${i}`);
+    first.write(`first ${i}`);
+  }
+  first.end();
+  second.write('second 5');
+  await new Promise((resolve) => setImmediate(resolve));
+  second.write('second 6');
+  second.end();
+  while (answer.split('0\r\n\r\n').length < 3) await once(client, 'data');
+  const [one = '', two = ''] = answer.split('0\r\n\r\n');
+  assert.deepEqual(
+    chunksIn(one),
+    [0, 1, 2, 3, 4].map((i) => `first ${i}`),
+  );
+  assert.deepEqual(
+    chunksIn(two),
+    [0, 1, 2, 3, 4, 5, 6].map((i) => `second ${i}`),
+  );
+});
