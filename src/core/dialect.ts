@@ -68,6 +68,8 @@ export interface StreamReader {
   end(): readonly GenerationEvent[];
   /** A finish was read but its event is held back for a usage report that may follow (F58). */
   readonly finishPending: boolean;
+  /** The frame that was read last went on with a text, and said nothing else. */
+  readonly plain?: boolean;
   /** Characters of all answers but the first, where several were asked for; no event tells of them. */
   readonly besideLength?: number;
 }
@@ -86,6 +88,8 @@ export interface AnswerRelay {
    * @param gap with the frame that carries the finish: usage that the upstream left out (F55).
    */
   frame(frame: Frame, events: readonly GenerationEvent[], gap?: Usage): Buffer | undefined;
+  /** The same for a frame whose reader calls it plain. Absent = `frame` is asked for all of them. */
+  plainFrame?(frame: Frame): Buffer | undefined;
   /**
    * A whole JSON answer with the client's model name.
    * @param usage stands in for a report that the upstream left out (F55).

@@ -15,7 +15,7 @@ import { parseNumbers, stringEnd, tryParseEvent, tryParseObject } from './json.t
  */
 export const maxAnswerTokens = 1_000_000;
 /** What is shorter is nested too little to harm, and has few values: nearly all events of streams. */
-const harmlessLength = 1024;
+export const harmlessLength = 1024;
 
 /** Whether a document is nested no deeper than a request may be, and has no more values than any answer. */
 // One loop because it runs for every byte outside of strings.

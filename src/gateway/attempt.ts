@@ -360,7 +360,7 @@ export class Attempt implements UpstreamHandler {
         content = this.#observe(events, content);
         if (this.over) return;
       }
-      batch.push({ frame, events });
+      batch.push({ frame, events, plain: reader.plain === true });
     }
     if (reader.finishPending) this.#finishReadAt ??= now;
     if (reader.besideLength !== undefined) this.#meter.beside(reader.besideLength);

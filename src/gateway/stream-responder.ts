@@ -78,7 +78,7 @@ export class StreamResponder implements StreamConsumer {
 
   #relay(batch: readonly ReadFrame[], relay: AnswerRelay): void {
     const pieces: Buffer[] = [];
-    for (const { frame, events } of batch) {
+    for (const { frame, events, plain } of batch) {
       let gap: Usage | undefined;
       for (const event of events) {
         if (event.type === 'finish') {
@@ -90,7 +90,10 @@ export class StreamResponder implements StreamConsumer {
           return this.failed(event.error);
         }
       }
-      const bytes = relay.frame(frame, events, gap);
+      const bytes =
+        plain && relay.plainFrame !== undefined
+          ? relay.plainFrame(frame)
+          : relay.frame(frame, events, gap);
       if (bytes !== undefined) pieces.push(bytes);
       if (relay.ended) break;
     }

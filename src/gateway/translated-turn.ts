@@ -41,7 +41,11 @@ export class TranslatedTurn implements StreamConsumer {
       // Behind a failure nothing is read, so that what was held back must be shown before it.
       const failed = events.some((event) => event.type === 'error');
       if (failed) passed.push(eventsFrame(this.#scanner.flush()));
-      passed.push({ frame, events: events.flatMap((event) => this.#scanner.push(event)) });
+      passed.push({
+        frame,
+        events: events.flatMap((event) => this.#scanner.push(event)),
+        plain: false,
+      });
     }
     if (this.#scanner.matched !== undefined) {
       this.#over = true;

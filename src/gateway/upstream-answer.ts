@@ -8,6 +8,8 @@ import type { Generation, GenerationEvent } from '../core/generation.ts';
 export interface ReadFrame {
   readonly frame: Frame;
   readonly events: readonly GenerationEvent[];
+  /** Its reader says that it goes on with a text, and says nothing else. */
+  readonly plain: boolean;
 }
 
 /** A whole JSON answer. */
@@ -38,7 +40,7 @@ const nothing: Frame = { bytes: Buffer.alloc(0), event: undefined, data: undefin
 
 /** Events that no frame of the upstream stands for. */
 export function eventsFrame(events: readonly GenerationEvent[]): ReadFrame {
-  return { frame: nothing, events };
+  return { frame: nothing, events, plain: false };
 }
 
 /** Takes a committed stream. Exactly one of `ended` and `failed` is called, last. */

@@ -95,6 +95,11 @@ export class ChatAnswerRelay implements AnswerRelay {
     return this.#ended;
   }
 
+  /** Nothing in it is to be remembered, numbered, taken out or mended. */
+  plainFrame({ bytes }: Frame): Buffer | undefined {
+    return this.#ended ? undefined : withBlankLine(this.#model.apply(bytes));
+  }
+
   frame(frame: Frame, events: readonly GenerationEvent[], gap?: Usage): Buffer | undefined {
     const { data } = frame;
     if (this.#ended) return undefined;

@@ -13,6 +13,7 @@ import type { UpstreamTraits } from '../../core/traits.ts';
 import { readErrorValue } from './error-read.ts';
 import { isArray } from './fields.ts';
 import { isCut, readFailedFinish, readFinish } from './finish.ts';
+import { PlainLayout, plainTextOf } from './plain-layout.ts';
 import { isPresent, looksLikeError } from './response-read.ts';
 import { StreamParts } from './stream-parts.ts';
 import { findUsage } from './usage.ts';
@@ -30,6 +31,8 @@ export class ChatStreamReader implements StreamReader {
   #besideLength = 0;
   /** `[DONE]`, an error or the close was read: nothing after it counts (F53). */
   #over = false;
+  readonly #layout = new PlainLayout();
+  #plain = false;
 
   constructor(traits: UpstreamTraits) {
     this.#traits = traits;
@@ -44,6 +47,10 @@ export class ChatStreamReader implements StreamReader {
     return this.#finish !== undefined && this.#openChoices.size === 0 && !this.#over;
   }
 
+  get plain(): boolean {
+    return this.#plain;
+  }
+
   get besideLength(): number {
     return this.#besideLength;
   }
@@ -51,7 +58,11 @@ export class ChatStreamReader implements StreamReader {
   /** @throws GatewayError `upstream_invalid` for data that is no JSON object (F45). */
   read(frame: Frame): readonly GenerationEvent[] {
     const { data } = frame;
+    this.#plain = false;
     if (this.#over || data === undefined || data === '') return none;
+    const text = frame.event !== 'error' ? this.#layout.textOf(data) : undefined;
+    const again = text === undefined ? undefined : this.#goOn(text);
+    if (again !== undefined) return [again];
     const chunk = tryParseAnswerEvent(data);
     if (frame.event === 'error') return this.#fail(readErrorValue(chunk ?? data));
     if (chunk === undefined) return this.#readOther(data);
@@ -91,12 +102,13 @@ export class ChatStreamReader implements StreamReader {
   }
 
   #readChunk(chunk: JsonObject, data: string): readonly GenerationEvent[] {
-    const choice = firstChoice(chunk['choices']);
-    const delta = choice?.['delta'];
-    if (this.#started && isObject(delta)) {
-      const only = this.#plainText(chunk, choice, delta);
-      if (only !== undefined) return [only];
+    const text = plainTextOf(chunk);
+    const only = text === undefined ? undefined : this.#goOn(text);
+    if (only !== undefined) {
+      this.#layout.learn(data);
+      return [only];
     }
+    const choice = firstChoice(chunk['choices']);
     this.#watchChoices(chunk['choices']);
     const usage = findUsage(chunk, this.#traits);
     if (choice === undefined && usage === undefined) return none;
@@ -125,21 +137,12 @@ export class ChatStreamReader implements StreamReader {
     events.push({ type: 'start', id: textOf(chunk['id']), model: textOf(chunk['model']) });
   }
 
-  /** The one event of a frame that carries a piece of text and nothing else. */
-  #plainText(
-    chunk: JsonObject,
-    choice: JsonObject | undefined,
-    delta: JsonObject,
-  ): GenerationEvent | undefined {
-    const { content } = delta;
-    if (typeof content !== 'string' || content === '') return undefined;
-    if (isObject(chunk['usage']) || chunk['x_groq'] !== undefined) return undefined;
-    if (isPresent(choice?.['finish_reason'])) return undefined;
-    if (this.#finish !== undefined) return undefined;
-    for (const key in delta) {
-      if (key !== 'content' && key !== 'role' && isPresent(delta[key])) return undefined;
-    }
-    return this.#parts.continueText(content);
+  /** The one event of a frame that goes on with an open text; undefined where none is open. */
+  #goOn(text: string): GenerationEvent | undefined {
+    if (!this.#started || this.#finish !== undefined) return undefined;
+    const event = this.#parts.continueText(text);
+    this.#plain = event !== undefined;
+    return event;
   }
 
   #readChoice(choice: JsonObject, events: GenerationEvent[]): void {

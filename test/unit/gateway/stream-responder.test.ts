@@ -12,7 +12,11 @@ const finish: GenerationEvent = { type: 'finish', reason: { kind: 'stop' } };
 const late = new GatewayError('stream_interrupted', 'late');
 
 function frame(text: string, events: readonly GenerationEvent[] = []): ReadFrame {
-  return { frame: { bytes: Buffer.from(text), event: undefined, data: text }, events };
+  return {
+    frame: { bytes: Buffer.from(text), event: undefined, data: text },
+    events,
+    plain: false,
+  };
 }
 
 function scene(mode: 'relay' | 'writer') {

@@ -47,6 +47,17 @@ describe('text and order', () => {
     assert.deepEqual(reader.end(), []);
   });
 
+  test('F55 what other choices say in the frame of a text is counted', () => {
+    const reader = openaiChatUpstream.streamReader(chatTraits);
+    for (const one of [role, chunk({ content: 'one' })]) reader.read(frame(one));
+    const choices = ['two', 'beside'].map((content, index) => ({ index, delta: { content } }));
+    assert.deepEqual(reader.read(frame(chunk({}, null, { choices }))), [
+      { type: 'part-delta', index: 0, field: 'text', delta: 'two' },
+    ]);
+    assert.equal(reader.plain, false);
+    assert.equal(reader.besideLength, 'beside'.length);
+  });
+
   test('F49 comments, empty data and empty deltas mean nothing', () => {
     const reader = openaiChatUpstream.streamReader(chatTraits);
     for (const one of framesOf(': OPENROUTER PROCESSING\n\nid: 5\n\nevent: ping\n\ndata:\n\n')) {
