@@ -96,6 +96,8 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
   test('F89: an answer that waits for this process is no late one', async () => {
     const [gateway] = await open(1);
     assert.ok(gateway);
+    // A Redis that does not know the script yet answers that, and is asked once more.
+    assert.equal(await answered(gateway, () => paying(fresh('b'), 1)), 'granted');
     const draw = gateway.counters.draw(paying(fresh('b'), 1));
     // It goes out at the end of a turn, and is answered while this process does something else.
     for (let turn = 0; turn < 2; turn++) await nextTurn();
