@@ -4,7 +4,7 @@
  */
 import type { Json, JsonObject } from '../../core/conversation.ts';
 import { harmlessLength } from '../../core/json-answer.ts';
-import { isObject, tryParseEvent } from '../../core/json.ts';
+import { isObject, parseNumbers, tryParseEvent } from '../../core/json.ts';
 import { isArray } from './fields.ts';
 import { isPresent } from './response-read.ts';
 
@@ -83,7 +83,7 @@ function onlyDelta(choices: Json | undefined): JsonObject | undefined {
 /** The text that is written with its quotes; undefined where that is more or less than one JSON string. */
 function stringOf(written: string): string | undefined {
   try {
-    const text: unknown = JSON.parse(written);
+    const text = parseNumbers(written, false);
     return typeof text === 'string' ? text : undefined;
   } catch {
     return undefined;
