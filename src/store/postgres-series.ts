@@ -1,7 +1,8 @@
 /** Sums over time in PostgreSQL, in two passes as on SQLite: `sqlite-series.ts` says why. */
 import type { SeriesQuery, SeriesRow } from './calls.ts';
-import type { Sql, Statement } from './postgres-pool.ts';
+import type { Sql, SqlValue, Statement } from './postgres-pool.ts';
 import {
+  callSums,
   inGroup,
   labels,
   sources,
@@ -9,10 +10,15 @@ import {
   usageValues,
   type Source,
 } from './postgres-usage-sql.ts';
-import type { KeptSince } from './roll-up.ts';
-import { busiestOf, planSeries, SeriesSums, sourcesInOrder, stepMs } from './series.ts';
+import type { KeptSince, UsagePlan } from './roll-up.ts';
+import { busiestOf, planCounts, planSeries, SeriesSums, sourcesInOrder, stepMs } from './series.ts';
 import { readSums } from './sqlite-call-rows.ts';
 import { number, text } from './sqlite-columns.ts';
+
+interface Part {
+  readonly source: Source;
+  readonly values: readonly SqlValue[];
+}
 
 type Label = NonNullable<SeriesQuery['by']>;
 
@@ -24,11 +30,22 @@ function where(source: Source, own: string): string {
     : `${inPeriod} AND group_id IN (SELECT id FROM usage_groups WHERE ${own})`;
 }
 
+const counted = (table: string): string =>
+  `(SELECT group_id, sum(calls) AS calls FROM ${table} WHERE ${inPeriod} GROUP BY 1) counted
+    JOIN usage_groups ON usage_groups.id = group_id WHERE ${inGroup}`;
+
+/** Sums of roll-ups are put together by the ids of their groups before these get names: a week has 168 of each. */
+const callsOf: { readonly [S in Source]: string } = {
+  days: counted('usage_days'),
+  hours: counted('usage_hours'),
+  calls: `${callSums} WHERE ${inPeriod} AND ${inGroup}`,
+};
+
 function busiestStatement(source: Source, by: Label): Statement {
   return {
     name: `busiest_${source}_${by}`,
-    text: `SELECT ${labels[by]} AS label, sum(calls)::double precision AS calls FROM ${sources[source]}
-      WHERE ${where(source, inGroup)} GROUP BY 1`,
+    text: `SELECT ${labels[by]} AS label, sum(calls)::double precision AS calls
+      FROM ${callsOf[source]} GROUP BY 1`,
   };
 }
 
@@ -49,15 +66,15 @@ export async function seriesPostgres(
   query: SeriesQuery,
   kept: KeptSince,
 ): Promise<readonly SeriesRow[]> {
-  const plan = planSeries(query, kept);
-  const parts = sourcesInOrder.flatMap((source) =>
-    plan[source].map((period) => ({ source, values: usageValues(query.filter, period) })),
-  );
+  const partsOf = (plan: UsagePlan): readonly Part[] =>
+    sourcesInOrder.flatMap((source) =>
+      plan[source].map((period) => ({ source, values: usageValues(query.filter, period) })),
+    );
   const { by } = query;
   const names: (readonly string[])[] = [];
   if (by !== undefined) {
     const calls = new Map<string, number>();
-    for (const { source, values } of parts) {
+    for (const { source, values } of partsOf(planCounts(query, kept))) {
       for (const row of (await sql.run(busiestStatement(source, by), values)).rows) {
         const name = text(row, 'label');
         calls.set(name, (calls.get(name) ?? 0) + number(row, 'calls'));
@@ -66,7 +83,7 @@ export async function seriesPostgres(
     names.push(busiestOf(calls, query.groups));
   }
   const series = new SeriesSums(query);
-  for (const { source, values } of parts) {
+  for (const { source, values } of partsOf(planSeries(query, kept))) {
     const { rows } = await sql.run(seriesStatement(source, query), [...values, ...names]);
     for (const row of rows) series.add(number(row, 'step'), text(row, 'label'), readSums(row));
   }

@@ -5,7 +5,7 @@ import { unknownModelError, type Period } from './roll-up.ts';
 import { sumColumns } from './sqlite-sums.ts';
 
 /** With columns as in the roll-ups. */
-const callSums = `(SELECT started_at AS at, key_id, coalesce(team, '') AS team,
+export const callSums = `(SELECT started_at AS at, key_id, coalesce(team, '') AS team,
     CASE WHEN error = '${unknownModelError}' THEN '' ELSE model END AS model,
     coalesce(provider, '') AS provider, coalesce(tags, '[]') AS tags,
     1 AS calls, (outcome = 'failed')::integer AS failed,

@@ -29,6 +29,15 @@ export function planSeries({ step, since, until }: SeriesQuery, kept: KeptSince)
     : planUsage({ by: step, since, until }, kept);
 }
 
+/**
+ * Where the calls of each group in the same time are counted: of a week of hours, in its days. Of minutes the calls
+ * alone are asked, as `planSeries` does, so that no group is chosen for calls that are gone.
+ */
+export function planCounts(query: SeriesQuery, kept: KeptSince): UsagePlan {
+  const { step, since, until } = query;
+  return step === 'minute' ? planSeries(query, kept) : planUsage({ by: 'day', since, until }, kept);
+}
+
 /** The groups with the most calls, in that order. */
 export function busiestOf(calls: ReadonlyMap<string, number>, groups: number): readonly string[] {
   return [...calls]

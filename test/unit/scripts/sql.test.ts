@@ -33,7 +33,7 @@ const constants: readonly RegExp[] = [
   /^parameters\(\w+\.length( \+ 1|, 2)?\)$/,
   /^keyColumns\.length \+ 1$|^(callsOfPiece|claimGraceMs|storeNow)$/,
   // Of closed lists; anything else gives undefined, which is no SQL.
-  /^(by === undefined \? "''" : )?labels\[by\]$|^(sources|tables)\[source\]$|^labelOf\(query\)$|^sources\.(days|hours)$/,
+  /^(by === undefined \? "''" : )?labels\[by\]$|^(sources|tables|callsOf)\[source\]$|^labelOf\(query\)$|^sources\.(days|hours)$/,
   // Functions that are given constants.
   /^where\(source, inGroup( \+ named)?\)$/,
   /^rowsOf\((\d|sums|spending), (\w+Input|callColumns|\['group_id', \.\.\.groupInput\]|\['id', 'seen_at', 'call'\])\)$/,
