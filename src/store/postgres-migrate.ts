@@ -101,6 +101,8 @@ async function applyNext(client: WatchedConnection, steps: readonly string[]): P
   await client.ask('BEGIN');
   try {
     await client.ask("SELECT set_config('statement_timeout', '0', true)");
+    // One that is cut off between two statements, and cannot say so, keeps its lock from nobody.
+    await client.ask("SELECT set_config('idle_in_transaction_session_timeout', '20000', true)");
     // Ends with the transaction, however that ends.
     await client.work('SELECT pg_advisory_xact_lock($1)', [turn]);
     await client.ask("SELECT set_config('lock_timeout', $1, true)", [String(lockMs)]);

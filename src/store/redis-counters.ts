@@ -364,17 +364,24 @@ export class RedisCounters implements Counters {
     this.#closed = true;
   }
 
+  /** Again where others were told meanwhile what runs here: they count elsewhere by now, perhaps (`forsake`). */
   async #begin(): Promise<string> {
-    const epoch = await this.#options.epoch(this.#epoch);
-    if (epoch !== this.#epoch) {
-      // What the book did not know yet of calls that run here.
-      for (const draw of this.live) {
-        if (!this.#live.has(draw.callId)) continue;
-        await this.#scripts.draw.run(this.#key, this.#drawArguments(draw, epoch, true));
-      }
+    for (;;) {
+      const turn = this.#turn;
+      const epoch = await this.#options.epoch(this.#epoch);
+      if (epoch !== this.#epoch) await this.#countRunning(epoch);
+      if (turn !== this.#turn) continue;
       this.#epoch = epoch;
+      return epoch;
     }
-    return epoch;
+  }
+
+  /** What the book did not know yet of calls that run here. */
+  async #countRunning(epoch: string): Promise<void> {
+    for (const draw of this.live) {
+      if (!this.#live.has(draw.callId)) continue;
+      await this.#scripts.draw.run(this.#key, this.#drawArguments(draw, epoch, true));
+    }
   }
 
   get #key(): string {

@@ -236,12 +236,14 @@ export class SharedCounters implements Counters {
 
   async #lookAtPlace(): Promise<void> {
     const { redis, mode, clock } = this.#options;
+    // First: where others did not wait for this gateway, since it seemed dead, what is read behind it says so.
+    const saidAt = await this.#live();
     const looked = clock.now();
     const row = await mode.read();
     this.#asked = row.asked;
     if (row.mode === 'postgres') this.#movedToPostgres();
     if (row.asked > this.#told) await this.tell(row.asked);
-    await this.#live();
+    if (saidAt !== undefined) this.#seenAt = Math.max(this.#seenAt, saidAt);
     if (row.mode === 'postgres') {
       if (!row.usable) await mode.open();
       if (this.#mayReturn()) this.#move(() => this.#return());
@@ -261,13 +263,16 @@ export class SharedCounters implements Counters {
       .finally(() => (this.#moving = undefined));
   }
 
-  /** Says that this gateway lives. */
-  async #live(): Promise<void> {
+  /**
+   * Says that this gateway lives, where it is time for that. The answer is since when it may count as seen, once
+   * it has read where budgets are counted.
+   */
+  async #live(): Promise<number | undefined> {
     const { mode, clock, instance } = this.#options;
     const now = clock.now();
-    if (now - this.#seenAt < seenEveryMs) return;
+    if (this.#told < 0 || now - this.#seenAt < seenEveryMs) return undefined;
     await mode.tell(instance, this.#told);
-    this.#seenAt = now;
+    return now;
   }
 
   /**
@@ -333,8 +338,8 @@ export class SharedCounters implements Counters {
   }
 
   /**
-   * Others count elsewhere only when this gateway has told what it holds, or seems dead: as long as it was seen
-   * not long ago it grants, however slow the book is. One that was not, since it stood still, is seen before it
+   * Others count elsewhere only when this gateway has told what it holds, or seems dead: as long as it was seen, and
+   * read behind that where budgets are counted, not long ago it grants, however slow the book is. One that was not, since it stood still, is seen before it
    * grants. Where the book is away nobody can move, and it goes on.
    */
   async #knowPlace(): Promise<void> {

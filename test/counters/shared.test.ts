@@ -5,6 +5,7 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import type { Draw } from '../../src/store/counters.ts';
 import { slowMs } from '../../src/store/redis-counters.ts';
 import type { TestPostgres } from '../support/postgres.ts';
+import { HaltingProxy } from '../support/halting-proxy.ts';
 import { until } from '../support/postgres-store.ts';
 import type { TestRedis } from '../support/redis.ts';
 import { withPostgresAndRedis } from '../support/with-servers.ts';
@@ -104,6 +105,40 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
     const end = performance.now() + 3 * slowMs;
     while (performance.now() < end);
     assert.equal((await draw).granted, true);
+  });
+
+  test('Q1 F88: who reads late where budgets were counted, and seemed dead meanwhile, grants nothing', async () => {
+    const at = { url: await postgres.makeDatabase(), tenant: fresh('t') };
+    const book = await HaltingProxy.start(postgres.port, 'halted by the test alone');
+    const counting = await HaltingProxy.start(redis.port, 'halted by the test alone');
+    try {
+      const near = { ...at, redis, url: at.url.replace(`:${postgres.port}/`, `:${book.port}/`) };
+      const one = await openGateway(near);
+      all.push(one);
+      const redisUrl = redis.url.replace(`:${redis.port}/`, `:${counting.port}/`);
+      const two = await openGateway({ ...at, redis: { url: redisUrl } });
+      all.push(two);
+      const counter = fresh('b');
+      assert.equal(await outcome(one, paying(counter, 1)), 'granted');
+      book.halt();
+      // By then the next look has its answer from PostgreSQL, and waits for it.
+      await pause(600);
+      counting.halt();
+      assert.equal(await answered(two, () => paying(counter, limit / 2)), 'granted');
+      assert.equal(two.counters.place, 'postgres');
+      book.goOn();
+      const granted: number[] = [];
+      for (let tries = 0; tries < 100; tries++) {
+        if ((await outcome(one, paying(counter, limit * 0.6))) === 'granted') granted.push(tries);
+        await pause(5);
+      }
+      assert.deepEqual(granted, []);
+    } finally {
+      counting.goOn();
+      for (const each of all.splice(0)) await each.close();
+      await book.close();
+      await counting.close();
+    }
   });
 
   for (const loss of ['forgets', 'is away'] as const) {

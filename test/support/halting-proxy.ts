@@ -58,6 +58,11 @@ export class HaltingProxy {
     return address.port;
   }
 
+  /** From now on all answers wait. */
+  halt(): void {
+    this.#state = 'halted';
+  }
+
   /** Hands on what waited, and everything from now on. */
   goOn(): void {
     this.#state = 'behind';

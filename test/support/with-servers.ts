@@ -5,12 +5,8 @@ import { noRedis, startRedis, type TestRedis } from './redis.ts';
 
 export async function withPostgres(suite: (postgres: TestPostgres) => void): Promise<void> {
   const postgres = await startPostgres();
-  if (postgres === undefined) {
-    test(noPostgres, () => {});
-    return;
-  }
-  after(() => postgres.close());
-  suite(postgres);
+  if (postgres === undefined) test(noPostgres, () => {});
+  else await endingThem([postgres], () => suite(postgres));
 }
 
 export async function withPostgresAndRedis(
@@ -21,6 +17,29 @@ export async function withPostgresAndRedis(
     test(noRedis, () => {});
     return;
   }
-  after(() => redis.close());
-  await withPostgres((postgres) => suite(postgres, redis));
+  const postgres = await startPostgres().catch(async (error: unknown) => {
+    await redis.close();
+    throw error;
+  });
+  if (postgres === undefined) {
+    await redis.close();
+    test(noPostgres, () => {});
+  } else await endingThem([postgres, redis], () => suite(postgres, redis));
+}
+
+/** A file that fails while it is read runs no `after`. */
+async function endingThem(
+  servers: readonly { close(): Promise<void> }[],
+  suite: () => void,
+): Promise<void> {
+  const close = async (): Promise<void> => {
+    await Promise.all(servers.map((server) => server.close()));
+  };
+  try {
+    suite();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  after(close);
 }
