@@ -25,14 +25,18 @@ export async function openTestRedis(server: Pick<TestRedis, 'url'>): Promise<Red
   return client;
 }
 
-export async function openRedisRig(server: TestRedis): Promise<RedisRig> {
+/** @param named told with each asking for the epoch, before it is answered. */
+export async function openRedisRig(
+  server: TestRedis,
+  named: (counters: RedisCounters) => void = () => {},
+): Promise<RedisRig> {
   const client = await openTestRedis(server);
   const clock = new HeldClock();
   const tenant = fresh('tenant');
   const prefix = `gw:{${tenant}}:`;
   const setTime = (): Promise<unknown> => client.set(`${prefix}test-time`, clock.wall());
   await setTime();
-  const counters = new RedisCounters({
+  const counters: RedisCounters = new RedisCounters({
     client,
     tenant,
     clock,
@@ -42,6 +46,7 @@ export async function openRedisRig(server: TestRedis): Promise<RedisRig> {
     time: `local now = tonumber(redis.call('GET', '${prefix}test-time'))`,
     epoch: async () => {
       await client.set(`${prefix}epoch`, '1');
+      named(counters);
       return '1';
     },
   });

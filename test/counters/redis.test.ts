@@ -1,4 +1,5 @@
 /** Counters in Redis or Valkey, on a real server. */
+import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { noRedis, startRedis } from '../support/redis.ts';
 import { openRedisRig } from './redis-rig.ts';
@@ -17,6 +18,20 @@ if (server === undefined) {
     await rig.close();
     await lonely.close();
     await server.close();
+  });
+  test('Q1: an epoch that others were told of while a gateway began it is asked for again', async () => {
+    let askings = 0;
+    const begun = await openRedisRig(server, (counters) => {
+      askings += 1;
+      if (askings === 2) counters.forsake();
+    });
+    try {
+      begun.counters.forsake();
+      await begun.counters.begin();
+      assert.equal(askings, 3);
+    } finally {
+      await begun.close();
+    }
   });
   suite('redis', () => rig);
   properties('redis', () => rig, 60);
