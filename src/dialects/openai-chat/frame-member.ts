@@ -29,11 +29,16 @@ export function findDocumentMember(bytes: Buffer, key: Buffer): MemberSpan | und
 
 function memberOf(bytes: Buffer, key: Buffer, object: number): MemberSpan | undefined {
   if (object === -1) return undefined;
+  // Counted on from one place to the next: a frame may have thousands of such keys within others (S22).
+  let depth = 0;
+  let counted = object;
   for (let at = bytes.indexOf(key, object); at !== -1; at = bytes.indexOf(key, at + 1)) {
     const valueStart = valueOffset(bytes, at + key.length);
     // An escaped quote before it: this is text inside a string.
     if (valueStart === -1 || bytes[at - 1] === backslash) continue;
-    if (depthAt(bytes, object, at) !== 1) continue;
+    depth += depthAt(bytes, counted, at);
+    counted = at;
+    if (depth !== 1) continue;
     const end = valueEnd(bytes, valueStart);
     return end === -1 ? undefined : { start: at, valueStart, end };
   }
