@@ -28,8 +28,8 @@ const mostMisses = 3;
 const closeMs = 1000;
 
 /** The server learns within half a minute of a client that is gone without a word: until then its locks stand. */
-const lookForUs = `set_config('tcp_keepalives_idle', '15', false), set_config('tcp_keepalives_interval', '5', false),
-  set_config('tcp_keepalives_count', '3', false)`;
+const introduce = `SELECT pg_backend_pid() AS pid, set_config('tcp_keepalives_idle', '15', false),
+  set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false)`;
 
 export class WatchedConnection {
   readonly #client: Client;
@@ -68,9 +68,7 @@ export class WatchedConnection {
     const connection = new WatchedConnection({ client, socket }, address, patience);
     try {
       await client.connect();
-      const { rows } = await connection.ask<{ readonly pid: number }>(
-        `SELECT pg_backend_pid() AS pid, ${lookForUs}`,
-      );
+      const { rows } = await connection.ask<{ readonly pid: number }>(introduce);
       connection.#pid = rows[0]?.pid ?? 0;
     } catch (error) {
       await connection.close();
