@@ -4,6 +4,7 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+import { endOnSignals } from './at-end.ts';
 import { doubts, Results } from './analysis.ts';
 import { bareRelay } from './bare.ts';
 import { measureSubject } from './beside.ts';
@@ -209,11 +210,6 @@ async function main(): Promise<void> {
   publish(all);
 }
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.on(signal, () => {
-    stopAll();
-    process.exit(signal === 'SIGINT' ? 130 : 143);
-  });
-}
+endOnSignals(async () => stopAll());
 process.on('exit', stopAll);
 await main();

@@ -5,6 +5,7 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
+import { endOnSignals } from './at-end.ts';
 import { loadCore, makeScratch, removeScratch, stopAll, subjectCore } from './child.ts';
 import {
   fileOf,
@@ -120,11 +121,6 @@ async function main(): Promise<void> {
   await rig.stop();
 }
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.on(signal, () => {
-    stopAll();
-    process.exit(signal === 'SIGINT' ? 130 : 143);
-  });
-}
+endOnSignals(async () => stopAll());
 process.on('exit', stopAll);
 await main();
