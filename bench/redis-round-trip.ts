@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { startHelper, subjectCore } from './child.ts';
 import type { MeasureOptions } from './measure.ts';
 import type { Measurement } from './protocol.ts';
-import { sharedRate } from './workloads.ts';
+import { calmRate } from './workloads.ts';
 
 export interface RoundTripOrder {
   readonly perSecond: number;
@@ -39,7 +39,7 @@ export async function measureRoundTrip(
   });
   const { longWarmMs: warmMs, measureMs } = durations;
   try {
-    const trips = await caller.ask({ perSecond: sharedRate, warmMs, measureMs });
+    const trips = await caller.ask({ perSecond: calmRate, warmMs, measureMs });
     const { count, cpuUs } = isRoundTrips(trips) ? trips : { count: 0, cpuUs: 0 };
     const nothing = { chunks: 0, reads: 0, loadUs: 0, mockUs: 0, foreignUs: 0, stealUs: 0 };
     const failures = count === 0 ? 1 : 0;

@@ -134,11 +134,8 @@ function unary({ id, bytes, label, connections, budget, mostRounds }: Size): Wor
  * each call than the call asks for: calls that wait are noted in the store while they wait, refused beyond
  * the limit of calls, and survive collections of garbage; that is a measure of overload.
  */
-const calmRate = 2000;
+export const calmRate = 2000;
 const longRate = 500;
-
-/** Less where database servers share a core with load and mock: a Redis that waits for its core refuses. */
-export const sharedRate = 500;
 
 /**
  * The same at one rate for every subject, which all of them keep up with: the rows that the budgets are
@@ -235,13 +232,13 @@ export const workloads: readonly Workload[] = [
   {
     kind: 'added',
     id: 'limits-shared',
-    title: `the same with PostgreSQL and Redis, 1.4 KB at ${sharedRate} a second`,
+    title: `the same with PostgreSQL and Redis, 1.4 KB at ${calmRate} a second`,
     client: chat,
     upstream: chat,
     alsoDirect: false,
     withPeers: false,
     body: { kind: 'unary', bytes: 1400 },
-    perSecond: sharedRate,
+    perSecond: calmRate,
     budget: { must: 60, aim: 40 },
     sharesCore: true,
   },
