@@ -21,7 +21,7 @@ export class CrewEvents {
     this.#told = told;
   }
 
-  /** @param process 0 is the parent */
+  /** @param process its id: one that leaves has its successor's number; 0 is the parent */
   of(process: number): EventOperations {
     return {
       credentialOut: (dead) => this.#credentialOut(process, dead),

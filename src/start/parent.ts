@@ -255,7 +255,7 @@ class ParentFront implements Front {
     crew.members.delete(member);
     member.link.close();
     this.#departed = sumFamilies([this.#departed, member.counted]);
-    events.gone(process.number);
+    events.gone(process.pid);
     if (!asked) {
       this.#deaths += 1;
       const { number: worker, pid } = process;
@@ -270,7 +270,7 @@ class ParentFront implements Front {
     const { crew, events, plane, log } = this.#parts;
     return {
       ...desk.operations,
-      ...events.of(process.number),
+      ...events.of(process.pid),
       ...crew.relay(plane.heard, self),
       noteBudget: (note) => plane.heard.noteBudget(note),
       hello: async () => this.#welcome(process),
@@ -281,8 +281,10 @@ class ParentFront implements Front {
         this.#started.reject(new Error(why));
       },
       leaving: () => {
+        // Its `went` sees to one that leaves while the gateway starts.
+        if (!this.#running || self().replaced) return;
         self().replaced = true;
-        this.#processes.replace(process);
+        this.#processes.replaceLater(process);
       },
       wakeEngine: (model) => this.#wake(model),
       ping: () => undefined,

@@ -34,7 +34,11 @@ const beatMs = 1000;
 
 class WorkerGateway {
   readonly #link: Link<ParentOperations, WorkerOperations>;
+  /** What changes while it gets ready is not in what it began with. */
+  readonly #ready = Promise.withResolvers<Served>();
   #served: Served | undefined;
+  #stopped: Promise<void> | undefined;
+  #leaving = false;
 
   constructor(stream: Socket) {
     this.#link = new Link({ stream, serve: this.#operations() });
@@ -45,6 +49,7 @@ class WorkerGateway {
       const welcome = await this.#link.ask('hello', [], Number.POSITIVE_INFINITY);
       const served = await this.#serve(welcome);
       this.#served = served;
+      this.#ready.resolve(served);
       await served.access.begin();
       await this.#link.ask('mayListen', []);
       const url = await served.plane.listen();
@@ -58,8 +63,10 @@ class WorkerGateway {
     }
   }
 
-  /** An unknown state serves nobody well: running calls may finish, then the process ends (F94). */
+  /** An unknown state serves nobody well: running calls may finish, then the process ends (F94); again: they are ended. */
   async leave(): Promise<void> {
+    if (this.#leaving) return this.#served?.plane.cut();
+    this.#leaving = true;
     this.#link.tell('leaving', []);
     await this.#stop({ announced: false, watched: false });
     this.#link.flush();
@@ -97,9 +104,10 @@ class WorkerGateway {
       keyRefused: (address) => this.#served?.plane.heard.keyRefused(address),
       keyForgiven: (address) => this.#served?.plane.heard.keyForgiven(address),
       turnKept: (turn) => this.#served?.plane.heard.turnKept(turn),
-      apply: async (settings) => this.#served?.plane.apply(unpackSettings(settings)),
-      stateIs: (state) => this.#served?.access.heard(state),
-      localModels: (models) => this.#served?.engines.heard(models),
+      apply: async (settings) => (await this.#ready.promise).plane.apply(unpackSettings(settings)),
+      stateIs: (state) => void this.#ready.promise.then(({ access }) => access.heard(state)),
+      localModels: (models) =>
+        void this.#ready.promise.then(({ engines }) => engines.heard(models)),
       keysChanged: async () => this.#served?.access.keysChanged(),
       ping: () => undefined,
       watched: () => this.#served?.plane.watched ?? false,
@@ -137,7 +145,13 @@ class WorkerGateway {
     };
   }
 
-  async #stop(how: Parameters<WorkerOperations['stop']>[0]): Promise<void> {
+  /** Whoever asks again waits for the same end. */
+  #stop(how: Parameters<WorkerOperations['stop']>[0]): Promise<void> {
+    this.#stopped ??= this.#end(how);
+    return this.#stopped;
+  }
+
+  async #end(how: Parameters<WorkerOperations['stop']>[0]): Promise<void> {
     if (this.#served === undefined) return;
     const { plane, access, log } = this.#served;
     if (how.watched) plane.probed();

@@ -62,13 +62,9 @@ export class WorkerProcesses {
     for (const timer of this.#timers) clearTimeout(timer);
   }
 
-  /** Another one takes its place now. */
-  replace({ number }: WorkerProcess): void {
-    if (!this.#stopping) this.#fork(number);
-  }
-
-  /** Another one takes the place of one that died: later each time where they die at once. */
+  /** Another one takes the place of one that died or leaves: later each time where they do so at once. */
   replaceLater(worker: WorkerProcess): void {
+    if (this.#stopping) return;
     const { bornAt = 0, waitMs = firstWaitMs } = this.#places.get(worker.number) ?? {};
     const steady = performance.now() - bornAt >= steadyMs;
     const timer = setTimeout(
@@ -78,7 +74,7 @@ export class WorkerProcesses {
           bornAt: performance.now(),
           waitMs: steady ? firstWaitMs : Math.min(lastWaitMs, 2 * waitMs),
         });
-        this.replace(worker);
+        this.#fork(worker.number);
       },
       steady ? firstWaitMs : waitMs,
     );

@@ -13,14 +13,16 @@ export interface Crewed {
   readonly upstream: ScriptedUpstream;
 }
 
-/** Ended with the test. */
+/** Ended with the test. @param node options of Node, for all of its processes */
 export async function crewed(
   t: TestContext,
   workers: number,
   config: JsonObject = {},
+  node?: readonly string[],
 ): Promise<Crewed> {
   const upstream = await ScriptedUpstream.start();
-  const gateway = await Instance.start(optionsOf(upstream, { workers, ...config }));
+  const options = optionsOf(upstream, { workers, ...config });
+  const gateway = await Instance.start(node === undefined ? options : { ...options, node });
   t.after(async () => {
     await gateway.kill();
     await upstream.close();
@@ -42,7 +44,9 @@ export function workersOf(gateway: Instance): ReadonlyMap<number, number> {
   for (const line of gateway.log.split('\n')) {
     const { event, worker, pid } = tryParseObject(line) ?? {};
     if (event === 'worker_started') workers.set(Number(worker), Number(pid));
-    if (event === 'worker_died') workers.delete(Number(worker));
+    // One that leaves dies behind the start of the next one in its place.
+    const died = event === 'worker_died' && workers.get(Number(worker)) === Number(pid);
+    if (died) workers.delete(Number(worker));
   }
   return workers;
 }

@@ -1,0 +1,59 @@
+/** What is told to a worker that starts at that moment. */
+import assert from 'node:assert/strict';
+import { renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { send } from '../support/http.ts';
+import { until } from '../support/postgres-store.ts';
+import { crewed, workersOf } from './crew.ts';
+
+/** Each process says when it loads what traces need, and takes so long. */
+const slowTraces = [
+  '--import',
+  `data:text/javascript,${encodeURIComponent(`
+    import { writeSync } from 'node:fs';
+    import { registerHooks } from 'node:module';
+    registerHooks({
+      load(url, context, next) {
+        const loaded = next(url, context);
+        if (!/traces.otlp\\.[jt]s/.test(url)) return loaded;
+        writeSync(2, 'loading traces\\n');
+        const wait = 'await new Promise((resolve) => setTimeout(resolve, 3000));';
+        return { ...loaded, source: String(loaded.source) + wait };
+      },
+    });`)}`,
+];
+
+test('L4 an edit of the config that comes while a worker starts is applied by that one, too', async (t) => {
+  // Nobody is there.
+  const traces = { endpoint: 'http://127.0.0.1:1' };
+  const { gateway, upstream } = await crewed(t, 2, { traces }, slowTraces);
+  const { key } = await gateway.makeKey();
+  await until(() => workersOf(gateway).size === 2, 'the log tells of both');
+  const loads = (): number => gateway.log.split('loading traces').length;
+  const [loadsBefore, before = 0] = [loads(), workersOf(gateway).get(1)];
+  process.kill(before, 'SIGKILL');
+  await until(() => loads() > loadsBefore, 'the next one has its settings');
+  const file = join(gateway.directory, 'gateway.yaml');
+  const base_url = `http://127.0.0.1:${upstream.port}/v1`;
+  const config = {
+    workers: 2,
+    storage: 'sqlite',
+    drain: { wait: '0s' },
+    traces,
+    providers: { up: { dialect: 'openai-chat', base_url, api_key: 'upstream-key' } },
+    models: { edited: 'up/short' },
+  };
+  // As a whole: what was emptied to be written is a config as well.
+  writeFileSync(`${file}.new`, JSON.stringify(config));
+  renameSync(`${file}.new`, file);
+  await until(() => gateway.log.includes('config applied'), 'the edit was applied');
+  await until(() => (workersOf(gateway).get(1) ?? before) !== before, 'another worker serves');
+  const headers = { authorization: `Bearer ${key}` };
+  // New connections go to the workers in turn.
+  const lists = await Promise.all(
+    [1, 2, 3, 4].map(() => send(`${gateway.url}/v1/models`, undefined, { headers })),
+  );
+  const known = lists.map(({ text }) => text.includes('"edited"'));
+  assert.deepEqual(known, [true, true, true, true]);
+});
