@@ -1,11 +1,13 @@
 /**
- * What a person or a service manager tells a gateway: SIGHUP reads the config again, SIGTERM and SIGINT stop
+ * What a person or a service manager tells a gateway: SIGHUP reads the config again, SIGUSR2 replaces the workers, SIGTERM and SIGINT stop
  * it. They may come while it still starts, when calls may already run; without anybody who listens they would
  * end the process at once.
  */
-export type Signal = 'SIGHUP' | 'SIGTERM' | 'SIGINT';
+export type Signal = 'SIGHUP' | 'SIGUSR2' | 'SIGTERM' | 'SIGINT';
 
-const signals: readonly Signal[] = ['SIGHUP', 'SIGTERM', 'SIGINT'];
+const signals: readonly Signal[] = ['SIGHUP', 'SIGUSR2', 'SIGTERM', 'SIGINT'];
+
+const stops: ReadonlySet<Signal> = new Set(['SIGTERM', 'SIGINT']);
 
 export class Signals {
   readonly #early = new Set<Signal>();
@@ -25,7 +27,7 @@ export class Signals {
   #heard(signal: Signal): void {
     if (this.#run !== undefined) return this.#run(signal);
     // Whoever asks for a second time does not want to wait for a start that hangs.
-    if (signal !== 'SIGHUP' && this.#stopsEarly) return endBy(signal);
+    if (stops.has(signal) && this.#stopsEarly) return endBy(signal);
     this.#early.add(signal);
   }
 

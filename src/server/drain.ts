@@ -29,6 +29,11 @@ export interface DrainParts {
   };
 }
 
+export interface DrainWay {
+  readonly announced: boolean;
+  readonly alone?: boolean;
+}
+
 /** Balancers ask every few seconds, and turn away after one or two refusals. */
 export const customaryWaitMs = 5000;
 const lookEveryMs = 100;
@@ -40,6 +45,7 @@ export class Drain {
   readonly #hurry = Promise.withResolvers<void>();
   #probedAt = -Infinity;
   #begun = false;
+  #told = false;
   #isCut = false;
 
   constructor(parts: DrainParts) {
@@ -49,6 +55,11 @@ export class Drain {
   /** Answers are the last of their connections from here on. */
   get begun(): boolean {
     return this.#begun;
+  }
+
+  /** Whether the gateway is to say that it is not ready. */
+  get told(): boolean {
+    return this.#told;
   }
 
   /** Somebody asked whether the gateway is ready. */
@@ -61,9 +72,13 @@ export class Drain {
     return this.#parts.clock.now() - this.#probedAt <= probedWithinMs;
   }
 
-  /** Resolves when the last connection is gone, and the last call settled. `announced`: balancers are given time to notice. */
-  async run({ announced }: { readonly announced: boolean }): Promise<void> {
+  /**
+   * Resolves when the last connection is gone, and the last call settled. `announced`: balancers are given time to
+   * notice; `alone`: other processes serve on at the same address.
+   */
+  async run({ announced, alone = false }: DrainWay): Promise<void> {
     this.#begun = true;
+    this.#told = !alone;
     const waitMs = announced ? this.#waitMs() : 0;
     if (waitMs > 0) await this.#waitAtMost(waitMs);
     const timer = setTimeout(() => this.cut(), this.#parts.times().limitMs);

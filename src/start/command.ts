@@ -13,7 +13,8 @@ const help = `Usage: model-gateway start [options]
 
 Starts the gateway: the data plane (both endpoints) and the admin plane. Stops on SIGTERM or Ctrl-C once
 running calls are done, after two minutes at most; a second signal ends them at once. On SIGTERM it first goes on
-serving for five seconds where a balancer asks for /readyz (\`drain:\` of the config). SIGHUP reads the config again.
+serving for five seconds where a balancer asks for /readyz (\`drain:\` of the config). SIGHUP reads the config again; SIGUSR2 replaces
+the workers one after another.
 
 ${flagsHelp()}`;
 
@@ -93,6 +94,7 @@ function untilStopped(gateway: RunningGateway): Promise<number> {
     };
     const toDo: { readonly [name in Signal]: () => void } = {
       SIGHUP: () => void gateway.reload(),
+      SIGUSR2: () => void gateway.renew(),
       SIGTERM: () => stop(0, true),
       // Ctrl-C: a person at a terminal, who has no balancer to wait for.
       SIGINT: () => stop(0, false),

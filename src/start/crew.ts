@@ -20,6 +20,8 @@ export interface Member {
   listening: boolean;
   /** Whether another one has its place already. */
   replaced: boolean;
+  /** Whether it was asked to go, for another one. */
+  renewed: boolean;
   /** What it had counted at the last scrape. */
   counted: readonly Family[];
 }

@@ -12,6 +12,8 @@ export interface Front {
   apply(settings: Settings): Promise<void>;
   /** Refuses new work and waits for running calls (G14). */
   drain(how: { readonly announced: boolean }): Promise<void>;
+  /** Replaces the processes that serve calls, one after another; absent where this one serves them. Never rejects. */
+  renew?(): Promise<void>;
   /** Ends running calls at once; `drain` then has nothing to wait for. */
   cut(): void;
   /** What a scrape reads, of all processes together. */

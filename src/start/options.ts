@@ -34,6 +34,8 @@ export interface RunningGateway {
    * it goes on serving while /readyz says no, as `drain.wait` says, so that balancers can turn away.
    */
   stop(how?: { readonly announced: boolean }): Promise<void>;
+  /** Replaces the workers one after another while calls go on; resolves when those that ran are gone. Never rejects. */
+  renew(): Promise<void>;
   /** Ends running calls at once; `stop` then has nothing to wait for. */
   cut(): void;
 }

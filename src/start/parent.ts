@@ -22,9 +22,11 @@ import { talliesOf, type Front, type Tallies } from './front.ts';
 import type { LocalModels } from './local.ts';
 import type { Environment } from './options.ts';
 import type { Plane } from './plane.ts';
+import { Renewal } from './renewal.ts';
 import type {
   ParentOperations,
   ParentState,
+  StopOfWorker,
   Welcome,
   WorkerOperations,
 } from './worker-protocol.ts';
@@ -85,6 +87,7 @@ class ParentFront implements Front {
   readonly #parts: ParentParts;
   readonly #processes: WorkerProcesses;
   readonly #writes = new Writes(systemClock);
+  readonly #renewal: Renewal;
   readonly #started = Promise.withResolvers<string>();
   #settings: Settings;
   #state: ParentState;
@@ -93,6 +96,7 @@ class ParentFront implements Front {
   #departed: readonly Family[] = [];
   #deaths = 0;
   #running = false;
+  #stopping = false;
 
   constructor(parts: ParentParts) {
     this.#parts = parts;
@@ -102,6 +106,13 @@ class ParentFront implements Front {
       entry,
       came: (process) => this.#came(process),
       went: (process, how) => this.#went(process, how),
+    });
+    this.#renewal = new Renewal({
+      crew: parts.crew,
+      log: parts.log,
+      begin: ({ process }) => this.#processes.renew(process),
+      end: (member) => this.#end(member, { announced: false, watched: false, alone: true }),
+      stopping: () => this.#stopping,
     });
     // Whoever starts them hears of it.
     this.#started.promise.catch(() => undefined);
@@ -138,6 +149,7 @@ class ParentFront implements Front {
 
   async drain(how: { readonly announced: boolean }): Promise<void> {
     const { crew, plane } = this.#parts;
+    this.#stopping = true;
     this.#processes.stop();
     const members = [...crew.members];
     const asked = members.map(({ link }) => link.ask('watched', [], scrapeMs).catch(() => false));
@@ -147,6 +159,10 @@ class ParentFront implements Front {
     await own;
     clearInterval(this.#looking);
     await this.#reserved?.();
+  }
+
+  renew(): Promise<void> {
+    return this.#renewal.run();
   }
 
   cut(): void {
@@ -239,6 +255,7 @@ class ParentFront implements Front {
       gone: gone.promise,
       listening: false,
       replaced: false,
+      renewed: false,
       counted: [],
     };
     this.#ends.set(process, gone.resolve);
@@ -248,7 +265,7 @@ class ParentFront implements Front {
 
   readonly #ends = new Map<WorkerProcess, () => void>();
 
-  #went(process: WorkerProcess, { asked, code, signal }: WorkerEnd): void {
+  #went(process: WorkerProcess, end: WorkerEnd): void {
     const { crew, events, log } = this.#parts;
     const member = [...crew.members].find((each) => each.process === process);
     if (member === undefined) return;
@@ -256,6 +273,8 @@ class ParentFront implements Front {
     member.link.close();
     this.#departed = sumFamilies([this.#departed, member.counted]);
     events.gone(process.pid);
+    const { code, signal } = end;
+    const asked = end.asked || member.renewed;
     if (!asked) {
       this.#deaths += 1;
       const { number: worker, pid } = process;
@@ -351,11 +370,14 @@ class ParentFront implements Front {
     this.#parts.crew.toAll('stateIs', [state]);
   }
 
-  async #end(member: Member, how: Parameters<WorkerOperations['stop']>[0]): Promise<void> {
+  async #end(member: Member, how: StopOfWorker): Promise<void> {
     const { link, process, gone } = member;
     const { waitMs = customaryWaitMs, limitMs } = this.#settings.drain;
+    member.listening = false;
     try {
       await link.ask('stop', [how], waitMs + limitMs + closingMs);
+      // What it counts from now on is nothing.
+      await familiesOf(member);
     } catch (error) {
       this.#parts.log.error('worker_stuck', { worker: process.number, reason: textOf(error) });
       process.kill('SIGKILL');

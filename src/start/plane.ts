@@ -38,7 +38,7 @@ import { Registry } from '../providers/registry.ts';
 import { callLogFields } from '../server/call-log.ts';
 import { ClientAddresses } from '../server/client-address.ts';
 import { DataPlane, type DataPlaneOptions } from '../server/data-plane.ts';
-import { Drain } from '../server/drain.ts';
+import { Drain, type DrainWay } from '../server/drain.ts';
 import { createListener, listenWidely } from '../server/listen.ts';
 import type { Metrics } from '../server/metrics/metrics.ts';
 import type { LoadSource } from '../server/overload/load.ts';
@@ -241,7 +241,7 @@ export class Plane {
   }
 
   /** Refuses new work and waits for running calls (G14). */
-  async drain(how: { readonly announced: boolean }): Promise<void> {
+  async drain(how: DrainWay): Promise<void> {
     await this.#drain.run(how);
     this.#overload.stop();
   }
@@ -385,7 +385,7 @@ export class Plane {
   }
 
   #notReady(): string | undefined {
-    if (this.#drain.begun) return 'draining';
+    if (this.#drain.told) return 'draining';
     return this.#parts.access.trouble();
   }
 }

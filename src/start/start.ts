@@ -177,6 +177,12 @@ class Runtime implements RunningGateway {
     return this.#stopped;
   }
 
+  async renew(): Promise<void> {
+    const { front, log } = this.#parts;
+    if (front.renew === undefined) log.warn('no workers to replace: this process serves alone', {});
+    else await front.renew();
+  }
+
   cut(): void {
     this.#parts.front.cut();
   }

@@ -2,7 +2,9 @@
 import { enableCompileCache } from 'node:module';
 
 // Signals that a terminal or a service manager sends to all processes: the parent says what follows.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2'] as const) {
+  process.on(signal, () => undefined);
+}
 enableCompileCache();
 const { runWorker } = await import('./worker.ts');
 await runWorker();

@@ -72,6 +72,14 @@ export type ParentOperations = BookOperations &
     ping(): void;
   };
 
+export interface StopOfWorker {
+  readonly announced: boolean;
+  /** Whether somebody asks the gateway whether it is ready. */
+  readonly watched: boolean;
+  /** The gateway goes on without it: it says to nobody that it is not ready. */
+  readonly alone?: boolean;
+}
+
 /** What a parent asks and tells a worker. */
 export type WorkerOperations = PeerOperations & {
   apply(settings: string): Promise<void>;
@@ -82,7 +90,7 @@ export type WorkerOperations = PeerOperations & {
   ping(): void;
   /** Whether somebody asks it whether the gateway is ready. */
   watched(): boolean;
-  stop(how: { readonly announced: boolean; readonly watched: boolean }): Promise<void>;
+  stop(how: StopOfWorker): Promise<void>;
   cut(): void;
   families(): Promise<readonly Family[]>;
   tallies(): Tallies;

@@ -17,7 +17,12 @@ import { Plane, type Peers } from './plane.ts';
 import { openTracer } from './traces.ts';
 import { WorkerAccess } from './worker-access.ts';
 import { EnginesOfParent } from './worker-engines.ts';
-import type { ParentOperations, Welcome, WorkerOperations } from './worker-protocol.ts';
+import type {
+  ParentOperations,
+  StopOfWorker,
+  Welcome,
+  WorkerOperations,
+} from './worker-protocol.ts';
 import { version } from '../version.ts';
 import { HttpClient } from '../wire/http-client.ts';
 import { Link } from '../workers/link.ts';
@@ -68,7 +73,7 @@ class WorkerGateway {
     if (this.#leaving) return this.#served?.plane.cut();
     this.#leaving = true;
     this.#link.tell('leaving', []);
-    await this.#stop({ announced: false, watched: false });
+    await this.#stop({ announced: false, watched: false, alone: true });
     this.#link.flush();
     process.exit(1);
   }
@@ -146,12 +151,12 @@ class WorkerGateway {
   }
 
   /** Whoever asks again waits for the same end. */
-  #stop(how: Parameters<WorkerOperations['stop']>[0]): Promise<void> {
+  #stop(how: StopOfWorker): Promise<void> {
     this.#stopped ??= this.#end(how);
     return this.#stopped;
   }
 
-  async #end(how: Parameters<WorkerOperations['stop']>[0]): Promise<void> {
+  async #end(how: StopOfWorker): Promise<void> {
     if (this.#served === undefined) return;
     const { plane, access, log } = this.#served;
     if (how.watched) plane.probed();

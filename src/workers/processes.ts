@@ -62,6 +62,11 @@ export class WorkerProcesses {
     for (const timer of this.#timers) clearTimeout(timer);
   }
 
+  /** Another one begins beside it, now. */
+  renew({ number }: WorkerProcess): void {
+    if (!this.#stopping) this.#fork(number);
+  }
+
   /** Another one takes the place of one that died or leaves: later each time where they do so at once. */
   replaceLater(worker: WorkerProcess): void {
     if (this.#stopping) return;
