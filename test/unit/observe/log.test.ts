@@ -63,6 +63,25 @@ test('S13: nothing in a line is obeyed by a terminal, and all of it is read back
   assert.match(text, /é你/);
 });
 
+test('the time of a line is that of its millisecond, within a second and beyond it', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'log-test-'));
+  const path = join(folder, 'log');
+  const fd = openSync(path, 'w');
+  const start = Date.UTC(2026, 11, 31, 23, 59, 59);
+  const times = [0, 7, 42, 999, 1000, 1001, 61_100, 500, -1].map((ms) => start + ms);
+  let wall = 0;
+  const log = new LineLog({ fd, level: 'info', clock: { now: () => 0, wall: () => wall } });
+  for (wall of times) log.info('call');
+  log.flush();
+  const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1);
+  closeSync(fd);
+  rmSync(folder, { recursive: true });
+  assert.deepEqual(
+    lines.map((line) => tryParseObject(line)?.['time']),
+    times.map((at) => new Date(at).toISOString()),
+  );
+});
+
 test('lines below the level are not written; fields may be absent or empty', () => {
   const lines = written('warn', (log) => {
     log.info('quiet');
