@@ -4,8 +4,9 @@
  */
 import type { LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
-import { buildConnector, errors } from 'undici';
+import type { buildConnector as Building } from 'undici';
 import { isForbiddenAddress, isForbiddenHost } from '../core/forbidden-address.ts';
+import { buildConnector, errors } from './undici-parts.ts';
 
 class ForbiddenAddress extends Error {
   readonly code = 'FORBIDDEN_ADDRESS';
@@ -19,9 +20,9 @@ const paused = { highWaterMark: 16 * 1024 };
 
 /** A connector that refuses addresses of the URL itself, which nobody looks up, and guards the look-up. */
 export function guardedConnector(
-  options: buildConnector.BuildOptions,
+  options: Building.BuildOptions,
   lookup: LookupFunction,
-): buildConnector.connector {
+): Building.connector {
   const connect = inTime(
     buildConnector({ ...paused, ...options, lookup: guardedLookup(lookup) }),
     options.timeout ?? undefined,
@@ -35,10 +36,7 @@ export function guardedConnector(
 }
 
 /** The connector's own clock beats twice a second: 2 s would be 2.5 s (R7, G13). It closes what is left of it. */
-function inTime(
-  connect: buildConnector.connector,
-  timeoutMs: number | undefined,
-): buildConnector.connector {
+function inTime(connect: Building.connector, timeoutMs: number | undefined): Building.connector {
   if (timeoutMs === undefined) return connect;
   return (wanted, callback) => {
     let over = false;

@@ -3,7 +3,7 @@
  * costs 5-7 times as much). Timeouts belong to the caller: undici's own 300 s clocks are switched off (J1).
  * Redirects are never followed (F28).
  */
-import { Pool, type buildConnector, type Dispatcher } from 'undici';
+import type { buildConnector, Dispatcher, Pool } from 'undici';
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError } from '../core/errors.ts';
 import { decompressor, type Decompressor } from './decompress.ts';
@@ -18,6 +18,7 @@ import {
   type UpstreamRequest,
 } from './exchange.ts';
 import { pathThrough, proxyHeaders } from './proxied-request.ts';
+import { wholeUndici } from './undici-parts.ts';
 import { asUpstreamError, errorCode, isGarbled } from './upstream-error.ts';
 
 export class UndiciConnections implements Connections {
@@ -28,7 +29,8 @@ export class UndiciConnections implements Connections {
   taken = 0;
 
   constructor(origin: string, connect: buildConnector.connector) {
-    this.pool = new Pool(origin, {
+    const { Pool: DispatcherPool } = wholeUndici();
+    this.pool = new DispatcherPool(origin, {
       pipelining: 1,
       allowH2: false,
       headersTimeout: 0,
