@@ -313,8 +313,10 @@ const passString = [
   when(
     both(both(mayCut, ge(sub(at, get('start')), num(longText))), isTextMember),
     ...copyUpTo(get('start')),
-    putWord(get('out'), num(Buffer.from('"~~"').readInt32LE())),
-    vars.add('out', 4),
+    // Of one letter: V8 has a string for each of them, and looks for a longer one in its table. Of the four bytes
+    // the last is written over by what follows.
+    putWord(get('out'), num(Buffer.from('"~" ').readInt32LE())),
+    vars.add('out', 3),
     vars.set('copied', at),
   ),
 ];

@@ -212,7 +212,7 @@ test('nothing of an earlier body is in a later one, whatever their lengths', () 
   );
   const second = outlined('{"model":"second"');
   const third = outlined('{"model":"third"}');
-  assert.deepEqual(first?.outline, { model: 'first', messages: [{ content: '~~' }] });
+  assert.deepEqual(first?.outline, { model: 'first', messages: [{ content: '~' }] });
   assert.equal(second, undefined);
   assert.deepEqual(third?.outline, { model: 'third' });
 });
