@@ -6,6 +6,7 @@
 import { GatewayError } from '../core/errors.ts';
 import { modelNames, type ModelNames } from '../core/model-names.ts';
 import type { Route } from '../core/provider.ts';
+import type { Clock } from '../core/runtime.ts';
 import type { BudgetWindow } from '../store/calls.ts';
 import type { Counters, Draw, DrawnCall, DrawResult, Granted, Refused } from '../store/counters.ts';
 import type { BudgetWatch } from './budget-watch.ts';
@@ -19,6 +20,8 @@ import { pricesOf, Reservation, type AskedSize } from './reservation.ts';
 
 export interface AdmissionParts {
   readonly counters: Counters;
+  /** The gateway's own, by which clients are told times: that of shared counters is their server's. */
+  readonly clock: Pick<Clock, 'wall'>;
   /** Where the policies of tags are that the client names. */
   readonly policies: PolicySource;
   /** The current one: a reload replaces it. */
@@ -236,7 +239,7 @@ class Admitting {
   }
 
   #grant(draw: Draw, granted: Granted): CallGrant {
-    const { counters } = this.#parts;
+    const { counters, clock } = this.#parts;
     const paid = this.#call.size !== undefined && this.#held.budgets.length > 0;
     const parts = {
       counters,
@@ -244,6 +247,7 @@ class Admitting {
       granted,
       reservation: this.#reservation,
       now: this.#now,
+      toldAt: clock.wall(),
       held: paid ? this.#held.budgets : [],
       windows: this.#windows,
     };
@@ -286,8 +290,9 @@ class Admitting {
 
   #refuse(refused: Refused): never {
     const { kind, index } = refused;
-    const { random } = this.#parts;
-    const facts = { refused, reservation: this.#reservation, random, now: this.#now };
+    const { random, clock } = this.#parts;
+    const [reservation, toldAt] = [this.#reservation, clock.wall()];
+    const facts = { refused, reservation, random, now: this.#now, toldAt };
     if (kind === 'budget') {
       const budget = this.#held.budgets[index];
       if (budget !== undefined) {

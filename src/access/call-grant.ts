@@ -15,6 +15,8 @@ export interface GrantParts {
   readonly reservation: Reservation;
   /** Ms since the epoch, by the clock of the counters. */
   readonly now: number;
+  /** The same when it was granted, by the gateway's own clock, which headers are told by. */
+  readonly toldAt: number;
   /** The budgets that pay for the call. */
   readonly held: readonly HeldBudget[];
   /** Theirs, as the draw named them. */
@@ -50,9 +52,9 @@ export class CallGrant implements Grant {
   #over = false;
 
   constructor(parts: GrantParts, capNote: string | undefined) {
-    const { granted, reservation, now, held, draw } = parts;
+    const { granted, reservation, toldAt, held, draw } = parts;
     this.#parts = parts;
-    this.standings = standingsOf(granted, now);
+    this.standings = standingsOf(granted, toldAt);
     this.held = held;
     const paid = held.length > 0;
     this.paid = paid;

@@ -19,8 +19,10 @@ const longestWaitMs = 60_000;
 export interface RefusalFacts {
   readonly refused: Pick<Refused, 'state' | 'waitMs' | 'open' | 'requests' | 'tokens'>;
   readonly reservation: Reservation;
-  /** Ms since the epoch. */
+  /** Ms since the epoch, by the clock of the counters. */
   readonly now: number;
+  /** The same by the gateway's own clock, which headers are told by. */
+  readonly toldAt: number;
   /** In [0, 1). */
   random(): number;
 }
@@ -43,12 +45,12 @@ function jittered(waitMs: number, jitter: number): number {
 }
 
 /** Of the kind that refused the limit that did; of the others the one that will refuse first. */
-function standingsOf(held: HeldLimit | undefined, { refused, now }: RefusalFacts): Standings {
+function standingsOf(held: HeldLimit | undefined, { refused, toldAt }: RefusalFacts): Standings {
   const { limit, remaining, resetMs } = refused.state;
-  const own = { limit, remaining, fullAt: now + resetMs };
+  const own = { limit, remaining, fullAt: toldAt + resetMs };
   const kind = held?.limit.kind;
-  const requests = kind === 'requests' ? own : tightest(refused.requests, now);
-  const tokens = kind === 'tokens' ? own : tightest(refused.tokens, now);
+  const requests = kind === 'requests' ? own : tightest(refused.requests, toldAt);
+  const tokens = kind === 'tokens' ? own : tightest(refused.tokens, toldAt);
   return {
     ...(requests === undefined ? {} : { requests }),
     ...(tokens === undefined ? {} : { tokens }),

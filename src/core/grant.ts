@@ -7,7 +7,7 @@ export interface Standing {
   readonly limit: number;
   /** What was left behind this call, not below 0. */
   readonly remaining: number;
-  /** Ms since the epoch at which all of it is there again if nobody calls. */
+  /** Ms since the epoch, by the gateway's own clock, at which all of it is there again if nobody calls. */
   readonly fullAt: number;
 }
 

@@ -55,6 +55,8 @@ export async function openCounters(options: CountersOptions): Promise<OpenedCoun
 }
 
 export interface LimitsOptions extends OpenedCounters {
+  /** The gateway's own. */
+  readonly clock: Pick<Clock, 'wall'>;
   readonly policies: PolicySource;
   /** The current one: a reload replaces it. */
   readonly prices: () => Pick<PriceBook, 'find' | 'otherwise'>;
@@ -84,12 +86,13 @@ export interface Limits {
 }
 
 export function createLimits(options: LimitsOptions): Limits {
-  const { counters, spent, policies, prices, random, metrics, noteBudget } = options;
+  const { counters, clock, spent, policies, prices, random, metrics, noteBudget } = options;
   const own = ownWatch(options);
   const watch = noteBudget === undefined ? own : watchElsewhere(noteBudget);
   watch.restore(spent);
   const admission = new Admission({
     counters,
+    clock,
     policies,
     prices,
     random,

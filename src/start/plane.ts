@@ -269,6 +269,7 @@ export class Plane {
     const { access, log, events, peers } = this.#parts;
     const limits = createLimits({
       ...access.counting,
+      clock: systemClock,
       policies: access.policies,
       prices: () => this.#prices,
       random: Math.random,

@@ -169,6 +169,7 @@ export class Instance {
     const random = (): number => dice.next();
     const limits = createLimits({
       counters: this.purse,
+      clock: time,
       spent,
       policies: noPolicies,
       prices: () => this.#prices,

@@ -342,3 +342,17 @@ function usageOf(
     outputTokens: Math.floor(((grant.outputCap ?? 0) * each.output) / 100),
   };
 }
+
+test('H5 F90 when limits are full again is told by the clock of the gateway, whatever the counters have', async () => {
+  for (const aheadMs of [-5000, 0, 5000]) {
+    const rig = new LimitsRig();
+    rig.aheadMs = aheadMs;
+    const principal = principalOf([heldBy('k1', { limits: [{ kind: 'requests', amount: 1 }] })]);
+    const fullAt = rig.clock.wall() + 60_000;
+    const grant = await rig.admit({ id: 'c1', principal });
+    assert.equal(grant?.standings.requests?.fullAt, fullAt);
+    const refusal = await refusalOf(rig, { id: 'c2', principal });
+    assert.ok(refusal instanceof LimitError);
+    assert.equal(refusal.standings.requests?.fullAt, fullAt);
+  }
+});

@@ -70,6 +70,7 @@ test('Q2 what a call is granted behind its end is given back', async () => {
   const book = { find: () => price, otherwise: undefined };
   const admission = new Admission({
     counters,
+    clock: new HeldClock(),
     policies: noPolicies,
     prices: () => book,
     random: () => 0,

@@ -95,6 +95,7 @@ export class LimitsRig {
     };
     this.admission = new Admission({
       counters,
+      clock: this.clock,
       policies: noPolicies,
       prices: () => book,
       random: () => 0,
