@@ -187,8 +187,7 @@ export class DataPlane {
       overload.enter(principal.keyId);
     } catch (error) {
       const refusal = asGatewayError(error);
-      const status = this.#refuse(visit, refusal);
-      if (overload.noteShed()) this.#recordRefusal(visit, asked, { refusal, status });
+      this.#recordRefusal(visit, asked, { refusal, status: this.#refuse(visit, refusal) });
       return;
     }
     if (principal.logsContent) asked.content = this.#watch(visit, principal);
@@ -223,10 +222,12 @@ export class DataPlane {
 
   #recordRefusal(
     visit: Visit,
-    { principal, dialect, tags, head, trace }: AskedSoFar,
+    { principal, dialect, tags, head, trace, content }: AskedSoFar,
     { refusal, status }: { readonly refusal: GatewayError; readonly status: number | undefined },
   ): void {
-    const { record, gateway, tracer } = this.#options;
+    const { record, gateway, tracer, overload } = this.#options;
+    // A flood has some rows only; what is kept of a call's content belongs to one.
+    if (refusal.code === 'overloaded' && !overload.noteShed() && content === undefined) return;
     const row = refusedRow({
       id: visit.requestId,
       startedWall: visit.startedWall,

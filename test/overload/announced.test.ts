@@ -1,6 +1,6 @@
 /** Bodies that are announced and never come, by somebody with a good key (G5, G8). */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, before, beforeEach, test } from 'node:test';
 import { requestBody } from '../support/requests.ts';
 import { replying } from '../upstream/reply.ts';
 import { openRaw, rawHead, startOverloadRig, until, type OverloadRig } from './overload-rig.ts';
@@ -12,7 +12,25 @@ before(async () => {
   // 64 MiB for bodies.
   rig = await startOverloadRig({ limits: { memory: '128MiB' } });
 });
+// A look at the process: what bodies cost before is in what it uses.
+beforeEach(() => rig.press({}));
 after(() => rig.stop());
+
+test('G6 G10 of bodies that are refused by the hundred some have a row, and all are counted', async () => {
+  // There is room for sixteen of them.
+  const announced = await Promise.all(
+    Array.from({ length: 100 }, () => openRaw(rig.gateway.url, rawHead(mebibyte))),
+  );
+  await until('the others are refused', async () => {
+    return announced.filter(({ text }) => text().startsWith('HTTP/1.1 503 ')).length === 84;
+  });
+  for (const { socket } of announced) socket.destroy();
+  await until('nothing is held', async () => (await rig.status())['body_memory'] === 0);
+  // Those whose clients left have theirs behind those of the refused.
+  const rows = await rig.gateway.callRows('', 17);
+  assert.ok(rows.length < 16 + 84, `${rows.length} rows`);
+  assert.equal((await rig.status())['calls_shed'], 84);
+});
 
 test('G5 G8 a key that announces bodies without sending them leaves room for the others', async () => {
   const other = await rig.key();
