@@ -178,10 +178,9 @@ export class Meter {
 
   /** Whether the upstream reported what cannot be (F57). */
   get suspect(): boolean {
-    const output = this.#reported?.outputTokens;
-    return (
-      this.#absurd || (this.#finish !== undefined && output !== undefined && this.#saidMore(output))
-    );
+    const { outputTokens: output, reasoningTokens: reasoning = 0 } = this.#reported ?? {};
+    if (this.#absurd || this.#finish === undefined || output === undefined) return this.#absurd;
+    return this.#saidMore(output) || reasoning > output;
   }
 
   /** Whether the numbers are all the upstream's own. */
@@ -199,19 +198,21 @@ export class Meter {
 
   /** Usage with its gaps filled by estimates: what a client is told and what is charged (F55). */
   complete(): Usage {
-    if (this.#reported !== undefined && this.source === 'reported') return this.#reported;
+    if (this.#reported !== undefined && this.source === 'reported') {
+      return withinOutput(this.#reported);
+    }
     const reported = this.#unreported ?? this.#reported ?? {};
     const counted = Math.min(this.#counted(), this.#most);
     const output = reported.outputTokens ?? counted;
     const believed = this.#finish !== undefined && this.#believable(output);
-    return {
+    return withinOutput({
       ...reported,
       ...(totalInputTokens(reported) === undefined
         ? { freshInputTokens: this.promptEstimate }
         : {}),
       // A cut answer may have reported less than was streamed: the text counts (F57).
       outputTokens: believed ? output : Math.max(output, counted),
-    };
+    });
   }
 
   /** What the last request read, guessed by what was there before it, as long as it does not say it. */
@@ -291,6 +292,12 @@ function isAbsurd({ raw }: Usage): boolean {
 
 function isCount(value: unknown): boolean {
   return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= mostTokens;
+}
+
+/** Reasoning is part of the output, and cannot be more than it (F57). */
+function withinOutput(usage: Usage): Usage {
+  const { reasoningTokens: reasoning = 0, outputTokens: output = reasoning } = usage;
+  return reasoning > output ? { ...usage, reasoningTokens: output } : usage;
 }
 
 /** Drops counts that cannot be (F57): negative, fractional, beyond any context. */

@@ -40,6 +40,16 @@ test('F57: absurd counts are dropped, not believed', () => {
   assert.equal(counted.complete().webSearches, undefined);
 });
 
+test('F57: more reasoning than output is flagged, and charged as the output that there was', () => {
+  const counted = meter();
+  const usage = { freshInputTokens: 9, outputTokens: 10, reasoningTokens: 300 };
+  counted.see({ type: 'usage', usage });
+  counted.see(finish);
+  assert.equal(counted.suspect, true);
+  assert.deepEqual(counted.reported, usage);
+  assert.deepEqual(counted.complete(), { ...usage, reasoningTokens: 10 });
+});
+
 test('LP: a cut answer is charged for the text that was streamed', () => {
   const counted = meter();
   counted.see({ type: 'usage', usage: { freshInputTokens: 10, outputTokens: 0 } });
