@@ -4,21 +4,35 @@
  */
 import { AddressRange } from './address-range.ts';
 
-const linkLocal = ['169.254.0.0/16', 'fe80::/10'];
+const linkLocal4 = '169.254.0.0/16';
+/** Outside the link-local range: Alibaba, Oracle, Azure (the last two also answer at 169.254). */
+const metadata4 = ['100.100.100.200/32', '192.0.0.192/32', '168.63.129.16/32'];
+/** Link-local; AWS and Google. */
+const inIpv6 = ['fe80::/10', 'fd00:ec2::/32', 'fd20:ce::254'];
 
-/** Outside the link-local ranges: AWS, Google, Alibaba, Oracle, Azure (the last two also answer at 169.254). */
-const metadata = [
-  'fd00:ec2::/32',
-  'fd20:ce::254',
-  '100.100.100.200',
-  '192.0.0.192',
-  '168.63.129.16',
-];
+/**
+ * An IPv4 range as IPv6 addresses carry it: NAT64 (RFC 6052 §2.2, RFC 8215: the network's own prefix of 96 bits, or all
+ * of 48, whose address is in two parts around a byte of zeros), 6to4, translated (RFC 2765), IPv4-compatible.
+ */
+function carried(range: string): readonly string[] {
+  const [address = '', size] = range.split('/');
+  const length = Number(size);
+  const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number);
+  const pair = (high: number, low: number): string => ((high << 8) | low).toString(16);
+  return [
+    `64:ff9b::${address}/${96 + length}`,
+    `64:ff9b:1::${address}/${96 + length}`,
+    `64:ff9b:1:${pair(a, b)}:${pair(0, c)}:${pair(d, 0)}::/${length > 16 ? 56 + length : 48 + length}`,
+    `2002:${pair(a, b)}:${pair(c, d)}::/${16 + length}`,
+    `::ffff:0:${address}/${96 + length}`,
+    `::${address}/${96 + length}`,
+  ];
+}
 
-/** The same behind NAT64 and in 6to4 clothes: both carry an IPv4 address. */
-const carried = ['64:ff9b::169.254.0.0/112', '2002:a9fe::/32', '::169.254.0.0/112'];
-
-const forbidden = [...linkLocal, ...metadata, ...carried].map((text) => new AddressRange(text));
+const inIpv4 = [linkLocal4, ...metadata4];
+const forbidden = [...inIpv4, ...inIpv6, ...inIpv4.flatMap(carried)].map(
+  (text) => new AddressRange(text),
+);
 
 /** Names that lead there; what else resolves to such an address is found when it is connected to. */
 const names: ReadonlySet<string> = new Set([
