@@ -21,8 +21,6 @@ export interface SocketOptions extends PoolOptions {
 /** What waits for its turn may be so long; then no more is read. */
 const mostHeld = 32 * 1024;
 
-const nothing = Buffer.alloc(0);
-
 export class SocketConnections implements Connections {
   readonly #pool: Pool;
   readonly #turns: PutsOff | undefined;
@@ -58,8 +56,14 @@ class Call implements Exchange, ConnectionUser, PutOff {
   #body: Decompressor | undefined;
   #over = false;
   #paused = false;
-  /** What came while the answer was paused, or waited for its turn. */
-  #held: Buffer[] = [];
+  /**
+   * What came while the answer was paused, or waited for its turn. Chunks of one turn after the other must not be put into
+   * new arrays: an array that has grown old is garbage only for a full collection, and until then keeps alive what
+   * was put into it since, the chunk with its memory (G1).
+   */
+  #first: Buffer | undefined;
+  /** Behind the first. */
+  readonly #more: Buffer[] = [];
   #heldBytes = 0;
   #endHeld = false;
   #failure: Error | undefined;
@@ -154,24 +158,31 @@ class Call implements Exchange, ConnectionUser, PutOff {
   }
 
   #hold(chunk: Buffer): void {
-    this.#held.push(chunk);
+    if (this.#first === undefined) this.#first = chunk;
+    else this.#more.push(chunk);
     this.#heldBytes += chunk.length;
     if (this.#heldBytes >= mostHeld) this.#connection?.pause();
   }
 
   /** What came in several reads goes on in one. */
   #handOver(): void {
-    while (!this.#paused && !this.#over && this.#held.length > 0) {
-      const [first = nothing, ...more] = this.#held;
-      this.#held = [];
-      this.#heldBytes = 0;
-      this.#handler.data(more.length === 0 ? first : Buffer.concat([first, ...more]));
+    while (!this.#paused && !this.#over && this.#first !== undefined) {
+      this.#handler.data(this.#takeHeld(this.#first));
     }
     // Whoever pauses at the first content hears of the end when he takes more (attempt.ts).
     if (this.#over || this.#paused) return;
     if (this.#failure !== undefined) return this.#fail(this.#failure);
     this.#connection?.resume();
     if (this.#endHeld) this.#end();
+  }
+
+  #takeHeld(first: Buffer): Buffer {
+    const more = this.#more;
+    const all = more.length === 0 ? first : Buffer.concat([first, ...more]);
+    this.#first = undefined;
+    if (more.length > 0) more.length = 0;
+    this.#heldBytes = 0;
+    return all;
   }
 
   #connect(): void {

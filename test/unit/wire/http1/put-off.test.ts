@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
+import { getHeapSpaceStatistics } from 'node:v8';
 import type { PutOff } from '../../../../src/core/turn-share.ts';
 import { HttpClient } from '../../../../src/wire/http-client.ts';
 import { until } from '../../../overload/overload-rig.ts';
@@ -36,7 +37,7 @@ async function open(t: TestContext) {
     socket.write(bytes);
     await until('it was sent', () => socket.bytesWritten > before);
   };
-  return { client, exchange, seen, socket, taking, waiting, write };
+  return { client, exchange, origin, seen, socket, sockets, taking, waiting, write };
 }
 
 const head = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
@@ -118,3 +119,35 @@ test('G6 G9 an answer that waits is not read without end', async (t) => {
   // It is read on afterwards.
   await until('more comes', () => waiting.length === 2);
 });
+
+test('G1 what has waited is garbage of the young generation, also where the call is old', async (t) => {
+  const { client, origin, sockets, waiting } = await open(t);
+  const [calls, rounds] = [100, 40];
+  for (let call = 1; call < calls; call++) sendAndSee(client, origin);
+  await until('all requests are there', () => sockets.length === calls);
+  for (const socket of sockets) socket.write(head);
+  const round = async (): Promise<void> => {
+    for (const socket of sockets) socket.write('3\r\none\r\n');
+    await until('all wait', () => waiting.length === calls);
+    for (const work of waiting.splice(0)) work.goOn();
+    fillYoungGeneration();
+  };
+  for (let i = 0; i < 10; i++) await round();
+  const before = oldBytes();
+  for (let i = 0; i < rounds; i++) await round();
+  const kept = (oldBytes() - before) / (calls * rounds);
+  // An array, a chunk and what it lies in are more, besides its memory.
+  assert.ok(kept < 200, `${kept} bytes kept of each chunk`);
+});
+
+function oldBytes(): number {
+  const old = getHeapSpaceStatistics().find((space) => space.space_name === 'old_space');
+  return old?.space_used_size ?? 0;
+}
+
+const garbage: { last?: object } = {};
+
+/** Several times; what stays alive in it is old then. No full collection comes of it. */
+function fillYoungGeneration(): void {
+  for (let i = 0; i < 400_000; i++) garbage.last = [i, i, i, i, i, i, i, i];
+}
