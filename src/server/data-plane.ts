@@ -10,12 +10,11 @@ import type { JsonSource } from '../core/json.ts';
 import type { Route } from '../core/provider.ts';
 import { inTurns, isLong } from '../core/steps.ts';
 import type { CallTrace, Tracer } from '../core/trace.ts';
-import { readCountHead, readCountRequest } from '../dialects/anthropic-messages/count.ts';
+import { readCountHead } from '../dialects/anthropic-messages/count.ts';
 import { leastOutputTokens, type Admission } from '../access/admission.ts';
 import type { Call, Gateway } from '../gateway/call.ts';
 import type { ClientSink } from '../gateway/client-sink.ts';
 import { CallSize } from '../gateway/call-size.ts';
-import { countTokens } from '../gateway/count-tokens.ts';
 import { otherModels } from '../gateway/other-models.ts';
 import { firstAble } from '../gateway/plan.ts';
 import { handleCall } from '../gateway/handle.ts';
@@ -42,6 +41,7 @@ import {
 import { checkRequestHead } from './hygiene.ts';
 import type { ContentLog } from './content/content-log.ts';
 import type { IdempotentAnswers } from './idempotent-answers.ts';
+import { answerCount } from './count-answer.ts';
 import { answerOnce } from './idempotent-call.ts';
 import { modelsAnswer } from './models-answer.ts';
 import { parseTaken, roomToTranslate, takeBody } from './overload/body-door.ts';
@@ -348,29 +348,10 @@ export class DataPlane {
     const wanted = { id, principal, tags, model, route, registry };
     const grant = await this.#options.admission.admit(wanted);
     try {
-      const left = new AbortController();
-      visit.response.once('close', () => left.abort());
-      const count = await countTokens(gateway, {
-        target,
-        unasked: able === undefined,
-        source,
-        dialect: dialect.id,
-        read: (body, notes) => readCountRequest(body, notes, gateway.memory.sealer),
-        header,
-        signal: left.signal,
-      });
-      sendJson(visit.response, {
-        status: 200,
-        body: { input_tokens: count.tokens },
-        headers: [
-          ...idHeaders(visit.requestId),
-          'x-gateway-usage',
-          count.source,
-          ...(grant === undefined
-            ? []
-            : dialect.limitHeaders(grant.standings, gateway.clock.wall())),
-        ],
-      });
+      const { request, response } = visit;
+      const unasked = able === undefined;
+      const counted = { request, response, requestId: id, dialect, source, target, unasked, grant };
+      await answerCount(gateway, counted);
     } finally {
       grant?.settle({ tokens: 0, nanodollars: 0 });
     }
