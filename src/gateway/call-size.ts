@@ -92,7 +92,7 @@ export class CallSize {
         target,
         source,
         dialect: dialect.id,
-        read: (body, notes) => dialect.readRequest(body, notes, sealer),
+        reading: (body, notes) => dialect.requestReading(body, notes, sealer),
       });
       if (tokens === undefined) return undefined;
       most = Math.max(most, tokens);

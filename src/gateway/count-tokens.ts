@@ -9,12 +9,14 @@ import type { Conversation, Json, JsonObject } from '../core/conversation.ts';
 import { GatewayError, type FieldPath } from '../core/errors.ts';
 import { tryParseInnerObject } from '../core/json-inner.ts';
 import { isObject, type JsonSource } from '../core/json.ts';
+import { jsonInSteps } from '../core/json-write.ts';
 import { NoteList, type Notes } from '../core/notes.ts';
 import { Pieces } from '../core/pieces.ts';
 import type { CounterStep, Provider, Target, TokenCounter } from '../core/provider.ts';
+import { atOnce, inTurns, isLong, type Steps } from '../core/steps.ts';
 import { chatCountable } from '../tokens/chat-recipe.ts';
 import { mediumTokens } from '../tokens/media.ts';
-import { countPrompt, promptOf } from '../tokens/prompt.ts';
+import { countPrompt, promptReading, type Prompt } from '../tokens/prompt.ts';
 import { requestWhole } from '../wire/whole-answer.ts';
 import type { Gateway } from './call.ts';
 import type { UsageSource } from './receipt.ts';
@@ -31,8 +33,8 @@ export interface CountRequest {
   readonly source: JsonSource;
   /** Dialect of the body. */
   readonly dialect: Provider['dialect']['id'];
-  /** Reads the body, or what is left of it; for translation only. */
-  read(body: JsonObject, notes: Notes): Conversation;
+  /** Reads the body, or what is left of it, in steps; for translation only. */
+  reading(body: JsonObject, notes: Notes): Steps<Conversation>;
   header(name: string): string | undefined;
   /** The target takes no calls now: what can be told without it is told. */
   readonly unasked?: boolean;
@@ -48,7 +50,7 @@ export async function countTokens(gateway: Gateway, request: CountRequest): Prom
   const { provider, model } = target;
   const native = provider.dialect.id === request.dialect;
   const ask: Ask = { model, stream: false, traits: provider.traits(model), newId: gateway.newId };
-  const rendered = native ? source.value : render(request, ask);
+  const rendered = native ? source.value : await paced(source, rendering(request, ask));
   const bytes = native ? provider.dialect.relayRequest(source, ask) : undefined;
   const asked = rendered === undefined ? undefined : { gateway, request, body: rendered, bytes };
   const body = rendered ?? source.value;
@@ -57,7 +59,7 @@ export async function countTokens(gateway: Gateway, request: CountRequest): Prom
     (asked === undefined ? undefined : await byTokenizer(asked)) ?? {
       tokens: gateway.estimator.promptAtMost(
         `${provider.id}/${model}`,
-        countPrompt(promptOf(body), gateway.random),
+        countPrompt(await promptIn(source, body), gateway.random),
       ),
       source: 'estimated',
     }
@@ -77,26 +79,36 @@ export async function tokenizedPrompt(
   if (tokenizer === undefined || provider.dialect.id !== 'openai-chat') return undefined;
   const ask: Ask = { model, stream: false, traits: provider.traits(model), newId: gateway.newId };
   const native = provider.dialect.id === request.dialect;
-  const body = native ? request.source.value : render(request, ask);
+  const { source } = request;
+  const body = native ? source.value : await paced(source, rendering(request, ask));
   if (body === undefined) return undefined;
   const { texts, constant } = chatCountable(body, tokenizer);
   const tokens = await gateway.textCounter.count(tokenizer.encoding, texts);
   return tokens === undefined ? undefined : tokens + constant;
 }
 
+/** Where the client's body is long, all others have their turn between the steps (G11). */
+function paced<T>(source: JsonSource, steps: Steps<T>): T | Promise<T> {
+  return isLong(source) ? inTurns(steps) : atOnce(steps);
+}
+
+function promptIn(source: JsonSource, body: JsonObject): Prompt | Promise<Prompt> {
+  return paced(source, promptReading(body));
+}
+
 const maxLeftOut = 50;
 
 /** The upstream's body of the prompt without what it refuses; undefined when that cannot be told. */
-function render(
-  request: Pick<CountRequest, 'source' | 'read' | 'target'>,
+function* rendering(
+  request: Pick<CountRequest, 'source' | 'reading' | 'target'>,
   ask: Ask,
-): JsonObject | undefined {
+): Steps<JsonObject | undefined> {
   let body = request.source.value;
   for (let tries = 0; tries < maxLeftOut; tries++) {
     try {
       const notes = new NoteList();
-      const conversation = request.read(body, notes);
-      return request.target.provider.dialect.writeRequest(conversation, ask, notes);
+      const conversation = yield* request.reading(body, notes);
+      return yield* request.target.provider.dialect.requestWriting(conversation, ask, notes);
     } catch (error) {
       const refused = refusedPath(error);
       if (refused === undefined) throw error;
@@ -161,8 +173,9 @@ async function byCounter(asked: Asked): Promise<TokenCount | undefined> {
     await wake?.();
     const tokens = await askCounter(asked, counter);
     if (tokens === undefined) return undefined;
-    const { media } = promptOf(asked.body);
-    if (counter.countsMedia || media.length === 0) return { tokens, source: 'reported' };
+    if (counter.countsMedia) return { tokens, source: 'reported' };
+    const { media } = await promptIn(request.source, asked.body);
+    if (media.length === 0) return { tokens, source: 'reported' };
     const more = media.reduce((sum, medium) => sum + mediumTokens(medium), 0);
     return { tokens: tokens + more, source: 'estimated' };
   } catch (error) {
@@ -198,7 +211,7 @@ async function askStep(
       endpoint: step.endpoint,
       method: 'POST',
       headers: forwardedHeaders(provider, bytes === undefined ? undefined : request),
-      body: own ?? Pieces.of(Buffer.from(JSON.stringify(question))),
+      body: own ?? Pieces.of(await written(request.source, question)),
       connectMs: timeouts.connectMs,
     },
     { ...limits, signal: request.signal },
@@ -206,6 +219,10 @@ async function askStep(
   if (answer.status === 200) return tryParseInnerObject(answer.body);
   gateway.log.warn('token counter failed', { status: answer.status });
   return undefined;
+}
+
+function written(source: JsonSource, question: JsonObject): Buffer | Promise<Buffer> {
+  return isLong(source) ? jsonInSteps(question) : Buffer.from(JSON.stringify(question));
 }
 
 async function byTokenizer({ gateway, request, body }: Asked): Promise<TokenCount | undefined> {

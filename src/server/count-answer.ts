@@ -4,7 +4,7 @@ import type { ClientDialect } from '../core/dialect.ts';
 import type { Grant } from '../core/grant.ts';
 import type { JsonSource } from '../core/json.ts';
 import type { Target } from '../core/provider.ts';
-import { readCountRequest } from '../dialects/anthropic-messages/count.ts';
+import { countRequestReading } from '../dialects/anthropic-messages/count.ts';
 import { countTokens } from '../gateway/count-tokens.ts';
 import type { Gateway } from '../gateway/call.ts';
 import { headerValue } from './client-headers.ts';
@@ -34,7 +34,7 @@ export async function answerCount(gateway: Gateway, asked: AskedCount): Promise<
     unasked,
     source,
     dialect: dialect.id,
-    read: (body, notes) => readCountRequest(body, notes, gateway.memory.sealer),
+    reading: (body, notes) => countRequestReading(body, notes, gateway.memory.sealer),
     header: (name) => headerValue(request, name),
     signal: left.signal,
   });

@@ -10,7 +10,7 @@ import type { JsonSource } from '../core/json.ts';
 import type { Route } from '../core/provider.ts';
 import { inTurns, isLong } from '../core/steps.ts';
 import type { CallTrace, Tracer } from '../core/trace.ts';
-import { readCountHead } from '../dialects/anthropic-messages/count.ts';
+import { countHeadReading, readCountHead } from '../dialects/anthropic-messages/count.ts';
 import { leastOutputTokens, type Admission } from '../access/admission.ts';
 import type { Call, Gateway } from '../gateway/call.ts';
 import type { ClientSink } from '../gateway/client-sink.ts';
@@ -335,7 +335,9 @@ export class DataPlane {
     const { gateway } = this.#options;
     const { principal, dialect } = asked;
     const source = await this.#readBody(visit, asked, 'count_tokens');
-    const model = readCountHead(source.value);
+    const model = isLong(source)
+      ? await inTurns(countHeadReading(source.value))
+      : readCountHead(source.value);
     const route = this.#knownRoute(principal, model) ?? (await this.#searchRoute(model));
     const able = firstAble(route.targets, gateway.health);
     const target = able ?? route.targets[0];

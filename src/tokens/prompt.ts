@@ -1,6 +1,7 @@
 /** What a model reads of a request body, in either dialect: its texts, its media, its frames. */
 import type { Json, JsonObject } from '../core/conversation.ts';
 import { isObject } from '../core/json.ts';
+import { atOnce, Pace, type Steps } from '../core/steps.ts';
 import { mediumOf, mediumTokens, type Medium } from './media.ts';
 import { estimateText } from './text-estimate.ts';
 
@@ -38,6 +39,12 @@ const nothing: readonly Json[] = [];
 
 /** The prompt of a chat-completions or messages body. */
 export function promptOf(body: JsonObject): Prompt {
+  return atOnce(promptReading(body));
+}
+
+/** The same in steps: a message is the smallest that is looked at. */
+export function* promptReading(body: JsonObject): Steps<Prompt> {
+  const pace = new Pace();
   const texts: string[] = [];
   const media: Medium[] = [];
   let frameTokens = promptFrame;
@@ -66,6 +73,7 @@ export function promptOf(body: JsonObject): Prompt {
   for (const message of listOf(body['messages'])) {
     frameTokens += messageFrame;
     collect(message);
+    if (pace.dueWith(isObject(message) ? 1 + listOf(message['content']).length : 1)) yield;
   }
   for (const member of toolLists) {
     for (const tool of listOf(body[member])) {

@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { countTokens as cl100k } from 'gpt-tokenizer/encoding/cl100k_base';
 import type { JsonObject } from '../../src/core/conversation.ts';
 import { isObject, tryParseObject } from '../../src/core/json.ts';
+import { perStep } from '../../src/core/steps.ts';
 import { send, type Reply, type Sending } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { listAt, objectAt, textAt } from '../support/reading.ts';
@@ -355,4 +356,39 @@ test('F5 an estimate follows what the model reported before, towards more', asyn
   assert.ok(isObject(reply.json['usage']));
   const second = await counted({ model, messages }, 'estimated');
   assert.ok(first < 900 && second >= 900, `${first}, then ${second}`);
+});
+
+describe('G11 a long prompt is counted in steps', () => {
+  const turns = 12_800;
+  const messages = Array.from({ length: turns }, (_, i) => {
+    return { role: i % 2 === 0 ? 'user' : 'assistant', content: 'Hello' };
+  });
+  const perTurn = turns / perStep;
+  /** Per message: the head, and the prompt that is guessed; where it is translated, two more. */
+  for (const [dialect, passes] of [
+    ['messages', 2],
+    ['chat', 4],
+  ] as const) {
+    test(`G11 for a ${dialect} model others have their turn in each pass`, async (t) => {
+      const { model } = rig.play(dialect, replying(dialect, { text: 'Hi' }));
+      const short = await count({ model, messages: hello });
+      const rounds = t.mock.method(globalThis, 'setImmediate');
+      const reply = await count({ model, messages });
+      const seen = rounds.mock.callCount();
+      rounds.mock.restore();
+      assert.equal(reply.status, 200, reply.text);
+      assert.ok(Number(reply.json['input_tokens']) > Number(short.json['input_tokens']));
+      assert.ok(seen >= passes * perTurn, `${seen} rounds for ${passes} passes of ${perTurn}`);
+    });
+  }
+
+  test('G11 B51 a long body is refused with the words for a short one', async () => {
+    const { model } = rig.play('messages', replying('messages', { text: 'Hi' }));
+    const wrong = [...messages, { role: 'nobody', content: 'Hello' }];
+    const refused = await count({ model, messages: wrong });
+    const short = await count({ model, messages: [...hello, wrong.at(-1) ?? {}] });
+    assert.deepEqual([refused.status, short.status], [400, 400]);
+    const words = (reply: Reply) => textAt(objectAt(reply.json, 'error'), 'message');
+    assert.equal(words(refused).replace(`messages.${turns}`, 'messages.1'), words(short));
+  });
 });

@@ -2,8 +2,8 @@
 import type { Conversation, JsonObject } from '../../core/conversation.ts';
 import type { Notes } from '../../core/notes.ts';
 import type { Sealer } from '../../core/sealer.ts';
-import { atOnce } from '../../core/steps.ts';
-import { checkRequest, readModel } from './head.ts';
+import type { Steps } from '../../core/steps.ts';
+import { checkRequest, readModel, requestChecking } from './head.ts';
 import { countReading } from './request-reading.ts';
 import { readConversation } from './request-read.ts';
 
@@ -17,10 +17,21 @@ export function readCountHead(body: JsonObject): string {
   return model;
 }
 
+/** The same in steps. */
+export function* countHeadReading(body: JsonObject): Steps<string> {
+  const model = readModel(body);
+  yield* requestChecking(body);
+  return model;
+}
+
 /**
- * The prompt whose tokens are to be counted. `max_tokens` is not needed, and what a real request
+ * The prompt whose tokens are to be counted, in steps. `max_tokens` is not needed, and what a real request
  * would be refused for is left out and noted (wire/translation.md §11). `readCountHead` checked it.
  */
-export function readCountRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Conversation {
-  return atOnce(readConversation(body, countReading(notes, sealer)));
+export function countRequestReading(
+  body: JsonObject,
+  notes: Notes,
+  sealer?: Sealer,
+): Steps<Conversation> {
+  return readConversation(body, countReading(notes, sealer));
 }

@@ -59,9 +59,7 @@ export function readHead(body: JsonObject): RequestHead {
 /** The same in steps. */
 export function* headReading(body: JsonObject): Steps<RequestHead> {
   const begun = readOptions(body);
-  checkSystem(body);
-  yield* messagesChecking(body['messages']);
-  return finished(begun, checkOptions(body), body);
+  return finished(begun, yield* requestChecking(body), body);
 }
 
 function readOptions(body: JsonObject): Pick<RequestHead, 'model' | 'stream' | 'maxOutputTokens'> {
@@ -97,6 +95,13 @@ function asksThinking(thinking: Json | undefined): boolean {
 export function checkRequest(body: JsonObject): number | undefined {
   checkSystem(body);
   checkMessages(body['messages']);
+  return checkOptions(body);
+}
+
+/** The same in steps. */
+export function* requestChecking(body: JsonObject): Steps<number | undefined> {
+  checkSystem(body);
+  yield* messagesChecking(body['messages']);
   return checkOptions(body);
 }
 
