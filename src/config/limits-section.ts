@@ -1,9 +1,17 @@
 /** `limits:` of the file: bounds of the whole gateway (docs/overload.md). */
+import type { ConfigIssue } from './config-error.ts';
 import type { CheckedFile } from './config-file.ts';
 import { durationText, sizeText } from './quantity.ts';
 import { defaults, type LimitSettings, type OriginLine } from './settings.ts';
 
-export function readLimits(file: CheckedFile | undefined): LimitSettings {
+interface Parts {
+  /** Worker processes: each gets its part of what is bounded for all of them, which is one at least. */
+  readonly workers: number;
+  report(issue: ConfigIssue): void;
+}
+
+export function readLimits(file: CheckedFile | undefined, parts: Parts): LimitSettings {
+  if (file !== undefined) checkParts(file, parts);
   const form = file?.content.limits ?? {};
   const usual = defaults.limits;
   return {
@@ -16,6 +24,15 @@ export function readLimits(file: CheckedFile | undefined): LimitSettings {
     bodyRate: form.body_rate ?? usual.bodyRate,
     badKeys: form.bad_keys ?? usual.badKeys,
   };
+}
+
+/** Reports bounds of which some worker would have no part. */
+function checkParts(file: CheckedFile, { workers, report }: Parts): void {
+  for (const name of ['streams', 'connections'] as const) {
+    if ((file.content.limits?.[name] ?? workers) >= workers) continue;
+    const message = `must be at least ${workers}, one for each of the workers`;
+    report(file.issue(['limits', name], message));
+  }
 }
 
 export function limitOrigins(

@@ -58,8 +58,9 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
   const access = await readAccess(file, { report });
   const webhooks = readWebhooks(file, { report });
   const traces = readTraces(file, { env, report });
+  const limits = readLimits(file, { workers: base.workers, report });
   if (issues.length > 0) throw new ConfigError(inOrder(issues));
-  const ofFile = { ...bounds(file), providers, routes };
+  const ofFile = { ...bounds(file), limits, providers, routes };
   return {
     ...base,
     ...ofFile,
@@ -121,13 +122,10 @@ async function openConfig(
   return { file, origin: { path: 'config', value: place.path, origin } };
 }
 
-function bounds(
-  file: CheckedFile | undefined,
-): Pick<Settings, 'limits' | 'timeouts' | 'clients' | 'drain'> {
+function bounds(file: CheckedFile | undefined): Pick<Settings, 'timeouts' | 'clients' | 'drain'> {
   const { timeouts, clients, drain } = file?.content ?? {};
   const merged: Timeouts = { ...defaults.timeouts, ...optionalTimeouts(timeouts).timeouts };
   return {
-    limits: readLimits(file),
     timeouts: merged,
     clients: clientSettings(clients),
     drain: { waitMs: drain?.wait, limitMs: drain?.limit ?? defaults.drain.limitMs },

@@ -19,11 +19,10 @@ export function workerShare(settings: Settings, number: number, memoryBytes: num
   return { ...settings, limits: share };
 }
 
-/** The parts of all workers make the whole; none is nothing. */
+/** The parts of all workers make the whole; none is nothing, since the config refuses less than one for each. */
 function partOf(
   whole: number,
   { number, workers }: { readonly number: number; readonly workers: number },
 ): number {
-  const part = Math.floor(whole / workers) + (number <= whole % workers ? 1 : 0);
-  return Math.max(1, part);
+  return Math.floor(whole / workers) + (number <= whole % workers ? 1 : 0);
 }

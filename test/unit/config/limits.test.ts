@@ -67,3 +67,17 @@ test('N3: bounds that cannot be meant', async (t) => {
     assert.ok(told.includes(part), `${part}\n${told}`);
   }
 });
+
+test('G2 N3: of fewer streams or connections than workers some worker would have none', async (t) => {
+  const few = 'limits: { streams: 3, connections: 12 }\n';
+  for (const [workers, name] of [
+    ['4', 'streams'],
+    ['13', 'connections'],
+  ] as const) {
+    const told = (await scene(t, few).errors({ flags: { workers } })).join('\n');
+    const part = `limits.${name}: must be at least ${workers}, one for each of the workers`;
+    assert.ok(told.includes(part), told);
+  }
+  const { limits } = await scene(t, few).load({ flags: { workers: '3' } });
+  assert.equal(limits.streams, 3);
+});
