@@ -56,9 +56,16 @@ function secretsIn(headers: readonly string[]): readonly string[] {
     secrets.add(value);
     secrets.add(value.slice(value.lastIndexOf(' ') + 1));
   }
-  return [...secrets]
-    .filter((secret) => secret.length >= minLength)
-    .toSorted((a, b) => b.length - a.length);
+  const long = [...secrets].filter((secret) => secret.length >= minLength);
+  return [...new Set(long.flatMap(writtenForms))].toSorted((a, b) => b.length - a.length);
+}
+
+/** As it is, and as it stands in a JSON text or a URL that an error quotes: some servers escape slashes, too. */
+function writtenForms(secret: string): readonly string[] {
+  const inJson = JSON.stringify(secret).slice(1, -1);
+  // What came as UTF-16 halves without their pair has no form in a URL.
+  const inUrl = encodeURIComponent(secret.toWellFormed());
+  return [secret, inJson, inJson.replaceAll('/', String.raw`\/`), inUrl];
 }
 
 /** Long messages are cut, perhaps within a secret. */
