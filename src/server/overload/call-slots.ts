@@ -67,9 +67,13 @@ export class CallSlots {
   /** What the event loop bears. */
   #borne = Number.POSITIVE_INFINITY;
   #lateSince: number | undefined;
-  /** How late it was for how long, in ms of the bound: twice as late counts twice. */
+  /**
+   * How late it was for how long, in ms of the bound: twice as late counts twice. A look tells of the time since
+   * the one before it, whether that one was late or not.
+   */
   #lateness = 0;
   #lateAt = Number.NEGATIVE_INFINITY;
+  #lookedAt = Number.NEGATIVE_INFINITY;
   #lastKey = '';
   #changedAt = Number.NEGATIVE_INFINITY;
 
@@ -126,6 +130,7 @@ export class CallSlots {
     } else if (this.#lateSince === undefined && this.#borne < streams) {
       this.#borne = Math.ceil(this.#borne * regainedOf(inTime ? busy : 1));
     }
+    this.#lookedAt = now;
   }
 
   /** The loop is late: whether that is no burst any more. @param depth how many times the bound. */
@@ -133,7 +138,7 @@ export class CallSlots {
     if (this.#lateSince === undefined) {
       this.#lateSince = now;
       this.#lateness = 0;
-    } else this.#lateness += depth * (now - this.#lateAt);
+    } else this.#lateness += depth * (now - this.#lookedAt);
     this.#lateAt = now;
     const refuses = this.#borne < this.#parts.limits().streams;
     return now - this.#lateSince >= burstMs && (refuses || this.#lateness >= burstDepth * burstMs);

@@ -240,6 +240,22 @@ test('G6 late moments far apart are no load that stays', () => {
   assert.equal(slots.slots, 3000);
 });
 
+test('G6 a late look counts for the time since the look before it, which may have been in time', () => {
+  const { slots, clock, enter } = scene({ streams: 3000 });
+  enter('a', 1000);
+  // Twice the bound, but once a second: half a second of lateness each, eight of them are a burst's.
+  for (let i = 0; i < 8; i++) {
+    for (const delayMs of [50, 20, 20, 20]) {
+      clock.time += 250;
+      slots.adapt(late(delayMs));
+    }
+  }
+  assert.equal(slots.slots, 3000);
+  clock.time += 250;
+  slots.adapt(late(50));
+  assert.equal(slots.slots, 900);
+});
+
 test('G8 what is held is counted exactly, and a key that holds nothing is forgotten', () => {
   const { slots, enter } = scene();
   enter('a', 3);
