@@ -52,6 +52,7 @@ export class PostgresChanges {
   async #listen(): Promise<void> {
     const { address, onChange } = this.#options;
     const pg = await import('pg');
+    if (this.#closed) return;
     const client = new pg.Client({
       ...connectionConfig(address, 'model-gateway changes'),
       query_timeout: listenMs,

@@ -98,6 +98,7 @@ export class PostgresStore implements Store {
   readonly #queries: PostgresQueries;
   #changes: PostgresChanges | undefined;
   #draining: NodeJS.Timeout | undefined;
+  #closed = false;
   #onWritten: ((rows: readonly CallRow[]) => void) | undefined;
 
   constructor({ server, spool, options }: PostgresParts) {
@@ -124,6 +125,8 @@ export class PostgresStore implements Store {
 
   /** Calls `onChange` when keys or policies may have changed; it must not throw. */
   watch(onChange: () => void): void {
+    // A start that waited for its turn may get so far while the gateway stops.
+    if (this.#closed) return;
     const { address, log, random } = this.#options;
     const onBroken = (): void => this.server.look();
     this.#changes ??= new PostgresChanges({ address, log, random, onChange, onBroken });
@@ -274,6 +277,7 @@ export class PostgresStore implements Store {
   }
 
   async close(): Promise<void> {
+    this.#closed = true;
     clearTimeout(this.#draining);
     await this.#changes?.close();
     await this.server.close();

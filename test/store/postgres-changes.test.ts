@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { keyRecord, march } from '../unit/store/call-rows.ts';
 import { openTestStore, until, type TestStore } from '../support/postgres-store.ts';
 import type { TestPostgres } from '../support/postgres.ts';
@@ -49,6 +50,19 @@ function changes(postgres: TestPostgres): void {
       await until(() => store.server.up, 'the server is back');
       await store.addKey(keyRecord('b'));
       await until(() => known.every((keys) => keys.has('b')), 'the next key is known');
+    });
+
+    it('G14: whoever is closed while he begins to listen, or before, has no connection', async () => {
+      const url = await postgres.makeDatabase();
+      const [begun, late] = await Promise.all([open(url), open(url)]);
+      begun.store.watch(() => undefined);
+      await Promise.all([begun.close(), late.close()]);
+      late.store.watch(() => undefined);
+      // One of its own is connected in a tenth of that.
+      await sleep(300);
+      const listening = `SELECT 1 FROM pg_stat_activity
+        WHERE application_name = 'model-gateway changes' AND datname = '${new URL(url).pathname.slice(1)}'`;
+      assert.deepEqual(await postgres.query(listening), []);
     });
 
     it('S6: stamps rise in the order of commits: a change is never passed over', async () => {
