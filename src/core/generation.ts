@@ -247,3 +247,18 @@ export function collect(events: Iterable<GenerationEvent>): Generation | undefin
   for (const event of events) collector.add(event);
   return collector.result();
 }
+
+/**
+ * Whether somebody who reads the stream has something of the answer now (R1). An opened text without a word is nothing yet:
+ * servers open it at once, and may break before the first word.
+ */
+export function isContent(event: GenerationEvent): boolean {
+  switch (event.type) {
+    case 'part-start':
+      return event.part.type !== 'text' || event.part.text !== '';
+    case 'part-delta':
+      return event.delta !== '';
+    default:
+      return event.type === 'part-citation' || event.type === 'finish';
+  }
+}

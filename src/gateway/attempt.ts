@@ -5,7 +5,7 @@
  */
 import type { Frame, StreamReader } from '../core/dialect.ts';
 import { asGatewayError, GatewayError } from '../core/errors.ts';
-import { replay, type GenerationEvent } from '../core/generation.ts';
+import { isContent, replay, type GenerationEvent } from '../core/generation.ts';
 import type { Target } from '../core/provider.ts';
 import type { Clock } from '../core/runtime.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
@@ -400,7 +400,7 @@ export class Attempt implements UpstreamHandler {
     let content = contentBefore;
     for (const event of events) {
       this.#meter.see(event);
-      if (event.type === 'part-start' || event.type === 'finish') content = true;
+      if (isContent(event)) content = true;
       else if (event.type === 'error' && !content) this.fail(event.error);
     }
     return content;

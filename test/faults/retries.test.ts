@@ -19,6 +19,7 @@ import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
 import type { Reply } from '../support/http.ts';
 import { chatError, chatFrame } from '../upstream/chat.ts';
+import { blockStart, messagesError, messagesFrame, messageStart } from '../upstream/messages.ts';
 import { answerIn, errorIn } from '../upstream/reply.ts';
 import type { Answer, Script, Scripted } from '../upstream/scripted.ts';
 import { begun } from './stream-pieces.ts';
@@ -172,6 +173,18 @@ describe('R2 a fault that passes is not seen', () => {
     assert.equal(readStream('chat', reply.text).text, text);
     assert.equal(reply.headers['x-gateway-attempts'], '2');
   });
+
+  for (const dialect of dialects) {
+    test(`R1 F24 an error behind a text that was opened and has no word yet, ${dialect}`, async () => {
+      const opened = [messageStart(), blockStart(0, { type: 'text', text: '' })];
+      const fault = messagesError('Overloaded', 'overloaded_error');
+      const frames = [...opened.map(messagesFrame), `event: error\ndata: ${fault}\n\n`];
+      const answers = [{ body: frames, framing: 'chunked' as const }, fine('messages')];
+      const { reply } = await call(answers, { dialect, upstream: 'messages', stream: true });
+      assert.equal(readStream(dialect, reply.text).text, text);
+      assert.equal(reply.headers['x-gateway-attempts'], '2');
+    });
+  }
 
   test('F25 half a document', async () => {
     const half: Answer = {
