@@ -91,3 +91,13 @@ export async function noneLeft(gateway: Instance): Promise<void> {
     'no call is left',
   );
 }
+
+/** Whether somebody takes a new connection there. */
+export async function accepts(url: string): Promise<boolean> {
+  try {
+    await fetch(`${url}/healthz`, { headers: { connection: 'close' } });
+    return true;
+  } catch {
+    return false;
+  }
+}

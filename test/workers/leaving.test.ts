@@ -7,7 +7,7 @@ import type { Instance } from '../cluster/instance.ts';
 import { brokenness, scriptSlow, stream } from '../lifecycle/streams.ts';
 import type { Reply } from '../support/http.ts';
 import { until } from '../support/postgres-store.ts';
-import { crewed, isAlive, noneLeft, rowsOf, workersOf } from './crew.ts';
+import { accepts, crewed, isAlive, noneLeft, rowsOf, workersOf } from './crew.ts';
 
 /** In each process: an exception that nobody catches, whenever it is told to. */
 const breaking = [
@@ -105,15 +105,6 @@ test('G14 F94 a stop while a worker leaves waits for the calls of that one, too'
   for (const reply of replies) assert.equal(brokenness('chat', await reply), undefined);
   assert.equal(await stopped, 0);
 });
-
-async function accepts(url: string): Promise<boolean> {
-  try {
-    await fetch(`${url}/healthz`, { headers: { connection: 'close' } });
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 function outcomesOf(rows: Awaited<ReturnType<typeof rowsOf>>): readonly string[] {
   return rows.map((row) => String(row['outcome'])).toSorted();

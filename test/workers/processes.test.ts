@@ -11,7 +11,16 @@ import { send, type Reply } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { until } from '../support/postgres-store.ts';
 import { chatChunk, chatFrame, chatFrames } from '../upstream/chat.ts';
-import { crewed, isAlive, killWorker, noneLeft, optionsOf, rowsOf, workersOf } from './crew.ts';
+import {
+  accepts,
+  crewed,
+  isAlive,
+  killWorker,
+  noneLeft,
+  optionsOf,
+  rowsOf,
+  workersOf,
+} from './crew.ts';
 
 const usage = { prompt_tokens: 10, completion_tokens: 5 };
 const text = chatFrames({ text: 'Good day.', usage }).join('');
@@ -239,15 +248,6 @@ test('G14 a second SIGTERM ends what runs on all workers at once', async (t) => 
   for (const reply of await Promise.all(streams)) assert.match(reply.text, /shutting_down/);
   assert.equal(await stopped, 0);
 });
-
-async function accepts(url: string): Promise<boolean> {
-  try {
-    await fetch(`${url}/healthz`, { headers: { connection: 'close' } });
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 test('F81 a parent that is killed takes its workers with it; the next start settles their calls', async (t) => {
   const { gateway, upstream } = await crewed(t, 2);
