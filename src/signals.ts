@@ -1,7 +1,7 @@
 /**
- * What a person or a service manager tells a gateway: SIGHUP reads the config again, SIGUSR2 replaces the workers, SIGTERM and SIGINT stop
- * it. They may come while it still starts, when calls may already run; without anybody who listens they would
- * end the process at once.
+ * What a person or a service manager tells a gateway: SIGHUP reads the config again, SIGUSR2 replaces the
+ * workers, SIGTERM and SIGINT stop it. They may come while it still starts, when calls may already run; without
+ * anybody who listens they would end the process at once.
  */
 export type Signal = 'SIGHUP' | 'SIGUSR2' | 'SIGTERM' | 'SIGINT';
 

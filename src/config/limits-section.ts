@@ -10,6 +10,7 @@ interface Parts {
   report(issue: ConfigIssue): void;
 }
 
+/** The bounds as they hold for all workers together; what cannot be shared out is reported. */
 export function readLimits(file: CheckedFile | undefined, parts: Parts): LimitSettings {
   if (file !== undefined) checkParts(file, parts);
   const form = file?.content.limits ?? {};

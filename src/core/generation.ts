@@ -258,7 +258,15 @@ export function isContent(event: GenerationEvent): boolean {
       return event.part.type !== 'text' || event.part.text !== '';
     case 'part-delta':
       return event.delta !== '';
+    case 'part-citation':
+    case 'finish':
+      return true;
+    case 'start':
+    case 'part-end':
+    case 'usage':
+    case 'error':
+      return false;
     default:
-      return event.type === 'part-citation' || event.type === 'finish';
+      return event satisfies never;
   }
 }
