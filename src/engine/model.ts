@@ -9,6 +9,7 @@ import { FullBatches } from './batching.ts';
 import { planCapacity, type Capacity } from './capacity.ts';
 import { GrammarStore, type MakeGrammarState } from './grammar-store.ts';
 import { EngineUnavailable, loadLibrary, type LoadedLibrary } from './library.ts';
+import { keepLogitsApart } from './logits.ts';
 import { factsOf, generalMetadata, hiddenTags, markersOf, type ModelFacts } from './model-facts.ts';
 import { PromptWriter, type ChatTemplate } from './prompt.ts';
 import { reasoningTagsOf, type ReasoningTags } from './reasoning-scanner.ts';
@@ -85,6 +86,7 @@ export async function loadModel(options: ModelOptions): Promise<EngineModel> {
   const slots: SequenceSlot[] = [];
   const batches = new FullBatches(() => slots.filter((slot) => slot.generating).length);
   const { context, capacity } = await openContext(model, { options, small, batches });
+  keepLogitsApart(context);
   const tags = reasoningTagsOf(template);
   const shownTags = [callOpening, callClosing, ...(tags === undefined ? [] : Object.values(tags))];
   const hidden = hiddenTags(model, shownTags);

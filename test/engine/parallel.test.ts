@@ -74,7 +74,10 @@ describe('at once', { skip }, () => {
       messageOf(await client.chat(question))['content'];
     const alone: unknown[] = [];
     for (const question of questions) alone.push(await ask(question));
-    assert.deepEqual(await Promise.all(questions.map(ask)), alone);
+    // One round was right two times in three while answers still got tokens of others.
+    for (let round = 0; round < 40; round += 1) {
+      assert.deepEqual(await Promise.all(questions.map(ask)), alone);
+    }
     const running = await startFour();
     assert.partialDeepStrictEqual(await health(), { parallel: 4, running: 4, waiting: 0 });
     leaveAll(running);
