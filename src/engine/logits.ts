@@ -30,10 +30,10 @@ export function keepLogitsApart(context: object): void {
     first = undefined;
     return decode();
   };
-  const sampleToken: NativeContext['sampleToken'] = (...args) => {
+  const sampleToken: NativeContext['sampleToken'] = async (...args) => {
     if (first === undefined) return (first = sample(...args));
-    const next = (): Promise<unknown> => sample(...args);
-    return first.then(next, next);
+    await first.catch(() => undefined);
+    return sample(...args);
   };
   // Native methods cannot be assigned over.
   Object.defineProperties(native, {
