@@ -83,7 +83,7 @@ export class Admission {
   admit(call: AskedCall): CallGrant | undefined | Promise<CallGrant> {
     const held = this.#limitsOf(call);
     if (call.size === undefined ? held.countless : held.none) return undefined;
-    return new Admitting(this.#parts, call, held).run();
+    return new Admitting(this.#parts, call, held).begin();
   }
 
   #limitsOf(call: AskedCall): HeldLimits {
@@ -156,6 +156,14 @@ class Admitting {
     this.#reservation = new Reservation(size ?? unsized, prices);
     if (paid) this.#reservation.assertPriced();
     this.#shrinks = call.mayShrink === true ? held.budgets.length + 1 : 0;
+  }
+
+  /** A long prompt is looked through first, where its numbers are needed. */
+  begin(): CallGrant | Promise<CallGrant> {
+    const { tokens, budgets } = this.#held;
+    const counts = tokens.length > 0 || budgets.length > 0;
+    const preparing = counts ? this.#call.size?.prepare?.() : undefined;
+    return preparing === undefined ? this.run() : preparing.then(() => this.run());
   }
 
   run(): CallGrant | Promise<CallGrant> {

@@ -34,6 +34,11 @@ export interface AskedSize {
   readonly choices: number;
   /** Two requests may run beside each other for one answer: both are to be paid for. Absent = one. */
   readonly hedged?: boolean;
+  /**
+   * Awaited before the numbers of the prompt are asked for, so that all others have their turn while a long one is
+   * looked through. Undefined, or absent, where that takes no time.
+   */
+  prepare?(): Promise<void> | undefined;
   /** Tokens of the prompt at most, by a guess. */
   promptAtMost(): number;
   /** Tokens of the prompt by the model's own tokenizer; undefined where there is none. */

@@ -6,7 +6,7 @@ import type { ClientDialect } from '../core/dialect.ts';
 import type { Json, JsonObject } from '../core/conversation.ts';
 import { isObject, type JsonSource } from '../core/json.ts';
 import type { Target } from '../core/provider.ts';
-import { promptOf } from '../tokens/prompt.ts';
+import { promptOf, type Prompt } from '../tokens/prompt.ts';
 
 /** Searches that are reserved where the request says no number. */
 const usualSearches = 5;
@@ -80,13 +80,19 @@ function ofPlugin(plugin: Json): readonly AskedSearches[] {
 /** Of a long body they are counted once. */
 const images = new WeakMap<JsonSource, number>();
 
-/** Pictures in the prompt. */
+/** Pictures in the prompt. A body that names no medium is not looked through for them. */
 export function askedImages(source: JsonSource): number {
-  let count = images.get(source);
-  if (count === undefined) {
-    count = promptOf(source.value).media.filter(({ kind }) => kind === 'image').length;
-    images.set(source, count);
-  }
+  const known = images.get(source);
+  if (known !== undefined) return known;
+  // Written with escapes, a name may be any.
+  const may = source.holds('media') || source.holds('escape');
+  return rememberImages(source, may ? promptOf(source.value) : { media: [] });
+}
+
+/** The same, of who has read the prompt anyway. */
+export function rememberImages(source: JsonSource, { media }: Pick<Prompt, 'media'>): number {
+  const count = media.filter(({ kind }) => kind === 'image').length;
+  images.set(source, count);
   return count;
 }
 

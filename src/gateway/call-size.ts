@@ -2,8 +2,9 @@
 import type { ClientDialect, RequestHead } from '../core/dialect.ts';
 import type { JsonSource } from '../core/json.ts';
 import type { Route, Target } from '../core/provider.ts';
-import { countPrompt, promptOf } from '../tokens/prompt.ts';
-import { askedImages, askedSearches, type AskedSearches } from './asked-pieces.ts';
+import { inTurns, isLong } from '../core/steps.ts';
+import { countPrompt, promptCounting, promptOf, promptReading } from '../tokens/prompt.ts';
+import { askedImages, askedSearches, rememberImages, type AskedSearches } from './asked-pieces.ts';
 import type { Gateway } from './call.ts';
 import { tokenizedPrompt } from './count-tokens.ts';
 import { otherModels, type OtherModels } from './other-models.ts';
@@ -35,6 +36,8 @@ export class CallSize {
   readonly #call: SizedCall;
   readonly #limitOf: (target: Target) => number | undefined;
   #targets: readonly SizedTarget[] | undefined;
+  /** Tokens of the prompt by its characters. */
+  #guess: number | undefined;
 
   /** @param limitOf the model's own cap on an answer, where its provider tells. */
   constructor(gateway: Gateway, call: SizedCall, limitOf: (target: Target) => number | undefined) {
@@ -71,9 +74,25 @@ export class CallSize {
     return hedge !== undefined && targets.length > 1;
   }
 
+  /**
+   * Looks a long prompt through with turns for all others in between, so that nobody waits where its numbers are asked
+   * for (G11). Undefined for a short one: it is looked at then, at once.
+   */
+  prepare(): Promise<void> | undefined {
+    return isLong(this.#call.source) ? this.#readInTurns() : undefined;
+  }
+
+  async #readInTurns(): Promise<void> {
+    const { source } = this.#call;
+    const prompt = await inTurns(promptReading(source.value));
+    rememberImages(source, prompt);
+    this.#guess = await inTurns(promptCounting(prompt, this.#gateway.random));
+  }
+
   /** Tokens of the prompt at most, by a guess of all its text. */
   promptAtMost(): number {
-    const guess = countPrompt(promptOf(this.#call.source.value), this.#gateway.random);
+    this.#guess ??= countPrompt(promptOf(this.#call.source.value), this.#gateway.random);
+    const guess = this.#guess;
     const { estimator } = this.#gateway;
     let most = 0;
     for (const { provider, model } of this.#call.route.targets) {

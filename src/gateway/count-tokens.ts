@@ -16,7 +16,7 @@ import type { CounterStep, Provider, Target, TokenCounter } from '../core/provid
 import { atOnce, inTurns, isLong, type Steps } from '../core/steps.ts';
 import { chatCountable } from '../tokens/chat-recipe.ts';
 import { mediumTokens } from '../tokens/media.ts';
-import { countPrompt, promptReading, type Prompt } from '../tokens/prompt.ts';
+import { promptCounting, promptReading, type Prompt } from '../tokens/prompt.ts';
 import { requestWhole } from '../wire/whole-answer.ts';
 import type { Gateway } from './call.ts';
 import type { UsageSource } from './receipt.ts';
@@ -59,7 +59,7 @@ export async function countTokens(gateway: Gateway, request: CountRequest): Prom
     (asked === undefined ? undefined : await byTokenizer(asked)) ?? {
       tokens: gateway.estimator.promptAtMost(
         `${provider.id}/${model}`,
-        countPrompt(await promptIn(source, body), gateway.random),
+        await paced(source, promptCounting(await promptIn(source, body), gateway.random)),
       ),
       source: 'estimated',
     }

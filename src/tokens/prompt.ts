@@ -42,50 +42,71 @@ export function promptOf(body: JsonObject): Prompt {
   return atOnce(promptReading(body));
 }
 
-/** The same in steps: a message is the smallest that is looked at. */
+/** The same in steps, of which none is more than some parts, however many stand in one message. */
 export function* promptReading(body: JsonObject): Steps<Prompt> {
-  const pace = new Pace();
-  const texts: string[] = [];
-  const media: Medium[] = [];
-  let frameTokens = promptFrame;
-  const collect = (value: Json | undefined): void => {
-    if (typeof value === 'string') {
-      if (value !== '') texts.push(value);
-    } else if (isArray(value)) {
-      for (const item of value) collect(item);
-    } else if (isObject(value)) {
-      collectPart(value);
-    }
-  };
-  const collectPart = (part: JsonObject): void => {
-    frameTokens += partFrame;
-    const found = mediumOf(part);
-    if (found !== undefined) media.push(found);
-    for (const key of Object.keys(part)) {
-      if (unread.has(key) || (found !== undefined && isMediaMember(key))) continue;
-      const value = part[key];
-      // The arguments of a tool call are shown as JSON.
-      if (key === 'input' && isObject(value)) texts.push(JSON.stringify(value));
-      else collect(value);
-    }
-  };
-  collect(body['system']);
+  const reader = new PromptReader();
+  yield* reader.read(body['system']);
   for (const message of listOf(body['messages'])) {
-    frameTokens += messageFrame;
-    collect(message);
-    if (pace.dueWith(isObject(message) ? 1 + listOf(message['content']).length : 1)) yield;
+    reader.frameTokens += messageFrame;
+    yield* reader.read(message);
   }
   for (const member of toolLists) {
     for (const tool of listOf(body[member])) {
-      frameTokens += toolFrame;
-      texts.push(JSON.stringify(tool));
+      reader.frameTokens += toolFrame;
+      if (reader.write(tool)) yield;
     }
   }
   for (const member of formats) {
     const format = body[member];
-    if (isObject(format)) texts.push(JSON.stringify(format));
+    if (isObject(format)) reader.write(format);
   }
+  const { texts, media, frameTokens } = reader;
   return { texts, media, frameTokens };
+}
+
+class PromptReader {
+  readonly texts: string[] = [];
+  readonly media: Medium[] = [];
+  frameTokens = promptFrame;
+  readonly #pace = new Pace();
+  /** What is still to be read of a value, the next one last: no call for each level, so that any may give way. */
+  readonly #rest: Json[] = [];
+
+  /** Texts and media of a value, in their order. */
+  *read(value: Json | undefined): Steps<undefined> {
+    const rest = this.#rest;
+    let next = value;
+    while (next !== undefined) {
+      if (typeof next === 'string') {
+        if (next !== '') this.texts.push(next);
+      } else if (typeof next === 'object' && next !== null) {
+        if (isArray(next)) for (let i = next.length - 1; i >= 0; i--) rest.push(next[i] ?? null);
+        else if (isObject(next)) this.#part(next);
+        if (this.#pace.due) yield;
+      }
+      next = rest.pop();
+    }
+    return undefined;
+  }
+
+  /** What is shown as JSON. @returns whether to give way now */
+  write(value: Json): boolean {
+    this.texts.push(JSON.stringify(value));
+    return this.#pace.due;
+  }
+
+  #part(part: JsonObject): void {
+    this.frameTokens += partFrame;
+    const found = mediumOf(part);
+    if (found !== undefined) this.media.push(found);
+    for (const key of Object.keys(part).toReversed()) {
+      if (unread.has(key) || (found !== undefined && isMediaMember(key))) continue;
+      const value = part[key];
+      if (value === undefined) continue;
+      // The arguments of a tool call are shown as JSON.
+      this.#rest.push(key === 'input' && isObject(value) ? JSON.stringify(value) : value);
+    }
+  }
 }
 
 function isMediaMember(key: string): boolean {
@@ -101,23 +122,39 @@ function listOf(value: Json | undefined): readonly Json[] {
 }
 
 /** Tokens of a prompt by the kinds of its characters, not rounded. */
-export function estimatePrompt({ texts, media, frameTokens }: Prompt): number {
+export function estimatePrompt(prompt: Prompt): number {
+  return atOnce(estimating(prompt));
+}
+
+function* estimating({ texts, media, frameTokens }: Prompt): Steps<number> {
+  const pace = new Pace();
   let tokens = frameTokens;
-  for (const text of texts) tokens += estimateText(text);
-  for (const medium of media) tokens += mediumTokens(medium);
+  for (const text of texts) {
+    tokens += estimateText(text);
+    if (pace.dueWith(weightOf(text))) yield;
+  }
+  for (const medium of media) {
+    tokens += mediumTokens(medium);
+    if (pace.due) yield;
+  }
   return tokens;
+}
+
+/** As many pieces as looking at it takes time: many short texts, or few long ones. */
+function weightOf(text: string): number {
+  return 1 + Math.floor(text.length / 256);
 }
 
 /** How many characters of a prompt are looked at where a call waits for the number. */
 const sampledOfCall = 24_000;
-/** The same where only a count waits: some 15 ms, in which no other call goes on. */
+/** The same where only a count waits: some 15 ms of work. */
 const sampledOfCount = 2_000_000;
 const pieceLength = 800;
 const goldenRatio = 0.618_033_988_75;
 
 /** The same, by a sample of evenly spread pieces: never more than a millisecond or so. */
 export function samplePrompt(prompt: Prompt): number {
-  return sampled(prompt, sampledOfCall);
+  return atOnce(sampling(prompt, sampledOfCall));
 }
 
 /**
@@ -125,13 +162,18 @@ export function samplePrompt(prompt: Prompt): number {
  * @param random a number in [0, 1), for the places that are looked at then: nobody can hide text from them.
  */
 export function countPrompt(prompt: Prompt, random: () => number): number {
-  return sampled(prompt, sampledOfCount, random);
+  return atOnce(promptCounting(prompt, random));
 }
 
-function sampled(prompt: Prompt, most: number, random?: () => number): number {
+/** The same in steps. */
+export function promptCounting(prompt: Prompt, random: () => number): Steps<number> {
+  return sampling(prompt, sampledOfCount, random);
+}
+
+function* sampling(prompt: Prompt, most: number, random?: () => number): Steps<number> {
   let length = 0;
   for (const text of prompt.texts) length += text.length;
-  if (length <= most) return estimatePrompt(prompt);
+  if (length <= most) return yield* estimating(prompt);
   const stride = Math.ceil((length / most) * pieceLength);
   const place = (piece: number): number =>
     // Spread unevenly, so that a text which repeats itself is seen in all of its parts.
@@ -142,10 +184,13 @@ function sampled(prompt: Prompt, most: number, random?: () => number): number {
   let next = place(0);
   /** Where the text begins in all of them. */
   let from = 0;
+  const pace = new Pace();
   for (const text of prompt.texts) {
+    if (pace.due) yield;
     while (next < from + text.length) {
       const looked = text.slice(next - from, next - from + pieceLength);
       tokens += estimateText(looked);
+      if (pace.dueWith(weightOf(looked))) yield;
       seen += looked.length;
       piece += 1;
       next = place(piece);
@@ -153,5 +198,5 @@ function sampled(prompt: Prompt, most: number, random?: () => number): number {
     from += text.length;
   }
   const rest = { texts: [], media: prompt.media, frameTokens: prompt.frameTokens };
-  return estimatePrompt(rest) + (tokens * length) / Math.max(1, seen);
+  return (yield* estimating(rest)) + (tokens * length) / Math.max(1, seen);
 }

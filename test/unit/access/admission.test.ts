@@ -7,6 +7,7 @@ import { GatewayError } from '../../../src/core/errors.ts';
 import { LimitError } from '../../../src/core/grant.ts';
 import type { Usage } from '../../../src/core/generation.ts';
 import type { Price } from '../../../src/core/price.ts';
+import { nextTurn } from '../../../src/core/steps.ts';
 import { MemoryStore } from '../../../src/store/memory.ts';
 import { checkAsync } from '../../property/checking.ts';
 import {
@@ -34,6 +35,35 @@ test('a key without limits and budgets takes nothing and is not looked at', asyn
   const asked = rig.asked({ id: 'c1', principal: principalOf([]) });
   const size = { ...asked.size, promptAtMost: () => assert.fail('nobody needs the prompt') };
   assert.equal(await rig.admission.admit({ ...asked, size }), undefined);
+});
+
+test('G11 a long prompt is looked through before its tokens are reserved, and only where they are', async () => {
+  for (const [policy, needed] of [
+    [{ limits: [{ kind: 'tokens', amount: 100_000 }] }, 1],
+    [{ budgets: [budgetOf(1e9)] }, 1],
+    [{ limits: [{ kind: 'requests', amount: 5 }] }, 0],
+    [{ limits: [{ kind: 'concurrent', amount: 5 }] }, 0],
+  ] as const) {
+    const rig = new LimitsRig();
+    const asked = rig.asked({ id: 'c1', principal: principalOf([heldBy('k1', policy)]) });
+    const done: string[] = [];
+    const size = {
+      ...asked.size,
+      prepare: async () => {
+        await nextTurn();
+        done.push('prepared');
+      },
+      promptAtMost: () => {
+        done.push('asked');
+        return 10;
+      },
+    };
+    await rig.admission.admit({ ...asked, size });
+    assert.deepEqual(done, needed === 1 ? ['prepared', 'asked'] : [], JSON.stringify(policy));
+    const short = { ...asked, id: 'c2', size: { ...size, prepare: () => undefined } };
+    const grant = rig.admission.admit(short);
+    assert.ok(!(grant instanceof Promise), 'a short one waits for nothing');
+  }
 });
 
 test('Q1 the reservation is what the call may cost at most: prompt, cap times answers, dearest target', async () => {

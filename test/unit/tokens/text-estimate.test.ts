@@ -3,7 +3,15 @@ import { test } from 'node:test';
 import { countTokens as cl100k } from 'gpt-tokenizer/encoding/cl100k_base';
 import { countTokens as o200k } from 'gpt-tokenizer/encoding/o200k_base';
 import { TokenEstimator } from '../../../src/gateway/token-estimator.ts';
-import { countPrompt, estimatePrompt, promptOf, samplePrompt } from '../../../src/tokens/prompt.ts';
+import { perStep, type Steps } from '../../../src/core/steps.ts';
+import {
+  countPrompt,
+  estimatePrompt,
+  promptCounting,
+  promptOf,
+  promptReading,
+  samplePrompt,
+} from '../../../src/tokens/prompt.ts';
 import { estimateText } from '../../../src/tokens/text-estimate.ts';
 import { samples } from './samples.ts';
 
@@ -73,6 +81,57 @@ test('F1 a sample of a long prompt is close to the whole, and looks at a part on
   assert.ok(Math.abs(sampled - whole) < 0.15 * whole, `${sampled} of ${whole}`);
   const short = promptOf({ messages: [{ role: 'user', content: 'Hello' }] });
   assert.equal(samplePrompt(short), estimatePrompt(short));
+});
+
+function inSteps<T>(work: Steps<T>): { readonly value: T; readonly steps: number } {
+  for (let steps = 1; ; steps += 1) {
+    const step = work.next();
+    if (step.done === true) return { value: step.value, steps };
+  }
+}
+
+test('G11 a prompt is guessed in as many steps as it has texts, and as at once', () => {
+  for (const [count, text] of [
+    [20_000, 'short'],
+    [100, 'long '.repeat(2000)],
+    [300, 'longer '.repeat(2000)],
+  ] as const) {
+    const texts = Array.from({ length: count }, (_, i) => `${i} ${text}`);
+    const prompt = { texts, media: [], frameTokens: 9 };
+    const counted = inSteps(promptCounting(prompt, () => 0.5));
+    assert.equal(
+      counted.value,
+      countPrompt(prompt, () => 0.5),
+    );
+    assert.ok(counted.steps > 20, `${counted.steps} steps`);
+  }
+});
+
+test('G11 a prompt is read in as many steps as it has parts, wherever they stand, and in their order', () => {
+  const parts = (from: number) =>
+    Array.from({ length: 5000 }, (_, i) => ({ type: 'text', text: `part ${from + i}` }));
+  const result = { type: 'tool_result', tool_use_id: 't', content: parts(10_000) };
+  const body = {
+    system: parts(0),
+    messages: [
+      { role: 'user', content: parts(5000) },
+      { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f', input: { a: [1] } }] },
+      { role: 'user', content: [result, 'last', ''] },
+    ],
+    tools: [{ name: 'f' }],
+  };
+  const read = inSteps(promptReading(body));
+  assert.ok(read.steps > 15_000 / perStep, `${read.steps} steps`);
+  const { texts, media, frameTokens } = read.value;
+  const told = texts.filter((text) => !text.startsWith('part '));
+  assert.deepEqual(told, ['user', 'assistant', 'f', '{"a":[1]}', 'user', 'last', '{"name":"f"}']);
+  const places = texts.filter((text) => text.startsWith('part ')).map((text) => text.slice(5));
+  assert.deepEqual(
+    places,
+    Array.from({ length: 15_000 }, (_, i) => String(i)),
+  );
+  // The frames of the prompt, three messages, a tool, and all parts, of which messages are some.
+  assert.deepEqual([media.length, frameTokens], [0, 8 + 3 * 5 + 12 + 2 * (15_000 + 3 + 2)]);
 });
 
 test('pictures count by a constant or their size, never by the letters of their base64', () => {
