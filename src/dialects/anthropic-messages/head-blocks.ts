@@ -4,6 +4,7 @@ import { type FieldPath, invalidRequest } from '../../core/errors.ts';
 import { mayBeImage } from '../../core/image-bytes.ts';
 import { isInternalUrl } from '../../core/internal-address.ts';
 import { isObject } from '../../core/json.ts';
+import type { Pace, Steps } from '../../core/steps.ts';
 import {
   isArray,
   isPresent,
@@ -57,6 +58,52 @@ export function checkBlock(block: Json, place: BlockPlace): JsonObject {
       break;
   }
   return block;
+}
+
+/**
+ * The blocks of a list in steps: one result, or one document, may hold very many. What holds them is checked first, as
+ * it is without steps, so that the first fault is the same.
+ * @returns them, those that stand in others left out
+ */
+export function* blocksChecking(
+  blocks: readonly Json[],
+  { path, role }: BlockPlace,
+  pace: Pace,
+): Steps<readonly JsonObject[]> {
+  const checked: JsonObject[] = [];
+  for (const [j, block] of blocks.entries()) {
+    const place = { path: [...path, j], role };
+    const held = heldIn(block);
+    checked.push(checkBlock(held?.outer ?? block, place));
+    if (held !== undefined) {
+      const inner = { path: [...place.path, ...held.at], role: 'result' } as const;
+      yield* blocksChecking(held.blocks, inner, pace);
+    }
+    if (pace.due) yield;
+  }
+  return checked;
+}
+
+interface HeldBlocks {
+  readonly blocks: readonly Json[];
+  readonly at: FieldPath;
+  /** What holds them, without them. */
+  readonly outer: JsonObject;
+}
+
+/** The blocks that stand in this one. */
+function heldIn(block: Json): HeldBlocks | undefined {
+  if (!isObject(block)) return undefined;
+  const { type, content, source } = block;
+  if (type === 'tool_result') {
+    if (!isArray(content)) return undefined;
+    return { blocks: content, at: ['content'], outer: { ...block, content: [] } };
+  }
+  if ((type !== 'document' && type !== 'image') || !isObject(source)) return undefined;
+  const { content: blocks } = source;
+  if (source['type'] !== 'content' || !isArray(blocks)) return undefined;
+  const outer = { ...block, source: { ...source, content: [] } };
+  return { blocks, at: ['source', 'content'], outer };
 }
 
 function checkRole(type: string, { path, role }: BlockPlace): void {

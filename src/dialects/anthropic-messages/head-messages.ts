@@ -13,7 +13,7 @@ import {
   requireString,
   wrongType,
 } from './fields.ts';
-import { checkBlock } from './head-blocks.ts';
+import { blocksChecking, checkBlock } from './head-blocks.ts';
 import { ToolPairing } from './head-pairing.ts';
 
 const maxMessages = 100_000;
@@ -30,7 +30,8 @@ export function* messagesChecking(messages: Json | undefined): Steps<void> {
   const pairing = new ToolPairing();
   const pace = new Pace();
   for (const [i, message] of listed(messages).entries()) {
-    if (pace.dueWith(1 + check(message, i, pairing))) yield;
+    yield* checking(message, i, { pairing, pace });
+    if (pace.due) yield;
   }
   pairing.end();
 }
@@ -49,15 +50,34 @@ function listed(messages: Json | undefined): readonly Json[] {
   return messages;
 }
 
-/** @returns how many blocks it has. */
-function check(message: Json, i: number, pairing: ToolPairing): number {
-  if (!isObject(message)) throw wrongType(['messages', i], 'a valid dictionary');
-  const content = checkMessage(message, ['messages', i]);
-  if (i === 0 && message['role'] === 'assistant') {
+function check(message: Json, i: number, pairing: ToolPairing): void {
+  const { role, content } = checkMessage(message, i);
+  const blocks = content.map((block, j) =>
+    checkBlock(block, { path: ['messages', i, 'content', j], role }),
+  );
+  pair(role, blocks, { pairing, i });
+}
+
+/** Block by block: one message may hold very many, and one result, too. */
+function* checking(
+  message: Json,
+  i: number,
+  { pairing, pace }: { readonly pairing: ToolPairing; readonly pace: Pace },
+): Steps<void> {
+  const { role, content } = checkMessage(message, i);
+  const blocks = yield* blocksChecking(content, { path: ['messages', i, 'content'], role }, pace);
+  pair(role, blocks, { pairing, i });
+}
+
+function pair(
+  role: CheckedMessage['role'],
+  blocks: readonly JsonObject[],
+  { pairing, i }: { readonly pairing: ToolPairing; readonly i: number },
+): void {
+  if (i === 0 && role === 'assistant') {
     throw invalidRequest('the first message must use the user role', ['messages', 0, 'role']);
   }
-  pairing.see(message['role'], content, i);
-  return content.length;
+  pairing.see(role, blocks, i);
 }
 
 /** Text blocks only, as in `system`; other types are the upstream's business. */
@@ -69,22 +89,32 @@ export function checkTextBlocks(blocks: readonly Json[], path: FieldPath): void 
   });
 }
 
-/** A system turn in mid-conversation is legal (A1). */
-function checkMessage(message: JsonObject, path: FieldPath): readonly JsonObject[] {
+interface CheckedMessage {
+  readonly role: 'user' | 'assistant' | 'system';
+  /** Its blocks, still to be checked; none where it is a text. */
+  readonly content: readonly Json[];
+}
+
+const noBlocks: readonly Json[] = [];
+
+/** All but its blocks. A system turn in mid-conversation is legal (A1). */
+function checkMessage(message: Json, i: number): CheckedMessage {
+  const path = ['messages', i];
+  if (!isObject(message)) throw wrongType(path, 'a valid dictionary');
   const { role, content } = message;
   if (role === undefined) throw required([...path, 'role']);
   if (role !== 'user' && role !== 'assistant' && role !== 'system') {
     throw wrongType([...path, 'role'], "'user', 'assistant' or 'system'");
   }
   const configured = role === 'system' && hasEffort(message, path);
-  if (typeof content === 'string') return [];
+  if (typeof content === 'string') return { role, content: noBlocks };
   // An instruction may set the effort of what follows and say nothing else.
-  if (!isPresent(content) && configured) return [];
+  if (!isPresent(content) && configured) return { role, content: noBlocks };
   if (!isPresent(content)) throw required([...path, 'content']);
   if (!isArray(content)) {
     throw wrongType([...path, 'content'], 'a valid string or a list of content blocks');
   }
-  return content.map((block, j) => checkBlock(block, { path: [...path, 'content', j], role }));
+  return { role, content };
 }
 
 /** @throws GatewayError `invalid_request` for a configuration of the wrong type. */

@@ -2,7 +2,7 @@
 import type { Json, JsonObject } from '../../core/conversation.ts';
 import { type FieldPath, GatewayError, invalidRequest } from '../../core/errors.ts';
 import { isObject } from '../../core/json.ts';
-import { Pace, type Steps } from '../../core/steps.ts';
+import { Pace, perStep, type Steps } from '../../core/steps.ts';
 import { badValue, isArray, lengthOf, missing, wrongType } from './fields.ts';
 import { checkMediaUrl } from './media-url.ts';
 
@@ -22,8 +22,13 @@ export function* messagesChecking(messages: Json | undefined): Steps<void> {
   const calls = new OpenCalls();
   const pace = new Pace();
   for (let i = 0; i < all.length; i++) {
-    const message = check(all[i], i, calls);
-    if (pace.dueWith(1 + lengthOf(message['content']) + lengthOf(message['tool_calls']))) yield;
+    const message = all[i];
+    const pieces = isObject(message)
+      ? lengthOf(message['content']) + lengthOf(message['tool_calls'])
+      : 0;
+    if (isObject(message) && pieces > perStep) yield* checking(message, i, { calls, pace });
+    else check(message, i, calls);
+    if (pace.dueWith(1 + (pieces > perStep ? 0 : pieces))) yield;
   }
   calls.end();
 }
@@ -40,11 +45,37 @@ function listed(messages: Json | undefined): readonly Json[] {
   return messages;
 }
 
-function check(message: Json | undefined, i: number, calls: OpenCalls): JsonObject {
+function check(message: Json | undefined, i: number, calls: OpenCalls): void {
   if (!isObject(message)) throw wrongType(['messages', i], 'an object', message);
   checkMessage(message, i);
   calls.see(message, i);
-  return message;
+}
+
+/** Part by part and call by call, where one message holds many: the first fault is the same. */
+function* checking(
+  message: JsonObject,
+  i: number,
+  { calls, pace }: { readonly calls: OpenCalls; readonly pace: Pace },
+): Steps<void> {
+  const { role, content, tool_calls: called } = message;
+  const parts = isArray(content) ? content : [];
+  // No part at all would be a fault of its own.
+  const first = parts.length === 0 ? {} : { content: parts.slice(0, 1) };
+  checkMessage({ ...message, ...first, tool_calls: null }, i);
+  for (const [j, part] of parts.entries()) {
+    checkPart(part, ['messages', i, 'content', j]);
+    if (pace.due) yield;
+  }
+  if (role === 'assistant') yield* callsChecking(called, i, pace);
+  calls.see(message, i);
+}
+
+function* callsChecking(calls: Json | undefined, i: number, pace: Pace): Steps<void> {
+  if (!isArray(calls)) return checkCalls(calls, i);
+  for (const [j, call] of calls.entries()) {
+    checkCall(call, ['messages', i, 'tool_calls', j]);
+    if (pace.due) yield;
+  }
 }
 
 /**

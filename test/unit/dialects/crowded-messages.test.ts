@@ -136,6 +136,52 @@ for (const from of ['chat', 'messages'] as const) {
   });
 }
 
+/** A document that is made of blocks, where those stand in a result, too. */
+const documents: Shape = {
+  name: '10,000 parts of a document in a result',
+  from: 'messages',
+  messages: [
+    hello,
+    uses(1),
+    results(1, [{ type: 'document', source: { type: 'content', content: texts(10_000) } }]),
+  ],
+  pieces: [10_000, 0],
+};
+
+/** The same messages with a fault at the end of what is longest in them. */
+function faulty(messages: readonly JsonObject[]): readonly JsonObject[] {
+  const text = JSON.stringify(messages);
+  const at = text.lastIndexOf('"text":"part ');
+  if (at === -1) return [...messages, { role: 'nobody' }];
+  const end = text.indexOf('}', at);
+  const broken = JSON.parse(`[${text.slice(0, at)}"text":7${text.slice(end)}]`);
+  return broken[0];
+}
+
+function refusal(look: () => unknown): unknown {
+  try {
+    look();
+  } catch (error) {
+    return error;
+  }
+  return assert.fail('it was not refused');
+}
+
+for (const { name, from, messages, pieces } of [...shapes, documents]) {
+  test(`G11 ${name}, ${from}, are looked at in as many steps as they hold, and refused as at once`, () => {
+    const { client } = halves[from];
+    const body = { model: 'm', max_tokens: 9, messages };
+    const looked = counted(client.headReading(body));
+    assert.deepEqual(looked.value, client.readHead(body));
+    assert.ok(looked.count >= Math.floor(pieces[0] / (2 * perStep)), `in ${looked.count} steps`);
+    const wrong = { ...body, messages: faulty(messages) };
+    assert.deepEqual(
+      refusal(() => counted(client.headReading(wrong))),
+      refusal(() => client.readHead(wrong)),
+    );
+  });
+}
+
 for (const { name, from, messages, pieces } of shapes) {
   test(`G11 ${name}, ${from}, are read and written in as many steps as they hold`, () => {
     const to = halves[from === 'chat' ? 'messages' : 'chat'];
