@@ -112,6 +112,8 @@ export interface Access {
   adminServer(gateway: GatewayAdmin, served: ServedCalls): Server;
   /** Lets the commands on this machine find the admin plane. */
   announce(adminUrl: string): void;
+  /** The gateway stops: from now on a shared store that is silent is not waited for. */
+  stopping(): void;
   close(): Promise<void>;
 }
 
@@ -363,6 +365,10 @@ class OpenAccess implements Access {
       admin: adminUrl,
       control: this.#control,
     });
+  }
+
+  stopping(): void {
+    this.#parts.shared?.stopping();
   }
 
   async close(): Promise<void> {

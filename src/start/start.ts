@@ -190,6 +190,8 @@ class Runtime implements RunningGateway {
   async #stop(how: { readonly announced: boolean }): Promise<void> {
     const { access, events, front, localModels, log, plane } = this.#parts;
     this.#watch?.close();
+    // Before the drain: workers end within it, and what they wait for is asked here.
+    access.stopping();
     await front.drain(how);
     await closeServer(this.#admin);
     await localModels.engines.stop();

@@ -2,9 +2,11 @@
  * Tells when another instance changed keys or policies (S6): by LISTEN on a connection of its own, at
  * once; and by asking from time to time, for what was said while nobody could hear it.
  */
+import { Socket } from 'node:net';
 import type { Client } from 'pg';
 import type { Log } from '../core/runtime.ts';
 import type { ServerAddress } from '../core/server-address.ts';
+import { endOrCut } from './postgres-end.ts';
 import { asPostgresError } from './postgres-failure.ts';
 import { changesChannel } from './postgres-keys.ts';
 import { connectionConfig } from './postgres-pool.ts';
@@ -31,6 +33,7 @@ export class PostgresChanges {
   readonly #options: ChangesOptions;
   readonly #asking: NodeJS.Timeout;
   #client: Client | undefined;
+  #socket: Socket | undefined;
   #timer: NodeJS.Timeout | undefined;
   #tries = 0;
   #closed = false;
@@ -42,22 +45,27 @@ export class PostgresChanges {
     void this.#listen();
   }
 
-  async close(): Promise<void> {
+  /** @returns whether the server did not answer to the end. */
+  async close(): Promise<boolean> {
     this.#closed = true;
     clearInterval(this.#asking);
     clearTimeout(this.#timer);
-    await this.#client?.end().catch(() => undefined);
+    if (this.#client === undefined) return false;
+    return endOrCut(this.#client.end(), () => this.#socket?.destroy());
   }
 
   async #listen(): Promise<void> {
     const { address, onChange } = this.#options;
     const pg = await import('pg');
     if (this.#closed) return;
+    const socket = new Socket();
     const client = new pg.Client({
       ...connectionConfig(address, 'model-gateway changes'),
       query_timeout: listenMs,
+      stream: () => socket,
     });
     this.#client = client;
+    this.#socket = socket;
     // An end that was not asked for is an error first; one of both is enough.
     client.once('error', (error) => this.#again(client, error));
     client.once('end', () => this.#again(client, undefined));

@@ -2,9 +2,11 @@
  * Connections to one PostgreSQL server. New ones are looked at before they are used: a read-only server
  * (a replica, yesterday's primary) is as good as none. Statements are constants with parameters (S21).
  */
+import { Socket } from 'node:net';
 import { checkServerIdentity } from 'node:tls';
 import type { ClientBase, ClientConfig, Pool, PoolClient, QueryResult } from 'pg';
 import type { ServerAddress, ServerTls } from '../core/server-address.ts';
+import { endOrCut } from './postgres-end.ts';
 import { asPostgresError, isConflict, isCrowded } from './postgres-failure.ts';
 import type { Columns } from './sqlite-columns.ts';
 import { StoreError } from './store-error.ts';
@@ -61,9 +63,16 @@ const bigintType = 20;
 /** Loads the driver; nothing is connected yet. */
 export async function openPool(options: PoolOptions): Promise<PostgresPool> {
   const { Pool: PgPool, types } = await import('pg');
+  const sockets = new Set<Socket>();
+  const stream = (): Socket => {
+    const socket = new Socket();
+    sockets.add(socket);
+    return socket.once('close', () => sockets.delete(socket));
+  };
   const make = (): Pool =>
     new PgPool({
       ...connectionConfig(options.address, options.name),
+      stream,
       max: options.connections,
       idleTimeoutMillis: idleMs,
       maxLifetimeSeconds: connectionLifeSeconds,
@@ -77,7 +86,7 @@ export async function openPool(options: PoolOptions): Promise<PostgresPool> {
       },
       onConnect: (client) => verify(client, options.address.shown),
     });
-  return new PostgresPool(make, options);
+  return new PostgresPool({ make, sockets }, options);
 }
 
 /** What every connection to the server needs. */
@@ -163,18 +172,26 @@ export async function isAtWork(address: ServerAddress, pid: number, ms: number):
   }
 }
 
+interface PoolParts {
+  readonly make: () => Pool;
+  /** Of all connections, also of those of a pool that was left. */
+  readonly sockets: ReadonlySet<Socket>;
+}
+
 export class PostgresPool implements Sql {
   /** For messages: the address without user and password. */
   readonly shown: string;
   readonly #make: () => Pool;
+  readonly #sockets: ReadonlySet<Socket>;
   readonly #random: () => number;
   #pool: Pool;
   #connected: ReadonlySet<PoolClient> = new Set();
   #closed = false;
 
-  constructor(make: () => Pool, options: Pick<PoolOptions, 'address' | 'random'>) {
+  constructor(parts: PoolParts, options: Pick<PoolOptions, 'address' | 'random'>) {
     this.shown = options.address.shown;
-    this.#make = make;
+    this.#make = parts.make;
+    this.#sockets = parts.sockets;
     this.#random = () => options.random();
     this.#pool = this.#open();
   }
@@ -182,6 +199,18 @@ export class PostgresPool implements Sql {
   /** How many connections there are; those that are still being made are none yet. */
   get connected(): number {
     return this.#connected.size;
+  }
+
+  /** Whether somebody waits for an answer of the server. */
+  get waiting(): boolean {
+    return this.#pool.totalCount > this.#pool.idleCount;
+  }
+
+  /** Bytes that the connections which are open have brought: another number tells that the server speaks. */
+  get heard(): number {
+    let bytes = 0;
+    for (const socket of this.#sockets) bytes += socket.bytesRead;
+    return bytes;
   }
 
   /** One statement in a transaction of its own. @throws StoreError */
@@ -229,10 +258,20 @@ export class PostgresPool implements Sql {
     old.end().catch(() => undefined);
   }
 
-  async close(): Promise<void> {
-    if (this.#closed) return;
+  /** Breaks all connections: who waits for an answer is told `unavailable` at once. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** @returns whether something had to be cut off, since the server did not answer in time. */
+  async close(): Promise<boolean> {
+    if (this.#closed) return false;
     this.#closed = true;
-    await this.#pool.end();
+    // The pool itself is over when it has said goodbye, heard or not.
+    const closed = [...this.#sockets].map(
+      (socket) => new Promise((resolve) => socket.once('close', resolve)),
+    );
+    return endOrCut(Promise.all([this.#pool.end(), ...closed]), () => this.cut());
   }
 
   async #withClient<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {

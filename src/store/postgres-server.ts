@@ -25,6 +25,9 @@ const whatTime: Statement = {
 const heartbeatMs = 2000;
 /** Longer than a knock takes: there is never more than one. */
 const knockAgainMs = 5000;
+/** At a stop: twelve looks without a word are three seconds, also of a process that stood still itself. */
+const listenEveryMs = 250;
+const mostSilentLooks = 12;
 const firstPauseMs = 100;
 const lastPauseMs = 2000;
 
@@ -44,6 +47,8 @@ export class PostgresServer {
   /** What was logged last, so that a long outage is not told each second. */
   #told = '';
   #timer: NodeJS.Timeout | undefined;
+  #stopping: NodeJS.Timeout | undefined;
+  #cut = false;
   #upSince: number | undefined;
   #aheadMs = 0;
   #knockAgainAt = Number.NEGATIVE_INFINITY;
@@ -129,12 +134,42 @@ export class PostgresServer {
     if (this.up) this.use(() => this.data.run(probe)).catch(() => undefined);
   }
 
-  async close(): Promise<void> {
+  /**
+   * From now on silence is borne for three seconds only: then who waits for an answer is told `unavailable`. Finished
+   * calls then wait on the disk of this instance, and the stop for nobody who will not answer.
+   */
+  stopping(): void {
+    let heard = -1;
+    let silentLooks = 0;
+    this.#stopping ??= setInterval(() => {
+      const isWaiting = this.data.waiting || this.admin.waiting;
+      const bytes = this.data.heard + this.admin.heard;
+      silentLooks = isWaiting && bytes === heard ? silentLooks + 1 : 0;
+      heard = bytes;
+      if (silentLooks < mostSilentLooks) return;
+      silentLooks = 0;
+      this.#cutOff();
+    }, listenEveryMs);
+  }
+
+  #cutOff(): void {
+    this.#cut = true;
+    const { shown } = this.#options.address;
+    const text = `${shown}: it said nothing for three seconds of the stop, and is not waited for.`;
+    this.#goDown(new StoreError('unavailable', text));
+    this.data.cut();
+    this.admin.cut();
+  }
+
+  /** @returns whether the server was silent, and something was cut off. */
+  async close(): Promise<boolean> {
     this.#closed = true;
     clearInterval(this.#heartbeat);
+    clearInterval(this.#stopping);
     clearTimeout(this.#timer);
     this.#failure = new StoreError('closed', 'The store is closed.');
-    await Promise.all([this.data.close(), this.admin.close()]);
+    const cut = await Promise.all([this.data.close(), this.admin.close()]);
+    return this.#cut || cut.includes(true);
   }
 
   async #bringUp(): Promise<void> {

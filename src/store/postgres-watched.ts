@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, QueryResult, QueryResultRow } from 'pg';
 import type { ServerAddress } from '../core/server-address.ts';
 import { asPostgresError } from './postgres-failure.ts';
+import { endOrCut } from './postgres-end.ts';
 import { connectionConfig, isAtWork } from './postgres-pool.ts';
 import { StoreError } from './store-error.ts';
 
@@ -24,8 +25,6 @@ export const usualPatience: Patience = { answerMs: 5000, lookEveryMs: 5000, look
 const silenceMs = 2000;
 /** One look may come while the answer is on its way, or into a server that is busy just then. */
 const mostMisses = 3;
-/** A server that is silent does not close its side either. */
-const closeMs = 1000;
 
 /** The server learns within half a minute of a client that is gone without a word: until then its locks stand. */
 const introduce = `SELECT pg_backend_pid() AS pid, set_config('tcp_keepalives_idle', '15', false),
@@ -114,12 +113,7 @@ export class WatchedConnection {
 
   /** Ends it, also where the server says nothing to that. */
   async close(): Promise<void> {
-    const over = new AbortController();
-    const ended = this.#client.end().catch(() => undefined);
-    const waited = delay(closeMs, undefined, { signal: over.signal, ref: false });
-    await Promise.race([ended, waited.catch(() => undefined)]);
-    over.abort();
-    this.#socket.destroy();
+    await endOrCut(this.#client.end(), () => this.#socket.destroy());
   }
 
   async #watch(over: AbortSignal): Promise<void> {

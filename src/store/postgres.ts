@@ -276,12 +276,25 @@ export class PostgresStore implements Store {
     );
   }
 
+  /** The gateway stops: from now on a server that is silent is not waited for. */
+  stopping(): void {
+    this.server.stopping();
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#draining);
-    await this.#changes?.close();
-    await this.server.close();
+    const cut = await Promise.all([this.#changes?.close(), this.server.close()]);
     await this.#spool.close();
+    if (cut.includes(true)) this.#tellSilence();
+  }
+
+  #tellSilence(): void {
+    const { spoolDirectory, log } = this.#options;
+    const calls = this.#spool.rows;
+    const left = `${calls} finished calls wait in ${spoolDirectory} for the next start with this data directory.`;
+    const reason = `${this.shown} did not answer any more: its connections were cut. ${left}`;
+    log.warn('store_silent_at_stop', { spooled: calls, reason });
   }
 
   async #drain(): Promise<void> {
@@ -301,7 +314,7 @@ export class PostgresStore implements Store {
 
   /** Besides at each return of the server: a book may be slow, or full, and never be away. */
   #drainLater(): void {
-    if (this.#draining !== undefined) return;
+    if (this.#draining !== undefined || this.#closed) return;
     this.#draining = setTimeout(() => {
       this.#draining = undefined;
       if (this.#spool.rows > 0) void this.#drain();
