@@ -144,6 +144,8 @@ export interface ClientDialect {
   /** The same in steps, for requests of many values. */
   requestReading(body: JsonObject, notes: Notes, sealer?: Sealer): Steps<Conversation>;
   writeResponse(generation: Generation, context: AnswerContext): JsonObject;
+  /** The same in steps, for answers with long calls. */
+  responseWriting(generation: Generation, context: AnswerContext): Steps<JsonObject>;
   streamWriter(context: AnswerContext): StreamWriter;
   answerRelay(context: AnswerContext): AnswerRelay;
   writeError(error: GatewayError, requestId: string): WrittenError;
@@ -185,6 +187,8 @@ export interface UpstreamDialect {
   relayRequest(source: JsonSource, ask: Ask, notes?: Notes): Pieces;
   /** @throws GatewayError when the body is no answer (`upstream_invalid`) or is an error (F24). */
   readResponse(body: JsonObject, traits: UpstreamTraits): Generation;
+  /** The same in steps, for answers with long calls. */
+  responseReading(body: JsonObject, traits: UpstreamTraits): Steps<Generation>;
   streamReader(traits: UpstreamTraits): StreamReader;
   /** Any error body of this dialect's servers, whatever its shape (wire/upstreams.md §6.2). */
   readError(status: number, body: string): GatewayError;

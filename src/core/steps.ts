@@ -37,6 +37,11 @@ export class Pace {
   }
 }
 
+/** How many pieces a text is that is parsed or written: a step is of some 64,000 characters then. */
+export function textWeight(length: number): number {
+  return 1 + Math.floor(length / 512);
+}
+
 /** All steps in one go. */
 export function atOnce<T>(steps: Steps<T>): T {
   let step = steps.next();

@@ -2,11 +2,10 @@
 import { isUtf8 } from 'node:buffer';
 import type { JsonObject } from '../core/conversation.ts';
 import { GatewayError, withRetryAfter } from '../core/errors.ts';
-import type { Generation } from '../core/generation.ts';
 import { isBoundedAnswer, parseAnswerInSteps } from '../core/json-answer.ts';
 import { tryParseObject } from '../core/json.ts';
 import type { Provider } from '../core/provider.ts';
-import { nextTurn } from '../core/steps.ts';
+import { atOnce, inTurns, nextTurn, type Steps } from '../core/steps.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
 import type { ResponseHeaders } from '../wire/exchange.ts';
 import { readRetryAfterMs } from '../wire/retry-after.ts';
@@ -68,10 +67,9 @@ export class AnswerBody {
    */
   document(provider: Provider, traits: UpstreamTraits): ReadDocument | Promise<ReadDocument> {
     const bytes = this.bytes();
-    const read = (body: JsonObject): ReadDocument => {
-      return { kind: 'document', bytes, body, generation: readGeneration(provider, body, traits) };
-    };
-    return bytes.length > longBytes ? inSteps(bytes, read) : read(parseAtOnce(bytes));
+    const read = (body: JsonObject): Steps<ReadDocument> =>
+      reading({ bytes, body, provider, traits });
+    return bytes.length > longBytes ? inSteps(bytes, read) : atOnce(read(parseAtOnce(bytes)));
   }
 
   /** Of an error, as far as it came. */
@@ -92,14 +90,14 @@ export class AnswerBody {
 
 async function inSteps(
   bytes: Buffer,
-  read: (body: JsonObject) => ReadDocument,
+  read: (body: JsonObject) => Steps<ReadDocument>,
 ): Promise<ReadDocument> {
   await nextTurn();
   const parsed = isUtf8(bytes) ? await parseAnswerInSteps(bytes) : undefined;
   await nextTurn();
   const body = parsed ?? parseAtOnce(bytes);
   await nextTurn();
-  const document = read(body);
+  const document = await inTurns(read(body));
   // Whoever writes it has a turn of his own.
   await nextTurn();
   return document;
@@ -128,14 +126,19 @@ function notJson(): GatewayError {
   );
 }
 
+interface ParsedAnswer {
+  readonly bytes: Buffer;
+  readonly body: JsonObject;
+  readonly provider: Provider;
+  readonly traits: UpstreamTraits;
+}
+
 /** @throws GatewayError also for an error that stands in the document (F24); it may quote the request (S14). */
-function readGeneration(
-  { dialect, generate }: Provider,
-  body: JsonObject,
-  traits: UpstreamTraits,
-): Generation {
+function* reading({ bytes, body, provider, traits }: ParsedAnswer): Steps<ReadDocument> {
+  const { dialect, generate } = provider;
   try {
-    return dialect.readResponse(body, traits);
+    const generation = yield* dialect.responseReading(body, traits);
+    return { kind: 'document', bytes, body, generation };
   } catch (error) {
     throw error instanceof GatewayError ? maskCredentials(error, generate.headers) : error;
   }

@@ -5,8 +5,9 @@
 import type { JsonObject } from '../core/conversation.ts';
 import type { AnswerContext } from '../core/dialect.ts';
 import { asGatewayError, GatewayError } from '../core/errors.ts';
-import type { Usage } from '../core/generation.ts';
+import type { Generation, Usage } from '../core/generation.ts';
 import { jsonInSteps } from '../core/json-write.ts';
+import { inTurns } from '../core/steps.ts';
 import { answerHeaders } from './answer-headers.ts';
 import type { Call, ClientTimes, Gateway } from './call.ts';
 import { CallContext } from './call-context.ts';
@@ -124,7 +125,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   /** All other calls have their turn in between (G11). */
   async #respondInSteps(answer: Answer): Promise<void> {
     if (answer.kind === 'stream') return;
-    const document = this.#relayed(answer) ?? (await jsonInSteps(this.#written(answer)));
+    const document = this.#relayed(answer) ?? (await this.#writtenInSteps(answer));
     // Meanwhile its time may be over, or its client gone.
     if (this.#settled) return;
     this.#out.document(document);
@@ -138,9 +139,18 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     return relay.document(answer.bytes, answer.body, this.#tries.meter.complete());
   }
 
-  #written({ generation }: WholeAnswer): JsonObject {
-    const complete = { ...generation, usage: this.#tries.meter.complete() };
-    return this.#call.dialect.writeResponse(complete, this.#context());
+  #written(answer: WholeAnswer): JsonObject {
+    return this.#call.dialect.writeResponse(this.#complete(answer), this.#context());
+  }
+
+  async #writtenInSteps(answer: WholeAnswer): Promise<Buffer> {
+    const { dialect } = this.#call;
+    const written = dialect.responseWriting(this.#complete(answer), this.#context());
+    return jsonInSteps(await inTurns(written));
+  }
+
+  #complete({ generation }: WholeAnswer): Generation {
+    return { ...generation, usage: this.#tries.meter.complete() };
   }
 
   #answerHeaders(): string[] {

@@ -39,11 +39,13 @@ for (const dialect of dialects) {
   const answer = answerIn(upstream, { text }, upstream === 'messages');
   test(`G11 F35 a long answer for ${dialect} is written in pieces`, async (t) => {
     const { model } = rig.play(upstream, answer);
+    const whole = t.mock.method(halves[dialect].client, 'writeResponse');
     const stringify = t.mock.method(JSON, 'stringify');
     const reply = await ask(rig, dialect, requestBody(dialect, { model, stream: false }));
     const lengths = stringify.mock.calls.map(({ result }) => String(result).length);
     stringify.mock.restore();
     assert.equal(reply.status, 200);
+    assert.equal(whole.mock.callCount(), 0, 'written in one go');
     assert.ok(readDocument(dialect, reply.json).text === text);
     assert.ok(Math.max(...lengths) < 2_000_000, `${Math.max(...lengths)} characters at once`);
   });

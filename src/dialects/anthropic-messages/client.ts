@@ -6,7 +6,7 @@ import { headReading, ownedKeys, readHead } from './head.ts';
 import { limitHeaders } from './limit-headers.ts';
 import { MessagesAnswerRelay } from './relay.ts';
 import { readRequest, requestReading } from './request-read.ts';
-import { writeResponse } from './response-write.ts';
+import { responseWriting, writeResponse } from './response-write.ts';
 import { MessagesStreamWriter } from './stream-write.ts';
 
 const ping = 'event: ping\ndata: {"type": "ping"}\n\n';
@@ -24,6 +24,8 @@ export const anthropicMessagesClient: ClientDialect = {
   requestReading,
   writeResponse: (generation, context) =>
     writeResponse(shapedGeneration(generation, context), context),
+  responseWriting: (generation, context) =>
+    responseWriting(shapedGeneration(generation, context), context),
   streamWriter: (context) => shapedWriter(new MessagesStreamWriter(context), context),
   answerRelay: (context) => new MessagesAnswerRelay(context),
   writeError,

@@ -3,6 +3,7 @@ import type { Json, JsonObject, Part, ToolCallPart } from '../../core/conversati
 import { GatewayError } from '../../core/errors.ts';
 import type { Generation } from '../../core/generation.ts';
 import { isObject } from '../../core/json.ts';
+import { atOnce, Pace, textWeight, type Steps } from '../../core/steps.ts';
 import { readCitations } from './citations.ts';
 import { readErrorValue } from './error-read.ts';
 import { isArray, isPresent, textOf } from './fields.ts';
@@ -14,12 +15,25 @@ import { readUsage } from './usage.ts';
  * no answer at all.
  */
 export function readResponse(body: JsonObject): Generation {
+  return atOnce(responseReading(body));
+}
+
+/** The same in steps: the inputs of calls become texts. */
+export function* responseReading(body: JsonObject): Steps<Generation> {
   const { content } = body;
   if (!isArray(content)) {
     if (looksLikeError(body)) throw readErrorValue(body);
     throw new GatewayError('upstream_invalid', 'The upstream answered without content.');
   }
-  const parts = content.filter(isObject).map(readBlock);
+  const pace = new Pace();
+  const parts: Part[] = [];
+  for (const block of content) {
+    if (!isObject(block)) continue;
+    const part = readBlock(block);
+    parts.push(part);
+    const length = part.type === 'tool-call' ? part.argumentsJson.length : 0;
+    if (pace.dueWith(textWeight(length))) yield;
+  }
   const usage = readUsage(body['usage']);
   return {
     id: textOf(body['id']),

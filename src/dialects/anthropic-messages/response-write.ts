@@ -8,6 +8,7 @@ import type {
 } from '../../core/conversation.ts';
 import type { AnswerContext } from '../../core/dialect.ts';
 import type { FinishReason, Generation, Usage } from '../../core/generation.ts';
+import { atOnce, Pace, textWeight, type Steps } from '../../core/steps.ts';
 import { toolInput, truncatedInput } from '../tool-arguments.ts';
 import { AnswerBlocks, isEmptyReasoning, isRedacted } from './answer-blocks.ts';
 import { writeCitation } from './citations.ts';
@@ -16,7 +17,16 @@ import { writeUsage } from './usage.ts';
 
 /** The document that a client of this dialect gets. An empty answer has `content: []`. */
 export function writeResponse(generation: Generation, context: AnswerContext): JsonObject {
-  const finish = reachedLimit(generation, context)
+  return atOnce(responseWriting(generation, context));
+}
+
+/** The same in steps: the arguments of calls are parsed. */
+export function* responseWriting(
+  generation: Generation,
+  context: AnswerContext,
+): Steps<JsonObject> {
+  const pace = new Pace();
+  const finish = (yield* reachedLimit(generation, context, pace))
     ? ({ ...generation.finish, kind: 'length' } as const)
     : generation.finish;
   const writing: Writing = { blocks: new AnswerBlocks(context), context, finish };
@@ -26,6 +36,7 @@ export function writeResponse(generation: Generation, context: AnswerContext): J
     // Line breaks between calls are no block: the service would refuse it in the history (C2).
     if (!called || !isBlankText(part)) content.push(...writePart(part, writing));
     called ||= part.type === 'tool-call';
+    if (pace.dueWith(weightOf(part))) yield;
   }
   const ending = {
     reason: finish,
@@ -48,12 +59,22 @@ export function writeResponse(generation: Generation, context: AnswerContext): J
  * The token limit cut a call off, whatever the upstream calls it (B12): all tokens are used up and
  * the arguments are broken.
  */
-function reachedLimit({ parts, finish, usage }: Generation, context: AnswerContext): boolean {
+function* reachedLimit(
+  { parts, finish, usage }: Generation,
+  context: AnswerContext,
+  pace: Pace,
+): Steps<boolean> {
   if (finish.kind !== 'stop' && finish.kind !== 'tool-calls') return false;
-  return (
-    usedUp(usage, context) &&
-    parts.some((part) => part.type === 'tool-call' && toolInput(part.argumentsJson).wrapped)
-  );
+  if (!usedUp(usage, context)) return false;
+  for (const part of parts) {
+    if (part.type === 'tool-call' && toolInput(part.argumentsJson).wrapped) return true;
+    if (pace.dueWith(weightOf(part))) yield;
+  }
+  return false;
+}
+
+function weightOf(part: Part): number {
+  return textWeight(part.type === 'tool-call' ? part.argumentsJson.length : 0);
 }
 
 /** As many tokens were generated as the client allowed. */

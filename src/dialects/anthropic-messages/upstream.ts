@@ -4,7 +4,7 @@ import { fastModeBeta } from './betas.ts';
 import { readError } from './error-read.ts';
 import { relayRequest } from './relay.ts';
 import { requestWriting, writeRequest } from './request-write.ts';
-import { readResponse } from './response-read.ts';
+import { readResponse, responseReading } from './response-read.ts';
 import { MessagesStreamReader } from './stream-read.ts';
 
 export const anthropicMessagesUpstream: UpstreamDialect = {
@@ -15,6 +15,7 @@ export const anthropicMessagesUpstream: UpstreamDialect = {
   headersOf: ({ speed }) => (speed === 'fast' ? ['anthropic-beta', fastModeBeta] : []),
   relayRequest,
   readResponse: (body) => readResponse(body),
+  responseReading: (body) => responseReading(body),
   streamReader: () => new MessagesStreamReader(),
   readError,
 };

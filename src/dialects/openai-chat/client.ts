@@ -6,7 +6,7 @@ import { headReading, ownedKeys, readHead } from './head.ts';
 import { limitHeaders } from './limit-headers.ts';
 import { ChatAnswerRelay } from './relay.ts';
 import { readRequest, requestReading } from './request-read.ts';
-import { writeResponse } from './response-write.ts';
+import { responseWriting, writeResponse } from './response-write.ts';
 import { ChatStreamWriter } from './stream-write.ts';
 
 export const openaiChatClient: ClientDialect = {
@@ -20,6 +20,8 @@ export const openaiChatClient: ClientDialect = {
   requestReading,
   writeResponse: (generation, context) =>
     writeResponse(shapedGeneration(generation, context), context),
+  responseWriting: (generation, context) =>
+    responseWriting(shapedGeneration(generation, context), context),
   streamWriter: (context) => shapedWriter(new ChatStreamWriter(context), context),
   answerRelay: (context) => new ChatAnswerRelay(context),
   writeError,

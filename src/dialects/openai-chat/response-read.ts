@@ -3,6 +3,7 @@ import type { Json, JsonObject, Part, TextPart, ToolCallPart } from '../../core/
 import { GatewayError } from '../../core/errors.ts';
 import type { Generation } from '../../core/generation.ts';
 import { isObject } from '../../core/json.ts';
+import { atOnce, Pace, textWeight, type Steps } from '../../core/steps.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { readCitations } from './citations.ts';
 import { readErrorValue } from './error-read.ts';
@@ -17,6 +18,11 @@ import { findUsage } from './usage.ts';
  * no answer at all.
  */
 export function readResponse(body: JsonObject, traits: UpstreamTraits): Generation {
+  return atOnce(responseReading(body, traits));
+}
+
+/** The same in steps: arguments that are no text become one. */
+export function* responseReading(body: JsonObject, traits: UpstreamTraits): Steps<Generation> {
   if (isPresent(body['error'])) throw readErrorValue(body);
   const choice = firstChoice(body);
   if (choice === undefined) {
@@ -30,7 +36,7 @@ export function readResponse(body: JsonObject, traits: UpstreamTraits): Generati
   if (!isObject(message)) {
     throw new GatewayError('upstream_invalid', 'The upstream answered without a message.');
   }
-  const parts = readMessage(message, { id: body['id'], created: body['created'] });
+  const parts = yield* readMessage(message, { id: body['id'], created: body['created'] });
   const usage = findUsage(body, traits);
   return {
     id: stringOr(body['id'], ''),
@@ -62,13 +68,16 @@ function firstChoice(body: JsonObject): JsonObject | undefined {
   return objects.find((choice) => choice['index'] === 0) ?? objects[0];
 }
 
-function readMessage(message: JsonObject, answer: AnswerIdentity): readonly Part[] {
+function* readMessage(message: JsonObject, answer: AnswerIdentity): Steps<readonly Part[]> {
   const parts: Part[] = [...reasoningParts(readReasoning(message))];
   readContent(message, parts);
   const { refusal } = message;
   if (typeof refusal === 'string' && refusal !== '') parts.push({ type: 'refusal', text: refusal });
-  for (const call of readCalls(message)) {
+  const pace = new Pace();
+  for (const value of callsOf(message)) {
+    const call = readCall(value);
     if (call.name !== '') parts.push(callPart(call, answer, parts.length));
+    if (pace.dueWith(textWeight(call.arguments.length))) yield;
   }
   return parts;
 }
@@ -110,13 +119,13 @@ function pushText(parts: Part[], text: string): void {
   }
 }
 
-function readCalls(message: JsonObject): readonly SeenCall[] {
+function callsOf(message: JsonObject): readonly JsonObject[] {
   const calls = message['tool_calls'];
   if (isArray(calls) && calls.length > 0) {
-    return calls.filter(isObject).map(readCall);
+    return calls.filter(isObject);
   }
   const legacy = message['function_call'];
-  return isObject(legacy) ? [readCall({ function: legacy })] : [];
+  return isObject(legacy) ? [{ function: legacy }] : [];
 }
 
 function callPart(call: SeenCall, answer: AnswerIdentity, place: number): ToolCallPart {

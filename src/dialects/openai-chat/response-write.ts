@@ -10,6 +10,7 @@ import type {
 import type { AnswerContext } from '../../core/dialect.ts';
 import type { FinishReason, Generation } from '../../core/generation.ts';
 import { placedReasoning } from '../../core/kept-turn.ts';
+import { atOnce, Pace, textWeight, type Steps } from '../../core/steps.ts';
 import { answerId, AnsweredTools, callArguments, freeTextInput } from './answered-tools.ts';
 import { writeCitation } from './citations.ts';
 import type { JsonMembers } from './fields.ts';
@@ -20,11 +21,20 @@ import { writeServiceTier, writeUsage } from './usage.ts';
 
 /** Always one choice, `content` and `refusal` always there, `tool_calls` only with calls. */
 export function writeResponse(generation: Generation, context: AnswerContext): JsonObject {
+  return atOnce(responseWriting(generation, context));
+}
+
+/** The same in steps: the input of tools that take text is parsed. */
+export function* responseWriting(
+  generation: Generation,
+  context: AnswerContext,
+): Steps<JsonObject> {
   const { usage, finish } = generation;
   const calls = generation.parts.filter((part) => part.type === 'tool-call');
   const tools = new AnsweredTools(context);
   const reason = writeFinish(finish, calls.length > 0, context.notes);
   const tier = writeServiceTier(usage);
+  const writtenCalls = yield* writeCalls(calls, tools, context);
   return {
     id: answerId(generation.id, context),
     object: 'chat.completion',
@@ -38,7 +48,7 @@ export function writeResponse(generation: Generation, context: AnswerContext): J
           content: contentOf(generation.parts),
           refusal: refusalOf(generation.parts, finish),
           ...writeReasoning(generation.parts, context),
-          ...writeCalls(calls, tools, context),
+          ...writtenCalls,
           ...writeAnnotations(generation.parts, context),
         },
         logprobs: null,
@@ -93,11 +103,11 @@ function writeDetails(parts: readonly Part[], { sealing }: AnswerContext): reado
   }));
 }
 
-function writeCalls(
+function* writeCalls(
   calls: readonly ToolCallPart[],
   tools: AnsweredTools,
   context: AnswerContext,
-): JsonMembers {
+): Steps<JsonMembers> {
   const first = calls[0];
   if (first === undefined) return {};
   if (tools.legacy) {
@@ -106,7 +116,13 @@ function writeCalls(
     }
     return { function_call: { name: tools.name(first.name), arguments: callArguments(first) } };
   }
-  return { tool_calls: calls.map((call) => writeCall(call, tools)) };
+  const pace = new Pace();
+  const written: JsonObject[] = [];
+  for (const call of calls) {
+    written.push(writeCall(call, tools));
+    if (pace.dueWith(textWeight(call.argumentsJson.length))) yield;
+  }
+  return { tool_calls: written };
 }
 
 function writeCall(call: ToolCallPart, tools: AnsweredTools): JsonObject {

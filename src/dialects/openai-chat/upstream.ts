@@ -3,7 +3,7 @@ import type { UpstreamDialect } from '../../core/dialect.ts';
 import { readError } from './error-read.ts';
 import { relayRequest } from './relay.ts';
 import { requestWriting, writeRequest } from './request-write.ts';
-import { readResponse } from './response-read.ts';
+import { readResponse, responseReading } from './response-read.ts';
 import { ChatStreamReader } from './stream-read.ts';
 
 export const openaiChatUpstream: UpstreamDialect = {
@@ -12,6 +12,7 @@ export const openaiChatUpstream: UpstreamDialect = {
   requestWriting,
   relayRequest,
   readResponse,
+  responseReading,
   streamReader: (traits) => new ChatStreamReader(traits),
   readError,
 };

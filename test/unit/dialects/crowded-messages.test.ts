@@ -1,10 +1,11 @@
 /** G11: what counts for a step is all that stands in a message, not the messages: few may hold very much. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../../../src/core/conversation.ts';
+import type { JsonObject, Part } from '../../../src/core/conversation.ts';
+import type { Generation } from '../../../src/core/generation.ts';
 import { NoteList } from '../../../src/core/notes.ts';
 import { perStep, type Steps } from '../../../src/core/steps.ts';
-import { ask, halves } from '../../property/dialect-halves.ts';
+import { answerContext, ask, halves } from '../../property/dialect-halves.ts';
 import type { Dialect } from '../../support/reading.ts';
 
 const list = <T>(length: number, make: (i: number) => T): readonly T[] =>
@@ -193,5 +194,25 @@ for (const { name, from, messages, pieces } of shapes) {
     assert.ok(read.count >= (most ?? 0), `read in ${read.count} steps`);
     assert.ok(written.count >= (mostWritten ?? 0), `written in ${written.count} steps`);
     assert.deepEqual(textsIn(written.value), textsIn(body), 'all of it, in its order');
+  });
+}
+
+for (const to of ['messages', 'chat'] as const) {
+  test(`G11 the arguments of 500 calls of an answer are read and written in steps for ${to}, and the same`, () => {
+    const from = to === 'chat' ? 'messages' : 'chat';
+    const { upstream, traits } = halves[from];
+    const input = Object.fromEntries(list(100, (i) => [`member ${i}`, i]));
+    const parts = list(500, (i): Part => {
+      const argumentsJson = JSON.stringify({ ...input, i });
+      return { type: 'tool-call', id: `t${i}`, name: 'f', argumentsJson };
+    });
+    const finish = { kind: 'tool-calls' } as const;
+    const generation: Generation = { id: 'x', model: 'm', parts, finish };
+    const body = halves[from].client.writeResponse(generation, answerContext());
+    const read = counted(upstream.responseReading(body, traits));
+    assert.deepEqual(read.value, upstream.readResponse(body, traits));
+    const written = counted(halves[to].client.responseWriting(read.value, answerContext()));
+    assert.deepEqual(written.value, halves[to].client.writeResponse(read.value, answerContext()));
+    for (const count of [read.count, written.count]) assert.ok(count >= 8, `in ${count} steps`);
   });
 }
