@@ -4,6 +4,7 @@ import type { ErrorCode, GatewayError } from './errors.ts';
 import type { Generation, GenerationEvent, Usage } from './generation.ts';
 import type { Standings } from './grant.ts';
 import type { JsonSource } from './json.ts';
+import type { WholeDocument } from './json-answer.ts';
 import type { Recall } from './kept-turn.ts';
 import type { Notes } from './notes.ts';
 import type { Pieces } from './pieces.ts';
@@ -94,7 +95,7 @@ export interface AnswerRelay {
    * A whole JSON answer with the client's model name.
    * @param usage stands in for a report that the upstream left out (F55).
    */
-  document(bytes: Buffer, body: JsonObject, usage?: Usage): Buffer;
+  document(answer: WholeDocument, usage?: Usage): Buffer;
   /** The terminator (`[DONE]`, `message_stop`) was forwarded; every later frame is dropped (F53). */
   readonly ended: boolean;
   /** What the upstream owes of a proper ending after its finish; '' when nothing (F52, F55). */

@@ -7,7 +7,15 @@ import { GatewayError } from './errors.ts';
 import { isDigit, maxDepth, maxDigits, quote } from './json-bytes.ts';
 import { innerTokens, maxInnerTokens } from './json-inner.ts';
 import { parseInSteps } from './json-steps.ts';
-import { parseNumbers, stringEnd, tryParseEvent, tryParseObject } from './json.ts';
+import {
+  parseNumbers,
+  spliceMembers,
+  stringEnd,
+  tryParseEvent,
+  tryParseObject,
+  type Spliceable,
+} from './json.ts';
+import { Pieces } from './pieces.ts';
 
 /**
  * Brackets that open, commas and colons of a document. Log probabilities of twenty words for each of some
@@ -43,18 +51,41 @@ export function isBoundedAnswer(bytes: Buffer): boolean {
   return true;
 }
 
+/** An answer that is a whole document. */
+export interface WholeDocument {
+  readonly bytes: Buffer;
+  readonly body: JsonObject;
+  /** Where its members stand, so that nobody has to parse it again for that; absent = not known. */
+  readonly layout?: Pick<Spliceable, 'spans' | 'bodyStart'>;
+}
+
 /**
  * A long document in UTF-8, parsed with turns for others in between. Undefined for what cannot be read so, which need
  * not be wrong: an answer may have more values than a request.
  */
-export async function parseAnswerInSteps(bytes: Buffer): Promise<JsonObject | undefined> {
+export async function parseAnswerInSteps(bytes: Buffer): Promise<WholeDocument | undefined> {
   try {
-    const { value } = await parseInSteps(bytes, { parse: parseNumbers });
-    return value;
+    const { value, spans, bodyStart, keys, colons } = await parseInSteps(bytes, {
+      parse: parseNumbers,
+    });
+    if (value === undefined) return undefined;
+    // Of keys that stand twice it is not told where the one is that counts.
+    const layout = keys === colons ? { layout: { spans, bodyStart } } : {};
+    return { bytes, body: value, ...layout };
   } catch (error) {
     if (error instanceof GatewayError) return undefined;
     throw error;
   }
+}
+
+/** The document with some members set, in its own bytes; undefined where it is not known where they stand. */
+export function spliceAnswer(
+  { bytes, body, layout }: WholeDocument,
+  members: { readonly [key: string]: string | undefined },
+): Buffer | undefined {
+  if (layout === undefined) return undefined;
+  const source = { pieces: Pieces.of(bytes), value: body, unambiguous: true, ...layout };
+  return spliceMembers(source, members).whole();
 }
 
 /** An event of a stream with the numbers as they are (`tryParseEvent`); undefined also beyond the bounds. */

@@ -69,6 +69,9 @@ export interface JsonSource {
   forget(): void;
 }
 
+/** What must be known of a body to set members of it in its own bytes. */
+export type Spliceable = Omit<JsonSource, 'bytes' | 'outline' | 'holds' | 'tokens' | 'forget'>;
+
 /** Twins of keys are no fault as such in depth (B39), but so many are an attack (B38). */
 const maxRepeatedKeys = 1000;
 
@@ -344,7 +347,7 @@ function checkUtf8(bytes: Buffer): void {
  * `undefined` leaves the member as it is. Ambiguous bodies are re-serialised instead.
  */
 export function spliceMembers(
-  source: JsonSource,
+  source: Spliceable,
   members: { readonly [key: string]: string | undefined },
 ): Pieces {
   const wanted = Object.entries(members).filter(
@@ -373,7 +376,7 @@ export function spliceMembers(
   return new Pieces(spliced);
 }
 
-function insertion(source: JsonSource, key: string, text: string): string {
+function insertion(source: Spliceable, key: string, text: string): string {
   return `${JSON.stringify(key)}:${text}${source.spans.size === 0 ? '' : ','}`;
 }
 

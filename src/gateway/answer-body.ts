@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { JsonObject } from '../core/conversation.ts';
 import { GatewayError, withRetryAfter } from '../core/errors.ts';
-import { isBoundedAnswer, parseAnswerInSteps } from '../core/json-answer.ts';
+import { isBoundedAnswer, parseAnswerInSteps, type WholeDocument } from '../core/json-answer.ts';
 import { tryParseObject } from '../core/json.ts';
 import type { Provider } from '../core/provider.ts';
 import { atOnce, inTurns, nextTurn, type Steps } from '../core/steps.ts';
@@ -67,9 +67,10 @@ export class AnswerBody {
    */
   document(provider: Provider, traits: UpstreamTraits): ReadDocument | Promise<ReadDocument> {
     const bytes = this.bytes();
-    const read = (body: JsonObject): Steps<ReadDocument> =>
-      reading({ bytes, body, provider, traits });
-    return bytes.length > longBytes ? inSteps(bytes, read) : atOnce(read(parseAtOnce(bytes)));
+    const read = (document: WholeDocument): Steps<ReadDocument> =>
+      reading(document, provider, traits);
+    if (bytes.length > longBytes) return inSteps(bytes, read);
+    return atOnce(read({ bytes, body: parseAtOnce(bytes) }));
   }
 
   /** Of an error, as far as it came. */
@@ -90,14 +91,14 @@ export class AnswerBody {
 
 async function inSteps(
   bytes: Buffer,
-  read: (body: JsonObject) => Steps<ReadDocument>,
+  read: (document: WholeDocument) => Steps<ReadDocument>,
 ): Promise<ReadDocument> {
   await nextTurn();
   const parsed = isUtf8(bytes) ? await parseAnswerInSteps(bytes) : undefined;
   await nextTurn();
-  const body = parsed ?? parseAtOnce(bytes);
+  const whole = parsed ?? { bytes, body: parseAtOnce(bytes) };
   await nextTurn();
-  const document = await inTurns(read(body));
+  const document = await inTurns(read(whole));
   // Whoever writes it has a turn of his own.
   await nextTurn();
   return document;
@@ -126,19 +127,15 @@ function notJson(): GatewayError {
   );
 }
 
-interface ParsedAnswer {
-  readonly bytes: Buffer;
-  readonly body: JsonObject;
-  readonly provider: Provider;
-  readonly traits: UpstreamTraits;
-}
-
 /** @throws GatewayError also for an error that stands in the document (F24); it may quote the request (S14). */
-function* reading({ bytes, body, provider, traits }: ParsedAnswer): Steps<ReadDocument> {
-  const { dialect, generate } = provider;
+function* reading(
+  document: WholeDocument,
+  { dialect, generate }: Provider,
+  traits: UpstreamTraits,
+): Steps<ReadDocument> {
   try {
-    const generation = yield* dialect.responseReading(body, traits);
-    return { kind: 'document', bytes, body, generation };
+    const generation = yield* dialect.responseReading(document.body, traits);
+    return { kind: 'document', ...document, generation };
   } catch (error) {
     throw error instanceof GatewayError ? maskCredentials(error, generate.headers) : error;
   }

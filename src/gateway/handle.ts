@@ -136,7 +136,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   #relayed(answer: WholeAnswer): Buffer | undefined {
     if (this.#tries.mode !== 'relay' || answer.kind !== 'document') return undefined;
     const relay = this.#call.dialect.answerRelay(this.#context());
-    return relay.document(answer.bytes, answer.body, this.#tries.meter.complete());
+    return relay.document(answer, this.#tries.meter.complete());
   }
 
   #written(answer: WholeAnswer): JsonObject {

@@ -1,8 +1,8 @@
 /** What an upstream answered, as far as it was read, and who takes it. */
-import type { JsonObject } from '../core/conversation.ts';
 import type { Frame } from '../core/dialect.ts';
 import type { GatewayError } from '../core/errors.ts';
 import type { Generation, GenerationEvent } from '../core/generation.ts';
+import type { WholeDocument } from '../core/json-answer.ts';
 
 /** A frame and what it means. */
 export interface ReadFrame {
@@ -13,10 +13,8 @@ export interface ReadFrame {
 }
 
 /** A whole JSON answer. */
-export interface DocumentAnswer {
+export interface DocumentAnswer extends WholeDocument {
   readonly kind: 'document';
-  readonly bytes: Buffer;
-  readonly body: JsonObject;
   readonly generation: Generation;
   /** The events of a stream of it; without its finish where the turn is to be gone on with. */
   readonly events: readonly GenerationEvent[];

@@ -5,6 +5,7 @@
 import type { Json, JsonObject } from '../../core/conversation.ts';
 import type { AnswerContext, AnswerRelay, Ask, Frame } from '../../core/dialect.ts';
 import type { FinishReason, GenerationEvent, Usage } from '../../core/generation.ts';
+import { spliceAnswer, type WholeDocument } from '../../core/json-answer.ts';
 import { isObject, spliceMembers, tryParseObject, type JsonSource } from '../../core/json.ts';
 import type { Notes } from '../../core/notes.ts';
 import type { Pieces } from '../../core/pieces.ts';
@@ -138,14 +139,20 @@ export class MessagesAnswerRelay implements AnswerRelay {
     return gap === undefined ? bytes : Buffer.concat([usageFrame(reason, gap), bytes]);
   }
 
-  document(bytes: Buffer, body: JsonObject, counted?: Usage): Buffer {
+  document(answer: WholeDocument, counted?: Usage): Buffer {
+    const { bytes, body } = answer;
     const { model } = this.#context;
     if (!isObject(body['usage'])) {
       const usage = writeUsage(withEstimate(counted ?? countedOutput(body), this.#context));
-      return Buffer.from(JSON.stringify({ ...body, model, usage }));
+      const members = { model: JSON.stringify(model), usage: JSON.stringify(usage) };
+      return spliceAnswer(answer, members) ?? restated({ ...body, model, usage });
     }
     if (body['model'] === model) return bytes;
-    return replaceModel(bytes, bytes.indexOf(0x7b), model) ?? restated({ ...body, model });
+    return (
+      replaceModel(bytes, bytes.indexOf(0x7b), model) ??
+      spliceAnswer(answer, { model: JSON.stringify(model) }) ??
+      restated({ ...body, model })
+    );
   }
 
   ending(): string {

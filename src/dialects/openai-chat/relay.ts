@@ -5,6 +5,7 @@
 import type { Json, JsonObject } from '../../core/conversation.ts';
 import type { AnswerContext, AnswerRelay, Ask, Frame } from '../../core/dialect.ts';
 import { mergeUsage, type GenerationEvent, type Usage } from '../../core/generation.ts';
+import { spliceAnswer, type WholeDocument } from '../../core/json-answer.ts';
 import { isObject, parseBody, spliceMembers, type JsonSource } from '../../core/json.ts';
 import type { Notes } from '../../core/notes.ts';
 import type { Pieces } from '../../core/pieces.ts';
@@ -126,21 +127,26 @@ export class ChatAnswerRelay implements AnswerRelay {
     return withBlankLine(this.#model.apply(mended ?? bytes));
   }
 
-  document(bytes: Buffer, body: JsonObject, usage?: Usage): Buffer {
+  document(answer: WholeDocument, usage?: Usage): Buffer {
+    const { bytes, body } = answer;
     const mended = mendedDocument(body);
-    if (mended !== undefined)
-      return this.document(Buffer.from(JSON.stringify(mended)), mended, usage);
+    if (mended !== undefined) {
+      return this.document({ bytes: Buffer.from(JSON.stringify(mended)), body: mended }, usage);
+    }
     const model = this.#documentModel(body);
     const owed = this.#documentUsage(body, usage);
     if (model === undefined && owed === undefined) return bytes;
     const renamed = owed === undefined ? replaceModel(bytes, body['model'], model) : undefined;
     if (renamed !== undefined) return renamed;
+    const members = {
+      model: model === undefined ? undefined : JSON.stringify(model),
+      usage: owed === undefined ? undefined : JSON.stringify(owed),
+    };
+    const spliced = spliceAnswer(answer, members);
+    if (spliced !== undefined) return spliced;
     // Written in an unusual way, or more to change: a full scan finds the places.
     try {
-      return spliceMembers(parseBody(bytes, noKeys), {
-        model: model === undefined ? undefined : JSON.stringify(model),
-        usage: owed === undefined ? undefined : JSON.stringify(owed),
-      }).whole();
+      return spliceMembers(parseBody(bytes, noKeys), members).whole();
     } catch {
       // Deeper or larger than the scan allows: the answer was parsed all the same.
       const edited = { ...body, model: model ?? body['model'], usage: owed ?? body['usage'] };

@@ -188,7 +188,7 @@ describe('usage that the upstream never reported (F55)', () => {
   test('a document gets what was counted', () => {
     const relay = anthropicMessagesClient.answerRelay(answerContext({ model: 'alias' }));
     const body = { model: 'alias', content: [] };
-    const bytes = relay.document(Buffer.from(JSON.stringify(body)), body, gap);
+    const bytes = relay.document({ bytes: Buffer.from(JSON.stringify(body)), body }, gap);
     const usage: unknown = tryParseObject(bytes.toString())?.['usage'];
     assert.equal(Reflect.get(Object(usage), 'input_tokens'), 9);
   });
@@ -199,7 +199,7 @@ describe('documents', () => {
   const document = (text: string): string => {
     const body = tryParseObject(text);
     assert.ok(body !== undefined);
-    return relay.document(Buffer.from(text), body).toString();
+    return relay.document({ bytes: Buffer.from(text), body }).toString();
   };
 
   test('C4 the model is replaced in the bytes', () => {
@@ -210,7 +210,7 @@ describe('documents', () => {
 
   test('the same bytes when the names are equal; a missing model is added', () => {
     const same = Buffer.from('{"model":"alias","usage":{}}');
-    assert.equal(relay.document(same, { model: 'alias', usage: {} }), same);
+    assert.equal(relay.document({ bytes: same, body: { model: 'alias', usage: {} } }), same);
     assert.match(document('{"content":[],"usage":{}}'), /"model":"alias"/);
   });
 

@@ -3,9 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../src/core/conversation.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
+import { isObject } from '../../../src/core/json.ts';
 import { chatTraits } from '../../../src/core/traits.ts';
 import { AnswerBody } from '../../../src/gateway/answer-body.ts';
 import { createHttpProvider } from '../../../src/providers/http-provider.ts';
+import { answerContext, halves } from '../../property/dialect-halves.ts';
 import { chatDocument } from '../../upstream/chat.ts';
 
 const provider = createHttpProvider({ id: 'p', dialect: 'openai-chat', baseUrl: 'http://h/v1' });
@@ -72,3 +74,35 @@ test('F25 F46 a long document that is none is refused', async () => {
     );
   }
 });
+
+for (const dialect of ['chat', 'messages'] as const) {
+  for (const usage of [undefined, null]) {
+    test(`G11 F55 a long ${dialect} document whose usage is ${usage} is relayed without parsing or writing it again`, async (t) => {
+      const { client, traits } = halves[dialect];
+      const generation = { id: 'x', model: 'own', parts: [], finish: { kind: 'stop' } } as const;
+      const { usage: _usage, ...rest } = client.writeResponse(generation, answerContext());
+      const long = { ...rest, model: 'own', beside, ...(usage === null ? { usage } : {}) };
+      const from = createHttpProvider({
+        id: 'p',
+        dialect: dialect === 'chat' ? 'openai-chat' : 'anthropic-messages',
+        baseUrl: 'http://h/v1',
+      });
+      const body = new AnswerBody();
+      body.add(Buffer.from(JSON.stringify(long)));
+      const answer = await body.document(from, { ...chatTraits, ...traits });
+      const parse = t.mock.method(JSON, 'parse');
+      const stringify = t.mock.method(JSON, 'stringify');
+      const counted = { freshInputTokens: 3, outputTokens: 4 };
+      const relayed = client.answerRelay(answerContext('alias')).document(answer, counted);
+      const parsed = parse.mock.callCount();
+      const lengths = stringify.mock.calls.map(({ result }) => String(result).length);
+      t.mock.restoreAll();
+      assert.equal(parsed, 0);
+      assert.ok(Math.max(...lengths) < 1000, `${Math.max(...lengths)} characters written`);
+      const { usage: told, ...others } = JSON.parse(relayed.toString());
+      assert.ok(isObject(told) && Object.values(told).includes(4), JSON.stringify(told));
+      const { usage: _none, ...same } = long;
+      assert.deepEqual(others, { ...same, model: 'alias' });
+    });
+  }
+}

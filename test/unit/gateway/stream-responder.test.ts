@@ -27,7 +27,7 @@ function scene(mode: 'relay' | 'writer') {
       if (data === '[DONE]') ended = true;
       return bytes;
     },
-    document: (bytes) => bytes,
+    document: ({ bytes }) => bytes,
     get ended() {
       return ended;
     },

@@ -273,7 +273,7 @@ describe('document', () => {
   const relay = () => openaiChatClient.answerRelay(answerContext());
   const document = (text: string) =>
     relay()
-      .document(Buffer.from(text), tryParseObject(text) ?? {})
+      .document({ bytes: Buffer.from(text), body: tryParseObject(text) ?? {} })
       .toString('utf8');
 
   test('C4 the model name, in the bytes', () => {
@@ -288,18 +288,21 @@ describe('document', () => {
     const counted = { freshInputTokens: 3, outputTokens: 4 };
     assert.equal(
       relay()
-        .document(bytes, tryParseObject(bytes.toString()) ?? {}, counted)
+        .document({ bytes, body: tryParseObject(bytes.toString()) ?? {} }, counted)
         .toString(),
       '{"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7},"id":"x","model":"my-model"}',
     );
     const told = Buffer.from('{"model":"my-model","usage":{}}');
-    assert.equal(relay().document(told, tryParseObject(told.toString()) ?? {}, counted), told);
+    assert.equal(
+      relay().document({ bytes: told, body: tryParseObject(told.toString()) ?? {} }, counted),
+      told,
+    );
   });
 
   test('nothing to change: the same buffer', () => {
     for (const body of [{ model: 'my-model' }, { id: 'x' }, { model: 5 }] as JsonObject[]) {
       const bytes = Buffer.from(JSON.stringify(body));
-      assert.equal(relay().document(bytes, body), bytes);
+      assert.equal(relay().document({ bytes, body }), bytes);
     }
   });
 
