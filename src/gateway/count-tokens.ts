@@ -82,7 +82,7 @@ export async function tokenizedPrompt(
   const { source } = request;
   const body = native ? source.value : await paced(source, rendering(request, ask));
   if (body === undefined) return undefined;
-  const { texts, constant } = chatCountable(body, tokenizer);
+  const { texts, constant } = await paced(source, chatCountable(body, tokenizer));
   const tokens = await gateway.textCounter.count(tokenizer.encoding, texts);
   return tokens === undefined ? undefined : tokens + constant;
 }
@@ -230,7 +230,8 @@ async function byTokenizer({ gateway, request, body }: Asked): Promise<TokenCoun
   if (provider.dialect.id !== 'openai-chat') return undefined;
   const tokenizer = provider.tokenizer?.(model);
   if (tokenizer === undefined) return undefined;
-  const { texts, constant } = chatCountable(body, tokenizer);
+  const countable = chatCountable(body, tokenizer);
+  const { texts, constant } = await paced(request.source, countable);
   const tokens = await gateway.textCounter.count(tokenizer.encoding, texts);
   if (request.signal.aborted) throw new GatewayError('canceled', 'The client left.');
   return tokens === undefined ? undefined : { tokens: tokens + constant, source: 'counted' };

@@ -5,6 +5,7 @@
  */
 import type { Json, JsonObject } from '../core/conversation.ts';
 import { isObject } from '../core/json.ts';
+import { Pace, type Steps } from '../core/steps.ts';
 import type { ModelTokenizer } from '../core/tokenizer.ts';
 import { mediumOf, mediumTokens } from './media.ts';
 
@@ -25,27 +26,31 @@ const enumTokens = -3;
 const enumItemTokens = 3;
 const functionsEndTokens = 12;
 
-/** @param body a chat-completions request. */
-export function chatCountable(body: JsonObject, tokenizer: ModelTokenizer): Countable {
+/** In steps, as there may be very much to count. @param body a chat-completions request. */
+export function chatCountable(body: JsonObject, tokenizer: ModelTokenizer): Steps<Countable> {
   return new Recipe(tokenizer).read(body);
 }
 
 class Recipe {
   readonly #tokenizer: ModelTokenizer;
   readonly #texts: string[] = [];
+  readonly #pace = new Pace();
   #constant = answerTokens;
 
   constructor(tokenizer: ModelTokenizer) {
     this.#tokenizer = tokenizer;
   }
 
-  read(body: JsonObject): Countable {
-    for (const message of listOf(body['messages'])) if (isObject(message)) this.#message(message);
+  *read(body: JsonObject): Steps<Countable> {
+    for (const message of listOf(body['messages'])) {
+      if (isObject(message)) yield* this.#message(message);
+    }
     const tools = listOf(body['tools']).filter(isObject);
-    for (const tool of tools) this.#tool(tool);
+    for (const tool of tools) yield* this.#tool(tool);
     // What tools were called before.
     for (const definition of listOf(body['functions'])) {
       if (isObject(definition)) this.#texts.push(JSON.stringify(definition));
+      if (this.#pace.due) yield;
     }
     if (tools.length > 0) this.#constant += functionsEndTokens;
     const format = body['response_format'];
@@ -59,19 +64,20 @@ class Recipe {
     if (typeof value === 'string' && value !== '') this.#texts.push(value);
   }
 
-  #message(message: JsonObject): void {
+  *#message(message: JsonObject): Steps<void> {
     this.#constant += messageTokens;
     this.#text(message['role']);
     if (typeof message['name'] === 'string') this.#constant += nameTokens;
     this.#text(message['name']);
-    this.#content(message['content']);
+    yield* this.#content(message['content']);
     this.#text(message['refusal']);
     for (const call of [...listOf(message['tool_calls']), message['function_call']]) {
       if (isObject(call)) this.#call(call);
+      if (this.#pace.due) yield;
     }
   }
 
-  #content(content: Json | undefined): void {
+  *#content(content: Json | undefined): Steps<void> {
     this.#text(content);
     for (const part of listOf(content)) {
       if (!isObject(part)) continue;
@@ -79,6 +85,7 @@ class Recipe {
       if (medium !== undefined) this.#constant += mediumTokens(medium, this.#tokenizer.image);
       this.#text(part['text']);
       this.#text(part['refusal']);
+      if (this.#pace.due) yield;
     }
   }
 
@@ -90,7 +97,7 @@ class Recipe {
     this.#text(called['input']);
   }
 
-  #tool(tool: JsonObject): void {
+  *#tool(tool: JsonObject): Steps<void> {
     this.#constant += this.#tokenizer.functionTokens;
     const { function: declared } = tool;
     if (!isObject(declared)) {
@@ -99,20 +106,22 @@ class Recipe {
     }
     const { name, description, parameters } = declared;
     this.#texts.push(`${textOf(name)}:${withoutDot(textOf(description))}`);
-    if (isObject(parameters)) this.#properties(parameters);
+    if (isObject(parameters)) yield* this.#properties(parameters);
   }
 
-  #properties(schema: JsonObject): void {
+  *#properties(schema: JsonObject): Steps<void> {
     const { properties, $defs, definitions } = schema;
     for (const named of [properties, $defs, definitions]) {
       const entries = isObject(named) ? Object.entries(named) : [];
       if (entries.length > 0) this.#constant += propertiesTokens;
-      for (const [key, value] of entries) this.#property(key, isObject(value) ? value : {});
+      for (const [key, value] of entries) {
+        yield* this.#property(key, isObject(value) ? value : {});
+      }
     }
-    this.#rest(schema);
+    yield* this.#rest(schema);
   }
 
-  #property(key: string, schema: JsonObject): void {
+  *#property(key: string, schema: JsonObject): Steps<void> {
     this.#constant += propertyTokens;
     const choices = listOf(schema['enum']);
     if (choices.length > 0) this.#constant += enumTokens;
@@ -122,14 +131,15 @@ class Recipe {
     }
     const type = schema['type'] === undefined ? '' : typeText(schema['type']);
     this.#texts.push(`${key}:${type}:${withoutDot(textOf(schema['description']))}`);
-    this.#properties(schema);
+    if (this.#pace.due) yield;
+    yield* this.#properties(schema);
   }
 
   /** Items, alternatives and bounds: what the recipe does not know counts as it stands. */
-  #rest(schema: JsonObject): void {
+  *#rest(schema: JsonObject): Steps<void> {
     for (const [key, value] of Object.entries(schema)) {
       if (told.has(key)) continue;
-      if (key === 'items' && isObject(value)) this.#property('', value);
+      if (key === 'items' && isObject(value)) yield* this.#property('', value);
       else this.#texts.push(`${key}:${JSON.stringify(value)}`);
     }
   }

@@ -382,6 +382,14 @@ describe('G11 a long prompt is counted in steps', () => {
     });
   }
 
+  test('G11 the same where the public tokenizer of the model counts', async (t) => {
+    const rounds = t.mock.method(globalThis, 'setImmediate');
+    await counted({ model: 'openai/gpt-4o', messages }, 'counted');
+    const seen = rounds.mock.callCount();
+    rounds.mock.restore();
+    assert.ok(seen >= 4 * perTurn, `${seen} rounds for 4 passes of ${perTurn}`);
+  });
+
   test('G11 B51 a long body is refused with the words for a short one', async () => {
     const { model } = rig.play('messages', replying('messages', { text: 'Hi' }));
     const wrong = [...messages, { role: 'nobody', content: 'Hello' }];

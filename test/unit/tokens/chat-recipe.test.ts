@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { countTokens as cl100k } from 'gpt-tokenizer/encoding/cl100k_base';
 import { countTokens as o200k } from 'gpt-tokenizer/encoding/o200k_base';
 import type { JsonObject } from '../../../src/core/conversation.ts';
+import { atOnce, perStep } from '../../../src/core/steps.ts';
 import type { ModelTokenizer } from '../../../src/core/tokenizer.ts';
 import { tokenizerOf } from '../../../src/providers/tokenizers.ts';
 import { chatCountable } from '../../../src/tokens/chat-recipe.ts';
@@ -17,7 +18,7 @@ function tokenizerFor(model: string): ModelTokenizer {
 
 function count(model: string, body: JsonObject): number {
   const tokenizer = tokenizerFor(model);
-  const { texts, constant } = chatCountable(body, tokenizer);
+  const { texts, constant } = atOnce(chatCountable(body, tokenizer));
   const counter = tokenizer.encoding === 'o200k_base' ? o200k : cl100k;
   return texts.reduce((sum, text) => sum + counter(text), constant);
 }
@@ -190,4 +191,32 @@ test('long runs are cut, so that no text takes time with the square of its lengt
   }
   assert.deepEqual(pieces(''), []);
   assert.equal(pieces('a'.repeat(100_000)).length, 250);
+});
+
+test('G11 what is counted is collected in as many steps as there are parts, calls and properties', () => {
+  const many = 4000;
+  const list = <T>(make: (i: number) => T): readonly T[] =>
+    Array.from({ length: many }, (_, i) => make(i));
+  const properties = Object.fromEntries(list((i) => [`p${i}`, { type: 'string' }]));
+  const body: JsonObject = {
+    messages: [
+      { role: 'user', content: list((i) => ({ type: 'text', text: `part ${i}` })) },
+      {
+        role: 'assistant',
+        tool_calls: list((i) => ({ function: { name: `f${i}`, arguments: '{}' } })),
+      },
+      ...list((i) => ({ role: 'user', content: `message ${i}` })),
+    ],
+    tools: [{ function: { name: 'wide', parameters: { type: 'object', properties } } }],
+  };
+  const collecting = chatCountable(body, tokenizerFor('gpt-4o'));
+  let steps = 1;
+  let step = collecting.next();
+  for (; step.done !== true; step = collecting.next()) steps += 1;
+  assert.ok(steps > (4 * many) / perStep, `in ${steps} steps`);
+  const { texts } = step.value;
+  for (const [i, text] of [`part ${many - 1}`, `f${many - 1}`, `message ${many - 1}`].entries()) {
+    assert.ok(texts.includes(text), `${i}: ${text}`);
+  }
+  assert.equal(texts.length, 2 + many + 2 * many + 2 * many + 1 + many);
 });
