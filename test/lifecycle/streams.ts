@@ -1,6 +1,7 @@
 /** Streams of both dialects through gateway processes, and whether each of them ended as it should. */
 import type { Instance } from '../cluster/instance.ts';
-import { legalFrames, text } from '../faults/stream-pieces.ts';
+import { setInterval as ticks } from 'node:timers/promises';
+import { frame, legalFrames, text } from '../faults/stream-pieces.ts';
 import { send, type Reply } from '../support/http.ts';
 import { endingOf, readStream, type Dialect } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
@@ -21,6 +22,56 @@ export function scriptSlow(
   }));
 }
 
+/** Events of G1. */
+const tickMs = 1000 / 20;
+
+function said(content: string): string {
+  return frame('chat', { choices: [{ index: 0, delta: { content } }] });
+}
+
+/** Numbered events, 20 a second, between two brackets; the last one says how many there were. */
+async function* numbers(isOver: () => boolean): AsyncGenerator<string> {
+  let count = 0;
+  yield said('[');
+  for await (const _ of ticks(tickMs)) {
+    if (isOver()) break;
+    count += 1;
+    yield said(`${count} `);
+  }
+  yield said(`=${count}]`);
+}
+
+/** Makes a model whose answers say something 20 times a second (G1) until it is over. */
+export function scriptPaced(
+  upstream: ScriptedUpstream,
+  model: string,
+  isOver: () => boolean,
+): void {
+  const frames = legalFrames('chat');
+  upstream.script(model, () => ({
+    body: [frames.slice(0, 2).join(''), numbers(isOver), frames.slice(2).join('')],
+    framing: 'chunked',
+    headers: { connection: 'close' },
+  }));
+}
+
+/** What is wrong with an answer of `scriptPaced`, and how many events came. */
+export function pacedOutcome(
+  dialect: Dialect,
+  reply: Reply,
+): { readonly broken: string | undefined; readonly events: number } {
+  let events = -1;
+  const withoutNumbers = (all: string): string =>
+    all.replace(/\[([\d ]*)=(\d+)\]/, (whole, numbered: string, last: string) => {
+      const inOrder = Array.from({ length: Number(last) }, (_, i) => `${i + 1} `).join('');
+      if (numbered !== inOrder) return whole;
+      events = Number(last);
+      return '';
+    });
+  const broken = brokenness(dialect, reply, withoutNumbers);
+  return { broken: broken ?? (events < 0 ? 'its events are others' : undefined), events };
+}
+
 export interface StreamCall {
   readonly instance: Pick<Instance, 'url'>;
   readonly key: string;
@@ -38,10 +89,14 @@ export function stream({ instance, key, dialect, model, onData }: StreamCall): P
 }
 
 /** What is wrong with an answer of `scriptSlow`; undefined when nothing is. */
-export function brokenness(dialect: Dialect, reply: Reply): string | undefined {
+export function brokenness(
+  dialect: Dialect,
+  reply: Reply,
+  read: (all: string) => string = (all) => all,
+): string | undefined {
   if (reply.status !== 200) return `status ${reply.status}: ${reply.text.slice(0, 200)}`;
   if (!reply.complete) return 'cut';
   const ending = endingOf(dialect, reply.text);
   if (ending !== 'proper') return `ends ${ending}: ${reply.text.slice(-200)}`;
-  return readStream(dialect, reply.text).text === text ? undefined : 'its text is another';
+  return read(readStream(dialect, reply.text).text) === text ? undefined : 'its text is another';
 }

@@ -9,8 +9,8 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { isObject, tryParseObject } from '../../src/core/json.ts';
 import type { JsonObject } from '../../src/core/conversation.ts';
 
-/** Bytes to send, or something to wait for before the next bytes. */
-export type Piece = string | Buffer | Promise<unknown>;
+/** Bytes to send, or something to wait for before the next bytes, or texts as they come, until the other side leaves. */
+export type Piece = string | Buffer | Promise<unknown> | AsyncIterable<string>;
 
 export interface Answer {
   readonly status?: number;
@@ -212,7 +212,14 @@ async function play(answer: Answer, { socket, owner, closed }: Stage): Promise<v
         await Promise.race([piece, closed]);
         continue;
       }
-      await sendPiece(socket, asBuffer(piece), answer.split, framing);
+      if (typeof piece === 'string' || Buffer.isBuffer(piece)) {
+        await sendPiece(socket, asBuffer(piece), answer.split, framing);
+        continue;
+      }
+      for await (const text of piece) {
+        if (!socket.writable) break;
+        await sendPiece(socket, asBuffer(text), answer.split, framing);
+      }
     }
     if (end === 'proper' && framing === 'chunked') {
       socket.write(`0\r\n${answer.trailers ?? ''}\r\n${answer.trailing ?? ''}`);
@@ -234,7 +241,7 @@ function pieceList(body: Answer['body']): readonly Piece[] {
 }
 
 function byteLength(piece: Piece): number {
-  return piece instanceof Promise ? 0 : Buffer.byteLength(piece);
+  return typeof piece === 'string' || Buffer.isBuffer(piece) ? Buffer.byteLength(piece) : 0;
 }
 
 function asBuffer(piece: string | Buffer): Buffer {
