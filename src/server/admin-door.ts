@@ -67,9 +67,9 @@ function comesFrom(session: Session, request: IncomingMessage): boolean {
 
 function withToken(parts: DoorParts, authorization: string, visit: Visit): Entry {
   const token = presentedKey(authorization, undefined);
+  if (token === '') return 'nobody';
   const name = parts.actorOf(token);
-  if (name !== undefined) return { name, visit: { ...visit, signedIn: true } };
-  return token === '' ? 'nobody' : 'guess';
+  return name === undefined ? 'guess' : { name, visit: { ...visit, signedIn: true } };
 }
 
 function isMarked({ headers }: IncomingMessage): boolean {

@@ -152,10 +152,9 @@ export function createAdminServer(parts: AdminServerParts): Server {
     dashboard: dashboardFiles(parts.dashboardFolder ?? builtDashboard),
     sessions,
     actorOf: (token) => {
-      // Both are always compared, so that the time tells nothing about either.
-      const isAdmin = parts.adminToken.verify(token);
+      // First: it is known also while the store, and the admin token in it, is not.
       if (control.verify(token)) return 'command';
-      return isAdmin ? 'admin' : undefined;
+      return parts.adminToken.verify(token) ? 'admin' : undefined;
     },
     ...(parts.metrics === undefined ? {} : { metrics: parts.metrics }),
     clock: parts.clock,

@@ -50,10 +50,13 @@ export class Boot {
     return this.#sealer !== undefined;
   }
 
-  /** Of the admin token; nothing passes it before it is known. */
+  /**
+   * Of the admin token; nothing passes it before it is known.
+   * @throws StoreError `unavailable` until then: what is the token is not to be told that it is none (L1).
+   */
   readonly adminToken: Pick<TokenCheck, 'verify' | 'verifyDigest'> = {
-    verify: (text) => this.#admin?.check.verify(text) ?? false,
-    verifyDigest: (digest) => this.#admin?.check.verifyDigest(digest) ?? false,
+    verify: (text) => this.#requireAdmin().check.verify(text),
+    verifyDigest: (digest) => this.#requireAdmin().check.verifyDigest(digest),
   };
 
   /** No call needs it before the boot is done. */
@@ -148,8 +151,15 @@ export class Boot {
       : undefined;
   }
 
-  #requireSealer(): Sealer {
-    if (this.#sealer !== undefined) return this.#sealer;
-    throw new StoreError('unavailable', 'The store was not read yet.');
+  #requireAdmin(): AdminToken {
+    return this.#admin ?? notYetRead();
   }
+
+  #requireSealer(): Sealer {
+    return this.#sealer ?? notYetRead();
+  }
+}
+
+function notYetRead(): never {
+  throw new StoreError('unavailable', 'The store was not read yet.');
 }

@@ -86,8 +86,12 @@ function book(postgres: TestPostgres): void {
       assert.match(refused.text, /store_unavailable/);
       const unknown = await instance.chat('not-a-key', { model: 'up/fast' });
       assert.equal(unknown.status, 401);
+      const unread = await instance.admin('GET', '/api/status');
+      assert.equal(unread.status, 503, unread.text);
+      assert.match(unread.text, /store is not available/);
       await postgres.start();
       await until(async () => (await instance.ready()) === 200, 'it is ready');
+      assert.equal((await instance.admin('GET', '/api/status')).status, 200);
       const reply = await instance.chat(key, { model: 'up/fast' });
       assert.equal(reply.status, 200, reply.text);
     });
