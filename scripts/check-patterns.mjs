@@ -18,10 +18,12 @@ const oneWay = 'every repetition ends at a character that it cannot take, and be
 const bounded = 'behind each word a bounded number of characters is looked at';
 const slow =
   'judged safe in 10 s of CPU, more than a busy machine has; no alternative goes on where another begins';
+const ofRefusal = 'reads at most the 8 KB that are kept of a refusal';
 const noTail = 'nothing follows the repetition, so nothing is tried again';
 
 /** Patterns that the analysis refuses or cannot judge, by their source, each with the reason. */
 const reviewed = new Map([
+  ['thinking[^.]{0,200}not supported', 'looks at 200 characters behind each beginning at most'],
   [String.raw`\/+$`, ofAdministrator],
   [String.raw`[{[,].*\$\{`, ofAdministrator],
   [String.raw` +$`, 'cuts the lines of tables that the program made'],
@@ -41,10 +43,6 @@ const reviewed = new Map([
     noTail,
   ],
   [
-    String.raw`\b(sk|rk|gw|gsk|xai|pk|key)[-_][A-Za-z0-9*_-]{6,}|\bAIza[\w-]{10,}|Bearer\s+\S+`,
-    noTail,
-  ],
-  [
     String.raw`(\b|\\[bfnrt]|\\u[\dA-Fa-f]{4}|%[\dA-Fa-f]{2})(?:(?:sk|csk|rk|gw|gwadmin|gsk|xai|tgp|pk|key|ghp|gho|ghs|github_pat|glpat|xox[abprs])[-_][\w*-]{6,}|(?:hf|npm|fw)_[A-Za-z0-9]{20,}|[0-9a-f]{32}\.[A-Za-z0-9]{16}\b|AIza[\w-]{10,}|A[KS]IA[A-Z0-9]{12,}|eyJ[\w-]{8,}(?:\.[\w-]*){0,2}|Bearer\s+[\w.~+/=-]+)|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?`,
     slow,
   ],
@@ -52,7 +50,6 @@ const reviewed = new Map([
     String.raw`gw_[A-Za-z0-9]{8}_[A-Za-z0-9]{49}|gwadmin_[A-Za-z0-9]{49}|sk-(?:ant|proj|svcacct|admin)-[\w-]{20,}|sk-[A-Za-z0-9]{32,}|(?:gsk_|xai-)[A-Za-z0-9]{40,}|AIza[\w-]{35}|gh[opsu]_[A-Za-z0-9]{36}|github_pat_\w{22,}|glpat-[\w-]{20,}|xox[abprs]-[\w-]{20,}|(?:hf|npm)_[A-Za-z0-9]{30,}`,
     noTail,
   ],
-  [String.raw`\b([a-z][a-z_]{0,60}) (?:parameter|argument|field|is not|must be)\b`, bounded],
   [
     String.raw`(?:maximum|max\.?|limit|context (?:length|size|window)|n_ctx)[^\d]{0,40}(\d[\d,]{0,20})|(?<!\d)(\d[\d,]{0,20})(?: tokens?)? max`,
     bounded,
@@ -62,6 +59,12 @@ const reviewed = new Map([
     ofAdministrator,
   ],
   [String.raw`gemini-2\.5.{0,60}pro`, bounded],
+  [String.raw`qwen.{0,40}thinking`, bounded],
+  [String.raw`\bkey \[([A-Za-z][A-Za-z0-9_.]{0,60})\]`, ofRefusal],
+  [
+    String.raw`\b(?:expected one of|one of|(?:supported|allowed|valid|possible) (?:values|roles|types|options)(?: are| include)?)\b:?[^.;]{0,400}`,
+    ofRefusal,
+  ],
   [String.raw`tools?\b[^]{0,300}(not supported|cannot|are not)`, bounded],
   [String.raw`thinking[^.]{0,200}not supported|enabled|budget`, bounded],
   [String.raw`must be (set to )?true|only.{0,200}stream`, bounded],

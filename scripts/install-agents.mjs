@@ -1,6 +1,6 @@
 // Installs the agents that test/agents drives through the gateway, at pinned versions, into .agents/
 // (ignored by git, no dependency of this package). Opt-in: `npm run agents:install`. Needs the npm
-// registry, about 600 MB and no root; nothing that the packages bring is run but `--version`.
+// registry, about 1 GB and no root; nothing that the packages bring is run but `--version`.
 // The native programs are installed directly: their wrapper packages only choose among them.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -43,6 +43,32 @@ const agents = [
     command: `bin/opencode${exe}`,
   },
   { name: 'qwen-code', version: '0.24.4', package: '@qwen-code/qwen-code', command: 'cli.js' },
+  {
+    name: 'pi',
+    // Of later versions the registry lacks a package that they need.
+    version: '0.87.1',
+    package: '@earendil-works/pi-coding-agent',
+    command: 'dist/cli.js',
+  },
+  { name: 'continue', version: '1.5.47', package: '@continuedev/cli', command: 'dist/cn.js' },
+  {
+    // For the code that `connect` prints: its first package stands for all of them.
+    name: 'libraries',
+    version: '7.0.173',
+    package: 'ai',
+    command: 'package.json',
+    others: {
+      '@ai-sdk/anthropic': '4.0.105',
+      '@ai-sdk/openai-compatible': '3.0.92',
+      '@anthropic-ai/sdk': '1.11.0',
+      '@langchain/anthropic': '1.5.11',
+      '@langchain/core': '1.4.0',
+      '@langchain/openai': '1.6.0',
+      '@openai/agents': '0.20.0',
+      openai: '7.57.0',
+      zod: '4.6.7',
+    },
+  },
 ];
 
 const wanted = process.argv.slice(2);
@@ -88,7 +114,7 @@ function problemWith(agent) {
 }
 
 function install(agent) {
-  const { name, version, package: id, command } = agent;
+  const { name, version, package: id, command, others } = agent;
   const program = programOf(agent);
   if (startedVersion(program) === version) return undefined;
   const home = join(folder, name);
@@ -96,7 +122,7 @@ function install(agent) {
   mkdirSync(home, { recursive: true });
   writeFileSync(
     join(home, 'package.json'),
-    JSON.stringify({ private: true, dependencies: { [id]: version } }),
+    JSON.stringify({ private: true, dependencies: { [id]: version, ...others } }),
   );
   const npm = spawnSync('npm', ['install', ...npmOptions], {
     cwd: home,
@@ -114,6 +140,7 @@ function install(agent) {
 /** The version that a program prints, run with a home of its own. */
 function startedVersion(program) {
   if (!existsSync(program)) return undefined;
+  if (program.endsWith('.json')) return JSON.parse(readFileSync(program, 'utf8')).version;
   const home = mkdtempSync(join(tmpdir(), 'agent-version-'));
   try {
     const [file, ...first] = program.endsWith('.js') ? [process.execPath, program] : [program];

@@ -1,5 +1,6 @@
-// Installs PostgreSQL, Redis, Prometheus and Chromium for the tests where this machine lacks them and it may: Debian
-// packages, as root. Never fails: tests without their server or browser say so in one line each.
+// Installs PostgreSQL, Redis, Prometheus and Chromium for the tests where this machine lacks them: Debian packages,
+// by apt-get, as root. It names them before it installs them. It never fails: without the right, or without one of
+// the packages, it names what is left out, and the tests that need it are skipped with a line each.
 import { spawnSync } from 'node:child_process';
 import { existsSync, globSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -24,21 +25,22 @@ if (missing.length > 0) {
   const { why, packages } = install(missing);
   if (packages.length > 0) {
     process.stdout.write(
-      `${packages.join(' and ')} not installed: ${why}; their tests are left out\n`,
+      `Not installed: ${packages.join(', ')} (${why}). Tests that need them are left out.\n`,
     );
   }
 }
 
 /** Which could not be installed, and why. */
 function install(packages) {
-  if (process.getuid?.() !== 0) return { why: 'only root may', packages };
+  if (process.getuid?.() !== 0) return { why: 'installing packages needs root', packages };
   if (!has('apt-get')) return { why: 'there is no apt-get', packages };
+  process.stdout.write(`Installing for the tests, by apt-get: ${packages.join(', ')}\n`);
   // The tests start servers of their own: the package's service stays off.
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
   const run = (...args) =>
     spawnSync('apt-get', [...args], { env, stdio: 'ignore', timeout: 240_000 }).status === 0;
   const add = (...names) => run('install', '-y', '--no-install-recommends', ...names);
-  const why = 'apt-get could not';
+  const why = 'apt-get failed';
   if (add(...packages) || (run('update') && add(...packages))) return { why, packages: [] };
   // One that this system does not have must not keep the others away.
   return { why, packages: packages.filter((name) => !add(name)) };

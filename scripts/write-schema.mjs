@@ -1,9 +1,11 @@
-// Writes docs/gateway.schema.json, the JSON Schema of gateway.yaml for editors, from its one source:
-// src/config/schema.ts. A unit test fails while the file is stale.
+// Writes docs/gateway.schema.json (the JSON Schema of gateway.yaml, for editors) and docs/options.md (the same for
+// readers) from their one source, src/config/. A unit test fails while one of them is stale.
 // Usage: node scripts/write-schema.mjs
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { publishedSchemaText } from '../src/config/schema.ts';
+import { publishedSchema, publishedSchemaText } from '../src/config/schema.ts';
+import { optionsPage } from './options-page.ts';
 
-const file = join(import.meta.dirname, '..', 'docs', 'gateway.schema.json');
-writeFileSync(file, publishedSchemaText());
+const docs = join(import.meta.dirname, '..', 'docs');
+writeFileSync(join(docs, 'gateway.schema.json'), publishedSchemaText());
+writeFileSync(join(docs, 'options.md'), optionsPage(publishedSchema()));

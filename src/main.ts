@@ -6,32 +6,33 @@ import { realpathSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Command } from './cli/command.ts';
-import { processSignals } from './signals.ts';
-import type { RunningGateway, StartOptions } from './start/start.ts';
+import { processSignals } from './compose/command.ts';
+import type { RunningGateway, StartOptions } from './compose/start.ts';
 
 /** Starts a gateway in this process. @throws ConfigError, StoreError, or the error of listening. */
 export async function startGateway(options: StartOptions): Promise<RunningGateway> {
-  const { start } = await import('./start/start.ts');
+  const { start } = await import('./compose/start.ts');
   return start(options);
 }
 
 const loaders: { readonly [name: string]: () => Promise<Command> } = {
-  start: async () => (await import('./start/command.ts')).startCommand,
-  check: async () => (await import('./start/command.ts')).checkCommand,
+  start: async () => (await import('./compose/command.ts')).startCommand,
+  check: async () => (await import('./compose/command.ts')).checkCommand,
   keys: async () => (await import('./cli/keys.ts')).keysCommand,
   teams: async () => (await import('./cli/policies.ts')).teamsCommand,
   tags: async () => (await import('./cli/policies.ts')).tagsCommand,
-  models: async () => (await import('./model-commands.ts')).modelsCommand,
+  models: async () => (await import('./compose/model-commands.ts')).modelsCommand,
   prices: async () => (await import('./cli/prices.ts')).pricesCommand,
-  pull: async () => (await import('./model-commands.ts')).pullCommand,
+  pull: async () => (await import('./compose/model-commands.ts')).pullCommand,
   usage: async () => (await import('./cli/usage.ts')).usageCommand,
   audit: async () => (await import('./cli/audit.ts')).auditCommand,
   backup: async () => (await import('./cli/backup.ts')).backupCommand({ cwd: process.cwd() }),
+  explain: async () => (await import('./cli/explain.ts')).explainCommand({ cwd: process.cwd() }),
   connect: async () => (await import('./cli/connect.ts')).connectCommand,
   version: async () => {
     const [{ versionCommand }, { version }] = await Promise.all([
       import('./cli/version.ts'),
-      import('./version.ts'),
+      import('./compose/version.ts'),
     ]);
     return versionCommand({ version, node: process.version });
   },
@@ -49,11 +50,11 @@ async function run(args: readonly string[]): Promise<number> {
     ...(errorScreen.columns === undefined ? {} : { terminalColumns: errorScreen.columns }),
     env: process.env,
     admin: async () => {
-      const { adminOfDirectory } = await import('./admin-of-directory.ts');
+      const { adminOfDirectory } = await import('./compose/admin-of-directory.ts');
       return adminOfDirectory(process.env, process.cwd());
     },
     gatewayUrl: async () => {
-      const { runningUrl } = await import('./admin-of-directory.ts');
+      const { runningUrl } = await import('./compose/admin-of-directory.ts');
       return runningUrl(process.env, process.cwd());
     },
   };

@@ -13,37 +13,64 @@ interface Layer {
   readonly pure?: true;
 }
 
+/** By the longest folder path that a file lies under; a folder below a layer may be a layer of its own. */
 const layers: { readonly [folder: string]: Layer } = {
-  core: { imports: [], packages: [], pure: true },
-  dialects: { imports: ['core'], packages: [], pure: true },
-  wire: { imports: ['core'], packages: ['undici'] },
-  config: { imports: ['core'], packages: ['yaml', 'zod'] },
-  store: { imports: ['core'], packages: ['pg', 'ioredis'] },
-  observe: { imports: ['core'], packages: ['@opentelemetry/exporter-trace-otlp-proto'] },
-  workers: { imports: ['core', 'store'], packages: [] },
-  access: { imports: ['core', 'store'], packages: ['@pydantic/genai-prices'] },
-  tokens: { imports: ['core'], packages: ['gpt-tokenizer'] },
-  'local-models': { imports: ['core', 'store'], packages: ['undici'] },
-  providers: { imports: ['core', 'dialects', 'wire', 'local-models'], packages: [] },
-  gateway: { imports: ['core', 'dialects', 'providers', 'wire', 'tokens'], packages: [] },
-  server: {
+  json: { imports: [], packages: [], pure: true },
+  core: { imports: ['json'], packages: [], pure: true },
+  dialects: { imports: ['core', 'json'], packages: [], pure: true },
+  wire: { imports: ['core', 'json'], packages: [] },
+  config: { imports: ['core', 'json'], packages: ['yaml', 'zod'] },
+  store: { imports: ['core', 'json'], packages: ['pg', 'ioredis'] },
+  access: { imports: ['core', 'json', 'store'], packages: ['@pydantic/genai-prices'] },
+  tokens: { imports: ['core', 'json'], packages: ['gpt-tokenizer'] },
+  'local-models': { imports: ['core', 'json', 'store', 'wire'], packages: ['undici'] },
+  providers: { imports: ['core', 'json', 'dialects', 'wire', 'local-models'], packages: [] },
+  gateway: { imports: ['core', 'json', 'dialects', 'providers', 'wire', 'tokens'], packages: [] },
+  observe: { imports: ['core', 'json'], packages: [] },
+  'observe/metrics': {
+    imports: ['core', 'json', 'store', 'access', 'providers', 'gateway', 'observe'],
+    packages: [],
+  },
+  'observe/traces': {
+    imports: ['core', 'json', 'store', 'gateway', 'observe'],
+    packages: ['@opentelemetry/exporter-trace-otlp-proto'],
+  },
+  features: { imports: ['core', 'json', 'wire', 'gateway', 'access', 'store'], packages: [] },
+  http: {
     imports: [
       'core',
+      'json',
       'dialects',
       'providers',
-      'wire',
       'gateway',
       'local-models',
       'access',
       'store',
+      'features',
+      'observe/traces',
+    ],
+    packages: [],
+  },
+  admin: {
+    imports: [
+      'core',
+      'json',
+      'dialects',
       'config',
-      'observe',
+      'gateway',
+      'access',
+      'store',
+      'observe/metrics',
+      'features',
+      'http',
     ],
     packages: ['zod'],
   },
+  // Processes of one gateway: what they say to each other, and the store of the one that has it.
+  'compose/workers': { imports: ['core', 'json', 'store'], packages: [] },
   // The template library is the engine library's own and is loaded through it.
   engine: { imports: [], packages: ['node-llama-cpp', '@huggingface/jinja'] },
-  cli: { imports: ['core', 'config'], packages: [] },
+  cli: { imports: ['core', 'json', 'config'], packages: ['yaml'] },
 };
 
 const builtinsOfPureLayers = new Set([
@@ -53,13 +80,13 @@ const builtinsOfPureLayers = new Set([
   'node:string_decoder',
 ]);
 
-/** The composition root knows everybody. */
-const compositionRoot = new Set(['', 'start']);
+/** The composition root imports every layer. */
+const compositionRoot = new Set(['', 'compose']);
 
 interface Source {
   /** Path from src/, with forward slashes. */
   readonly path: string;
-  /** Folder below src/; '' for what stands beside them. */
+  /** The folder below src/ that is its layer; '' for files directly in src/. */
   readonly layer: string;
   readonly text: string;
   readonly code: string;
@@ -70,8 +97,7 @@ const sources: readonly Source[] = globSync('src/**/*.{ts,mts,cts,js,mjs}', { cw
   (file) => {
     const path = relative('src', file).replaceAll('\\', '/');
     const text = readFileSync(join(root, file), 'utf8');
-    const layer = path.includes('/') ? path.slice(0, path.indexOf('/')) : '';
-    return { path, layer, text, code: withoutComments(text) };
+    return { path, layer: layerAt(path), text, code: withoutComments(text) };
   },
 );
 
@@ -93,8 +119,14 @@ function importsOf(source: Source): readonly string[] {
 
 /** The layer that a relative import leads to. */
 function layerOf(source: Source, specifier: string): string {
-  const target = join(dirname(source.path), specifier).replaceAll('\\', '/');
-  return target.includes('/') ? target.slice(0, target.indexOf('/')) : '';
+  return layerAt(join(dirname(source.path), specifier).replaceAll('\\', '/'));
+}
+
+/** The layer of a path from src/: its first two folders where they are one, else its first; '' without a folder. */
+function layerAt(path: string): string {
+  const [first = '', second = '', file] = path.split('/');
+  if (file !== undefined && `${first}/${second}` in layers) return `${first}/${second}`;
+  return path.includes('/') ? first : '';
 }
 
 function packageOf(specifier: string): string {
@@ -170,9 +202,9 @@ test('no default exports', () => {
   );
 });
 
-test('JSON.parse stands in core/json.ts only, and in one place of the engine', () => {
+test('JSON.parse stands in src/json only, and in one place of the engine', () => {
   const users = offenders(({ code }) => code.includes('JSON.parse'));
-  const allowed = (path: string): boolean => path === 'core/json.ts' || path.startsWith('engine/');
+  const allowed = (path: string): boolean => path.startsWith('json/') || path.startsWith('engine/');
   assert.deepEqual(
     users.filter((path) => !allowed(path)),
     [],
@@ -197,12 +229,49 @@ test('no vendor name decides anything outside src/providers', () => {
   );
 });
 
+/** Members of request bodies. Those with an underscore stand for nothing else; the others only where they are read. */
+const bodyMembers =
+  'max_tokens|max_completion_tokens|tool_choice|tool_calls|tool_call_id|parallel_tool_calls|response_format|output_config|output_format|stop_sequences|stream_options|prompt_cache_key|service_tier|safety_identifier|reasoning_effort|web_search_options|search_parameters|image_url|input_audio|file_data|cache_control|top_p|top_k|logit_bias|max_uses|tool_use_id|input_schema|budget_tokens';
+const plainMembers =
+  'messages|tools|system|stop|metadata|user|plugins|fallbacks|functions|thinking|temperature|seed|speed|modalities|prediction|role';
+const memberNamed = new RegExp(
+  `(?<![\\w.])(?:${bodyMembers})(?!\\w)|\\[['"](?:${plainMembers})['"]\\]`,
+);
+
+/** Dialects read and write bodies, providers tell what vendors refuse; the engine and the command line are programs of their own. */
+const mayNameMembers = new Set(['dialects', 'providers', 'engine', 'cli', 'json']);
+/** Names that are values of traits, members of the list of models, or what the scanner of bodies looks for. */
+const memberTables =
+  /^(?:core\/traits|core\/json-marks|core\/wasm\/json-walk|admin\/handler|http\/models)\.ts$/;
+
+test('no code outside a dialect names a member of a body', () => {
+  assert.match(`body['messages']`, memberNamed);
+  assert.match('const { service_tier: tier } = body;', memberNamed);
+  assert.doesNotMatch(`'gen_ai.request.max_tokens': caps`, memberNamed);
+  assert.deepEqual(
+    sources
+      .filter(({ layer, path }) => !mayNameMembers.has(layer) && !memberTables.test(path))
+      .flatMap(({ path, code }) =>
+        code
+          .split('\n')
+          .filter((line) => memberNamed.test(line))
+          .map((line) => `${path}: ${line.trim()}`),
+      ),
+    [],
+  );
+});
+
 const onTheWayOfCalls = new Set([
   'core',
+  'json',
   'dialects',
   'wire',
   'gateway',
-  'server',
+  'features',
+  'http',
+  'admin',
+  'observe/metrics',
+  'observe/traces',
   'access',
   'tokens',
 ]);
@@ -221,9 +290,9 @@ test('no function is made in its assignment to a member on the way of calls', ()
   );
 });
 
-test('no source file is longer than 600 lines', () => {
+test('no source file is longer than 800 lines', () => {
   assert.deepEqual(
-    offenders(({ text }) => text.split('\n').length > 600),
+    offenders(({ text }) => text.split('\n').length > 800),
     [],
   );
 });

@@ -3,6 +3,7 @@ import type { Secret } from '../core/secret.ts';
 import type { Store } from '../store/store.ts';
 import type { KeyRing } from './keys.ts';
 import { digestOf, requireUsableSecret, sameDigest } from './digest.ts';
+import { requireNotGuessable } from './guessable.ts';
 import { makeToken, type RandomBytes } from './key-format.ts';
 
 const setting = 'admin_token_digest';
@@ -55,22 +56,23 @@ export interface AdminToken {
 export async function loadAdminToken(parts: AdminTokenParts): Promise<AdminToken> {
   if (parts.literal !== undefined) {
     requireUsableSecret('MODEL_GATEWAY_ADMIN_TOKEN', parts.literal.reveal());
+    requireNotGuessable('MODEL_GATEWAY_ADMIN_TOKEN', parts.literal.reveal());
     if (parts.keys.holds(parts.literal)) {
       throw new Error('MODEL_GATEWAY_ADMIN_TOKEN must not be a key of the data plane.');
     }
     return { check: TokenCheck.of(parts.literal) };
   }
-  const stored = await parts.store.readSetting(setting);
+  const stored = await parts.store.settings.read(setting);
   if (stored !== undefined) return { check: new TokenCheck(Buffer.from(stored, 'hex')) };
   await parts.onMake?.();
   const made = makeRunToken(parts.random);
-  await parts.store.writeSetting(setting, digestOf(made.reveal()).toString('hex'));
+  await parts.store.settings.write(setting, digestOf(made.reveal()).toString('hex'));
   return { check: TokenCheck.of(made), made };
 }
 
 /** Whether this store has an admin token already. @throws StoreError */
 export async function hasAdminToken(store: Store): Promise<boolean> {
-  return (await store.readSetting(setting)) !== undefined;
+  return (await store.settings.read(setting)) !== undefined;
 }
 
 /** A fresh admin secret; also for the control token of one run (run.json). */

@@ -5,16 +5,26 @@
  */
 import { GatewayError } from '../core/errors.ts';
 import { modelNames, type ModelNames } from '../core/model-names.ts';
+import type { CommonPolicy } from '../core/policy.ts';
 import type { Route } from '../core/provider.ts';
 import type { Clock } from '../core/runtime.ts';
 import type { BudgetWindow } from '../store/calls.ts';
-import type { Counters, Draw, DrawnCall, DrawResult, Granted, Refused } from '../store/counters.ts';
+import type {
+  Counters,
+  Draw,
+  DrawnCall,
+  DrawResult,
+  Granted,
+  Refused,
+} from '../store/counters/counters.ts';
 import type { BudgetWatch } from './budget-watch.ts';
 import { CallGrant } from './call-grant.ts';
 import { HeldLimits, type HeldLimit } from './held-limits.ts';
+import type { Learned, Overruns } from './overruns.ts';
 import type { HeldPolicy, PolicySource } from './policies.ts';
-import type { PriceBook } from './prices.ts';
+import type { PriceTable } from './prices.ts';
 import type { Principal } from './principal.ts';
+import { PreviewCounters, type PreviewedLimit } from './preview-counters.ts';
 import { budgetRefusal, neverFits, rateRefusal } from './refusals.ts';
 import { pricesOf, Reservation, type AskedSize } from './reservation.ts';
 
@@ -25,11 +35,15 @@ export interface AdmissionParts {
   /** Where the policies of tags are that the client names. */
   readonly policies: PolicySource;
   /** The current one: a reload replaces it. */
-  readonly prices: () => Pick<PriceBook, 'find' | 'otherwise'>;
+  readonly prices: () => Pick<PriceTable, 'find' | 'otherwise'>;
   /** A number in [0, 1), for jitter. */
   readonly random: () => number;
+  /** What calls cost beyond their reservations. */
+  readonly overruns: Overruns;
   /** Told of budgets that refuse. */
   readonly watch?: Pick<BudgetWatch, 'refused'>;
+  /** Told of a tag with limits that a key named which may not, so that it did not count. */
+  readonly notCounted?: (tag: string, keyId: string) => void;
   /** Told of each refusal: by what kind of limit, and of whom. */
   readonly refused?: (kind: Refused['kind'], holder: HeldPolicy['holder']['kind']) => void;
 }
@@ -66,6 +80,14 @@ const maxNameLength = 256;
 /** A smaller answer than so much helps nobody (reliability.md §6). */
 export const leastOutputTokens = 256;
 
+/** What a call would take. */
+export interface AdmissionPreview {
+  /** Absent where nothing limits the call, or a limit refuses it. */
+  readonly grant?: CallGrant;
+  readonly refusal?: GatewayError;
+  readonly limits: readonly PreviewedLimit[];
+}
+
 export class Admission {
   readonly #parts: AdmissionParts;
   readonly #held = new WeakMap<readonly HeldPolicy[], HeldLimits>();
@@ -81,15 +103,36 @@ export class Admission {
    * or `invalid_request` for a model without a price where a budget counts.
    */
   admit(call: AskedCall): CallGrant | undefined | Promise<CallGrant> {
-    const held = this.#limitsOf(call);
+    const held = this.#limitsOf(call, this.#parts.notCounted);
     if (call.size === undefined ? held.countless : held.none) return undefined;
-    return new Admitting(this.#parts, call, held).begin();
+    return new Admitting(this.#parts, call, held).run();
   }
 
-  #limitsOf(call: AskedCall): HeldLimits {
+  /**
+   * What `admit` would take, without taking it: the same code at counters that only tell how budgets stand. Rates and
+   * places count as free. Never rejects for a limit: what refuses is in `refusal`.
+   * @throws StoreError when the counters do not answer.
+   */
+  async preview(call: AskedCall): Promise<AdmissionPreview> {
+    const held = this.#limitsOf(call);
+    if (call.size === undefined ? held.countless : held.none) return { limits: [] };
+    const { counters, clock, policies, prices, random, overruns } = this.#parts;
+    const preview = new PreviewCounters(counters);
+    try {
+      const look = { overruns: overruns.lookOnly, counters: preview };
+      const parts = { clock, policies, prices, random, ...look };
+      const grant = await new Admitting(parts, call, held).run();
+      return { grant, limits: preview.limits(held) };
+    } catch (error) {
+      if (error instanceof GatewayError) return { refusal: error, limits: preview.limits(held) };
+      throw error;
+    }
+  }
+
+  #limitsOf(call: AskedCall, notCounted?: AdmissionParts['notCounted']): HeldLimits {
     const { principal, tags } = call;
     const own = principal.policies();
-    const more = tags.length === 0 ? [] : this.#ofTags(tags, principal.tags);
+    const more = tags.length === 0 ? [] : this.#ofTags(call, notCounted);
     if (more.length > 0) return ofModel(HeldLimits.of([...own, ...more]), call);
     let held = this.#held.get(own);
     if (held === undefined) {
@@ -99,12 +142,30 @@ export class Admission {
     return ofModel(held, call);
   }
 
-  #ofTags(tags: readonly string[], known: readonly string[]): readonly HeldPolicy[] {
+  /**
+   * Of the tags that the client names those count that the key may name. Of the others a key must not use up the limits, and is not
+   * told that there are any (X-5).
+   */
+  #ofTags(
+    { tags, principal }: AskedCall,
+    notCounted: AdmissionParts['notCounted'],
+  ): readonly HeldPolicy[] {
+    const { policies } = this.#parts;
     return tags.flatMap((name) => {
-      const policy = known.includes(name) ? undefined : this.#parts.policies.find('tag', name);
-      return policy === undefined ? [] : [{ holder: { kind: 'tag' as const, name }, policy }];
+      const policy = principal.tags.includes(name) ? undefined : policies.find('tag', name);
+      if (policy === undefined) return [];
+      if (mayName(principal, policy)) return [{ holder: { kind: 'tag' as const, name }, policy }];
+      notCounted?.(name, principal.keyId);
+      return [];
     });
   }
+}
+
+function mayName({ keyId, team }: Principal, { namedBy }: CommonPolicy): boolean {
+  if (namedBy === undefined) return false;
+  const { keys, teams } = namedBy;
+  if (keys.includes('*') || keys.includes(keyId)) return true;
+  return team !== undefined && (teams.includes('*') || teams.includes(team));
 }
 
 function ofModel(held: HeldLimits, call: AskedCall): HeldLimits {
@@ -128,13 +189,18 @@ const unsized: AskedSize = {
   searches: () => undefined,
   media: () => false,
   others: () => undefined,
+  raised: () => undefined,
   serviceTier: () => undefined,
   dearerBy: () => undefined,
 };
 
+interface AdmittingParts extends Omit<AdmissionParts, 'overruns'> {
+  readonly overruns: Learned;
+}
+
 /** One call at the counters: asked again with less where a budget refuses. */
 class Admitting {
-  readonly #parts: AdmissionParts;
+  readonly #parts: AdmittingParts;
   readonly #call: AskedCall;
   readonly #held: HeldLimits;
   readonly #now: number;
@@ -145,7 +211,7 @@ class Admitting {
   /** Of its budgets, as its last draw named them: while that is answered, the next ones may begin. */
   #windows: readonly BudgetWindow[] = [];
 
-  constructor(parts: AdmissionParts, call: AskedCall, held: HeldLimits) {
+  constructor(parts: AdmittingParts, call: AskedCall, held: HeldLimits) {
     this.#parts = parts;
     this.#call = call;
     this.#held = held;
@@ -153,17 +219,10 @@ class Admitting {
     const { size } = call;
     const paid = size !== undefined && held.budgets.length > 0;
     const prices = paid ? pricesOf(parts.prices(), size.targets, this.#now) : [];
-    this.#reservation = new Reservation(size ?? unsized, prices);
+    const learned = paid ? parts.overruns.beside(held.budgets, size.targets) : 0;
+    this.#reservation = new Reservation(size ?? unsized, prices, learned);
     if (paid) this.#reservation.assertPriced();
     this.#shrinks = call.mayShrink === true ? held.budgets.length + 1 : 0;
-  }
-
-  /** A long prompt is looked through first, where its numbers are needed. */
-  begin(): CallGrant | Promise<CallGrant> {
-    const { tokens, budgets } = this.#held;
-    const counts = tokens.length > 0 || budgets.length > 0;
-    const preparing = counts ? this.#call.size?.prepare?.() : undefined;
-    return preparing === undefined ? this.run() : preparing.then(() => this.run());
   }
 
   run(): CallGrant | Promise<CallGrant> {
@@ -247,7 +306,7 @@ class Admitting {
   }
 
   #grant(draw: Draw, granted: Granted): CallGrant {
-    const { counters, clock } = this.#parts;
+    const { counters, clock, overruns } = this.#parts;
     const paid = this.#call.size !== undefined && this.#held.budgets.length > 0;
     const parts = {
       counters,
@@ -258,6 +317,7 @@ class Admitting {
       toldAt: clock.wall(),
       held: paid ? this.#held.budgets : [],
       windows: this.#windows,
+      overruns,
     };
     return new CallGrant(parts, paid ? this.#capNote() : undefined);
   }

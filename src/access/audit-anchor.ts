@@ -3,7 +3,7 @@
  * and are missed by this (S24). It is this gateway's own knowledge; of several on one book each has one.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { tryParseObject } from '../core/json.ts';
+import { tryParseObject } from '../json/parse.ts';
 
 /** An entry that was there. */
 export interface AnchoredEntry {

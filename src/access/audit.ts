@@ -3,11 +3,10 @@
  * each goes to the log with its hash, and the newest is noted beside the store, so that even a log cut at its
  * end shows.
  */
-import type { JsonObject } from '../core/conversation.ts';
+import type { JsonObject } from '../json/value.ts';
 import type { Clock, Log } from '../core/runtime.ts';
-import { brokenAt } from '../store/audit-chain.ts';
-import type { AuditEntry, AuditRecord, NotedChange } from '../store/records.ts';
-import type { Store } from '../store/store.ts';
+import { brokenAt, type AuditEntry, type AuditRecord, type NotedChange } from '../store/records.ts';
+import type { AuditStore } from '../store/store.ts';
 import type { AnchoredEntry, AuditAnchor } from './audit-anchor.ts';
 
 /** Who acts. */
@@ -29,7 +28,7 @@ export interface Change {
 }
 
 export interface AuditLogParts {
-  readonly store: Pick<Store, 'appendAudit' | 'changeNoted' | 'listAudit'>;
+  readonly store: AuditStore;
   readonly clock: Clock;
   readonly log: Log;
   /** Where the newest entry is noted; absent where there is no place for it. */
@@ -64,7 +63,7 @@ export class AuditLog {
    */
   async note(change: Change): Promise<void> {
     const entry = this.#entryOf(change);
-    await this.#write(entry, () => this.#parts.store.appendAudit(entry));
+    await this.#write(entry, () => this.#parts.store.append(entry));
   }
 
   /**
@@ -74,7 +73,7 @@ export class AuditLog {
    */
   async change(change: NotedChange, told: Change): Promise<boolean> {
     const entry = this.#entryOf(told);
-    return this.#write(entry, () => this.#parts.store.changeNoted(change, entry));
+    return this.#write(entry, () => this.#parts.store.change(change, entry));
   }
 
   #entryOf({ actor, action, subject, before, after }: Change): AuditEntry {
@@ -161,6 +160,6 @@ export class AuditLog {
 
   #page(before: number | undefined, limit = checkAtOnce): Promise<readonly AuditRecord[]> {
     const { store } = this.#parts;
-    return store.listAudit({ limit, ...(before === undefined ? {} : { before }) });
+    return store.list({ limit, ...(before === undefined ? {} : { before }) });
   }
 }

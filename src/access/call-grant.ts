@@ -1,11 +1,19 @@
 /** An admitted call's share of limits and budgets, until it is settled. */
 import { totalInputTokens, type Usage } from '../core/generation.ts';
-import type { Price } from '../core/price.ts';
-import type { Grant, Standing, Standings } from '../core/grant.ts';
+import type { Price } from '../core/money.ts';
+import type { Grant, Standing, Standings } from '../core/policy.ts';
 import type { BudgetWindow } from '../store/calls.ts';
-import type { BudgetDraw, Counters, CounterState, Draw, Granted } from '../store/counters.ts';
+import type {
+  BudgetDraw,
+  Counters,
+  CounterState,
+  Draw,
+  DrawResult,
+  Granted,
+} from '../store/counters/counters.ts';
 import { costOf } from './cost.ts';
 import type { HeldBudget } from './held-limits.ts';
+import type { Learned, Reserving } from './overruns.ts';
 import type { Reservation } from './reservation.ts';
 
 export interface GrantParts {
@@ -21,6 +29,7 @@ export interface GrantParts {
   readonly held: readonly HeldBudget[];
   /** Theirs, as the draw named them. */
   readonly windows: readonly BudgetWindow[];
+  readonly overruns: Learned;
 }
 
 /** A call that asks for more behind its first draw does it under these names: `call+`, `call+2`, … */
@@ -28,7 +37,7 @@ function moreOf(callId: string, ask: number): string {
   return ask === 1 ? `${callId}+` : `${callId}+${ask}`;
 }
 
-export class CallGrant implements Grant {
+export class CallGrant implements Grant, Reserving {
   readonly standings: Standings;
   readonly outputCap?: number;
   readonly paid: boolean;
@@ -50,6 +59,8 @@ export class CallGrant implements Grant {
   /** Whether there is less money than for all that it may answer. */
   #short = false;
   #over = false;
+  /** Nanodollars that it holds beside its reservation, since others like it cost more. */
+  #besides: number;
 
   constructor(parts: GrantParts, capNote: string | undefined) {
     const { granted, reservation, toldAt, held, draw } = parts;
@@ -67,6 +78,9 @@ export class CallGrant implements Grant {
     if (counted) this.outputCap = reservation.output;
     this.tellsCap = limits && (reservation.lowered || reservation.origin === 'default');
     if (capNote !== undefined) this.capNote = capNote;
+    this.#besides = reservation.learned;
+    // What costs nothing overruns nothing: it learns nothing, and is told nothing that holds.
+    parts.overruns.began(this);
   }
 
   /** Ms since the epoch, by the clock of the counters. */
@@ -74,14 +88,10 @@ export class CallGrant implements Grant {
     return this.#parts.now;
   }
 
-  /** The windows that its cost is added to. */
+  /** The windows that its cost is added to, and the lease that pays. */
   get budgets(): readonly BudgetWindow[] {
     const { granted, windows } = this.#parts;
-    // Counters never go back to a window that is over, whatever the clock says (G17).
-    const counted = (drawn: BudgetWindow, i: number): string =>
-      granted.budgets[i]?.window ?? drawn.window;
-    if (windows.every((drawn, i) => counted(drawn, i) === drawn.window)) return windows;
-    return windows.map((drawn, i) => ({ ...drawn, window: counted(drawn, i) }));
+    return granted.lease === undefined ? windows : leased(windows, granted.lease);
   }
 
   /** What the call was admitted at; undefined without a budget. */
@@ -122,7 +132,6 @@ export class CallGrant implements Grant {
     if (this.#over || reserved === undefined) return undefined;
     const missing = this.#needs(usage, this.#most) - (reserved - this.#beside);
     if (missing <= 0) return undefined;
-    this.#asks += 1;
     return this.#askMore(usage, missing);
   }
 
@@ -136,9 +145,59 @@ export class CallGrant implements Grant {
     const { counters, draw } = this.#parts;
     counters.settle(draw.callId, used);
     this.#over = true;
+    this.#parts.overruns.ended(this);
     // What is asked for just now would be held for ever: its answer comes behind its settlement.
     if (this.#asking === undefined) this.#giveBackMore();
     else void this.#asking.then(() => this.#giveBackMore());
+  }
+
+  /** It cost more than all that it had reserved. */
+  overran(
+    target: { readonly provider: string; readonly model: string },
+    nanodollars: number,
+  ): void {
+    this.#parts.overruns.learn(this, target, this.#parts.reservation.learned + nanodollars);
+  }
+
+  mayAsk(target: { readonly provider: string; readonly model: string }): boolean {
+    return this.#parts.reservation.mayAsk(target);
+  }
+
+  holdBeside(nanodollars: number): void {
+    const missing = nanodollars - this.#besides;
+    if (this.#over || missing <= 0 || this.#parts.reservation.free) return;
+    this.#besides = nanodollars;
+    const holding = Promise.all([this.#asking, this.#hold(missing)]);
+    this.#asking = holding;
+    void this.#forget(holding);
+  }
+
+  async #forget(holding: Promise<unknown>): Promise<void> {
+    await holding;
+    if (this.#asking === holding) this.#asking = undefined;
+  }
+
+  /** All of it, or what is left: nobody else is admitted on that money. */
+  async #hold(nanodollars: number): Promise<void> {
+    try {
+      const first = await this.#drawMore(nanodollars);
+      const left = first.granted || first.kind !== 'budget' ? 0 : first.state.remaining;
+      if (left > 0 && !this.#over) await this.#drawMore(left);
+    } catch {
+      // Counters that do not answer hold nothing.
+    }
+  }
+
+  #drawMore(nanodollars: number): DrawResult | Promise<DrawResult> {
+    const { counters, draw } = this.#parts;
+    this.#asks += 1;
+    return counters.draw({
+      callId: moreOf(draw.callId, this.#asks),
+      concurrent: [],
+      requests: [],
+      tokens: [],
+      budgets: draw.budgets.map((each): BudgetDraw => ({ ...each, amount: nanodollars })),
+    });
   }
 
   #giveBackMore(): void {
@@ -160,18 +219,10 @@ export class CallGrant implements Grant {
 
   get #most(): number {
     const { reservation } = this.#parts;
-    return reservation.output * reservation.choices;
+    return reservation.mostOutput;
   }
 
   #askMore(usage: Usage, missing: number): number | undefined | Promise<number | undefined> {
-    const { counters, draw } = this.#parts;
-    const more: Draw = {
-      callId: moreOf(draw.callId, this.#asks),
-      concurrent: [],
-      requests: [],
-      tokens: [],
-      budgets: draw.budgets.map((each): BudgetDraw => ({ ...each, amount: missing })),
-    };
     const taken = (granted: boolean): number | undefined => {
       this.#asking = undefined;
       const wasShort = this.#short;
@@ -181,7 +232,7 @@ export class CallGrant implements Grant {
       return wasShort ? this.#most : undefined;
     };
     try {
-      const result = counters.draw(more);
+      const result = this.#drawMore(missing);
       if (!(result instanceof Promise)) return taken(result.granted);
       const asking = result.then(
         ({ granted }) => taken(granted),
@@ -234,6 +285,17 @@ export class CallGrant implements Grant {
     }
     return dearest;
   }
+}
+
+/** Of each list of windows, the same with the lease: one list for all calls of a key until a window ends. */
+const leasedWindows = new WeakMap<readonly BudgetWindow[], readonly BudgetWindow[]>();
+
+function leased(windows: readonly BudgetWindow[], lease: string): readonly BudgetWindow[] {
+  const known = leasedWindows.get(windows);
+  if (known?.[0]?.lease === lease) return known;
+  const made = windows.map((window) => ({ ...window, lease }));
+  leasedWindows.set(windows, made);
+  return made;
 }
 
 const noStandings: Standings = {};

@@ -1,5 +1,5 @@
 /**
- * The key that seals what calls said (docs/content.md). It never lies in the store that it protects: it comes
+ * The key that seals what calls said (docs/user/content.md). It never lies in the store that it protects: it comes
  * from the environment, or lies in a file of the data directory beside a store that nobody shares.
  */
 import { hkdfSync } from 'node:crypto';
@@ -56,7 +56,7 @@ export function passingContentKey(random: RandomBytes): ContentKey {
 /** A book that others share must be opened by all of them: without a common secret nothing is kept. */
 export const noContentKey: ContentKey = { find: () => undefined, need: () => undefined };
 
-/** The key, made at need; undefined as well where it cannot be had: content stops nothing (docs/content.md). */
+/** The key, made at need; undefined as well where it cannot be had: content stops nothing (docs/user/content.md). */
 export function keyOrNone(
   key: Pick<ContentKey, 'need'>,
   tell: (reason: string) => void,

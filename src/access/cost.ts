@@ -3,7 +3,7 @@
  * is an integer product, and only the sum is rounded (half up) to nanodollars. On the path of calls.
  */
 import { lastRequest, totalInputTokens, type Usage } from '../core/generation.ts';
-import type { Cost, Price, Rates } from '../core/price.ts';
+import type { Cost, Price, Rates } from '../core/money.ts';
 
 /** The counts that cost something. */
 export type BilledTokens = Pick<

@@ -2,7 +2,7 @@
 import { withoutDate, type ModelNames } from '../core/model-names.ts';
 import type { Budget, RateLimit } from '../core/policy.ts';
 import type { BudgetWindow } from '../store/calls.ts';
-import type { ConcurrencyDraw, RequestsDraw } from '../store/counters.ts';
+import type { ConcurrencyDraw, RequestsDraw } from '../store/counters/counters.ts';
 import { Glob } from './glob.ts';
 import type { HeldPolicy, Holder } from './policies.ts';
 import { windowAt } from './windows.ts';

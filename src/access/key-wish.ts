@@ -1,5 +1,5 @@
 /** What is wanted of a key, new or changed, and the record that comes of it. Default-deny (S7). */
-import { rangeProblem } from '../core/address-range.ts';
+import { rangeProblem } from '../core/addresses.ts';
 import { GatewayError, invalidRequest } from '../core/errors.ts';
 import { endpointScopes, noPolicy, type Policy } from '../core/policy.ts';
 import type { KeyRecord } from '../store/records.ts';
@@ -22,7 +22,9 @@ export interface KeyWish {
   readonly shrink?: boolean;
   /** Refuse what a translation would drop or change. */
   readonly strict?: boolean;
-  /** Keep what its calls say (docs/content.md); default: do not. */
+  /** Mark its prompts for the provider's cache (docs/user/routing.md); default: do not. */
+  readonly cache?: 'auto';
+  /** Keep what its calls say (docs/user/content.md); default: do not. */
   readonly logContent?: boolean;
   /** Ms since the epoch. */
   readonly expiresAt?: number;
@@ -52,6 +54,7 @@ export function wishedOf(wish: KeyWish, now: number): Wished {
     policy: wish.policy ?? noPolicy,
     shrink: wish.shrink ?? true,
     ...(wish.strict === true ? { strict: true } : {}),
+    ...(wish.cache === undefined ? {} : { cache: wish.cache }),
     ...(wish.logContent === true ? { logContent: true } : {}),
     ...(wish.expiresAt === undefined ? {} : { expiresAt: wish.expiresAt }),
   };
@@ -64,7 +67,7 @@ export function wishedOf(wish: KeyWish, now: number): Wished {
 export function changedRecord(record: KeyRecord, change: KeyChange, now: number): KeyRecord {
   if (change.name === null) throw invalidRequest('A key must have a name.', ['name']);
   if (change.models === null) throw invalidRequest(modelsHint, ['models']);
-  const { team, owner, strict, logContent, expiresAt, lastUsedAt, previousUsedAt, ...rest } =
+  const { team, owner, strict, cache, logContent, expiresAt, lastUsedAt, previousUsedAt, ...rest } =
     record;
   void [lastUsedAt, previousUsedAt];
   const wish: KeyWish = {
@@ -78,6 +81,7 @@ export function changedRecord(record: KeyRecord, change: KeyChange, now: number)
     ...kept('policy', change.policy, record.policy),
     ...kept('shrink', change.shrink, record.shrink),
     ...kept('strict', change.strict, strict),
+    ...kept('cache', change.cache, cache),
     ...kept('logContent', change.logContent, logContent),
     // An expiry that has passed already is no mistake of this change.
     ...kept('expiresAt', change.expiresAt, undefined),

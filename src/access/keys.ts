@@ -10,6 +10,7 @@ import type { Secret } from '../core/secret.ts';
 import type { KeyRecord, KeyUse, NotedChange } from '../store/records.ts';
 import type { Store } from '../store/store.ts';
 import { digestOf, leastSecretLength, requireUsableSecret } from './digest.ts';
+import { requireNotGuessable } from './guessable.ts';
 import { KeyEntry, matchNobody, type Digests, type KeySource, type KeyState } from './key-entry.ts';
 import { makeKey, makeKeyOf, readKey, type RandomBytes } from './key-format.ts';
 import {
@@ -19,14 +20,14 @@ import {
   type KeyChange,
   type KeyWish,
 } from './key-wish.ts';
-import { KeyBook } from './key-book.ts';
+import { KeyIndex } from './key-index.ts';
 import { LastUses } from './last-uses.ts';
-import { Looks } from './looks.ts';
+import { CoalescedRefresh } from './coalesced-refresh.ts';
 import type { Pepper } from './pepper.ts';
 import { noPolicies, type PolicySource } from './policies.ts';
 import { presentedKey } from './presented-key.ts';
 import type { Principal } from './principal.ts';
-import { Turns } from './turns.ts';
+import { KeyedMutex } from './keyed-mutex.ts';
 
 export interface KeyRingParts {
   readonly store: Store;
@@ -112,10 +113,10 @@ export class KeyRing {
   readonly #clock: Clock;
   readonly #random: RandomBytes;
   readonly #pepper: Pepper | undefined;
-  readonly #book: KeyBook;
+  readonly #index: KeyIndex;
   readonly #uses: LastUses;
-  readonly #turns = new Turns();
-  readonly #looks: Looks | undefined;
+  readonly #mutex = new KeyedMutex();
+  readonly #refresh: CoalescedRefresh | undefined;
 
   constructor(parts: KeyRingParts) {
     const { store, clock, random, policies = noPolicies, pepper, log = silent } = parts;
@@ -123,30 +124,30 @@ export class KeyRing {
     this.#clock = clock;
     this.#random = random;
     this.#pepper = pepper;
-    this.#book = new KeyBook({ store, policies, pepper, log });
-    this.#uses = new LastUses(store, log);
-    const look = (): Promise<void> => this.#book.loadAnew();
-    this.#looks = parts.shared === true ? new Looks({ look, clock }) : undefined;
+    this.#index = new KeyIndex({ store, policies, pepper, log });
+    this.#uses = new LastUses(store.keys, log);
+    const read = (): Promise<void> => this.#index.loadAnew();
+    this.#refresh = parts.shared === true ? new CoalescedRefresh({ read, clock }) : undefined;
   }
 
   /** Reads what the store has, or what is new there. May be repeated after a failure. @throws StoreError */
   load(): Promise<void> {
-    return this.#book.load();
+    return this.#index.load();
   }
 
   /** The same, as the store is from now on: a reading that runs may have begun before a change. */
   loadAnew(): Promise<void> {
-    return this.#book.loadAnew();
+    return this.#index.loadAnew();
   }
 
   /** Whether the keys of the store are known; before that the gateway is not ready (L1). */
   get loaded(): boolean {
-    return this.#book.loaded;
+    return this.#index.loaded;
   }
 
   /** Why the peppered keys of the store cannot be used, in a sentence; undefined when they can. */
   get pepperProblem(): string | undefined {
-    return this.#book.pepperProblem;
+    return this.#index.pepperProblem;
   }
 
   /**
@@ -159,7 +160,7 @@ export class KeyRing {
     const digests = this.#digestsOf(text);
     const id = readKey(text)?.id;
     const now = this.#clock.wall();
-    const entry = id === undefined ? undefined : this.#book.find(id);
+    const entry = id === undefined ? undefined : this.#index.find(id);
     if (entry === undefined) matchNobody(digests);
     const found = entry?.match(digests, now) === undefined ? this.#literal(text, digests) : entry;
     const match = found?.match(digests, now);
@@ -167,24 +168,24 @@ export class KeyRing {
       this.#uses.note(found, match, now);
       return found.principal;
     }
-    if (!this.#book.loaded && id !== undefined) {
+    if (!this.#index.loaded && id !== undefined) {
       throw new GatewayError('store_unavailable', 'The keys are not loaded yet; try again soon.');
     }
     throw new GatewayError('unauthenticated', keyRefusal);
   }
 
   /**
-   * Looks for a key that `authenticate` refused: another gateway may have made or rotated it just now.
+   * CoalescedRefresh for a key that `authenticate` refused: another gateway may have made or rotated it just now.
    * @returns undefined when there is nothing to look for; else ask `authenticate` again afterwards.
    * @throws GatewayError `store_unavailable` while nobody can say whether there is such a key (L1).
    */
-  lookAgain(
+  refreshKey(
     authorization: string | undefined,
     xApiKey: string | undefined,
   ): Promise<void> | undefined {
     const id = readKey(presentedKey(authorization, xApiKey))?.id;
-    if (id === undefined || this.#book.find(id)?.revoked() === true) return undefined;
-    return this.#looks?.ask()?.catch((error: unknown) => {
+    if (id === undefined || this.#index.find(id)?.revoked() === true) return undefined;
+    return this.#refresh?.ask()?.catch((error: unknown) => {
       throw new GatewayError('store_unavailable', 'This key cannot be looked up now; try again.', {
         cause: error,
       });
@@ -209,7 +210,7 @@ export class KeyRing {
     };
     const after = { record, source: 'store', state: 'active', ...neverUsed } as const;
     await write({ op: 'addKey', record }, { after });
-    this.#book.put(record);
+    this.#index.put(record);
     return { record, id, key };
   }
 
@@ -249,7 +250,7 @@ export class KeyRing {
       version: record.version + 1,
     });
     const changed = await this.#replace(id, { next, write });
-    const entry = this.#book.find(id);
+    const entry = this.#index.find(id);
     if (changed === undefined || entry === undefined) return undefined;
     if (entry.lastUsedAt !== undefined) this.#uses.note(entry, 'previous', entry.lastUsedAt);
     return { ...changed, after: this.#listed(entry), key };
@@ -262,7 +263,7 @@ export class KeyRing {
    * @throws GatewayError `invalid_request` for a key that is not the store's, StoreError.
    */
   async revoke(id: string, write: WriteKey = this.#write): Promise<ChangedKey | undefined> {
-    const entry = this.#book.find(id);
+    const entry = this.#index.find(id);
     if (entry === undefined) return undefined;
     requireStored(entry);
     const before = this.#listed(entry);
@@ -279,8 +280,9 @@ export class KeyRing {
    */
   addLiteralKey(secret: Secret, wish: Omit<DeclaredKey, 'digests'>): void {
     requireUsableSecret('MODEL_GATEWAY_KEY', secret.reveal());
+    requireNotGuessable('MODEL_GATEWAY_KEY', secret.reveal());
     const digests = [digestOf(secret.reveal()).toString('hex')];
-    this.#book.addLiteral(fixedRecord({ ...wish, digests }, this.#clock.wall()));
+    this.#index.addLiteral(fixedRecord({ ...wish, digests }, this.#clock.wall()));
   }
 
   /**
@@ -290,7 +292,7 @@ export class KeyRing {
    */
   declare(keys: readonly DeclaredKey[]): void {
     const now = this.#clock.wall();
-    this.#book.declare(keys.map((key) => fixedRecord(key, now)));
+    this.#index.declare(keys.map((key) => fixedRecord(key, now)));
   }
 
   /**
@@ -298,8 +300,8 @@ export class KeyRing {
    * environment or the config. It may call every model.
    */
   async ensureFirstKey(write: WriteKey = this.#write): Promise<NewKey | undefined> {
-    if (!this.#book.loaded) await this.load();
-    if (this.#book.size > 0) return undefined;
+    if (!this.#index.loaded) await this.load();
+    if (this.#index.size > 0) return undefined;
     return this.create({ name: 'first key', models: ['*'], policy: firstKeyPolicy }, write);
   }
 
@@ -307,17 +309,17 @@ export class KeyRing {
   holds(secret: Secret): boolean {
     const { plain, peppered } = this.#digestsOf(secret.reveal());
     const texts = [plain.toString('hex'), peppered?.toString('hex')];
-    return this.#book.some(({ digest }) => texts.includes(digest));
+    return this.#index.some(({ digest }) => texts.includes(digest));
   }
 
   /** What the key of this id may do; undefined unless it is active. For those who need no secret of it. */
   principalOf(id: string): Principal | undefined {
-    const entry = this.#book.find(id);
+    const entry = this.#index.find(id);
     return entry?.state(this.#clock.wall()) === 'active' ? entry.principal : undefined;
   }
 
   find(id: string): ListedKey | undefined {
-    const entry = this.#book.find(id);
+    const entry = this.#index.find(id);
     return entry === undefined ? undefined : this.#listed(entry);
   }
 
@@ -326,7 +328,7 @@ export class KeyRing {
    * when there is no key `after`.
    */
   list(page: { readonly limit: number; readonly after?: string }): KeyPage | undefined {
-    const found = this.#book.page(page.limit, page.after);
+    const found = this.#index.page(page.limit, page.after);
     if (found === undefined) return undefined;
     const last = found.entries.at(-1);
     return {
@@ -341,7 +343,7 @@ export class KeyRing {
     page: { readonly limit: number; readonly after?: string },
   ): KeyPage | undefined {
     const part = wanted.toLowerCase();
-    const found = this.#book.search(({ record }) => holdsText(record, part), page);
+    const found = this.#index.search(({ record }) => holdsText(record, part), page);
     if (found === undefined) return undefined;
     return {
       keys: found.entries.map((entry) => this.#listed(entry)),
@@ -352,7 +354,7 @@ export class KeyRing {
   /** Keys were used elsewhere, and the store is told of it. */
   heardUses(uses: readonly KeyUse[]): void {
     for (const { id, at, previous } of uses) {
-      const entry = this.#book.find(id);
+      const entry = this.#index.find(id);
       const known = previous ? entry?.previousUsedAt : entry?.lastUsedAt;
       if (known === undefined || known < at) entry?.used(at, previous ? 'previous' : 'current');
     }
@@ -365,16 +367,16 @@ export class KeyRing {
 
   /** A key whose secret may have any form: who wrote down the hash of a word let nobody in (S7). */
   #literal(text: string, { plain }: Digests): KeyEntry | undefined {
-    return text.length < leastSecretLength ? undefined : this.#book.byDigest(plain);
+    return text.length < leastSecretLength ? undefined : this.#index.byDigest(plain);
   }
 
   #replace(id: string, change: Replacement): Promise<ChangedKey | undefined> {
-    return this.#turns.take(id, () => this.#replaceNow(id, change));
+    return this.#mutex.run(id, () => this.#replaceNow(id, change));
   }
 
   async #replaceNow(id: string, { next, write }: Replacement): Promise<ChangedKey | undefined> {
     for (let tries = 0; tries < maxTries; tries++) {
-      const entry = this.#book.find(id);
+      const entry = this.#index.find(id);
       if (entry === undefined) return undefined;
       requireStored(entry);
       if (entry.revoked()) throw invalidRequest('This key is revoked; it cannot be changed.');
@@ -382,10 +384,10 @@ export class KeyRing {
       const record = next(entry.record);
       const after = { ...before, record, state: this.#stateOf(record) };
       if (await write({ op: 'replaceKey', record }, { before, after })) {
-        this.#book.put(record);
+        this.#index.put(record);
         return { before, after: this.#listed(entry) };
       }
-      await this.#book.load();
+      await this.#index.load();
     }
     throw tooManyChanges();
   }
@@ -397,9 +399,9 @@ export class KeyRing {
 
   /** Without a note: what the gateway does by itself. */
   readonly #write: WriteKey = async (change) => {
-    if (change.op === 'replaceKey') return this.#store.replaceKey(change.record);
-    if (change.op === 'revokeKey') return this.#store.revokeKey(change.id, change.at);
-    if (change.op === 'addKey') await this.#store.addKey(change.record);
+    if (change.op === 'replaceKey') return this.#store.keys.replace(change.record);
+    if (change.op === 'revokeKey') return this.#store.keys.revoke(change.id, change.at);
+    if (change.op === 'addKey') await this.#store.keys.add(change.record);
     return true;
   };
 
@@ -433,7 +435,7 @@ export class KeyRing {
   #makeUnusedKey(): { readonly id: string; readonly key: Secret } {
     for (;;) {
       const made = makeKey(this.#random);
-      if (this.#book.find(made.id) === undefined) return made;
+      if (this.#index.find(made.id) === undefined) return made;
     }
   }
 }

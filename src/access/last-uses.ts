@@ -1,19 +1,19 @@
 /** When keys were last used: noted in memory with each call, told to the store now and then. */
 import type { Log } from '../core/runtime.ts';
-import type { Store } from '../store/store.ts';
+import type { KeyStore } from '../store/store.ts';
 import type { KeyEntry, Match } from './key-entry.ts';
 
 /** A crash loses so much of it; it is a hint for people, nothing is decided by it. */
 const writeEveryMs = 10_000;
 
 export class LastUses {
-  readonly #store: Pick<Store, 'touchKeys'>;
+  readonly #store: Pick<KeyStore, 'touch'>;
   readonly #log: Log;
   #current = new Set<KeyEntry>();
   #previous = new Set<KeyEntry>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(store: Pick<Store, 'touchKeys'>, log: Log) {
+  constructor(store: Pick<KeyStore, 'touch'>, log: Log) {
     this.#store = store;
     this.#log = log;
   }
@@ -46,7 +46,7 @@ export class LastUses {
       })),
     ];
     try {
-      await this.#store.touchKeys(uses);
+      await this.#store.touch(uses);
     } catch (error) {
       for (const entry of current) this.#current.add(entry);
       for (const entry of previous) this.#previous.add(entry);

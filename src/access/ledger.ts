@@ -4,9 +4,8 @@
  * the process lives, instead the gateway stops to admit calls (F84, F85). Calls that take longer are
  * noted while they run, so that a crash does not lose them (F81).
  */
-import { IdTable } from '../core/id-table.ts';
 import type { Clock, Log } from '../core/runtime.ts';
-import { layAside, recordApart, type RefusedRow } from '../store/refused-rows.ts';
+import { layAside, lineOf, recordApart, type RefusedRow } from '../store/refused-rows.ts';
 import { StoreError } from '../store/store-error.ts';
 import type { CallRow, Store } from '../store/store.ts';
 
@@ -49,7 +48,7 @@ export class Ledger {
   readonly #refusedFile: string | undefined;
   #queue: CallRow[] = [];
   /** Running calls that are to be noted. */
-  readonly #running = new IdTable<Running>();
+  readonly #running = new Map<string, Running>();
   /** The next write notes calls of any age: somebody wants to know how all stands. */
   #youngToo = false;
   #timer: NodeJS.Timeout | undefined;
@@ -130,19 +129,32 @@ export class Ledger {
   }
 
   /**
-   * Writes the rest and stops. Rows that the store refuses even now are counted in an error log line:
-   * they end with the process.
+   * Writes the rest and stops. Rows that the store does not take even now are written to the log, whole, so that they
+   * can be told from there.
+   * @throws StoreError `failed` with their number when there are any.
    */
   async close(): Promise<void> {
     try {
       await this.flush();
     } catch (error) {
-      this.#log.error('ledger_rows_lost', { rows: this.#queue.length, reason: textOf(error) });
+      throw this.#unsaved(textOf(error));
     } finally {
       this.#closed = true;
       clearTimeout(this.#timer);
       this.#timer = undefined;
     }
+  }
+
+  #unsaved(reason: string): StoreError {
+    const rows = this.#queue.length;
+    this.#log.error('ledger_rows_lost', { rows, reason });
+    for (const row of this.#queue)
+      this.#log.error('ledger_row_lost', { call: row.id, row: lineOf(row) });
+    const calls = rows === 1 ? '1 finished call is' : `${rows} finished calls are`;
+    return new StoreError(
+      'failed',
+      `${calls} not in the ledger: ${reason} Each stands in the log, in a line with ledger_row_lost.`,
+    );
   }
 
   #schedule(delayMs: number): void {
@@ -181,7 +193,7 @@ export class Ledger {
   async #writeFinished(): Promise<void> {
     const batch = this.#queue.slice(0, batchRows);
     if (batch.length === 0) return;
-    const refused = await recordApart(batch, (rows) => this.#store.recordCalls(rows));
+    const refused = await recordApart(batch, (rows) => this.#store.calls.record(rows));
     if (refused.length > 0) await this.#layAside(refused);
     this.#queue = this.#queue.slice(batch.length);
     this.#saved += batch.length;
@@ -204,11 +216,11 @@ export class Ledger {
     if (this.#running.size === 0) return;
     const toldBefore = this.#clock.now() - (this.#youngToo ? 0 : notedFromMs);
     this.#youngToo = false;
-    const noted = this.#running.entries().filter(([, { at }]) => at <= toldBefore);
+    const noted = [...this.#running].filter(([, { at }]) => at <= toldBefore);
     if (noted.length === 0) return;
     const seenAt = this.#clock.wall();
     const calls = noted.map(([, { row }]) => ({ row: cut(row()), seenAt }));
-    const settled = await this.#store.openCalls(calls);
+    const settled = await this.#store.calls.open(calls);
     if (settled.length > 0) this.#onSettled?.(new Set(settled));
     for (const [id, running] of noted) {
       if (this.#running.get(id) === running) this.#running.delete(id);

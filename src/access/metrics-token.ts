@@ -5,6 +5,7 @@
 import type { Secret } from '../core/secret.ts';
 import { TokenCheck } from './admin-token.ts';
 import { requireUsableSecret } from './digest.ts';
+import { requireNotGuessable } from './guessable.ts';
 import type { KeyRing } from './keys.ts';
 
 export const metricsTokenVariable = 'MODEL_GATEWAY_METRICS_TOKEN';
@@ -22,6 +23,7 @@ export function metricsToken(
 ): TokenCheck {
   const text = secret.reveal();
   requireUsableSecret(metricsTokenVariable, text);
+  requireNotGuessable(metricsTokenVariable, text);
   if (keys.holds(secret)) {
     throw new Error(`${metricsTokenVariable} must not be a key of the data plane.`);
   }

@@ -5,7 +5,7 @@
  */
 import { createHmac } from 'node:crypto';
 import type { Secret } from '../core/secret.ts';
-import type { Store } from '../store/store.ts';
+import type { SettingStore } from '../store/store.ts';
 import { requireUsableSecret } from './digest.ts';
 
 /** Where the store notes that its keys are peppered, and with which pepper. */
@@ -41,10 +41,10 @@ export class Pepper {
 
 /** How far the store's keys are peppered, or why they cannot be used. @throws StoreError */
 export async function readPepperState(
-  store: Pick<Store, 'readSetting'>,
+  store: Pick<SettingStore, 'read'>,
   pepper: Pepper | undefined,
 ): Promise<{ readonly state: PepperState } | { readonly problem: string }> {
-  const mark = await store.readSetting(setting);
+  const mark = await store.read(setting);
   if (mark === undefined) return { state: 'none' };
   if (pepper === undefined) return { problem: missingPepper };
   if (mark === pepper.markOf('done')) return { state: 'done' };
@@ -53,9 +53,9 @@ export async function readPepperState(
 
 /** @throws StoreError */
 export function writePepperState(
-  store: Pick<Store, 'writeSetting'>,
+  store: Pick<SettingStore, 'write'>,
   pepper: Pepper,
   state: 'begun' | 'done',
 ): Promise<void> {
-  return store.writeSetting(setting, pepper.markOf(state));
+  return store.write(setting, pepper.markOf(state));
 }

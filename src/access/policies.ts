@@ -3,9 +3,9 @@
  * before what the store has under the same name, and cannot be changed here.
  */
 import { invalidRequest } from '../core/errors.ts';
-import type { HolderKind, Policy, SharedPolicy } from '../core/policy.ts';
+import type { CommonPolicy, HolderKind, Policy, SharedPolicy } from '../core/policy.ts';
 import type { NotedChange } from '../store/records.ts';
-import type { Store } from '../store/store.ts';
+import type { PolicyStore } from '../store/store.ts';
 
 /** Whose policy it is: for a key its public id. */
 export interface Holder {
@@ -25,7 +25,7 @@ export type SharedKind = SharedPolicy['kind'];
 export interface PolicySource {
   /** Rises with every change, so that a look-up can be kept until then. */
   readonly version: number;
-  find(kind: SharedKind, name: string): Policy | undefined;
+  find(kind: SharedKind, name: string): CommonPolicy | undefined;
 }
 
 /** For keys whose team and tags have no policies. */
@@ -47,14 +47,14 @@ export interface ListedPolicy {
 }
 
 export class Policies implements PolicySource {
-  readonly #store: Pick<Store, 'listPolicies' | 'putPolicy' | 'deletePolicy'>;
+  readonly #store: PolicyStore;
   #stored = new Map<string, SharedPolicy>();
   #declared: ReadonlyMap<string, SharedPolicy> = new Map();
   /** All of a kind by name; made when a page is asked for, kept until something changes. */
   readonly #sorted = new Map<SharedKind, readonly SharedPolicy[]>();
   #version = 1;
 
-  constructor(store: Pick<Store, 'listPolicies' | 'putPolicy' | 'deletePolicy'>) {
+  constructor(store: PolicyStore) {
     this.#store = store;
   }
 
@@ -64,7 +64,7 @@ export class Policies implements PolicySource {
 
   /** Reads what the store has. May be repeated, e.g. when another instance changed it. @throws StoreError */
   async load(): Promise<void> {
-    this.#stored = byName(await this.#store.listPolicies());
+    this.#stored = byName(await this.#store.list());
     this.#changed();
   }
 
@@ -102,7 +102,7 @@ export class Policies implements PolicySource {
    */
   async put(policy: SharedPolicy, write?: WritePolicy): Promise<SharedChange> {
     const before = this.#requireOurs(policy.kind, policy.name);
-    if (write === undefined) await this.#store.putPolicy(policy);
+    if (write === undefined) await this.#store.put(policy);
     else await write({ op: 'putPolicy', policy }, before);
     this.#stored.set(keyOf(policy.kind, policy.name), policy);
     this.#changed();
@@ -121,7 +121,7 @@ export class Policies implements PolicySource {
     const before = this.#requireOurs(kind, name);
     const existed =
       write === undefined
-        ? await this.#store.deletePolicy(kind, name)
+        ? await this.#store.delete(kind, name)
         : await write({ op: 'deletePolicy', kind, name }, before);
     this.#stored.delete(keyOf(kind, name));
     this.#changed();

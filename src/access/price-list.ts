@@ -5,8 +5,7 @@
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type * as GenaiPrices from '@pydantic/genai-prices';
-import { scaledDecimal } from '../core/money.ts';
-import type { Price, PriceTier, Rates } from '../core/price.ts';
+import { scaledDecimal, type Price, type PriceTier, type Rates } from '../core/money.ts';
 import { listedNames } from './price-names.ts';
 
 const packageName = '@pydantic/genai-prices';
@@ -48,6 +47,16 @@ export class PriceList {
       if (found === null) continue;
       const source = `genai-prices ${version} ${found.provider.id}/${found.model.id}`;
       return schedule(found.model.prices, source);
+    }
+    return undefined;
+  }
+
+  /** Tokens of prompt and answer together that the list says of a model; undefined where it does not. */
+  window(list: string, model: string): number | undefined {
+    const { prices } = this.#package();
+    for (const name of listedNames(model)) {
+      const found = prices.calcPrice({}, name, { providerId: list });
+      if (found !== null) return found.model.context_window;
     }
     return undefined;
   }

@@ -2,7 +2,7 @@
  * What a model costs: the config first, then the price package. One book holds for one configuration;
  * a reload makes a new one.
  */
-import type { Price, PriceOrigin, PriceSettings } from '../core/price.ts';
+import type { Price, PriceOrigin, PriceSettings } from '../core/money.ts';
 import type { Log } from '../core/runtime.ts';
 import { Glob } from './glob.ts';
 import type { PriceList, PriceSchedule } from './price-list.ts';
@@ -11,7 +11,7 @@ import { familyNames } from './price-names.ts';
 /** Clients can ask for names without end: when so many were asked for, the found ones are forgotten. */
 const mostKnown = 10_000;
 
-export interface PriceBookParts {
+export interface PriceTableParts {
   readonly settings: PriceSettings;
   readonly list: Pick<PriceList, 'find' | 'load'>;
   /** Where the prices of a provider's models stand; undefined = the config says it, or nobody. */
@@ -21,14 +21,14 @@ export interface PriceBookParts {
 
 const free: Price = { rates: { input: 0, output: 0 }, tiers: [], source: 'local' };
 
-export class PriceBook {
-  readonly #parts: PriceBookParts;
+export class PriceTable {
+  readonly #parts: PriceTableParts;
   readonly #exact: ReadonlyMap<string, Price>;
   readonly #globs: readonly { readonly glob: Glob; readonly price: Price }[];
   readonly #known = new Map<string, PriceSchedule | undefined>();
   #failed = false;
 
-  constructor(parts: PriceBookParts) {
+  constructor(parts: PriceTableParts) {
     this.#parts = parts;
     const { models } = parts.settings;
     const globs = models.filter(({ pattern }) => pattern.includes('*'));

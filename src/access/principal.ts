@@ -1,5 +1,5 @@
 /** Who calls, and what they may do (S7). Everything that is not allowed is denied. */
-import { AddressRange } from '../core/address-range.ts';
+import { AddressRange } from '../core/addresses.ts';
 import type { Policy } from '../core/policy.ts';
 import type { KeyRecord } from '../store/records.ts';
 import { Glob } from './glob.ts';
@@ -15,6 +15,8 @@ export interface Principal {
   readonly tags: readonly string[];
   /** Refuse what a translation would drop or change, instead of noting it. */
   readonly strict: boolean;
+  /** Prompts of its calls are marked for the provider's cache where the client marks nothing. */
+  readonly cache?: 'auto';
   /** Whether what its calls say is kept. */
   readonly logsContent: boolean;
   /** Whether the output limit of a call may be lowered to what the budget still has. */
@@ -52,6 +54,7 @@ export class KeyPrincipal implements Principal {
   readonly team?: string;
   readonly tags: readonly string[];
   readonly strict: boolean;
+  readonly cache?: 'auto';
   readonly logsContent: boolean;
   readonly shrink: boolean;
   readonly anywhere: boolean;
@@ -72,6 +75,7 @@ export class KeyPrincipal implements Principal {
     if (record.team !== undefined) this.team = record.team;
     this.tags = record.tags;
     this.strict = record.strict === true;
+    if (record.cache !== undefined) this.cache = record.cache;
     this.logsContent = record.logContent === true;
     this.shrink = record.shrink;
     this.#policy = record.policy;

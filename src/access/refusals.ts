@@ -3,9 +3,9 @@
  * it is free again (H5, E8, E9).
  */
 import type { GatewayError } from '../core/errors.ts';
-import { LimitError, type Standings } from '../core/grant.ts';
+import { LimitError, type Standings } from '../core/policy.ts';
 import { dollarsText } from '../core/money.ts';
-import type { Refused } from '../store/counters.ts';
+import type { Refused } from '../store/counters/counters.ts';
 import type { HeldBudget, HeldLimit } from './held-limits.ts';
 import type { Holder } from './policies.ts';
 import type { Reservation } from './reservation.ts';

@@ -3,9 +3,10 @@
  * an exact count, the output by the client's cap, the model's own limit, or a default.
  */
 import { invalidRequest } from '../core/errors.ts';
-import type { Price } from '../core/price.ts';
+import type { RaisedCost } from '../core/policy.ts';
+import type { Price } from '../core/money.ts';
 import { caresForCacheWrites, caresForMedia, isFree, mostCost } from './cost.ts';
-import type { PriceBook } from './prices.ts';
+import type { PriceTable } from './prices.ts';
 import { possiblePrices } from './service-price.ts';
 
 /** Who may answer the call. */
@@ -34,11 +35,6 @@ export interface AskedSize {
   readonly choices: number;
   /** Two requests may run beside each other for one answer: both are to be paid for. Absent = one. */
   readonly hedged?: boolean;
-  /**
-   * Awaited before the numbers of the prompt are asked for, so that all others have their turn while a long one is
-   * looked through. Undefined, or absent, where that takes no time.
-   */
-  prepare?(): Promise<void> | undefined;
   /** Tokens of the prompt at most, by a guess. */
   promptAtMost(): number;
   /** Tokens of the prompt by the model's own tokenizer; undefined where there is none. */
@@ -53,6 +49,8 @@ export interface AskedSize {
   searches(): AskedSearching | undefined;
   /** Models that the vendor may answer with instead of its own, as clients call them; undefined = none. */
   others(): { readonly member: string; readonly names: readonly string[] } | undefined;
+  /** What raises the cost besides; undefined = nothing. */
+  raised(): RaisedCost | undefined;
   /** The service tier that the request asks for, in its words (`fast` for fast mode); undefined = none. */
   serviceTier(): string | undefined;
   /** The member of the request that asks for dearer service than prices are known of (§ prices.md). */
@@ -67,12 +65,12 @@ export const defaultOutputTokens = 4096;
  * @throws GatewayError `invalid_request` for what has no price.
  */
 export function pricesOf(
-  book: Pick<PriceBook, 'find' | 'otherwise'>,
+  prices: Pick<PriceTable, 'find' | 'otherwise'>,
   targets: readonly AskedTarget[],
   at: number,
 ): readonly Price[] {
   return targets.map(({ provider, model }) => {
-    const price = book.find(provider, model, at) ?? book.otherwise;
+    const price = prices.find(provider, model, at) ?? prices.otherwise;
     if (price === undefined) throw priceUnknown(provider, model);
     return price;
   });
@@ -99,6 +97,13 @@ function othersUnpriced(member: string): Error {
   return invalidRequest(why, [member], 'price_unknown');
 }
 
+function unbounded(member: string): Error {
+  const why =
+    `What "${member}" asks for can cost more than is known before the answer, and calls of this key count for ` +
+    'a budget. Leave it out, or use a key without a budget (its team and tags likewise).';
+  return invalidRequest(why, [member], 'price_unknown');
+}
+
 function searchUnpriced(member: string): Error {
   const why =
     `"${member}" has the provider search the web, what a search costs there is not known, and calls of this ` +
@@ -122,6 +127,8 @@ export class Reservation {
   readonly prices: readonly Price[];
   /** The same, and what else the vendor may charge by for the tier that is asked for. */
   readonly possible: readonly Price[];
+  /** Nanodollars that calls like it cost beyond their reservations. */
+  readonly learned: number;
   readonly #size: AskedSize;
   /** Nothing that it may use costs anything: a budget has no reason to limit it. */
   readonly free: boolean;
@@ -131,17 +138,23 @@ export class Reservation {
   #searches: ReturnType<AskedSize['searches']> | null = null;
   #images: number | undefined;
   #media: boolean | undefined;
+  /** null = not asked for yet. */
+  #raised: RaisedCost | undefined | null = null;
   #output: number;
   /** What the output costs at most; undefined = not computed for what is asked now. */
   #cost: number | undefined;
   #lowered = false;
   #hedged: boolean;
 
-  /** @param prices none where no budget counts the call. */
-  constructor(size: AskedSize, prices: readonly Price[]) {
+  /**
+   * @param prices none where no budget counts the call.
+   * @param learned nanodollars that calls like it cost beyond their reservations
+   */
+  constructor(size: AskedSize, prices: readonly Price[], learned = 0) {
     const { maxOutputTokens: own, choices, targets } = size;
     const ofModel = own === undefined ? largestOf(targets) : undefined;
     this.#size = size;
+    this.learned = learned;
     this.#targets = targets;
     this.choices = choices;
     this.#hedged = size.hedged === true;
@@ -197,11 +210,13 @@ export class Reservation {
 
   #costOf(output: number): number {
     let dearest = 0;
-    const promptTokens = this.prompt + this.found;
+    const raised = this.#raise;
+    const promptTokens = this.prompt + this.found + (raised?.prompt ?? 0);
+    const outputTokens = this.#mostOf(output);
     for (const price of this.possible) {
       const cost = mostCost(price, {
         promptTokens,
-        outputTokens: output * this.choices,
+        outputTokens,
         // The body is looked through only where that makes a difference.
         cacheWrites: caresForCacheWrites(price) ? this.#writes() : 'none',
         media: caresForMedia(price) && this.#holdsMedia(),
@@ -210,7 +225,28 @@ export class Reservation {
       });
       if (cost > dearest) dearest = cost;
     }
+    if (raised !== undefined && raised.requests > 1) {
+      dearest = Math.min(dearest, mostOfOne / raised.requests) * raised.requests;
+    }
+    dearest += this.learned;
     return this.#hedged ? 2 * Math.min(dearest, mostOfOne) : dearest;
+  }
+
+  /** Output tokens of all answers at most, with what the request asks for beside its cap. */
+  get mostOutput(): number {
+    return this.#mostOf(this.#output);
+  }
+
+  #mostOf(output: number): number {
+    const raised = this.prices.length === 0 ? undefined : this.#raise;
+    if (raised === undefined) return output * this.choices;
+    const ofOne = Math.max(output, raised.outputAtLeast) + raised.outputBeside;
+    return ofOne * Math.max(this.choices, raised.answers);
+  }
+
+  get #raise(): RaisedCost | undefined {
+    if (this.#raised === null) this.#raised = this.#size.raised();
+    return this.#raised;
   }
 
   /** That the vendor may run, of all answers. */
@@ -244,6 +280,13 @@ export class Reservation {
     return this.#cacheWrites;
   }
 
+  /** Whether that target may be asked. */
+  mayAsk(asked: Pick<AskedTarget, 'provider' | 'model'>): boolean {
+    return this.#targets.some(
+      ({ provider, model }) => provider === asked.provider && model === asked.model,
+    );
+  }
+
   /** What that target was reserved at; undefined where no budget counts the call. */
   priceOf(provider: string, model: string): Price | undefined {
     const index = this.#targets.findIndex(
@@ -257,11 +300,25 @@ export class Reservation {
     const others = this.#size.others();
     if (others !== undefined) throw othersUnpriced(others.member);
     this.#assertSearchPriced();
+    this.#assertBounded();
     const member = this.free ? undefined : this.#size.dearerBy();
     if (member === undefined) return;
     const tier = this.askedTier ?? '';
     if (!this.prices.every(({ service }) => service?.has(tier) === true)) {
       throw dearerUnknown(member);
+    }
+  }
+
+  #assertBounded(): void {
+    const raised = this.free ? undefined : this.#raise;
+    if (raised === undefined) return;
+    const { sound, pictures, unbounded: member } = raised;
+    if (member !== undefined) throw unbounded(member);
+    if (sound !== undefined && !this.possible.every(hasRate('audioOutput'))) {
+      throw dearerUnknown(sound);
+    }
+    if (pictures !== undefined && !this.possible.every(hasRate('imageOutput'))) {
+      throw dearerUnknown(pictures);
     }
   }
 
@@ -316,6 +373,10 @@ export class Reservation {
     this.#lowered = true;
     return true;
   }
+}
+
+function hasRate(name: 'audioOutput' | 'imageOutput'): (price: Price) => boolean {
+  return (price) => isFree(price) || price.rates[name] !== undefined;
 }
 
 /** The largest cap of the models; undefined when one of them tells none. */

@@ -10,9 +10,9 @@ const keyBytes = 32;
 
 /** The key of this store, made at the first start. @throws StoreError */
 export async function loadSealKey(store: Store, random: RandomBytes): Promise<Uint8Array> {
-  const stored = Buffer.from((await store.readSetting(setting)) ?? '', 'hex');
+  const stored = Buffer.from((await store.settings.read(setting)) ?? '', 'hex');
   if (stored.length === keyBytes) return stored;
   const made = random(keyBytes);
-  await store.writeSetting(setting, Buffer.from(made).toString('hex'));
+  await store.settings.write(setting, Buffer.from(made).toString('hex'));
   return made;
 }

@@ -1,5 +1,5 @@
 /** What a call costs by its service tier: what the vendor says that it was, else what was asked for. */
-import type { Price } from '../core/price.ts';
+import type { Price } from '../core/money.ts';
 
 /** The service that a price without tiers is for. */
 const standard = 'standard';

@@ -1,6 +1,6 @@
 /** How commands reach the admin API of the gateway that runs on this machine. */
 import { request as send } from 'node:http';
-import { tryParse } from '../core/json.ts';
+import { tryParse } from '../json/parse.ts';
 import type { Secret } from '../core/secret.ts';
 import type { AdminClient } from './command.ts';
 

@@ -1,6 +1,5 @@
 /** `audit`: who changed what, and whether the log of it was tampered with. */
-import type { JsonObject } from '../core/conversation.ts';
-import { isObject } from '../core/json.ts';
+import { isObject, type JsonObject } from '../json/value.ts';
 import { commandOf, type Action } from './actions.ts';
 import type { Arguments } from './arguments.ts';
 import type { Command, CommandContext } from './command.ts';

@@ -1,7 +1,7 @@
 /** `check`: loads the settings exactly as `start` does and says where each value comes from (N1, N3). */
-import { ConfigError, type ConfigIssue } from '../config/config-error.ts';
-import { flagsHelp, parseFlags, type ParsedFlags } from '../config/flags.ts';
-import type { KnownProviders } from '../config/known-provider.ts';
+import { ConfigError, type ConfigIssue } from '../config/errors.ts';
+import { flagsHelp, parseFlags, type ParsedFlags } from '../config/base.ts';
+import type { KnownProviders } from '../config/providers.ts';
 import { loadSettings } from '../config/load.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Command, CommandContext } from './command.ts';

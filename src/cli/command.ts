@@ -1,5 +1,5 @@
 /** What every command of the program is. */
-import type { Json } from '../core/conversation.ts';
+import type { Json } from '../json/value.ts';
 import type { Screen } from './screen.ts';
 
 export interface Command {

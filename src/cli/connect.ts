@@ -1,25 +1,39 @@
 /** `connect`: what a client program needs to talk to this gateway. */
 import { homedir } from 'node:os';
+import { isAbsolute } from 'node:path';
 import { parseArgs } from 'node:util';
 import { addressText, readAddress } from '../config/address.ts';
-import { suggestion } from '../config/nearest.ts';
-import { defaults } from '../config/settings.ts';
-import { clients, type Ask, type Client } from './clients.ts';
-import { placeholderKey } from './connection.ts';
+import { suggestion } from '../config/errors.ts';
+import { baseOptions } from '../config/base.ts';
+import { clientText, type Ask, type Client, type SettingsFile } from './clients/client.ts';
+import { clients } from './clients/clients.ts';
+import { placeholderKey, type Connection } from './connection.ts';
 import type { Command, CommandContext } from './command.ts';
-import { editSettings } from './json-settings.ts';
+import { limitsByAdmin, limitsByKey } from './model-limits.ts';
+import { editSettings } from './settings-file.ts';
+import { columns } from './table.ts';
 
 const alwaysThere = 'local/tiny';
+const keyVariable = 'MODEL_GATEWAY_KEY';
+
+const writable = clients.filter(({ files }) => files !== undefined).map(({ name }) => name);
 
 const help = `Usage: model-gateway connect CLIENT [--write] [--base-url URL] [--key KEY] [--model NAME]
+       model-gateway connect --list
 
 Prints what a client needs to talk to this gateway.
-Clients: ${clients.map(({ name }) => name).join(', ')}
+Clients:
+${wrapped(clients.map(({ name }) => name))}
 
-  --write         write it into the client's settings file (claude-code, opencode); a backup is kept
-  --base-url URL  the gateway's address, with or without /v1 (http://${defaults.listen})
-  --key KEY       the key to use; MODEL_GATEWAY_KEY
-  --model NAME    the model to ask for (${alwaysThere})
+  --list              the clients, the endpoints that they call, and how they are connected
+  --write             write it into the client's settings file; a backup is kept beside it. For
+${wrapped(writable, ' '.repeat(22))}
+  --file PATH         the settings file, where it is not where the client looks first
+  --base-url URL      the gateway's address, with or without /v1 (http://${baseOptions.listen.default})
+  --key KEY           the key to use. Without it, texts name ${keyVariable} where that is set
+  --model NAME        the model to ask for (${alwaysThere})
+  --window TOKENS     the model's context window, where the gateway does not know it
+  --max-output TOKENS the same of its longest answer
 `;
 
 export const connectCommand: Command = {
@@ -29,17 +43,26 @@ export const connectCommand: Command = {
   run,
 };
 
+function wrapped(names: readonly string[], indent = '  '): string {
+  const lines: string[] = [];
+  for (const name of names) {
+    const last = lines.at(-1);
+    if (last === undefined || `${last} ${name},`.length > 98) lines.push(`${indent}${name},`);
+    else lines[lines.length - 1] = `${last} ${name},`;
+  }
+  return lines.join('\n').replace(/,$/, '');
+}
+
 async function run(args: readonly string[], context: CommandContext): Promise<number> {
   try {
     const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
-    if (values.help === true) {
-      context.stdout(help);
+    if (values.help === true || values.list === true) {
+      context.stdout(values.help === true ? help : listText(context));
       return 0;
     }
     const client = pickClient(positionals);
-    const url = values['base-url'] ?? (await context.gatewayUrl()) ?? ownUrl(context.env);
-    const ask = readAsk({ ...values, 'base-url': url }, context.env);
-    if (values.write === true) write(client, ask, context);
+    const ask = await readAsk(values, context);
+    if (values.write === true) write(client, { ask, file: values.file }, context);
     else print(client, ask, context);
     return 0;
   } catch (error) {
@@ -50,16 +73,34 @@ async function run(args: readonly string[], context: CommandContext): Promise<nu
 
 const options = {
   write: { type: 'boolean' },
+  list: { type: 'boolean' },
+  file: { type: 'string' },
   'base-url': { type: 'string' },
   key: { type: 'string' },
   model: { type: 'string' },
+  window: { type: 'string' },
+  'max-output': { type: 'string' },
   help: { type: 'boolean', short: 'h' },
 } as const;
 
 interface Values {
-  readonly 'base-url': string;
+  readonly 'base-url'?: string | undefined;
   readonly key?: string | undefined;
   readonly model?: string | undefined;
+  readonly window?: string | undefined;
+  readonly 'max-output'?: string | undefined;
+}
+
+function listText({ screen }: CommandContext): string {
+  const rows = clients.map((client) => [client.name, client.title, client.calls, wayOf(client)]);
+  return columns([['CLIENT', 'WHAT IT IS', 'CALLS', 'BY'], ...rows], { head: true, screen });
+}
+
+function wayOf({ calls, files, variables, unwritable }: Client): string {
+  if (calls === 'responses') return 'not yet: the gateway has no /v1/responses';
+  if (files !== undefined) return 'settings file (--write)';
+  if (variables !== undefined) return 'variables';
+  return unwritable === undefined ? 'code' : 'lines';
 }
 
 function pickClient(positionals: readonly string[]): Client {
@@ -73,15 +114,27 @@ function pickClient(positionals: readonly string[]): Client {
   throw new Error(`${name}: unknown client${hint}; known: ${names.join(', ')}`);
 }
 
-function readAsk(values: Values, env: CommandContext['env']): Ask {
-  const key = values.key ?? env['MODEL_GATEWAY_KEY'];
+async function readAsk(values: Values, context: CommandContext): Promise<Ask> {
+  const { env } = context;
+  const running = values['base-url'] === undefined ? await context.gatewayUrl() : undefined;
+  const given = values.key ?? env[keyVariable] ?? '';
+  const connection: Connection = {
+    url: readUrl(values['base-url'] ?? running ?? ownUrl(env)),
+    key: given === '' ? placeholderKey : given,
+    ...(values.key === undefined && given !== '' ? { keyVariable } : {}),
+    model: values.model ?? alwaysThere,
+  };
+  const said = {
+    ...tokensOf('window', values.window),
+    ...tokensOf('maxOutput', values['max-output']),
+  };
+  const modelGiven = values.model !== undefined;
+  const isEnough = said.window !== undefined && said.maxOutput !== undefined;
+  const known =
+    modelGiven && !isEnough ? await knownLimits(connection, running === undefined, context) : {};
   return {
-    connection: {
-      url: readUrl(values['base-url']),
-      key: key === undefined || key === '' ? placeholderKey : key,
-      model: values.model ?? alwaysThere,
-    },
-    modelGiven: values.model !== undefined,
+    connection: { ...connection, ...known, ...said },
+    modelGiven,
     env: {
       ...env,
       HOME: env['HOME'] === undefined || env['HOME'] === '' ? homedir() : env['HOME'],
@@ -89,10 +142,30 @@ function readAsk(values: Values, env: CommandContext['env']): Ask {
   };
 }
 
+function tokensOf(
+  name: 'window' | 'maxOutput',
+  text: string | undefined,
+): Pick<Connection, 'window' | 'maxOutput'> {
+  if (text === undefined) return {};
+  if (/^[1-9]\d{0,8}$/.test(text)) return { [name]: Number(text) };
+  const flag = name === 'window' ? '--window' : '--max-output';
+  throw new Error(`${flag}: is no whole number of tokens above 0`);
+}
+
+/** The key may see what the admin API of another gateway would not tell. */
+async function knownLimits(
+  connection: Connection,
+  isElsewhere: boolean,
+  context: CommandContext,
+): Promise<Pick<Connection, 'window' | 'maxOutput'>> {
+  if (connection.key !== placeholderKey) return limitsByKey(connection);
+  return isElsewhere ? {} : limitsByAdmin(await context.admin(), connection.model);
+}
+
 /** Where the gateway listens as far as the environment tells. */
 function ownUrl(env: CommandContext['env']): string {
   const address = readAddress(env['MODEL_GATEWAY_LISTEN'] ?? '');
-  if (address === undefined || address.port === 0) return `http://${defaults.listen}`;
+  if (address === undefined || address.port === 0) return `http://${baseOptions.listen.default}`;
   const isEverywhere = address.host === '0.0.0.0' || address.host === '::';
   return `http://${addressText(isEverywhere ? { ...address, host: '127.0.0.1' } : address)}`;
 }
@@ -107,25 +180,64 @@ function readUrl(text: string): string {
 }
 
 function print(client: Client, ask: Ask, { stdout, stderr }: CommandContext): void {
-  stdout(client.text(ask));
-  for (const note of client.notes?.(ask) ?? []) stderr(`note: ${note}\n`);
-  if (client.text(ask).includes(placeholderKey)) {
+  const text = clientText(client, ask);
+  stdout(text);
+  for (const note of notesOf(client, ask)) stderr(`note: ${note}\n`);
+  if (text.includes(placeholderKey)) {
     stderr(`note: put your key in the place of ${placeholderKey}, or give it with --key.\n`);
   }
 }
 
-function write(client: Client, ask: Ask, { stdout, stderr }: CommandContext): void {
-  const { settings } = client;
-  if (settings === undefined) {
-    throw new Error(`--write: ${client.name} ${client.unwritable ?? 'cannot be written'}`);
+function notesOf(client: Client, ask: Ask): readonly string[] {
+  const { connection, modelGiven } = ask;
+  const own = client.notes?.(ask) ?? [];
+  if (!modelGiven || connection.window !== undefined) return own;
+  const withWindow: Ask = { ...ask, connection: { ...connection, window: 1 } };
+  const takesWindow = values(client, withWindow) !== values(client, ask);
+  return takesWindow
+    ? [
+        ...own,
+        `The context window of ${connection.model} is not known here: --window TOKENS sets it.`,
+      ]
+    : own;
+}
+
+/** All that a client would be told. */
+function values(client: Client, ask: Ask): string {
+  const edits = (client.files ?? []).flatMap((file) => file.edits(ask));
+  return clientText(client, ask) + JSON.stringify(edits);
+}
+
+interface Target {
+  readonly ask: Ask;
+  /** Of `--file`. */
+  readonly file: string | undefined;
+}
+
+function write(client: Client, { ask, file }: Target, { stdout, stderr }: CommandContext): void {
+  const { name, files, unwritable } = client;
+  if (files === undefined) {
+    const why = unwritable ?? 'has no settings file; use the lines or the code';
+    throw new Error(`--write: ${name} ${why}`);
   }
-  if (ask.connection.key === placeholderKey) {
-    throw new Error('--write: needs a key: --key KEY or MODEL_GATEWAY_KEY');
+  if (file !== undefined && files.length > 1) throw new Error(`--file: ${name} has several files`);
+  const places = files.map((each) => ({ ...each, place: placeOf(each, { ask, file }) }));
+  const edits = files.flatMap((each) => each.edits(ask));
+  const needsKey = edits.some(({ secret }) => secret === true);
+  if (needsKey && ask.connection.key === placeholderKey) {
+    throw new Error(`--write: needs a key: --key KEY or ${keyVariable}`);
   }
-  const file = settings.path(ask.env);
-  const { changes, backup } = editSettings(file, settings.edits(ask));
-  if (changes.length === 0) stdout(`${file} has all of it already\n`);
-  else stdout(`${file}\n${changes.map((change) => `  ${change}\n`).join('')}`);
-  if (backup !== undefined) stdout(`The old content is in ${backup}\n`);
-  for (const note of client.notes?.(ask) ?? []) stderr(`note: ${note}\n`);
+  for (const each of places) {
+    const { changes, backup } = editSettings(each.place, each.format, each.edits(ask));
+    if (changes.length === 0) stdout(`${each.place} has all of it already\n`);
+    else stdout(`${each.place}\n${changes.map((change) => `  ${change}\n`).join('')}`);
+    if (backup !== undefined) stdout(`The old content is in ${backup}\n`);
+  }
+  for (const note of notesOf(client, ask)) stderr(`note: ${note}\n`);
+}
+
+function placeOf(settings: SettingsFile, { ask, file }: Target): string {
+  const place = file ?? settings.path(ask.env);
+  if (file !== undefined || isAbsolute(place)) return place;
+  throw new Error(`--write: say where ${place} is with --file`);
 }

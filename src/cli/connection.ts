@@ -5,8 +5,27 @@ export interface Connection {
   /** `http://HOST:PORT`, without `/v1` and without a final slash. */
   readonly url: string;
   readonly key: string;
+  /** The environment variable that holds the key: texts name it in the key's place. Absent = there is none. */
+  readonly keyVariable?: string;
   /** As clients ask for it: `provider/model` or a name of `models:`. */
   readonly model: string;
+  /** Tokens of prompt and answer together; absent = not known. */
+  readonly window?: number;
+  /** Tokens of an answer at most; absent = not known. */
+  readonly maxOutput?: number;
+}
+
+/**
+ * What a list of models says of one, as clients should be told it: an answer may take half of the window at
+ * most, since some lists have the window in both places.
+ */
+export function answerLimits(
+  window: unknown,
+  output: unknown,
+): Pick<Connection, 'window' | 'maxOutput'> {
+  if (typeof window !== 'number') return typeof output === 'number' ? { maxOutput: output } : {};
+  if (typeof output !== 'number') return { window };
+  return { window, maxOutput: Math.min(output, Math.floor(window / 2)) };
 }
 
 /** Stands where the person puts the key. */
@@ -22,32 +41,58 @@ export function baseUrl({ url }: Connection): string {
 export function chatCurl(connection: Connection): string {
   const { key, model } = connection;
   const body = { model, messages: [{ role: 'user', content: question }] };
-  return curl(`${baseUrl(connection)}/chat/completions`, [`authorization: Bearer ${key}`], body);
+  return curl(connection, '/chat/completions', [`authorization: Bearer ${key}`], body);
 }
 
 export function messagesCurl(connection: Connection): string {
   const { key, model } = connection;
   const body = { model, max_tokens: 256, messages: [{ role: 'user', content: question }] };
-  const headers = [`x-api-key: ${key}`, 'anthropic-version: 2023-06-01'];
-  return curl(`${baseUrl(connection)}/messages`, headers, body);
+  return curl(
+    connection,
+    '/messages',
+    [`x-api-key: ${key}`, 'anthropic-version: 2023-06-01'],
+    body,
+  );
 }
 
-function curl(url: string, headers: readonly string[], body: object): string {
+function curl(
+  connection: Connection,
+  path: string,
+  headers: readonly string[],
+  body: object,
+): string {
   const all = [...headers, 'content-type: application/json'];
   return [
-    `curl ${shellWord(url)}`,
-    ...all.map((header) => `-H ${shellWord(header)}`),
+    `curl ${shellWord(`${baseUrl(connection)}${path}`)}`,
+    ...all.map((header) => `-H ${shellValue(header, connection)}`),
     `-d ${shellWord(JSON.stringify(body))}`,
   ].join(' \\\n  ');
 }
 
+/** One word for the shell; the key is the variable's where one holds it. */
+export function shellValue(text: string, { key, keyVariable }: Connection): string {
+  if (keyVariable === undefined || key === '' || !text.includes(key)) return shellWord(text);
+  const around = text.split(key).map((part) => part.replace(/["\\$`]/g, '\\$&'));
+  return `"${around.join(`$${keyVariable}`)}"`;
+}
+
 export function openaiClientCode(connection: Connection): string {
-  return `new OpenAI({ baseURL: ${quoted(baseUrl(connection))}, apiKey: ${quoted(connection.key)} })`;
+  return `new OpenAI({ baseURL: ${quoted(baseUrl(connection))}, apiKey: ${keyCode(connection)} })`;
 }
 
 /** The messages SDKs append `/v1/messages` themselves. */
-export function anthropicClientCode({ url, key }: Connection): string {
-  return `new Anthropic({ baseURL: ${quoted(url)}, apiKey: ${quoted(key)} })`;
+export function anthropicClientCode(connection: Connection): string {
+  return `new Anthropic({ baseURL: ${quoted(connection.url)}, apiKey: ${keyCode(connection)} })`;
+}
+
+/** The key as an expression of JavaScript. */
+export function keyCode({ key, keyVariable }: Connection): string {
+  return keyVariable === undefined ? quoted(key) : `process.env.${keyVariable}`;
+}
+
+/** The same of Python. */
+export function pythonKey({ key, keyVariable }: Connection): string {
+  return keyVariable === undefined ? quoted(key) : `os.environ['${keyVariable}']`;
 }
 
 /** A literal that JavaScript and Python read alike. */
@@ -55,28 +100,59 @@ export function quoted(text: string): string {
   return /^[\w./:@ -]*$/.test(text) ? `'${text}'` : JSON.stringify(text);
 }
 
+/** Name and value. */
+export type Variable = readonly [string, string];
+
 /**
- * Variables of Claude Code. It appends `/v1/messages` itself, and sends the token as a bearer. Without
- * a model it asks for the names of its own; the second name is for its background tasks.
+ * Variables of Claude Code 2.1.329. It appends `/v1/messages` itself, and sends the token as a bearer. Without
+ * a model it asks for the names of its own. With one, every name that it may ask for stands for that model:
+ * those of its four sizes, which its subagents use, and of its background tasks. The window holds for names
+ * that it does not know.
  */
 export function claudeCodeVariables(
   connection: Connection,
   withModel: boolean,
-): readonly (readonly [string, string])[] {
-  const { url, key, model } = connection;
+): readonly Variable[] {
+  const { url, key, model, window, maxOutput } = connection;
   return [
     ['ANTHROPIC_BASE_URL', url],
     ['ANTHROPIC_AUTH_TOKEN', key],
-    ...(withModel
-      ? ([
-          ['ANTHROPIC_MODEL', model],
-          ['ANTHROPIC_DEFAULT_HAIKU_MODEL', model],
-        ] as const)
-      : []),
+    ...(withModel ? claudeCodeModels.map((name): Variable => [name, model]) : []),
+    ...(withModel ? counted('CLAUDE_CODE_MAX_CONTEXT_TOKENS', window) : []),
+    ...(withModel ? counted('CLAUDE_CODE_MAX_OUTPUT_TOKENS', maxOutput) : []),
   ];
 }
 
+/** Variables that an earlier model may have left behind, and that do not hold for this one. */
+export function claudeCodeUnset(connection: Connection, withModel: boolean): readonly string[] {
+  const set = new Set(claudeCodeVariables(connection, withModel).map(([name]) => name));
+  const all = [
+    ...claudeCodeModels,
+    'CLAUDE_CODE_MAX_CONTEXT_TOKENS',
+    'CLAUDE_CODE_MAX_OUTPUT_TOKENS',
+  ];
+  return withModel ? all.filter((name) => !set.has(name)) : [];
+}
+
+const claudeCodeModels = [
+  'ANTHROPIC_MODEL',
+  'ANTHROPIC_DEFAULT_OPUS_MODEL',
+  'ANTHROPIC_DEFAULT_SONNET_MODEL',
+  'ANTHROPIC_DEFAULT_HAIKU_MODEL',
+  'ANTHROPIC_DEFAULT_FABLE_MODEL',
+  // Older than the one for haiku and before it where both are set.
+  'ANTHROPIC_SMALL_FAST_MODEL',
+  'CLAUDE_CODE_SUBAGENT_MODEL',
+] as const;
+
+/** A variable with a number, where that is known. */
+export function counted(name: string, tokens: number | undefined): readonly Variable[] {
+  return tokens === undefined ? [] : [[name, String(tokens)]];
+}
+
 /** `export NAME=value`, one a line. */
-export function exports(variables: readonly (readonly [string, string])[]): string {
-  return variables.map(([name, value]) => `export ${name}=${shellWord(value)}\n`).join('');
+export function exports(variables: readonly Variable[], connection: Connection): string {
+  return variables
+    .map(([name, value]) => `export ${name}=${shellValue(value, connection)}\n`)
+    .join('');
 }

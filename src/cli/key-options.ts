@@ -1,5 +1,5 @@
 /** Flags of keys, teams and tags as the admin API takes them. What is wrong with a value the API says. */
-import type { Json } from '../core/conversation.ts';
+import type { Json } from '../json/value.ts';
 import { UsageError, type Arguments } from './arguments.ts';
 
 type Members = { readonly [name: string]: Json };
@@ -35,7 +35,28 @@ export function policyMembers(given: Arguments): Members {
   };
 }
 
-export const scopeFlags = ['endpoints', 'expires', 'team', 'owner', 'tags', 'cidr'] as const;
+/** Of tags, besides. */
+export const namedByFlags = ['keys', 'teams'] as const;
+
+export const namedByHelp = `  --keys LIST         ids of keys whose calls count when they name it in x-gateway-tags,
+                      besides those that have the tag; * means all
+  --teams LIST        teams whose keys may do the same
+`;
+
+/** Who may name a tag. @throws UsageError */
+export function namedByMembers(given: Arguments): Members {
+  return { ...member(given, 'keys', splitList), ...member(given, 'teams', splitList) };
+}
+
+export const scopeFlags = [
+  'endpoints',
+  'expires',
+  'team',
+  'owner',
+  'tags',
+  'cidr',
+  'cache',
+] as const;
 export const scopeSwitches = [
   'strict',
   'no-strict',
@@ -52,7 +73,9 @@ export const scopeHelp = `  --endpoints LIST    chat, messages, count_tokens, mo
   --tags LIST         what else its calls count for
   --cidr LIST         addresses that may use it, e.g. 10.0.0.0/8,2001:db8::/32; default: anywhere
   --strict            refuse a request of which a translation would drop or change anything
-  --log-content       keep what its calls ask and are answered, for the dashboard (docs/content.md)
+  --cache auto        mark its prompts for caches of providers, where the client marks nothing
+                      (docs/user/routing.md); default: as the route says
+  --log-content       keep what its calls ask and are answered, for the dashboard (docs/user/content.md)
   --no-shrink         refuse a call that does not fit its budget, instead of lowering its output limit
 `;
 
@@ -66,6 +89,7 @@ export function scopeMembers(given: Arguments): Members {
     ...member(given, 'tags', splitList),
     ...named('cidrs', member(given, 'cidr', splitList)),
     ...toggled(given, 'strict'),
+    ...member(given, 'cache', (text) => text),
     ...toggled(given, 'shrink'),
     ...named('log_content', toggled(given, 'log-content')),
   };

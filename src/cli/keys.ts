@@ -1,6 +1,5 @@
 /** `keys`: makes, lists, shows, changes, rotates and revokes keys. */
-import type { Json, JsonObject } from '../core/conversation.ts';
-import { isObject } from '../core/json.ts';
+import { isObject, type Json, type JsonObject } from '../json/value.ts';
 import { commandOf, type Action } from './actions.ts';
 import { UsageError, type Arguments } from './arguments.ts';
 import type { AdminClient, Command, CommandContext } from './command.ts';
@@ -48,7 +47,7 @@ Changes a key; what is not mentioned stays. Calls that run keep what they began 
   --models GLOBS      the models it may use, separated by commas; * stands for any text
 ${scopeHelp}${policyHelp}  --json              the key as it is then
 
-"none" takes a value away: --team none, --rpm none, --limits none, --budget none (with --per of that
+"none" takes a value away: --team none, --cache none, --rpm none, --limits none, --budget none (with --per of that
 period only), --expires never. --no-strict, --shrink and --no-log-content undo their opposites.
 `;
 

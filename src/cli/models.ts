@@ -1,10 +1,9 @@
 /** `models`: what can be called, and who answers; `models remove` deletes a fetched one. */
-import type { JsonObject } from '../core/conversation.ts';
-import { isObject } from '../core/json.ts';
+import { isObject, type JsonObject } from '../json/value.ts';
 import { readArguments, UsageError, withUsage } from './arguments.ts';
 import type { Command, CommandContext } from './command.ts';
 import { cell, jsonText, objectsOf, requireOk } from './reply.ts';
-import { bytesText, countText } from '../core/size-text.ts';
+import { bytesText, countText } from '../core/display.ts';
 import type { Colour, Screen } from './screen.ts';
 import { columns, printable } from './table.ts';
 
@@ -14,7 +13,8 @@ const help = `Usage: model-gateway models [--json]
 Lists the names that clients may use, with the targets behind each and their health; of models that run
 on this machine (local/NAME) also the size of the file, parameters, context and quantisation.
 
-  --json    an array: id, targets with target and health, and for local models local
+  --json    an array: id, max_input_tokens and max_tokens (null: unknown), targets
+            with target and health, and for local models local
 
 models remove deletes a model that pull brought. model-gateway pull --list names models to begin with.
 `;

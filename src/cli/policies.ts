@@ -1,9 +1,16 @@
 /** `teams` and `tags`: what keys may use together. */
-import type { Json, JsonObject } from '../core/conversation.ts';
+import type { Json, JsonObject } from '../json/value.ts';
 import { commandOf, type Action } from './actions.ts';
 import { UsageError, type Arguments } from './arguments.ts';
 import type { AdminClient, Command, CommandContext } from './command.ts';
-import { policyFlags, policyHelp, policyMembers } from './key-options.ts';
+import {
+  namedByFlags,
+  namedByHelp,
+  namedByMembers,
+  policyFlags,
+  policyHelp,
+  policyMembers,
+} from './key-options.ts';
 import { policyText } from './policy-text.ts';
 import { cell, jsonText, objectsOf, requireOk } from './reply.ts';
 import { columns } from './table.ts';
@@ -13,6 +20,7 @@ export const tagsCommand: Command = commandOfKind('tag');
 
 function commandOfKind(kind: 'team' | 'tag'): Command {
   const name = `${kind}s`;
+  const ofTag = kind === 'tag';
   const shared = kind === 'team' ? 'the keys of a team' : 'all calls with a tag';
   const nameOnly = { switches: ['json'], positionals: ['NAME'] } as const;
   const actions = new Map<string, Action>([
@@ -39,11 +47,15 @@ function commandOfKind(kind: 'team' | 'tag'): Command {
 
 Sets what ${shared} may use together, in the place of what it was.
 
-${policyHelp}  --json              the ${kind} as it is then
+${policyHelp}${ofTag ? namedByHelp : ''}  --json              the ${kind} as it is then
 `,
-        form: { values: policyFlags, switches: ['json'], positionals: ['NAME'] },
+        form: {
+          values: [...policyFlags, ...(ofTag ? namedByFlags : [])],
+          switches: ['json'],
+          positionals: ['NAME'],
+        },
         run: (given, context) => {
-          const body = policyMembers(given);
+          const body = { ...policyMembers(given), ...(ofTag ? namedByMembers(given) : {}) };
           return request(kind, { method: 'PUT', body }, { given, context });
         },
       },
@@ -118,8 +130,21 @@ async function request(
     ['name', cell(name)],
     ['source', cell(source)],
     ['limits', policyText(answer)],
+    ...(kind === 'tag' ? [['named by', namedByText(answer)]] : []),
   ];
   context.stdout(columns(rows));
+}
+
+function namedByText({ keys, teams }: JsonObject): string {
+  const names = [
+    ...textsOf(keys).map((id) => (id === '*' ? 'all keys' : `key ${id}`)),
+    ...textsOf(teams).map((name) => (name === '*' ? 'all teams' : `team ${name}`)),
+  ];
+  return names.length === 0 ? 'the keys that have it' : names.join(', ');
+}
+
+function textsOf(value: Json | undefined): readonly string[] {
+  return Array.isArray(value) ? value.map(cell) : [];
 }
 
 async function remove(kind: string, given: Arguments, context: CommandContext): Promise<void> {

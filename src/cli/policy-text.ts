@@ -1,5 +1,5 @@
 /** Limits and budgets of the admin API's answers, in one line. */
-import type { JsonObject } from '../core/conversation.ts';
+import type { JsonObject } from '../json/value.ts';
 import { cell, objectsOf } from './reply.ts';
 
 const units: ReadonlyMap<string, string> = new Map([

@@ -1,6 +1,5 @@
 /** `prices`: what a model costs, and who says so. */
-import type { Json, JsonObject } from '../core/conversation.ts';
-import { isObject } from '../core/json.ts';
+import { isObject, type Json, type JsonObject } from '../json/value.ts';
 import { readArguments, withUsage } from './arguments.ts';
 import type { Command, CommandContext } from './command.ts';
 import { cell, jsonText, objectsOf, requireOk } from './reply.ts';

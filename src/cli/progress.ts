@@ -1,6 +1,6 @@
 /** How far a long piece of work is: a bar on a terminal, a line now and then anywhere else. */
 import type { Clock } from '../core/runtime.ts';
-import { bytesText } from '../core/size-text.ts';
+import { bytesText } from '../core/display.ts';
 import { printable } from './table.ts';
 
 export interface ProgressOptions {

@@ -1,12 +1,12 @@
 /** `pull`: brings a model file to this machine. */
 import type { Clock } from '../core/runtime.ts';
-import type { JsonObject } from '../core/conversation.ts';
+import type { JsonObject } from '../json/value.ts';
 import { readArguments, UsageError, withUsage, type Arguments } from './arguments.ts';
 import type { Command, CommandContext } from './command.ts';
 import { createProgress } from './progress.ts';
 import { cell, jsonText } from './reply.ts';
 import { columns, printable } from './table.ts';
-import { bytesText, countText } from '../core/size-text.ts';
+import { bytesText, countText } from '../core/display.ts';
 
 const help = `Usage: model-gateway pull SOURCE [options]
        model-gateway pull --list [--json]

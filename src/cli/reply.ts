@@ -1,6 +1,5 @@
 /** Answers of the admin API as commands need them. */
-import type { Json, JsonObject } from '../core/conversation.ts';
-import { isObject } from '../core/json.ts';
+import { isObject, type Json, type JsonObject } from '../json/value.ts';
 import { decimalText } from '../core/money.ts';
 import { UsageError } from './arguments.ts';
 import type { AdminReply } from './command.ts';

@@ -1,5 +1,5 @@
 /** What a stream of the program is written to: how wide it is, whether it shows colours, how wide a text stands on it. */
-import { wantsColour } from '../core/colour.ts';
+import { wantsColour } from '../core/display.ts';
 
 export interface Screen {
   /** Absent = no terminal: nothing is cut to a width. */

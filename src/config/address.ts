@@ -1,6 +1,6 @@
 /** Addresses to listen on. */
 import { isIPv6 } from 'node:net';
-import { AddressRange } from '../core/address-range.ts';
+import { AddressRange } from '../core/addresses.ts';
 
 export interface Address {
   /** Without brackets. */

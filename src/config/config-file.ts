@@ -1,29 +1,35 @@
 /** Reads and checks `gateway.yaml`: text → data with lines → the checked form. */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
-import { isObject } from '../core/json.ts';
-import { fileAndLine, pathText, type ConfigIssue, type Finding } from './config-error.ts';
-import { isOpenToAll, reason, resolver, type Environment } from './references.ts';
+import { isObject } from '../json/value.ts';
+import { Secret } from '../core/secret.ts';
+import { type ConfigIssue, fileAndLine, type Finding, pathText } from './errors.ts';
 import type { ConfigFile } from './schema.ts';
-import { defaults } from './settings.ts';
-import type { YamlText } from './yaml-text.ts';
+import type { Resolve, YamlText } from './yaml-text.ts';
 
 /** The file that was asked for, or found. */
-export interface ConfigPlace {
+interface ConfigPlace {
   /** Absolute. */
   readonly path: string;
   /** As issues show it: relative to the working directory where it lies below it. */
   readonly name: string;
 }
 
+/** The name that is looked for in the working directory. */
+const fileName = 'gateway.yaml';
+
 export interface CheckedFile {
   readonly place: ConfigPlace;
   /** Without the entries that have errors, so that the others can still be checked further. */
   readonly content: ConfigFile;
+  /** No text, or only comments. */
+  readonly isEmpty: boolean;
   /** Every name under `providers:`, those with errors included. */
   readonly declared: ReadonlySet<string>;
   readonly issues: readonly ConfigIssue[];
   readonly warnings: readonly string[];
+  /** Whether the checked file has a value at the path. */
+  isSet(path: readonly PropertyKey[]): boolean;
   /** `gateway.yaml:3` */
   where(path: readonly PropertyKey[]): string;
   issue(path: readonly PropertyKey[], message: string): ConfigIssue;
@@ -31,7 +37,7 @@ export interface CheckedFile {
 
 /** The file of `--config` or the variable; else `gateway.yaml` of the working directory if it exists. */
 export function findConfig(asked: string | undefined, cwd: string): ConfigPlace | undefined {
-  const path = resolve(cwd, asked ?? defaults.configFile);
+  const path = resolve(cwd, asked ?? fileName);
   if (asked === undefined && !existsSync(path)) return undefined;
   const near = relative(cwd, path);
   return { path, name: near.startsWith('..') || isAbsolute(near) ? path : near };
@@ -39,9 +45,9 @@ export function findConfig(asked: string | undefined, cwd: string): ConfigPlace 
 
 /** A warning where the file has the other customary ending and so is not read. */
 export function misnamedConfig(cwd: string): readonly string[] {
-  const other = defaults.configFile.replace(/\.yaml$/, '.yml');
+  const other = fileName.replace(/\.yaml$/, '.yml');
   return existsSync(join(cwd, other))
-    ? [`${other} is not read: the config file is called ${defaults.configFile}`]
+    ? [`${other} is not read: the config file is called ${fileName}`]
     : [];
 }
 
@@ -118,12 +124,21 @@ function checkedFile({ place, content, issues, warnings = [], yaml }: FileParts)
   return {
     place,
     content,
+    isEmpty: yaml !== undefined && yaml.value === undefined && issues.length === 0,
     declared: new Set(isObject(providers) ? Object.keys(providers) : []),
     issues,
     warnings,
+    isSet: (path) => valueAt(content, path) !== undefined,
     where: (path) => fileAndLine(place.name, yaml?.lineOf(path)),
     issue: (path, message) => toIssue(place, { path, message }, yaml),
   };
+}
+
+function valueAt(content: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (value, step) => (isObject(value) ? value[String(step)] : undefined),
+    content,
+  );
 }
 
 function toIssue(place: ConfigPlace, finding: Finding, yaml: YamlText | undefined): ConfigIssue {
@@ -157,4 +172,121 @@ function openKeys(place: ConfigPlace, content: ConfigFile, text: string): readon
   return [
     `${place.name} holds providers.${plain[0]}.${plain[1]?.credentials === undefined ? 'api_key' : 'credentials'} in plain text and every user of this machine can read it: chmod 600, or use \${NAME}`,
   ];
+}
+
+export type Environment = { readonly [name: string]: string | undefined };
+
+interface ReferenceScope {
+  readonly env: Environment;
+  /** Relative file references start here. */
+  readonly directory: string;
+}
+
+const referenceForm = /\$\$\{|\$\{([^}]*)(\}?)/g;
+const nameForm = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const foreignForms: readonly RegExp[] = [
+  /^\$([A-Za-z_][A-Za-z0-9_]*)$/,
+  /^os\.environ\/(\w+)$/,
+  /^process\.env\.(\w+)$/,
+  /^env[:.]([A-Za-z_]\w*)$/i,
+  /^\{\{?\s*(?:env\.)?([A-Z_][A-Z0-9_]*)\s*\}?\}$/,
+];
+
+/**
+ * A resolver for `${NAME}` and `${file:/path}` in values of one file; `$${` stands for a literal `${`. What looks
+ * like another tool's reference is an error: it would go upstream as it is written (N3).
+ */
+function resolver(scope: ReferenceScope): Resolve {
+  return (text) => {
+    const foreign = foreignForms.map((form) => form.exec(text)?.[1]).find(Boolean);
+    if (foreign !== undefined) return { problem: `is no reference here; write \${${foreign}}` };
+    if (!text.includes('${')) return { text };
+    let problem: string | undefined;
+    const filled = text.replace(referenceForm, (whole, inner: string, close: string) => {
+      if (whole === '$${') return '${';
+      const value = close === '' ? { problem: '${ is never closed' } : lookUp(inner, scope);
+      if ('text' in value) return value.text;
+      problem ??= value.problem;
+      return '';
+    });
+    return problem === undefined ? { text: filled } : { problem };
+  };
+}
+
+function lookUp(inner: string, scope: ReferenceScope): ReturnType<Resolve> {
+  if (inner.startsWith('file:')) return readSecretFile(inner.slice('file:'.length), scope);
+  if (!nameForm.test(inner)) {
+    return {
+      problem: `\${${inner}} is no reference: \${NAME} or \${file:/path}; $\${ stands for \${`,
+    };
+  }
+  const value = scope.env[inner];
+  if (value === undefined) return { problem: `the environment variable ${inner} is not set` };
+  if (value === '') return { problem: `the environment variable ${inner} is empty` };
+  return { text: value };
+}
+
+function readSecretFile(name: string, scope: ReferenceScope): ReturnType<Resolve> {
+  if (name === '') return { problem: '${file:} names no file' };
+  const path = resolve(scope.directory, name);
+  try {
+    // One final line end is the editor's, not the secret's.
+    const text = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+    if (text === '') return { problem: `the file ${name} is empty` };
+    if (isOpenToAll(path)) {
+      return {
+        problem: `the file ${name} is readable by every user of this machine; chmod 600 it`,
+      };
+    }
+    return { text };
+  } catch (error) {
+    return { problem: `the file ${name} cannot be read (${reason(error)})` };
+  }
+}
+
+/**
+ * Whether every user of the machine can read the file (S25): its own mode allows it, and so does
+ * every directory above it. Always false on Windows, where modes say nothing.
+ * @throws the file system's error when the file is not there.
+ */
+export function isOpenToAll(path: string): boolean {
+  if (process.platform === 'win32' || (statSync(path).mode & 0o004) === 0) return false;
+  for (let directory = dirname(path); ; directory = dirname(directory)) {
+    if ((statSync(directory).mode & 0o001) === 0) return false;
+    if (directory === dirname(directory)) return true;
+  }
+}
+
+/** The system's code, e.g. `ENOENT`; never the text, which names the path again. */
+export function reason(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
+}
+
+/**
+ * A secret in a variable of the environment, or in the file that a variable of the same name and _FILE names.
+ * Undefined where neither is set. @throws Error that names the variable and what to do
+ */
+export function readSecretVariable(env: Environment, variable: string): Secret | undefined {
+  const fileVariable = `${variable}_FILE`;
+  const text = env[variable] ?? '';
+  const path = env[fileVariable] ?? '';
+  if (path === '') return text === '' ? undefined : new Secret(text);
+  if (text !== '') throw new Error(`Set ${variable} or ${fileVariable}, not both.`);
+  let read: string;
+  try {
+    if (isOpenToAll(path)) {
+      throw new Error(
+        `${fileVariable}: every user of this machine can read ${path}; chmod 600 it.`,
+      );
+    }
+    // One final line end is the editor's, not the secret's.
+    read = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+  } catch (error) {
+    if (error instanceof Error && !('code' in error)) throw error;
+    throw new Error(`${fileVariable}: ${path} cannot be read (${reason(error)}).`, {
+      cause: error,
+    });
+  }
+  if (read === '') throw new Error(`${fileVariable}: ${path} is empty.`);
+  return new Secret(read);
 }

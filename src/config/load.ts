@@ -2,32 +2,48 @@
  * Flags, environment and file made into `Settings`: flag before variable before file before default.
  * Everything that is wrong is reported together, with file and line (N3).
  */
+import { forbiddenHost, isForbiddenHost } from '../core/addresses.ts';
 import type { Timeouts } from '../core/provider.ts';
-import { accessOrigins, readAccess } from './access-section.ts';
+import { Secret } from '../core/secret.ts';
+import { accessOrigins, readAccess } from './access.ts';
 import { isLoopback } from './address.ts';
-import { outerChoice, readBaseSettings, type BaseSettings } from './base-settings.ts';
-import { findConfig, misnamedConfig, readConfig, type CheckedFile } from './config-file.ts';
-import { ConfigError, type ConfigIssue } from './config-error.ts';
-import type { Flags } from './flags.ts';
-import type { KnownProviders } from './known-provider.ts';
-import { contentOrigins, readContent } from './content-section.ts';
-import { idempotencyOrigins, readIdempotency } from './idempotency-section.ts';
-import { ledgerOrigins, readLedger } from './ledger-section.ts';
-import { readLimits } from './limits-section.ts';
-import { localOrigins, readLocal } from './local-section.ts';
-import { readRoutes } from './models-section.ts';
-import { proxyWarnings } from './network-section.ts';
-import { readStorage } from './storage-section.ts';
-import { fileOrigins } from './origins.ts';
-import { priceOrigins, readPrices } from './prices-section.ts';
-import { optionalTimeouts, readProviders } from './providers-section.ts';
-import type { Environment } from './references.ts';
-import { readTraces, traceOrigins } from './traces-section.ts';
-import { readWebhooks, webhookOrigins } from './webhooks-section.ts';
-import type { ConfigFile } from './schema.ts';
-import { defaults, type ClientSettings, type OriginLine, type Settings } from './settings.ts';
+import { type BaseSettings, type Flags, outerChoice, readBaseSettings } from './base.ts';
+import {
+  type CheckedFile,
+  type Environment,
+  findConfig,
+  misnamedConfig,
+  readConfig,
+} from './config-file.ts';
+import { ConfigError, type ConfigIssue, pathText } from './errors.ts';
+import { localLines, readLocal } from './local-models.ts';
+import { optionLines, type Options, readOptions } from './options.ts';
+import { priceOrigins, readPrices } from './prices.ts';
+import {
+  givenTimeouts,
+  type KnownProviders,
+  providerLines,
+  proxyWarnings,
+  readProviders,
+} from './providers.ts';
+import { readRoutes, routeLines } from './routes.ts';
+import {
+  clientOptions,
+  contentOptions,
+  drainOptions,
+  idempotencyOptions,
+  keepAliveOptions,
+  ledgerOptions,
+  type LedgerSettings,
+  limitOptions,
+  type LimitSettings,
+  timeoutOptions,
+} from './sections.ts';
+import type { ClientSettings, OriginLine, Settings, WebhookSettings } from './settings.ts';
+import { readStorage } from './storage.ts';
+import { readTraces, traceOrigins } from './traces.ts';
 
-export interface LoadOptions {
+interface LoadOptions {
   readonly flags: Flags;
   readonly env: Environment;
   /** Absolute; where relative paths of flags and variables start, and `gateway.yaml` is looked for. */
@@ -51,38 +67,42 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
   const routes = file === undefined ? [] : readRoutes(file, { known, env, report });
   const local = readLocal(file, { dataDir: base.dataDir, report });
   const stored = readStorage({ flags, env, cwd, file, report });
-  const ledger = readLedger(file, { report });
-  const idempotency = readIdempotency(file, stored.storage.book);
-  const content = readContent(file, stored.storage.book);
+  const inMemory = stored.storage.book === 'memory';
   const prices = readPrices(file, { known, report });
   const access = await readAccess(file, { report });
   const webhooks = readWebhooks(file, { report });
   const traces = readTraces(file, { env, report });
-  const limits = readLimits(file, { workers: base.workers, report });
+  const sections = {
+    limits: readLimits(file, { workers: base.workers, report }),
+    timeouts: readTimeouts(file),
+    clients: readClients(file),
+    drain: readOptions(drainOptions, file?.content.drain),
+    ledger: readLedger(file, report),
+    idempotency: readOptions(idempotencyOptions, file?.content.idempotency, inMemory),
+    content: readOptions(contentOptions, file?.content.content, inMemory),
+  };
   if (issues.length > 0) throw new ConfigError(inOrder(issues));
-  const ofFile = { ...bounds(file), limits, providers, routes };
   return {
     ...base,
-    ...ofFile,
+    ...sections,
     ...access,
+    providers,
+    routes,
     local,
     prices,
     storage: stored.storage,
-    ledger,
-    idempotency,
-    content,
     webhooks,
     traces: traces.settings,
     configFile: file?.place.path,
+    configIsEmpty: file?.isEmpty === true,
     origins: [
       ...base.origins,
       origin,
       ...stored.origins,
-      ...ledgerOrigins(ledger, file),
-      ...idempotencyOrigins(idempotency, file),
-      ...contentOrigins(content, file),
-      ...localOrigins(local, file),
-      ...fileOrigins(ofFile, file),
+      ...sectionLines(sections, file),
+      ...localLines(local, file),
+      ...(file === undefined ? [] : providers.flatMap((each) => providerLines(each, file))),
+      ...(file === undefined ? [] : routes.flatMap((each) => routeLines(each, file))),
       ...priceOrigins(prices, file),
       ...accessOrigins(access, file),
       ...webhookOrigins(webhooks, file),
@@ -96,6 +116,40 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
       ...proxyWarnings(env),
     ],
   };
+}
+
+type Sections = Pick<
+  Settings,
+  'limits' | 'timeouts' | 'clients' | 'drain' | 'ledger' | 'idempotency' | 'content'
+>;
+
+/** The lines of `check` for the options that have a default. */
+function sectionLines(
+  { clients, ...sections }: Sections,
+  file: CheckedFile | undefined,
+): readonly OriginLine[] {
+  const lines = (name: keyof typeof sections, options: Options): readonly OriginLine[] =>
+    optionLines(options, sections[name], { path: [name], file });
+  const isOne = typeof file?.content.clients?.keep_alive === 'number';
+  const keepAlive = optionLines(keepAliveOptions, clients.keepAliveMs, {
+    path: ['clients', 'keep_alive'],
+    file,
+  });
+  return [
+    ...lines('ledger', ledgerOptions),
+    ...lines('idempotency', idempotencyOptions),
+    ...lines('content', contentOptions),
+    ...lines('limits', limitOptions),
+    ...lines('timeouts', timeoutOptions),
+    // One value for both endpoints stands at keep_alive itself.
+    ...keepAlive.map((line) =>
+      isOne && file !== undefined
+        ? { ...line, origin: file.where(['clients', 'keep_alive']) }
+        : line,
+    ),
+    ...optionLines(clientOptions, clients, { path: ['clients'], file }),
+    ...lines('drain', drainOptions),
+  ];
 }
 
 /** S19: certificates are always verified; a private authority is added by NODE_EXTRA_CA_CERTS. */
@@ -122,22 +176,46 @@ async function openConfig(
   return { file, origin: { path: 'config', value: place.path, origin } };
 }
 
-function bounds(file: CheckedFile | undefined): Pick<Settings, 'timeouts' | 'clients' | 'drain'> {
-  const { timeouts, clients, drain } = file?.content ?? {};
-  const merged: Timeouts = { ...defaults.timeouts, ...optionalTimeouts(timeouts).timeouts };
+/** Each worker gets its part of what is bounded for all of them: a part is 1 at least. */
+function readLimits(
+  file: CheckedFile | undefined,
+  { workers, report }: { readonly workers: number; report(issue: ConfigIssue): void },
+): LimitSettings {
+  for (const name of ['streams', 'connections'] as const) {
+    if (file === undefined || (file.content.limits?.[name] ?? workers) >= workers) continue;
+    const message = `must be at least ${workers}, one for each of the workers`;
+    report(file.issue(['limits', name], message));
+  }
+  return readOptions(limitOptions, file?.content.limits);
+}
+
+function readTimeouts(file: CheckedFile | undefined): Timeouts {
+  const { minBytesPerS: _, ...usual } = readOptions(timeoutOptions, undefined);
+  return { ...usual, ...givenTimeouts(file?.content.timeouts).timeouts };
+}
+
+function readClients(file: CheckedFile | undefined): ClientSettings {
+  const form = file?.content.clients ?? {};
+  const given = form.keep_alive;
+  const forms = typeof given === 'number' ? { chat: given, messages: given } : given;
   return {
-    timeouts: merged,
-    clients: clientSettings(clients),
-    drain: { waitMs: drain?.wait, limitMs: drain?.limit ?? defaults.drain.limitMs },
+    ...readOptions(clientOptions, form),
+    keepAliveMs: readOptions(keepAliveOptions, forms),
   };
 }
 
-function clientSettings(form: ConfigFile['clients']): ClientSettings {
-  const { keepAliveMs: otherwise, stalledMs } = defaults.clients;
-  const given = form?.keep_alive;
-  const { chat = otherwise, messages = otherwise } =
-    typeof given === 'object' ? given : { chat: given, messages: given };
-  return { keepAliveMs: { chat, messages }, stalledMs: form?.stalled ?? stalledMs };
+/** Sums by hour are what is left of older calls: they are kept at least as long as the calls. */
+function readLedger(
+  file: CheckedFile | undefined,
+  report: (issue: ConfigIssue) => void,
+): LedgerSettings {
+  const ledger = readOptions(ledgerOptions, file?.content.ledger);
+  if (ledger.keepHoursMs >= ledger.keepMs) return ledger;
+  if (file?.isSet(['ledger', 'keep_hours']) === true) {
+    const message = 'must be at least as long as keep: the sums are what is left of older calls';
+    report(file.issue(['ledger', 'keep_hours'], message));
+  }
+  return { ...ledger, keepHoursMs: ledger.keepMs };
 }
 
 /** S9: it was said that the admin plane may be reached; that nothing encrypts it is said once more. */
@@ -153,4 +231,42 @@ function exposure({ adminListen }: BaseSettings): readonly string[] {
 function inOrder(issues: readonly ConfigIssue[]): readonly ConfigIssue[] {
   const line = (issue: ConfigIssue): number => (issue.file === undefined ? -1 : (issue.line ?? 0));
   return [...issues].sort((a, b) => line(a) - line(b));
+}
+
+/** The hooks; addresses that cannot be one are reported, and never quoted: they may hold a secret. */
+function readWebhooks(
+  file: CheckedFile | undefined,
+  scope: { report(issue: ConfigIssue): void },
+): readonly WebhookSettings[] {
+  const forms = file?.content.webhooks ?? [];
+  return forms.map(({ url, secret, events }, i) => {
+    const problem = addressProblem(url);
+    if (problem !== undefined && file !== undefined) {
+      scope.report(file.issue(['webhooks', i, 'url'], problem));
+    }
+    return { url, secret: new Secret(secret), ...(events === undefined ? {} : { events }) };
+  });
+}
+
+function addressProblem(text: string): string | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
+    return 'is no http:// or https:// address';
+  }
+  if (url.username !== '' || url.password !== '') return 'holds a user or password';
+  if (isForbiddenHost(url.hostname)) return forbiddenHost;
+  return undefined;
+}
+
+/** What `check` shows: the host only, since paths of hooks are secrets as a rule. */
+function webhookOrigins(
+  webhooks: readonly WebhookSettings[],
+  file: CheckedFile | undefined,
+): readonly OriginLine[] {
+  if (file === undefined) return [];
+  return webhooks.map(({ url }, i) => {
+    const path = ['webhooks', i];
+    const shown = URL.canParse(url) ? new URL(url).origin : '[secret]';
+    return { path: pathText(path), value: shown, origin: file.where(path) };
+  });
 }

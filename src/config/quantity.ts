@@ -15,10 +15,11 @@ const sizeUnits: ReadonlyMap<string, number> = new Map([
   ['KiB', 1024],
   ['MiB', 1024 ** 2],
   ['GiB', 1024 ** 3],
+  ['TiB', 1024 ** 4],
 ]);
 
 export const durationPattern = '^\\d+(\\.\\d+)?(ms|s|m|h)$';
-export const sizePattern = '^\\d+(\\.\\d+)?(B|KB|MB|GB|KiB|MiB|GiB)$';
+export const sizePattern = '^\\d+(\\.\\d+)?(B|KB|MB|GB|KiB|MiB|GiB|TiB)$';
 const durationForm = new RegExp(durationPattern);
 const sizeForm = new RegExp(sizePattern);
 
@@ -39,14 +40,35 @@ function read(text: string, form: RegExp, units: ReadonlyMap<string, number>): n
   return Number.isSafeInteger(value) ? value : undefined;
 }
 
+const spanUnits: ReadonlyMap<string, number> = new Map([
+  ['h', 3_600_000],
+  ['d', 86_400_000],
+  ['w', 604_800_000],
+]);
+
+export const spanPattern = '^(\\d{1,5}(h|d|w)|forever)$';
+const spanForm = new RegExp(spanPattern);
+
+/** Milliseconds of `36h`, `90d`, `26w`; Infinity of `forever`; undefined when the text is none of them. */
+export function readSpan(text: string): number | undefined {
+  if (text === 'forever') return Number.POSITIVE_INFINITY;
+  return read(text, spanForm, spanUnits);
+}
+
+/** `90d`, `36h`, `forever`. */
+export function spanText(ms: number): string {
+  if (ms === Number.POSITIVE_INFINITY) return 'forever';
+  return ms % 86_400_000 === 0 ? `${ms / 86_400_000}d` : `${ms / 3_600_000}h`;
+}
+
 /** The shortest exact spelling: 90000 is `90s`, 1800000 is `30m`. */
 export function durationText(ms: number): string {
-  return spell(ms, ['h', 'm', 's', 'ms'], durationUnits);
+  return ms === 0 ? '0s' : spell(ms, ['h', 'm', 's', 'ms'], durationUnits);
 }
 
 /** The shortest exact spelling: 33554432 is `32MiB`. */
 export function sizeText(bytes: number): string {
-  return spell(bytes, ['GiB', 'GB', 'MiB', 'MB', 'KiB', 'KB', 'B'], sizeUnits);
+  return spell(bytes, ['TiB', 'GiB', 'GB', 'MiB', 'MB', 'KiB', 'KB', 'B'], sizeUnits);
 }
 
 function spell(

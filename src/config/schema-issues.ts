@@ -1,9 +1,9 @@
 /** The schema library's findings in the words of `ConfigIssue`. Input values are never quoted. */
 import type { z } from 'zod';
-import { isObject } from '../core/json.ts';
-import type { Finding } from './config-error.ts';
-import { suggestion } from './nearest.ts';
-import { notYet, publishedSchema } from './schema.ts';
+import { isObject } from '../json/value.ts';
+import { type Finding, suggestion } from './errors.ts';
+import { notYet } from './option-schema.ts';
+import { publishedSchema } from './schema.ts';
 
 type SchemaIssue = z.core.$ZodIssue;
 

@@ -1,12 +1,27 @@
 /** What the gateway runs with: flags, environment and `gateway.yaml` made into one typed value. */
 import { inspect } from 'node:util';
 import type { Policy, SharedPolicy } from '../core/policy.ts';
-import type { PriceSettings } from '../core/price.ts';
-import type { HedgeRule, RetryRules, RouteOrder, Timeouts } from '../core/provider.ts';
+import type { PriceSettings } from '../core/money.ts';
+import type {
+  HedgeRule,
+  ProviderOptions,
+  RetryRules,
+  RouteOrder,
+  Timeouts,
+} from '../core/provider.ts';
 import type { Secret } from '../core/secret.ts';
-import type { ServerAddress } from '../core/server-address.ts';
+import type { ServerAddress } from '../core/addresses.ts';
 import type { Address } from './address.ts';
-import type { CredentialSettings } from './routing-section.ts';
+import type {
+  ContentSettings,
+  DrainSettings,
+  IdempotencySettings,
+  LedgerSettings,
+  LimitSettings,
+  LocalModelOptions,
+  LocalOptions,
+  RouteOptions,
+} from './sections.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent';
 export const logLevels: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'silent'];
@@ -20,6 +35,8 @@ export interface Settings {
   readonly workers: number;
   /** The file that was read (absolute); undefined when there is none. */
   readonly configFile: string | undefined;
+  /** There is a config file and it says nothing: no text, or only comments. */
+  readonly configIsEmpty: boolean;
   /** `providers:` of the file. */
   readonly providers: readonly ProviderSettings[];
   /** `models:` of the file. */
@@ -70,6 +87,7 @@ export interface KeySettings {
   readonly tags?: readonly string[];
   readonly cidrs?: readonly string[];
   readonly strict?: boolean;
+  readonly cache?: 'auto';
   readonly shrink?: boolean;
   readonly logContent?: boolean;
   /** Ms since the epoch. */
@@ -78,29 +96,11 @@ export interface KeySettings {
   readonly where: string;
 }
 
-/** Bounds of the whole gateway (docs/overload.md). */
-export interface LimitSettings {
-  readonly bodyBytes: number;
-  /** Calls at the same time. */
-  readonly streams: number;
-  /** What the process may use; undefined = what the system lets it. */
-  readonly memoryBytes: number | undefined;
-  /** Of clients, at the same time; undefined = as many as are usual and can be opened. */
-  readonly connections: number | undefined;
-  /** Part of the calls that one key may hold while they are scarce, 0 to 1. */
-  readonly keyShare: number;
-  readonly loopDelayMs: number;
-  /** Bytes a second. */
-  readonly bodyRate: number;
-  /** Refused keys a minute and address. */
-  readonly badKeys: number;
-}
-
 /** Where keys, ledger and counters are kept. */
 export type StorageSettings = LocalStorage | SharedStorage;
 
 /** One process on its data directory, nothing else needed. */
-export interface LocalStorage {
+interface LocalStorage {
   readonly book: 'sqlite' | 'memory';
 }
 
@@ -124,37 +124,6 @@ export interface ClientSettings {
   readonly stalledMs: number;
 }
 
-export interface DrainSettings {
-  /** How long calls are still taken on SIGTERM; absent = as long as is customary, where /readyz is asked for. */
-  readonly waitMs: number | undefined;
-  /** How long running calls may go on after that. */
-  readonly limitMs: number;
-}
-
-/** What is kept by `Idempotency-Key`. Bytes; of all gateways on one store together. */
-export interface IdempotencySettings {
-  readonly keepMs: number;
-  readonly answerBytes: number;
-  readonly keyBytes: number;
-  readonly totalBytes: number;
-}
-
-/** What is kept of calls of keys with `log_content`. Bytes; of all gateways on one store together. */
-export interface ContentSettings {
-  readonly keepMs: number;
-  /** Of each body. */
-  readonly bodyBytes: number;
-  readonly totalBytes: number;
-}
-
-export interface LedgerSettings {
-  /** How long calls are kept; Infinity = for ever. */
-  readonly keepMs: number;
-  /** How long sums by hour are kept; at least as long. */
-  readonly keepHoursMs: number;
-  readonly durability: 'normal' | 'full';
-}
-
 export interface WebhookSettings {
   readonly url: string;
   /** Signs what is sent there. */
@@ -163,7 +132,6 @@ export interface WebhookSettings {
   readonly events?: readonly string[];
 }
 
-/** `traces:` of the file and OTEL_… of the environment. */
 /** PEM texts; `ca` is trusted besides the usual authorities. */
 export interface ClientTls {
   readonly ca?: string;
@@ -171,6 +139,7 @@ export interface ClientTls {
   readonly key?: Secret;
 }
 
+/** `traces:` of the file and OTEL_… of the environment. */
 export interface TraceSettings {
   /** With its path. */
   readonly url: string;
@@ -207,72 +176,49 @@ export interface ProviderSettings {
   readonly apiKey?: Secret;
   /** Instead of it, where there are several. */
   readonly credentials?: readonly CredentialSettings[];
-  /** Clients of the other format may use what the provider runs itself. */
-  readonly serverTools?: boolean;
   /** Extra request headers, names in lower case. */
   readonly headers: HeaderSettings;
-  /** Id of the known vendor whose ways hold at this address. */
+  /** Id of the known vendor whose rules apply at this address. */
   readonly like?: string;
-  /** The only values of `anthropic-beta` that go there; absent = all. */
-  readonly betas?: readonly string[];
-  /** Where its models run, as `inference_geo` spells it. */
-  readonly region?: string;
+  readonly options: ProviderOptions;
   /** `none`, or the address of a proxy, credentials included. */
   readonly proxy?: Secret;
   /** PEM of authorities that are trusted besides the usual ones. */
   readonly ca?: string;
-  /** Streams whose client left are read to their end. */
-  readonly onAbort?: 'drain';
-  /** It is told the trace that a call belongs to. */
-  readonly traceContext?: boolean;
   readonly timeouts?: Partial<Timeouts>;
   /** `gateway.yaml:7` */
   readonly where: string;
 }
 
 /** The models that the embedded engine runs. */
-export interface LocalSettings {
+export interface LocalSettings extends LocalOptions {
   /** Absolute. */
   readonly modelsDir: string;
-  /** 0 = never; absent = the engine's default, as for the others. */
-  readonly idleUnloadMs?: number;
-  /** How long an engine may say nothing before it is ended. */
-  readonly hangMs?: number;
-  readonly maxLoaded?: number;
-  readonly memoryBytes?: number;
   readonly models: readonly LocalModelEntry[];
 }
 
-export interface LocalModelEntry {
+export interface LocalModelEntry extends LocalModelOptions {
   /** Without `local/`. */
   readonly name: string;
-  /** Absolute; absent = in the folder. */
-  readonly path?: string;
-  readonly sha256?: string;
-  /** Tokens of prompt and answer together. */
-  readonly context?: number;
-  readonly threads?: number;
-  readonly parallel?: number;
-  /** 0 = never. */
-  readonly idleUnloadMs?: number;
 }
 
 /** Dialects that a provider of the config may speak today. */
-export type ConfigDialect = 'openai-chat' | 'anthropic-messages';
+type ConfigDialect = 'openai-chat' | 'anthropic-messages';
 
-export interface RouteSettings {
+export interface RouteSettings extends RouteOptions {
   readonly name: string;
   readonly targets: readonly TargetSettings[];
   readonly order: RouteOrder;
-  readonly affinity?: boolean;
   readonly retry?: RetryRules;
   readonly hedge?: HedgeRule;
-  /** What a translation would drop or change is refused. */
-  readonly strict?: true;
-  /** Before the provider's. */
-  readonly serverTools?: boolean;
   readonly timeouts?: Partial<Timeouts>;
   readonly where: string;
+}
+
+/** One of several keys of a provider. */
+export interface CredentialSettings {
+  readonly name: string;
+  readonly key: Secret;
 }
 
 export interface TargetSettings {
@@ -291,52 +237,3 @@ export class HeaderSettings extends Map<string, string> {
     return this.toJSON();
   }
 }
-
-/** Each is a process with memory of its own. */
-export const mostWorkers = 64;
-
-/** What holds where nothing is set (interface.md; timeouts: reliability.md R7). */
-export const defaults = {
-  listen: '127.0.0.1:8686',
-  adminListen: '127.0.0.1:8687',
-  dataDir: '.model-gateway',
-  modelsDir: 'models',
-  configFile: 'gateway.yaml',
-  logLevel: 'info',
-  workers: 1,
-  limits: {
-    bodyBytes: 32 * 1024 * 1024,
-    streams: 3000,
-    keyShare: 0.5,
-    loopDelayMs: 25,
-    bodyRate: 16 * 1024,
-    badKeys: 20,
-  },
-  storage: 'sqlite',
-  tenant: 'default',
-  ledger: { keepMs: 90 * 86_400_000, keepHoursMs: 400 * 86_400_000, durability: 'normal' },
-  idempotency: {
-    keepMs: 86_400_000,
-    answerBytes: 1024 * 1024,
-    keyBytes: 16 * 1024 * 1024,
-    totalBytes: 256 * 1024 * 1024,
-    memoryTotalBytes: 64 * 1024 * 1024,
-  },
-  content: {
-    keepMs: 7 * 86_400_000,
-    bodyBytes: 256 * 1024,
-    totalBytes: 1024 ** 3,
-    memoryTotalBytes: 64 * 1024 * 1024,
-  },
-  drain: { limitMs: 120_000 },
-  clients: { keepAliveMs: 15_000, stalledMs: 60_000 },
-  timeouts: {
-    connectMs: 2000,
-    firstEventMs: 60_000,
-    reasoningMs: 300_000,
-    documentMs: 600_000,
-    idleMs: 60_000,
-    totalMs: 1_800_000,
-    rateWindowMs: 30_000,
-  },
-} as const;

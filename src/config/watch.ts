@@ -6,7 +6,7 @@ import { dirname } from 'node:path';
 const settleMs = 100;
 const pollMs = 2000;
 
-export interface ConfigWatch {
+interface ConfigWatch {
   close(): void;
 }
 

@@ -14,7 +14,7 @@ import {
   type Node,
   type YAMLMap,
 } from 'yaml';
-import type { Finding } from './config-error.ts';
+import type { Finding } from './errors.ts';
 
 export type ConfigPath = readonly (string | number)[];
 
@@ -53,8 +53,15 @@ export function readYaml(source: YamlSource): YamlText {
   return { value, findings: reader.findings, lineOf: (path) => reader.lineOf(path) };
 }
 
+/**
+ * Aliases of one file. Each is looked for in the whole document, and aliases of aliases multiply: without a bound a
+ * file of a few lines takes the process for minutes (F-11).
+ */
+const maxAliases = 1000;
+
 class Reader {
   readonly findings: Finding[] = [];
+  #aliases = 0;
   readonly #source: YamlSource;
   readonly #document: Document;
   readonly #lines: LineCounter;
@@ -76,6 +83,7 @@ class Reader {
 
   /** The node as plain data. Values of every type of YAML's core schema come through. */
   read(node: unknown, path: ConfigPath): unknown {
+    if (isAlias(node) && !this.#mayResolve(node, path)) return null;
     const target = this.#target(node);
     if (isMap(target)) return this.#readMap(target, path);
     if (isSeq(target)) return target.items.map((item, i) => this.read(item, [...path, i]));
@@ -121,6 +129,18 @@ class Reader {
       entries.set(name, this.read(value, [...path, name]));
     }
     return Object.fromEntries(entries);
+  }
+
+  #mayResolve(alias: unknown, path: ConfigPath): boolean {
+    this.#aliases += 1;
+    if (this.#aliases === maxAliases + 1) {
+      this.#report(
+        path,
+        `more than ${maxAliases} aliases, counted as often as they are used`,
+        alias,
+      );
+    }
+    return this.#aliases <= maxAliases;
   }
 
   #report(path: ConfigPath, message: string, node: unknown): void {

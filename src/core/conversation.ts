@@ -1,10 +1,5 @@
 /** The canonical form of what was asked: a superset of both wire formats, in nobody's dialect. */
-
-/** Any JSON value. `undefined` members are allowed in objects and are left out when written. */
-export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
-export interface JsonObject {
-  readonly [key: string]: Json | undefined;
-}
+import type { JsonObject } from '../json/value.ts';
 
 /** The wire formats that the gateway knows; a provider speaks one, a client endpoint speaks one. */
 export type DialectId =
@@ -175,6 +170,8 @@ export type OutputFormat =
       readonly name?: string;
       readonly description?: string;
       readonly strict?: boolean;
+      /** The answer is the input of this tool, and is shown as a call of it (dialects/shared/demanded-call.ts). */
+      readonly asCallOf?: string;
     };
 
 export type Effort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';

@@ -1,16 +1,18 @@
 /** One wire format, two halves. No I/O, no clock, no await: bytes and values in, values and text out. */
-import type { Conversation, DialectId, JsonObject, Origin } from './conversation.ts';
-import type { ErrorCode, GatewayError } from './errors.ts';
+import type { Conversation, DialectId, Origin } from './conversation.ts';
+import type { JsonObject } from '../json/value.ts';
+import type { Countable, DescribedSource, Prompt, RequestDescription } from './description.ts';
+import type { ErrorCode, FieldPath, GatewayError } from './errors.ts';
 import type { Generation, GenerationEvent, Usage } from './generation.ts';
-import type { Standings } from './grant.ts';
-import type { JsonSource } from './json.ts';
-import type { WholeDocument } from './json-answer.ts';
+import type { Standings } from './policy.ts';
+import type { JsonSource, WholeDocument } from './client-body.ts';
 import type { Recall } from './kept-turn.ts';
 import type { Notes } from './notes.ts';
-import type { Pieces } from './pieces.ts';
+import type { Pieces } from '../json/pieces.ts';
 import type { NewId } from './runtime.ts';
 import type { Sealer } from './sealer.ts';
-import type { Steps } from './steps.ts';
+import type { TwinNames } from './shape.ts';
+import type { ModelTokenizer } from './tokenizer.ts';
 import type { UpstreamTraits } from './traits.ts';
 
 /** The fields of a request that the gateway itself decides on. */
@@ -86,16 +88,16 @@ export interface StreamWriter {
 export interface AnswerRelay {
   /**
    * The frame's bytes to send (the same object when unchanged), or undefined to drop it.
-   * @param gap with the frame that carries the finish: usage that the upstream left out (F55).
+   * @param gap with the frame that carries the finish: usage that the upstream left out, or that cannot be (F55, F57).
    */
   frame(frame: Frame, events: readonly GenerationEvent[], gap?: Usage): Buffer | undefined;
   /** The same for a frame whose reader calls it plain. Absent = `frame` is asked for all of them. */
   plainFrame?(frame: Frame): Buffer | undefined;
   /**
    * A whole JSON answer with the client's model name.
-   * @param usage stands in for a report that the upstream left out (F55).
+   * @param gap stands in for a report that the upstream left out, or that cannot be (F55, F57).
    */
-  document(answer: WholeDocument, usage?: Usage): Buffer;
+  document(answer: WholeDocument, gap?: Usage): Buffer;
   /** The terminator (`[DONE]`, `message_stop`) was forwarded; every later frame is dropped (F53). */
   readonly ended: boolean;
   /** What the upstream owes of a proper ending after its finish; '' when nothing (F52, F55). */
@@ -120,33 +122,61 @@ export interface WrittenError {
   readonly body: JsonObject;
 }
 
+/** Says what is wrong in the words of a dialect. @param rule the end of a sentence: `must not be empty`. */
+export type Fault = (path: FieldPath, rule: string) => GatewayError;
+
+/** What tells the dialect of a client on a path that no dialect owns, such as the list of models. */
+export interface SharedRequest {
+  readonly path: string;
+  /** Without the question mark. */
+  readonly query: string;
+  header(name: string): string | undefined;
+}
+
+/** The endpoint that counts the tokens of a request's prompt. */
+export interface CountEndpoint {
+  readonly path: string;
+  /**
+   * The model that the body names; the body is checked as far as a real request's.
+   * @throws GatewayError `invalid_request` or `too_large` for a body that no provider could take.
+   */
+  readModel(body: JsonObject): string;
+  /** The prompt of a checked body. What a real request would be refused for is left out and noted. */
+  readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Conversation;
+  write(tokens: number): JsonObject;
+}
+
 /** The half that faces the client. */
 export interface ClientDialect {
   readonly id: DialectId;
   /** Paths under the listener that speak this dialect, e.g. `/v1/messages`. */
   readonly paths: readonly string[];
+  /** Absent = the dialect has no endpoint that counts tokens. */
+  readonly count?: CountEndpoint;
+  /** Whether a request on a shared path comes from a client of this dialect; absent = never. */
+  claims?(request: SharedRequest): boolean;
   /** Name of the endpoint in a key's scope: `chat` or `messages`. */
   readonly scope: string;
   /** Keys that may not stand twice (B39). */
   readonly ownedKeys: ReadonlySet<string>;
+  /** Refuses names that another reader may take for members that are read here (X-1). */
+  readonly names: TwinNames;
+  /** A 400 for a value that may not travel; `rule` is the end of a sentence. */
+  readonly fault: Fault;
   /**
    * Reads the head and refuses what no provider could take (reliability.md B42–B58), in both modes.
    * @throws GatewayError `invalid_request` with the path of the field.
    */
   readHead(body: JsonObject): RequestHead;
-  /** The same in steps, for requests of many values. */
-  headReading(body: JsonObject): Steps<RequestHead>;
+  /** What code outside of the dialect may ask about a request. */
+  describe(source: DescribedSource): RequestDescription;
   /**
    * Reads the whole request, for translation only.
    * @param sealer opens what the gateway sealed; without it, nothing opens.
    * @throws GatewayError `invalid_request` for what the canonical form cannot hold.
    */
   readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Conversation;
-  /** The same in steps, for requests of many values. */
-  requestReading(body: JsonObject, notes: Notes, sealer?: Sealer): Steps<Conversation>;
   writeResponse(generation: Generation, context: AnswerContext): JsonObject;
-  /** The same in steps, for answers with long calls. */
-  responseWriting(generation: Generation, context: AnswerContext): Steps<JsonObject>;
   streamWriter(context: AnswerContext): StreamWriter;
   answerRelay(context: AnswerContext): AnswerRelay;
   writeError(error: GatewayError, requestId: string): WrittenError;
@@ -166,30 +196,43 @@ export interface Ask {
   readonly newId: NewId;
   /** A cap on the output that holds instead of the client's own (budgets). */
   readonly maxOutputTokens?: number | undefined;
+  /** Where the client sets no cache marks, the gateway does (`cache: auto`). */
+  readonly cache?: 'auto' | undefined;
   /** Who is asked: what another provider sealed is not sent. */
   readonly provider?: string;
   /** What earlier answers left for this key; for relayed requests of upstreams that want it back. */
   readonly recall?: Recall;
+  /** Who answered this key with reasoning of this text; undefined = not remembered. */
+  readonly originOf?: (reasoning: string) => Origin | undefined;
+  /** Proves what the gateway marked itself. */
+  readonly sealer?: Sealer;
 }
 
 /** The half that faces the provider. */
 export interface UpstreamDialect {
   readonly id: DialectId;
   /**
+   * Every provider of this dialect accepts reasoning that another one of them made, since it carries a signature. Absent =
+   * a provider takes back its own reasoning only.
+   */
+  readonly signsReasoning?: true;
+  /** The texts, media and frames of a rendered or relayed body. */
+  promptOf(body: JsonObject): Prompt;
+  /** The texts of a body that a public tokenizer counts; absent = no recipe is known. */
+  countable?(body: JsonObject, tokenizer: ModelTokenizer): Countable;
+  /**
    * Renders a translated request, the same bytes for the same conversation each time.
    * @throws GatewayError `invalid_request` for what this upstream cannot honour (REJECT).
    */
   writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject;
-  /** The same in steps, for conversations of many values. */
-  requestWriting(conversation: Conversation, ask: Ask, notes: Notes): Steps<JsonObject>;
   /** Headers that a rendered request needs, flat; none as a rule. */
   headersOf?(body: JsonObject): readonly string[];
-  /** A same-dialect request: the client's bytes with the owned members spliced. */
+  /** The stop sequences of a same-dialect request; absent = the upstream takes all that its clients may send. */
+  stopsOf?(source: Pick<JsonSource, 'skeleton' | 'spans'>): readonly string[] | undefined;
+  /** A same-dialect request: the client's bytes, changed where the upstream would not take them. */
   relayRequest(source: JsonSource, ask: Ask, notes?: Notes): Pieces;
   /** @throws GatewayError when the body is no answer (`upstream_invalid`) or is an error (F24). */
   readResponse(body: JsonObject, traits: UpstreamTraits): Generation;
-  /** The same in steps, for answers with long calls. */
-  responseReading(body: JsonObject, traits: UpstreamTraits): Steps<Generation>;
   streamReader(traits: UpstreamTraits): StreamReader;
   /** Any error body of this dialect's servers, whatever its shape (wire/upstreams.md §6.2). */
   readError(status: number, body: string): GatewayError;

@@ -31,6 +31,21 @@ export type ErrorCode =
   | 'request_timeout' // B30: the body did not arrive in time
   | 'canceled'; // the client left; never sent
 
+/** Failures that may pass: the same request may succeed when it is sent again. */
+export const transientCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'rate_limited',
+  'overloaded',
+  'upstream_unavailable',
+  'upstream_invalid',
+  'timeout',
+  'internal',
+  'idempotency_busy',
+  'store_unavailable',
+  'stream_interrupted',
+  'shutting_down',
+  'request_timeout',
+]);
+
 /** A place in the client's body; each dialect spells it its own way. */
 export type FieldPath = readonly (string | number)[];
 
@@ -46,6 +61,8 @@ export interface GatewayErrorOptions {
   readonly status?: number;
   /** How long the caller should wait, in ms. */
   readonly retryAfterMs?: number;
+  /** What the operator needs and no client may read: addresses above all. For the log only. */
+  readonly detail?: string;
   /** What the upstream said; for the log only. */
   readonly upstream?: { readonly status: number; readonly body: string };
   /** Where a redirect pointed, which nobody follows; for the log only (F28). */
@@ -75,6 +92,7 @@ export class GatewayError extends Error {
   readonly reason: string | undefined;
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
+  readonly detail: string | undefined;
   readonly upstream: { readonly status: number; readonly body: string } | undefined;
   /** Where a redirect pointed; never shown to a client. */
   readonly location: string | undefined;
@@ -92,6 +110,7 @@ export class GatewayError extends Error {
     this.reason = options.reason;
     this.status = options.status;
     this.retryAfterMs = options.retryAfterMs;
+    this.detail = options.detail;
     this.upstream = options.upstream;
     this.location = options.location;
     this.retryable = options.retryable ?? retryableByDefault.has(code);
@@ -134,7 +153,11 @@ export function unsupported(path: FieldPath, why: string): GatewayError {
 /** Any thrown value as a GatewayError; what is not one becomes `internal` without its text. */
 export function asGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
-  return new GatewayError('internal', 'The gateway failed to handle this call.', { cause: thrown });
+  return new GatewayError(
+    'internal',
+    'Internal server error: the gateway failed to handle this call, which was aborted.',
+    { cause: thrown },
+  );
 }
 
 /** The same error with what the upstream's headers said about waiting. */
@@ -146,19 +169,33 @@ export function withRetryAfter(
   return new GatewayError(error.code, error.message, { ...optionsOf(error), retryAfterMs });
 }
 
-/** The same error with each text that a client sees in other words: message, reason and path. */
+/** The same error with each text that a client or the operator sees in other words: message, detail, reason and path. */
 export function withWords(error: GatewayError, reword: (text: string) => string): GatewayError {
   const { reason, path } = error;
   const message = reword(error.message);
+  const detail = error.detail === undefined ? undefined : reword(error.detail);
   const code = reason === undefined ? undefined : reword(reason);
   const place = path?.map((part) => (typeof part === 'string' ? reword(part) : part));
-  const same = message === error.message && code === reason;
+  const same = message === error.message && detail === error.detail && code === reason;
   if (same && (place ?? []).every((part, i) => part === path?.[i])) return error;
   return new GatewayError(error.code, message, {
     ...optionsOf(error),
+    ...(detail === undefined ? {} : { detail }),
     ...(code === undefined ? {} : { reason: code }),
     ...(place === undefined ? {} : { path: place }),
   });
+}
+
+/**
+ * Words that each released client takes for a failure that may pass. A frame of a stream has no status,
+ * so that clients decide by its text (decision 0037; test/unit/clients holds their rules).
+ */
+const retryWords = 'Connection lost: provider returned error (premature close of the stream).';
+
+/** The error in the words in which the last frame of a stream tells it. */
+export function streamError(error: GatewayError): GatewayError {
+  if (!transientCodes.has(error.code)) return error;
+  return new GatewayError(error.code, `${retryWords} ${error.message}`, optionsOf(error));
 }
 
 function optionsOf(error: GatewayError): GatewayErrorOptions {
@@ -167,6 +204,7 @@ function optionsOf(error: GatewayError): GatewayErrorOptions {
     ...(error.reason === undefined ? {} : { reason: error.reason }),
     ...(error.status === undefined ? {} : { status: error.status }),
     ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
+    ...(error.detail === undefined ? {} : { detail: error.detail }),
     ...(error.upstream === undefined ? {} : { upstream: error.upstream }),
     ...(error.location === undefined ? {} : { location: error.location }),
     ...(error.repeat === undefined ? {} : { repeat: error.repeat }),

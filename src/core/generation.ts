@@ -1,5 +1,6 @@
 /** The canonical form of what was answered: a stream is its events, a document is their fold. */
-import type { Citation, JsonObject, Part } from './conversation.ts';
+import type { Citation, Part } from './conversation.ts';
+import type { JsonObject } from '../json/value.ts';
 import type { GatewayError } from './errors.ts';
 
 /**

@@ -3,16 +3,8 @@
  * (wire/translation.md §5.3), and where reasoning stands in such a turn.
  */
 import { createHash } from 'node:crypto';
-import type {
-  Json,
-  JsonObject,
-  Origin,
-  Part,
-  ReasoningPart,
-  ToolCallPart,
-  Turn,
-} from './conversation.ts';
-import { isObject } from './json.ts';
+import type { Origin, Part, ReasoningPart, ToolCallPart, Turn } from './conversation.ts';
+import type { JsonObject } from '../json/value.ts';
 
 /** Reasoning and how many calls of its turn stand before it. */
 export interface PlacedReasoning {
@@ -38,8 +30,15 @@ export type Recall = (call: KnownCall, asked: PromptTrail) => KeptTurn | undefin
 
 /** The texts that users said so far, as a digest. Tool results and instructions do not count. */
 export class PromptTrail {
-  readonly #hash = createHash('sha256');
+  /** Made when a digest is asked for: most trails are of no use. */
+  #hash: ReturnType<typeof createHash> | undefined;
   #pending: string[] = [];
+  #fill: ((trail: PromptTrail) => void) | undefined;
+
+  /** @param fill adds the texts, when they are asked for: to look them up takes time. */
+  constructor(fill?: (trail: PromptTrail) => void) {
+    this.#fill = fill;
+  }
 
   add(text: string): void {
     if (text !== '') this.#pending.push(text);
@@ -50,22 +49,15 @@ export class PromptTrail {
     for (const part of parts) if (part.type === 'text') this.add(part.text);
   }
 
-  /** A message as either wire format writes it. */
-  addMessage(message: Json): void {
-    if (!isObject(message) || message['role'] !== 'user') return;
-    const { content } = message;
-    if (typeof content === 'string') this.add(content);
-    if (!Array.isArray(content)) return;
-    for (const part of content) {
-      if (isObject(part) && typeof part['text'] === 'string') this.add(part['text']);
-    }
-  }
-
   /** Of everything so far; texts are only digested when somebody asks. */
   digest(): string {
-    for (const text of this.#pending) this.#hash.update(`${text.length}:`).update(text);
+    const fill = this.#fill;
+    this.#fill = undefined;
+    fill?.(this);
+    const hash = (this.#hash ??= createHash('sha256'));
+    for (const text of this.#pending) hash.update(`${text.length}:`).update(text);
     this.#pending = [];
-    return this.#hash.copy().digest('base64url');
+    return hash.copy().digest('base64url');
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Amounts of money as people write them, and as they are counted: integers, no float on the way.
- * Rates are picodollars (10^-12 $), amounts nanodollars (10^-9 $).
+ * Money and prices. All amounts are integers, no float on the way: rates are picodollars (10^-12 $) a token
+ * (1 $ per million tokens = 1,000,000 picodollars a token), amounts are nanodollars (10^-9 $), rounded once a call.
  */
 
 /** A decimal number times a power of ten. */
@@ -14,8 +14,8 @@ export interface Scaled {
 const decimal = /^(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3}))?$/;
 
 /**
- * The decimal number of a text (`0.25`, `12`, `1e-7`) times 10^places. Undefined when it is none, is
- * negative, or the result is beyond 2^53 - 1.
+ * The decimal number of a text (`0.25`, `12`, `1e-7`) times 10^places. Undefined when the text is no
+ * decimal number, is negative, or the result is beyond 2^53 - 1.
  */
 export function scaledDecimal(text: string, places: number): Scaled | undefined {
   const match = decimal.exec(text);
@@ -74,4 +74,88 @@ export function decimalText(units: number, places: number): string {
   const whole = digits.slice(0, -places);
   const fraction = digits.slice(-places).replace(/0+$/, '');
   return `${units < 0 ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`;
+}
+
+/** Rates of one prompt length. `costOf` (access/cost.ts) says what an absent rate falls back to. */
+export interface Rates {
+  /** Input that no cache served or took. */
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead?: number;
+  /** Written to a cache for five minutes, or for as long as the vendor keeps it by default. */
+  readonly cacheWrite?: number;
+  /** Written for an hour. */
+  readonly cacheWriteLong?: number;
+  /** Reasoning, where it is not priced as output. */
+  readonly reasoning?: number;
+  /** Input that is sound, pictures or film, where it is not priced as input. */
+  readonly audioInput?: number;
+  readonly imageInput?: number;
+  readonly videoInput?: number;
+  /** Sound that is read from a cache, where it is not priced as other reads. */
+  readonly audioCacheRead?: number;
+  /** Answers in sound and in pictures, where they are not priced as output. */
+  readonly audioOutput?: number;
+  readonly imageOutput?: number;
+}
+
+/** Rates that hold for the whole call when its prompt has more than `above` tokens. */
+export interface PriceTier {
+  readonly above: number;
+  readonly rates: Rates;
+}
+
+/** The price row that is stored with a call: old bills never change. */
+export interface Price {
+  readonly rates: Rates;
+  /** By rising `above`. */
+  readonly tiers: readonly PriceTier[];
+  /** Picodollars a call, whatever its size. */
+  readonly call?: number;
+  /** Picodollars a web search that the vendor runs and reports. */
+  readonly webSearch?: number;
+  /** Picodollars a picture in the prompt, besides what its tokens cost. */
+  readonly perImage?: number;
+  /**
+   * What each service tier costs that has a price of its own, by name (`priority`, `flex`, `batch`, `fast`),
+   * and `standard`. None of these has further ones: they are what is stored with a call.
+   */
+  readonly service?: ReadonlyMap<string, Price>;
+  /** Where it came from: `gateway.yaml:12`, `genai-prices 0.1.8 openai/gpt-5-mini`, `local`. */
+  readonly source: string;
+}
+
+/** Where the prices of a provider's models stand, unless the config says otherwise. */
+export type PriceOrigin =
+  /** Runs here and costs nothing. */
+  | { readonly kind: 'free' }
+  /** The list of that name in the price package. */
+  | { readonly kind: 'list'; readonly name: string };
+
+/** `prices:` of the config. */
+export interface PriceSettings {
+  readonly models: readonly ConfiguredPrice[];
+  /** For models without a price, on keys that have a budget. */
+  readonly otherwise?: Price;
+}
+
+export interface ConfiguredPrice {
+  /** `provider/model`, or a glob of them. */
+  readonly pattern: string;
+  readonly price: Price;
+}
+
+/**
+ * What a call cost, in integer nanodollars. `total` is rounded once; each part is rounded on its own.
+ * `output` excludes `reasoning`. Sound and pictures are in `input`, `cacheRead` and `output`. `cacheWrite` holds both
+ * lifetimes. `call` is what is not for tokens: the call itself, its pictures and its web searches.
+ */
+export interface Cost {
+  readonly total: number;
+  readonly input: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  readonly output: number;
+  readonly reasoning: number;
+  readonly call: number;
 }

@@ -32,9 +32,13 @@ export class StrictNotes implements Notes {
 
 /** A 400 that names the field in the client's dialect; no upstream was asked. */
 export class StrictRefusal extends GatewayError {
+  /** The end of the sentence. */
+  readonly why: string;
+
   constructor(path: FieldPath, why: string) {
     const reason = 'unsupported_parameter';
     super('invalid_request', `Strict: this ${why}`, { path, reason, retryable: true });
+    this.why = why;
   }
 }
 

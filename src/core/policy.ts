@@ -1,4 +1,6 @@
-/** What a key, a team or a tag may use: rate limits and budgets. Absent = no limit of that kind. */
+/** What a key, a team or a tag may use (rate limits and budgets; absent = no limit), and what one admitted call may use. */
+import { GatewayError, type GatewayErrorOptions } from './errors.ts';
+import type { Usage } from './generation.ts';
 
 /** Who a policy is for. A call counts for its key, for the key's team, and for each of its tags. */
 export type HolderKind = 'key' | 'team' | 'tag';
@@ -32,8 +34,22 @@ export interface Policy {
   readonly budgets: readonly Budget[];
 }
 
+/** Keys that may count for a tag by naming it in a request, besides those that have it. */
+export interface NamedBy {
+  /** Ids of keys; `*` = all. */
+  readonly keys: readonly string[];
+  /** Names of teams; `*` = all that have one. */
+  readonly teams: readonly string[];
+}
+
+/** What several keys share. */
+export interface CommonPolicy extends Policy {
+  /** Of a tag; absent = no other key. */
+  readonly namedBy?: NamedBy;
+}
+
 /** A named policy that several keys share. */
-export interface SharedPolicy extends Policy {
+export interface SharedPolicy extends CommonPolicy {
   readonly kind: Exclude<HolderKind, 'key'>;
   readonly name: string;
 }
@@ -42,3 +58,81 @@ export const noPolicy: Policy = { limits: [], budgets: [] };
 
 /** The endpoints that a key can be limited to (interface.md). */
 export const endpointScopes = ['chat', 'messages', 'count_tokens', 'models'] as const;
+
+/** State of one of the caller's rate limits when the call was admitted. */
+export interface Standing {
+  readonly limit: number;
+  /** What remained after this call, at least 0. */
+  readonly remaining: number;
+  /** Ms since the epoch, by the gateway's clock, when the whole limit is available again without further calls. */
+  readonly fullAt: number;
+}
+
+/** The tightest limit of each kind; absent = there is none. */
+export interface Standings {
+  readonly requests?: Standing;
+  readonly tokens?: Standing;
+}
+
+/** What one admitted call may use, as its path sees it; access/admission.ts makes it. */
+export interface Grant {
+  readonly standings: Standings;
+  /** Output tokens of each choice that were reserved; absent = they are not counted. */
+  readonly outputCap?: number;
+  /**
+   * Whether a budget pays: then reasoning counts, which some vendors write beside the cap that they are
+   * told. A limit of tokens alone takes it as a debt.
+   */
+  readonly paid: boolean;
+  /** The upstream request must contain the cap: the client set none, or a higher one. */
+  readonly tellsCap: boolean;
+  /** False: the budget has room for one request only, so that no hedge may run. */
+  readonly mayHedge?: boolean;
+  /** Note for the client about a cap that the gateway set. */
+  readonly capNote?: string;
+  /**
+   * How many output tokens of all choices the budget pays for, now that the upstream has reported its
+   * count of the prompt; undefined = as many as were reserved (F64). Never throws.
+   */
+  outputAfter(usage: Usage): number | undefined | Promise<number | undefined>;
+  /**
+   * The same before a further request of a paused turn is sent (Q1).
+   * @param usage of all requests, with what the further one reads again
+   */
+  outputOfRound(usage: Usage): number | undefined | Promise<number | undefined>;
+  /** The client is gone and the call runs on: it counts as one of its key's calls no more. Never throws. */
+  vacate(): void;
+}
+
+/** A rate limit or a budget refused the call; the answer tells where the limits stand. */
+export class LimitError extends GatewayError {
+  readonly standings: Standings;
+
+  constructor(
+    code: 'rate_limited' | 'budget_exhausted',
+    message: string,
+    { standings, ...options }: GatewayErrorOptions & { readonly standings: Standings },
+  ) {
+    super(code, message, options);
+    this.standings = standings;
+  }
+}
+
+/** What members of a request may add to what it costs by its prompt, its cap and its price (X-4). */
+export interface RaisedCost {
+  /** Tokens of each answer, whatever the client's cap says. */
+  readonly outputAtLeast: number;
+  /** Tokens of each answer that are not under the client's cap. */
+  readonly outputBeside: number;
+  /** Tokens that the provider's tools may read. */
+  readonly prompt: number;
+  /** Answers that are generated; the client may get fewer of them. */
+  readonly answers: number;
+  /** Requests that are billed for one. */
+  readonly requests: number;
+  /** The member that asks for an answer in sound or pictures. */
+  readonly sound?: string;
+  readonly pictures?: string;
+  /** The member whose cost has no known bound. */
+  readonly unbounded?: string;
+}

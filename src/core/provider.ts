@@ -1,5 +1,5 @@
 /** Who can answer: providers, their models, and the routes that lead there. */
-import type { Json, JsonObject } from './conversation.ts';
+import type { Json, JsonObject } from '../json/value.ts';
 import type { UpstreamDialect } from './dialect.ts';
 import type { Secret } from './secret.ts';
 import type { ModelTokenizer } from './tokenizer.ts';
@@ -16,7 +16,12 @@ export interface Endpoint {
   readonly way?: NetworkWay;
   /** Flat name, value, name, value; credentials included. Never logged. */
   readonly headers: readonly string[];
+  /** Whose requests may follow each other on a connection; absent = all. */
+  readonly connections?: ConnectionSharing;
 }
+
+/** `per-call`: a connection carries one request. */
+export type ConnectionSharing = 'per-team' | 'per-key' | 'per-call';
 
 /** How connections are made where not directly. Never logged: a proxy may take a credential. */
 export interface NetworkWay {
@@ -42,11 +47,13 @@ export interface TokenCounter {
 
 export interface CounterStep {
   readonly endpoint: Endpoint;
+  /** The members of the request to send, in this order; absent = the request goes as it is. */
+  readonly members?: readonly string[];
   /**
-   * The body to send, made of the request in the provider's dialect and of the answer to the step
-   * before; without it the request goes as it is. Undefined when there is nothing to ask.
+   * What is sent beside `members`, made of the answer to the step before. Undefined when there is nothing to ask;
+   * absent = nothing is sent beside them.
    */
-  question?(request: JsonObject, before: JsonObject | undefined): JsonObject | undefined;
+  more?(before: JsonObject | undefined): JsonObject | undefined;
 }
 
 /** A request header that a same-dialect client may set, e.g. `anthropic-version`. */
@@ -57,6 +64,22 @@ export interface ForwardedHeader {
   readonly otherwise?: string;
   /** The only values of the comma list that go up; absent = all (A5). */
   readonly allowed?: ReadonlySet<string>;
+}
+
+/** How the config wants an address to be used (src/config/sections.ts has the words of each option). */
+export interface ProviderOptions {
+  /** The only values of `anthropic-beta` that are sent there; absent = all. */
+  readonly betas?: readonly string[];
+  /** Where its models run, as `inference_geo` spells it. */
+  readonly region?: string;
+  /** Clients of the other dialect may use what the provider runs itself. */
+  readonly serverTools?: boolean;
+  /** drain: a stream whose client left is read to its end, where the provider charges for it (F73). */
+  readonly onAbort?: 'abort' | 'drain';
+  /** It is told the trace that a call belongs to. */
+  readonly traceContext?: boolean;
+  /** Whose calls may share a connection; absent = all calls. */
+  readonly connections?: 'shared' | ConnectionSharing;
 }
 
 export interface Provider {
@@ -70,10 +93,8 @@ export interface Provider {
   readonly credential?: Secret;
   /** The only client headers that go up, and only from a client of the same dialect (S17). */
   readonly forwardedHeaders: readonly ForwardedHeader[];
-  /** It charges for a whole stream whose connection is closed: what is left is read on (F73). */
-  readonly onAbort?: 'drain';
-  /** It is told the trace that a call belongs to. */
-  readonly traceContext?: boolean;
+  /** As the config says; absent of engines that are part of the gateway. */
+  readonly options?: ProviderOptions;
   /** What telemetry calls the vendor (`gen_ai.provider.name`); absent = its id. */
   readonly telemetryName?: string;
   traits(model: string): UpstreamTraits;
@@ -114,7 +135,7 @@ export interface Target {
   readonly credential?: string;
 }
 
-/** Which target is asked first; the others follow when it fails (docs/routing.md). */
+/** Which target is asked first; the others follow when it fails (docs/user/routing.md). */
 export const orders = ['listed', 'weighted', 'least-busy', 'fastest', 'cheapest'] as const;
 export type RouteOrder = (typeof orders)[number];
 
@@ -126,6 +147,8 @@ export interface Route {
   readonly order: RouteOrder;
   /** A request of which anything would be dropped or changed is refused. */
   readonly strict?: boolean;
+  /** Prompts are marked for the upstream's cache where the client marks nothing; absent = they are not. */
+  readonly cache?: 'auto';
   /** False: calls of one conversation need not go to the same target; absent = they do. */
   readonly affinity?: boolean;
   readonly retry?: RetryRules;
@@ -133,7 +156,7 @@ export interface Route {
   readonly hedge?: HedgeRule;
 }
 
-/** It pays for two requests to have the sooner answer (docs/routing.md). */
+/** It pays for two requests to have the sooner answer (docs/user/routing.md). */
 export interface HedgeRule {
   /** So long the first request has to bring its first event. */
   readonly afterMs: number;

@@ -3,8 +3,8 @@
  * is noticed (wire/translation.md §5.4). A record is no secret; clients may read it.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { JsonObject } from './conversation.ts';
-import { tryParseObject } from './json.ts';
+import type { JsonObject } from '../json/value.ts';
+import { tryParseObject } from '../json/parse.ts';
 
 /** Seals records and digests texts, with a key that all gateways of one store share. */
 export interface Sealer {
@@ -14,6 +14,8 @@ export interface Sealer {
   open(sealed: string): JsonObject | undefined;
   /** A short keyed digest: 22 characters of base64url. */
   digest(text: string): string;
+  /** 32 bytes, for another thread of this process. */
+  key(): Uint8Array;
 }
 
 const sealPrefix = 'gw1.';
@@ -44,6 +46,7 @@ export function createSealer(key: Uint8Array): Sealer {
       if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
       return tryParseObject(Buffer.from(payload, 'base64url').toString('utf8'));
     },
+    key: () => key,
     digest: (text) => mac('digest', text).toString('base64url'),
   };
 }

@@ -1,4 +1,4 @@
-/** Which public tokenizer counts a model's prompts, as data (providers/tokenizers.ts has the rows). */
+/** Which public tokenizer counts a model's prompts, as data (providers/http-provider.ts has the rows). */
 
 export type Encoding = 'o200k_base' | 'cl100k_base';
 

@@ -1,5 +1,6 @@
 /** How upstreams differ, as data instead of code (wire/upstreams.md §6.1). One record a model. */
-import type { Effort, JsonObject } from './conversation.ts';
+import type { Effort } from './conversation.ts';
+import type { JsonObject } from '../json/value.ts';
 
 /**
  * The member that steers reasoning (wire/translation.md §4.2):
@@ -22,22 +23,46 @@ export type ReasoningControl =
 export type SchemaRules = 'resolved' | 'openapi';
 
 export interface UpstreamTraits {
+  /** A row describes this server; else the traits are a generous guess, and relayed members that it may know stay. */
+  readonly known?: true;
+  /** Top-level members of chat requests that are refused, or skipped although they mean something. */
+  readonly refuses?: readonly string[];
+  /**
+   * Members of other vendors that are known as well, of a server that refuses all others
+   * (`dialects/openai-chat/shape.ts`); absent = unknown members are skipped.
+   */
+  readonly extensions?: readonly string[];
   /** The field that caps the output. */
   readonly maxTokensField: 'max_completion_tokens' | 'max_tokens';
+  /** The other spelling of the cap is refused or skipped. */
+  readonly oneCapField?: true;
   /** How instructions are addressed in chat. */
   readonly systemRole: 'system' | 'developer';
-  /** Whether a system message may stand after the first turn; else it is tagged in a user turn. */
+  /** Instructions may come as `developer` messages; else they are told as `system`. */
+  readonly developerRole?: boolean;
+  /**
+   * Whether a system message may stand after the first turn; else there is one in front, and what comes
+   * behind the first answer is tagged in a user turn (C1).
+   */
   readonly systemAnywhere: boolean;
   /** Whether `stream_options.include_usage` may be sent. */
   readonly usageOption: boolean;
   readonly toolChoice: boolean;
   readonly parallelFlag: boolean;
+  /** `tool_choice` may be `allowed_tools` (OpenAI); else only the allowed tools are offered. */
+  readonly allowedTools?: true;
+  /** `tool_choice` may be `any` as well as `required` (Mistral). */
+  readonly anyToolWord?: true;
+  /** Tools with free text as their input are known (OpenAI). */
+  readonly customTools?: true;
   readonly imageInput: 'none' | 'base64' | 'url';
   readonly fileInput: boolean;
   /** Images inside tool messages are accepted (not in the chat standard). */
   readonly toolResultMedia: boolean;
   readonly topK: boolean;
   readonly seed: boolean;
+  /** Its name, where it is another one (Mistral). */
+  readonly seedField?: 'random_seed';
   /** Stop strings in one request; undefined = any number, 0 = the field is not known. */
   readonly stopMax: number | undefined;
   /** Stop strings of white space alone are refused: the gateway looks for them itself. */
@@ -63,12 +88,21 @@ export interface UpstreamTraits {
   readonly thinking: 'adaptive' | 'budget' | 'none';
   /** The value of `thinking.type` that switches it off (messages upstreams); `never` = nothing does. */
   readonly thinkingOff?: 'disabled' | 'between_tools' | 'never';
+  /** Messages upstreams: a budget of thinking is refused; `adaptive` is the only way to ask for it. */
+  readonly refusesBudgets?: boolean;
+  /**
+   * Messages upstreams: thinking is refused beside sampling, a demanded call and a prefill, and a turn
+   * whose tool calls are being answered must begin with signed thinking.
+   */
+  readonly strictThinking?: boolean;
   /** Messages upstreams: thinking is on unless it is switched off. */
   readonly thinksByDefault?: boolean;
   /** Messages upstreams: a tool call cannot be demanded. */
   readonly refusesForcedTools?: boolean;
   /** Messages upstreams: temperature, top_p and top_k are accepted. */
   readonly samplingAllowed: boolean;
+  /** The least temperature that is taken; absent = 0. */
+  readonly minTemperature?: number;
   /** `temperature` and `top_p` are refused together. */
   readonly temperatureExcludesTopP?: boolean;
   /** Where `metadata.user_id` goes in chat. */
@@ -104,27 +138,59 @@ export interface UpstreamTraits {
    */
   readonly reasoningFiller?: '' | ' ';
   /** Reasoning text of earlier turns is taken back as `reasoning`, where there is some (Groq). */
-  readonly reasoningField?: 'reasoning';
+  readonly reasoningField?: 'reasoning' | undefined;
   /** Sealed reasoning of earlier turns is wanted back as `reasoning_details` (OpenRouter). */
   readonly reasoningDetails?: boolean;
+  /**
+   * The format of `reasoning_details` that this model's maker reads, by OpenRouter's names; absent = entries
+   * without a seal only (D7).
+   */
+  readonly reasoningFormat?: string;
+  /** Reasoning of earlier turns may stand among the parts of a content (Mistral). */
+  readonly thinkingParts?: true;
+  /**
+   * Members that messages may have, `role.member` where only one role has it; absent = others are
+   * skipped. A server that refuses unknown ones refuses cache marks on parts, too.
+   */
+  readonly messageMembers?: ReadonlySet<string>;
+  /** The deprecated `function_call` and messages with the role `function` are known. */
+  readonly legacyFunctions?: true;
+  /** An assistant message must stand between the result of a tool and a message of the user (Mistral). */
+  readonly assistantAfterTools?: true;
   /** Tool calls must come back with the signature that they were answered with (Gemini, D5). */
   readonly callSignatures?: boolean;
   /** What stands for a signature in a history that never had one, by the vendor's own word. */
   readonly callSignatureFiller?: string;
   /** Tool-call ids must be exactly nine letters and digits (Mistral). */
   readonly nineCharacterToolIds?: boolean;
+  /** Characters of a tool-call id at most (OpenAI). */
+  readonly toolIdMax?: number;
   /** Schemas of tools are cleaned by these rules; absent = they go as the client wrote them. */
   readonly schemaRules?: SchemaRules;
+  /** `strict` beside a schema is refused. */
+  readonly strictSchemas?: false;
   /** Arguments of calls are held until they are whole, since they may be no JSON. */
   readonly bufferToolArguments?: boolean;
   /** Calls in the history need a tool of their name among the tools (Bedrock). */
   readonly historyNeedsTools?: boolean;
+  /**
+   * Messages upstreams: false = tools, blocks and sources that Anthropic's service defines or runs itself
+   * are not known: versioned tools, server tools and what they found, files, search results.
+   */
+  readonly nativeTools?: boolean;
+  /**
+   * Messages upstreams: top-level members that are skipped, or refused as unknown. Relayed requests go
+   * without them, with a note.
+   */
+  readonly skippedFields?: readonly string[];
   /** How the model searches the web by itself; absent = it cannot. */
   readonly webSearch?: 'tool' | 'options' | 'plugin';
   /** The operator lets calls use what the provider runs itself and charges for (`server_tools`). */
   readonly serverTools?: boolean;
   /** `completion_tokens` leaves reasoning out (xAI). */
   readonly completionExcludesReasoning: boolean;
+  /** A higher output cap is refused; absent = none is known. */
+  readonly maxOutputTokens?: number;
   /** Output cap to send when the client set none and the dialect demands one. */
   readonly defaultMaxOutputTokens: number;
 }
@@ -147,7 +213,8 @@ export const allEfforts: readonly Effort[] = [
 export const chatTraits: UpstreamTraits = {
   maxTokensField: 'max_tokens',
   systemRole: 'system',
-  systemAnywhere: true,
+  // Templates of open models refuse it, and so do the servers that apply them.
+  systemAnywhere: false,
   usageOption: true,
   toolChoice: true,
   parallelFlag: true,
@@ -173,6 +240,7 @@ export const chatTraits: UpstreamTraits = {
 /** A current messages server. */
 export const messagesTraits: UpstreamTraits = {
   ...chatTraits,
+  systemAnywhere: true,
   topK: true,
   seed: false,
   stopMax: undefined,

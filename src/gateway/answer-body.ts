@@ -1,14 +1,17 @@
 /** The bytes of an answer that is no stream: a document, or an error. Gathered under a limit. */
 import { isUtf8 } from 'node:buffer';
-import type { JsonObject } from '../core/conversation.ts';
+import type { JsonObject } from '../json/value.ts';
 import { GatewayError, withRetryAfter } from '../core/errors.ts';
-import { isBoundedAnswer, parseAnswerInSteps, type WholeDocument } from '../core/json-answer.ts';
-import { tryParseObject } from '../core/json.ts';
+import { isBoundedAnswer, tryParseObject } from '../json/parse.ts';
+import type { UpstreamDialect } from '../core/dialect.ts';
+import type { Generation } from '../core/generation.ts';
+import { Pieces } from '../json/pieces.ts';
 import type { Provider } from '../core/provider.ts';
-import { atOnce, inTurns, nextTurn, type Steps } from '../core/steps.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
 import type { ResponseHeaders } from '../wire/exchange.ts';
-import { readRetryAfterMs } from '../wire/retry-after.ts';
+import { readRetryAfterMs } from '../wire/upstream-error.ts';
+import type { LongBodies } from './long-bodies/body-thread.ts';
+import { bufferOver } from './long-bodies/transfer.ts';
 import { maskCredentials } from './mask-credentials.ts';
 import type { DocumentAnswer } from './upstream-answer.ts';
 
@@ -61,21 +64,27 @@ export class AnswerBody {
   }
 
   /**
-   * The whole document. A promise only where it is long: all other calls have their turn between the steps of
-   * reading it (G11).
+   * The whole document. A promise only where it is long: it is then read in the worker thread (G11).
    * @throws GatewayError `upstream_invalid` for what is no answer, or the error that it is.
    */
-  document(provider: Provider, traits: UpstreamTraits): ReadDocument | Promise<ReadDocument> {
+  document(
+    provider: Provider,
+    traits: UpstreamTraits,
+    bodies: LongBodies,
+  ): ReadDocument | Promise<ReadDocument> {
     const bytes = this.bytes();
-    const read = (document: WholeDocument): Steps<ReadDocument> =>
-      reading(document, provider, traits);
-    if (bytes.length > longBytes) return inSteps(bytes, read);
-    return atOnce(read({ bytes, body: parseAtOnce(bytes) }));
+    if (bytes.length > longBytes) return readInThread(bytes, { provider, traits, bodies });
+    try {
+      return { kind: 'document', bytes, ...readAnswerDocument(bytes, provider.dialect, traits) };
+    } catch (error) {
+      throw masked(error, provider);
+    }
   }
 
   /** Of an error, as far as it came. */
   get errorText(): string {
-    return this.bytes().toString('utf8').slice(0, maxErrorBytes);
+    const text = this.bytes().toString('utf8').slice(0, maxErrorBytes);
+    return text.replace(/^\ufeff/, '');
   }
 
   error(
@@ -89,23 +98,45 @@ export class AnswerBody {
   }
 }
 
-async function inSteps(
+interface Reading {
+  readonly provider: Provider;
+  readonly traits: UpstreamTraits;
+  readonly bodies: LongBodies;
+}
+
+async function readInThread(
   bytes: Buffer,
-  read: (document: WholeDocument) => Steps<ReadDocument>,
+  { provider, traits, bodies }: Reading,
 ): Promise<ReadDocument> {
-  await nextTurn();
-  const parsed = isUtf8(bytes) ? await parseAnswerInSteps(bytes) : undefined;
-  await nextTurn();
-  const whole = parsed ?? { bytes, body: parseAtOnce(bytes) };
-  await nextTurn();
-  const document = await inTurns(read(whole));
-  // Whoever writes it has a turn of his own.
-  await nextTurn();
-  return document;
+  const body = { id: bodies.nextId(), pieces: Pieces.of(bytes), give: true };
+  try {
+    const read = await bodies.run('read', { upstream: provider.dialect.id, traits }, body);
+    return { kind: 'document', bytes: bufferOver(read.bytes), generation: read.generation };
+  } catch (error) {
+    throw masked(error, provider);
+  }
+}
+
+/** An error that stands in a document may quote the request (S14). */
+function masked(error: unknown, { generate }: Provider): unknown {
+  return error instanceof GatewayError ? maskCredentials(error, generate.headers) : error;
+}
+
+/**
+ * A document as its dialect reads it.
+ * @throws GatewayError `upstream_invalid`, also for an error that stands in the document (F24)
+ */
+export function readAnswerDocument(
+  bytes: Buffer,
+  dialect: UpstreamDialect,
+  traits: UpstreamTraits,
+): { readonly body: JsonObject; readonly generation: Generation } {
+  const body = parseAnswer(bytes);
+  return { body, generation: dialect.readResponse(body, traits) };
 }
 
 /** @throws GatewayError for what would take long to parse, or is no text. */
-function parseAtOnce(bytes: Buffer): JsonObject {
+export function parseAnswer(bytes: Buffer): JsonObject {
   if (!isBoundedAnswer(bytes)) {
     throw new GatewayError(
       'upstream_invalid',
@@ -127,16 +158,31 @@ function notJson(): GatewayError {
   );
 }
 
-/** @throws GatewayError also for an error that stands in the document (F24); it may quote the request (S14). */
-function* reading(
-  document: WholeDocument,
-  { dialect, generate }: Provider,
-  traits: UpstreamTraits,
-): Steps<ReadDocument> {
-  try {
-    const generation = yield* dialect.responseReading(document.body, traits);
-    return { kind: 'document', ...document, generation };
-  } catch (error) {
-    throw error instanceof GatewayError ? maskCredentials(error, generate.headers) : error;
-  }
+const eventFields = ['data:', 'event:', 'id:', 'retry:', ':'];
+const sniffedBytes = 64;
+const byteOrderMark = Buffer.from('\ufeff');
+const blank: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
+
+/** Offset of the first byte of the answer: behind a byte order mark and the blank lines that servers send as signs of life. */
+export function contentStart(bytes: Buffer): number {
+  const marked = bytes.subarray(0, byteOrderMark.length).equals(byteOrderMark);
+  let at = marked ? byteOrderMark.length : 0;
+  while (at < bytes.length && blank.has(bytes[at] ?? 0)) at += 1;
+  return at;
+}
+
+/** What the beginning of an answer shows; `unknown` while there is too little of it. */
+export function kindOf(bytes: Buffer): 'document' | 'stream' | 'neither' | 'unknown' {
+  const text = bytes.toString('utf8', 0, sniffedBytes);
+  if (text.startsWith('{')) return 'document';
+  if (eventFields.some((field) => text.startsWith(field))) return 'stream';
+  const tooLittle =
+    bytes.length < sniffedBytes && eventFields.some((field) => field.startsWith(text));
+  return tooLittle || isPartOfMark(bytes) ? 'unknown' : 'neither';
+}
+
+function isPartOfMark(bytes: Buffer): boolean {
+  return (
+    bytes.length < byteOrderMark.length && byteOrderMark.subarray(0, bytes.length).equals(bytes)
+  );
 }

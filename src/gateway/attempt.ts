@@ -1,11 +1,12 @@
 /**
- * Steps 5 and 6 for one target: send, wait for the commit point, read. Before the commit point every
- * failure ends the attempt quietly, so that another target may be tried; behind it the consumer gets
- * the frames as they come. Callbacks, not promises: this runs for every chunk.
+ * One request to one target (steps 5 and 6): send it, wait for the commit point, read its answer, time it out,
+ * account for it. A failure before the commit point rejects the promise of `send`, so that another target may be
+ * tried; after it the consumer gets the frames as they come. Callbacks, not promises: this runs for every chunk.
  */
 import type { Frame, StreamReader } from '../core/dialect.ts';
-import { asGatewayError, GatewayError } from '../core/errors.ts';
-import { isContent, replay, type GenerationEvent } from '../core/generation.ts';
+import { GatewayError, asGatewayError } from '../core/errors.ts';
+import { type GenerationEvent, isContent, replay } from '../core/generation.ts';
+import { NoteList } from '../core/notes.ts';
 import type { Target } from '../core/provider.ts';
 import type { Clock } from '../core/runtime.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
@@ -17,55 +18,72 @@ import type {
 } from '../wire/exchange.ts';
 import type { HttpClient } from '../wire/http-client.ts';
 import { SseSplitter } from '../wire/sse.ts';
-import { AnswerBody } from './answer-body.ts';
-import { kindOf } from './answer-kind.ts';
+import { AnswerBody, contentStart, kindOf } from './answer-body.ts';
+import { Deadlines } from './deadlines.ts';
 import type { TargetHealth } from './health.ts';
+import type { LongBodies } from './long-bodies/body-thread.ts';
 import { maskEvents } from './mask-credentials.ts';
 import type { Meter } from './meter.ts';
+import type { AttemptReceipt, ClientEnd, CutReason, Mode } from '../core/receipt.ts';
 import type { TurnRounds } from './turn-rounds.ts';
 import type { Answer, DocumentAnswer, ReadFrame, StreamConsumer } from './upstream-answer.ts';
+import type { PreparedRequest } from './upstream-request.ts';
 
 /** Frames without any content that are held before the commit point. */
 const maxHeldBytes = 1024 * 1024;
 /** How long a usage report may come after the finish (F58). */
 const usageGraceMs = 2000;
-/** How long pings and comments alone count as a sign that the model goes on (F49). */
-const pingsMs = 5 * 60_000;
 
-type Phase = 'waiting' | 'error-body' | 'document' | 'stream' | 'over';
+type Phase = 'unsent' | 'waiting' | 'error-body' | 'document' | 'stream' | 'over';
 
 export interface AttemptOptions {
   readonly target: Target;
+  /** Counts this answer; the requests of a paused turn share it. */
   readonly meter: Meter;
   readonly clock: Clock;
   readonly client: HttpClient;
-  /** Told of a target that could not be reached, though nobody waits for it any more (R6). */
+  /** Reads long documents. */
+  readonly bodies: LongBodies;
+  /** Hears of a target that could not be reached after the attempt was aborted (R6). */
   readonly health?: Pick<TargetHealth, 'failed'>;
-  /** What is known of the model, with what was learned of it. */
-  readonly traits: UpstreamTraits;
-  /** A stream was asked for; its first event is due sooner than a whole document. */
-  readonly streamed: boolean;
-  /** The model may reason before its first event. */
-  readonly reasons: boolean;
-  /** Present when this may be one of several requests that make one answer. */
-  readonly rounds: TurnRounds | undefined;
+  /** Id of its span, where the call is traced. */
+  readonly spanId?: string | undefined;
 }
 
-/** One try at one target. */
+/** Used by the attempt loop, `handle.ts` and the sweeper; nothing here knows of other attempts. */
 export class Attempt implements UpstreamHandler {
   readonly target: Target;
-  readonly #meter: Meter;
+  readonly meter: Meter;
+  readonly notes: NoteList;
+  /** Monotonic ms. Making the request is a part of the attempt. */
+  readonly startedAt: number;
   readonly #clock: Clock;
   readonly #client: HttpClient;
+  readonly #bodies: LongBodies;
   readonly #health: Pick<TargetHealth, 'failed'> | undefined;
-  readonly #streamed: boolean;
-  readonly #traits: UpstreamTraits;
-  readonly #rounds: TurnRounds | undefined;
+  /** Id of its span, where the call is traced. */
+  readonly spanId: string | undefined;
+  /** The request, once it was made; the first one of a paused turn. */
+  prepared: PreparedRequest | undefined;
+  mode: Mode | undefined;
+  /** Present where several requests may make one answer. */
+  rounds: TurnRounds | undefined;
+  /** Monotonic ms at which the answer began, with the first request of a paused turn; set at the commit point. */
+  answeredAt: number | undefined;
+  /** A request went upstream and was not given up: what it used is charged. */
+  chargeable = false;
+  /** Why the answer was ended before the upstream's end. */
+  cut: CutReason | undefined;
+  /** It counts in the load of its target. */
+  loads = false;
+  /** Its receipt was written. */
+  ended = false;
   readonly #settled = Promise.withResolvers<Answer>();
   readonly #splitter = new SseSplitter();
-  readonly #startedAt: number;
   #exchange: Exchange | undefined;
-  #phase: Phase = 'waiting';
+  #phase: Phase = 'unsent';
+  #sent = false;
+  readonly #deadlines: Deadlines;
   #status = 0;
   #headers: ResponseHeaders = {};
   readonly #body = new AnswerBody();
@@ -75,43 +93,58 @@ export class Attempt implements UpstreamHandler {
   #consumer: StreamConsumer | undefined;
   #committed = false;
   #finishReadAt: number | undefined;
-  #lastActivityAt: number;
-  /** Of events; pings and comments are none. */
-  #lastEventAt: number;
-  readonly #reasons: boolean;
-  readonly #firstEventMs: number;
-  /** Bytes of events since `#rateSince`. */
-  #rateBytes = 0;
-  #rateSince = 0;
   /** Monotonic time of the first event, or of the document. */
   firstEventAt: number | undefined;
 
-  constructor(options: AttemptOptions) {
-    this.target = options.target;
-    this.#meter = options.meter;
-    this.#clock = options.clock;
-    this.#client = options.client;
-    this.#health = options.health;
-    this.#streamed = options.streamed;
-    this.#traits = options.traits;
-    this.#rounds = options.rounds;
-    this.#startedAt = options.clock.now();
-    this.#lastActivityAt = this.#startedAt;
-    this.#lastEventAt = this.#startedAt;
-    const { firstEventMs, reasoningMs } = options.target.timeouts;
-    this.#reasons = options.reasons;
-    this.#firstEventMs = options.reasons ? (reasoningMs ?? firstEventMs) : firstEventMs;
+  /** @param previous the request before it of the same paused turn. */
+  constructor(
+    { target, meter, clock, client, bodies, health, spanId }: AttemptOptions,
+    previous?: Attempt,
+  ) {
+    this.target = target;
+    this.meter = meter;
+    this.#clock = clock;
+    this.#client = client;
+    this.#bodies = bodies;
+    this.#health = health;
+    this.spanId = spanId;
+    this.startedAt = clock.now();
+    this.#deadlines = new Deadlines(target.timeouts);
+    this.notes = previous?.notes ?? new NoteList();
+    if (previous === undefined) return;
+    this.prepared = previous.prepared;
+    this.mode = previous.mode;
+    this.rounds = previous.rounds;
+    this.answeredAt = previous.answeredAt;
+    this.chargeable = true;
   }
 
-  /** Sends the request. Resolves at the commit point; rejects with GatewayError before it. */
-  send(request: UpstreamRequest): Promise<Answer> {
+  get #traits(): UpstreamTraits {
+    return this.prepared?.traits ?? this.target.provider.traits(this.target.model);
+  }
+
+  /** A stream was asked for; its first event is due sooner than a whole document. */
+  get streamed(): boolean {
+    return this.prepared?.streamed === true;
+  }
+
+  /**
+   * Sends the request, once.
+   * @param reasons the model may reason before its first event.
+   * @returns resolves at the commit point. @throws GatewayError before it.
+   */
+  send(request: UpstreamRequest, reasons: boolean): Promise<Answer> {
+    this.#phase = 'waiting';
+    this.chargeable = true;
+    this.#sent = true;
+    this.#deadlines.start(this.#clock.now(), reasons);
     this.#exchange = this.#client.send(request, this);
     return this.#settled.promise;
   }
 
   /**
-   * Hands the committed stream over, first of all what was held. Nothing keeps that then: it may be a read of 64 KB and
-   * all of its texts, beside a client that reads nothing (G9).
+   * Hands the committed stream over, the held frames first. They are not kept: a client that reads nothing must not
+   * hold a read of 64 KB and its texts (G9).
    */
   attach(consumer: StreamConsumer): void {
     this.#consumer = consumer;
@@ -127,75 +160,41 @@ export class Attempt implements UpstreamHandler {
     this.#exchange?.resume();
   }
 
-  /** Ends the attempt without a word; the upstream connection is closed. */
+  /** Ends the attempt without telling the consumer; the upstream connection is closed. */
   abort(): void {
     this.#phase = 'over';
     this.#exchange?.abort();
-    // Errors carry a stack, which is dear: none is made for the many calls that are simply done.
-    if (!this.#committed) this.#settled.reject(new GatewayError('canceled', 'The client left.'));
+    // Errors carry a stack, which is expensive: calls that are done make none.
+    if (this.#sent && !this.#committed)
+      this.#settled.reject(new GatewayError('canceled', 'The client left.'));
   }
 
   /** Ends the attempt as failed; used for deadlines and faults of the answer. */
   fail(error: GatewayError): void {
-    if (this.#phase === 'over') return;
+    if (!this.running) return;
     this.#phase = 'over';
     this.#exchange?.abort();
     if (this.#committed) this.#consumer?.failed(error);
     else this.#settled.reject(error);
   }
 
-  /** Compares the attempt's clocks with the time; the sweeper calls it. */
+  /** Compares its deadlines with the time; the sweeper calls it. */
   check(now: number): void {
-    if (this.#phase === 'over' || this.#waits) return;
+    if (!this.running || this.#waits) return;
+    const deadlines = this.#deadlines;
     if (this.#finishReadAt !== undefined) {
-      // Behind a finish silence is no fault: the answer is whole.
+      // Silence after the finish is no failure: the answer is complete.
       if (now - this.#finishReadAt <= usageGraceMs) return;
       this.#exchange?.abort();
-      this.#endStream();
-    } else if (this.firstEventAt === undefined) {
-      // Asked for a stream it may send a document all the same.
-      const streams = this.#streamed && this.#phase !== 'document';
-      const limit = streams ? this.#firstEventMs : this.target.timeouts.documentMs;
-      if (now - this.#startedAt > limit) {
-        this.#timeOut(`The model did not answer within ${limit} ms.`);
-      }
-    } else {
-      this.#checkFlow(now);
+      return this.#endStream();
     }
-  }
-
-  /** Whether a stream that began still comes, and fast enough. */
-  #checkFlow(now: number): void {
-    const { minBytesPerS, rateWindowMs = 30_000 } = this.target.timeouts;
-    const idleMs = this.#idleMs;
-    if (now - this.#lastActivityAt > idleMs) {
-      this.#timeOut(`The model stopped answering for more than ${idleMs} ms.`);
-    } else if (now - this.#lastEventAt > Math.max(idleMs, pingsMs)) {
-      this.#timeOut('The model sent nothing but pings for more than five minutes.');
-    } else if (!this.#committed || minBytesPerS === undefined) {
-      return;
-    } else if (now - this.#rateSince > rateWindowMs) {
-      const least = (minBytesPerS * (now - this.#rateSince)) / 1000;
-      if (this.#rateBytes < least) {
-        this.#timeOut(`The model answered with less than ${minBytesPerS} bytes a second.`);
-      }
-      this.#measureFrom(now);
-    }
-  }
-
-  /** A model may say that it is there, and reason unseen before it says more. */
-  get #idleMs(): number {
-    const { idleMs } = this.target.timeouts;
-    return this.#reasons && !this.#committed ? Math.max(idleMs, this.#firstEventMs) : idleMs;
-  }
-
-  #measureFrom(now: number): void {
-    this.#rateSince = now;
-    this.#rateBytes = 0;
-  }
-
-  #timeOut(why: string): void {
-    this.fail(new GatewayError('timeout', why));
+    if (this.#phase === 'error-body' && deadlines.stalls(now)) return this.fail(this.#readError());
+    const document = this.#phase === 'document';
+    const missed =
+      this.firstEventAt === undefined
+        ? deadlines.missedByBeginning(now, { document, streamed: this.streamed })
+        : deadlines.missedByStream(now, this.#committed);
+    if (missed !== undefined) this.fail(new GatewayError('timeout', missed));
   }
 
   /** HTTP status of the answer; 0 while none came. */
@@ -203,42 +202,39 @@ export class Attempt implements UpstreamHandler {
     return this.#status;
   }
 
-  /** What the upstream sent with an error status, as far as it came; undefined without one. */
-  get errorBody(): string | undefined {
-    return this.#status >= 400 ? this.#body.errorText : undefined;
-  }
-
-  /** What came and waits for its turn of the loop is no silence of the model. */
+  /** Data that waits in the event loop is no silence of the model. */
   get #waits(): boolean {
     return this.#exchange?.waits === true;
   }
 
-  /** The answer has begun to come: an event of a stream, bytes of a document, or what waits for its turn. */
+  /** Some of the answer came: an event of a stream, bytes of a document, or data that waits in the event loop. */
   get begun(): boolean {
     return this.firstEventAt !== undefined || this.#phase === 'document' || this.#waits;
   }
 
-  /** Nothing more will come of it. */
-  get over(): boolean {
+  /** It was sent, and more may come of it. */
+  get running(): boolean {
+    return this.#phase !== 'over' && this.#phase !== 'unsent';
+  }
+
+  get #over(): boolean {
     return this.#phase === 'over';
   }
 
-  /** The model has said all of its answer; only a report of its usage may follow. */
+  /** The finish of the answer was read; only a usage report may follow. */
   get finished(): boolean {
     return this.#finishReadAt !== undefined;
   }
 
   /** A paused upstream is not an idle one. */
   touch(): void {
-    const now = this.#clock.now();
-    this.#lastActivityAt = now;
-    this.#lastEventAt = now;
-    this.#measureFrom(now);
+    this.#deadlines.restart(this.#clock.now());
   }
 
   head(status: number, headers: ResponseHeaders): void {
     this.#status = status;
     this.#headers = headers;
+    this.#deadlines.lastActivityAt = this.#clock.now();
     if (status >= 400) {
       this.#phase = 'error-body';
     } else if (status !== 200) {
@@ -311,13 +307,14 @@ export class Attempt implements UpstreamHandler {
         this.#readStream(this.#splitter.push(chunk));
         return;
       case 'document':
-        this.#lastActivityAt = this.#clock.now();
+        this.#deadlines.lastActivityAt = this.#clock.now();
         this.#body.add(chunk);
         return;
       case 'error-body':
-        this.#lastActivityAt = this.#clock.now();
+        this.#deadlines.lastActivityAt = this.#clock.now();
         this.#body.addError(chunk);
         return;
+      case 'unsent':
       case 'over':
         return;
       default:
@@ -326,7 +323,9 @@ export class Attempt implements UpstreamHandler {
   }
 
   #sniff(chunk: Buffer): void {
-    const bytes = this.#body.sniffed(chunk);
+    const sniffed = this.#body.sniffed(chunk);
+    const bytes = sniffed.subarray(contentStart(sniffed));
+    if (bytes.length === 0) return this.#body.clear();
     const kind = kindOf(bytes);
     if (kind === 'unknown') return;
     if (kind === 'neither') {
@@ -350,7 +349,7 @@ export class Attempt implements UpstreamHandler {
     const reader = this.#reader;
     if (reader === undefined || frames.length === 0) return;
     const now = this.#clock.now();
-    this.#lastActivityAt = now;
+    this.#deadlines.lastActivityAt = now;
     const batch: ReadFrame[] = [];
     let content = this.#committed;
     for (const frame of frames) {
@@ -358,17 +357,18 @@ export class Attempt implements UpstreamHandler {
       if (events.length > 0) {
         this.#sawEvent(frame.bytes.length, now);
         content = this.#observe(events, content);
-        if (this.over) return;
+        if (this.#over) return;
       }
+      // What was reported up to here is what the answer used, also where an error follows at once.
+      if (reader.finishPending) this.#sawFinish(now);
       batch.push({ frame, events, plain: reader.plain === true });
     }
-    if (reader.finishPending) this.#finishReadAt ??= now;
-    if (reader.besideLength !== undefined) this.#meter.beside(reader.besideLength);
+    if (reader.besideLength !== undefined) this.meter.otherChoices(reader.besideLength);
     if (this.#committed) this.#consumer?.frames(batch);
     else this.#hold(batch, content);
   }
 
-  /** What one read brought before a broken frame is the client's: it was counted, and will be charged. */
+  /** Frames of one read that precede a broken frame go to the client: they were counted and are charged. */
   #eventsOf(
     reader: StreamReader,
     frame: Frame,
@@ -382,24 +382,29 @@ export class Attempt implements UpstreamHandler {
     }
   }
 
+  #sawFinish(now: number): void {
+    if (this.#finishReadAt !== undefined) return;
+    this.#finishReadAt = now;
+    this.meter.answered();
+  }
+
   #sawEvent(bytes: number, now: number): void {
-    this.#lastEventAt = now;
-    this.#rateBytes += bytes;
+    this.#deadlines.event(bytes, now);
     if (this.firstEventAt !== undefined) return;
     this.firstEventAt = now;
   }
 
-  /** The events as everybody is to see them. */
+  /** The events with credentials masked, those of later rounds renumbered. */
   #seen(read: readonly GenerationEvent[]): readonly GenerationEvent[] {
     const events = maskEvents(read, this.target.provider.generate.headers);
-    return this.#rounds === undefined ? events : this.#rounds.pass(events);
+    return this.rounds === undefined ? events : this.rounds.pass(events);
   }
 
   /** Meters the events; an error before any content fails the attempt. True once content was seen. */
   #observe(events: readonly GenerationEvent[], contentBefore: boolean): boolean {
     let content = contentBefore;
     for (const event of events) {
-      this.#meter.see(event);
+      this.meter.see(event);
       if (isContent(event)) content = true;
       else if (event.type === 'error' && !content) this.fail(event.error);
     }
@@ -413,8 +418,8 @@ export class Attempt implements UpstreamHandler {
     }
     if (content) {
       this.#committed = true;
-      this.#measureFrom(this.#lastEventAt);
-      // The promise is answered a tick later: nothing may reach the consumer before what was held.
+      this.#deadlines.commit();
+      // The promise resolves a tick later: nothing may reach the consumer before the held frames.
       this.#exchange?.pause();
       this.#settled.resolve({ kind: 'stream' });
     } else if (this.#heldBytes > maxHeldBytes) {
@@ -422,14 +427,14 @@ export class Attempt implements UpstreamHandler {
     }
   }
 
-  /** Never throws: a timer and a broken connection end a stream too, and nobody catches there. */
+  /** Never throws: timers and broken connections end a stream too, and do not catch. */
   #endStream(): void {
     try {
       this.#readRest();
     } catch (error) {
       const failure = asGatewayError(error);
-      // Behind the end, `fail` has nothing to end any more; the consumer still waits for a word.
-      if (this.over) this.#consumer?.failed(failure);
+      // After the end `fail` does nothing, and the consumer still waits.
+      if (this.#over) this.#consumer?.failed(failure);
       else this.fail(failure);
     }
   }
@@ -438,17 +443,17 @@ export class Attempt implements UpstreamHandler {
     const reader = this.#reader;
     if (reader === undefined || this.#phase === 'over') return;
     const last = this.#splitter.end();
-    // Half a line behind the last event says nothing, and passed on it would spoil the terminator (F52).
+    // Half a line after the last event means nothing, and would break the terminator (F52).
     if (last?.data !== undefined && last.data !== '') this.#readStream([last]);
-    if (this.over) return;
+    if (this.#over) return;
     const events = this.#seen(reader.end());
-    for (const event of events) this.#meter.see(event);
+    for (const event of events) this.meter.see(event);
     if (!this.#committed) return this.fail(this.#withoutContent(events));
     this.#phase = 'over';
     this.#consumer?.ended(events);
   }
 
-  /** Why a stream without content is no answer. Without any event it broke nothing off: it was empty. */
+  /** The error of a stream without content. */
   #withoutContent(events: readonly GenerationEvent[]): GatewayError {
     const broken = events.find((event) => event.type === 'error');
     if (this.firstEventAt !== undefined && broken !== undefined) return broken.error;
@@ -456,9 +461,11 @@ export class Attempt implements UpstreamHandler {
   }
 
   #endDocument(): void {
-    const answer = this.#body.document(this.target.provider, this.#traits);
+    const answer = this.#body.document(this.target.provider, this.#traits, this.#bodies);
     if (!(answer instanceof Promise)) this.#takeDocument(answer);
     else {
+      // All bytes are here: reading them is the gateway's own work.
+      this.#deadlines.lastActivityAt = Number.POSITIVE_INFINITY;
       answer
         .then((read) => this.#takeDocument(read))
         .catch((error: unknown) => this.fail(asGatewayError(error)));
@@ -466,14 +473,44 @@ export class Attempt implements UpstreamHandler {
   }
 
   #takeDocument(answer: Omit<DocumentAnswer, 'events'>): void {
-    // While a long one was read its time ran out, or its client left.
-    if (this.over) return;
+    // The attempt may have ended while a long document was read.
+    if (this.#over) return;
     this.firstEventAt = this.#clock.now();
     const events = this.#seen(replay(answer.generation));
-    for (const event of events) this.#meter.see(event);
+    for (const event of events) this.meter.see(event);
     this.#phase = 'over';
     this.#committed = true;
     this.#settled.resolve({ ...answer, events });
+  }
+
+  /**
+   * What the ledger and traces keep of the attempt.
+   * @param error why it failed, or how the client ended it.
+   */
+  receipt(outcome: AttemptReceipt['outcome'], error?: GatewayError | ClientEnd): AttemptReceipt {
+    const { firstEventAt, startedAt } = this;
+    const status = this.#status === 0 ? undefined : this.#status;
+    const errorBody = this.#status >= 400 ? this.#body.errorText : undefined;
+    return {
+      target: this.target,
+      startedAt,
+      ms: this.#clock.now() - startedAt,
+      status,
+      outcome,
+      error: typeof error === 'string' ? error : error?.code,
+      reported: this.rounds === undefined ? this.meter.reported : this.rounds.last,
+      maybeBilled:
+        outcome !== 'ok' &&
+        firstEventAt === undefined &&
+        this.#sent &&
+        mayBeBilled(this.#status, error),
+      spanId: this.spanId,
+      firstEventMs: firstEventAt === undefined ? undefined : firstEventAt - startedAt,
+      // Only spans tell it.
+      said: this.spanId === undefined ? undefined : this.meter.said,
+      cut: this.cut,
+      ...(errorBody === undefined ? {} : { errorBody }),
+    };
   }
 
   #readError(): GatewayError {
@@ -483,12 +520,28 @@ export class Attempt implements UpstreamHandler {
   }
 }
 
-/** Where it pointed, cut: behind the question mark there may be a secret. */
+/** The location without its query, which may hold a secret. */
 function withoutQuery(location: string): string {
   return (/^[^?#]*/.exec(location)?.[0] ?? '').slice(0, 256);
 }
 
-/** F29: happens once in a while, and then not again. */
+/** Transient at some vendors: worth one retry (F29). */
 function emptyAnswer(message: string): GatewayError {
   return new GatewayError('upstream_invalid', message, { repeat: 'once' });
+}
+
+/** Sent, and no answer tells whether the vendor worked on it (R5). @param status 0 when none came. */
+function mayBeBilled(status: number, error: GatewayError | ClientEnd | undefined): boolean {
+  if (error === undefined) return false;
+  if (typeof error === 'string') return true;
+  if (status !== 0) return status === 200;
+  // A connection that was never made has a cause of its own.
+  if (error.code === 'timeout') return error.cause === undefined;
+  return error.code === 'upstream_unavailable' && brokenSockets.has(codeOf(error.cause));
+}
+
+const brokenSockets: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE']);
+
+function codeOf(cause: unknown): string {
+  return typeof cause === 'object' && cause !== null && 'code' in cause ? String(cause.code) : '';
 }

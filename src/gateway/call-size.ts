@@ -1,13 +1,19 @@
 /** How large a call is asked to be, for whoever reserves what it may use. */
+import type {
+  NamedModels,
+  Prompt,
+  RequestDescription,
+  SearchRequest,
+} from '../core/description.ts';
 import type { ClientDialect, RequestHead } from '../core/dialect.ts';
-import type { JsonSource } from '../core/json.ts';
+import type { RaisedCost } from '../core/policy.ts';
+import type { JsonSource } from '../core/client-body.ts';
 import type { Route, Target } from '../core/provider.ts';
-import { inTurns, isLong } from '../core/steps.ts';
-import { countPrompt, promptCounting, promptOf, promptReading } from '../tokens/prompt.ts';
-import { askedImages, askedSearches, rememberImages, type AskedSearches } from './asked-pieces.ts';
-import type { Gateway } from './call.ts';
+import { LongBody } from './long-bodies/long-body.ts';
+import { countPrompt } from '../tokens/prompt.ts';
+import type { Gateway } from './gateway.ts';
 import { tokenizedPrompt } from './count-tokens.ts';
-import { otherModels, type OtherModels } from './other-models.ts';
+import { oneSearch } from '../dialects/shared/asked-services.ts';
 
 /** Nobody writes a letter or a digit like this, unless to hide a mark. */
 const escapes: readonly string[] = ['\\u005', '\\u006', '\\u007', '\\u0031'];
@@ -17,6 +23,8 @@ export interface SizedCall {
   readonly source: JsonSource;
   readonly head: RequestHead;
   readonly route: Route;
+  /** `auto`: the gateway marks the prompt where the client does not. */
+  readonly cache?: 'auto' | undefined;
 }
 
 export interface SizedTarget {
@@ -25,7 +33,7 @@ export interface SizedTarget {
   readonly maxOutputTokens?: number;
 }
 
-interface SizedSearches extends AskedSearches {
+interface SizedSearches extends SearchRequest {
   /** Target by target, whether it is known to run them. */
   readonly sure: readonly boolean[];
 }
@@ -34,6 +42,7 @@ interface SizedSearches extends AskedSearches {
 export class CallSize {
   readonly #gateway: Gateway;
   readonly #call: SizedCall;
+  readonly #request: RequestDescription;
   readonly #limitOf: (target: Target) => number | undefined;
   #targets: readonly SizedTarget[] | undefined;
   /** Tokens of the prompt by its characters. */
@@ -43,6 +52,7 @@ export class CallSize {
   constructor(gateway: Gateway, call: SizedCall, limitOf: (target: Target) => number | undefined) {
     this.#gateway = gateway;
     this.#call = call;
+    this.#request = call.dialect.describe(call.source);
     this.#limitOf = limitOf;
   }
 
@@ -74,24 +84,9 @@ export class CallSize {
     return hedge !== undefined && targets.length > 1;
   }
 
-  /**
-   * Looks a long prompt through with turns for all others in between, so that nobody waits where its numbers are asked
-   * for (G11). Undefined for a short one: it is looked at then, at once.
-   */
-  prepare(): Promise<void> | undefined {
-    return isLong(this.#call.source) ? this.#readInTurns() : undefined;
-  }
-
-  async #readInTurns(): Promise<void> {
-    const { source } = this.#call;
-    const prompt = await inTurns(promptReading(source.value));
-    rememberImages(source, prompt);
-    this.#guess = await inTurns(promptCounting(prompt, this.#gateway.random));
-  }
-
   /** Tokens of the prompt at most, by a guess of all its text. */
   promptAtMost(): number {
-    this.#guess ??= countPrompt(promptOf(this.#call.source.value), this.#gateway.random);
+    this.#guess ??= this.#guessed();
     const guess = this.#guess;
     const { estimator } = this.#gateway;
     let most = 0;
@@ -101,17 +96,22 @@ export class CallSize {
     return most;
   }
 
+  #guessed(): number {
+    const { source } = this.#call;
+    if (source instanceof LongBody) return source.prompt.guess;
+    return countPrompt(this.#request.prompt(), this.#gateway.random);
+  }
+
   /** Tokens of the prompt by the models' own tokenizers; undefined when one of them has none. */
   async promptExactly(): Promise<number | undefined> {
     const { dialect, source, route } = this.#call;
-    const { sealer } = this.#gateway.memory;
     let most = 0;
     for (const target of route.targets) {
       const tokens = await tokenizedPrompt(this.#gateway, {
         target,
         source,
-        dialect: dialect.id,
-        reading: (body, notes) => dialect.requestReading(body, notes, sealer),
+        dialect,
+        counting: false,
       });
       if (tokens === undefined) return undefined;
       most = Math.max(most, tokens);
@@ -119,13 +119,17 @@ export class CallSize {
     return most;
   }
 
-  /** Vendors that know marks write what is marked; others write as they like, for the usual time. */
+  /**
+   * Vendors that know marks write what is marked; others write as they like, for the usual time.
+   * Marks that the gateway sets are for the usual time, too.
+   */
   cacheWrites(): 'none' | 'usual' | 'long' {
     const { source } = this.#call;
-    if (source.holds('escape') && escapes.some((escape) => source.pieces.includes(escape))) {
+    if (source.has('escape') && escapes.some((escape) => source.pieces.includes(escape))) {
       return 'long';
     }
-    if (source.holds('cacheControl')) return source.holds('hour') ? 'long' : 'usual';
+    if (source.has('cacheControl')) return source.has('hour') ? 'long' : 'usual';
+    if (this.#call.cache === 'auto') return 'usual';
     const marked = this.#call.route.targets.every(
       ({ provider, model }) => provider.traits(model).cacheMarks,
     );
@@ -135,43 +139,48 @@ export class CallSize {
   /** By the names of their parts; written with escapes, a name may be any. */
   media(): boolean {
     const { source } = this.#call;
-    return source.holds('escape') || source.holds('media');
+    return source.has('escape') || source.has('media');
   }
 
-  others(): OtherModels | undefined {
-    return otherModels(this.#call.source.outline, this.#call);
+  others(): NamedModels | undefined {
+    return otherModels(this.#request, this.#call);
   }
 
   images(): number {
-    return askedImages(this.#call.source);
+    return askedImages(this.#call.source, this.#call.dialect);
   }
 
   searches(): SizedSearches | undefined {
-    const { dialect, source, route } = this.#call;
-    let most: AskedSearches | undefined;
+    const { dialect, route } = this.#call;
+    let most: SearchRequest | undefined;
     const sure = route.targets.map((target) => {
-      const asked = askedSearches(source.outline, dialect, target);
+      const asked = askedSearches(this.#request, dialect, target);
       if (asked !== undefined && asked.most > (most?.most ?? 0)) most = asked;
       return asked !== undefined && target.provider.traits(target.model).webSearch !== undefined;
     });
     return most && { ...most, sure };
   }
 
+  raised(): RaisedCost | undefined {
+    const { dialect, head, route } = this.#call;
+    const told = route.targets.some(
+      ({ provider, model }) =>
+        provider.dialect.id === dialect.id || provider.traits(model).serverTools === true,
+    );
+    if (!told) return undefined;
+    const { random } = this.#gateway;
+    const tokensOf = (text: string): number =>
+      Math.ceil(countPrompt({ texts: [text], media: [], frameTokens: 0 }, random));
+    return this.#request.raisedCost({ reasoningBudget: head.reasoningBudget, tokensOf });
+  }
+
   serviceTier(): string | undefined {
-    const { service_tier: tier, speed } = this.#call.source.outline;
-    if (speed === 'fast') return speed;
-    return typeof tier === 'string' ? tier : undefined;
+    return this.#request.serviceTier();
   }
 
   /** The member that asks for a tier which vendors charge more for; a cheaper one is no harm. */
   dearerBy(): string | undefined {
-    const { service_tier: tier, speed } = this.#call.source.outline;
-    const member =
-      tier === 'priority' || tier === 'fast'
-        ? 'service_tier'
-        : speed === 'fast'
-          ? 'speed'
-          : undefined;
+    const member = this.#request.dearerTierMember();
     return member !== undefined && this.#mayBeServed() ? member : undefined;
   }
 
@@ -191,4 +200,63 @@ export class CallSize {
     const sent = demanded ? provider.traits(model).defaultMaxOutputTokens : undefined;
     return sent ?? this.#limitOf(target);
   }
+}
+
+/** No vendor runs more searches. */
+const maxSearches = 1_000_000;
+
+/**
+ * The web searches that this target may run for the request, which are billed by the piece and often not reported;
+ * undefined = none.
+ */
+export function askedSearches(
+  request: Pick<RequestDescription, 'searches'>,
+  dialect: Pick<ClientDialect, 'id'>,
+  { provider, model }: Target,
+): SearchRequest | undefined {
+  const { webSearch, serverTools } = provider.traits(model);
+  const always = webSearch === 'plugin' || webSearch === 'options';
+  // A request in another dialect loses services that this dialect cannot express.
+  const told = provider.dialect.id === dialect.id || serverTools === true;
+  const ofModel = webSearch === 'plugin' && model.includes(':online') ? [oneSearch('model')] : [];
+  const found = told ? [...ofModel, ...request.searches(always)] : ofModel;
+  const [first] = found;
+  if (first === undefined) return undefined;
+  const sum = (count: (each: SearchRequest) => number): number =>
+    found.reduce((total, each) => Math.min(total + count(each), maxSearches), 0);
+  return {
+    member: first.member,
+    most: sum(({ most }) => most),
+    unreported: sum(({ unreported }) => unreported),
+  };
+}
+
+/** Pictures in the prompt, which some vendors bill by the piece. A body without media is not searched. */
+export function askedImages(source: JsonSource, dialect: Pick<ClientDialect, 'describe'>): number {
+  if (source instanceof LongBody) return source.prompt.images;
+  // A name that is written with escapes may be any name.
+  if (!source.has('media') && !source.has('escape')) return 0;
+  return imagesIn(dialect.describe(source).prompt());
+}
+
+/** The number of images in a prompt. */
+export function imagesIn({ media }: Pick<Prompt, 'media'>): number {
+  return media.filter(({ kind }) => kind === 'image').length;
+}
+
+/**
+ * The other models that a request names, as clients call them at each target that gets the names.
+ * @returns undefined where there are none, or no target of the route gets them.
+ * @throws GatewayError `invalid_request` where there are too many.
+ */
+export function otherModels(
+  request: Pick<RequestDescription, 'otherModels'>,
+  { dialect, route }: { readonly dialect: { readonly id: string }; readonly route: Route },
+): NamedModels | undefined {
+  const found = request.otherModels();
+  if (found === undefined) return undefined;
+  const told = route.targets.filter(({ provider }) => provider.dialect.id === dialect.id);
+  if (told.length === 0) return undefined;
+  const names = told.flatMap(({ provider }) => found.names.map((name) => `${provider.id}/${name}`));
+  return { member: found.member, names };
 }

@@ -1,8 +1,9 @@
-/** What goes out to the client of one call: one status line, a document, a stream, or a failure. */
-import type { GatewayError } from '../core/errors.ts';
-import { retryHeaders, streamHeaders } from './answer-headers.ts';
-import type { Call } from './call.ts';
-import type { ClientSink } from './client-sink.ts';
+/** The answer to the client of one call: status line, headers, then a document, a stream or an error. */
+import { type GatewayError, transientCodes } from '../core/errors.ts';
+import type { Call } from '../core/call.ts';
+import type { Receipt } from '../core/receipt.ts';
+import { maxRetryAfterMs } from '../wire/upstream-error.ts';
+import type { AttemptLoop } from './attempt-loop.ts';
 
 export interface ClientAnswerOptions {
   readonly call: Call;
@@ -59,4 +60,82 @@ export class ClientAnswer {
     ]);
     sink.end(body);
   }
+}
+
+/** The client's side of a call, as the gateway sees it; the server implements it over a socket. */
+export interface ClientSink {
+  /** Sends status and headers (flat name, value, …). Once. */
+  start(status: number, headers: readonly string[]): void;
+  /** Sends bytes. False = the socket is full: stop until `drained` is called. */
+  write(bytes: Buffer | string): boolean;
+  /** Ends the answer properly, with the last bytes if any. */
+  end(bytes?: Buffer | string): void;
+  /** Cuts the connection: the client must see a broken answer, not an ended one. */
+  cut(): void;
+  /** Called once, when the call is settled. */
+  settled?(receipt: Receipt): void;
+  /**
+   * Called when the client left before `end`, and when a full socket has room again.
+   * @param stalledMs how long the client may take none of the last bytes, once `end` was called (G9).
+   */
+  observe(observer: ClientObserver, stalledMs?: number): void;
+}
+
+export interface ClientObserver {
+  left(): void;
+  drained(): void;
+}
+
+/** Flat headers that every answer has; the caller adds its content headers. */
+export function answerHeaders(
+  requestId: string,
+  { attempt, count }: Pick<AttemptLoop, 'attempt' | 'count'>,
+): string[] {
+  const headers = ['x-request-id', requestId, 'request-id', requestId];
+  if (attempt !== undefined) {
+    const { provider, model } = attempt.target;
+    headers.push('x-gateway-target', headerSafe(`${provider.id}/${model}`));
+    if (attempt.mode !== undefined) headers.push('x-gateway-mode', attempt.mode);
+  }
+  headers.push('x-gateway-attempts', String(count));
+  headers.push('x-gateway-usage', attempt?.meter.source ?? 'estimated');
+  const notes = attempt?.notes.header() ?? '';
+  if (notes !== '') headers.push('x-gateway-notes', notes);
+  return headers;
+}
+
+/** Headers of a stream: nothing between here and the client may hold it back (E2). */
+export const streamHeaders: readonly string[] = [
+  'content-type',
+  'text/event-stream; charset=utf-8',
+  'cache-control',
+  'no-cache, no-transform',
+  'x-accel-buffering',
+  'no',
+];
+
+/**
+ * `retry-after`, `retry-after-ms` and `x-should-retry` of an error. An upstream's own wait is passed
+ * on; a wait beyond 60 s becomes "do not retry", since both SDKs would sleep through it.
+ */
+export function retryHeaders(error: GatewayError, random: () => number): readonly string[] {
+  if (error.code === 'unauthenticated') return ['www-authenticate', 'Bearer'];
+  // No retry can cure these; clients are told so (H4, E9, C3).
+  if (!transientCodes.has(error.code)) return ['x-should-retry', 'false'];
+  if (
+    error.code !== 'rate_limited' &&
+    error.code !== 'overloaded' &&
+    error.code !== 'store_unavailable' &&
+    error.retryAfterMs === undefined
+  ) {
+    return [];
+  }
+  const wait = error.retryAfterMs ?? 1000 + Math.floor(random() * 4000);
+  if (wait > maxRetryAfterMs) return ['x-should-retry', 'false'];
+  return ['retry-after', String(Math.ceil(wait / 1000)), 'retry-after-ms', String(Math.ceil(wait))];
+}
+
+/** Header values are latin-1 without control characters; anything else becomes `?`. */
+function headerSafe(value: string): string {
+  return value.replace(/[^\x20-\x7e]/g, '?');
 }

@@ -1,25 +1,24 @@
 /**
  * How many tokens a prompt has (translation.md §11, A7, F5): by the upstream's own counter, else by the
- * model's public tokenizer, else guessed and marked so. The body is translated by the same code as a
- * real request, so that tools and system prompts count; what a real request would be refused for is
- * left out.
+ * model's public tokenizer, else guessed and marked so.
  */
-import type { Ask } from '../core/dialect.ts';
-import type { Conversation, Json, JsonObject } from '../core/conversation.ts';
-import { GatewayError, type FieldPath } from '../core/errors.ts';
-import { tryParseInnerObject } from '../core/json-inner.ts';
-import { isObject, type JsonSource } from '../core/json.ts';
-import { jsonInSteps } from '../core/json-write.ts';
-import { NoteList, type Notes } from '../core/notes.ts';
-import { Pieces } from '../core/pieces.ts';
-import type { CounterStep, Provider, Target, TokenCounter } from '../core/provider.ts';
-import { atOnce, inTurns, isLong, type Steps } from '../core/steps.ts';
-import { chatCountable } from '../tokens/chat-recipe.ts';
+import type { Countable } from '../core/description.ts';
+import type { Ask, ClientDialect } from '../core/dialect.ts';
+import type { JsonObject } from '../json/value.ts';
+import { GatewayError } from '../core/errors.ts';
+import { tryParseInnerObject } from '../json/parse.ts';
+import type { JsonSource } from '../core/client-body.ts';
+import { Pieces } from '../json/pieces.ts';
+import type { CounterStep, Target, TokenCounter } from '../core/provider.ts';
+import type { ModelTokenizer } from '../core/tokenizer.ts';
 import { mediumTokens } from '../tokens/media.ts';
-import { promptCounting, promptReading, type Prompt } from '../tokens/prompt.ts';
-import { requestWhole } from '../wire/whole-answer.ts';
-import type { Gateway } from './call.ts';
-import type { UsageSource } from './receipt.ts';
+import { requestWhole } from '../wire/exchange.ts';
+import { type CountedBody, CountingBody } from './counted-body.ts';
+import type { Gateway } from './gateway.ts';
+import type { UsageSource } from '../core/receipt.ts';
+import type { CountedLong } from './long-bodies/jobs.ts';
+import { LongBody } from './long-bodies/long-body.ts';
+import { bufferOver, receivedPieces } from './long-bodies/transfer.ts';
 import { forwardedHeaders } from './upstream-request.ts';
 
 export interface TokenCount {
@@ -32,9 +31,9 @@ export interface CountRequest {
   readonly target: Target;
   readonly source: JsonSource;
   /** Dialect of the body. */
-  readonly dialect: Provider['dialect']['id'];
-  /** Reads the body, or what is left of it, in steps; for translation only. */
-  reading(body: JsonObject, notes: Notes): Steps<Conversation>;
+  readonly dialect: ClientDialect;
+  /** The body is a request to count; else a call. */
+  readonly counting: boolean;
   header(name: string): string | undefined;
   /** The target takes no calls now: what can be told without it is told. */
   readonly unasked?: boolean;
@@ -42,25 +41,19 @@ export interface CountRequest {
   readonly signal: AbortSignal;
 }
 
+type CountedRequest = Omit<CountRequest, 'header' | 'signal'>;
+
 const limits = { timeoutMs: 10_000, maxBytes: 32 * 1024 * 1024 } as const;
 
 /** @throws GatewayError `invalid_request` for a body that no provider could take, `canceled`. */
 export async function countTokens(gateway: Gateway, request: CountRequest): Promise<TokenCount> {
-  const { target, source } = request;
-  const { provider, model } = target;
-  const native = provider.dialect.id === request.dialect;
-  const ask: Ask = { model, stream: false, traits: provider.traits(model), newId: gateway.newId };
-  const rendered = native ? source.value : await paced(source, rendering(request, ask));
-  const bytes = native ? provider.dialect.relayRequest(source, ask) : undefined;
-  const asked = rendered === undefined ? undefined : { gateway, request, body: rendered, bytes };
-  const body = rendered ?? source.value;
+  const { provider, model } = request.target;
+  const body = await countedBody(gateway, request);
+  const asked = { gateway, request, body };
   return (
-    (asked === undefined ? undefined : await byCounter(asked)) ??
-    (asked === undefined ? undefined : await byTokenizer(asked)) ?? {
-      tokens: gateway.estimator.promptAtMost(
-        `${provider.id}/${model}`,
-        await paced(source, promptCounting(await promptIn(source, body), gateway.random)),
-      ),
+    (await byCounter(asked)) ??
+    (await byTokenizer(asked)) ?? {
+      tokens: gateway.estimator.promptAtMost(`${provider.id}/${model}`, body.guess),
       source: 'estimated',
     }
   );
@@ -72,112 +65,97 @@ export async function countTokens(gateway: Gateway, request: CountRequest): Prom
  */
 export async function tokenizedPrompt(
   gateway: Gateway,
-  request: Omit<CountRequest, 'header' | 'signal'>,
+  request: CountedRequest,
 ): Promise<number | undefined> {
-  const { provider, model } = request.target;
-  const tokenizer = provider.tokenizer?.(model);
-  if (tokenizer === undefined || provider.dialect.id !== 'openai-chat') return undefined;
-  const ask: Ask = { model, stream: false, traits: provider.traits(model), newId: gateway.newId };
-  const native = provider.dialect.id === request.dialect;
-  const { source } = request;
-  const body = native ? source.value : await paced(source, rendering(request, ask));
-  if (body === undefined) return undefined;
-  const { texts, constant } = await paced(source, chatCountable(body, tokenizer));
-  const tokens = await gateway.textCounter.count(tokenizer.encoding, texts);
-  return tokens === undefined ? undefined : tokens + constant;
+  if (tokenizerOf(request.target) === undefined) return undefined;
+  return tokenized(gateway, request.target, await countedBody(gateway, request));
 }
 
-/** Where the client's body is long, all others have their turn between the steps (G11). */
-function paced<T>(source: JsonSource, steps: Steps<T>): T | Promise<T> {
-  return isLong(source) ? inTurns(steps) : atOnce(steps);
+function tokenizerOf({ provider, model }: Target): ModelTokenizer | undefined {
+  return provider.dialect.countable === undefined ? undefined : provider.tokenizer?.(model);
 }
 
-function promptIn(source: JsonSource, body: JsonObject): Prompt | Promise<Prompt> {
-  return paced(source, promptReading(body));
+async function tokenized(
+  { textCounter }: Gateway,
+  target: Target,
+  body: CountedBody,
+): Promise<number | undefined> {
+  const tokenizer = tokenizerOf(target);
+  const counted = tokenizer && body.countable(tokenizer);
+  if (tokenizer === undefined || counted === undefined) return undefined;
+  const { texts, media, constant } = counted;
+  const tokens = await textCounter.count(tokenizer.encoding, texts);
+  if (tokens === undefined) return undefined;
+  const { image } = tokenizer;
+  return media.reduce((sum, medium) => sum + mediumTokens(medium, image), tokens + constant);
 }
 
-const maxLeftOut = 50;
-
-/** The upstream's body of the prompt without what it refuses; undefined when that cannot be told. */
-function* rendering(
-  request: Pick<CountRequest, 'source' | 'reading' | 'target'>,
-  ask: Ask,
-): Steps<JsonObject | undefined> {
-  let body = request.source.value;
-  for (let tries = 0; tries < maxLeftOut; tries++) {
-    try {
-      const notes = new NoteList();
-      const conversation = yield* request.reading(body, notes);
-      return yield* request.target.provider.dialect.requestWriting(conversation, ask, notes);
-    } catch (error) {
-      const refused = refusedPath(error);
-      if (refused === undefined) throw error;
-      const rest = leftOut(body, refused);
-      if (rest === undefined) return undefined;
-      body = rest;
-    }
+/** What of the body is counted. @throws GatewayError `invalid_request` */
+async function countedBody(
+  { newId, random, memory, bodies }: Gateway,
+  { target, source, dialect: client, counting }: CountedRequest,
+): Promise<CountedBody> {
+  const { provider, model } = target;
+  const upstream = provider.dialect;
+  const plain = { model, stream: false, traits: provider.traits(model) };
+  if (!(source instanceof LongBody)) {
+    const ask: Ask = { ...plain, newId, sealer: memory.sealer };
+    return new CountingBody({ client, upstream, source, ask, counting, random });
   }
-  return undefined;
+  const members = (provider.counter?.steps ?? []).flatMap((step) => step.members ?? []);
+  const input = {
+    client: client.id,
+    upstream: upstream.id,
+    ask: plain,
+    counting,
+    members: [...new Set(members)],
+    tokenizer: tokenizerOf(target),
+  };
+  return new CountedLongBody(await bodies.run('count', input, source), source);
 }
 
-function refusedPath(error: unknown): FieldPath | undefined {
-  const refused = error instanceof GatewayError && error.reason === 'unsupported_parameter';
-  return refused ? (error.path ?? []) : undefined;
-}
+/** What the worker thread counted. */
+class CountedLongBody implements CountedBody {
+  readonly bytes: Pieces | undefined;
+  readonly media: CountedBody['media'];
+  readonly guess: number;
+  readonly #counted: CountedLong;
 
-/** Members without which there is nothing to count. */
-const needed: ReadonlySet<string | number> = new Set(['model', 'messages', 'type', 'role']);
-
-/** The value without the member at a path; undefined when it is not there or is needed. */
-function leftOut(body: JsonObject, path: FieldPath): JsonObject | undefined {
-  const [key, ...rest] = path;
-  if (typeof key !== 'string') return undefined;
-  const value = body[key];
-  if (value === undefined) return undefined;
-  if (rest.length === 0) {
-    if (needed.has(key)) return undefined;
-    const { [key]: _, ...left } = body;
-    return left;
+  constructor(counted: CountedLong, source: LongBody) {
+    this.bytes = counted.bytes && receivedPieces(counted.bytes, source.pieces);
+    this.media = counted.media;
+    this.guess = counted.guess;
+    this.#counted = counted;
   }
-  const inner = without(value, rest);
-  return inner === undefined ? undefined : { ...body, [key]: inner };
-}
 
-function without(value: Json, path: FieldPath): Json | undefined {
-  if (isObject(value)) return leftOut(value, path);
-  const [index, ...rest] = path;
-  if (!Array.isArray(value) || typeof index !== 'number' || !(index in value)) return undefined;
-  const items: readonly Json[] = value;
-  const item = items[index];
-  // A block whose type is refused is left out as a whole.
-  const inner = rest.length === 0 || item === undefined ? undefined : without(item, rest);
-  return inner === undefined
-    ? items.filter((_, i) => i !== index)
-    : items.map((each, i) => (i === index ? inner : each));
+  member(name: string): Buffer | undefined {
+    const text = this.#counted.members.get(name);
+    return text && bufferOver(text);
+  }
+
+  countable(): Countable | undefined {
+    return this.#counted.countable;
+  }
 }
 
 interface Asked {
   readonly gateway: Gateway;
   readonly request: CountRequest;
-  /** In the provider's dialect. */
-  readonly body: JsonObject;
-  /** The same as the client's own bytes, where nothing was translated. */
-  readonly bytes: Pieces | undefined;
+  readonly body: CountedBody;
 }
 
 async function byCounter(asked: Asked): Promise<TokenCount | undefined> {
-  const { gateway, request } = asked;
+  const { gateway, request, body } = asked;
   const { counter, wake } = request.target.provider;
   if (counter === undefined || request.unasked === true) return undefined;
+  if (body.bytes === undefined) return undefined;
   try {
     await wake?.();
     const tokens = await askCounter(asked, counter);
     if (tokens === undefined) return undefined;
-    if (counter.countsMedia) return { tokens, source: 'reported' };
-    const { media } = await promptIn(request.source, asked.body);
-    if (media.length === 0) return { tokens, source: 'reported' };
-    const more = media.reduce((sum, medium) => sum + mediumTokens(medium), 0);
-    return { tokens: tokens + more, source: 'estimated' };
+    const { media } = body;
+    if (counter.countsMedia || media.count === 0) return { tokens, source: 'reported' };
+    return { tokens: tokens + media.tokens, source: 'estimated' };
   } catch (error) {
     if (request.signal.aborted) throw error;
     const why = error instanceof Error ? error.message : 'unknown';
@@ -197,21 +175,21 @@ async function askCounter(asked: Asked, counter: TokenCounter): Promise<number |
 }
 
 async function askStep(
-  { gateway, request, body, bytes }: Asked,
+  { gateway, request, body }: Asked,
   step: CounterStep,
   before: JsonObject | undefined,
 ): Promise<JsonObject | undefined> {
   const { provider, timeouts } = request.target;
-  const question = step.question === undefined ? body : step.question(body, before);
+  const question = questionOf(body, step, before);
   if (question === undefined) return undefined;
-  const own = step.question === undefined ? bytes : undefined;
+  const native = request.dialect.id === provider.dialect.id;
   const answer = await requestWhole(
     gateway.client,
     {
       endpoint: step.endpoint,
       method: 'POST',
-      headers: forwardedHeaders(provider, bytes === undefined ? undefined : request),
-      body: own ?? Pieces.of(await written(request.source, question)),
+      headers: forwardedHeaders(provider, native ? request : undefined),
+      body: question,
       connectMs: timeouts.connectMs,
     },
     { ...limits, signal: request.signal },
@@ -221,18 +199,29 @@ async function askStep(
   return undefined;
 }
 
-function written(source: JsonSource, question: JsonObject): Buffer | Promise<Buffer> {
-  return isLong(source) ? jsonInSteps(question) : Buffer.from(JSON.stringify(question));
+/** The body of a step: all of the request, or some members of it and more; undefined where there is nothing to ask. */
+function questionOf(
+  body: CountedBody,
+  { members, more }: CounterStep,
+  before: JsonObject | undefined,
+): Pieces | undefined {
+  if (members === undefined) return body.bytes;
+  const added = more === undefined ? {} : more(before);
+  if (added === undefined) return undefined;
+  const pieces: Buffer[] = [];
+  const add = (name: string, value: Buffer): void => {
+    pieces.push(Buffer.from(`${pieces.length === 0 ? '{' : ','}${JSON.stringify(name)}:`), value);
+  };
+  for (const name of members) {
+    const value = body.member(name);
+    if (value !== undefined) add(name, value);
+  }
+  for (const [name, value] of Object.entries(added)) add(name, Buffer.from(JSON.stringify(value)));
+  return new Pieces([...pieces, Buffer.from(pieces.length === 0 ? '{}' : '}')]);
 }
 
 async function byTokenizer({ gateway, request, body }: Asked): Promise<TokenCount | undefined> {
-  const { provider, model } = request.target;
-  if (provider.dialect.id !== 'openai-chat') return undefined;
-  const tokenizer = provider.tokenizer?.(model);
-  if (tokenizer === undefined) return undefined;
-  const countable = chatCountable(body, tokenizer);
-  const { texts, constant } = await paced(request.source, countable);
-  const tokens = await gateway.textCounter.count(tokenizer.encoding, texts);
+  const tokens = await tokenized(gateway, request.target, body);
   if (request.signal.aborted) throw new GatewayError('canceled', 'The client left.');
-  return tokens === undefined ? undefined : { tokens: tokens + constant, source: 'counted' };
+  return tokens === undefined ? undefined : { tokens, source: 'counted' };
 }

@@ -1,42 +1,64 @@
 /**
- * The path of one admitted call: plan → attempt → respond → settle (docs/path.md draws it with every
+ * The path of one admitted call: plan → attempt → respond → settle (docs/maintainer/path.md draws it with every
  * error exit). The call settles exactly once, in `#settle`, whichever way it ends.
  */
-import type { JsonObject } from '../core/conversation.ts';
-import type { AnswerContext } from '../core/dialect.ts';
-import { asGatewayError, GatewayError } from '../core/errors.ts';
+import type { Conversation } from '../core/conversation.ts';
+import type { JsonObject } from '../json/value.ts';
+import type { AnswerContext, Sealing } from '../core/dialect.ts';
+import { GatewayError, asGatewayError } from '../core/errors.ts';
 import type { Generation, Usage } from '../core/generation.ts';
-import { jsonInSteps } from '../core/json-write.ts';
-import { inTurns } from '../core/steps.ts';
-import { answerHeaders } from './answer-headers.ts';
-import type { Call, ClientTimes, Gateway } from './call.ts';
-import { CallContext } from './call-context.ts';
-import { ClientAnswer } from './client-answer.ts';
-import type { ClientObserver, ClientSink } from './client-sink.ts';
-import { longestDrainMs } from './left-streams.ts';
-import type { ClientEnd, Receipt } from './receipt.ts';
-import { StreamResponder, type StreamOwner } from './stream-responder.ts';
-import type { Swept } from './sweeper.ts';
-import { Tries } from './tries.ts';
+import {
+  ClientAnswer,
+  type ClientObserver,
+  type ClientSink,
+  answerHeaders,
+} from './client-answer.ts';
+import type { Call } from '../core/call.ts';
+import type { ClientTimes, Gateway } from './gateway.ts';
+import { type Swept, maxDetachedMs } from './sweeper.ts';
+import type { ClientEnd, Receipt } from '../core/receipt.ts';
+import { writeLongAnswer } from './long-bodies/long-answer.ts';
+import { type StreamOwner, StreamResponder } from './stream-responder.ts';
+import type { Attempt } from './attempt.ts';
+import { AttemptLoop } from './attempt-loop.ts';
 import type { Answer, StreamAnswer } from './upstream-answer.ts';
+import type { Notes } from '../core/notes.ts';
+import type { NewId } from '../core/runtime.ts';
+import type { Meter } from './meter.ts';
 
 /**
- * After so much silence a stream gets a sign of life, from the start of the call on; without a committed
- * answer its status line goes out with it (R1 allows 20 s, E2 asks for a sign every 15 s).
+ * A stream gets a keep-alive after this silence, from the start of the call on; it carries the status line where no
+ * answer is committed yet (R1 allows 20 s, E2 asks for one every 15 s).
  */
 const keepAliveMs = 15_000;
 const customaryTimes: ClientTimes = { keepAliveMs: {}, stalledMs: 60_000 };
-/** How long an answer that is given up waits for its client. */
+/** How long the last error of a call waits for its client. */
 const lastWordsMs = 250;
-/** How old the ledger's knowledge of a running call may be (F81). */
+/** How old the ledger's note of a running call may be (F81). */
 const checkpointMs = 5000;
-/** The same in characters of the answer: some 256 tokens. */
+/** The same in characters of the answer, some 256 tokens. */
 const checkpointLength = 1024;
 /** How long a finished upstream may take to close before its connection is given up. */
 const drainUpstreamMs = 2000;
 
-/** An answer of more characters is written in steps. */
+/** An answer of more characters is written in the worker thread. */
 const longAnswer = 1024 * 1024;
+
+/** Of a call without an attempt. */
+const unanswered = {
+  target: undefined,
+  mode: undefined,
+  reported: undefined,
+  usageSource: 'estimated',
+  suspect: false,
+  firstEventMs: undefined,
+  notes: [],
+} as const;
+
+type Ending = Pick<
+  Receipt,
+  'outcome' | 'status' | 'error' | 'attempts' | 'charged' | 'totalMs' | 'readToEnd'
+>;
 
 type WholeAnswer = Exclude<Answer, StreamAnswer>;
 
@@ -50,26 +72,26 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   readonly #gateway: Gateway;
   readonly #call: Call;
   readonly #sink: ClientSink;
-  readonly #tries: Tries;
+  readonly #loop: AttemptLoop;
   readonly #out: ClientAnswer;
   readonly #done = Promise.withResolvers<void>();
   readonly #times: ClientTimes;
   #lastSentAt: number;
-  /** When the ledger is told next that the call runs. No small integer, or its first value would change the class. */
+  /** When the ledger is told next. Starts at -Infinity: V8 would deoptimise the class when an integer field becomes a double. */
   #checkpointAt = Number.NEGATIVE_INFINITY;
   #checkpointLength = 0;
   #fullSince: number | undefined;
   #responder: StreamResponder | undefined;
   #closedAt: number | undefined;
   #settled = false;
-  /** Since when the stream is read on without its client (F73). */
+  /** Monotonic ms since which the stream is detached: read without its client (F73). */
   #leftAt: number | undefined;
 
   constructor(gateway: Gateway, call: Call, sink: ClientSink) {
     this.#gateway = gateway;
     this.#call = call;
     this.#sink = sink;
-    this.#tries = new Tries(gateway, call);
+    this.#loop = new AttemptLoop(gateway, call);
     const headers = (): string[] => this.#answerHeaders();
     this.#out = new ClientAnswer({ call, sink, headers, random: gateway.random });
     this.#lastSentAt = call.startedAt;
@@ -80,24 +102,27 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     this.#sink.observe(this, this.#times.stalledMs);
     this.#gateway.sweeper.add(this);
     try {
-      const answering = this.#tries.answer();
-      // Money is at stake from here on: a crash must not forget the call (F81).
+      const answering = this.#loop.answer();
+      // From here on the call costs money: a crash must not lose it (F81).
       if (this.#call.grant?.paid === true) this.#checkpoint(this.#gateway.clock.now());
       const answer = await answering;
-      if (this.#settled) return;
-      if (this.#call.head.stream) this.#respondStream(answer);
-      else if (this.#tries.meter.outputLength > longAnswer) await this.#respondInSteps(answer);
-      else this.#respondDocument(answer);
+      const { attempt } = this.#loop;
+      if (this.#settled || attempt === undefined) return;
+      if (this.#call.head.stream) this.#respondStream(answer, attempt);
+      else if (answer.kind !== 'stream') {
+        if (isLong(answer, attempt)) await this.#respondLong(answer, attempt);
+        else this.#respondDocument(answer, attempt);
+      }
     } catch (error) {
       this.#refuse(asGatewayError(error));
     }
     await this.#done.promise;
   }
 
-  #respondStream(answer: Answer): void {
+  #respondStream(answer: Answer, attempt: Attempt): void {
     const { dialect } = this.#call;
-    const context = this.#context();
-    const relayed = this.#tries.mode === 'relay' && answer.kind === 'stream';
+    const context = this.#context(attempt);
+    const relayed = attempt.mode === 'relay' && answer.kind === 'stream';
     const output = relayed
       ? { relay: dialect.answerRelay(context) }
       : { writer: dialect.streamWriter(context) };
@@ -108,83 +133,63 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
       requestId: this.#call.id,
       owner: this,
       output,
-      usageGap: () => this.#usageGap(),
+      usageGap: () => attempt.meter.gap,
       choices: this.#call.head.choices ?? 1,
     });
     this.#responder = responder;
-    this.#tries.deliver(answer, responder, () => this.#fullSince === undefined);
+    this.#loop.deliver(answer, responder, () => this.#fullSince === undefined);
   }
 
-  #respondDocument(answer: Answer): void {
-    if (answer.kind === 'stream') return;
-    const relayed = this.#relayed(answer);
-    this.#out.document(relayed ?? Buffer.from(JSON.stringify(this.#written(answer))));
+  #respondDocument(answer: WholeAnswer, attempt: Attempt): void {
+    const relayed = this.#relayed(answer, attempt);
+    this.#out.document(relayed ?? Buffer.from(JSON.stringify(this.#written(answer, attempt))));
     this.completed();
   }
 
-  /** All other calls have their turn in between (G11). */
-  async #respondInSteps(answer: Answer): Promise<void> {
-    if (answer.kind === 'stream') return;
-    const document = this.#relayed(answer) ?? (await this.#writtenInSteps(answer));
-    // Meanwhile its time may be over, or its client gone.
+  /** A long one is relayed and written in the worker thread (G11). */
+  async #respondLong(answer: WholeAnswer, attempt: Attempt): Promise<void> {
+    const relayed = attempt.mode === 'relay' && answer.kind === 'document';
+    const bytes = await writeLongAnswer(this.#gateway.bodies, {
+      client: this.#call.dialect.id,
+      context: this.#context(attempt),
+      ...(relayed
+        ? { document: answer.bytes, gap: attempt.meter.gap }
+        : { generation: completed(answer, attempt) }),
+    });
+    // The call may have ended meanwhile.
     if (this.#settled) return;
-    this.#out.document(document);
+    this.#out.document(bytes);
     this.completed();
   }
 
   /** The upstream's own document; undefined for an answer that is to be written. */
-  #relayed(answer: WholeAnswer): Buffer | undefined {
-    if (this.#tries.mode !== 'relay' || answer.kind !== 'document') return undefined;
-    const relay = this.#call.dialect.answerRelay(this.#context());
-    return relay.document(answer, this.#tries.meter.complete());
+  #relayed(answer: WholeAnswer, attempt: Attempt): Buffer | undefined {
+    if (attempt.mode !== 'relay' || answer.kind !== 'document') return undefined;
+    const { bytes, body } = answer;
+    if (body === undefined) throw new TypeError('A long document is relayed in the worker thread.');
+    const relay = this.#call.dialect.answerRelay(this.#context(attempt));
+    return relay.document({ bytes, body }, attempt.meter.gap);
   }
 
-  #written(answer: WholeAnswer): JsonObject {
-    return this.#call.dialect.writeResponse(this.#complete(answer), this.#context());
-  }
-
-  async #writtenInSteps(answer: WholeAnswer): Promise<Buffer> {
+  #written(answer: WholeAnswer, attempt: Attempt): JsonObject {
     const { dialect } = this.#call;
-    const written = dialect.responseWriting(this.#complete(answer), this.#context());
-    return jsonInSteps(await inTurns(written));
-  }
-
-  #complete({ generation }: WholeAnswer): Generation {
-    return { ...generation, usage: this.#tries.meter.complete() };
+    return dialect.writeResponse(completed(answer, attempt), this.#context(attempt));
   }
 
   #answerHeaders(): string[] {
-    const { target, mode, count, meter, notes } = this.#tries;
     const { id, grant, dialect } = this.#call;
-    const headers = answerHeaders({
-      requestId: id,
-      target,
-      mode,
-      attempts: count,
-      usage: meter.source,
-      notes,
-    });
+    const headers = answerHeaders(id, this.#loop);
     if (grant !== undefined) {
       headers.push(...dialect.limitHeaders(grant.standings, this.#gateway.clock.wall()));
     }
     return headers;
   }
 
-  #context(): AnswerContext {
-    return new CallContext(this.#gateway, this.#call, this.#tries);
+  #context(attempt: Attempt): AnswerContext {
+    return new CallContext(this.#gateway, this.#call, attempt);
   }
 
-  #usageGap(): Usage | undefined {
-    const { meter } = this.#tries;
-    const { reported } = meter;
-    const complete = meter.complete();
-    const known =
-      reported?.outputTokens !== undefined &&
-      complete.freshInputTokens === reported.freshInputTokens;
-    return known ? undefined : complete;
-  }
-
-  /** Ends the call in failure, whatever the client has seen of it. */
+  /** Ends the call with an error, before or after the answer began. */
   #refuse(error: GatewayError): void {
     if (this.#settled) return;
     this.#out.error(error);
@@ -193,13 +198,13 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
 
   full(): void {
     this.#fullSince = this.#gateway.clock.now();
-    this.#tries.attempt?.pause();
+    this.#loop.attempt?.pause();
   }
 
   drained(): void {
     if (this.#fullSince === undefined) return;
     this.#fullSince = undefined;
-    this.#tries.attempt?.resume();
+    this.#loop.attempt?.resume();
   }
 
   left(): void {
@@ -209,12 +214,14 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     this.#close();
   }
 
-  /** Where a stream costs all of it whether it is read or not, its end tells how much that is. */
+  /** Detaches a stream that is billed in full anyway: its end reports the usage. */
   #readsOn(): boolean {
-    const { attempt, target } = this.#tries;
-    const { clock, leftStreams } = this.#gateway;
-    if (target?.provider.onAbort !== 'drain' || this.#responder === undefined) return false;
-    if (attempt === undefined || attempt.over || leftStreams?.take() !== true) return false;
+    const { attempt } = this.#loop;
+    const { clock, detachedStreams } = this.#gateway;
+    if (attempt?.running !== true || this.#responder === undefined) return false;
+    if (attempt.target.provider.options?.onAbort !== 'drain' || detachedStreams?.take() !== true) {
+      return false;
+    }
     this.#leftAt = clock.now();
     this.#call.grant?.vacate();
     this.drained();
@@ -222,12 +229,12 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   }
 
   completed(): void {
-    const { continued, meter, prepared, attempt } = this.#tries;
-    if (!continued) meter.learn();
-    prepared?.watch?.keep();
+    const { attempt, continued } = this.#loop;
+    if (!continued) attempt?.meter.learn();
+    attempt?.prepared?.watch?.keep();
     this.#settle('ok', undefined);
-    // The upstream's last bytes may still be on their way: its connection is kept if they come soon.
-    if (attempt?.over === false) this.#closedAt = this.#gateway.clock.now();
+    // The connection is kept if the upstream's last bytes come soon.
+    if (attempt?.running === true) this.#closedAt = this.#gateway.clock.now();
     else this.#close();
   }
 
@@ -242,51 +249,51 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     if (ending !== undefined) return this.#endWith(ending);
     this.#checkpoint(now);
     if (this.#leftAt !== undefined) {
-      if (now - this.#leftAt > longestDrainMs) this.broken(canceledError());
-      else this.#tries.check(now);
+      if (now - this.#leftAt > maxDetachedMs) this.broken(canceledError());
+      else this.#loop.check(now);
       return;
     }
     if (this.#fullSince !== undefined) {
-      this.#tries.touch();
+      this.#loop.touch();
       if (now - this.#fullSince > this.#times.stalledMs) this.#cutStalledClient();
       return;
     }
     if (this.#call.head.stream) this.#keepAlive(now);
-    this.#tries.check(now);
+    this.#loop.check(now);
   }
 
   #mustEnd(now: number): GatewayError | undefined {
     if (this.#call.caller.revoked()) return revokedKey();
-    const total = (this.#tries.target ?? this.#call.route.targets[0])?.timeouts.totalMs;
+    const total = (this.#loop.attempt?.target ?? this.#call.route.targets[0])?.timeouts.totalMs;
     if (total === undefined || now - this.#call.startedAt <= total) return undefined;
     const why = `The call took longer than ${total} ms.`;
     return new GatewayError('timeout', why, { retryable: false });
   }
 
-  /** Calls that cost nobody's budget and are over before the first sweep are never told (F81). */
+  /** Notes in the ledger that the call runs. Short calls without a budget end before the first sweep (F81). */
   #checkpoint(now: number): void {
-    const { outputLength } = this.#tries.meter;
+    const outputLength = this.#loop.attempt?.meter.outputLength ?? 0;
     if (now < this.#checkpointAt && outputLength < this.#checkpointLength) return;
     this.#checkpointAt = now + checkpointMs;
     this.#checkpointLength = outputLength + checkpointLength;
-    // As it stands when the ledger writes it, unless it is over by then.
-    this.#gateway.running(this.#call, () => {
-      const { attempt, meter, count, target, mode } = this.#tries;
+    // Called when the ledger writes the note, unless the call is over by then.
+    this.#gateway.settlement.running(this.#call, () => {
+      const { attempt, count, secondary } = this.#loop;
       return {
-        target,
-        mode,
+        target: attempt?.target,
+        mode: attempt?.mode,
         attempts: count,
-        reported: meter.reported,
-        charged: attempt === undefined ? {} : meter.complete(),
-        beside: this.#tries.beside,
+        reported: attempt?.meter.reported,
+        charged: attempt?.chargeable === true ? attempt.meter.complete() : {},
+        secondary,
         totalMs: this.#gateway.clock.now() - this.#call.startedAt,
       };
     });
   }
 
-  /** The answer is out: the upstream's connection is kept if it ends its answer soon. */
+  /** The answer is sent: the upstream's connection is kept if it ends its answer soon. */
   #letGo(now: number, closedAt: number): void {
-    if (this.#tries.attempt?.over !== false || now - closedAt > drainUpstreamMs) this.#close();
+    if (this.#loop.attempt?.running !== true || now - closedAt > drainUpstreamMs) this.#close();
   }
 
   get id(): string {
@@ -312,15 +319,14 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
 
   giveUp(error: GatewayError): void {
     this.#endWith(error);
-    // The error stands behind what was not read yet: a client that reads now still sees it.
+    // The error follows the bytes that the client has not read: a client that reads now still gets it.
     this.#gateway.later(lastWordsMs, () => this.#sink.cut());
   }
 
-  /** Ends the running call through its attempt, or before one began. */
+  /** Ends the call through its running attempt, or directly. */
   #endWith(error: GatewayError): void {
-    const { attempt } = this.#tries;
-    if (attempt === undefined || attempt.over) this.#refuse(error);
-    else this.#tries.fail(error);
+    if (this.#loop.attempt?.running === true) this.#loop.fail(error);
+    else this.#refuse(error);
   }
 
   #cutStalledClient(): void {
@@ -347,39 +353,68 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     const left = this.#leftAt !== undefined;
     const outcome = left ? 'canceled' : how;
     const failure = left ? 'canceled' : why;
-    if (left) this.#gateway.leftStreams?.done();
+    if (left) this.#gateway.detachedStreams?.done();
     const error = typeof failure === 'string' ? failure : failure?.code;
-    const { attempt, firstEventAt, meter, target, mode, notes } = this.#tries;
-    // A call that no upstream began to answer costs nothing (L0); one that was left may cost (LC).
-    const billed = outcome === 'canceled' ? attempt !== undefined : firstEventAt !== undefined;
-    const attempts = this.#tries.ended({ outcome, error: failure });
-    // Behind the last try's end: a call takes no less time than its tries.
-    const now = this.#gateway.clock.now();
-    this.#gateway.settle(this.#call, {
-      outcome,
-      status: this.#out.status,
-      error,
-      attempts,
-      target,
-      mode,
-      reported: meter.reported,
-      charged: billed ? meter.complete() : {},
-      beside: this.#tries.beside,
-      usageSource: meter.source,
-      suspect: meter.suspect,
-      firstEventMs: firstEventAt === undefined ? undefined : firstEventAt - this.#call.startedAt,
-      totalMs: now - this.#call.startedAt,
-      notes: notes.all,
-      readToEnd: left && how === 'ok',
-    });
+    // Before the end of the last attempt, which may make it free of charge.
+    const charged = chargedOf(outcome, this.#loop.attempt);
+    const attempts = this.#loop.end(outcome, failure);
+    // After the end of the last attempt: a call takes no less time than its attempts.
+    const totalMs = this.#gateway.clock.now() - this.#call.startedAt;
+    const { status } = this.#out;
+    const readToEnd = left && how === 'ok';
+    const ending = { outcome, status, error, attempts, charged, totalMs, readToEnd };
+    const receipt = this.#receipt(this.#loop.attempt, ending);
+    this.#gateway.settlement.settle(this.#call, receipt);
+    this.#sink.settled?.(receipt);
     this.#done.resolve();
   }
 
-  /** Leaves nothing of the call behind. */
+  #receipt(attempt: Attempt | undefined, ending: Ending): Receipt {
+    const { secondary } = this.#loop;
+    if (attempt === undefined) return { ...unanswered, ...ending, secondary };
+    const { target, mode, meter, notes, answeredAt } = attempt;
+    return {
+      outcome: ending.outcome,
+      status: ending.status,
+      error: ending.error,
+      attempts: ending.attempts,
+      target,
+      mode,
+      reported: meter.reported,
+      charged: ending.charged,
+      secondary,
+      usageSource: meter.source,
+      suspect: meter.suspect,
+      firstEventMs: answeredAt === undefined ? undefined : answeredAt - this.#call.startedAt,
+      totalMs: ending.totalMs,
+      notes: notes.all,
+      readToEnd: ending.readToEnd,
+    };
+  }
+
+  /** Releases everything that the call holds. */
   #close(): void {
     this.#gateway.sweeper.delete(this);
-    this.#tries.stop();
+    this.#loop.stop();
   }
+}
+
+/** What is charged: nothing where no upstream began to answer (L0); a canceled call may cost all the same (LC). */
+function chargedOf(outcome: Receipt['outcome'], attempt: Attempt | undefined): Usage {
+  if (attempt === undefined) return {};
+  const billed = outcome === 'canceled' ? attempt.chargeable : attempt.answeredAt !== undefined;
+  return billed ? attempt.meter.complete() : {};
+}
+
+/** The answer with the usage that the client is told. */
+function completed({ generation }: WholeAnswer, { meter }: Attempt): Generation {
+  return { ...generation, usage: meter.complete() };
+}
+
+function isLong(answer: WholeAnswer, { meter }: Attempt): boolean {
+  // A long document has no value here.
+  if (answer.kind === 'document' && answer.body === undefined) return true;
+  return meter.outputLength > longAnswer;
 }
 
 function canceledError(): GatewayError {
@@ -388,4 +423,37 @@ function canceledError(): GatewayError {
 
 function revokedKey(): GatewayError {
   return new GatewayError('unauthenticated', 'The API key of this call was revoked.');
+}
+
+/**
+ * What the client's dialect may know of a call while it writes the answer. A class and not a literal: V8 gives
+ * each literal with a getter a hidden class of its own, which doubled the heap and the time of young collections.
+ */
+export class CallContext implements AnswerContext {
+  readonly model: string;
+  readonly requestId: string;
+  readonly createdSeconds: number;
+  readonly wantsUsageFrame: boolean;
+  readonly newId: NewId;
+  readonly notes: Notes;
+  readonly conversation?: Conversation;
+  readonly sealing?: Sealing;
+  readonly #meter: Meter;
+
+  constructor({ clock, newId }: Gateway, call: Call, { meter, notes, prepared }: Attempt) {
+    this.model = call.head.model;
+    this.requestId = call.id;
+    this.createdSeconds = Math.floor(clock.wall() / 1000);
+    this.wantsUsageFrame = call.head.wantsUsageFrame;
+    this.newId = newId;
+    this.notes = notes;
+    if (prepared?.conversation !== undefined) this.conversation = prepared.conversation;
+    if (prepared?.watch?.sealing !== undefined) this.sealing = prepared.watch.sealing;
+    this.#meter = meter;
+  }
+
+  /** Estimated only if the answer needs it before the upstream reports it. */
+  get promptTokensEstimate(): number {
+    return this.#meter.promptEstimate;
+  }
 }

@@ -1,19 +1,18 @@
 /**
- * What is known of targets that are in trouble (R6): of the target itself what every call to it meets
- * (no connection, 5xx, timeouts), of a credential what it is refused for, of the two together what was
- * used up (429). A healthy target has no entry, so that a gateway without trouble compares one number a
- * call.
+ * The health of targets (R6): a circuit breaker each for a target (no connection, 5xx, timeouts), for a
+ * credential (refused by its provider) and for the pair of both (rate limit used up, 429). A healthy target
+ * has no entry, so a gateway without failures compares one number a call.
  */
-import { GatewayError, type ErrorCode } from '../core/errors.ts';
+import { type ErrorCode, GatewayError } from '../core/errors.ts';
 import type { Target } from '../core/provider.ts';
 import type { Clock, Log } from '../core/runtime.ts';
-import { isUntrusted } from './repeatable.ts';
-import { Trouble } from './trouble.ts';
 
 /** How long a credential is out that its provider refuses (R3). */
 const deadCredentialMs = 10 * 60_000;
 /** How long a provider's own wait is kept at most. */
 const longestCoolingMs = 60_000;
+/** What is told of a longer wait: times far beyond it are no dates. */
+const longestToldMs = 366 * 86_400_000;
 /** How long another credential is preferred to one of which only this one call was refused. */
 const avoidMs = 10_000;
 /** How often the operator is told of the same refused TLS (F4). */
@@ -65,7 +64,7 @@ export interface TargetHealthOptions {
 
 export class TargetHealth {
   readonly #options: TargetHealthOptions;
-  readonly #entries = new Map<string, Trouble>();
+  readonly #entries = new Map<string, FailureState>();
   /** When it was last told that a provider's TLS is refused, monotonic ms. */
   readonly #untrustedAt = new Map<string, number>();
 
@@ -82,14 +81,14 @@ export class TargetHealth {
   isReady(target: Target): boolean {
     if (this.calm) return true;
     const now = this.#now;
-    return this.#of(target).every((trouble) => trouble.isReady(now));
+    return this.#of(target).every((state) => state.isReady(now));
   }
 
   /** The same for a call that is sent there now: of those that find out there is one at a time (G13). */
   enter(target: Target): boolean {
     if (this.calm) return true;
     if (!this.isReady(target)) return false;
-    for (const trouble of this.#of(target)) trouble.probing = trouble.outUntil !== undefined;
+    for (const state of this.#of(target)) state.probing = state.outUntil !== undefined;
     return true;
   }
 
@@ -116,10 +115,10 @@ export class TargetHealth {
     let best: Target | undefined;
     let bestUntil = Number.POSITIVE_INFINITY;
     for (const target of targets) {
-      const troubles = this.#of(target);
-      const until = Math.max(0, ...troubles.map(({ outUntil = 0 }) => outUntil));
-      if (until >= bestUntil || troubles.some(({ coolUntil }) => coolUntil > now)) continue;
-      if (waits && troubles.some((trouble) => trouble.isRefused)) continue;
+      const states = this.#of(target);
+      const until = Math.max(0, ...states.map(({ outUntil = 0 }) => outUntil));
+      if (until >= bestUntil || states.some(({ coolUntil }) => coolUntil > now)) continue;
+      if (waits && states.some((state) => state.isRefused)) continue;
       best = target;
       bestUntil = until;
     }
@@ -132,16 +131,20 @@ export class TargetHealth {
     const waits = new Map<string, number>();
     for (const target of targets) {
       if (!this.#isCooling(target)) continue;
-      const until = Math.max(now, ...this.#of(target).map(({ coolUntil }) => coolUntil));
+      const until = Math.max(now, ...this.#of(target).map(({ askedUntil }) => askedUntil));
       const name = nameOf(target);
       // Of several credentials, the one that may be used first.
       waits.set(name, Math.min(waits.get(name) ?? Number.POSITIVE_INFINITY, until - now));
     }
     const told = [...waits].map(([name, wait]) => `${name} until ${this.#wallText(now + wait)}`);
-    // Clients that were refused together must not come back together.
-    const shortest = Math.ceil(Math.min(...waits.values()) + random() * 1000);
-    const why = `No target of this model takes calls now: ${told.join(', ')}. Retry then.`;
-    const retryAfterMs = Math.min(longestCoolingMs, shortest);
+    const shortest = Math.min(...waits.values());
+    // Clients that were refused together must not come back together. A wait beyond what clients are told is
+    // kept, so that they hear of it what those heard whose call met it (F-9).
+    const retryAfterMs =
+      shortest > longestCoolingMs
+        ? shortest
+        : Math.min(longestCoolingMs, Math.ceil(shortest + random() * 1000));
+    const why = `Rate limit: no target of this model takes calls now: ${told.join(', ')}. Retry then.`;
     return new GatewayError('rate_limited', why, { retryAfterMs });
   }
 
@@ -181,7 +184,7 @@ export class TargetHealth {
   /** The call that was to find out ended without finding out. */
   release(target: Target): void {
     if (this.calm) return;
-    for (const trouble of this.#of(target)) trouble.probing = false;
+    for (const state of this.#of(target)) state.probing = false;
   }
 
   /** Forgets everything: the configuration changed, and with it what the names mean. */
@@ -213,8 +216,8 @@ export class TargetHealth {
   }
 
   #wordsOf(name: string): string | undefined {
-    const trouble = this.#entries.get(name);
-    return trouble === undefined ? undefined : this.#words(trouble);
+    const state = this.#entries.get(name);
+    return state === undefined ? undefined : this.#words(state);
   }
 
   /** Everything that something is known of. */
@@ -228,8 +231,8 @@ export class TargetHealth {
     });
   }
 
-  #words(trouble: Trouble): string | undefined {
-    const { coolUntil, outUntil, failures, probing, lastError, avoidUntil } = trouble;
+  #words(state: FailureState): string | undefined {
+    const { coolUntil, outUntil, failures, probing, lastError, avoidUntil } = state;
     const now = this.#now;
     if (coolUntil > now) return `cooling down until ${this.#wallText(coolUntil)}`;
     if (outUntil === undefined) {
@@ -242,12 +245,16 @@ export class TargetHealth {
   }
 
   /** Nobody but the operator can mend it: told once a minute, however many calls meet it. */
-  #tellUntrusted({ provider }: Target, { message, cause }: GatewayError): void {
+  #tellUntrusted({ provider }: Target, { message, detail, cause }: GatewayError): void {
     const toldAt = this.#untrustedAt.get(provider.id);
     if (toldAt !== undefined && this.#now - toldAt < tellAgainMs) return;
     this.#untrustedAt.set(provider.id, this.#now);
     const reason = cause instanceof Error ? cause.message : undefined;
-    this.#options.log.error('upstream not trusted', { provider: provider.id, message, reason });
+    this.#options.log.error('upstream not trusted', {
+      provider: provider.id,
+      message: detail ?? message,
+      reason,
+    });
   }
 
   /** Used up, or not allowed to: another credential may be neither. */
@@ -256,15 +263,15 @@ export class TargetHealth {
     if (retryAfterMs !== undefined && (code === 'rate_limited' || isShort(error))) {
       this.#cool(target, retryAfterMs);
     } else if (target.credential !== undefined) {
-      const trouble = this.#entry(pairOf(target));
-      trouble.avoidUntil = this.#now + avoidMs;
+      const state = this.#entry(pairOf(target));
+      state.avoidUntil = this.#now + avoidMs;
     }
   }
 
   #kill(target: Target, { code, upstream }: GatewayError): void {
-    const trouble = this.#entry(credentialOf(target));
-    const known = trouble.outUntil !== undefined && !trouble.probing;
-    trouble.takeOut(code, { now: this.#now, ms: deadCredentialMs });
+    const state = this.#entry(credentialOf(target));
+    const known = state.outUntil !== undefined && !state.probing;
+    state.takeOut(code, { now: this.#now, ms: deadCredentialMs });
     // It has answered: whatever else was to be found out, the target is there.
     this.#mend(nameOf(target));
     if (known) return;
@@ -283,22 +290,26 @@ export class TargetHealth {
 
   #count(target: Target, code: ErrorCode): void {
     const name = nameOf(target);
-    const trouble = this.#entry(name);
-    const ms = trouble.count(code, this.#now);
+    const state = this.#entry(name);
+    const ms = state.count(code, this.#now);
     // Nothing was learned of the credential.
-    for (const other of this.#of(target)) if (other !== trouble) other.probing = false;
+    for (const other of this.#of(target)) if (other !== state) other.probing = false;
     if (ms === undefined) return;
-    const { failures } = trouble;
+    const { failures } = state;
     this.#options.log.warn('target out', { target: name, error: code, failures, ms });
     this.#options.changed?.({ ...changeOf(name), out: { error: code, failures, ms } });
   }
 
   #cool(target: Target, waitMs: number): void {
-    const trouble = this.#entry(pairOf(target));
+    const state = this.#entry(pairOf(target));
     const now = this.#now;
     const ms = Math.min(longestCoolingMs, waitMs);
-    const known = trouble.coolUntil > now;
-    trouble.coolUntil = Math.max(trouble.coolUntil, now + ms);
+    const known = state.coolUntil > now;
+    state.coolUntil = Math.max(state.coolUntil, now + ms);
+    state.askedUntil = Math.max(
+      known ? state.askedUntil : 0,
+      now + Math.min(longestToldMs, waitMs),
+    );
     if (known) return;
     const { credential } = target;
     this.#options.log.warn('target cooling down', {
@@ -309,33 +320,33 @@ export class TargetHealth {
   }
 
   #mend(name: string, since = Number.POSITIVE_INFINITY): void {
-    const trouble = this.#entries.get(name);
-    if (trouble === undefined || trouble.isOutSince(since)) return;
-    if (trouble.mend()) {
+    const state = this.#entries.get(name);
+    if (state === undefined || state.isOutSince(since)) return;
+    if (state.recover()) {
       this.#options.log.info('target back', { target: name.replace('\n', ' ') });
       this.#options.changed?.(changeOf(name));
     }
     // A call that was under way before says nothing against a wait that was asked for.
-    if (trouble.isOver(this.#now)) this.#entries.delete(name);
+    if (state.isOver(this.#now)) this.#entries.delete(name);
   }
 
-  #of(target: Target): readonly Trouble[] {
-    const found: Trouble[] = [];
+  #of(target: Target): readonly FailureState[] {
+    const found: FailureState[] = [];
     for (const name of [nameOf(target), credentialOf(target), pairOf(target)]) {
-      const trouble = this.#entries.get(name);
-      if (trouble !== undefined && !found.includes(trouble)) found.push(trouble);
+      const state = this.#entries.get(name);
+      if (state !== undefined && !found.includes(state)) found.push(state);
     }
     return found;
   }
 
-  #entry(name: string): Trouble {
+  #entry(name: string): FailureState {
     const known = this.#entries.get(name);
     if (known !== undefined) return known;
-    const trouble = new Trouble();
+    const state = new FailureState();
     const [oldest] = this.#entries.keys();
     if (this.#entries.size >= maxEntries && oldest !== undefined) this.#entries.delete(oldest);
-    this.#entries.set(name, trouble);
-    return trouble;
+    this.#entries.set(name, state);
+    return state;
   }
 
   get #now(): number {
@@ -421,4 +432,93 @@ function speaksAgainstTarget({ code, upstream, retryable }: GatewayError): boole
   if (!counted.has(code) || !retryable) return false;
   const status = upstream?.status ?? 0;
   return status < 400 || status >= 500 || status === 408;
+}
+
+/** No TLS, or none that is to be trusted: asking again would not change it, the operator has to (F4). */
+export function isUntrusted({ cause }: GatewayError): boolean {
+  const code =
+    typeof cause === 'object' && cause !== null && 'code' in cause ? String(cause.code) : '';
+  return /^(CERT_|ERR_TLS_|ERR_SSL_|EPROTO|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/.test(code);
+}
+
+/** Failures in a row that open the breaker. */
+const failuresToOpen = 5;
+/** How long the breaker is open at first; doubled each time a probe fails. */
+const firstOutMs = 5000;
+const longestOutMs = 60_000;
+
+/**
+ * The circuit breaker of a target, a credential or the pair of both (R6). Failures in a row open it; then
+ * one call at a time probes whether it works again.
+ */
+export class FailureState {
+  /** Failures in a row. */
+  failures = 0;
+  /** Monotonic ms until which the breaker is open; undefined = it is closed. */
+  outUntil: number | undefined;
+  /** Monotonic ms until which the provider wants no calls; 0 = it said nothing. */
+  coolUntil = 0;
+  /** Monotonic ms until which the provider asked to wait, which may be longer than it is left alone. */
+  askedUntil = 0;
+  /** Monotonic ms until which other credentials are preferred. */
+  avoidUntil = 0;
+  /** A call is probing it. */
+  probing = false;
+  lastError: ErrorCode = 'internal';
+  /** When the breaker opened last, monotonic ms. */
+  #outAt = Number.NEGATIVE_INFINITY;
+  /** How long it is open this time, ms. */
+  #outMs = 0;
+
+  /** Whether a call may be sent: the breaker is closed, or a probe is due. */
+  isReady(now: number): boolean {
+    if (this.coolUntil > now) return false;
+    return this.outUntil === undefined || (this.outUntil <= now && !this.probing);
+  }
+
+  /** Counts a failure. @returns for how long the breaker opens by it, ms; undefined = it does not. */
+  count(code: ErrorCode, now: number): number | undefined {
+    // Calls that were running when the breaker opened do not prolong it.
+    if (this.outUntil !== undefined && !this.probing) return undefined;
+    this.failures += 1;
+    this.lastError = code;
+    if (this.failures < failuresToOpen) return undefined;
+    const ms = Math.min(longestOutMs, this.#outMs === 0 ? firstOutMs : this.#outMs * 2);
+    this.takeOut(code, { now, ms });
+    return ms;
+  }
+
+  takeOut(code: ErrorCode, { now, ms }: { readonly now: number; readonly ms: number }): void {
+    this.outUntil = now + ms;
+    this.#outAt = now;
+    this.#outMs = ms;
+    this.probing = false;
+    this.lastError = code;
+  }
+
+  /** Whether its provider refuses the credential. */
+  get isRefused(): boolean {
+    return this.outUntil !== undefined && this.lastError === 'upstream_auth';
+  }
+
+  /** Whether the breaker is open and opened after that moment, monotonic ms. */
+  isOutSince(moment: number): boolean {
+    return this.outUntil !== undefined && this.#outAt > moment;
+  }
+
+  /** Closes the breaker. @returns whether it was open. */
+  recover(): boolean {
+    const wasOut = this.outUntil !== undefined;
+    this.failures = 0;
+    this.outUntil = undefined;
+    this.#outMs = 0;
+    this.probing = false;
+    return wasOut;
+  }
+
+  /** Whether the entry can be forgotten. */
+  isOver(now: number): boolean {
+    const waits = this.coolUntil > now || this.avoidUntil > now;
+    return this.failures === 0 && this.outUntil === undefined && !waits;
+  }
 }

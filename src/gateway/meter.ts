@@ -3,16 +3,17 @@
  * counter: relay and translate feed the same meter, so their receipts are equal.
  */
 import {
-  mergeUsage,
-  totalInputTokens,
-  usageCounts,
   type FinishReason,
   type GenerationEvent,
   type Usage,
+  mergeUsage,
+  totalInputTokens,
+  usageCounts,
 } from '../core/generation.ts';
+import type { Part } from '../core/conversation.ts';
+import { isObject, type JsonObject } from '../json/value.ts';
 import type { TokenEstimator } from './token-estimator.ts';
-import type { UpstreamWords, UsageSource } from './receipt.ts';
-import { Transcript } from './transcript.ts';
+import type { UpstreamWords, UsageSource } from '../core/receipt.ts';
 import { withFurther } from './turn-rounds.ts';
 
 /** A call that counts more is no call: ten times the longest context. */
@@ -35,14 +36,16 @@ interface FurtherRequest {
 export class Meter {
   readonly #estimator: TokenEstimator;
   readonly #guess: () => number;
+  readonly #model: string;
   #promptGuess: number | undefined;
-  #model = '';
   #reported: Usage | undefined;
   #outputBytes = 0;
   /** The same of the answers that no events tell of. */
-  #besideBytes = 0;
+  #otherBytes = 0;
   #start: UpstreamWords['start'];
   #finish: FinishReason | undefined;
+  /** The model has said all, though the stream may still fail. */
+  #answered = false;
   /** A count was reported that is none (F57). */
   #absurd = false;
   /** Output tokens that can be at most, where somebody sees to it. */
@@ -54,24 +57,14 @@ export class Meter {
   #transcript: Transcript | undefined;
   #witness: { see(event: GenerationEvent): void } | undefined;
 
-  /** @param guess tokens of the prompt by its characters; asked for only when somebody needs it. */
-  constructor(estimator: TokenEstimator, guess: () => number) {
+  /**
+   * @param model `provider/model`
+   * @param guess tokens of the prompt by its characters; called only when an estimate is needed.
+   */
+  constructor(estimator: TokenEstimator, model: string, guess: () => number) {
     this.#estimator = estimator;
-    this.#guess = guess;
-  }
-
-  /** A new attempt begins: what an earlier one reported belongs to nobody (L0). */
-  begin(model: string): void {
     this.#model = model;
-    this.#reported = undefined;
-    this.#outputBytes = 0;
-    this.#besideBytes = 0;
-    this.#start = undefined;
-    this.#finish = undefined;
-    this.#absurd = false;
-    this.#further = undefined;
-    this.#guessed = false;
-    this.#transcript?.clear();
+    this.#guess = guess;
   }
 
   /** The request is over, though not the answer. @returns what all so far used, gaps filled. */
@@ -88,6 +81,7 @@ export class Meter {
    */
   goOn(used: Usage): void {
     this.#finish = undefined;
+    this.#answered = false;
     this.#further = {
       usage: withFurther(used),
       outputTokens: used.outputTokens ?? 0,
@@ -104,12 +98,12 @@ export class Meter {
 
   /** Characters of output so far, of all answers. */
   get outputLength(): number {
-    return this.#outputBytes + this.#besideBytes;
+    return this.#outputBytes + this.#otherBytes;
   }
 
   /** Characters so far of all answers but the first. */
-  beside(length: number): void {
-    this.#besideBytes = length;
+  otherChoices(length: number): void {
+    this.#otherBytes = length;
   }
 
   /** The output ends at so many tokens: a guess of more is wrong. */
@@ -120,6 +114,11 @@ export class Meter {
   /** Tokens of so many characters of this model's output. */
   outputOf(length: number): number {
     return this.#estimator.output(this.#model, length);
+  }
+
+  /** The upstream told why the answer ended: what it reports is all of it, whatever becomes of the stream. */
+  answered(): void {
+    this.#answered = true;
   }
 
   /** Somebody else who is told every event of this attempt. */
@@ -176,11 +175,17 @@ export class Meter {
     return this.#estimator.prompt(this.#model, this.#promptGuess);
   }
 
+  get #whole(): boolean {
+    return this.#answered || this.#finish !== undefined;
+  }
+
   /** Whether the upstream reported what cannot be (F57). */
   get suspect(): boolean {
-    const { outputTokens: output, reasoningTokens: reasoning = 0 } = this.#reported ?? {};
-    if (this.#absurd || this.#finish === undefined || output === undefined) return this.#absurd;
-    return this.#saidMore(output) || reasoning > output;
+    const usage = this.#reported;
+    if (this.#absurd || usage === undefined || !this.#whole) return this.#absurd;
+    const { outputTokens: output, reasoningTokens: reasoning = 0 } = usage;
+    if (isEmptyPrompt(usage)) return true;
+    return output !== undefined && (this.#saidMore(output) || reasoning > output);
   }
 
   /** Whether the numbers are all the upstream's own. */
@@ -191,9 +196,15 @@ export class Meter {
       !this.#guessed &&
       this.#unreported === undefined &&
       totalInputTokens(usage) !== undefined &&
+      !isEmptyPrompt(usage) &&
       usage.outputTokens !== undefined &&
       this.#believable(usage.outputTokens);
-    return complete && this.#finish !== undefined ? 'reported' : 'estimated';
+    return complete && this.#whole ? 'reported' : 'estimated';
+  }
+
+  /** What a client is told in the place of a report that lacks something or cannot be (F55, F57). */
+  get gap(): Usage | undefined {
+    return this.source === 'reported' && !this.suspect ? undefined : this.complete();
   }
 
   /** Usage with its gaps filled by estimates: what a client is told and what is charged (F55). */
@@ -204,12 +215,12 @@ export class Meter {
     const reported = this.#unreported ?? this.#reported ?? {};
     const counted = Math.min(this.#counted(), this.#most);
     const output = reported.outputTokens ?? counted;
-    const believed = this.#finish !== undefined && this.#believable(output);
+    const believed = this.#whole && this.#believable(output);
+    const noPrompt = isEmptyPrompt(reported) || totalInputTokens(reported) === undefined;
     return withinOutput({
-      ...reported,
-      ...(totalInputTokens(reported) === undefined
-        ? { freshInputTokens: this.promptEstimate }
-        : {}),
+      ...(noPrompt
+        ? { ...withoutPrompt(reported), freshInputTokens: this.promptEstimate }
+        : reported),
       // A cut answer may have reported less than was streamed: the text counts (F57).
       outputTokens: believed ? output : Math.max(output, counted),
     });
@@ -281,14 +292,42 @@ function textLength(part: Extract<GenerationEvent, { type: 'part-start' }>['part
 
 /** Whether something that is called a number of tokens is none: what readers leave out is seen here. */
 function isAbsurd({ raw }: Usage): boolean {
-  if (raw === undefined) return false;
-  for (const name in raw) {
-    if (!name.endsWith('_tokens')) continue;
-    const value = raw[name];
-    if (value !== null && value !== undefined && !isCount(value)) return true;
+  return raw !== undefined && holdsAbsurd(raw);
+}
+
+/** The counts of a report stand in it, and in the details of it. */
+function holdsAbsurd(counts: JsonObject): boolean {
+  for (const name in counts) {
+    const value = counts[name];
+    if (value === null || value === undefined) continue;
+    if (name.endsWith('_tokens') ? !isCount(value) : isObject(value) && holdsAbsurd(value)) {
+      return true;
+    }
   }
   return false;
 }
+
+/** A prompt has one token at least: a report of none is left out by mistake (F57). */
+function isEmptyPrompt(usage: Usage): boolean {
+  return totalInputTokens(usage) === 0;
+}
+
+/** The report without all that it says of the prompt. */
+function withoutPrompt(usage: Usage): Usage {
+  const left: { -readonly [K in keyof Usage]: Usage[K] } = { ...usage };
+  for (const field of promptCounts) delete left[field];
+  return left;
+}
+
+const promptCounts = [
+  'freshInputTokens',
+  'cacheReadTokens',
+  'cacheWriteTokens',
+  'cacheWriteLongTokens',
+  'audioInputTokens',
+  'imageInputTokens',
+  'videoInputTokens',
+] as const;
 
 function isCount(value: unknown): boolean {
   return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= mostTokens;
@@ -310,4 +349,55 @@ function sane(usage: Usage): Usage {
     checked = rest;
   }
   return checked;
+}
+
+/** Longer answers are cut in spans. */
+const maxSpanCharacters = 65_536;
+
+interface GrowingPart {
+  readonly part: Part;
+  text: string;
+}
+
+/** The parts of an answer as they come, for the span of its call where content is traced (docs/operator/traces.md). */
+export class Transcript {
+  readonly #parts: GrowingPart[] = [];
+  readonly #open = new Map<number, GrowingPart>();
+  #room = maxSpanCharacters;
+  #cut = false;
+
+  see(event: GenerationEvent): void {
+    if (event.type === 'part-start') {
+      const growing = { part: event.part, text: '' };
+      this.#parts.push(growing);
+      this.#open.set(event.index, growing);
+      this.#room -= lengthOf(event.part);
+    } else if (event.type === 'part-delta' && event.field !== 'signature') {
+      const growing = this.#open.get(event.index);
+      if (growing !== undefined) this.#grow(growing, event.delta);
+    }
+  }
+
+  /** What came, up to the limit. */
+  answer(): { readonly parts: readonly Part[]; readonly cut: boolean } {
+    return { parts: this.#parts.map(whole), cut: this.#cut };
+  }
+
+  #grow(growing: GrowingPart, delta: string): void {
+    const taken = delta.length <= this.#room ? delta : delta.slice(0, Math.max(0, this.#room));
+    if (taken.length < delta.length) this.#cut = true;
+    this.#room -= taken.length;
+    growing.text += taken;
+  }
+}
+
+function lengthOf(part: Part): number {
+  if (part.type === 'tool-call') return part.argumentsJson.length;
+  return 'text' in part ? part.text.length : 0;
+}
+
+function whole({ part, text }: GrowingPart): Part {
+  if (text === '') return part;
+  if (part.type === 'tool-call') return { ...part, argumentsJson: part.argumentsJson + text };
+  return 'text' in part ? { ...part, text: part.text + text } : part;
 }

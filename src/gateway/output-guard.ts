@@ -1,20 +1,20 @@
 /**
- * Counts a streamed answer against what was reserved for it. An upstream that goes on behind the cap it
- * was told is cut there, and the answer ends as one that reached its limit (F63); an answer that the
- * budget has no money for any more ends in failure (F64). Stands in the way of limited calls only.
+ * Counts a streamed answer against its reservation. An upstream that exceeds the cap it was told is cut, and the answer
+ * ends with finish `length` (F63); an answer that the budget cannot pay for any more ends with an error (F64). Only
+ * limited calls have a guard.
  */
 import { asGatewayError, GatewayError } from '../core/errors.ts';
 import type { GenerationEvent, Usage } from '../core/generation.ts';
-import type { Grant } from '../core/grant.ts';
+import type { Grant } from '../core/policy.ts';
 import { estimateText } from '../tokens/text-estimate.ts';
 import type { Meter } from './meter.ts';
 import { eventsFrame, type ReadFrame, type StreamConsumer } from './upstream-answer.ts';
 
 /** The upstream's side of the answer. */
 export interface GuardedSource {
-  /** The upstream has said all; nothing is left to be saved by an end. */
+  /** The finish was read: a cut would save nothing. */
   finished(): boolean;
-  /** The answer is over here, whatever the upstream would still say. */
+  /** Ends the answer before the upstream does. */
   cut(): void;
   /** Ends the answer in failure. */
   fail(error: GatewayError): void;
@@ -24,30 +24,27 @@ export interface OutputGuardOptions {
   readonly consumer: StreamConsumer;
   readonly source: GuardedSource;
   readonly grant: Grant;
-  /** Tokens of each answer at most. */
+  /** Output tokens of each choice at most. */
   readonly cap: number;
-  /** How many answers are asked for; the events are those of the first. */
+  /** Number of choices; the events are those of the first. */
   readonly choices: number;
   readonly meter: Pick<Meter, 'atMost' | 'complete' | 'outputLength' | 'outputOf'>;
 }
 
-/**
- * An upstream that honours its cap must never be cut: both estimates must be beyond it by so much, which
- * is what the better one of them errs by at most.
- */
+/** An upstream that honours its cap must not be cut: both estimates must exceed it by the error of the better one. */
 const slack = 1.1;
 const slackTokens = 16;
-/** Several answers are compared by their length alone, which errs by more. */
+/** Several choices are compared by their length alone, which is less exact. */
 const slackOfAll = 2;
 
 export class OutputGuard implements StreamConsumer {
   readonly #options: OutputGuardOptions;
   readonly #open = new Set<number>();
   /** Parts that do not count. */
-  readonly #beside = new Set<number>();
+  readonly #uncounted = new Set<number>();
   #length = 0;
   #tokens = 0;
-  /** Tokens of this answer that there is money for. */
+  /** Tokens of this choice that the budget pays for. */
   #paid = Number.POSITIVE_INFINITY;
   #over = false;
 
@@ -61,7 +58,7 @@ export class OutputGuard implements StreamConsumer {
     const finished = batch.some(({ events }) => events.some(({ type }) => type === 'finish'));
     for (const { events } of batch) for (const event of events) this.#see(event);
     this.#options.consumer.frames(batch);
-    // An answer that ends by itself is none to cut.
+    // An answer that ends by itself is not cut.
     if (!finished) this.#compare();
   }
 
@@ -77,13 +74,13 @@ export class OutputGuard implements StreamConsumer {
 
   #see(event: GenerationEvent): void {
     if (event.type === 'part-delta') {
-      if (event.field === 'signature' || this.#beside.has(event.index)) return;
+      if (event.field === 'signature' || this.#uncounted.has(event.index)) return;
       this.#length += event.delta.length;
       this.#tokens += estimateText(event.delta);
     } else if (event.type === 'part-start') {
       this.#open.add(event.index);
       const reasoning = event.part.type === 'reasoning';
-      if (reasoning && !this.#options.grant.paid) this.#beside.add(event.index);
+      if (reasoning && !this.#options.grant.paid) this.#uncounted.add(event.index);
     } else if (event.type === 'part-end') {
       this.#open.delete(event.index);
     } else if (event.type === 'usage') {
@@ -91,7 +88,7 @@ export class OutputGuard implements StreamConsumer {
     }
   }
 
-  /** The upstream tells how large the prompt was: there may be less money for the answer. */
+  /** The upstream reported the prompt: there may be less money for the answer. */
   #pay(usage: Usage): void {
     const after = this.#options.grant.outputAfter(usage);
     if (after instanceof Promise) void this.#payLater(after);
@@ -121,7 +118,7 @@ export class OutputGuard implements StreamConsumer {
     if (counted > cap * slack + slackTokens) this.#cut();
   }
 
-  /** Whether all answers together are longer than they may be, whichever of them. */
+  /** Whether all choices together exceed their caps. */
   #allBeyond(): boolean {
     const { cap, choices, meter } = this.#options;
     if (choices === 1) return false;
@@ -141,13 +138,13 @@ export class OutputGuard implements StreamConsumer {
       if (consumer.cutShort === undefined) consumer.frames([eventsFrame(events)]);
       else consumer.cutShort(events);
     } catch (error) {
-      // The upstream is gone: nobody else would tell the consumer.
+      // The upstream is closed: nothing else would tell the consumer.
       consumer.failed(asGatewayError(error));
     }
   }
 }
 
-/** The money for an answer ended before the answer. */
+/** The budget was used up before the answer ended. */
 export function spent(): GatewayError {
   const why =
     'The budget is used up: the prompt was larger than estimated, and there is no money for more of the answer.';

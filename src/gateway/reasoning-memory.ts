@@ -1,15 +1,30 @@
 /** What the gateway remembers of answers so that reasoning finds its way back (§5.3, §5.4). */
-import type { Conversation, Origin } from '../core/conversation.ts';
-import type { Sealing } from '../core/dialect.ts';
+import type {
+  Conversation,
+  Origin,
+  Part,
+  ReasoningPart,
+  ToolCallPart,
+  Turn,
+} from '../core/conversation.ts';
+import type { JsonObject } from '../json/value.ts';
+import type { Sealing, ClientDialect } from '../core/dialect.ts';
+import type { DescribedSource } from '../core/description.ts';
 import type { GenerationEvent } from '../core/generation.ts';
-import { isObject } from '../core/json.ts';
-import { PromptTrail, type Recall } from '../core/kept-turn.ts';
-import type { Target } from '../core/provider.ts';
+import {
+  type KeptTurn,
+  type KnownCall,
+  type PlacedReasoning,
+  PromptTrail,
+  type Recall,
+  withReasoning,
+} from '../core/kept-turn.ts';
+import type { Provider, Target } from '../core/provider.ts';
 import type { Sealer } from '../core/sealer.ts';
+import type { Call } from '../core/call.ts';
+import type { ReasoningStore, StoredTurn } from './reasoning-store.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
-import type { Call } from './call.ts';
-import type { ReasoningStore } from './reasoning-store.ts';
-import { TurnRecorder } from './turn-recorder.ts';
+import { withPathOf } from '../core/paths.ts';
 
 /** The watch over one answer. */
 export interface TurnWatch {
@@ -34,21 +49,48 @@ export class ReasoningMemory {
     return (call, asked) => this.#store.recall(keyId, call, asked);
   }
 
+  /** Who answered this key with reasoning of a text. */
+  originFor(keyId: string): (reasoning: string) => Origin | undefined {
+    return (reasoning) => this.#store.origin(keyId, reasoning);
+  }
+
+  /** No turn is kept. */
+  get empty(): boolean {
+    return this.#store.size === 0;
+  }
+
+  /** The kept turns of these keys (`recallKey`, `originKey`). */
+  turnsOf(keys: readonly string[]): ReadonlyMap<string, KeptTurn> {
+    return this.#store.turnsOf(keys);
+  }
+
   /**
-   * A watch over the answer to a call; undefined where nothing of it can be missing later: a relayed
-   * answer of an upstream that wants nothing back.
-   * @param conversation of a translated call.
+   * A watch over the answer to a call; undefined where nothing of it is of use later: a relayed answer
+   * of a messages upstream, whose reasoning is signed. That of chat upstreams says nowhere whose it is.
+   * @param conversation of a translated call; `digest` of what the users said, where it is known
    */
-  watch(call: Call, target: Target, conversation: Conversation | undefined): TurnWatch | undefined {
+  watch(
+    call: Call,
+    target: Target,
+    {
+      conversation,
+      digest,
+    }: { conversation: Conversation | undefined; digest?: string | undefined },
+  ): TurnWatch | undefined {
     const { provider, model } = target;
     const traits = provider.traits(model);
-    if (conversation === undefined && !wantsHistoryBack(traits)) return undefined;
+    const relayed = conversation === undefined;
+    if (relayed && provider.dialect.signsReasoning === true) return undefined;
     const origin: Origin = { provider: provider.id, dialect: provider.dialect.id };
     const recorder = new TurnRecorder(origin, traits);
     const keep = (): void => {
       const turn = recorder.result();
       if (turn === undefined) return;
-      this.#store.keep(call.caller.keyId, turn, askedIn(call, conversation));
+      const asked =
+        digest === undefined
+          ? new PromptTrail((trail) => addAsked(trail, call, conversation))
+          : { digest: () => digest };
+      this.#store.keep(call.caller.keyId, turn, asked);
     };
     return {
       see: (event) => recorder.see(event),
@@ -65,21 +107,183 @@ export class ReasoningMemory {
   }
 }
 
-/** Whether an upstream of the client's own dialect wants back what standard clients drop. */
-function wantsHistoryBack(traits: UpstreamTraits): boolean {
-  return (
-    traits.reasoningReplay || traits.callSignatures === true || traits.reasoningDetails === true
-  );
+/** What the users said, for ids that mean nothing without it. */
+export function addAsked(
+  trail: PromptTrail,
+  call: { readonly dialect: Pick<ClientDialect, 'describe'>; readonly source: DescribedSource },
+  conversation: Conversation | undefined,
+): void {
+  if (conversation !== undefined) {
+    for (const turn of conversation.turns) trail.addTurn(turn);
+    return;
+  }
+  for (const text of call.dialect.describe(call.source).userTexts()) trail.add(text);
 }
 
-function askedIn(call: Call, conversation: Conversation | undefined): PromptTrail {
-  const asked = new PromptTrail();
-  if (conversation !== undefined) {
-    for (const turn of conversation.turns) asked.addTurn(turn);
-    return asked;
+interface OpenReasoning {
+  readonly callsBefore: number;
+  part: ReasoningPart;
+}
+
+interface OpenCall {
+  readonly id: string;
+  readonly name: string;
+  readonly extras: JsonObject | undefined;
+  argumentsJson: string;
+}
+
+/** Records what the upstream of one answer wants back with the next request. */
+export class TurnRecorder {
+  readonly #origin: Origin;
+  readonly #traits: UpstreamTraits;
+  readonly #reasoning = new Map<number, OpenReasoning>();
+  readonly #calls = new Map<number, OpenCall>();
+  readonly #shown = new Map<string, string>();
+  #finished = false;
+
+  constructor(origin: Origin, traits: UpstreamTraits) {
+    this.#origin = origin;
+    this.#traits = traits;
   }
-  const { messages } = call.source.value;
-  if (Array.isArray(messages))
-    for (const each of messages) if (isObject(each)) asked.addMessage(each);
-  return asked;
+
+  see(event: GenerationEvent): void {
+    if (event.type === 'part-start') this.#start(event.index, event.part);
+    else if (event.type === 'part-delta') this.#add(event);
+    else if (event.type === 'finish') this.#finished = true;
+  }
+
+  /** The client was shown another id for a call. */
+  callShown(id: string, shown: string): void {
+    this.#shown.set(id, shown);
+  }
+
+  /** The turn, if it ended and holds reasoning or something that its upstream wants back. */
+  result(): StoredTurn | undefined {
+    if (!this.#finished || this.#calls.size + this.#reasoning.size === 0) return undefined;
+    const calls = new Map<string, JsonObject>();
+    const known: KnownCall[] = [];
+    for (const { id, name, argumentsJson, extras } of this.#calls.values()) {
+      const shown = this.#shown.get(id) ?? id;
+      known.push({ id: shown, name, argumentsJson });
+      if (extras !== undefined) calls.set(shown, extras);
+    }
+    const reasoning: PlacedReasoning[] = [];
+    let said = '';
+    for (const { callsBefore, part } of this.#reasoning.values()) {
+      said += part.text;
+      if (known.length > 0 && this.#isWanted(part)) {
+        reasoning.push({ callsBefore, part: { ...part, origin: this.#origin } });
+      }
+    }
+    if (said === '' && reasoning.length + calls.size === 0) return undefined;
+    return { origin: this.#origin, reasoning, calls, known, said };
+  }
+
+  #start(index: number, part: Extract<GenerationEvent, { type: 'part-start' }>['part']): void {
+    if (part.type === 'reasoning') {
+      this.#reasoning.set(index, { callsBefore: this.#calls.size, part });
+    } else if (part.type === 'tool-call') {
+      const { id, name, argumentsJson } = part;
+      const extras = part.extras?.[this.#origin.dialect];
+      this.#calls.set(index, { id, name, argumentsJson, extras });
+    }
+  }
+
+  #add({ index, field, delta }: Extract<GenerationEvent, { type: 'part-delta' }>): void {
+    const open = this.#reasoning.get(index);
+    if (open !== undefined) {
+      const { part } = open;
+      if (field === 'text') open.part = { ...part, text: part.text + delta };
+      else open.part = { ...part, signature: (part.signature ?? '') + delta };
+    } else if (field === 'arguments') {
+      const call = this.#calls.get(index);
+      if (call !== undefined) call.argumentsJson += delta;
+    }
+  }
+
+  #isWanted({ text, signature, encrypted, extras }: ReasoningPart): boolean {
+    if ((signature ?? '') !== '' || encrypted !== undefined || extras !== undefined) return true;
+    const { reasoningReplay, reasoningField } = this.#traits;
+    return text !== '' && (reasoningReplay || reasoningField !== undefined);
+  }
+}
+
+type Upstream = Pick<Provider, 'id' | 'dialect'>;
+
+/**
+ * Puts into the turns of a translated conversation what their upstream wrote and the client did not send back.
+ * A turn of which nothing is stored stays as it is.
+ * @param upstream the target of this request: reasoning that another provider sealed is left out.
+ */
+export function restoreReasoning(
+  conversation: Conversation,
+  upstream: Upstream,
+  recall: Recall,
+): Conversation {
+  const asked = new PromptTrail();
+  let changed = false;
+  const turns = conversation.turns.map((turn) => {
+    asked.addTurn(turn);
+    const restored = turn.role === 'assistant' ? restoreTurn(turn) : turn;
+    if (restored !== turn) changed = true;
+    return restored;
+  });
+  return changed ? { ...conversation, turns } : conversation;
+
+  function restoreTurn(turn: Turn): Turn {
+    const call = turn.parts.find((part) => part.type === 'tool-call');
+    if (call === undefined) return turn;
+    const kept = recall(call, asked);
+    if (kept === undefined || kept.origin.dialect !== upstream.dialect.id) return turn;
+    const parts = withCallExtras(withKept(turn.parts, kept, upstream), kept, upstream);
+    return parts === turn.parts ? turn : { ...turn, parts };
+  }
+}
+
+/** The last resort, where an upstream refuses what it or another one is said to have thought. */
+export function withoutReasoning(conversation: Conversation): Conversation {
+  const turns = conversation.turns.map((turn) =>
+    turn.role === 'assistant'
+      ? withPathOf(turn, { ...turn, parts: turn.parts.filter(({ type }) => type !== 'reasoning') })
+      : turn,
+  );
+  return { ...conversation, turns };
+}
+
+/** The turn with the kept reasoning, unless it brings its own. */
+function withKept(parts: readonly Part[], kept: KeptTurn, upstream: Upstream): readonly Part[] {
+  const usable = kept.reasoning.filter((placed) => isUsable(placed, upstream));
+  if (usable.length === 0) return parts;
+  const brought = parts.filter((part) => part.type === 'reasoning' && part.broken !== true);
+  const sealed = usable.some(({ part }) => isSealedPart(part));
+  if (brought.some((part) => !sealed || isSealedPart(part))) return parts;
+  const others = parts.filter((part) => part.type !== 'reasoning');
+  return withReasoning(others, usable);
+}
+
+function isUsable({ part }: PlacedReasoning, upstream: Upstream): boolean {
+  return upstream.dialect.signsReasoning === true || part.origin?.provider === upstream.id;
+}
+
+function isSealedPart(part: Part): boolean {
+  if (part.type !== 'reasoning') return false;
+  const { signature, encrypted, extras } = part;
+  return signature !== undefined || encrypted !== undefined || extras !== undefined;
+}
+
+function withCallExtras(
+  parts: readonly Part[],
+  kept: KeptTurn,
+  upstream: Upstream,
+): readonly Part[] {
+  const { origin, calls } = kept;
+  if (calls.size === 0 || origin.provider !== upstream.id) return parts;
+  const lacking = (part: Part): part is ToolCallPart =>
+    part.type === 'tool-call' && calls.has(part.id) && part.extras?.[origin.dialect] === undefined;
+  if (!parts.some(lacking)) return parts;
+  return parts.map((part) =>
+    lacking(part)
+      ? { ...part, extras: { ...part.extras, [origin.dialect]: calls.get(part.id) }, origin }
+      : part,
+  );
 }

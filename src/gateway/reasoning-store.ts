@@ -4,8 +4,9 @@
  * up. In memory only: it is of no use after the conversation, and it is other people's text.
  */
 import { createHash } from 'node:crypto';
-import { tryParseInnerObject } from '../core/json-inner.ts';
-import type { KeptTurn, KnownCall, PromptTrail } from '../core/kept-turn.ts';
+import type { Origin } from '../core/conversation.ts';
+import { tryParseInnerObject } from '../json/parse.ts';
+import type { KeptTurn, KnownCall } from '../core/kept-turn.ts';
 import type { Clock } from '../core/runtime.ts';
 
 export interface ReasoningStoreOptions {
@@ -26,6 +27,13 @@ export interface SharedTurn {
 
 export interface StoredTurn extends KeptTurn {
   readonly known: readonly KnownCall[];
+  /** All of its reasoning as one text: who made it is known again by that. */
+  readonly said?: string;
+}
+
+/** What the users said up to a turn, as a digest (`PromptTrail`). */
+export interface Asked {
+  digest(): string;
 }
 
 interface Entry {
@@ -70,12 +78,19 @@ export class ReasoningStore {
   }
 
   /** @param keyId of the API key whose turn it is: nobody else ever gets it back. */
-  keep(keyId: string, turn: StoredTurn, asked: PromptTrail): void {
+  keep(keyId: string, turn: StoredTurn, asked: Asked): void {
     const bytes = sizeOf(turn);
     if (bytes > this.#maxBytes) return;
-    const keys = turn.known.map((call) => keyOf(keyId, call, asked));
-    const { origin, reasoning, calls } = turn;
-    const kept = { turn: { origin, reasoning, calls }, keys, bytes };
+    const keys = turn.known.map((call) => recallKey(keyId, call, asked));
+    const { origin, reasoning, calls, said = '' } = turn;
+    if (keys.length > 0) this.#keepAs({ turn: { origin, reasoning, calls }, keys, bytes });
+    if (said === '') return;
+    // An entry of its own: another turn with the same words is to be found by its calls all the same.
+    const author = { origin, reasoning: [], calls: new Map<string, never>() };
+    this.#keepAs({ turn: author, keys: [originKey(keyId, said)], bytes: overheadBytes });
+  }
+
+  #keepAs(kept: SharedTurn): void {
     this.adopt(kept);
     this.#kept?.(kept);
   }
@@ -93,9 +108,27 @@ export class ReasoningStore {
     this.#shrink();
   }
 
-  recall(keyId: string, call: KnownCall, asked: PromptTrail): KeptTurn | undefined {
-    if (this.#entries.size === 0) return undefined;
-    const entry = this.#byKey.get(keyOf(keyId, call, asked));
+  recall(keyId: string, call: KnownCall, asked: Asked): KeptTurn | undefined {
+    return this.#entries.size === 0 ? undefined : this.#find(recallKey(keyId, call, asked));
+  }
+
+  /** Who answered with reasoning of this text. */
+  origin(keyId: string, said: string): Origin | undefined {
+    return this.#entries.size === 0 ? undefined : this.#find(originKey(keyId, said))?.origin;
+  }
+
+  /** Those of the keys that are known. */
+  turnsOf(keys: readonly string[]): ReadonlyMap<string, KeptTurn> {
+    const found = new Map<string, KeptTurn>();
+    for (const key of keys) {
+      const turn = this.#find(key);
+      if (turn !== undefined) found.set(key, turn);
+    }
+    return found;
+  }
+
+  #find(key: string): KeptTurn | undefined {
+    const entry = this.#byKey.get(key);
     if (entry === undefined) return undefined;
     if (!this.#isOld(entry)) return entry.turn;
     this.#drop(entry);
@@ -126,13 +159,18 @@ export class ReasoningStore {
  * Random ids are their own proof. Others come again in every conversation (`call_0`, `get_time:1`):
  * there the call and all that the user said before it must be the same.
  */
-function keyOf(keyId: string, call: KnownCall, asked: PromptTrail): string {
+export function recallKey(keyId: string, call: KnownCall, asked: Asked): string {
   const { id, name, argumentsJson } = call;
   if (isRandom(id, name)) return `${keyId}\n${id}`;
   const context = createHash('sha256')
     .update(`${name}\n${canonicalJson(argumentsJson)}\n${asked.digest()}`)
     .digest('base64url');
   return `${keyId}\n${id}\n${context}`;
+}
+
+/** Of reasoning with this text. */
+export function originKey(keyId: string, said: string): string {
+  return `${keyId}\nsaid ${createHash('sha256').update(said).digest('base64url')}`;
 }
 
 /** Clients send arguments back parsed and written again. */

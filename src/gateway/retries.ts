@@ -1,16 +1,16 @@
 /**
- * What a call may still try after its first failure; made only then. Targets that were not asked yet
- * come first and cost no wait (G13); then those that failed for a moment are asked again (R2), each in
- * its time, while the retry budget and the call's deadline allow it (R4).
+ * What a call may try after a failure. Targets that were not asked yet come first, without a wait (G13); then targets
+ * with a transient failure are asked again (R2), each after its wait, within the retry budget and the call's deadline
+ * (R4). Which failures may be retried is `mayFallBack` and `repeatOf`.
  */
-import { GatewayError } from '../core/errors.ts';
+import { type ErrorCode, GatewayError, type Repeat, transientCodes } from '../core/errors.ts';
 import { StrictRefusal } from '../core/notes.ts';
-import type { Target } from '../core/provider.ts';
-import type { Call, Gateway } from './call.ts';
-import { nameOf } from './health.ts';
-import { mayFallBack, repeatOf, type FailedTry } from './repeatable.ts';
+import type { RetryRules, Target } from '../core/provider.ts';
+import type { Call } from '../core/call.ts';
+import type { Gateway } from './gateway.ts';
+import { isUntrusted, nameOf } from './health.ts';
 
-/** Longer waits are the client's (R2). */
+/** A call does not wait longer; the client is told the wait (R2). */
 const longestWaitMs = 5000;
 const firstBackoffMs = 250;
 const longestBackoffMs = 8000;
@@ -38,14 +38,14 @@ export class Retries {
   #again = 0;
   #failure: GatewayError | undefined;
 
-  /** @param order the targets of the call, of which the first was tried. */
+  /** @param order the targets of the call; the first one was tried. */
   constructor(gateway: Gateway, call: Call, order: readonly Target[]) {
     this.#gateway = gateway;
     this.#call = call;
     this.#unasked = order.slice(1);
   }
 
-  /** What the client is told when nothing is left. */
+  /** The error for the client when nothing is left to try. */
   get failure(): GatewayError {
     return this.#failure ?? new GatewayError('model_not_found', 'The model has no target.');
   }
@@ -59,23 +59,23 @@ export class Retries {
     this.#failure = moreTelling(this.#failure, error);
   }
 
-  /** The next try after the failure that was noted last; undefined when there is none. */
+  /** The next attempt after the last noted failure; undefined when there is none. */
   next(): NextTry | undefined {
     const last = this.#failed.at(-1);
     const { retry } = this.#call.route;
-    // Of two that ran beside each other, either may have told that it is of no use.
+    // Either of two hedged requests may have failed for good.
     if (!this.#failed.every(({ error }) => mayFallBack(error, retry))) return undefined;
     if (last === undefined) return undefined;
-    // Whoever forbids it wants no answer rather than two that are billed (R5).
+    // The route prefers no answer to one that may be billed twice (R5).
     if (last.how.maybeBilled && retry?.afterSent === false) return undefined;
     return this.#fresh(last) ?? this.#repeated();
   }
 
   /**
-   * Where a second request may go beside the one that runs there: another target if there is one, else
-   * another credential. To its provider it is one of those that it did not have to get (R4).
+   * The target of a hedged secondary request while one runs at `running`: another target if there is one, else
+   * another credential. It takes from the retry budget of its provider (R4).
    */
-  beside(running: Target): Target | undefined {
+  secondary(running: Target): Target | undefined {
     const { health, retryBudget, clock } = this.#gateway;
     const mayTake = (target: Target): boolean => health.isReady(target) && !health.isOut(target);
     const able = this.#unasked.filter(mayTake);
@@ -87,7 +87,7 @@ export class Retries {
     return target;
   }
 
-  /** What was refused to one credential is not refused to another; what a target lacks, all lack. */
+  /** A target that was not asked yet. Another credential helps only where the failure was the credential's. */
   #fresh({ target: failed, error }: Failed): NextTry | undefined {
     const { health, retryBudget, clock } = this.#gateway;
     const ofCredential = error.code === 'rate_limited' || error.code === 'upstream_auth';
@@ -99,7 +99,7 @@ export class Retries {
       if (target === undefined) return undefined;
       if (this.#isGivenUp(target) || !health.isReady(target)) continue;
       const { id } = target.provider;
-      // Where all the keys of a provider were just refused, another one of them is a retry (G12).
+      // Another credential of a provider that just refused one counts as a retry (G12).
       const again = nameOf(target) === nameOf(failed) && health.isAvoided(target);
       if (again && !retryBudget.take(id, clock.now())) continue;
       health.enter(target);
@@ -108,7 +108,7 @@ export class Retries {
     }
   }
 
-  /** With another credential it failed for a reason that is the target's own. */
+  /** The target failed with another credential, for a reason of its own. */
   #isGivenUp(target: Target): boolean {
     return this.#failed.some(
       ({ target: failed, error }) =>
@@ -133,7 +133,7 @@ export class Retries {
     return best;
   }
 
-  /** In ms until the target may be asked again; undefined when it may not. */
+  /** Ms until the target may be asked again; undefined when it may not. */
   #waitFor(
     { target, error, how, times, at }: Failed,
     { now, jitter }: { readonly now: number; readonly jitter: number },
@@ -149,11 +149,124 @@ export class Retries {
   }
 }
 
-/** Where another target only failed for now, its failure tells more than a strict refusal. */
+/** The failure that helps the client more: a transient one rather than one that stays. */
 function moreTelling(before: GatewayError | undefined, error: GatewayError): GatewayError {
   if (before === undefined) return error;
   if (error instanceof StrictRefusal) return before;
-  // Of several targets that ask to wait, the client hears of the shortest wait (F15).
+  // A transient failure of one target is worth another call (C2).
+  if (transientCodes.has(before.code) && !transientCodes.has(error.code)) return before;
+  // The client is told the shortest of several waits (F15).
   const sooner = (before.retryAfterMs ?? Infinity) < (error.retryAfterMs ?? Infinity);
   return before.code === error.code && sooner ? before : error;
+}
+
+/** What a retry depends on besides the error. */
+export interface FailedTry {
+  /** HTTP status of the upstream; 0 when none came. */
+  readonly status: number;
+  /** A stream was asked for. */
+  readonly streamed: boolean;
+  /** It was sent, and no answer tells whether the vendor worked on it (R5). */
+  readonly maybeBilled: boolean;
+}
+
+/** Whether another target may be tried after this failure (R3). */
+export function mayFallBack(error: GatewayError, rules: RetryRules = {}): boolean {
+  if (error.code === 'context_overflow') return rules.contextOverflow === true;
+  return error.retryable || error.code === 'model_not_found';
+}
+
+const transient: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'rate_limited',
+  'overloaded',
+  'upstream_unavailable',
+  'timeout',
+]);
+
+/** Statuses that R2 names, and the 409 of F14. */
+const repeated: ReadonlySet<number> = new Set([408, 409, 429, 500, 502, 503, 504, 529]);
+
+/** Whether the same target may be asked once more (R2). */
+export function repeatOf(
+  error: GatewayError,
+  { status, streamed }: Pick<FailedTry, 'status' | 'streamed'>,
+): Repeat {
+  if (error.repeat !== undefined) return error.repeat;
+  if (!error.retryable || !transient.has(error.code)) return 'never';
+  const told = error.upstream?.status ?? 0;
+  if (told >= 400) return repeatOfStatus(told);
+  if (error.cause !== undefined) return repeatOfConnection(error, status);
+  // An error inside a 200 counts as that error (F24). A silent stream is asked for once more; a document had all
+  // its time.
+  if (error.code !== 'timeout' || told !== 0) return 'may';
+  return streamed ? 'once' : 'never';
+}
+
+function repeatOfStatus(status: number): Repeat {
+  if (repeated.has(status)) return 'may';
+  // Not a status of HTTP (F30).
+  return status >= 600 ? 'once' : 'never';
+}
+
+function repeatOfConnection(error: GatewayError, status: number): Repeat {
+  // A connection that timed out will time out again (F2). One that broke after the headers was a stream that began:
+  // another target is more likely to answer (R1).
+  if (error.code === 'timeout' || status !== 0) return 'never';
+  return isUntrusted(error) ? 'never' : 'may';
+}
+
+/** Calls and retries are counted in two windows: the current one and the one before it. */
+const halfMs = 10_000;
+const share = 0.2;
+/** Always allowed, or a gateway with few calls would have no retries. */
+const floor = 3;
+
+interface Counts {
+  /** When the running half began, monotonic ms. */
+  since: number;
+  calls: number;
+  retries: number;
+  callsBefore: number;
+  retriesBefore: number;
+}
+
+/**
+ * Limits retries to a provider to a fifth of its calls of the last 10 to 20 seconds (R4, G12), so that a failing
+ * provider does not get more load.
+ */
+export class RetryBudget {
+  readonly #byProvider = new Map<string, Counts>();
+
+  /** A call that goes to the provider for the first time. @param now monotonic ms. */
+  called(provider: string, now: number): void {
+    this.#counts(provider, now).calls += 1;
+  }
+
+  /** Takes one retry; false when there is none left. @param now monotonic ms. */
+  take(provider: string, now: number): boolean {
+    const counts = this.#counts(provider, now);
+    const allowed = Math.max(floor, share * (counts.calls + counts.callsBefore));
+    if (counts.retries + counts.retriesBefore >= Math.floor(allowed)) return false;
+    counts.retries += 1;
+    return true;
+  }
+
+  #counts(provider: string, now: number): Counts {
+    const counts = this.#byProvider.get(provider);
+    if (counts === undefined) {
+      const fresh = { since: now, calls: 0, retries: 0, callsBefore: 0, retriesBefore: 0 };
+      this.#byProvider.set(provider, fresh);
+      return fresh;
+    }
+    const age = now - counts.since;
+    if (age >= halfMs) {
+      const next = age < 2 * halfMs;
+      counts.callsBefore = next ? counts.calls : 0;
+      counts.retriesBefore = next ? counts.retries : 0;
+      counts.calls = 0;
+      counts.retries = 0;
+      counts.since = now;
+    }
+    return counts;
+  }
 }

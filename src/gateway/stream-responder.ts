@@ -1,17 +1,16 @@
 /**
- * Step 7 for streams. Relay forwards the frames' own bytes, translate writes what the events mean;
- * both look at every event, so both see the same endings: finish → terminator, failure → error frame
- * and no terminator.
+ * Step 7 for streams. Relay forwards the bytes of frames, translate writes events; both read every event, so both
+ * have the same endings: finish → terminator, failure → error frame without a terminator.
  */
 import type { AnswerRelay, ClientDialect, StreamWriter } from '../core/dialect.ts';
 import type { GatewayError } from '../core/errors.ts';
 import type { GenerationEvent, Usage } from '../core/generation.ts';
-import type { ClientSink } from './client-sink.ts';
+import type { ClientSink } from './client-answer.ts';
 import { eventsFrame, type ReadFrame, type StreamConsumer } from './upstream-answer.ts';
 
-/** What becomes of the stream; the owner settles the call and feels the back-pressure. */
+/** Settles the call, and applies back-pressure to the upstream. */
 export interface StreamOwner {
-  /** The client's socket is full: hold the upstream back. */
+  /** The client's socket is full: the upstream must pause. */
   full(): void;
   /** The proper ending was written. */
   completed(): void;
@@ -26,7 +25,7 @@ export interface StreamResponderOptions {
   readonly owner: StreamOwner;
   /** Bytes go through `relay`, or events through `writer`. */
   readonly output: { readonly relay: AnswerRelay } | { readonly writer: StreamWriter };
-  /** The usage to tell with the finish where the upstream did not report all of it (F55). */
+  /** The usage that the finish reports where the upstream did not report all of it (F55). */
   readonly usageGap: () => Usage | undefined;
   /** How many answers were asked for. */
   readonly choices: number;
@@ -36,7 +35,7 @@ export class StreamResponder implements StreamConsumer {
   readonly #options: StreamResponderOptions;
   #finished = false;
   #over = false;
-  /** Something was sent since this was last set to false; the keep-alive clock looks at it. */
+  /** Bytes were sent since the owner last set this to false; for the keep-alive. */
   wrote = false;
 
   constructor(options: StreamResponderOptions) {

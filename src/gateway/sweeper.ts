@@ -145,3 +145,35 @@ function settledElsewhere(): GatewayError {
   const why = 'The gateway said nothing of this call for so long that another one has settled it.';
   return new GatewayError('store_unavailable', why, { retryable: false });
 }
+
+/** Detached streams at the same time, so that clients that disconnect cannot keep a provider busy. */
+const maxDetached = 64;
+/** They count against `limits.streams`: at most this share of it. */
+const maxDetachedShare = 0.1;
+/** How long a detached stream is read; then its usage is estimated. */
+export const maxDetachedMs = 60_000;
+
+/**
+ * Limits detached streams: their client disconnected, their provider bills them in full, and they are read to
+ * their end for the usage that it reports (F73).
+ */
+export class DetachedStreams {
+  readonly #streams: () => number;
+  #running = 0;
+
+  /** @param streams how many calls may run at the same time now. */
+  constructor(streams: () => number) {
+    this.#streams = streams;
+  }
+
+  /** Takes a slot; false when none is free. `done` must follow. */
+  take(): boolean {
+    if (this.#running >= Math.min(maxDetached, maxDetachedShare * this.#streams())) return false;
+    this.#running += 1;
+    return true;
+  }
+
+  done(): void {
+    this.#running -= 1;
+  }
+}

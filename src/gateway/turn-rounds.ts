@@ -1,20 +1,22 @@
 /**
- * A turn that its upstream pauses (messages `pause_turn`: the provider's own tools run long) is asked
- * for again with what was answered so far, until it ends (translation.md §7.3). Behind this stage
- * all rounds are one answer: parts are numbered on, token counts are sums, and no pause is seen.
+ * A turn that its upstream pauses (messages `pause_turn`: the provider's own tools run long) is requested again with
+ * the answer so far, until it ends. Behind this stage all rounds are one answer: part indexes continue, token counts
+ * are sums, and no pause is visible.
  */
 import type { Part } from '../core/conversation.ts';
 import {
-  addUsage,
   Collector,
+  type GenerationEvent,
+  type Usage,
+  addUsage,
   lastRequest,
   mergeUsage,
   totalInputTokens,
-  type GenerationEvent,
-  type Usage,
 } from '../core/generation.ts';
+import type { Call } from '../core/call.ts';
+import { spent } from './output-guard.ts';
 
-/** A turn is asked for again at most so often; then it counts as cut off. */
+/** Further requests of one turn at most; then it ends with finish `length`. */
 const maxContinuations = 5;
 
 export class TurnRounds {
@@ -29,7 +31,7 @@ export class TurnRounds {
   #current: Usage | undefined;
   #paused = false;
 
-  /** The upstream wants to be asked to go on. */
+  /** The upstream paused the turn. */
   get paused(): boolean {
     return this.#paused;
   }
@@ -39,7 +41,7 @@ export class TurnRounds {
     return this.#round > 0;
   }
 
-  /** What the round that ran last reported of itself. */
+  /** The usage that the last round reported. */
   get last(): Usage | undefined {
     return this.#current;
   }
@@ -100,7 +102,7 @@ export class TurnRounds {
   }
 }
 
-/** Without its prompt a round's report is none yet: what it reads is reckoned with until then. */
+/** A report without the prompt of its round is incomplete: its prompt is estimated until then. */
 function sumOf(before: Usage, current: Usage): GenerationEvent | undefined {
   if (totalInputTokens(current) === undefined) return undefined;
   const sum = addUsage(before, current) ?? current;
@@ -112,10 +114,36 @@ function requestsOf(usage: Usage): readonly Usage[] {
   return [...(usage.earlier ?? []), lastRequest(usage)];
 }
 
-/** With a further request, which reads the prompt and what was answered so far again. */
+/** The usage with a further request, which reads the prompt and the answer so far again. */
 export function withFurther(used: Usage): Usage {
   const last = lastRequest(used);
   const again = (totalInputTokens(last) ?? 0) + (last.outputTokens ?? 0);
   const freshInputTokens = (used.freshInputTokens ?? 0) + again;
   return { ...used, freshInputTokens, earlier: requestsOf(used) };
+}
+
+/** A further request of a paused turn. */
+export interface NextRound {
+  /** The answer so far. */
+  readonly answered: readonly Part[];
+  /** Cap of its output tokens; undefined where no budget pays. */
+  readonly most: number | undefined;
+}
+
+/**
+ * A further round reads the prompt and what was answered so far again: both are paid for before it is
+ * asked for (Q1), and it may answer as much as the rounds before it left of what is paid for.
+ * @param used by the rounds before it
+ * @throws GatewayError `budget_exhausted`
+ */
+export async function payRound(
+  { grant, head }: Pick<Call, 'grant' | 'head'>,
+  used: Usage,
+): Promise<number | undefined> {
+  if (grant?.outputCap === undefined || !grant.paid) return undefined;
+  const { outputCap } = grant;
+  const paid = await grant.outputOfRound(withFurther(used));
+  const left = Math.min(paid ?? outputCap, outputCap) - (used.outputTokens ?? 0);
+  if (left <= (head.reasoningBudget ?? 0)) throw spent();
+  return left;
 }

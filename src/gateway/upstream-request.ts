@@ -1,18 +1,20 @@
 /** Step 5, first half: the bytes and headers that go to one target. */
 import type { Ask } from '../core/dialect.ts';
-import type { Conversation, JsonObject, Part } from '../core/conversation.ts';
-import { jsonInSteps } from '../core/json-write.ts';
-import type { Notes } from '../core/notes.ts';
-import { Pieces } from '../core/pieces.ts';
-import type { Provider, Target } from '../core/provider.ts';
-import { atOnce, inTurns, isLong, nextTurn, type Steps } from '../core/steps.ts';
-import { plannedStops } from '../core/stops.ts';
+import type { Conversation, Part } from '../core/conversation.ts';
+import { type NoteList, type Notes, StrictNotes } from '../core/notes.ts';
+import type { KeptTurn } from '../core/kept-turn.ts';
+import type { Endpoint, Provider, Target } from '../core/provider.ts';
 import type { UpstreamTraits } from '../core/traits.ts';
 import type { UpstreamRequest } from '../wire/exchange.ts';
-import type { Call } from './call.ts';
-import type { ReasoningMemory, TurnWatch } from './reasoning-memory.ts';
-import type { Mode } from './receipt.ts';
-import { restoreReasoning, withoutReasoning } from './restore-reasoning.ts';
+import type { Call } from '../core/call.ts';
+import type { Gateway } from './gateway.ts';
+import type { LongBodies } from './long-bodies/body-thread.ts';
+import { LongBody } from './long-bodies/long-body.ts';
+import { addNotes, receivedPieces } from './long-bodies/transfer.ts';
+import type { NextRound } from './turn-rounds.ts';
+import { type ReasoningMemory, type TurnWatch } from './reasoning-memory.ts';
+import type { Mode } from '../core/receipt.ts';
+import { type UpstreamBody, type UpstreamBodyInput, upstreamBody } from './upstream-body.ts';
 
 const none: readonly string[] = [];
 
@@ -29,13 +31,49 @@ export interface PreparedRequest {
   readonly scanned: readonly string[];
 }
 
-/** A promise only where the body is long and translated. */
+/** A promise only where the body is long. */
 export type Preparing = PreparedRequest | Promise<PreparedRequest>;
+
+/** How one target is asked. */
+export interface TargetMeans {
+  readonly traits: UpstreamTraits;
+  readonly notes: NoteList;
+  /** Of a turn that is gone on with; absent = the first request. */
+  readonly round?: NextRound | undefined;
+  /** Of the span of this request, where the call is traced. */
+  readonly spanId?: string | undefined;
+}
+
+/** Holds nothing: shared by all calls. */
+const strictNotes = new StrictNotes();
+
+/**
+ * The request of a call to one target, as it is sent, and as it is explained.
+ * @throws GatewayError `invalid_request` for what this target cannot be asked, or what `strict` refuses.
+ */
+export function requestOf(
+  { newId, memory, bodies }: Pick<Gateway, 'newId' | 'memory' | 'bodies'>,
+  call: Call,
+  target: Target,
+  { traits, notes: own, round, spanId }: TargetMeans,
+): Preparing {
+  const { grant, head, cache } = call;
+  const answered = round?.answered;
+  const cap = round?.most ?? (grant?.tellsCap === true ? grant.outputCap : undefined);
+  const { model } = target;
+  const ask = { model, stream: head.stream, traits, newId, maxOutputTokens: cap, cache };
+  const strict = call.strict && answered === undefined;
+  const notes = strict ? strictNotes : own;
+  if (grant?.capNote !== undefined)
+    own.changed([call.dialect.describe(call.source).capMember()], grant.capNote);
+  return prepareRequest(call, target, { ask, memory, bodies, notes, answered, spanId });
+}
 
 export interface RequestMeans {
   readonly ask: Ask;
   readonly notes: Notes;
   readonly memory: ReasoningMemory;
+  readonly bodies: LongBodies;
   /** The beginning of the answer, where the upstream is asked to go on with it. */
   readonly answered?: readonly Part[] | undefined;
   /** Of the span of this request, where the call is traced. */
@@ -49,78 +87,55 @@ export interface RequestMeans {
  */
 export function prepareRequest(call: Call, target: Target, means: RequestMeans): Preparing {
   const { provider } = target;
-  const recall = means.memory.recallFor(call.caller.keyId);
-  const ask = { ...means.ask, provider: provider.id, recall };
+  const { memory } = means;
+  const { keyId } = call.caller;
+  const recall = memory.recallFor(keyId);
+  const originOf = memory.originFor(keyId);
+  const ask = { ...means.ask, provider: provider.id, recall, originOf, sealer: memory.sealer };
   const asked: Asked = { call, target, means, ask };
-  if (provider.dialect.id !== call.dialect.id) return translate(asked);
-  const stream = ask.stream || ask.traits.streams === 'only';
-  const own = stream === ask.stream ? ask : { ...ask, stream };
-  const body = provider.dialect.relayRequest(call.source, own, means.notes);
-  return prepared(asked, { body, stream, scanned: none, needed: none, conversation: undefined });
+  const { source, dialect: client } = call;
+  if (source instanceof LongBody) return requestInThread(asked, source);
+  const { notes, answered } = means;
+  const upstream = provider.dialect;
+  return prepared(asked, upstreamBody({ client, upstream, source, ask, notes, answered }));
 }
 
 interface Asked {
   readonly call: Call;
   readonly target: Target;
   readonly means: RequestMeans;
-  readonly ask: Ask & Required<Pick<Ask, 'recall'>>;
+  readonly ask: UpstreamBodyInput['ask'];
 }
 
-/** What a request is made of, in either way. */
-interface Made {
-  readonly body: Pieces;
-  readonly stream: boolean;
-  readonly scanned: readonly string[];
-  /** Headers that the rendered body needs. */
-  readonly needed: readonly string[];
-  /** Absent where the client's own bytes go up. */
-  readonly conversation: Conversation | undefined;
+/** The same where the body is long. A kept turn that the thread asked for makes it do the work once more. */
+async function requestInThread(asked: Asked, source: LongBody): Promise<PreparedRequest> {
+  const { call, target, means, ask } = asked;
+  const { bodies, memory } = means;
+  const { newId: _, recall: __, originOf: ___, sealer: ____, ...plain } = ask;
+  const input = {
+    client: call.dialect.id,
+    upstream: target.provider.dialect.id,
+    ask: plain,
+    strict: means.notes instanceof StrictNotes,
+    answered: means.answered,
+    keyId: call.caller.keyId,
+    recalled: memory.empty ? undefined : new Map<string, KeptTurn>(),
+  };
+  let made = await bodies.run('request', input, source);
+  const recalled = memory.turnsOf(made.wanted);
+  if (recalled.size > 0) made = await bodies.run('request', { ...input, recalled }, source);
+  addNotes(means.notes, made.notes);
+  const { conversation, body, stream, scanned, needed, asked: digest } = made;
+  const pieces = receivedPieces(body, source.pieces);
+  return prepared(asked, { body: pieces, stream, scanned, needed, conversation }, digest);
 }
 
-/** A promise only where the body is long: all other calls have their turn between the steps (G11). */
-function translate(asked: Asked): PreparedRequest | Promise<PreparedRequest> {
-  if (isLong(asked.call.source)) return translateInSteps(asked);
-  const conversation = atOnce(readConversation(asked));
-  const { rendered, ...rest } = atOnce(render(asked, conversation));
-  const body = Pieces.of(Buffer.from(JSON.stringify(rendered)));
-  return prepared(asked, { ...rest, body, conversation });
-}
-
-async function translateInSteps(asked: Asked): Promise<PreparedRequest> {
-  await nextTurn();
-  const conversation = await inTurns(readConversation(asked));
-  await nextTurn();
-  const { rendered, ...rest } = await inTurns(render(asked, conversation));
-  await nextTurn();
-  const body = Pieces.of(await jsonInSteps(rendered));
-  return prepared(asked, { ...rest, body, conversation });
-}
-
-function* readConversation({ call, means, ask }: Asked): Steps<Conversation> {
-  const { dialect, source } = call;
-  const read = yield* dialect.requestReading(source.value, means.notes, means.memory.sealer);
-  return capped(read, ask.maxOutputTokens);
-}
-
-interface Rendered extends Pick<Made, 'stream' | 'scanned' | 'needed'> {
-  readonly rendered: JsonObject;
-}
-
-function* render({ target, means, ask }: Asked, conversation: Conversation): Steps<Rendered> {
-  const { id, dialect } = target.provider;
-  const restored =
-    ask.traits.historyReasoning === false
-      ? withoutReasoning(conversation)
-      : restoreReasoning(conversation, { provider: id, dialect: dialect.id }, ask.recall);
-  const { scanned } = plannedStops(conversation.sampling.stop, ask.traits);
-  const stream = goesAsStream(ask, scanned);
-  const whole = withAnswer(restored, means.answered);
-  yield;
-  const rendered = yield* dialect.requestWriting(whole, { ...ask, stream }, means.notes);
-  return { rendered, stream, scanned, needed: dialect.headersOf?.(rendered) ?? none };
-}
-
-function prepared({ call, target, means, ask }: Asked, made: Made): PreparedRequest {
+/** @param digest of what the users said, where it is known */
+function prepared(
+  { call, target, means, ask }: Asked,
+  made: UpstreamBody,
+  digest?: string,
+): PreparedRequest {
   const { provider, timeouts } = target;
   const { body, stream, scanned, needed, conversation } = made;
   const relay = conversation === undefined;
@@ -135,35 +150,24 @@ function prepared({ call, target, means, ask }: Asked, made: Made): PreparedRequ
       ],
       body,
       connectMs: timeouts.connectMs,
+      ...sharerOf(provider.generate, call),
     },
-    mode: relay ? 'relay' : 'translate',
+    // Whose text is looked through cannot be passed on as it came.
+    mode: relay && scanned.length === 0 ? 'relay' : 'translate',
     conversation,
-    watch: means.memory.watch(call, target, conversation),
+    watch: means.memory.watch(call, target, { conversation, digest }),
     traits: ask.traits,
     streamed: stream,
     scanned,
   };
 }
 
-/** Only a stream can be cut where a stop sequence is found, before all of it is paid for. */
-function goesAsStream({ stream, traits }: Ask, scanned: readonly string[]): boolean {
-  if (traits.streams === 'never') return false;
-  return stream || traits.streams !== undefined || scanned.length > 0;
-}
-
-/** The conversation under a cap that holds instead of the client's own. */
-function capped(conversation: Conversation, maxOutputTokens: number | undefined): Conversation {
-  if (maxOutputTokens === undefined) return conversation;
-  return { ...conversation, sampling: { ...conversation.sampling, maxOutputTokens } };
-}
-
-function withAnswer(
-  conversation: Conversation,
-  answered: readonly Part[] | undefined,
-): Conversation {
-  if (answered === undefined) return conversation;
-  const turns = [...conversation.turns, { role: 'assistant', parts: answered } as const];
-  return { ...conversation, turns };
+/** A key without a team shares with none. */
+function sharerOf({ connections }: Endpoint, { caller }: Call): { readonly sharer?: string } {
+  if (connections === undefined || connections === 'per-call') return {};
+  const { keyId, team } = caller;
+  const ofTeam = connections === 'per-team' && team !== undefined;
+  return { sharer: ofTeam ? `team ${team}` : `key ${keyId}` };
 }
 
 /** Upstream headers are built from nothing; only allow-listed client headers go up (S17). */
@@ -180,13 +184,13 @@ export function forwardedHeaders(
   return headers;
 }
 
-/** Where calls come from is told only to those who are to know (docs/traces.md). */
+/** Where calls come from is told only to those who are to know (docs/operator/traces.md). */
 function traceHeaders(
   { trace }: Call,
-  { traceContext }: Provider,
+  { options }: Provider,
   spanId: string | undefined,
 ): readonly string[] {
-  if (traceContext !== true || trace === undefined || spanId === undefined) return none;
+  if (options?.traceContext !== true || trace === undefined || spanId === undefined) return none;
   return trace.headers(spanId);
 }
 

@@ -8,7 +8,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { beginsAsGguf } from './gguf.ts';
 import type { PartFile } from './part-file.ts';
-import { bytesText } from '../core/size-text.ts';
+import { bytesText } from '../core/display.ts';
 import { codeOf, PullError } from './pull-error.ts';
 import type { Web, WebAnswer } from './web.ts';
 

@@ -1,7 +1,7 @@
 /** Downloads that are under way, or were broken off and can be gone on with: by the files they leave. */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { tryParseObject } from '../core/json.ts';
+import { tryParseObject } from '../json/parse.ts';
 
 export interface Download {
   /** Of the model that it will be. */

@@ -1,6 +1,6 @@
 /** What is remembered of a fetched model, in a small file beside it: where it came from, and its hash. */
 import { readFile, rm } from 'node:fs/promises';
-import { tryParseObject } from '../core/json.ts';
+import { tryParseObject } from '../json/parse.ts';
 import { replaceFile } from './replace-file.ts';
 
 export interface ModelRecord {

@@ -5,8 +5,8 @@
 import { createHash, type Hash } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
 import { lstat, open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
-import { tryParseObject } from '../core/json.ts';
-import { bytesText } from '../core/size-text.ts';
+import { tryParseObject } from '../json/parse.ts';
+import { bytesText } from '../core/display.ts';
 import { codeOf, PullError } from './pull-error.ts';
 import { replaceFile } from './replace-file.ts';
 

@@ -7,9 +7,9 @@
  */
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
-import { mkdir, readdir, rm, stat, statfs } from 'node:fs/promises';
+import { readdir, rm, stat, statfs } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
-import { lockFile, type FileLock } from '../store/file-lock.ts';
+import { makeDirectories, lockFile, type FileLock } from '../store/data-dir.ts';
 import { StoreError } from '../store/store-error.ts';
 import { download } from './download.ts';
 import { beginsAsGguf, GgufProblem, readGgufFile } from './gguf.ts';
@@ -19,7 +19,7 @@ import { describeModel } from './model-folder.ts';
 import { isModelName, isPartOfSplit, nameOfFile, nameRule } from './model-name.ts';
 import { readRecord, writeRecord, type ModelRecord } from './model-record.ts';
 import { PartFile } from './part-file.ts';
-import { bytesText } from '../core/size-text.ts';
+import { bytesText } from '../core/display.ts';
 import { codeOf, PullError } from './pull-error.ts';
 import { findHubFile } from './repository.ts';
 import { mustNameHash, readSource, sourceText, type Source } from './source.ts';
@@ -65,6 +65,9 @@ const systemMeans: PullMeans = {
   sleep: (ms) => new Promise((done) => void setTimeout(done, ms)),
 };
 
+const unchecked =
+  'The server states no hash of this file, so it could not be checked that it is the right one. If you know its SHA-256, give it with --sha256.';
+
 /** Where the bytes come from, and what is known of them beforehand. */
 interface Origin {
   readonly fileName: string;
@@ -99,6 +102,15 @@ export async function pull(
     return await new Pull({ request, watcher, means, web, source, origin, name }).run(given);
   } finally {
     await web.close();
+  }
+}
+
+function makeFolder(folder: string): void {
+  try {
+    makeDirectories(folder);
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    throw new PullError(error.message, { cause: error });
   }
 }
 
@@ -195,9 +207,7 @@ class Pull {
 
   async run(given: string | undefined): Promise<Pulled> {
     const { request, origin, name } = this.#parts;
-    await mkdir(request.folder, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
-      throw new PullError(`${request.folder} cannot be made (${codeOf(error)}).`, { cause: error });
-    });
+    makeFolder(request.folder);
     const lockPath = join(request.folder, `.${name}.lock`);
     const lock = this.#lock(lockPath);
     try {
@@ -243,6 +253,7 @@ class Pull {
       await part.open(identity, (bytes) => watcher.progress('reading', bytes));
       const named = await this.#fill(part, known);
       const expected = known ?? named;
+      if (expected === undefined && source.kind !== 'path') watcher.note(unchecked);
       await this.#check(part, expected);
       const record: ModelRecord = {
         source: sourceText(source),

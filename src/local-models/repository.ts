@@ -1,9 +1,9 @@
 /** Which file of a repository of the hub is meant, and what the hub knows of it: size, hash, commit. */
-import type { JsonObject } from '../core/conversation.ts';
-import { isObject, tryParseObject } from '../core/json.ts';
+import { isObject, type JsonObject } from '../json/value.ts';
+import { tryParseObject } from '../json/parse.ts';
 import type { Hub } from './hub.ts';
 import { isPartOfSplit } from './model-name.ts';
-import { bytesText } from '../core/size-text.ts';
+import { bytesText } from '../core/display.ts';
 import { PullError } from './pull-error.ts';
 import { quantizationOf } from './quantization.ts';
 import type { HubSource } from './source.ts';

@@ -4,7 +4,10 @@
  * was tried.
  */
 import type { IncomingHttpHeaders } from 'node:http';
+import { lookup } from 'node:dns';
 import { EnvHttpProxyAgent, request, type Dispatcher } from 'undici';
+import { forbiddenHost, isForbiddenHost } from '../core/addresses.ts';
+import { guardedLookup } from '../wire/connect.ts';
 import { networkText, statusText } from './web-errors.ts';
 import { codeOf, PullError } from './pull-error.ts';
 import type { Environment, Hub } from './hub.ts';
@@ -37,7 +40,7 @@ export class Web {
       httpProxy: proxyOf(env, 'http') ?? '',
       httpsProxy: proxyOf(env, 'https') ?? '',
       noProxy: [env['no_proxy'] ?? env['NO_PROXY'] ?? '', loopback].filter(Boolean).join(','),
-      connect: { timeout: timeouts.connectMs },
+      connect: { timeout: timeouts.connectMs, lookup: guardedLookup(lookup) },
       headersTimeout: timeouts.headersMs,
       bodyTimeout: timeouts.bodyMs,
     });
@@ -95,6 +98,9 @@ export class Web {
     url: URL,
     headers: { readonly [name: string]: string },
   ): Promise<Dispatcher.ResponseData> {
+    if (isForbiddenHost(url.hostname)) {
+      throw new PullError(`${placeOf(url)} is not fetched: ${url.hostname} ${forbiddenHost}.`);
+    }
     const token = this.#hub.tokenFor(url);
     try {
       return await request(url, {

@@ -1,23 +1,29 @@
 /**
  * Vendors and engines whose address and key variable are customary, one row each. A vendor that
- * speaks a known dialect needs nothing else (docs/adding-a-provider.md).
+ * speaks a known dialect needs nothing else (docs/maintainer/adding-a-provider.md).
  */
+import type { PriceOrigin } from '../core/money.ts';
 import { allEfforts, type UpstreamTraits } from '../core/traits.ts';
-import type { CounterKind } from './counters.ts';
+import type { CounterKind } from './http-provider.ts';
 import {
   anthropicModelTraits,
   cerebrasModelTraits,
   deepseekModelTraits,
+  extensions,
   geminiModelTraits,
   groqModelTraits,
+  minimaxModelTraits,
   mistralModelTraits,
+  moonshotMessagesTraits,
   moonshotModelTraits,
   openaiModelTraits,
   openrouterModelTraits,
   qwenModelTraits,
+  refuses,
   togetherModelTraits,
   xaiModelTraits,
 } from './model-traits.ts';
+import type { DeclaredProvider } from './registry.ts';
 
 export interface ProviderRow {
   readonly id: string;
@@ -39,9 +45,52 @@ export interface ProviderRow {
   readonly traits?: Partial<UpstreamTraits>;
   /** The same by model, where models of one vendor differ. */
   readonly modelTraits?: (model: string) => Partial<UpstreamTraits>;
+  /** Its address that speaks messages, beside the one of the row. */
+  readonly messages?: MessagesAddress;
   /** The same by the path of the base address, where a vendor has beta features behind another one. */
   readonly pathTraits?: (path: string) => Partial<UpstreamTraits>;
 }
+
+/** Members of messages that servers know which refuse others. */
+const strictMembers = ['role', 'content', 'tool_calls', 'tool_call_id'] as const;
+
+/** Takes instructions at any place, as the servers of most vendors do that host their own models. */
+const anywhere = { systemAnywhere: true } as const;
+
+/** The messages address of a vendor whose own dialect is another. */
+interface MessagesAddress {
+  readonly baseUrl: string;
+  /** What it does differently from Anthropic's service. */
+  readonly traits: Partial<UpstreamTraits>;
+  readonly modelTraits?: (model: string) => Partial<UpstreamTraits>;
+}
+
+/**
+ * What all messages addresses of other vendors have in common: a switch for thinking whose budget is at most
+ * a hint and which is on unless it is switched off, no tools of Anthropic's service, instructions in front only, nothing that holds to a schema.
+ */
+const foreignMessages = {
+  thinking: 'budget',
+  thinksByDefault: true,
+  efforts: [],
+  systemAnywhere: false,
+  responseFormat: 'object',
+  nativeTools: false,
+  skippedFields: [
+    'container',
+    'mcp_servers',
+    'context_management',
+    'inference_geo',
+    'service_tier',
+    'speed',
+    'fallbacks',
+  ],
+} as const satisfies Partial<UpstreamTraits>;
+
+const textOnly = { imageInput: 'none', fileInput: false } as const;
+
+/** Engines translate messages to chat completions themselves, tools and images included. */
+const engineMessages = { ...foreignMessages, imageInput: 'base64', fileInput: false } as const;
 
 /** Engines: any stop strings, `top_k`, and a switch of the chat template for reasoning. */
 const engine = {
@@ -60,9 +109,25 @@ export const providerRows: readonly ProviderRow[] = [
     prices: 'openai',
     baseUrlVariable: 'OPENAI_BASE_URL',
     traits: {
+      ...anywhere,
       maxTokensField: 'max_completion_tokens',
       endUserField: 'safety_identifier',
       serviceTiers: true,
+      developerRole: true,
+      legacyFunctions: true,
+      toolIdMax: 40,
+      messageMembers: new Set([
+        ...strictMembers,
+        'name',
+        'refusal',
+        'audio',
+        'annotations',
+        'function_call',
+        'prompt_cache_breakpoint',
+      ]),
+      allowedTools: true,
+      customTools: true,
+      extensions: [],
     },
     modelTraits: openaiModelTraits,
   },
@@ -83,8 +148,11 @@ export const providerRows: readonly ProviderRow[] = [
     keyVariable: 'OPENROUTER_API_KEY',
     prices: 'openrouter',
     traits: {
+      ...anywhere,
       topK: true,
+      customTools: true,
       cacheMarks: true,
+      developerRole: true,
       reasoningDetails: true,
       reasoningField: 'reasoning',
       webSearch: 'plugin',
@@ -94,6 +162,8 @@ export const providerRows: readonly ProviderRow[] = [
       reasoningBudget: true,
     },
     modelTraits: openrouterModelTraits,
+    // Its messages address takes what Anthropic's does, and brings it to what each model knows.
+    messages: { baseUrl: 'https://openrouter.ai/api', traits: { systemAnywhere: false } },
   },
   {
     id: 'groq',
@@ -101,7 +171,13 @@ export const providerRows: readonly ProviderRow[] = [
     baseUrl: 'https://api.groq.com/openai/v1',
     keyVariable: 'GROQ_API_KEY',
     prices: 'groq',
-    traits: { maxTokensField: 'max_completion_tokens', reasoningField: 'reasoning' },
+    traits: {
+      ...anywhere,
+      maxTokensField: 'max_completion_tokens',
+      legacyFunctions: true,
+      messageMembers: new Set([...strictMembers, 'reasoning', 'function_call', 'function.name']),
+      extensions: extensions.groq,
+    },
     modelTraits: groqModelTraits,
   },
   {
@@ -111,16 +187,23 @@ export const providerRows: readonly ProviderRow[] = [
     baseUrl: 'https://api.mistral.ai/v1',
     keyVariable: 'MISTRAL_API_KEY',
     prices: 'mistral',
-    // Unknown fields are a 422 there, `stream_options` and `seed` (its name is random_seed) included.
+    // Unknown fields are a 422 there, `stream_options` included.
     traits: {
+      oneCapField: true,
       usageOption: false,
-      seed: false,
+      seedField: 'random_seed',
+      anyToolWord: true,
+      refuses: refuses.mistral,
+      extensions: extensions.mistral,
       stopMax: undefined,
       endUserField: undefined,
       prefill: true,
       prefillSwitch: 'prefix',
       nineCharacterToolIds: true,
       schemaRules: 'resolved',
+      assistantAfterTools: true,
+      thinkingParts: true,
+      messageMembers: new Set([...strictMembers, 'prefix', 'tool.name']),
     },
     modelTraits: mistralModelTraits,
   },
@@ -131,6 +214,9 @@ export const providerRows: readonly ProviderRow[] = [
     keyVariable: 'DEEPSEEK_API_KEY',
     prices: 'deepseek',
     traits: {
+      ...anywhere,
+      imageInput: 'none',
+      oneCapField: true,
       responseFormat: 'object',
       reasoningReplay: true,
       reasoningFiller: '',
@@ -143,6 +229,17 @@ export const providerRows: readonly ProviderRow[] = [
     modelTraits: deepseekModelTraits,
     pathTraits: (path) =>
       path.endsWith('/beta') ? { prefill: true, prefillSwitch: 'prefix' } : {},
+    // api-docs.deepseek.com/guides/anthropic_api lists what is skipped and what is not supported.
+    messages: {
+      baseUrl: 'https://api.deepseek.com/anthropic',
+      traits: {
+        ...foreignMessages,
+        ...textOnly,
+        topK: false,
+        parallelFlag: false,
+        efforts: allEfforts,
+      },
+    },
   },
   {
     id: 'xai',
@@ -152,6 +249,7 @@ export const providerRows: readonly ProviderRow[] = [
     keyVariable: 'XAI_API_KEY',
     prices: 'x-ai',
     traits: {
+      ...anywhere,
       maxTokensField: 'max_completion_tokens',
       completionExcludesReasoning: true,
       schemaRules: 'resolved',
@@ -173,7 +271,11 @@ export const providerRows: readonly ProviderRow[] = [
     baseUrl: 'https://api.fireworks.ai/inference/v1',
     keyVariable: 'FIREWORKS_API_KEY',
     prices: 'fireworks',
-    traits: { topK: true, efforts: ['none', 'low', 'medium', 'high'] },
+    traits: {
+      topK: true,
+      efforts: ['none', 'low', 'medium', 'high'],
+      extensions: extensions.fireworks,
+    },
   },
   {
     id: 'moonshot',
@@ -182,8 +284,19 @@ export const providerRows: readonly ProviderRow[] = [
     baseUrl: 'https://api.moonshot.ai/v1',
     keyVariable: 'MOONSHOT_API_KEY',
     prices: 'moonshotai',
-    traits: { reasoningReplay: true, reasoningFiller: ' ', endUserField: undefined, efforts: [] },
+    traits: {
+      ...anywhere,
+      reasoningReplay: true,
+      reasoningFiller: ' ',
+      endUserField: undefined,
+      efforts: [],
+    },
     modelTraits: moonshotModelTraits,
+    messages: {
+      baseUrl: 'https://api.moonshot.ai/anthropic',
+      traits: { ...foreignMessages, imageInput: 'base64', fileInput: false },
+      modelTraits: moonshotMessagesTraits,
+    },
   },
   {
     id: 'zai',
@@ -192,6 +305,8 @@ export const providerRows: readonly ProviderRow[] = [
     keyVariable: 'ZAI_API_KEY',
     prices: 'zai',
     traits: {
+      ...anywhere,
+      oneCapField: true,
       usageOption: false,
       toolChoice: false,
       parallelFlag: false,
@@ -203,6 +318,10 @@ export const providerRows: readonly ProviderRow[] = [
       efforts: [],
       reasoningReplay: true,
     },
+    messages: {
+      baseUrl: 'https://api.z.ai/api/anthropic',
+      traits: { ...foreignMessages, fileInput: false },
+    },
   },
   {
     id: 'qwen',
@@ -210,6 +329,7 @@ export const providerRows: readonly ProviderRow[] = [
     baseUrl: 'https://dashscope-intl.aliyuncs.com/compatible-mode/v1',
     keyVariable: 'DASHSCOPE_API_KEY',
     traits: {
+      oneCapField: true,
       topK: true,
       responseFormat: 'object',
       endUserField: undefined,
@@ -218,6 +338,25 @@ export const providerRows: readonly ProviderRow[] = [
       reasoningBudget: true,
     },
     modelTraits: qwenModelTraits,
+    messages: {
+      baseUrl: 'https://dashscope-intl.aliyuncs.com/apps/anthropic',
+      traits: { ...foreignMessages, fileInput: false },
+    },
+  },
+  {
+    id: 'minimax',
+    dialect: 'anthropic-messages',
+    baseUrl: 'https://api.minimax.io/anthropic',
+    keyVariable: 'MINIMAX_API_KEY',
+    // platform.minimax.io/docs/api-reference/text-anthropic-api lists what is ignored.
+    traits: {
+      ...foreignMessages,
+      topK: false,
+      stopMax: 0,
+      minTemperature: 0.01,
+      fileInput: false,
+    },
+    modelTraits: minimaxModelTraits,
   },
   {
     id: 'cerebras',
@@ -225,7 +364,14 @@ export const providerRows: readonly ProviderRow[] = [
     baseUrl: 'https://api.cerebras.ai/v1',
     keyVariable: 'CEREBRAS_API_KEY',
     prices: 'cerebras',
-    traits: { maxTokensField: 'max_completion_tokens', reasoningField: 'reasoning' },
+    traits: {
+      ...anywhere,
+      maxTokensField: 'max_completion_tokens',
+      imageInput: 'none',
+      messageMembers: new Set([...strictMembers, 'name', 'reasoning']),
+      refuses: refuses.cerebras,
+      extensions: extensions.cerebras,
+    },
     modelTraits: cerebrasModelTraits,
   },
   {
@@ -236,12 +382,17 @@ export const providerRows: readonly ProviderRow[] = [
     keyVariable: 'GEMINI_API_KEY',
     prices: 'google',
     traits: {
+      ...anywhere,
       seed: false,
       stopMax: 5,
       endUserField: undefined,
       reasoningControl: 'gemini',
       callSignatures: true,
       schemaRules: 'openapi',
+      messageMembers: new Set([...strictMembers, 'name', 'extra_content']),
+      strictSchemas: false,
+      refuses: refuses.gemini,
+      extensions: extensions.gemini,
     },
     modelTraits: geminiModelTraits,
   },
@@ -254,12 +405,19 @@ export const providerRows: readonly ProviderRow[] = [
       ...engine,
       reasoningField: 'reasoning',
       topK: false,
+      oneCapField: true,
+      refuses: refuses.ollama,
       toolChoice: false,
       parallelFlag: false,
       imageInput: 'base64',
       schemaRules: 'resolved',
       reasoningControl: 'effort',
       efforts: ['none', 'low', 'medium', 'high'],
+    },
+    // docs.ollama.com/api/anthropic-compatibility: no choice of tools, images as data only.
+    messages: {
+      baseUrl: 'http://127.0.0.1:11434',
+      traits: { ...engineMessages, toolChoice: false },
     },
   },
   {
@@ -275,6 +433,10 @@ export const providerRows: readonly ProviderRow[] = [
       reasoningField: 'reasoning',
       bufferToolArguments: true,
     },
+    messages: {
+      baseUrl: 'http://127.0.0.1:8000',
+      traits: { ...engineMessages, imageInput: 'url' },
+    },
   },
   {
     id: 'lm-studio',
@@ -283,11 +445,13 @@ export const providerRows: readonly ProviderRow[] = [
     probed: true,
     traits: {
       ...engine,
+      oneCapField: true,
       imageInput: 'base64',
       reasoningControl: 'effort',
       schemaRules: 'resolved',
       bufferToolArguments: true,
     },
+    messages: { baseUrl: 'http://127.0.0.1:1234', traits: engineMessages },
   },
   {
     id: 'llama-cpp',
@@ -295,11 +459,78 @@ export const providerRows: readonly ProviderRow[] = [
     baseUrl: 'http://127.0.0.1:8080/v1',
     probed: true,
     counter: 'llama-cpp',
-    traits: { ...engine, imageInput: 'base64', prefill: true },
+    traits: { ...engine, oneCapField: true, imageInput: 'base64', prefill: true },
+    messages: { baseUrl: 'http://127.0.0.1:8080', traits: engineMessages },
   },
 ];
 
 /** The row of a known vendor, or undefined. */
 export function providerRow(id: string): ProviderRow | undefined {
   return providerRows.find((row) => row.id === id);
+}
+
+/** A vendor as it is in one of the dialects that it speaks; undefined where it does not speak that one. */
+export function rowIn(
+  row: ProviderRow | undefined,
+  dialect: ProviderRow['dialect'] | undefined,
+): ProviderRow | undefined {
+  if (row === undefined || dialect === undefined || row.dialect === dialect) return row;
+  const { messages } = row;
+  if (messages === undefined || dialect !== 'anthropic-messages') return undefined;
+  const {
+    traits: _traits,
+    modelTraits: _models,
+    pathTraits: _paths,
+    counter: _counter,
+    ...rest
+  } = row;
+  return { ...rest, dialect, ...messages };
+}
+
+/** The vendor whose messages address this is, by its host; undefined for all others. */
+export function messagesRowAt(baseUrl: string | undefined): ProviderRow | undefined {
+  const host = hostOf(baseUrl);
+  if (host === undefined) return undefined;
+  const remote = providerRows.filter(({ probed }) => probed !== true);
+  const row = remote.find(
+    ({ dialect, baseUrl: own, messages }) =>
+      hostOf(dialect === 'anthropic-messages' ? own : messages?.baseUrl) === host,
+  );
+  return rowIn(row, 'anthropic-messages');
+}
+
+/** Undefined where the text is no address. */
+function hostOf(address: string | undefined): string | undefined {
+  return address !== undefined && URL.canParse(address) ? new URL(address).host : undefined;
+}
+
+// Where the prices of a provider's models stand: a vendor's list, or nowhere but in the config.
+
+/** The embedded engine's provider. */
+const embedded = 'local';
+
+/**
+ * A provider has the prices of the vendor whose name or ways it has, or whose address. An engine of
+ * one's own has none: what it costs only its owner knows.
+ */
+export function priceOrigins(
+  declared: readonly Pick<DeclaredProvider, 'id' | 'like' | 'baseUrl'>[],
+): (provider: string) => PriceOrigin | undefined {
+  const byId = new Map(declared.map((each) => [each.id, each]));
+  return (id) => {
+    if (id === embedded) return { kind: 'free' };
+    const { like, baseUrl } = byId.get(id) ?? {};
+    const row = providerRow(like ?? id) ?? rowAt(baseUrl);
+    return row?.prices === undefined ? undefined : { kind: 'list', name: row.prices };
+  };
+}
+
+function rowAt(baseUrl: string | undefined): ProviderRow | undefined {
+  const host = hostOf(baseUrl);
+  return host === undefined ? undefined : providerRows.find((row) => hostOf(row.baseUrl) === host);
+}
+
+/** `gen_ai.provider.name` of OpenTelemetry's GenAI conventions; a provider that they do not know keeps its own id. */
+export function telemetryName(providerId: string): string {
+  return providerRow(providerId)?.telemetry ?? providerId;
 }

@@ -1,21 +1,30 @@
 /** A provider made of a row (or of config alone): addresses, credential header, traits. */
 import type { UpstreamDialect } from '../core/dialect.ts';
-import type { Endpoint, ForwardedHeader, NetworkWay, Provider } from '../core/provider.ts';
+import type {
+  Endpoint,
+  ForwardedHeader,
+  NetworkWay,
+  Provider,
+  ProviderOptions,
+  TokenCounter,
+} from '../core/provider.ts';
 import type { Secret } from '../core/secret.ts';
+import type { ImageRule, ModelTokenizer } from '../core/tokenizer.ts';
 import { chatTraits, messagesTraits, type UpstreamTraits } from '../core/traits.ts';
-import { fastModeBeta } from '../dialects/anthropic-messages/betas.ts';
-import { anthropicMessagesUpstream } from '../dialects/anthropic-messages/upstream.ts';
+import {
+  anthropicMessagesUpstream,
+  fastModeBeta,
+} from '../dialects/anthropic-messages/upstream.ts';
 import { openaiChatUpstream } from '../dialects/openai-chat/upstream.ts';
+import type { JsonObject } from '../json/value.ts';
 import type { ProviderRow } from './compatible.ts';
-import { counterOf, plainCounter } from './counters.ts';
 import { anthropicModelTraits, namedTraits } from './model-traits.ts';
-import { tokenizerOf } from './tokenizers.ts';
 
 const betaHeader = 'anthropic-beta';
 
 export type HttpDialect = ProviderRow['dialect'];
 
-export interface HttpProviderOptions {
+interface HttpProviderOptions {
   readonly id: string;
   readonly dialect: HttpDialect;
   /** With or without a trailing slash; messages addresses with or without `/v1`. */
@@ -26,16 +35,7 @@ export interface HttpProviderOptions {
   readonly row?: ProviderRow;
   /** Absent = directly. */
   readonly way?: NetworkWay;
-  /** The only values of `anthropic-beta` that go there; absent = all. */
-  readonly betas?: readonly string[];
-  /** Where its models run, as `inference_geo` spells it. */
-  readonly region?: string;
-  /** Clients of the other dialect may use what the provider runs itself. */
-  readonly serverTools?: boolean;
-  /** Streams whose client left are read to their end. */
-  readonly onAbort?: 'drain';
-  /** It is told the trace that a call belongs to. */
-  readonly traceContext?: boolean;
+  readonly options?: ProviderOptions;
 }
 
 interface DialectConventions {
@@ -46,6 +46,10 @@ interface DialectConventions {
   /** Path of the generating endpoint behind the base address. */
   readonly generate: string;
   readonly models: string;
+  /** Where each server of the dialect counts tokens, and the member of its answer. */
+  readonly counter?: { readonly path: string; readonly answers: string };
+  /** The end of a base address that clients of the dialect append themselves. */
+  readonly appended?: string;
   readonly forwarded: readonly ForwardedHeader[];
   auth(key: string): readonly [string, string];
 }
@@ -64,9 +68,14 @@ const conventions: { readonly [D in HttpDialect]: DialectConventions } = {
     traits: messagesTraits,
     // Other servers of this dialect offer Claude's models, or their own behind Claude Code.
     modelTraits: (model) =>
-      model.includes('claude') ? anthropicModelTraits(model) : { dropsBillingHeader: true },
+      model.includes('claude')
+        ? anthropicModelTraits(model)
+        : // Templates of other models take instructions in front only (C1).
+          { dropsBillingHeader: true, systemAnywhere: false },
     generate: '/v1/messages',
     models: '/v1/models?limit=1000',
+    counter: { path: '/v1/messages/count_tokens', answers: 'input_tokens' },
+    appended: '/v1',
     forwarded: [{ name: 'anthropic-version', otherwise: '2023-06-01' }, { name: betaHeader }],
     auth: (key) => ['x-api-key', key],
   },
@@ -84,13 +93,15 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
     ...(options.apiKey === undefined ? [] : form.auth(options.apiKey.reveal())),
     ...[...(options.headers ?? [])].flat(),
   ];
+  const { row, options: ways = {} } = options;
+  const { betas, region, serverTools, connections = 'shared' } = ways;
   const endpoint = (path: string): Endpoint => ({
     origin: base.origin,
     path: `${base.path}${path}`,
     headers,
     ...(options.way === undefined ? {} : { way: options.way }),
+    ...(connections === 'shared' ? {} : { connections }),
   });
-  const { row } = options;
   return {
     id: options.id,
     dialect: form.upstream,
@@ -98,22 +109,22 @@ export function createHttpProvider(options: HttpProviderOptions): Provider {
     models: endpoint(form.models),
     ...counterMember(options, endpoint),
     ...(options.apiKey === undefined ? {} : { credential: options.apiKey }),
-    ...(options.onAbort === undefined ? {} : { onAbort: options.onAbort }),
-    ...(options.traceContext === true ? { traceContext: true } : {}),
+    options: ways,
     telemetryName: row?.telemetry ?? row?.id ?? options.id,
-    forwardedHeaders: forwardedOf(form.forwarded, options.betas),
+    forwardedHeaders: forwardedOf(form.forwarded, betas),
     tokenizer: tokenizerOf,
     traits: remembered((model) => ({
       ...form.traits,
+      ...(row === undefined ? {} : { known: true }),
       ...namedTraits(model),
       ...form.modelTraits?.(model),
       ...row?.traits,
       ...row?.pathTraits?.(base.path),
       ...row?.modelTraits?.(model),
-      ...(options.region === undefined ? {} : { region: options.region }),
-      ...(options.serverTools === undefined ? {} : { serverTools: options.serverTools }),
+      ...(region === undefined ? {} : { region }),
+      ...(serverTools === undefined ? {} : { serverTools }),
       // The models are known, the account is not: the fast mode must be said to be open.
-      ...(opensFastMode(options.betas) ? {} : { fastMode: false }),
+      ...(opensFastMode(betas) ? {} : { fastMode: false }),
     })),
   };
 }
@@ -131,13 +142,14 @@ function opensFastMode(betas: readonly string[] | undefined): boolean {
   return betas?.includes(fastModeBeta) === true;
 }
 
-/** Servers of the messages dialect count at a place of their own; of the others, those that say so. */
+/** By the dialect's convention; without one, by the vendor's row. */
 function counterMember(
   { dialect, row }: HttpProviderOptions,
   endpoint: (path: string) => Endpoint,
 ): Pick<Provider, 'counter'> {
-  if (dialect === 'anthropic-messages') {
-    return { counter: plainCounter(endpoint('/v1/messages/count_tokens'), 'input_tokens') };
+  const { counter } = conventions[dialect];
+  if (counter !== undefined) {
+    return { counter: plainCounter(endpoint(counter.path), counter.answers) };
   }
   if (row?.counter === undefined) return {};
   const besideApi = (path: string): Endpoint => {
@@ -177,7 +189,93 @@ function readBase(options: HttpProviderOptions): { origin: string; path: string 
     throw new TypeError(`${options.baseUrl} is not an http(s) address`);
   }
   let path = url.pathname.replace(/\/+$/, '');
-  // Messages SDKs append /v1 themselves, so both spellings of the address are in use.
-  if (options.dialect === 'anthropic-messages') path = path.replace(/\/v1$/, '');
+  // SDKs that append it themselves have made both spellings of the address usual.
+  const { appended } = conventions[options.dialect];
+  if (appended !== undefined && path.endsWith(appended)) path = path.slice(0, -appended.length);
   return { origin: url.origin, path };
+}
+
+// How servers count the tokens of a prompt, as data.
+
+/** The counters that a row or a config may name. */
+export type CounterKind = 'vllm' | 'llama-cpp';
+
+interface CounterPlace {
+  /** An address beside the API's `/v1`. */
+  endpoint(path: string): Endpoint;
+}
+
+/** A counter that takes a request as it is and answers with one number. */
+export function plainCounter(endpoint: Endpoint, answerField: string): TokenCounter {
+  return { steps: [{ endpoint }], countsMedia: true, read: (answer) => answer[answerField] };
+}
+
+function counterOf(kind: CounterKind, place: CounterPlace): TokenCounter {
+  return kind === 'vllm' ? vllm(place) : llamaCpp(place);
+}
+
+/** The members of a chat request that shape the prompt. */
+const promptMembers = ['model', 'messages', 'tools', 'chat_template_kwargs'] as const;
+
+function vllm({ endpoint }: CounterPlace): TokenCounter {
+  const more = (): JsonObject => ({ add_generation_prompt: true });
+  return {
+    steps: [{ endpoint: endpoint('/tokenize'), members: promptMembers, more }],
+    countsMedia: false,
+    read: (answer) => answer['count'],
+  };
+}
+
+/** The template makes the prompt, the tokenizer counts it. */
+function llamaCpp({ endpoint }: CounterPlace): TokenCounter {
+  return {
+    steps: [
+      { endpoint: endpoint('/apply-template'), members: promptMembers },
+      {
+        endpoint: endpoint('/tokenize'),
+        members: ['model'],
+        more: (before) => {
+          const prompt = before?.['prompt'];
+          if (typeof prompt !== 'string') return undefined;
+          return { content: prompt, add_special: true, parse_special: true };
+        },
+      },
+    ],
+    countsMedia: false,
+    read: ({ tokens }) => (Array.isArray(tokens) ? tokens.length : undefined),
+  };
+}
+
+// Tokenizers and image rules of models that publish them, by model name; the first row that fits.
+
+const tiles = (base: number, tile: number): ImageRule => ({ kind: 'tiles', base, tile });
+const patches = (factor: number): ImageRule => ({ kind: 'patches', factor });
+const o200k = (image: ImageRule): ModelTokenizer => ({
+  encoding: 'o200k_base',
+  image,
+  functionTokens: 7,
+});
+const cl100k: ModelTokenizer = {
+  encoding: 'cl100k_base',
+  image: tiles(85, 170),
+  functionTokens: 10,
+};
+
+// Image rules: platform.openai.com/docs/guides/images-vision, "Calculating costs".
+const rows: readonly (readonly [name: RegExp, tokenizer: ModelTokenizer])[] = [
+  [/^gpt-(4\.1|5)(\.\d+)?-mini/, o200k(patches(1.62))],
+  [/^gpt-(4\.1|5)(\.\d+)?-nano/, o200k(patches(2.46))],
+  [/^o4-mini/, o200k(patches(1.72))],
+  [/^gpt-4o-mini/, o200k(tiles(2833, 5667))],
+  [/^gpt-5/, o200k(tiles(70, 140))],
+  [/^o[13]/, o200k(tiles(75, 150))],
+  [/^(chatgpt-4o|gpt-4o|gpt-4\.[15]|gpt-oss|codex|o\d)/, o200k(tiles(85, 170))],
+  [/^gpt-(3\.5|4)/, cl100k],
+];
+
+/** The tokenizer of a model at any provider; undefined where none is public. */
+export function tokenizerOf(model: string): ModelTokenizer | undefined {
+  // Resellers name models `openai/gpt-oss-120b`; fine-tunes are `ft:gpt-4o:…`.
+  const name = model.slice(model.lastIndexOf('/') + 1).replace(/^ft:/, '');
+  return rows.find(([pattern]) => pattern.test(name))?.[1];
 }

@@ -1,5 +1,5 @@
 /**
- * Keeps the engine of one model: starts it at the first call, ends it when nobody calls any more,
+ * Keeps the engine of one model: starts it at the first call, ends it when no call came for a while,
  * ends it when it hangs, starts it again after a crash, and tells why when it cannot run.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -7,10 +7,9 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { GatewayError } from '../core/errors.ts';
 import type { Clock, Log } from '../core/runtime.ts';
-import { describeEnd, EngineProcess, type Beat, type ProcessEnd } from './local-process.ts';
-import { Watch } from './local-watch.ts';
+import { type Beat, describeEnd, EngineProcess, type ProcessEnd } from './local-process.ts';
 
-export interface LocalEngineOptions {
+interface LocalEngineOptions {
   readonly modelPath: string;
   readonly log: Log;
   readonly clock: Clock;
@@ -31,7 +30,7 @@ export interface LocalEngineOptions {
   readonly startWaitMs?: number;
   /** Ends the engine after this time without a call; absent or 0 = never. */
   readonly idleUnloadMs?: number;
-  /** Without a sign of life, or without a token while somebody waits for one, for so long: it hangs. */
+  /** A process hangs when it sends no sign of life, or no token that a call waits for, for this long. */
   readonly hangMs?: number;
   /** How long a model may load. */
   readonly loadLimitMs?: number;
@@ -50,14 +49,14 @@ export interface LocalEngineStatus {
 }
 
 /** Why an engine is ended that did nothing wrong. */
-export type LeaveReason = 'idle' | 'room' | 'removed';
+type LeaveReason = 'idle' | 'room' | 'removed';
 
 export interface LocalEngine {
   readonly name: string;
   readonly socketPath: string;
   /** Its process is there and takes memory. */
   readonly loaded: boolean;
-  /** By the clock, when it last was called or answered somebody. */
+  /** When it was last called or answered, by the clock. */
   readonly lastUsedAt: number;
   /**
    * Resolves when the engine answers; starts it if needed.
@@ -67,7 +66,7 @@ export interface LocalEngine {
   /** Starts the engine without waiting; a failure shows in `status()` and in the log. */
   prewarm(): void;
   status(): LocalEngineStatus;
-  /** Ends the process if nobody is being answered; whether it did. The next call starts it again. */
+  /** Ends the process if no call is being answered. @returns whether it did. The next call starts it again. */
   leave(why: LeaveReason): Promise<boolean>;
   /** No more calls; running ones are answered, then the process ends. */
   retire(): void;
@@ -410,4 +409,38 @@ function unavailable(reason: string | undefined, retryAfterMs: number | undefine
   return new GatewayError('upstream_unavailable', message, {
     retryAfterMs: Math.ceil(retryAfterMs),
   });
+}
+
+// Tells a hung engine from a slow one: by its signs of life, and by whether its tokens move.
+
+/** Counts in ticks, not by the clock: a machine that slept, or a gateway that was busy, has none. */
+export class Watch {
+  readonly #ticksAllowed: number;
+  readonly #hangMs: number;
+  #unanswered = 0;
+  #standing = 0;
+  #steps = -1;
+
+  constructor(hangMs: number, tickMs: number) {
+    this.#hangMs = hangMs;
+    this.#ticksAllowed = Math.ceil(hangMs / tickMs);
+  }
+
+  /** Before each question. Returns what is wrong, once it is. */
+  tick(): string | undefined {
+    this.#unanswered += 1;
+    // The first tick only asks.
+    if (this.#unanswered <= this.#ticksAllowed + 1) return undefined;
+    return `gave no sign of life for ${this.#hangMs} ms`;
+  }
+
+  /** With each answer. Returns what is wrong, once it is. */
+  beat({ computing, steps }: Beat): string | undefined {
+    this.#unanswered = 0;
+    if (computing === 0 || steps !== this.#steps) this.#standing = 0;
+    else this.#standing += 1;
+    this.#steps = steps;
+    if (this.#standing < this.#ticksAllowed) return undefined;
+    return `computed no token for ${this.#hangMs} ms`;
+  }
 }

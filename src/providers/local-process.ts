@@ -1,16 +1,16 @@
 /**
  * One process of the embedded engine (`src/engine/main.ts`): its command line, its environment and
- * its IPC messages. Nobody else knows them.
+ * its IPC messages. No other module knows them.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { extname } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { isObject } from '../core/json.ts';
+import { isObject } from '../json/value.ts';
 import type { Log } from '../core/runtime.ts';
 
-export interface ProcessOptions {
+interface ProcessOptions {
   readonly modelPath: string;
   readonly socketPath: string;
   /** What requests call the model. */
@@ -39,7 +39,7 @@ export interface Beat {
   readonly stays: boolean;
 }
 
-export interface ProcessListener {
+interface ProcessListener {
   loading(percent: number): void;
   ready(): void;
   /** It cannot work; the process waits to be ended. */
@@ -84,7 +84,7 @@ export class EngineProcess {
     this.#ask({ ask: 'beat' });
   }
 
-  /** Shall end, unless it is answering somebody or fewer than `served` requests came in so far. */
+  /** Asks it to end, unless it is answering a call or fewer than `served` requests came in so far. */
   askLeave(served: number): void {
     this.#ask({ ask: 'leave', served });
   }

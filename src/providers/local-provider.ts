@@ -3,9 +3,9 @@ import type { UpstreamDialect } from '../core/dialect.ts';
 import type { Endpoint, Provider } from '../core/provider.ts';
 import { chatTraits, type UpstreamTraits } from '../core/traits.ts';
 import type { LocalModelFile } from '../local-models/model-file.ts';
-import { plainCounter } from './counters.ts';
+import { plainCounter } from './http-provider.ts';
 
-export interface LocalProviderParts {
+interface LocalProviderParts {
   readonly dialect: UpstreamDialect;
   /** Where its engine listens when it is asked. */
   readonly socketPath: () => string;

@@ -3,6 +3,7 @@
  * call and ended when it is not needed or when another model needs the room.
  */
 import { rmSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { UpstreamDialect } from '../core/dialect.ts';
 import { GatewayError } from '../core/errors.ts';
@@ -12,17 +13,16 @@ import type { UpstreamTraits } from '../core/traits.ts';
 import type { LocalModelFile } from '../local-models/model-file.ts';
 import {
   createLocalEngine,
-  privateFolder,
-  socketIn,
   type LocalEngine,
   type LocalEngineStatus,
+  privateFolder,
+  socketIn,
 } from './local-engine.ts';
 import { localProvider, localTraitsOf } from './local-provider.ts';
-import { defaultRoom, whoBlocks, type RoomLimits, type Tenant } from './local-room.ts';
 
 export { createLocalEngine, type LocalEngine } from './local-engine.ts';
 
-export interface LocalEnginesOptions {
+interface LocalEnginesOptions {
   /** The first is the one that answers where nothing else is configured. */
   readonly models: readonly LocalModelFile[];
   readonly dialect: UpstreamDialect;
@@ -263,4 +263,43 @@ async function anyLeft(members: readonly Member[]): Promise<boolean> {
 function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> };
 function defined(fields: object): object {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+// The rule by which models share the machine's memory.
+
+interface RoomLimits {
+  /** Models that may be loaded at once; the demonstration model does not count. */
+  readonly maxLoaded: number;
+  /** What their files may take together. */
+  readonly maxBytes: number;
+}
+
+/** A model that is loaded, or wants to be. */
+interface Tenant {
+  readonly bytes: number;
+  readonly lastUsedAt: number;
+}
+
+const defaultMaxLoaded = 3;
+const shareOfMemory = 0.6;
+
+/** Three models, whose files take at most 60 % of the memory that this process may use. */
+export function defaultRoom(): RoomLimits {
+  const constrained = process.constrainedMemory();
+  const total = constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
+  return { maxLoaded: defaultMaxLoaded, maxBytes: Math.floor(total * shareOfMemory) };
+}
+
+/**
+ * Whom to ask to leave, the least recently used first, before a model of `bytes` may be loaded; empty
+ * = there is room. A model that is alone is always tried: the limit guesses, the machine knows.
+ */
+export function whoBlocks<T extends Tenant>(
+  loaded: readonly T[],
+  bytes: number,
+  { maxLoaded, maxBytes }: RoomLimits,
+): readonly T[] {
+  const taken = loaded.reduce((sum, tenant) => sum + tenant.bytes, 0);
+  if (loaded.length === 0 || (loaded.length < maxLoaded && taken + bytes <= maxBytes)) return [];
+  return loaded.toSorted((a, b) => a.lastUsedAt - b.lastUsedAt);
 }

@@ -39,11 +39,22 @@ const openaiBefore56 = /^(o\d|gpt-5(\.[0-5])?(-|$))/;
 export function openaiModelTraits(name: string): Partial<UpstreamTraits> {
   const model = name.replace(/^ft:/, '');
   if (openaiSearch.test(model)) {
-    return { ...noEffort, samplingAllowed: false, webSearch: 'options' };
+    return {
+      ...noEffort,
+      samplingAllowed: false,
+      webSearch: 'options',
+      refuses: refuses.openaiSearch,
+    };
   }
-  if (openaiWithoutReasoning.test(model)) return noEffort;
+  if (openaiWithoutReasoning.test(model)) {
+    return { ...noEffort, refuses: refuses.openaiWithoutReasoning };
+  }
+  const isFirst = /^o\d/.test(model);
   return {
     ...lookUp(openaiEfforts, model),
+    oneCapField: true,
+    parallelFlag: !isFirst,
+    refuses: isFirst ? refuses.openaiFirst : refuses.openaiReasoning,
     systemRole: 'developer',
     samplingAllowed: false,
     reasonsFirst: true,
@@ -92,6 +103,7 @@ export function anthropicModelTraits(model: string): Partial<UpstreamTraits> {
   const { family, version } = readClaude(model) ?? unversioned(model);
   return {
     ...claudeThinking(family, version),
+    ...claudeLimit(family, version),
     systemAnywhere: version >= 408,
     samplingAllowed: version < 407,
     temperatureExcludesTopP: version >= 401 && version < 407,
@@ -118,9 +130,15 @@ function isLatest(family: string, version: number): boolean {
 
 function claudeThinking(family: string, version: number): Partial<UpstreamTraits> {
   if (version < 307) return { thinking: 'none', ...noEffort };
-  if (version < 406) return { thinking: 'budget' };
+  if (version < 406) {
+    // The only one of them that takes an effort, beside a budget.
+    const efforts = family === 'opus' && version === 405 ? lowToHigh : [];
+    return { thinking: 'budget', strictThinking: true, efforts };
+  }
   return {
     thinking: 'adaptive',
+    strictThinking: true,
+    refusesBudgets: version >= 407,
     thinkingOff: claudeThinkingOff(family, version),
     thinksByDefault: version >= 500,
     efforts: version < 407 ? [...lowToHigh, 'max'] : [...lowToHigh, 'xhigh', 'max'],
@@ -136,6 +154,16 @@ function claudeThinkingOff(
   return family === 'sonnet' ? 'between_tools' : 'never';
 }
 
+/** Caps above the model's own are refused; of models that are not known yet, none is known. */
+function claudeLimit(family: string, version: number): Partial<UpstreamTraits> {
+  if (version >= 600) return {};
+  if (version >= 406) return { maxOutputTokens: 128_000 };
+  if (version >= 405) return { maxOutputTokens: 64_000 };
+  if (version >= 400) return { maxOutputTokens: family === 'opus' ? 32_000 : 64_000 };
+  if (version >= 307) return { maxOutputTokens: 128_000 };
+  return { maxOutputTokens: version < 305 ? 4096 : 8192 };
+}
+
 /**
  * What the models allow at most. Before 4.5 a cap that does not fit into the rest of the context
  * window is refused, so those get less than they could have.
@@ -147,27 +175,42 @@ function claudeOutputCap(version: number): number {
   return version < 406 ? 64_000 : 128_000;
 }
 
-/** xAI: reasoning models refuse `stop`, and most of them a word of effort. */
+/** xAI: reasoning models refuse `stop` and penalties, and most of them a word of effort. */
 export function xaiModelTraits(model: string): Partial<UpstreamTraits> {
+  const reasons = { stopMax: 0, refuses: refuses.xaiReasoning } as const;
   return lookUp(
     [
-      [/^grok-3-mini/, { efforts: ['low', 'high'], stopMax: 0 }],
+      [/^grok-3-mini/, { efforts: ['low', 'high'], ...reasons }],
       [/non-reasoning|^grok-([12]|3(?!-mini))/, noEffort],
-      [/^grok-(4($|-)|4\.([01]|20)(\D|$)|code)/, { ...noEffort, stopMax: 0 }],
-      [/^grok-4\.3/, { efforts: noneToHigh, stopMax: 0 }],
-      [/./, { efforts: lowToHigh, stopMax: 0 }],
+      [/^grok-(4($|-)|4\.([01]|20)(\D|$)|code)/, { ...noEffort, ...reasons, thinkingOff: 'never' }],
+      [/^grok-4\.3/, { efforts: noneToHigh, ...reasons }],
+      [/./, { efforts: lowToHigh, ...reasons }],
     ],
     model,
   );
 }
 
-/** Groq: the models are of many makers. Qwen's own word for "on" is the default. */
+/** Models that do not reason refuse the reasoning of earlier turns where the others take it. */
+const reasoningBack = { reasoningField: 'reasoning' } as const;
+
+/** Groq: the models are of many makers. Qwen's own word for "on" is the default. Llama 4 sees images. */
 export function groqModelTraits(model: string): Partial<UpstreamTraits> {
+  const reasons = /gpt-oss|qwen|deepseek-r1/.test(model);
+  return {
+    imageInput: /llama-4/.test(model) ? 'url' : 'none',
+    ...groqReasoning(model),
+    refuses: reasons ? refuses.groq : refuses.groqWithoutReasoning,
+    // Of the others, schemas are a 400.
+    ...(/gpt-oss|llama-4|kimi/.test(model) ? {} : { responseFormat: 'object' }),
+  };
+}
+
+function groqReasoning(model: string): Partial<UpstreamTraits> {
   return lookUp(
     [
-      [/gpt-oss/, { efforts: lowToHigh }],
+      [/gpt-oss/, { efforts: lowToHigh, ...reasoningBack }],
       // Unasked, the reasoning would stand in the answer's text.
-      [/qwen/, { efforts: ['none'], always: { reasoning_format: 'parsed' } }],
+      [/qwen/, { efforts: ['none'], always: { reasoning_format: 'parsed' }, ...reasoningBack }],
       [/./, noEffort],
     ],
     model,
@@ -178,8 +221,9 @@ export function groqModelTraits(model: string): Partial<UpstreamTraits> {
 export function cerebrasModelTraits(model: string): Partial<UpstreamTraits> {
   return lookUp(
     [
-      [/gpt-oss/, { efforts: lowToHigh }],
-      [/glm/, { efforts: ['none'] }],
+      [/gpt-oss/, { efforts: lowToHigh, ...reasoningBack }],
+      [/glm/, { efforts: ['none'], ...reasoningBack }],
+      [/qwen.{0,40}thinking/, { ...noEffort, ...reasoningBack }],
       [/./, noEffort],
     ],
     model,
@@ -204,9 +248,11 @@ export function mistralModelTraits(model: string): Partial<UpstreamTraits> {
  */
 const unsignedCalls = { callSignatureFiller: 'skip_thought_signature_validator' } as const;
 
-/** DeepSeek: R1 refuses the reasoning of earlier turns, later models demand it (D6). */
+/** DeepSeek: R1 refuses the reasoning of earlier turns, later models demand it. */
 export function deepseekModelTraits(model: string): Partial<UpstreamTraits> {
-  return /(^|[^a-z0-9])r1([^a-z0-9]|$)/i.test(model) ? { reasoningReplay: false } : {};
+  const replay = /(^|[^a-z0-9])r1([^a-z0-9]|$)/i.test(model) ? { reasoningReplay: false } : {};
+  // Documented as an error there; penalties and sampling are skipped.
+  return /reasoner/.test(model) ? { ...replay, refuses: refuses.deepseekReasoner } : replay;
 }
 
 /** Gemini behind its chat-completions address. The Pro models cannot be kept from thinking. */
@@ -225,11 +271,15 @@ export function geminiModelTraits(model: string): Partial<UpstreamTraits> {
 
 /** Moonshot: K2.5 and K2.6 have a switch, K3 has words, and none of the K models can be tuned. */
 export function moonshotModelTraits(model: string): Partial<UpstreamTraits> {
+  const fixed = {
+    samplingAllowed: false,
+    refuses: refuses.kimi,
+  } as const;
   return lookUp(
     [
-      [/^kimi-k2\.[56]/, { reasoningControl: 'thinking-type', samplingAllowed: false }],
-      [/^kimi-k2\./, { ...noEffort, samplingAllowed: false }],
-      [/^kimi-k([3-9]|\d\d)/, { efforts: ['low', 'high', 'max'], samplingAllowed: false }],
+      [/^kimi-k2\.[56]/, { reasoningControl: 'thinking-type', ...fixed }],
+      [/^kimi-k2\./, { ...noEffort, ...fixed, thinkingOff: 'never' }],
+      [/^kimi-k([3-9]|\d\d)/, { efforts: ['low', 'high', 'max'], ...fixed }],
       [/./, noEffort],
     ],
     model,
@@ -242,8 +292,99 @@ export function qwenModelTraits(model: string): Partial<UpstreamTraits> {
   return neither.test(model) ? noEffort : {};
 }
 
-/** OpenRouter: marks are taken for the makers whose models cache where they are told to. */
+/** In whose words a maker's models seal what they thought, by OpenRouter's names. */
+const reasoningFormats: Rows = [
+  [/^~?anthropic\//, { reasoningFormat: 'anthropic-claude-v1' }],
+  [/^~?google\//, { reasoningFormat: 'google-gemini-v1' }],
+  [/^~?openai\//, { reasoningFormat: 'openai-responses-v1' }],
+  [/^~?x-ai\//, { reasoningFormat: 'xai-responses-v1' }],
+];
+
+/**
+ * OpenRouter: marks are taken for the makers whose models cache where they are told to. Models without a maker's
+ * own server are served by others, through templates.
+ */
 export function openrouterModelTraits(model: string): Partial<UpstreamTraits> {
   const automatic = /^(openai|x-ai|deepseek|moonshotai|mistralai|meta-llama|z-ai)\//;
-  return automatic.test(model) ? { cacheMarks: false } : {};
+  const templates = /^(qwen|meta-llama|mistralai|nousresearch|google\/gemma)/;
+  return {
+    ...lookUp(reasoningFormats, model),
+    ...(automatic.test(model) ? { cacheMarks: false } : {}),
+    ...(templates.test(model) ? { systemAnywhere: false } : {}),
+  };
 }
+
+/** Moonshot's messages address: some models refuse to be kept from thinking (MoonshotAI/Kimi-K2#141). */
+export function moonshotMessagesTraits(model: string): Partial<UpstreamTraits> {
+  return lookUp(
+    [
+      [/^kimi-k2(\.7|-thinking)/, { thinkingOff: 'never', samplingAllowed: false }],
+      [/^kimi-k2\./, { samplingAllowed: false }],
+      [/^kimi-k([3-9]|\d\d)/, { efforts: ['low', 'high', 'max'], samplingAllowed: false }],
+      [/./, { thinking: 'none' }],
+    ],
+    model,
+  );
+}
+
+/** MiniMax: models before M3 see no images, and always think. */
+export function minimaxModelTraits(model: string): Partial<UpstreamTraits> {
+  return /^minimax-m2/i.test(model) ? { imageInput: 'none', thinkingOff: 'never' } : {};
+}
+
+// Top-level members of chat completions that vendors refuse, by their documents and their users' reports: of the
+// standard ones those that are refused, of other vendors' own ones those that are known.
+
+function names(text: string): readonly string[] {
+  return text.split(' ');
+}
+
+/** Newer members of OpenAI's API, which servers that refuse unknown ones mostly do not know. */
+const newer = names('verbosity modalities audio web_search_options prompt_cache_retention');
+const probabilities = names('logprobs top_logprobs logit_bias');
+const penalties = names('presence_penalty frequency_penalty');
+const groq = [...newer, ...probabilities, ...names('n prediction prompt_cache_key')];
+
+export const refuses = {
+  openaiWithoutReasoning: names('verbosity web_search_options'),
+  openaiReasoning: [...probabilities, ...penalties, ...names('prediction web_search_options')],
+  /** o1, o3, o4. */
+  openaiFirst: [
+    ...probabilities,
+    ...penalties,
+    ...names('prediction web_search_options verbosity'),
+  ],
+  openaiSearch: [
+    ...probabilities,
+    ...penalties,
+    ...names('n parallel_tool_calls seed verbosity prediction'),
+  ],
+  mistral: [...newer, ...probabilities, ...names('store service_tier prompt_cache_key')],
+  groq,
+  groqWithoutReasoning: [...groq, ...names('reasoning_format include_reasoning')],
+  xaiReasoning: penalties,
+  deepseekReasoner: names('logprobs top_logprobs'),
+  kimi: [...penalties, 'n'],
+  cerebras: [...newer, ...names('n store metadata')],
+  gemini: [
+    ...names('verbosity audio web_search_options prompt_cache_key prompt_cache_retention'),
+    ...probabilities,
+    ...penalties,
+    ...names('store metadata prediction service_tier'),
+  ],
+  /** Skipped in silence. */
+  ollama: names('n logit_bias'),
+} as const;
+
+/** Of the members that other vendors added (`dialects/openai-chat/shape.ts`). */
+export const extensions = {
+  groq: names(
+    'reasoning_format include_reasoning search_settings citation_options documents compound_custom disable_tool_validation include_domains exclude_domains',
+  ),
+  mistral: names('safe_prompt prompt_mode guardrails'),
+  fireworks: names(
+    'top_k min_p typical_p repetition_penalty mirostat mirostat_tau ignore_eos echo thinking prompt_truncate_len context_length_exceeded_behavior',
+  ),
+  cerebras: names('disable_reasoning clear_thinking'),
+  gemini: ['extra_body'],
+} as const;

@@ -1,12 +1,12 @@
 /**
  * How connections to a provider are made in networks that let nothing out directly: through a proxy, with
- * an authority of their own (N4). The proxy of the environment is for what is outside: never for
+ * an authority of their own. The proxy of the environment is for what is outside: never for
  * loopback, nor for what NO_PROXY names.
  */
 import type { NetworkWay } from '../core/provider.ts';
-import { AddressRange } from '../core/address-range.ts';
+import { AddressRange } from '../core/addresses.ts';
 
-export interface WayWish {
+interface WayWish {
   readonly baseUrl: string;
   /** `none`, or the address of a proxy; absent = what the environment says. */
   readonly proxy?: string;
@@ -28,7 +28,7 @@ export function networkWay({ baseUrl, proxy, ca, env }: WayWish): NetworkWay | u
 }
 
 /** What is wrong with the text of a proxy, in words that follow its name; undefined when nothing is. */
-export function proxyProblem(text: string): string | undefined {
+function proxyProblem(text: string): string | undefined {
   if (text === 'none') return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const known = url?.protocol === 'http:' || url?.protocol === 'https:';

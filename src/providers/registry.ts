@@ -2,25 +2,24 @@
  * Which models can be called and who answers them: providers from the config, from the environment
  * and from engines found on loopback ports, and the route behind each name.
  */
+import { type ModelNames, modelNames } from '../core/model-names.ts';
 import type {
   HedgeRule,
   NetworkWay,
   Provider,
+  ProviderOptions,
   RetryRules,
   Route,
   Target,
   Timeouts,
 } from '../core/provider.ts';
-import type { ModelNames } from '../core/model-names.ts';
 import { Secret } from '../core/secret.ts';
-import { providerRow, providerRows, type ProviderRow } from './compatible.ts';
-import { createHttpProvider, withTraits, type HttpDialect } from './http-provider.ts';
 import { contextOf, type LocalModelFile } from '../local-models/model-file.ts';
+import { messagesRowAt, providerRow, type ProviderRow, providerRows, rowIn } from './compatible.ts';
+import { createHttpProvider, type HttpDialect, withTraits } from './http-provider.ts';
 import type { LocalEngines } from './local.ts';
-import type { ModelFacts } from './model-facts.ts';
-import type { ModelLists } from './model-list.ts';
+import type { ModelFacts, ModelLists } from './model-list.ts';
 import { networkWay } from './network-way.ts';
-import { RouteNames } from './route-names.ts';
 
 /** A provider as the config declares it. */
 export interface DeclaredProvider {
@@ -33,16 +32,7 @@ export interface DeclaredProvider {
   readonly headers: ReadonlyMap<string, string>;
   /** Id of the known vendor whose ways hold at this address. */
   readonly like?: string;
-  /** The only values of `anthropic-beta` that go there; absent = all. */
-  readonly betas?: readonly string[];
-  /** It is told the trace that a call belongs to. */
-  readonly traceContext?: boolean;
-  /** Where its models run, as `inference_geo` spells it. */
-  readonly region?: string;
-  /** Clients of the other format may use what the provider runs itself. */
-  readonly serverTools?: boolean;
-  /** Streams whose client left are read to their end. */
-  readonly onAbort?: 'drain';
+  readonly options?: ProviderOptions;
   /** `none`, or the address of a proxy; absent = what the environment says. */
   readonly proxy?: Secret;
   /** PEM of authorities that are trusted besides the usual ones. */
@@ -63,6 +53,7 @@ export interface DeclaredRoute {
   readonly retry?: RetryRules;
   readonly hedge?: HedgeRule;
   readonly strict?: boolean;
+  readonly cache?: 'auto';
   /** Before the provider's. */
   readonly serverTools?: boolean;
   readonly timeouts?: Partial<Timeouts>;
@@ -76,6 +67,8 @@ export interface RegistryOptions {
   readonly lists: ModelLists;
   /** The embedded engine and the models it holds. */
   readonly local: Pick<LocalEngines, 'provider' | 'models'>;
+  /** The context window of a model whose provider's list does not say it. */
+  listedWindow?(provider: string, model: string): number | undefined;
 }
 
 export interface ModelListing {
@@ -85,7 +78,7 @@ export interface ModelListing {
   readonly targets: readonly string[];
   /** Names of the credentials of those targets that have several, by target. */
   readonly credentials?: { readonly [target: string]: readonly string[] };
-  /** What the provider's list says, where one model of one provider answers. */
+  /** What is known of the one model that answers; of several, the limits that hold for each of them. */
   readonly facts?: ModelFacts;
   /** The file, where one model of the embedded engine answers. */
   readonly local?: LocalModelFile;
@@ -196,14 +189,14 @@ export class Registry {
 
   #listing({ name, targets }: Route, ownedBy: string): ModelListing {
     const names = [...new Set(targets.map((each) => `${each.provider.id}/${each.model}`))];
-    const only = names.length === 1 ? targets[0] : undefined;
+    const abouts = targets.map((each) => this.#about(each.provider, each.model));
     const credentials = credentialsOf(targets);
     return {
       id: name,
       ownedBy,
       targets: names,
       ...(Object.keys(credentials).length === 0 ? {} : { credentials }),
-      ...(only === undefined ? {} : this.#about(only.provider, only.model)),
+      ...(names.length === 1 ? abouts[0] : commonLimits(abouts)),
     };
   }
 
@@ -215,12 +208,16 @@ export class Registry {
       return file === undefined ? {} : { facts: localFacts(file), local: file };
     }
     const facts = lists.known(provider)?.get(model);
+    if (facts?.maxInputTokens !== undefined) return { facts };
+    const window = this.#options.listedWindow?.(provider.id, model);
+    if (window !== undefined) return { facts: { ...facts, maxInputTokens: window } };
     return facts === undefined ? {} : { facts };
   }
 
   #declare(declared: DeclaredProvider): void {
-    const row = providerRow(declared.id);
-    const dialect = declared.dialect ?? row?.dialect;
+    const known = providerRow(declared.id);
+    const dialect = declared.dialect ?? known?.dialect;
+    const row = rowIn(known, dialect) ?? known;
     const baseUrl = declared.baseUrl ?? this.#baseUrl(row);
     if (dialect === undefined || baseUrl === undefined) {
       throw new Error(
@@ -228,7 +225,7 @@ export class Registry {
       );
     }
     const apiKey = declared.apiKey ?? this.#key(row);
-    const ways = providerRow(declared.like ?? declared.id);
+    const ways = waysOf(declared, dialect);
     const withKey = (key: Secret | undefined): Provider =>
       createHttpProvider({
         id: declared.id,
@@ -236,16 +233,16 @@ export class Registry {
         baseUrl,
         headers: declared.headers,
         ...(key === undefined ? {} : { apiKey: key }),
-        ...(ways?.dialect === dialect ? { row: ways } : {}),
-        ...declaredWays(declared),
+        ...(ways === undefined ? {} : { row: ways }),
+        ...(declared.options === undefined ? {} : { options: declared.options }),
         ...this.#way(baseUrl, declared),
       });
     const several = declared.credentials ?? [];
     const each = several.map(({ name, key }) => ({ credential: name, provider: withKey(key) }));
     const provider = each[0]?.provider ?? withKey(apiKey);
     const timeouts = { ...this.#options.timeouts, ...declared.timeouts };
-    const known = { provider, timeouts, probed: false };
-    this.#providers.set(declared.id, each.length === 0 ? known : { ...known, each });
+    const made = { provider, timeouts, probed: false };
+    this.#providers.set(declared.id, each.length === 0 ? made : { ...made, each });
   }
 
   /** A known vendor appears by itself when its key variable is set; an engine when it answers. */
@@ -303,12 +300,13 @@ export class Registry {
         return { ...each, weight, provider: withTraits(each.provider, { serverTools }) };
       });
     });
-    const { name, order, strict, affinity, retry, hedge } = declared;
+    const { name, order, strict, cache, affinity, retry, hedge } = declared;
     return {
       name,
       targets,
       order,
       ...(strict === true ? { strict } : {}),
+      ...(cache === undefined ? {} : { cache }),
       ...(affinity === undefined ? {} : { affinity }),
       ...(retry === undefined ? {} : { retry }),
       ...(hedge === undefined ? {} : { hedge }),
@@ -366,24 +364,23 @@ export class Registry {
   }
 }
 
-/** What the config says of how an address may be used. */
-function declaredWays({
-  betas,
-  region,
-  serverTools,
-  onAbort,
-  traceContext,
-}: DeclaredProvider): Pick<
-  DeclaredProvider,
-  'betas' | 'region' | 'serverTools' | 'onAbort' | 'traceContext'
-> {
-  return {
-    ...(betas === undefined ? {} : { betas }),
-    ...(region === undefined ? {} : { region }),
-    ...(serverTools === undefined ? {} : { serverTools }),
-    ...(onAbort === undefined ? {} : { onAbort }),
-    ...(traceContext === undefined ? {} : { traceContext }),
+/** Whom it is like by its word, its name, or the host of its messages address. */
+function waysOf(
+  { id, like, baseUrl }: DeclaredProvider,
+  dialect: HttpDialect,
+): ProviderRow | undefined {
+  const named = rowIn(providerRow(like ?? id), dialect);
+  return named ?? (dialect === 'anthropic-messages' ? messagesRowAt(baseUrl) : undefined);
+}
+
+/** The least of each limit, where it is known of all: what fits into that fits everywhere. */
+function commonLimits(abouts: readonly Pick<ModelListing, 'facts'>[]): Pick<ModelListing, 'facts'> {
+  const least = (limit: 'maxInputTokens' | 'maxOutputTokens'): ModelFacts => {
+    const all = abouts.map(({ facts }) => facts?.[limit]).filter((each) => each !== undefined);
+    return all.length === 0 || all.length < abouts.length ? {} : { [limit]: Math.min(...all) };
   };
+  const facts = { ...least('maxInputTokens'), ...least('maxOutputTokens') };
+  return Object.keys(facts).length === 0 ? {} : { facts };
 }
 
 function localFacts(file: LocalModelFile): ModelFacts {
@@ -424,4 +421,85 @@ function ownOf(provider: Provider, model: string): Provider {
 
 function single(name: string, targets: readonly Target[]): Route {
   return { name, targets, order: 'listed' };
+}
+
+// Under which names the targets of a route can be called: its own, theirs, and those of other routes that
+// lead to the same. A limit on one of them counts calls by all of them.
+
+/** Clients can make up names without end: beyond this number the found ones are forgotten. */
+const mostKnown = 1000;
+
+class RouteNames {
+  /** Names of the config's routes by each spelling of a target that they lead to first. */
+  readonly #byOwn = new Map<string, string[]>();
+  /** The same by spellings without date and tag. */
+  readonly #byFamily = new Map<string, string[]>();
+  readonly #declared = new WeakMap<Route, ModelNames>();
+  readonly #others = new Map<string, ModelNames>();
+
+  /** @param declared the routes of the config. */
+  constructor(declared: readonly Route[]) {
+    for (const route of declared) {
+      for (const { own, families } of leading(route)) {
+        for (const name of own) add(this.#byOwn, name, route.name);
+        for (const name of families) add(this.#byFamily, name, route.name);
+      }
+    }
+    for (const route of declared) this.#declared.set(route, this.#find(route, []));
+  }
+
+  /**
+   * The same object for the same names.
+   * @param besides another name of all its targets.
+   */
+  of(route: Route, besides?: string): ModelNames {
+    const declared = this.#declared.get(route);
+    if (declared !== undefined) return declared;
+    // It has one model of one provider.
+    const [target] = route.targets;
+    const key = `${route.name}\n${target?.provider.id ?? ''}/${target?.model ?? ''}\n${besides ?? ''}`;
+    let names = this.#others.get(key);
+    if (names === undefined) {
+      if (this.#others.size >= mostKnown) this.#others.clear();
+      names = this.#find(route, besides === undefined ? [] : [besides]);
+      this.#others.set(key, names);
+    }
+    return names;
+  }
+
+  #find(route: Route, besides: readonly string[]): ModelNames {
+    const targets = route.targets.flatMap(({ provider, model }) => [
+      `${provider.id}/${model}`,
+      // Some vendors know a model with and without a path before it: `models/gemini-3-pro`.
+      `${provider.id}/${bare(model)}`,
+    ]);
+    return modelNames([route.name, ...targets, ...this.#aliases(route), ...besides]);
+  }
+
+  /** An undated name may lead to what a dated one is; two dates, or two tags, are two models. */
+  #aliases(route: Route): readonly string[] {
+    return leading(route).flatMap(({ own, families }) => [
+      ...[...own, ...families].flatMap((name) => this.#byOwn.get(name) ?? []),
+      ...own.flatMap((name) => this.#byFamily.get(name) ?? []),
+    ]);
+  }
+}
+
+/** Those that a call goes to as long as nothing fails, in their spellings with the provider. */
+function leading({ order, targets }: Route): readonly ModelNames[] {
+  return (order === 'listed' ? targets.slice(0, 1) : targets).map(({ provider, model }) => {
+    const { own, families } = modelNames([`${provider.id}/${bare(model)}`]);
+    const whole = (name: string): boolean => name.includes('/');
+    return { own: own.filter(whole), families: families.filter(whole) };
+  });
+}
+
+function bare(model: string): string {
+  return model.slice(model.lastIndexOf('/') + 1);
+}
+
+function add(index: Map<string, string[]>, name: string, route: string): void {
+  const known = index.get(name);
+  if (known === undefined) index.set(name, [route]);
+  else known.push(route);
 }

@@ -1,44 +1,40 @@
 /** The ledger: one row a call, its attempts, and sums of them. Times are ms since the epoch, durations ms. */
-import type { Cost, Price } from '../core/price.ts';
+import type { Cost, Price } from '../core/money.ts';
 
-/** What is counted besides text and caches, with the names of the columns. Absent = nobody told it apart. */
-export const pieceColumns = {
-  audioInputTokens: 'audio_input_tokens',
-  imageInputTokens: 'image_input_tokens',
-  videoInputTokens: 'video_input_tokens',
-  audioOutputTokens: 'audio_output_tokens',
-  imageOutputTokens: 'image_output_tokens',
-  webSearches: 'web_searches',
-  /** Pictures in the prompt, where each has a price. */
-  images: 'images',
-} as const;
-
-export type Piece = keyof typeof pieceColumns;
-
-export const pieces = [
-  'audioInputTokens',
-  'imageInputTokens',
-  'videoInputTokens',
-  'audioOutputTokens',
-  'imageOutputTokens',
-  'webSearches',
-  'images',
-] as const satisfies readonly Piece[];
-
-export type PieceCounts = { readonly [P in Piece]: number };
-
-/** Token counts of one call as billed or as reported; absent = not known. */
-export interface CountedUsage extends Partial<PieceCounts> {
-  readonly freshInputTokens?: number;
-  readonly cacheReadTokens?: number;
+/**
+ * What is counted of a call: token classes, and what else has a price. A new class is one row here: the columns,
+ * the schemas, the sums and the admin API's counts follow. `sum`: the roll-ups keep a sum of its own of it.
+ */
+export const tokenClasses = [
+  { member: 'freshInputTokens', column: 'fresh_input_tokens', sum: false },
+  { member: 'cacheReadTokens', column: 'cache_read_tokens', sum: true },
   /** All cache writes, whatever their lifetime. */
-  readonly cacheWriteTokens?: number;
+  { member: 'cacheWriteTokens', column: 'cache_write_tokens', sum: true },
   /** The part of `cacheWriteTokens` that is kept for an hour. */
-  readonly cacheWriteLongTokens?: number;
+  { member: 'cacheWriteLongTokens', column: 'cache_write_1h_tokens', sum: false },
   /** All output, reasoning included. */
-  readonly outputTokens?: number;
-  readonly reasoningTokens?: number;
-}
+  { member: 'outputTokens', column: 'output_tokens', sum: true },
+  { member: 'reasoningTokens', column: 'reasoning_tokens', sum: false },
+  { member: 'audioInputTokens', column: 'audio_input_tokens', sum: true },
+  { member: 'imageInputTokens', column: 'image_input_tokens', sum: true },
+  { member: 'videoInputTokens', column: 'video_input_tokens', sum: true },
+  { member: 'audioOutputTokens', column: 'audio_output_tokens', sum: true },
+  { member: 'imageOutputTokens', column: 'image_output_tokens', sum: true },
+  { member: 'webSearches', column: 'web_searches', sum: true },
+  /** Pictures in the prompt, where each has a price. */
+  { member: 'images', column: 'images', sum: true },
+] as const;
+
+type ClassRow = (typeof tokenClasses)[number];
+type SummedRow = Extract<ClassRow, { readonly sum: true }>;
+
+export type TokenClass = ClassRow['member'];
+
+/** The classes of which roll-ups keep a sum. */
+export const summedClasses: readonly SummedRow[] = tokenClasses.filter((row) => row.sum);
+
+/** Counts of one call as billed or as reported; absent = not known. */
+export type CountedUsage = { readonly [C in TokenClass]?: number };
 
 export type CallOutcome = 'ok' | 'failed' | 'canceled';
 
@@ -66,6 +62,8 @@ export interface BudgetWindow {
   readonly window: string;
   /** Absent = never. */
   readonly endsAt?: number;
+  /** The instance whose lease pays, where several gateways share budgets. */
+  readonly lease?: string;
 }
 
 /** One row a call, whatever became of it (F8). */
@@ -179,19 +177,18 @@ export interface UsageQuery {
   readonly filter?: UsageFilter;
 }
 
+type SummedUsage = { readonly [C in SummedRow['member']]: number };
+
 /**
  * Sums of one group; `group` is '' for calls that have none, `2026-11-21` or `2026-11-21T13:00Z` in
  * UTC. A call counts for each of its tags. `inputTokens` holds all three input classes, and what of them is
  * told apart as sound, pictures and film.
  */
-export interface UsageRow extends PieceCounts {
+export interface UsageRow extends SummedUsage {
   readonly group: string;
   readonly calls: number;
   readonly failed: number;
   readonly inputTokens: number;
-  readonly cacheReadTokens: number;
-  readonly cacheWriteTokens: number;
-  readonly outputTokens: number;
   /** Calls with a cost; 0 = the cost of the group is unknown. */
   readonly pricedCalls: number;
   /** Calls that were charged tokens at an unknown price. */

@@ -1,5 +1,5 @@
 /**
- * What calls said, of keys whose content is logged (docs/content.md). It comes sealed: the store sees
+ * What calls said, of keys whose content is logged (docs/user/content.md). It comes sealed: the store sees
  * bytes, and what it needs to find and to remove them. Times are ms since the epoch, of whoever kept it.
  */
 

@@ -1,8 +1,41 @@
-/** The data directory: private to its owner (S25). */
-import { chmodSync, mkdirSync, statSync } from 'node:fs';
+/** The data directory: private to its owner (S25), and of one gateway at a time (F87). */
+import {
+  chmodSync,
+  closeSync,
+  openSync,
+  statSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { isBusy } from './sqlite/failure.ts';
 import { StoreError } from './store-error.ts';
 
 const othersMayDoAnything = 0o077;
+
+/** Makes an empty file (0600) where there is none, and closes one of ours to others (S25). */
+export function createPrivateFile(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (error) {
+    if (!isExisting(error)) throw error;
+    closeToOthers(path);
+  }
+}
+
+/** Takes the permissions of all others away. */
+export function closeToOthers(path: string): void {
+  if (process.platform === 'win32') return;
+  if ((statSync(path).mode & othersMayDoAnything) !== 0) chmodSync(path, 0o600);
+}
+
+function isExisting(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EEXIST';
+}
+
 const sticky = 0o1000;
 
 /**
@@ -11,7 +44,7 @@ const sticky = 0o1000;
  * is shared by design (the sticky bit: /tmp).
  */
 export function prepareDataDir(dir: string): void {
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  makeDirectories(dir);
   const found = statSync(dir);
   if (!found.isDirectory()) throw new StoreError('failed', `${dir} is not a directory.`);
   if (process.platform === 'win32' || (found.mode & othersMayDoAnything) === 0) return;
@@ -29,5 +62,108 @@ export function prepareDataDir(dir: string): void {
       `${dir} is open to other users and cannot be closed; choose a directory inside it.`,
       cause,
     );
+  }
+}
+
+/**
+ * Makes a directory (0700) with those around it that are missing. Node's own recursive mkdir never returns where the
+ * system answers ENOENT below a directory that exists, as in /proc (F-11).
+ * @throws StoreError `failed` when one of them cannot be made.
+ */
+export function makeDirectories(dir: string): void {
+  const missing: string[] = [];
+  for (let path = dir; statSync(path, { throwIfNoEntry: false }) === undefined;) {
+    missing.unshift(path);
+    if (path === dirname(path)) break;
+    path = dirname(path);
+  }
+  for (const path of missing) {
+    try {
+      mkdirSync(path, { mode: 0o700 });
+    } catch (cause) {
+      // Another process may have made it meanwhile.
+      if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) continue;
+      const why = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
+      throw new StoreError('failed', `The directory ${path} cannot be made (${why}).`, cause);
+    }
+  }
+}
+
+/** A database that nobody refers to is collected, and its lock ends with it. */
+const held = new Set<DatabaseSync>();
+
+export interface FileLock {
+  isHeld(): boolean;
+  /** A second call does nothing. */
+  release(): void;
+}
+
+/**
+ * Takes the lock, making its file where there is none.
+ * @throws StoreError `in_use` when another process (or this one) holds it, `failed` when it cannot be taken.
+ */
+export function lockFile(path: string): FileLock {
+  createPrivateFile(path);
+  const lock = new DatabaseSync(path, { timeout: 0 });
+  try {
+    lock.exec('BEGIN EXCLUSIVE');
+  } catch (cause) {
+    lock.close();
+    if (isBusy(cause)) throw new StoreError('in_use', `${path} is locked.`, cause);
+    throw new StoreError('failed', `${path} cannot be locked.`, cause);
+  }
+  held.add(lock);
+  return {
+    isHeld: () => held.has(lock),
+    release: () => {
+      if (held.delete(lock)) lock.close();
+    },
+  };
+}
+
+export interface DataDirLock {
+  /** Gives the directory free; a second call does nothing. */
+  release(): void;
+}
+
+/**
+ * Takes the data directory for this process, making it where there is none.
+ * @throws StoreError `in_use` when another process (or this one) holds it.
+ */
+export function lockDataDir(dir: string): DataDirLock {
+  prepareDataDir(dir);
+  const pidFile = join(dir, 'gateway.pid');
+  const lock = takeLock(dir, pidFile);
+  rmSync(pidFile, { force: true });
+  writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 });
+  return {
+    release(): void {
+      // The file goes first: once the lock is free the next gateway writes its own.
+      if (!lock.isHeld()) return;
+      rmSync(pidFile, { force: true });
+      lock.release();
+    },
+  };
+}
+
+function takeLock(dir: string, pidFile: string): FileLock {
+  try {
+    return lockFile(join(dir, 'gateway.lock'));
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.kind !== 'in_use') throw error;
+    throw new StoreError(
+      'in_use',
+      `Another gateway (pid ${readPid(pidFile)}) runs on ${dir}. Stop it, or choose another data directory.`,
+      error,
+    );
+  }
+}
+
+function readPid(pidFile: string): string {
+  try {
+    const text = readFileSync(pidFile, 'utf8').trim();
+    return /^\d{1,10}$/.test(text) ? text : 'unknown';
+  } catch {
+    return 'unknown';
   }
 }

@@ -3,9 +3,9 @@
  * nobody can say what the provider charges for them. When their own row comes after all, from the disk of
  * the gateway that served them, it takes the place of this one.
  */
-import { parseOwn } from '../core/json.ts';
+import { parseOwn } from '../json/parse.ts';
 import type { CallRow } from './calls.ts';
-import type { BudgetDraw, DrawnCall } from './counters.ts';
+import type { BudgetDraw, DrawnCall } from './counters/counters.ts';
 
 /** What a call holds of a budget's window. */
 export interface LostHold {
@@ -29,6 +29,39 @@ export function aboutHold(
 ): string {
   if (about === undefined) return '';
   return JSON.stringify({ ...about, ...(endsAt === undefined ? {} : { endsAt }) });
+}
+
+export interface LostLease {
+  readonly instance: string;
+  /** Of its last statement: an instance that came back may be ended a second time. */
+  readonly number: number;
+  readonly counter: string;
+  readonly window: string;
+  readonly endsAt: number | undefined;
+  /** What calls held that nobody told of. */
+  readonly nanodollars: number;
+  /** Ms since the epoch. */
+  readonly at: number;
+}
+
+/**
+ * The row of what calls of a dead instance held of one budget and nobody told of. Each budget has a row of its own:
+ * which calls they were, and which budgets they share, is not known.
+ */
+export function lostLease({ instance, number, endsAt, at, ...held }: LostLease): CallRow {
+  const { counter, window } = held;
+  const [kind = '', name = ''] = /^(key|team|tag):(.*):/s.exec(counter)?.slice(1) ?? [];
+  const about: DrawnCall = {
+    keyId: kind === 'key' ? name : '',
+    ...(kind === 'team' ? { team: name } : {}),
+    tags: kind === 'tag' ? [name] : [],
+    endpoint: '',
+    model: '',
+    startedAt: at,
+  };
+  const hold = { ...held, about: aboutHold(about, { endsAt }) };
+  const notes = `${instance} died: what its calls held of ${counter} and nobody told of is booked as spent`;
+  return { ...lostCall(`lost_${instance}_${number}_${counter}|${window}`, [hold], at), notes };
 }
 
 /** @param at for a call of which nothing is said: an older version drew it */

@@ -1,4 +1,5 @@
 /** Records of the store that are not the ledger: keys and the audit log. Times are ms since the epoch. */
+import { hash } from 'node:crypto';
 import type { Policy, SharedPolicy } from '../core/policy.ts';
 
 /** A secret that `rotate` replaced and that opens until its time is up (S5). */
@@ -35,7 +36,9 @@ export interface KeyRecord {
   readonly shrink: boolean;
   /** What a translation would drop or change is refused; absent = it is noted. */
   readonly strict?: true;
-  /** What its calls say is kept (docs/content.md); absent = it is not. */
+  /** Its prompts are marked for the provider's cache (docs/user/routing.md); absent = as the route says. */
+  readonly cache?: 'auto';
+  /** What its calls say is kept (docs/user/content.md); absent = it is not. */
   readonly logContent?: true;
   /** Comes from the config; is in no store. */
   readonly declared?: true;
@@ -108,4 +111,47 @@ export interface AuditQuery {
   /** Only entries before this `seq`. */
   readonly before?: number;
   readonly subject?: string;
+}
+
+const beforeFirst = '';
+
+/** The entry behind the last one of the chain. */
+export function chained(entry: AuditEntry, last: AuditRecord | undefined): AuditRecord {
+  const seq = (last?.seq ?? 0) + 1;
+  return { ...entry, seq, hash: hashOf(entry, seq, last?.hash ?? beforeFirst) };
+}
+
+/**
+ * The first `seq` at which a stretch of the log, in rising order, is not what was written: changed,
+ * missing or in a wrong place. Undefined = nothing was tampered with.
+ * @param before the record just before the stretch; absent = it begins with the first one.
+ */
+export function brokenAt(
+  records: readonly AuditRecord[],
+  before?: AuditRecord,
+): number | undefined {
+  let last = before;
+  for (const record of records) {
+    const { seq, hash: found, ...entry } = record;
+    const expected = chained(entry, last);
+    if (seq !== expected.seq || found !== expected.hash) return expected.seq;
+    last = record;
+  }
+  return undefined;
+}
+
+function hashOf(entry: AuditEntry, seq: number, before: string): string {
+  const { at, actor, ip, action, subject, before: was, after: is } = entry;
+  const text = JSON.stringify([
+    before,
+    seq,
+    at,
+    actor,
+    ip ?? null,
+    action,
+    subject,
+    was ?? null,
+    is ?? null,
+  ]);
+  return hash('sha256', text);
 }

@@ -4,8 +4,8 @@
  */
 import { appendFile } from 'node:fs/promises';
 import type { CallRow } from './calls.ts';
-import { keptCall } from './kept-call.ts';
-import { createPrivateFile } from './private-file.ts';
+import { callText } from './call-rows.ts';
+import { createPrivateFile } from './data-dir.ts';
 import { StoreError } from './store-error.ts';
 
 export interface RefusedRow {
@@ -63,9 +63,10 @@ export function isOfRow(error: unknown): boolean {
   return error instanceof TypeError;
 }
 
-function lineOf(row: CallRow): string {
+/** The row as JSON, whole. */
+export function lineOf(row: CallRow): string {
   try {
-    return keptCall(row);
+    return callText(row);
   } catch {
     return JSON.stringify(row);
   }

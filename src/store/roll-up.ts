@@ -3,16 +3,23 @@
  * is asked of them is put together from whole days, whole hours, and the calls at the ragged ends.
  */
 import {
-  pieces,
+  summedClasses,
   type CallRow,
   type UsageFilter,
   type UsageGrouping,
   type UsageQuery,
   type UsageRow,
+  type SeriesQuery,
+  type SeriesRow,
 } from './calls.ts';
+import { compareText } from './columns.ts';
 
 export const hourMs = 3_600_000;
 export const dayMs = 24 * hourMs;
+
+/** Names of settings: rows and hours before these times may be gone. */
+export const callsKeptSince = 'calls_kept_since';
+export const hoursKeptSince = 'hours_kept_since';
 
 /** What sums are kept apart by. A call has one group, whatever its tags: a set of tags is one value. */
 export interface UsageGroup {
@@ -56,9 +63,6 @@ export function noSums(): Sums {
     cacheReadTokens: 0,
     cacheWriteTokens: 0,
     outputTokens: 0,
-    pricedCalls: 0,
-    unpricedCalls: 0,
-    nanodollars: 0,
     audioInputTokens: 0,
     imageInputTokens: 0,
     videoInputTokens: 0,
@@ -66,32 +70,25 @@ export function noSums(): Sums {
     imageOutputTokens: 0,
     webSearches: 0,
     images: 0,
+    pricedCalls: 0,
+    unpricedCalls: 0,
+    nanodollars: 0,
   };
 }
 
 /** The sums of one call. */
-export function sumsOf(row: CallRow): Sums {
-  const { freshInputTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0 } = row.charged;
-  const inputTokens = freshInputTokens + cacheReadTokens + cacheWriteTokens;
-  const outputTokens = row.charged.outputTokens ?? 0;
-  const charged = inputTokens + outputTokens > 0;
-  return {
-    ...piecesOf(row),
-    calls: 1,
-    failed: row.outcome === 'failed' ? 1 : 0,
-    inputTokens,
-    cacheReadTokens,
-    cacheWriteTokens,
-    outputTokens,
-    pricedCalls: row.cost === undefined ? 0 : 1,
-    unpricedCalls: row.cost === undefined && charged ? 1 : 0,
-    nanodollars: row.cost?.total ?? 0,
-  };
-}
-
-function piecesOf({ charged }: CallRow): Sums {
+export function sumsOf({ charged, outcome, cost }: CallRow): Sums {
+  const { freshInputTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0 } = charged;
   const sums = noSums();
-  for (const piece of pieces) sums[piece] = charged[piece] ?? 0;
+  for (const { member } of summedClasses) sums[member] = charged[member] ?? 0;
+  sums.calls = 1;
+  sums.failed = outcome === 'failed' ? 1 : 0;
+  sums.inputTokens = freshInputTokens + cacheReadTokens + cacheWriteTokens;
+  if (cost === undefined) sums.unpricedCalls = sums.inputTokens + sums.outputTokens > 0 ? 1 : 0;
+  else {
+    sums.pricedCalls = 1;
+    sums.nanodollars = cost.total;
+  }
   return sums;
 }
 
@@ -99,13 +96,10 @@ export function addSums(to: Sums, more: Sums): void {
   to.calls += more.calls;
   to.failed += more.failed;
   to.inputTokens += more.inputTokens;
-  to.cacheReadTokens += more.cacheReadTokens;
-  to.cacheWriteTokens += more.cacheWriteTokens;
-  to.outputTokens += more.outputTokens;
   to.pricedCalls += more.pricedCalls;
   to.unpricedCalls += more.unpricedCalls;
   to.nanodollars += more.nanodollars;
-  for (const piece of pieces) to[piece] += more[piece];
+  for (const { member } of summedClasses) to[member] += more[member];
 }
 
 export function isInGroup(filter: UsageFilter | undefined, group: UsageGroup): boolean {
@@ -207,4 +201,124 @@ function split(period: Period, within: Period, unit: number): [Period[], Period[
 
 function nonEmpty(periods: readonly Period[]): Period[] {
   return periods.filter(({ from, to }) => from < to);
+}
+
+const minuteMs = 60_000;
+
+export const stepMs: { readonly [S in SeriesQuery['step']]: number } = {
+  minute: minuteMs,
+  hour: hourMs,
+  day: dayMs,
+};
+
+export const sourcesInOrder = ['days', 'hours', 'calls'] as const;
+
+/** Where the sums for a step are read: minutes are in the calls only. */
+export function planSeries({ step, since, until }: SeriesQuery, kept: KeptSince): UsagePlan {
+  return step === 'minute'
+    ? { days: [], hours: [], calls: [{ from: since, to: until }] }
+    : planUsage({ by: step, since, until }, kept);
+}
+
+/**
+ * Where the calls of each group in the same time are counted: of a week of hours, in its days. Of minutes the calls
+ * alone are asked, as `planSeries` does, so that no group is chosen for calls that are gone.
+ */
+export function planCounts(query: SeriesQuery, kept: KeptSince): UsagePlan {
+  const { step, since, until } = query;
+  return step === 'minute' ? planSeries(query, kept) : planUsage({ by: 'day', since, until }, kept);
+}
+
+/** The groups with the most calls, in that order. */
+export function busiestOf(calls: ReadonlyMap<string, number>, groups: number): readonly string[] {
+  return [...calls]
+    .toSorted(([a, x], [b, y]) => y - x || compareText(a, b))
+    .slice(0, groups)
+    .map(([name]) => name);
+}
+
+export class SeriesSums {
+  readonly #query: SeriesQuery;
+  readonly #groups = new Map<string, { calls: number; readonly steps: Map<number, Sums> }>();
+
+  constructor(query: SeriesQuery) {
+    this.#query = query;
+  }
+
+  /** @param at a time in the step, or in a day whose hours are gone. */
+  add(at: number, name: string, sums: Sums): void {
+    const unit = stepMs[this.#query.step];
+    const step = Math.floor(at / unit) * unit;
+    let group = this.#groups.get(name);
+    if (group === undefined) {
+      group = { calls: 0, steps: new Map() };
+      this.#groups.set(name, group);
+    }
+    group.calls += sums.calls;
+    const there = group.steps.get(step) ?? noSums();
+    group.steps.set(step, there);
+    addSums(there, sums);
+  }
+
+  /** What was added so far, by group. */
+  calls(): Map<string, number> {
+    return new Map([...this.#groups].map(([name, { calls }]) => [name, calls]));
+  }
+
+  /** By group, the one with the most calls first, and by time. */
+  rows(): readonly SeriesRow[] {
+    return busiestOf(this.calls(), this.#query.groups).flatMap((group) =>
+      [...(this.#groups.get(group)?.steps ?? [])]
+        .toSorted(([a], [b]) => a - b)
+        .map(([at, sums]): SeriesRow => ({ group, at, ...sums })),
+    );
+  }
+}
+
+export interface LatencyQuery {
+  readonly since: number;
+  readonly until: number;
+  /** The period is cut into so many equal parts; at most `mostSlices`. */
+  readonly slices: number;
+  readonly filter?: UsageFilter;
+}
+
+/** One call that ended well. */
+export interface LatencySample {
+  readonly startedAt: number;
+  readonly keyId: string;
+  readonly team?: string;
+  readonly model: string;
+  readonly provider?: string;
+  readonly totalMs: number;
+  /** Of streams alone: the first part of a document comes when all of it is there. */
+  readonly firstEventMs?: number;
+}
+
+export interface LatencySamples {
+  readonly calls: readonly LatencySample[];
+  /** These are all calls of the period and filter that ended well: what is made of them is exact. */
+  readonly isAll: boolean;
+}
+
+export const mostSlices = 200;
+/** A period with no more calls is read as a whole; else of all slices together, each takes its part. */
+export const mostLooks = 6_000;
+
+export interface Slice {
+  readonly from: number;
+  readonly to: number;
+  /** Rows that may be looked at in it. */
+  readonly looks: number;
+}
+
+export function slicesOf({ since, until, slices }: LatencyQuery): readonly Slice[] {
+  const count = Math.max(1, Math.min(mostSlices, Math.floor(slices)));
+  const width = (until - since) / count;
+  const looks = Math.floor(mostLooks / count);
+  return Array.from({ length: count }, (_, i) => ({
+    from: Math.round(since + i * width),
+    to: Math.round(since + (i + 1) * width),
+    looks,
+  })).filter(({ from, to }) => from < to);
 }

@@ -2,6 +2,7 @@
 export type StoreFailure =
   | 'corrupt' // not a database, or damaged: never re-created (F86)
   | 'newer_schema' // written by a later version
+  | 'older_schema' // written by a version before the first release
   | 'busy' // another process holds the database (F84), or others its connections: nothing was done
   | 'full' // no space, read-only, input/output error (F85)
   | 'gone' // the file was removed or replaced while in use (F87)

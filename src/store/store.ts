@@ -1,6 +1,9 @@
 /**
- * What must survive a restart: keys, policies, the ledger, the audit log. Each method is one
- * transaction. The records stand in records.ts (keys, policies, audit) and calls.ts (ledger, usage).
+ * What must survive a restart, in parts: keys, policies, the audit log, the ledger, answers, contents and settings.
+ * Each method is one transaction. The records stand in records.ts (keys, policies, audit) and calls.ts (ledger, usage).
+ *
+ * SQLite (`sqlite/`) and PostgreSQL (`postgres/`) implement the parts. Arguments and results are plain data: a method
+ * is called by its name in the thread of SQLite, and from worker processes (`remote.ts`).
  */
 import type { SharedPolicy } from '../core/policy.ts';
 import type { AnswerStore } from './answers.ts';
@@ -18,7 +21,7 @@ import type {
   UsageQuery,
   UsageRow,
 } from './calls.ts';
-import type { LatencyQuery, LatencySamples } from './latency.ts';
+import type { LatencyQuery, LatencySamples } from './roll-up.ts';
 import type {
   AuditEntry,
   AuditQuery,
@@ -32,52 +35,51 @@ import type {
 export type * from './answers.ts';
 export type * from './calls.ts';
 export type * from './contents.ts';
-export type * from './latency.ts';
+export type * from './roll-up.ts';
 export type * from './records.ts';
 
 export interface KeyStore {
   /** In the order of creation. */
-  listKeys(): Promise<readonly KeyRecord[]>;
+  list(): Promise<readonly KeyRecord[]>;
   /** @throws StoreError `failed` when there is a key with this id. */
-  addKey(record: KeyRecord): Promise<void>;
+  add(record: KeyRecord): Promise<void>;
   /**
    * Puts a changed key in the place of the version just before it (`record.version - 1`).
-   * @returns false when there is no such key or somebody else was faster: read again (K8).
+   * @returns false when there is no such key or its version is another one: read again (K8).
    */
-  replaceKey(record: KeyRecord): Promise<boolean>;
+  replace(record: KeyRecord): Promise<boolean>;
   /** Marks the key revoked whatever its version, which rises; false when there is no such key. */
-  revokeKey(id: string, at: number): Promise<boolean>;
+  revoke(id: string, at: number): Promise<boolean>;
   /** Remembers when keys were last used; is no change of them. Unknown ids and older times are skipped. */
-  touchKeys(uses: readonly KeyUse[]): Promise<void>;
+  touch(uses: readonly KeyUse[]): Promise<void>;
   /**
    * The next portion of keys added, replaced or revoked after `stamp` (0 = all), the earliest change
    * first (S6): half a million in one message would be two gigabytes. A key that changes while portions
    * are read comes again, later.
    * @param most keys; default `keysPortion`
    */
-  keysSince(stamp: number, most?: number): Promise<KeyChanges>;
+  since(stamp: number, most?: number): Promise<KeyChanges>;
 }
 
 export interface PolicyStore {
   /** By kind and name. */
-  listPolicies(): Promise<readonly SharedPolicy[]>;
+  list(): Promise<readonly SharedPolicy[]>;
   /** Makes or replaces. */
-  putPolicy(policy: SharedPolicy): Promise<void>;
+  put(policy: SharedPolicy): Promise<void>;
   /** False when there is none. */
-  deletePolicy(kind: SharedPolicy['kind'], name: string): Promise<boolean>;
+  delete(kind: SharedPolicy['kind'], name: string): Promise<boolean>;
 }
 
 export interface AuditStore {
   /** Adds an entry to the end of the chain (S24). */
-  appendAudit(entry: AuditEntry): Promise<AuditRecord>;
+  append(entry: AuditEntry): Promise<AuditRecord>;
   /**
-   * A change and its entry, both or neither (S24). The changes are those of the methods of the same
-   * names, with their errors.
+   * A change and its entry, both or neither (S24), with the errors of the method that makes the change.
    * @returns undefined when the change did not fit (false there): nothing is written then.
    */
-  changeNoted(change: NotedChange, entry: AuditEntry): Promise<AuditRecord | undefined>;
+  change(change: NotedChange, entry: AuditEntry): Promise<AuditRecord | undefined>;
   /** Newest first. */
-  listAudit(query: AuditQuery): Promise<readonly AuditRecord[]>;
+  list(query: AuditQuery): Promise<readonly AuditRecord[]>;
 }
 
 export interface CallStore {
@@ -85,21 +87,21 @@ export interface CallStore {
    * Writes finished calls with their attempts, adds them to roll-ups and spending and closes their
    * open rows, all or nothing. A call that is there already changes nothing anywhere (K5, F8).
    */
-  recordCalls(rows: readonly CallRow[]): Promise<void>;
+  record(rows: readonly CallRow[]): Promise<void>;
   /**
    * Makes or refreshes the rows of running calls (F81); a call that has its final row is skipped.
    * @returns the ids of those, where others than this process may have settled them.
    */
-  openCalls(calls: readonly OpenCall[]): Promise<readonly string[]>;
+  open(calls: readonly OpenCall[]): Promise<readonly string[]>;
   /**
-   * Records running calls that were last seen before this time as they stand: whoever served them is
-   * gone (F81). At a start on SQLite that is all of them (`Infinity`).
+   * Records running calls that were last seen before this time as they stand: the process that served them
+   * is gone (F81). At a start on SQLite that is all of them (`Infinity`).
    * @returns the rows of those calls.
    */
   settleOrphans(seenBefore: number): Promise<readonly CallRow[]>;
   /**
    * What budgets have spent, in windows that end after this time or never.
-   * @param counters only of these: of one key among 500,000 nobody reads them all (L5).
+   * @param counters only of these: a look at one key must not read those of 500,000 (L5).
    */
   spent(endingAfter: number, counters?: readonly string[]): Promise<readonly Spent[]>;
   /** The same of all in portions, by counter and window: half a million at once would hold up all calls (L5). */
@@ -111,8 +113,8 @@ export interface CallStore {
   /** How long calls took, of some thousand at most. */
   sampleLatency(query: LatencyQuery): Promise<LatencySamples>;
   /** Newest first. */
-  listCalls(query: CallQuery): Promise<CallPage>;
-  findCall(id: string): Promise<CallRow | undefined>;
+  list(query: CallQuery): Promise<CallPage>;
+  find(id: string): Promise<CallRow | undefined>;
   /**
    * Removes at most `most` rows that are older than they are kept, with what hangs on them; sums stay.
    * @returns how many; fewer than `most` = done.
@@ -120,16 +122,27 @@ export interface CallStore {
   prune(retention: Retention, most: number): Promise<number>;
 }
 
-export interface Store extends KeyStore, PolicyStore, AuditStore, CallStore {
+/** Small settings of the gateway itself, e.g. the digest of the admin token. */
+export interface SettingStore {
+  read(name: string): Promise<string | undefined>;
+  write(name: string, value: string): Promise<void>;
+}
+
+export interface StoreParts {
+  readonly keys: KeyStore;
+  readonly policies: PolicyStore;
+  readonly audit: AuditStore;
+  readonly calls: CallStore;
   /** By `Idempotency-Key`. */
   readonly answers: AnswerStore;
   /** What calls said, of keys whose content is logged. */
   readonly contents: ContentStore;
-  /** Small settings of the gateway itself, e.g. the digest of the admin token. */
-  readSetting(name: string): Promise<string | undefined>;
-  writeSetting(name: string, value: string): Promise<void>;
+  readonly settings: SettingStore;
+}
+
+export interface Store extends StoreParts {
   /**
-   * Writes a complete copy while everything goes on.
+   * Writes a complete copy while the store is in use.
    * @param path where no file is yet, on the machine of the gateway.
    * @throws StoreError `failed` when there is one, or the store has no file.
    */

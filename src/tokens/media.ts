@@ -1,15 +1,6 @@
 /** What pictures, documents and sound in a prompt cost, by published rules or by a stated constant. */
-import type { JsonObject } from '../core/conversation.ts';
-import { isObject } from '../core/json.ts';
+import type { Medium } from '../core/description.ts';
 import type { ImageRule } from '../core/tokenizer.ts';
-
-/** A medium as it stands in a content part of either dialect. */
-export interface Medium {
-  readonly kind: 'image' | 'document' | 'audio';
-  /** Base64, or undefined when only an address is known. */
-  readonly data: string | undefined;
-  readonly lowDetail: boolean;
-}
 
 /** Where neither size nor rule is known: a large picture at most vendors. */
 const unknownImageTokens = 1600;
@@ -21,34 +12,6 @@ const pageTokens = 2500;
 const base64PerPage = 100_000;
 /** Coded speech: 32 tokens a second at 32 kbit/s. */
 const base64PerAudioToken = 160;
-
-/** The medium of a content part; undefined when it is none. */
-export function mediumOf(part: JsonObject): Medium | undefined {
-  const { type, source, image_url: image, file, input_audio: audio } = part;
-  if (type === 'image' || type === 'document') {
-    const given = isObject(source) ? source : {};
-    // Text and content sources are read as text.
-    if (type === 'document' && (given['type'] === 'text' || given['type'] === 'content')) return;
-    return medium(type, given['data']);
-  }
-  if (image !== undefined && image !== null) {
-    const given = isObject(image) ? image : { url: image };
-    const low = given['detail'] === 'low';
-    return { ...medium('image', dataOfUrl(given['url'])), lowDetail: low };
-  }
-  if (isObject(file)) return medium('document', dataOfUrl(file['file_data']));
-  return isObject(audio) ? medium('audio', audio['data']) : undefined;
-}
-
-function medium(kind: Medium['kind'], data: unknown): Medium {
-  return { kind, data: typeof data === 'string' ? data : undefined, lowDetail: false };
-}
-
-function dataOfUrl(url: unknown): string | undefined {
-  if (typeof url !== 'string') return undefined;
-  if (!url.startsWith('data:')) return undefined;
-  return url.slice(url.indexOf(',') + 1);
-}
 
 /** @param rule the vendor's own for images, where it is known. */
 export function mediumTokens({ kind, data, lowDetail }: Medium, rule?: ImageRule): number {

@@ -8,9 +8,9 @@ import {
 import type { Transform } from 'node:stream';
 import { GatewayError } from '../core/errors.ts';
 
-/** More than this out of one compressed body is a bomb. */
+/** A compressed body that decompresses to more is rejected. */
 export const maxDecompressedBytes = 64 * 1024 * 1024;
-/** How many times larger it may become, once it is large enough to matter. */
+/** Highest ratio of decompression, above `ratioFromBytes`. */
 const maxRatio = 100;
 const ratioFromBytes = 1024 * 1024;
 
@@ -20,14 +20,14 @@ export interface DecompressorHandler {
   failed(error: GatewayError): void;
 }
 
-/** Feeds compressed chunks in, gives plain chunks to the handler. */
+/** Takes compressed chunks, and gives decompressed chunks to the handler. */
 export class Decompressor {
   readonly #stream: Transform;
   readonly #handler: DecompressorHandler;
   #taken = 0;
   #received = 0;
   #over = false;
-  /** What was plain already when the stream broke, for whoever took nothing at that moment. */
+  /** Decompressed data that was not taken yet when the stream broke. */
   #rest: Buffer | undefined;
   #behind: (() => void) | undefined;
 
@@ -44,7 +44,7 @@ export class Decompressor {
     stream.on('error', () => this.#broken());
   }
 
-  /** Returns false when the caller should pause until `drained`. */
+  /** @returns false when the caller must pause until `drained`. */
   write(chunk: Buffer, drained: () => void): boolean {
     if (this.#over) return true;
     this.#taken += chunk.length;
@@ -57,13 +57,13 @@ export class Decompressor {
     this.#stream.end();
   }
 
-  /** Nothing more will be written: calls back once all that was is handed over, and is over then. */
+  /** Nothing more is written: calls back once when all written data was handed over. */
   behind(then: () => void): void {
     this.#behind ??= then;
     this.#endBehind();
   }
 
-  /** Holds the plain side back; `resume` continues it. */
+  /** Pauses the output. */
   pause(): void {
     this.#stream.pause();
   }

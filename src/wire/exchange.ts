@@ -1,8 +1,9 @@
-/** One request to an upstream and its answer, whatever carries them. */
+/** One request to an upstream and its answer, as the client of HTTP sees them. */
 import type { IncomingHttpHeaders } from 'node:http';
-import type { GatewayError } from '../core/errors.ts';
-import type { Pieces } from '../core/pieces.ts';
+import { GatewayError } from '../core/errors.ts';
+import type { Pieces } from '../json/pieces.ts';
 import type { Endpoint } from '../core/provider.ts';
+import type { HttpClient } from './http-client.ts';
 
 export type ResponseHeaders = IncomingHttpHeaders;
 
@@ -13,45 +14,110 @@ export interface UpstreamRequest {
   readonly headers: readonly string[];
   readonly body?: Pieces;
   readonly connectMs: number;
+  /**
+   * Where the endpoint's connections are not shared by all, only requests with the same sharer reuse a connection.
+   * Absent = the connection is not reused.
+   */
+  readonly sharer?: string;
   /** Never sent twice, not even where a kept connection may have been dead before (R5). */
   readonly once?: boolean;
 }
 
-/** What comes back. After `end` or `failed` nothing more is called. */
+/** Receives the answer. Nothing is called after `end` or `failed`. */
 export interface UpstreamHandler {
   head(status: number, headers: ResponseHeaders): void;
   data(chunk: Buffer): void;
   end(): void;
   /** `upstream_unavailable`, `timeout` (connect) or `upstream_invalid`. */
   failed(error: GatewayError): void;
-  /** No connection was made, for a request that was aborted meanwhile: what it says of the upstream holds. */
+  /** The connection failed after the request was aborted: the failure still counts against the upstream. */
   unreachable?(error: GatewayError): void;
 }
 
 /** The running request. `abort` closes the connection; no handler method is called afterwards. */
 export interface Exchange {
-  /** Whether some of the answer is here and waits for its turn of the event loop; absent = nothing ever does. */
+  /** Whether some of the answer waits for its turn of the event loop; absent = never. */
   readonly waits?: boolean;
   pause(): void;
   resume(): void;
   abort(): void;
 }
 
-/** The connections to one origin by one way. */
-export interface Connections {
-  /** Sends one request. The handler is called later, never inside this call. */
-  send(request: UpstreamRequest, handler: UpstreamHandler): Exchange;
-  /** Connections that stand, and those of them that wait for a request. */
-  readonly count: { readonly open: number; readonly idle: number };
-  /** Closes all connections; running requests fail. */
-  close(): Promise<void>;
-}
-
-/** Vendors send some thirty header fields (F31). */
+/** Header fields at most; vendors send some thirty (F31). */
 export const maxHeaders = 500;
 /** All header fields together. */
 export const maxHeaderBytes = 64 * 1024;
 /** Idle upstream connections are dropped before a server's usual 5 s (F7, J3). */
 export const idleConnectionMs = 4000;
-/** Where a server promises to wait longer. */
-export const longestIdleMs = 60_000;
+/** The same where a server's `keep-alive` promises more. */
+export const maxIdleMs = 60_000;
+
+export interface WholeAnswer {
+  readonly status: number;
+  readonly headers: ResponseHeaders;
+  readonly body: string;
+}
+
+export interface WholeAnswerLimits {
+  /** Until the last byte. */
+  readonly timeoutMs: number;
+  readonly maxBytes: number;
+  /** Aborted when the client disconnects. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Sends a small request and reads its whole answer: model lists, token counters, health.
+ * @throws GatewayError `upstream_unavailable`, `timeout`, `upstream_invalid` or `canceled`.
+ */
+export function requestWhole(
+  client: HttpClient,
+  request: UpstreamRequest,
+  limits: WholeAnswerLimits,
+): Promise<WholeAnswer> {
+  return new Promise((resolve, reject) => {
+    if (limits.signal?.aborted === true) return reject(clientLeft());
+    const pieces: Buffer[] = [];
+    let length = 0;
+    let status = 0;
+    let headers: ResponseHeaders = {};
+    const fail = (error: GatewayError): void => {
+      done();
+      exchange.abort();
+      reject(error);
+    };
+    const exchange = client.send(request, {
+      head: (code, received) => {
+        status = code;
+        headers = received;
+      },
+      data: (chunk) => {
+        length += chunk.length;
+        if (length <= limits.maxBytes) pieces.push(chunk);
+        else fail(new GatewayError('upstream_invalid', 'The answer is too large.'));
+      },
+      end: () => {
+        done();
+        const body = Buffer.concat(pieces)
+          .toString('utf8')
+          .replace(/^\ufeff/, '');
+        resolve({ status, headers, body });
+      },
+      failed: fail,
+    });
+    const timer = setTimeout(
+      () => fail(new GatewayError('timeout', 'The upstream did not answer in time.')),
+      limits.timeoutMs,
+    );
+    const leave = (): void => fail(clientLeft());
+    const done = (): void => {
+      clearTimeout(timer);
+      limits.signal?.removeEventListener('abort', leave);
+    };
+    limits.signal?.addEventListener('abort', leave);
+  });
+}
+
+function clientLeft(): GatewayError {
+  return new GatewayError('canceled', 'The client left.');
+}

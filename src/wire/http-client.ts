@@ -1,56 +1,45 @@
 /**
- * The one HTTP client of the request path: callbacks, no streams and no promises per chunk. It keeps the
- * connections to each origin, by each way.
+ * The HTTP client of the request path: callbacks, no streams and no promises per chunk. It has one pool of
+ * connections for each origin and way (proxy, authorities) to it.
  */
-import type { buildConnector } from 'undici';
 import { lookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { getCACertificates } from 'node:tls';
 import type { Endpoint, NetworkWay } from '../core/provider.ts';
-import type { PutsOff } from '../core/turn-share.ts';
-import type { Connections, Exchange, UpstreamHandler, UpstreamRequest } from './exchange.ts';
-import { guardedConnector } from './guarded-connect.ts';
+import type { DefersWork } from '../core/event-loop-budget.ts';
+import type { Exchange, UpstreamHandler, UpstreamRequest } from './exchange.ts';
+import { type Connector, guardedConnector, proxyConnector, withLastAddresses } from './connect.ts';
 import { SocketConnections } from './http1/socket-connections.ts';
-import { sharedReads } from './http1/connection.ts';
-import { withLastAddresses } from './last-addresses.ts';
-import { proxyConnector } from './proxy-connect.ts';
-import { UndiciConnections } from './undici-connections.ts';
-
-/** `sockets`: the gateway's own HTTP/1.1 over `net` and `tls`; `undici`: that library's dispatcher. */
-export type Transport = 'sockets' | 'undici';
+import { sharedReads } from './http1/pool.ts';
 
 export interface HttpClientOptions {
-  /** Default: `sockets`, which costs about two thirds of the other (decision 0022). */
-  readonly transport?: Transport;
   /** Finds the addresses of a name; default: the system's resolver. */
   readonly lookup?: LookupFunction;
-  /** Makes the connections instead, in time that is not real (test/simulation). */
-  readonly connector?: (connectMs: number) => buildConnector.connector;
+  /** Makes the connections instead: for simulated time (test/simulation). */
+  readonly connector?: (connectMs: number) => Connector;
   /** Monotonic ms. */
   readonly now?: () => number;
-  /** What upstreams send beyond it in one turn of the event loop waits; absent = nothing waits. */
-  readonly turns?: PutsOff;
+  /** Defers reads beyond its budget of one turn of the event loop; absent = nothing is deferred. */
+  readonly turns?: DefersWork;
 }
 
-/** Where requests of an endpoint went the last time. */
+/** The pool of an endpoint's last request. */
 interface Known {
   readonly connectMs: number;
-  /** An engine that is started anew has a socket of its own. */
+  /** A restarted engine has another socket. */
   readonly socketPath: string | undefined;
-  readonly connections: Connections;
+  readonly connections: SocketConnections;
 }
 
 export class HttpClient {
-  readonly #connections = new Map<string, { origin: string; connections: Connections }>();
+  readonly #connections = new Map<string, { origin: string; connections: SocketConnections }>();
   #byEndpoint = new WeakMap<Endpoint, Known>();
-  readonly #transport: Transport;
   readonly #lookup: LookupFunction;
   readonly #connector: HttpClientOptions['connector'];
   readonly #now: () => number;
-  readonly #turns: PutsOff | undefined;
+  readonly #turns: DefersWork | undefined;
 
   constructor(options: HttpClientOptions = {}) {
-    this.#transport = options.transport ?? 'sockets';
     this.#lookup = withLastAddresses(options.lookup ?? lookup);
     this.#connector = options.connector;
     this.#now = options.now ?? (() => performance.now());
@@ -86,40 +75,37 @@ export class HttpClient {
     const all = [...this.#connections.values()];
     this.#connections.clear();
     this.#byEndpoint = new WeakMap();
-    await Promise.all(all.map(({ connections }) => connections.close()));
+    for (const { connections } of all) connections.close();
+    await Promise.resolve();
   }
 
   /** Equal ways share connections, whichever providers they are of. */
-  #connectionsTo(endpoint: Endpoint, connectMs: number): Connections {
-    const { origin, socketPath, way } = endpoint;
-    const place = [socketPath ?? origin, connectMs, ...wayKey(way)];
+  #connectionsTo(endpoint: Endpoint, connectMs: number): SocketConnections {
+    const { origin, socketPath, way, connections: sharing } = endpoint;
+    const place = [socketPath ?? origin, connectMs, sharing, ...wayKey(way)];
     const key = JSON.stringify(place);
     let connections = this.#connections.get(key)?.connections;
     if (connections === undefined) {
       const connector = this.#connector?.(connectMs) ?? this.#connectorTo(endpoint, connectMs);
-      connections =
-        this.#transport === 'undici'
-          ? new UndiciConnections(origin, connector)
-          : new SocketConnections({ origin, connector, now: this.#now, turns: this.#turns });
+      connections = new SocketConnections({
+        origin,
+        connector,
+        now: this.#now,
+        turns: this.#turns,
+      });
       this.#connections.set(key, { origin, connections });
     }
     return connections;
   }
 
-  #connectorTo({ socketPath, way }: Endpoint, timeout: number): buildConnector.connector {
-    const options = {
-      timeout,
-      allowH2: false,
-      ...(socketPath === undefined ? {} : { socketPath }),
-      ...(way?.ca === undefined ? {} : { ca: [...getCACertificates('default'), way.ca] }),
-    };
+  #connectorTo({ socketPath, way }: Endpoint, timeoutMs: number): Connector {
+    const ca = way?.ca === undefined ? undefined : [...getCACertificates('default'), way.ca];
+    const options = { timeoutMs, lookup: this.#lookup, socketPath, ca };
+    // The answer of a proxy to CONNECT is read from the socket's stream.
     if (way?.proxy !== undefined) {
-      const direct = guardedConnector(options, this.#lookup);
-      return proxyConnector(way.proxy, { outer: direct, inner: direct, timeoutMs: timeout });
+      return proxyConnector(way.proxy, guardedConnector(options), timeoutMs);
     }
-    // What a proxy says first is read otherwise.
-    const reads = this.#transport === 'sockets' ? { onread: sharedReads } : {};
-    return guardedConnector({ ...options, ...reads }, this.#lookup);
+    return guardedConnector({ ...options, onread: sharedReads });
   }
 }
 

@@ -6,7 +6,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { Frame } from '../core/dialect.ts';
 import { GatewayError } from '../core/errors.ts';
-import { GrowingBytes } from './growing-bytes.ts';
 
 /** A frame larger than this is refused (F35). */
 export const maxFrameBytes = 8 * 1024 * 1024;
@@ -196,4 +195,72 @@ function dataOf(bytes: Buffer, at: number): string {
 
 function valueStart(bytes: Buffer, at: number): number {
   return bytes[at] === 0x20 ? at + 1 : at;
+}
+
+/** From this size on a buffer has room for twice its bytes. */
+const roomFrom = 4096;
+/** A view that is this many times smaller than its memory is copied, so that the memory can be freed (G9). */
+const maxSurplus = 4;
+
+/**
+ * The bytes of an incomplete frame. Concatenating for each chunk would copy a frame of 8 MiB that comes byte by byte
+ * eight million times (S22); here the buffer doubles.
+ */
+export class GrowingBytes {
+  #bytes: Buffer | undefined;
+  /** The memory that `#bytes` is a view of; nothing behind `#bytes` was handed out. */
+  #own: Buffer | undefined;
+
+  /** The kept bytes followed by the chunk. The next call must be `keep` or `taken`. */
+  with(chunk: Buffer): Buffer {
+    const held = this.#bytes;
+    if (held === undefined) return chunk;
+    const length = held.length + chunk.length;
+    if (length < roomFrom) return Buffer.concat([held, chunk]);
+    const own = this.#own;
+    // The room is behind the kept bytes.
+    if (own !== undefined) {
+      const end = held.byteOffset - own.byteOffset + held.length;
+      if (end + chunk.length <= own.length) {
+        own.set(chunk, end);
+        return own.subarray(end - held.length, end + chunk.length);
+      }
+    }
+    // A chunk as long as the kept bytes doubles them by itself.
+    const grown = Buffer.allocUnsafeSlow(chunk.length < held.length ? 2 * length : length);
+    grown.set(held);
+    grown.set(chunk, held.length);
+    this.#own = grown;
+    return grown.subarray(0, length);
+  }
+
+  /** Keeps the end of what `with` gave. */
+  keep(rest: Buffer): void {
+    if (rest.length === 0) {
+      // The usual end of a read: nothing to copy, and no room to keep.
+      this.#bytes = undefined;
+      this.#own = undefined;
+      return;
+    }
+    const small = rest.length * maxSurplus < rest.buffer.byteLength;
+    const kept = small ? copied(rest) : rest;
+    this.#bytes = kept;
+    if (kept.buffer !== this.#own?.buffer) this.#own = undefined;
+  }
+
+  /** Takes the kept bytes out; undefined when there are none. */
+  taken(): Buffer | undefined {
+    const bytes = this.#bytes;
+    this.#bytes = undefined;
+    this.#own = undefined;
+    return bytes;
+  }
+}
+
+/** Long copies have memory of their own: a view of Node's pool keeps all of the pool. */
+function copied(bytes: Buffer): Buffer {
+  if (bytes.length < roomFrom) return Buffer.from(bytes);
+  const copy = Buffer.allocUnsafeSlow(bytes.length);
+  copy.set(bytes);
+  return copy;
 }

@@ -1,37 +1,12 @@
-/** What a failed exchange with an upstream is called to whoever asked. */
+/** The error of a failed exchange with an upstream, and how long the upstream asks to wait. */
 import { GatewayError } from '../core/errors.ts';
 import type { Endpoint } from '../core/provider.ts';
-import { ProtocolError } from './http1/protocol-error.ts';
+import { ProtocolError } from './http1/response-head.ts';
 import { UnsendableRequest } from './http1/request-head.ts';
+import type { ResponseHeaders } from './exchange.ts';
 
 export function errorCode(error: unknown): string {
   return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
-}
-
-/** No HTTP, or a status that nobody asked for (101, 100): undici has codes for neither (F26, F27). */
-export function isGarbled(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  return error.name === 'HTTPParserError' || /^bad (upgrade|response)$/.test(error.message);
-}
-
-/** Another protocol that nobody asked for comes the same way again. */
-function mayComeWhole(error: unknown): boolean {
-  if (error instanceof ProtocolError) return error.passing;
-  if (errorCode(error) === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') return true;
-  if (error instanceof Error && error.message === 'bad upgrade') return false;
-  return isGarbled(error);
-}
-
-const unreadableCodes: ReadonlySet<string> = new Set([
-  'UND_ERR_HEADERS_OVERFLOW',
-  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
-  'UND_ERR_INVALID_ARG',
-]);
-
-function isUnreadable(error: unknown): boolean {
-  return (
-    error instanceof ProtocolError || isGarbled(error) || unreadableCodes.has(errorCode(error))
-  );
 }
 
 /** File descriptors, ports or memory of this machine are used up: that says nothing of the upstream (F92). */
@@ -48,13 +23,21 @@ function isRefusedCertificate(error: unknown): boolean {
   return /^(CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_CERT_)/.test(errorCode(error));
 }
 
-/** `upstream_unavailable`, `timeout` (connect), `upstream_invalid` or `overloaded`; a GatewayError as it is. */
+/**
+ * `upstream_unavailable`, `timeout` (connect), `upstream_invalid` or `overloaded`; a GatewayError as it is.
+ * Its message names no address: it goes to clients (F-2). The address stands in `detail`.
+ */
 export function asUpstreamError(error: unknown, endpoint: Endpoint): GatewayError {
   if (error instanceof GatewayError) return error;
+  const isEngine = endpoint.socketPath !== undefined;
+  const name = isEngine ? 'the embedded engine' : 'the provider';
+  const where = isEngine ? name : endpoint.origin;
   const code = errorCode(error);
-  const where = endpoint.socketPath === undefined ? endpoint.origin : 'the embedded engine';
-  if (code === 'UND_ERR_CONNECT_TIMEOUT') {
-    return new GatewayError('timeout', `Could not connect to ${where} in time.`, { cause: error });
+  if (code === 'CONNECT_TIMEOUT') {
+    return new GatewayError('timeout', `The connection to ${name} timed out.`, {
+      detail: `Could not connect to ${where} in time.`,
+      cause: error,
+    });
   }
   if (ownScarcity.has(code)) {
     return new GatewayError('overloaded', 'The gateway has no room for another connection.', {
@@ -63,36 +46,62 @@ export function asUpstreamError(error: unknown, endpoint: Endpoint): GatewayErro
     });
   }
   if (error instanceof UnsendableRequest) {
-    const why = `The request to ${where} cannot be sent: ${error.message}.`;
-    return new GatewayError('upstream_invalid', why, { cause: error, repeat: 'never' });
+    return new GatewayError('upstream_invalid', `The request to ${name} cannot be sent.`, {
+      detail: `The request to ${where} cannot be sent: ${error.message}.`,
+      cause: error,
+      repeat: 'never',
+    });
   }
-  if (isUnreadable(error)) {
-    return new GatewayError('upstream_invalid', `The answer of ${where} is not valid HTTP.`, {
+  if (error instanceof ProtocolError) {
+    return new GatewayError('upstream_invalid', `The answer of ${name} is not valid HTTP.`, {
+      detail: `The answer of ${where} is not valid HTTP.`,
       cause: error,
       // What was broken on the way comes whole the next time (F25, F26); headers stay too large (F31).
-      repeat: mayComeWhole(error) ? 'may' : 'never',
+      repeat: error.passing ? 'may' : 'never',
     });
   }
-  return brokenConnection(error, where);
+  return new GatewayError('upstream_unavailable', `The connection to ${name} failed.`, {
+    detail: whyBroken(error, where),
+    cause: error,
+    ...(isRefusedCertificate(error) ? { repeat: 'never' } : {}),
+  });
 }
 
-function brokenConnection(error: unknown, where: string): GatewayError {
+function whyBroken(error: unknown, where: string): string {
   const code = errorCode(error);
   if (code === 'PROXY_REFUSED' && error instanceof Error) {
-    return new GatewayError('upstream_unavailable', `No way to ${where}: ${error.message}.`, {
-      cause: error,
-    });
+    return `No way to ${where}: ${error.message}.`;
   }
   if (isRefusedCertificate(error)) {
-    return new GatewayError(
-      'upstream_unavailable',
-      `The certificate of ${where} is not accepted (${code}). Where an authority of your own signed it, name its file in ca of the provider or in NODE_EXTRA_CA_CERTS.`,
-      { cause: error, repeat: 'never' },
-    );
+    return `The certificate of ${where} is not accepted (${code}). Where an authority of your own signed it, name its file in ca of the provider or in NODE_EXTRA_CA_CERTS.`;
   }
-  return new GatewayError(
-    'upstream_unavailable',
-    `The connection to ${where} failed${code === '' ? '' : ` (${code})`}.`,
-    { cause: error },
-  );
+  return `The connection to ${where} failed${code === '' ? '' : ` (${code})`}.`;
+}
+
+/** Longer waits are not passed on: both official SDKs would sleep through them. */
+export const maxRetryAfterMs = 60_000;
+
+/**
+ * The wait in ms from `retry-after-ms`, `retry-after` (seconds or HTTP date); undefined when absent,
+ * unreadable, negative or in the past.
+ */
+export function readRetryAfterMs(headers: ResponseHeaders, wallMs: number): number | undefined {
+  const milliseconds = positiveNumber(first(headers['retry-after-ms']));
+  if (milliseconds !== undefined) return milliseconds;
+  const text = first(headers['retry-after']);
+  const seconds = positiveNumber(text);
+  if (seconds !== undefined) return seconds * 1000;
+  if (text === undefined || !/[a-z]/i.test(text)) return undefined;
+  const date = Date.parse(text);
+  return Number.isNaN(date) || date <= wallMs ? undefined : date - wallMs;
+}
+
+function first(value: string | readonly string[] | undefined): string | undefined {
+  return typeof value === 'string' || value === undefined ? value : value[0];
+}
+
+function positiveNumber(text: string | undefined): number | undefined {
+  if (text === undefined || !/^\s*\d+(\.\d+)?\s*$/.test(text)) return undefined;
+  const value = Number(text);
+  return Number.isFinite(value) ? value : undefined;
 }

@@ -7,7 +7,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { isObject } from '../../src/core/json.ts';
+import { isObject } from '../../src/json/value.ts';
 import { send, type Reply } from '../support/http.ts';
 import { requestBody } from '../support/requests.ts';
 import { errorIn, replying } from '../upstream/reply.ts';

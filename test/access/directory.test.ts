@@ -6,7 +6,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { tryParse, tryParseObject } from '../../src/core/json.ts';
+import { tryParse, tryParseObject } from '../../src/json/parse.ts';
 import { send } from '../support/http.ts';
 
 const program = join(import.meta.dirname, '..', '..', 'bin', 'model-gateway');

@@ -8,8 +8,8 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isObject } from '../../src/core/json.ts';
-import { defaults } from '../../src/config/settings.ts';
+import { isObject } from '../../src/json/value.ts';
+import { baseOptions } from '../../src/config/base.ts';
 import { readAddress } from '../../src/config/address.ts';
 import { send } from '../support/http.ts';
 import { listAt } from '../support/reading.ts';
@@ -119,13 +119,13 @@ describe('a first start with an empty environment', { timeout: 500_000 }, () => 
   });
 
   test('S9 it listens at two ports of loopback and nowhere else, its engine included', async () => {
-    for (const text of [defaults.listen, defaults.adminListen]) {
+    for (const text of [baseOptions.listen.default, baseOptions.adminListen.default]) {
       assert.equal(readAddress(text)?.host, '127.0.0.1');
     }
     const hex = (url: string): string =>
       `tcp 0100007F:${portOf(url).toString(16).toUpperCase().padStart(4, '0')}`;
     const expected = [hex(gateway.url), hex(gateway.adminUrl)].sort();
-    // Linux spreads new connections over several sockets of one port (server/doors.ts).
+    // Linux spreads new connections over several sockets of one port (http/listeners.ts).
     const ports = [...new Set(listeners(gateway.child.pid ?? 0))].sort();
     assert.deepEqual(ports, expected);
     const others = Object.values(networkInterfaces())

@@ -1,7 +1,7 @@
 /** S13: words of clients and upstreams that look like log lines, terminal commands or headers of their own. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { tryParseObject } from '../../src/core/json.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
 import { Instance } from '../cluster/instance.ts';
 import { rawPost } from '../support/raw-post.ts';
 import { requestBody } from '../support/requests.ts';

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
-import { isObject } from '../../src/core/json.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { begun, legalFrames } from '../faults/stream-pieces.ts';
 import { startLimitedRig, type LimitedKey, type LimitedRig } from '../limits/limited-rig.ts';
 import { send, type Reply } from '../support/http.ts';

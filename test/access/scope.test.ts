@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { send, type Reply } from '../support/http.ts';
 import { assertErrorBody } from '../support/legality.ts';
 import { startRig, type Rig } from '../support/rig.ts';

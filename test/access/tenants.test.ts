@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { isObject } from '../../src/core/json.ts';
+import { isObject } from '../../src/json/value.ts';
 import { startLimitedRig, type LimitedKey, type LimitedRig } from '../limits/limited-rig.ts';
 import { send, type Reply } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { dirname, join } from 'node:path';
 import { connectCommand } from '../../src/cli/connect.ts';
-import type { JsonObject } from '../../src/core/conversation.ts';
-import { isObject, tryParseObject } from '../../src/core/json.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
 import { clientKey } from '../support/keys.ts';
 import { objectAt, type Dialect } from '../support/reading.ts';
 import type { AgentCall } from './answers.ts';
@@ -148,18 +148,22 @@ function settled(settings: JsonObject, { npm, model }: { npm: string; model: str
   return { ...settings, provider: { 'model-gateway': { ...provider, npm, models } } };
 }
 
+/** What it tells its makers, and what it asks the model for its memory behind a turn, off. */
+export function quietQwenCode(box: Box): Promise<void> {
+  const quiet = {
+    privacy: { usageStatisticsEnabled: false },
+    memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false },
+  };
+  return box.write(join(box.home, '.qwen', 'settings.json'), JSON.stringify(quiet));
+}
+
 /** Qwen Code with the variables that `connect openai-sdk` prints. */
 export function qwenCode(program: readonly string[]): Agent {
   return {
     name: 'qwen-code',
     dialect: 'chat',
     connect: async (box, connection) => {
-      // What it tells its makers, and what it asks the model for its memory behind a turn, off.
-      const quiet = {
-        privacy: { usageStatisticsEnabled: false },
-        memory: { enableManagedAutoMemory: false, enableManagedAutoDream: false },
-      };
-      await box.write(join(box.home, '.qwen', 'settings.json'), JSON.stringify(quiet));
+      await quietQwenCode(box);
       const lines = await connectLines('openai-sdk', connection);
       const variables = lines.split('\n').filter((line) => line.startsWith('export '));
       return {
@@ -182,5 +186,61 @@ export function qwenCode(program: readonly string[]): Agent {
       name: 'run_shell_command',
       input: { command, is_background: false },
     }),
+  };
+}
+
+/** A client that `connect NAME --write` gives its settings, and what else it is started with. */
+interface WrittenClient {
+  readonly name: string;
+  readonly program: readonly string[];
+  readonly args: (model: string) => readonly string[];
+  readonly env: { readonly [name: string]: string };
+}
+
+function byWrittenSettings({ name, program, args, env }: WrittenClient): Pick<Agent, 'connect'> {
+  return {
+    connect: async (box, { url, model }) => {
+      const where = ['--base-url', url, '--key', clientKey, '--model', model];
+      await printed([name, ...where, '--write'], { HOME: box.home });
+      return {
+        command: (question, options = []) =>
+          [...program, ...args(model), ...options].concat(['-p', question]),
+        env,
+      };
+    },
+  };
+}
+
+/** pi by the settings that `connect pi --write` makes. */
+export function pi(program: readonly string[]): Agent {
+  return {
+    name: 'pi',
+    dialect: 'chat',
+    ...byWrittenSettings({
+      name: 'pi',
+      program,
+      args: (model) => ['--model', `model-gateway/${model}`],
+      env: { PI_OFFLINE: '1', PI_SKIP_VERSION_CHECK: '1', PI_TELEMETRY: '0' },
+    }),
+    read: (id, path) => ({ id, name: 'read', input: { path } }),
+    write: (id, path, text) => ({ id, name: 'write', input: { path, content: text } }),
+    shell: (id, command) => ({ id, name: 'bash', input: { command } }),
+  };
+}
+
+/** Continue's command line by the settings that `connect continue --write` makes. */
+export function continueCli(program: readonly string[]): Agent {
+  return {
+    name: 'continue',
+    dialect: 'chat',
+    ...byWrittenSettings({
+      name: 'continue',
+      program,
+      args: () => ['--auto'],
+      env: { CONTINUE_TELEMETRY_ENABLED: '0' },
+    }),
+    read: (id, path) => ({ id, name: 'Read', input: { filepath: path } }),
+    write: (id, path, text) => ({ id, name: 'Write', input: { filepath: path, content: text } }),
+    shell: (id, command) => ({ id, name: 'Bash', input: { command } }),
   };
 }

@@ -1,5 +1,5 @@
 /** Answers as real providers stream them: many small deltas, calls in fragments, usage where it belongs. */
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import type { Dialect } from '../support/reading.ts';
 import { chatChunk, chatDone, chatFrame, chatUsageChunk } from '../upstream/chat.ts';
 import {

@@ -1,7 +1,7 @@
 /** Claude Code itself, driven through the gateway (clients.md §5). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { tryParseObject } from '../../src/core/json.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
 import { dialects, listAt, numberAt, objectAt, textAt } from '../support/reading.ts';
 import { startRig, type Rig } from '../support/rig.ts';
 import { chatFrame, chatChunk, chatError } from '../upstream/chat.ts';
@@ -11,7 +11,7 @@ import { claudeCode, claudeCodeByFile } from './agents.ts';
 import { reported } from './answers.ts';
 import { hasNamespaces } from './box.ts';
 import { withAgent } from './installed.ts';
-import { contentText, play, resultsIn, roles, systemText, type Cast } from './scene.ts';
+import { play, resultsIn, roles, systemText, type Cast } from './scene.ts';
 import { assertSaid, assertServed, picture, toolTurns } from './tool-turns.ts';
 
 /** It comes first in the system text and varies from session to session. */
@@ -47,13 +47,14 @@ withAgent('claude-code', (command) => {
     const scene = await play(rig, { agent, upstream: 'chat', steps: () => [{ text: 'Ready.' }] });
     assertSaid(scene, 'Ready.');
     const [body] = scene.main;
-    assert.deepEqual(roles(body), ['system', 'user', 'system']);
+    // An unknown server gets all instructions in front (C1).
+    assert.deepEqual(roles(body), ['system', 'user']);
     const text = JSON.stringify(body);
     assert.match(systemText(body), /^\s*You are a Claude agent/);
     for (const foreign of [billing, 'cache_control', 'defer_loading', 'context_management']) {
       assert.ok(!text.includes(foreign), foreign);
     }
-    assert.match(contentText(listAt(body ?? {}, 'messages')[2] ?? {}), /^# Environment/);
+    assert.match(systemText(body), /\n# Environment/);
     const tools = listAt(body ?? {}, 'tools').map((tool) =>
       textAt(objectAt(tool, 'function'), 'name'),
     );
@@ -66,7 +67,7 @@ withAgent('claude-code', (command) => {
     const notes = textAt(scene.calls[0] ?? {}, 'notes').split('; ');
     assert.deepEqual(
       notes.map((note) => note.split(':')[0]).sort(),
-      ['context_management', 'tools'],
+      ['context_management', 'messages.1', 'tools'],
       notes.join('\n'),
     );
   });
@@ -85,7 +86,7 @@ withAgent('claude-code', (command) => {
       });
       assertSaid(scene, 'Ready.');
       const body = scene.main[0] ?? {};
-      assert.deepEqual(roles(body), ['user', 'system']);
+      assert.deepEqual(roles(body), ['user', keepsBilling ? 'system' : 'user']);
       assert.equal(systemText(body).includes(billing), keepsBilling);
       const marked = [
         ...listAt(body, 'system'),
@@ -99,7 +100,8 @@ withAgent('claude-code', (command) => {
       assert.deepEqual(body['output_config'], { effort: 'high' });
       assert.ok(body['context_management'] !== undefined);
       assert.match(scene.received[0]?.header('anthropic-beta') ?? '', /claude-code-20250219/);
-      assert.equal(textAt(scene.calls[0] ?? {}, 'notes'), '');
+      const notes = textAt(scene.calls[0] ?? {}, 'notes');
+      assert.match(notes, keepsBilling ? /^$/ : /^messages\.1: changed, [^;]*$/);
     });
   }
 
@@ -187,7 +189,7 @@ withAgent('claude-code', (command) => {
     });
     assertSaid(scene, 'Without the web, then.');
     const refusal = resultsIn('chat', scene.main[2])[1]?.text ?? '';
-    assert.match(refusal, /400 tools\.0[^]*web_search/);
+    assert.match(refusal, /400 tools\.0[^]*no web search/);
   });
 
   test('§3 its sub-agent holds a conversation of its own on the chat upstream', async () => {
@@ -314,7 +316,8 @@ withAgent('claude-code', (command) => {
       files: { 'note.txt': 'N1\n' },
       steps: (at) => [{ calls: [agent.read('call_1', at('note.txt'))] }, { text: 'Seen.' }],
     });
-    const order = ['system', 'user', 'system', 'assistant', 'tool', 'system'];
+    // What stood behind the user's first message is in front (C1); what follows an answer keeps its place.
+    const order = ['system', 'user', 'assistant', 'tool', 'user'];
     assert.deepEqual(roles(scene.main[1]), order);
   });
 });

@@ -2,7 +2,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { isObject, tryParseObject } from '../../src/core/json.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
+import { isObject } from '../../src/json/value.ts';
 
 const folder = join(import.meta.dirname, '..', '..', '.agents');
 
@@ -14,6 +15,12 @@ function commandOf(name: string): readonly string[] | undefined {
   const path = join(folder, program);
   if (!existsSync(path)) return undefined;
   return path.endsWith('.js') ? [process.execPath, path] : [path];
+}
+
+/** The folder whose packages the libraries are; undefined where they are not installed. */
+function librariesFolder(): string | undefined {
+  const packages = join(folder, 'libraries', 'node_modules');
+  return commandOf('libraries') === undefined ? undefined : packages;
 }
 
 function listText(): string {
@@ -29,4 +36,11 @@ export function withAgent(name: string, declare: (command: readonly string[]) =>
   const command = commandOf(name);
   if (command !== undefined) declare(command);
   else test(name, { skip: 'not installed: npm run agents:install' }, () => undefined);
+}
+
+/** The same for the libraries; the tests get the folder of their packages. */
+export function withLibraries(declare: (packages: string) => void): void {
+  const packages = librariesFolder();
+  if (packages !== undefined) declare(packages);
+  else test('libraries', { skip: 'not installed: npm run agents:install' }, () => undefined);
 }

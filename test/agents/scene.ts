@@ -1,8 +1,7 @@
 /** One run of an agent: its question, the model's turns, and what the upstream and the user got to see. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import type { JsonObject } from '../../src/core/conversation.ts';
-import { isObject } from '../../src/core/json.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { listAt, textAt, type Dialect } from '../support/reading.ts';
 import type { Rig } from '../support/rig.ts';
 import type { Answer, Received, ScriptedUpstream } from '../upstream/scripted.ts';
@@ -21,6 +20,8 @@ export interface Plot {
   readonly files?: { readonly [name: string]: string | Buffer };
   /** What requests with tools get, one after the other; `at` makes a project's path of a name. */
   readonly steps: (at: (name: string) => string) => readonly Step[];
+  /** What the upstream answers to requests that it does not take, whichever step it is at. */
+  readonly refuses?: (body: JsonObject) => Answer | undefined;
   readonly options?: readonly string[];
   readonly env?: { readonly [name: string]: string };
   /** The name that the agent asks for, and whose script that is; one of the rig's making without. */
@@ -71,6 +72,8 @@ async function playIn(rig: Rig, box: Box, plot: Plot): Promise<Scene> {
   const side: JsonObject[] = [];
   const answer = (request: Received): Answer => {
     const stream = request.json['stream'] === true;
+    const refusal = plot.refuses?.(request.json);
+    if (refusal !== undefined) return refusal;
     if (listAt(request.json, 'tools').length === 0) {
       side.push(request.json);
       return answerOf(upstream, { text: sideText }, stream);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it, test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { send, type Reply, type Sending } from '../support/http.ts';
 import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts';
 import { until } from '../support/postgres-store.ts';

@@ -5,12 +5,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { until } from '../support/postgres-store.ts';
 import { send, type Reply, type Sending } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { inNoonZone } from '../support/noon.ts';
-import { programArguments } from '../support/program.ts';
+import { nodeEnvironment, programArguments } from '../support/program.ts';
 
 /** Three start at once on a machine that may be busy with other tests. */
 const startMs = 180_000;
@@ -27,6 +27,8 @@ export interface InstanceOptions {
   readonly directory?: string;
   /** Sections of the config besides, or instead. */
   readonly config?: JsonObject;
+  /** Address of the data plane; default: a free port of loopback. */
+  readonly listen?: string;
   /** Options of Node; with them it can be asked by `ask`. */
   readonly node?: readonly string[];
 }
@@ -44,14 +46,19 @@ export class Instance {
   #printed = '';
   #log = '';
 
-  private constructor(directory: string, configFile: string, node: readonly string[] | undefined) {
+  private constructor(
+    directory: string,
+    configFile: string,
+    { node, listen: address = '127.0.0.1:0' }: InstanceOptions,
+  ) {
     this.directory = directory;
     const args = ['start', '--config', configFile, '--data-dir', join(directory, 'data')];
-    const listen = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0'];
+    const listen = ['--listen', address, '--admin-listen', '127.0.0.1:0'];
     this.#child = spawn(process.execPath, programArguments([...args, ...listen], node), {
       cwd: directory,
       env: {
         PATH: process.env['PATH'],
+        ...nodeEnvironment,
         MODEL_GATEWAY_ADMIN_TOKEN: adminToken,
         MODEL_GATEWAY_WORKERS: process.env['MODEL_GATEWAY_WORKERS'],
       },
@@ -70,7 +77,7 @@ export class Instance {
     const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'gw-instance-'));
     const configFile = join(directory, 'gateway.yaml');
     writeFileSync(configFile, JSON.stringify(configOf(options)), { mode: 0o600 });
-    const instance = new Instance(directory, configFile, options.node);
+    const instance = new Instance(directory, configFile, options);
     const listens = (): boolean => instance.#printed.includes('\nadmin ');
     await until(() => listens() || !instance.running, 'it listens', startMs);
     assert.ok(instance.running, instance.log);

@@ -1,18 +1,19 @@
 /** A gateway that is killed while a call runs of which it could tell the book nothing yet. */
 import assert from 'node:assert/strict';
 import type { Reply } from '../support/http.ts';
-import { until } from '../support/postgres-store.ts';
+import { openTestStore, until } from '../support/postgres-store.ts';
 import type { Instance, MadeKey } from './instance.ts';
+import { nanodollarsOfToken } from './storm.ts';
 import type { Trio } from './trio.ts';
 
 /** Of the model `up/slow`, which hangs. */
 export const lastCallTokens = 500;
 
-/** The book takes no notes until the gateway is dead. */
+/** The ledger takes no notes until the gateway is dead; only its lease says what calls hold. */
 export async function killBeforeItTells(
   trio: Trio,
   victim: Instance,
-  { key }: MadeKey,
+  { id, key }: MadeKey,
 ): Promise<void> {
   const asked = trio.upstream.script('slow', {
     body: ['data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"abc"}}]}\n\n'],
@@ -38,6 +39,9 @@ export async function killBeforeItTells(
     'the call runs',
     240_000,
   );
+  const held = `SELECT 1 FROM budget_leases
+    WHERE counter LIKE 'key:${id}:%' AND amount - free >= ${lastCallTokens * nanodollarsOfToken}`;
+  await until(async () => (await trio.query(held)).length > 0, 'its lease says what it holds');
   await victim.kill();
   const reply = await cut;
   assert.notEqual(reply?.complete, true);
@@ -59,24 +63,37 @@ async function lockNotes(trio: Trio): Promise<() => Promise<void>> {
   };
 }
 
-/** What nobody told of is in the book with all that it held, once. */
+/**
+ * As if nobody had heard of the dead instance for as long as its leases last: what its calls held and nobody told of
+ * is in the ledger, once, and what was free can be spent.
+ */
 export async function assertBookedAsHeld(
   trio: Trio,
   made: MadeKey,
   nanodollars: number,
 ): Promise<void> {
-  await until(async () => (await trio.spent(made)) > 0, 'it is booked', 240_000);
+  const isOfKey = `counter LIKE 'key:${made.id}:%'`;
+  const [held] = await trio.query(
+    `SELECT instance, (amount - free)::integer AS held FROM budget_leases WHERE ${isOfKey}
+      ORDER BY 2 DESC`,
+  );
+  assert.equal(held?.['held'], nanodollars);
+  const { store, close } = await openTestStore(trio.url);
+  try {
+    const dead = (await store.instances()).find(({ instance }) => instance === held['instance']);
+    assert.ok(dead);
+    assert.ok(Number(await store.expire(dead)) >= nanodollars);
+  } finally {
+    await close();
+  }
   assert.equal(await trio.spent(made), nanodollars);
-  const rows = await trio.query(`SELECT outcome, error, usage_source, endpoint, model,
-    cost::integer AS cost FROM calls WHERE key_id = '${made.id}' AND cost > 0`);
+  const rows = await trio.query(`SELECT outcome, error, usage_source, cost::integer AS cost
+    FROM calls WHERE key_id = '${made.id}' AND cost > 0`);
   assert.deepEqual(rows, [
-    {
-      outcome: 'failed',
-      error: 'interrupted',
-      usage_source: 'estimated',
-      endpoint: 'openai-chat',
-      model: 'up/slow',
-      cost: nanodollars,
-    },
+    { outcome: 'failed', error: 'interrupted', usage_source: 'estimated', cost: nanodollars },
   ]);
+  const leases = await trio.query(
+    `SELECT 1 FROM budget_leases WHERE instance = '${held['instance']}'`,
+  );
+  assert.deepEqual(leases, []);
 }

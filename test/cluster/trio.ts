@@ -1,6 +1,6 @@
 /** Three gateways on one book, for tests of money: what was spent, by the ledger and by the upstream. */
 import assert from 'node:assert/strict';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import type { TestPostgres } from '../support/postgres.ts';
 import { until } from '../support/postgres-store.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
@@ -10,7 +10,8 @@ import { stormPrices } from './storm.ts';
 export class Trio {
   readonly upstream: ScriptedUpstream;
   readonly #postgres: TestPostgres;
-  readonly #url: string;
+  /** Of the database. */
+  readonly url: string;
   /** Those that run. */
   instances: readonly Instance[];
 
@@ -20,7 +21,7 @@ export class Trio {
     instances: readonly Instance[],
   ) {
     this.#postgres = parts.postgres;
-    this.#url = parts.url;
+    this.url = parts.url;
     this.upstream = upstream;
     this.instances = instances;
   }
@@ -62,7 +63,7 @@ export class Trio {
   }
 
   query(sql: string): ReturnType<TestPostgres['query']> {
-    return this.#postgres.query(sql, this.#url);
+    return this.#postgres.query(sql, this.url);
   }
 
   /** Nanodollars of the budget's windows. */

@@ -1,7 +1,7 @@
 /** What agents of the messages format send, and what a chat upstream must get (requirements.md A, B, D). */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { listAt, objectAt, readDocument, textAt } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';

@@ -1,8 +1,7 @@
 /** What chat clients send, and what a messages upstream must get (requirements.md A, B, G; translation.md §1). */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
-import { isObject } from '../../src/core/json.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { listAt, objectAt } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';

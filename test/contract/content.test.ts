@@ -1,8 +1,7 @@
-/** Content logging by key (docs/content.md): what is kept of a call, and what never is (S4, S13, S14). */
+/** Content logging by key (docs/user/content.md): what is kept of a call, and what never is (S4, S13, S14). */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
-import { isObject } from '../../src/core/json.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { startLimitedRig, type LimitedKey, type LimitedRig } from '../limits/limited-rig.ts';
 import { send, type Reply } from '../support/http.ts';
 import { dialects, objectAt } from '../support/reading.ts';

@@ -47,9 +47,10 @@ function upstreamCase(
   return { name: `upstream ${status}`, status, looks, hopeless };
 }
 
-const auth = { status: 502, type: 'server_error', code: 'upstream_auth' };
+const auth = { status: 400, type: 'invalid_request_error', code: 'upstream_auth' };
+const refusedAuth = { status: 400, type: 'billing_error' };
 const down = { status: 502, type: 'server_error', code: 'upstream_unavailable' };
-const failedAuth = { status: 502, type: 'api_error' };
+const failed = { status: 502, type: 'api_error' };
 const full = { status: 503, type: 'service_unavailable_error', code: 'server_is_overloaded' };
 const overloaded = { status: 529, type: 'overloaded_error' };
 const late = { status: 504, type: 'server_error', code: 'upstream_timeout' };
@@ -61,8 +62,8 @@ const upstreamCases: readonly UpstreamCase[] = [
     { status: 400, type: 'invalid_request_error' },
     ['BadRequestError', true],
   ),
-  upstreamCase(401, auth, failedAuth, ['InternalServerError', false]),
-  upstreamCase(403, auth, failedAuth, ['InternalServerError', false]),
+  upstreamCase(401, auth, refusedAuth, ['BadRequestError', true]),
+  upstreamCase(403, auth, refusedAuth, ['BadRequestError', true]),
   upstreamCase(
     404,
     { status: 404, type: 'invalid_request_error', code: 'model_not_found' },
@@ -87,7 +88,7 @@ const upstreamCases: readonly UpstreamCase[] = [
     { status: 429, type: 'rate_limit_error' },
     ['RateLimitError', false],
   ),
-  upstreamCase(500, down, failedAuth, ['InternalServerError', false]),
+  upstreamCase(500, down, failed, ['InternalServerError', false]),
   upstreamCase(503, full, overloaded, ['InternalServerError', false]),
   upstreamCase(529, full, overloaded, ['InternalServerError', false]),
 ];

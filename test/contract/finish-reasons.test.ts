@@ -1,8 +1,8 @@
 /** B11–B13, §7.3: why an answer ended, both ways, as a document and as a stream. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { Json, JsonObject } from '../../src/core/conversation.ts';
-import { tryParseObject } from '../../src/core/json.ts';
+import type { Json, JsonObject } from '../../src/json/value.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
 import type { Reply } from '../support/http.ts';
 import {
   endingOf,

@@ -1,7 +1,7 @@
 /** B9: what a model refuses is asked for in another way, once, and known from then on. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { objectAt, readDocument, readStream, type Dialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
@@ -251,14 +251,35 @@ describe('reasoning that a provider refuses', () => {
   }
 });
 
+describe('relayed requests', () => {
+  for (const [member, value, message] of [
+    ['max_tokens', 5, `${unsupported('max_tokens')} Use 'max_completion_tokens' instead.`],
+    ['logprobs', true, unsupported('logprobs')],
+    ['reasoning_effort', 'minimal', unsupported('reasoning_effort')],
+  ] as const) {
+    test(`B9 D13 ${member} is asked for otherwise, with a note, and remembered`, async () => {
+      const { model, script } = rig.play('chat', refusing('chat', member, message));
+      const body = requestBody('chat', { model, stream: false, more: { [member]: value } });
+      const reply = await ask(rig, 'chat', body);
+      assert.equal(reply.status, 200, reply.text);
+      assert.equal(reply.headers['x-gateway-mode'], 'relay');
+      assert.match(String(reply.headers['x-gateway-notes']), new RegExp(`${member}: `));
+      assert.equal(script.requests.length, 2);
+      await ask(rig, 'chat', body);
+      assert.equal(script.requests.length, 3);
+      assert.equal((await script.request(2)).json[member], undefined);
+    });
+  }
+});
+
 describe('what is not corrected', () => {
-  test('B9 a relayed request: its client sees what the API itself would say', async () => {
-    const message = `${unsupported('max_tokens')} Use 'max_completion_tokens' instead.`;
-    const { model, script } = rig.play('chat', refusing('chat', 'max_tokens', message));
-    const body = requestBody('chat', { model, stream: false, more: { max_tokens: 5 } });
+  test('B9 D13 a value that no model would take: its client sees what the API itself would say', async () => {
+    const message = "Invalid 'metadata.a': string too long.";
+    const { model, script } = rig.play('chat', refusing('chat', 'metadata', message));
+    const body = requestBody('chat', { model, stream: false, more: { metadata: { a: 'x' } } });
     const reply = await ask(rig, 'chat', body);
     assert.equal(reply.status, 400);
-    assert.match(reply.text, /max_completion_tokens/);
+    assert.match(reply.text, /string too long/);
     assert.equal(script.requests.length, 1);
   });
 
@@ -383,7 +404,7 @@ describe('a long request that is refused', () => {
         const body = requestBody(client, { model, stream: false, more: { temperature: 0.5 } });
         const parse = t.mock.method(JSON, 'parse');
         const reply = await ask(rig, client, { ...body, messages: turns });
-        const asked = again && how === 'translate' ? 2 : 1;
+        const asked = again ? 2 : 1;
         assert.equal(reply.status, asked === 2 ? 200 : 400, reply.text);
         assert.equal(script.requests.length, asked);
         const long = parse.mock.calls.filter(({ arguments: [text] }) => text.length > whole);

@@ -217,9 +217,9 @@ const errorRows: readonly ErrorRow[] = [
   },
   {
     upstreamStatus: 401,
-    status: { chat: 502, messages: 502 },
-    name: 'InternalServerError',
-    type: { chat: 'server_error', messages: 'api_error' },
+    status: { chat: 400, messages: 400 },
+    name: 'BadRequestError',
+    type: { chat: 'invalid_request_error', messages: 'billing_error' },
   },
   {
     upstreamStatus: 404,

@@ -1,7 +1,7 @@
 /** §7.3: a turn that a messages upstream pauses is one answer to a chat client. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import type { Reply } from '../support/http.ts';
 import {
   endingOf,

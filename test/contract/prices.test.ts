@@ -5,8 +5,8 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { adminOfDirectory } from '../../src/admin-of-directory.ts';
-import { isObject } from '../../src/core/json.ts';
+import { adminOfDirectory } from '../../src/compose/admin-of-directory.ts';
+import { isObject } from '../../src/json/value.ts';
 import { startGateway } from '../../src/main.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 

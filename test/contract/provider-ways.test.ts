@@ -1,7 +1,7 @@
 /** What the config says of an address: whose ways hold there, which betas go there, where it runs. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { requestBody } from '../support/requests.ts';
 import { startVendors, type Asked, type Vendors } from '../support/vendors.ts';
 

@@ -6,10 +6,11 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { isObject, tryParse } from '../../src/core/json.ts';
+import { tryParse } from '../../src/json/parse.ts';
+import { isObject } from '../../src/json/value.ts';
 import { tinyModel } from '../../src/local-models/tiny.ts';
 import { startGateway } from '../../src/main.ts';
-import type { RunningGateway } from '../../src/start/start.ts';
+import type { RunningGateway } from '../../src/compose/start.ts';
 import { listAt, objectAt, textAt } from '../support/reading.ts';
 import { send, type Reply } from '../support/http.ts';
 import { adminToken, clientKey } from '../support/keys.ts';

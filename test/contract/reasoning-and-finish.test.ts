@@ -1,8 +1,8 @@
 /** Reasoning that must come back byte for byte (requirements.md D). */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
-import { tryParseObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/json/value.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
 import { listAt, objectAt, textAt } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';

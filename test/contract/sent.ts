@@ -1,6 +1,6 @@
 /** What the upstream gets of a request. */
 import assert from 'node:assert/strict';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import type { Reply } from '../support/http.ts';
 import { listAt, textAt, type Dialect } from '../support/reading.ts';
 import { ask, type Rig } from '../support/rig.ts';

@@ -39,6 +39,8 @@ test('A10 without it, the option is refused by its name and nothing is asked', a
   );
   assert.equal(reply.status, 400);
   assert.match(reply.text, /"param":"web_search_options"/);
+  assert.match(reply.text, /server_tools: true/, 'C6');
+  assert.equal(reply.headers['x-gateway-attempts'], '0', 'C6 no model was asked');
   assert.equal(script.requests.length, 0);
 });
 
@@ -55,6 +57,7 @@ test('A10 a messages client learns which tool the model does not have', async ()
     }),
   );
   assert.equal(reply.status, 400);
-  assert.match(reply.text, /"message":"tools\.0\.type: /);
+  assert.match(reply.text, /"message":"tools\.0\.type: .*server_tools: true/, 'C6');
+  assert.equal(reply.headers['x-gateway-attempts'], '0', 'C6 no model was asked');
   assert.equal(script.requests.length, 0);
 });

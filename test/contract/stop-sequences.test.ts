@@ -1,8 +1,8 @@
 /** §1.4, §2.1: stop sequences that the upstream cannot take end the answer all the same. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { Json } from '../../src/core/conversation.ts';
-import { tryParseObject } from '../../src/core/json.ts';
+import type { Json } from '../../src/json/value.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
 import type { Reply } from '../support/http.ts';
 import {
   framesOf,

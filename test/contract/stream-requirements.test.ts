@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
-import type { JsonObject } from '../../src/core/conversation.ts';
-import { tryParseObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/json/value.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
 import {
   dialects,
   framesOf,

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { recordedStreams, whyLeftOut } from '../recordings/recorded.ts';
 import { objectAt, readDocument, readStream } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';

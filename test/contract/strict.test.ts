@@ -1,8 +1,7 @@
 /** `strict`: what a translation would drop or change is refused instead of noted (translation.md). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
-import { isObject } from '../../src/core/json.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { send, type Reply } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { listAt, textAt, type Dialect } from '../support/reading.ts';
@@ -196,7 +195,7 @@ test('A4 strict: what the answer loses stays a note', async () => {
   assert.match(String(reply.headers['x-gateway-notes']), /wrapped/);
 });
 
-test('A4 D5 strict: a relay that leaves out reasoning of another provider notes it', async () => {
+test('A4 D5 D13 strict holds for relay: reasoning of another provider is left out with a note, or refused', async () => {
   const thinking = { type: 'enabled', budget_tokens: 1024 };
   const question = { role: 'user', content: 'Hello' };
   const first = rig.play('chat', replying('chat', { reasoning: 'Hm.', text: 'Hi.' }));
@@ -211,11 +210,17 @@ test('A4 D5 strict: a relay that leaves out reasoning of another provider notes 
   const { model, script } = rig.play('messages', replying('messages', { text: 'ok' }));
   const history = [question, { role: 'assistant', content: content ?? [] }, question];
   const body = requestBody('messages', { model, stream: false, more: { messages: history } });
-  const two = await ask(rig, 'messages', body, withStrictKey());
+  const two = await ask(rig, 'messages', body);
   assert.equal(two.status, 200, two.text);
   assert.equal(two.headers['x-gateway-mode'], 'relay');
-  assert.match(String(two.headers['x-gateway-notes']), /^messages: dropped/);
+  assert.match(String(two.headers['x-gateway-notes']), /^messages\.1\.content\.0: dropped/);
   assert.doesNotMatch(JSON.stringify(script.requests[0]?.json), /"thinking"/);
+  assertRefused(
+    await ask(rig, 'messages', body, withStrictKey()),
+    'messages',
+    'messages.1.content.0',
+  );
+  assert.equal(script.requests.length, 1);
 });
 
 test('A4 R3 strict: a target that would lose something is passed over for one that relays', async () => {

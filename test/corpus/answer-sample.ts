@@ -1,6 +1,6 @@
 /** One answer of an upstream, and what a client of the other dialect must read in it. */
-import type { JsonObject } from '../../src/core/conversation.ts';
-import type { Dialect } from '../support/reading.ts';
+import type { JsonObject } from '../../src/json/value.ts';
+import { listAt, objectAt, textAt, type Dialect } from '../support/reading.ts';
 import { chatChunk, chatDone, chatFrame, chatUsageChunk } from '../upstream/chat.ts';
 import {
   blockDelta,
@@ -9,7 +9,6 @@ import {
   messagesFrame,
   messageStop,
 } from '../upstream/messages.ts';
-import { listAt, objectAt, textAt } from '../support/reading.ts';
 import type { Answer } from '../upstream/scripted.ts';
 
 export interface AnswerSample<Document> {

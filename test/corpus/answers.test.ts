@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
-import type { Json, JsonObject } from '../../src/core/conversation.ts';
-import { isObject, tryParseObject } from '../../src/core/json.ts';
+import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
 import { answerTables, rowId, type DecidedRow } from '../decisions/rows.ts';
 import { send, type Reply } from '../support/http.ts';
 import { dialects, framesOf, readDocument, readStream, type Dialect } from '../support/reading.ts';

@@ -3,7 +3,7 @@ import type {
   ChatCompletion,
   ChatCompletionMessage,
 } from 'openai/resources/chat/completions/completions';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import type { AnswerSample } from './answer-sample.ts';
 
 type Choice = Partial<ChatCompletion.Choice> & { readonly stop_reason?: string };

@@ -4,7 +4,7 @@ import type {
   ChatCompletionCreateParamsBase,
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions/completions';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { pdf, png, type Samples } from './sample.ts';
 
 type Sent = Partial<ChatCompletionCreateParamsBase>;
@@ -47,7 +47,8 @@ function instructions(role: 'developer' | 'system'): Samples<Sent> {
       },
       also: [`${at}.content.text (some text)`, `${at}.content.prompt_cache_breakpoint`],
     },
-    [`${at} (later on)`]: {
+    [`${at} (later on, a model that takes it)`]: {
+      behind: 'anthropic/claude-opus-4-8',
       sends: {
         messages: [
           user,
@@ -62,6 +63,18 @@ function instructions(role: 'developer' | 'system'): Samples<Sent> {
           { role: 'assistant' },
           { role: 'system', content: [{ text: 'Be brief.' }] },
           { role: 'user' },
+        ],
+      },
+    },
+    [`${at} (later on, other models)`]: {
+      sends: {
+        messages: [user, { role: 'assistant', content: 'Yes?' }, { role, content: 'Be brief.' }],
+      },
+      arrives: {
+        messages: [
+          { role: 'user' },
+          { role: 'assistant' },
+          { role: 'user', content: [{ text: '<system>Be brief.</system>' }] },
         ],
       },
     },
@@ -114,6 +127,14 @@ const parts: Samples<Sent> = {
       'messages[user].content[image_url].prompt_cache_breakpoint',
     ],
   },
+  'messages[user].content[image_url].image_url.url (data URL under the name of another format)': {
+    sends: part({ type: 'image_url', image_url: { url: `data:image/jpeg;base64,${png}` } }),
+    named: 'messages.0.content.0',
+    arrives: block({
+      type: 'image',
+      source: { type: 'base64', media_type: 'image/png', data: png },
+    }),
+  },
   'messages[user].content[image_url].image_url.url (data URL of a PDF)': {
     sends: part({ type: 'image_url', image_url: { url: `data:application/pdf;base64,${pdf}` } }),
     arrives: block({
@@ -157,6 +178,17 @@ const parts: Samples<Sent> = {
       },
     }),
     arrives: block({ type: 'document', source: { type: 'text', data: 'Words.' } }),
+  },
+  'messages[user].content[file].file.file_data (address of a PDF)': {
+    sends: part({
+      type: 'file',
+      file: { file_data: 'https://example.com/a.pdf', filename: 'a.pdf' },
+    }),
+    arrives: block({
+      type: 'document',
+      title: 'a.pdf',
+      source: { type: 'url', url: 'https://example.com/a.pdf' },
+    }),
   },
   'messages[user].content[file].file.file_data (other types)': {
     sends: part({

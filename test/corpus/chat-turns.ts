@@ -3,7 +3,7 @@ import type {
   ChatCompletionCreateParamsBase,
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions/completions';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { objectSchema, png, type Sample, type Samples } from './sample.ts';
 
 type Sent = Partial<ChatCompletionCreateParamsBase>;
@@ -102,6 +102,21 @@ const turns: Samples<Sent> = {
       ],
       functions: [{ name: 'weather' }],
     },
+    relayed: [
+      user,
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [
+          {
+            id: 'function_call_1',
+            type: 'function',
+            function: { name: 'weather', arguments: '{"city":"Oslo"}' },
+          },
+        ],
+      },
+      { role: 'tool', tool_call_id: 'function_call_1', content: 'Sunny.' },
+    ],
     arrives: {
       messages: [
         { role: 'user' },
@@ -257,6 +272,21 @@ const extended: Samples<object> = {
   },
   'messages[tool].content[image_url]': {
     beyondSchema: true,
+    relayed: [
+      ...(result('Sunny.').sends.messages ?? []).slice(0, 2),
+      {
+        role: 'tool',
+        tool_call_id: 'call_1',
+        content: [{ type: 'text', text: '[image attached below]' }],
+      },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Image from tool result call_1:' },
+          { type: 'image_url', image_url: { url: `data:image/png;base64,${png}` } },
+        ],
+      },
+    ],
     sends: {
       ...result('Sunny.').sends,
       messages: [

@@ -1,30 +1,12 @@
 /** Sends the corpus through a gateway and keeps what came of each request. */
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { startTestGateway, upstreamConfig, type TestGateway } from '../support/gateway.ts';
 import { send } from '../support/http.ts';
 import type { Dialect } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
 import { replying } from '../upstream/reply.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
-import { chatMessageSamples } from './chat-messages.ts';
-import { chatRequestSamples } from './chat-request.ts';
-import { chatToolSamples } from './chat-tools.ts';
-import { chatTurnSamples } from './chat-turns.ts';
-import { messagesBlockSamples } from './messages-blocks.ts';
-import { messagesCallSamples } from './messages-calls.ts';
-import { messagesRequestSamples } from './messages-request.ts';
-import { messagesToolSamples } from './messages-tools.ts';
-import type { Sample, Samples } from './sample.ts';
-
-export const corpus: { readonly [D in Dialect]: Samples<object> } = {
-  chat: { ...chatRequestSamples, ...chatMessageSamples, ...chatTurnSamples, ...chatToolSamples },
-  messages: {
-    ...messagesRequestSamples,
-    ...messagesBlockSamples,
-    ...messagesCallSamples,
-    ...messagesToolSamples,
-  },
-};
+import type { Sample } from './sample.ts';
 
 /** Known vendors, whose models differ from a server that nothing is known of. */
 const vendors: { readonly [id: string]: Dialect } = {
@@ -103,13 +85,26 @@ export interface Sent {
   readonly arrived: readonly JsonObject[];
 }
 
+/** Of all upstreams of a dialect the one that takes the most of a sample as it is. */
+function relaying(upstream: Dialect, { sends, relayed }: Sample<object>): string {
+  // One that no row describes takes all members, but messages in one order only.
+  const inOrder = upstream === 'messages' || !('messages' in sends) || relayed !== undefined;
+  return inOrder ? `up-${upstream}/corpus` : 'generous-chat/anthropic/corpus';
+}
+
+/** The model that a sample is relayed to. */
+export function relayedModel(dialect: Dialect, sample: Sample<object>): string {
+  return sample.relayedTo ?? relaying(dialect, sample);
+}
+
 /** Sends the sample to an upstream of a dialect; by the same dialect it is relayed. */
 export async function sendSample(
   { gateway, upstreams }: CorpusRig,
   sample: Sample<object>,
   pair: { readonly client: Dialect; readonly upstream: Dialect },
 ): Promise<Sent> {
-  const behind = pair.client === pair.upstream ? undefined : sample.behind;
+  const behind =
+    pair.client === pair.upstream ? relayedModel(pair.upstream, sample) : sample.behind;
   const model = behind ?? `up-${pair.upstream}/corpus`;
   const script = upstreams[pair.upstream].script(
     model.slice(model.indexOf('/') + 1),

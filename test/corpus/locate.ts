@@ -1,6 +1,5 @@
 /** Finds the field that a row's path speaks of in a request: `messages[user].content[text].text`. */
-import type { Json, JsonObject } from '../../src/core/conversation.ts';
-import { isObject } from '../../src/core/json.ts';
+import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
 
 interface Found {
   readonly path: readonly (string | number)[];

@@ -4,7 +4,7 @@ import type {
   BetaMessageParam,
   MessageCreateParamsBase,
 } from '@anthropic-ai/sdk/resources/beta/messages/messages';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { pdf, png, type Sample, type Samples } from './sample.ts';
 
 type Sent = Partial<MessageCreateParamsBase>;
@@ -12,6 +12,7 @@ type Sent = Partial<MessageCreateParamsBase>;
 const user: BetaMessageParam = { role: 'user', content: 'Hi' };
 const mark = { type: 'ephemeral' } as const;
 const marks = 'openrouter/a/model';
+const opus = 'anthropic/claude-opus-4-8';
 const at = 'messages[].content';
 const dataUrl = `data:image/png;base64,${png}`;
 
@@ -341,7 +342,9 @@ function instructed(message: BetaMessageParam): Sent {
 
 const systems: Samples<Sent> = {
   'messages[system] (upstream that takes instructions anywhere)': {
+    relayedTo: opus,
     sends: instructed(instruction),
+    behind: 'deepseek/deepseek-v4',
     arrives: {
       messages: [
         { role: 'user' },
@@ -352,16 +355,21 @@ const systems: Samples<Sent> = {
     },
   },
   'messages[system] (upstream that does not)': {
+    relayedTo: opus,
     sends: instructed(instruction),
     behind: 'mistral/mistral-large-latest',
   },
   'messages[system].clear_at (never)': {
+    relayedTo: opus,
     sends: instructed({ role: 'system', content: 'Be brief.', clear_at: 'never' }),
+    behind: 'deepseek/deepseek-v4',
   },
   'messages[system].clear_at (next_user_message)': {
+    relayedTo: opus,
     sends: instructed({ role: 'system', content: 'Be brief.', clear_at: 'next_user_message' }),
   },
   'messages[system].output_config.effort': {
+    relayedTo: opus,
     sends: instructed({ role: 'system', content: 'Be brief.', output_config: { effort: 'low' } }),
     behind: 'openai/gpt-5.2',
     arrives: { reasoning_effort: 'low' },

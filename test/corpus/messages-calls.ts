@@ -5,7 +5,7 @@ import type {
   BetaToolResultBlockParam,
   MessageCreateParamsBase,
 } from '@anthropic-ai/sdk/resources/beta/messages/messages';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { objectSchema, pdf, png, type Samples } from './sample.ts';
 
 type Sent = Partial<MessageCreateParamsBase>;

@@ -148,7 +148,6 @@ const plain: Samples<Sent> = {
     sends: { output_config: { format: { type: 'json_schema', schema: objectSchema } } },
     behind: 'deepseek/deepseek-chat',
     arrives: { response_format: { type: 'json_object' } },
-    named: 'output_config.format',
   },
   'output_config.format.schema (some are optional)': {
     sends: { output_config: { format: { type: 'json_schema', schema: loose } } },
@@ -167,12 +166,10 @@ const plain: Samples<Sent> = {
     sends: { output_format: { type: 'json_schema', schema: objectSchema } },
     behind: 'deepseek/deepseek-chat',
     arrives: { response_format: { type: 'json_object' } },
-    named: 'output_config.format',
   },
   'output_format.schema (some are optional)': {
     sends: { output_format: { type: 'json_schema', schema: loose } },
     arrives: { response_format: { json_schema: { schema: loose, strict: false } } },
-    named: 'output_config.format',
   },
   'metadata.user_id (up to 64 characters)': {
     sends: { metadata: { user_id: 'user-1' } },

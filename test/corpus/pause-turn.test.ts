@@ -1,7 +1,7 @@
 /** Translation §7.3: a chat client never sees that its model paused; the gateway lets it go on. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { send } from '../support/http.ts';
 import { listAt, readDocument, readStream, type Seen } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';

@@ -1,6 +1,5 @@
 /** One small request and what must become of it. The table of decisions says how it is answered. */
-import type { Json, JsonObject } from '../../src/core/conversation.ts';
-import { isObject } from '../../src/core/json.ts';
+import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
 
 export interface Sample<Body> {
   /** Put over a minimal request. */
@@ -11,8 +10,12 @@ export interface Sample<Body> {
   readonly absent?: readonly string[];
   /** Other rows that the same request shows. */
   readonly also?: readonly string[];
+  /** The messages that an upstream of the client's own dialect gets instead; noted. */
+  readonly relayed?: readonly object[];
   /** The model behind; by default one of a server that nothing special is known of. */
   readonly behind?: string;
+  /** The model behind a relay; by default one of a server that nothing special is known of. */
+  readonly relayedTo?: string;
   /** Rows that are noted beside the sample's own. */
   readonly noted?: readonly string[];
   /** The field that a refusal or a note names, where it is another one. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HeldClock } from '../unit/access/parts.ts';
-import { MemoryCounters } from '../../src/store/memory-counters.ts';
+import { MemoryCounters } from '../../src/store/counters/memory-counters.ts';
 import { drawOf, fresh, type Rig } from './rig.ts';
 import { properties } from './properties.ts';
 import { suite } from './suite.ts';

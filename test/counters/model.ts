@@ -1,5 +1,5 @@
 /** What counters do, written as plainly as it can be: the judge of the real ones. */
-import type { Draw, Used } from '../../src/store/counters.ts';
+import type { Draw, Used } from '../../src/store/counters/counters.ts';
 
 interface Level {
   /** Of 60,000ths that are missing. */

@@ -1,12 +1,15 @@
 /** Counters on a database of their own; `counter_now()` is what the test says. */
-import { PostgresCounters } from '../../src/store/postgres-counters.ts';
+import { BudgetLeases } from '../../src/store/counters/budget-leases.ts';
+import { PostgresCounters } from '../../src/store/counters/postgres-counters.ts';
+import { SharedCounters } from '../../src/store/counters/shared-counters.ts';
 import { openTestStore, type TestStore } from '../support/postgres-store.ts';
 import type { TestPostgres } from '../support/postgres.ts';
 import { HeldClock, silentLog } from '../unit/access/parts.ts';
-import type { Rig } from './rig.ts';
+import { fresh, type Rig } from './rig.ts';
 
 export interface PostgresRig extends Rig {
-  readonly counters: PostgresCounters;
+  readonly counters: SharedCounters;
+  readonly budgets: BudgetLeases;
   readonly store: TestStore;
   readonly url: string;
   readonly clock: HeldClock;
@@ -23,10 +26,15 @@ export async function openPostgresRig(server: TestPostgres): Promise<PostgresRig
       url,
     );
   await setTime();
-  const counters = new PostgresCounters({ server: store.store.server, clock, log: silentLog });
-  await counters.sweep();
+  const rates = new PostgresCounters({ server: store.store.server, clock, log: silentLog });
+  await rates.sweep();
+  const home = store.store.budgets;
+  const budgets = new BudgetLeases({ home, instance: fresh('gw_'), clock });
+  const log = silentLog;
+  const counters = new SharedCounters({ rates, budgets, clock, log, onStoreLoss: 'closed' });
   return {
     counters,
+    budgets,
     store,
     url,
     clock,
@@ -34,7 +42,7 @@ export async function openPostgresRig(server: TestPostgres): Promise<PostgresRig
       clock.time += ms;
       await setTime();
     },
-    settled: () => counters.settled(),
+    settled: () => rates.settled(),
     close: async () => {
       await counters.close();
       await store.close();

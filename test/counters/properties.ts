@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { test } from 'node:test';
-import type { Draw } from '../../src/store/counters.ts';
+import type { Draw } from '../../src/store/counters/counters.ts';
 import { History } from './history.ts';
 import { Model } from './model.ts';
 import { drawOf, fresh, type Rig } from './rig.ts';

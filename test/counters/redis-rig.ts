@@ -1,14 +1,20 @@
-/** Counters on a real server under a tenant of their own; the server's time is what the test says. */
-import { readRedis } from '../../src/config/server-address.ts';
-import { openRedis, type RedisClient } from '../../src/store/redis-client.ts';
-import { RedisCounters } from '../../src/store/redis-counters.ts';
+/**
+ * Counters on a real server under a tenant of their own; the server's time is what the test says. Budgets are leased
+ * from a database in memory.
+ */
+import { readRedis } from '../../src/config/storage.ts';
+import { BudgetLeases } from '../../src/store/counters/budget-leases.ts';
+import { openRedis, type RedisClient } from '../../src/store/counters/redis-client.ts';
+import { RedisCounters } from '../../src/store/counters/redis-counters.ts';
+import { SharedCounters } from '../../src/store/counters/shared-counters.ts';
+import { LeaseDatabase } from '../simulation/lease-database.ts';
 import type { TestRedis } from '../support/redis.ts';
 import { until } from '../support/postgres-store.ts';
 import { HeldClock, silentLog } from '../unit/access/parts.ts';
 import { fresh, type Rig } from './rig.ts';
 
 export interface RedisRig extends Rig {
-  readonly counters: RedisCounters;
+  readonly redis: RedisCounters;
   readonly client: RedisClient;
 }
 
@@ -25,40 +31,43 @@ export async function openTestRedis(server: Pick<TestRedis, 'url'>): Promise<Red
   return client;
 }
 
-/** @param named told with each asking for the epoch, before it is answered. */
-export async function openRedisRig(
-  server: TestRedis,
-  named: (counters: RedisCounters) => void = () => {},
-): Promise<RedisRig> {
+export async function openRedisRig(server: TestRedis): Promise<RedisRig> {
   const client = await openTestRedis(server);
   const clock = new HeldClock();
+  const log = silentLog;
   const tenant = fresh('tenant');
   const prefix = `gw:{${tenant}}:`;
   const setTime = (): Promise<unknown> => client.set(`${prefix}test-time`, clock.wall());
   await setTime();
-  const counters: RedisCounters = new RedisCounters({
+  const redis = new RedisCounters({
     client,
     tenant,
     clock,
-    log: silentLog,
+    log,
     // The machine of the tests may be busy; how long a draw waits is tested with shared counters.
     patienceMs: 10_000,
     time: `local now = tonumber(redis.call('GET', '${prefix}test-time'))`,
-    epoch: async () => {
-      await client.set(`${prefix}epoch`, '1');
-      named(counters);
-      return '1';
-    },
   });
-  await counters.renew();
+  await redis.renew();
+  const database = new LeaseDatabase({ clock, notify: () => {}, changed: () => {} });
+  const home = {
+    state: async (...[statement]: Parameters<LeaseDatabase['state']>) => database.state(statement),
+    balance: async (_instance: string, counter: string, window: string) => ({
+      settled: database.spent(`${counter}|${window}`),
+      open: 0,
+    }),
+  };
+  const budgets = new BudgetLeases({ home, instance: fresh('gw_'), clock });
+  const counters = new SharedCounters({ rates: redis, budgets, clock, log, onStoreLoss: 'closed' });
   return {
     counters,
+    redis,
     client,
     pass: async (ms) => {
       clock.time += ms;
       await setTime();
     },
-    settled: () => counters.settled(),
+    settled: () => redis.settled(),
     close: async () => {
       await counters.close();
       client.disconnect();

@@ -1,5 +1,11 @@
 /** What the suite needs of a kind of counters: a clock that it can move, and nothing left over. */
-import type { Counters, Draw, DrawResult, Granted, Refused } from '../../src/store/counters.ts';
+import type {
+  Counters,
+  Draw,
+  DrawResult,
+  Granted,
+  Refused,
+} from '../../src/store/counters/counters.ts';
 
 export interface Rig {
   readonly counters: Counters;

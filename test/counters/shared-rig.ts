@@ -1,21 +1,23 @@
 /** One of several gateways, as far as it counts, on real servers. */
 import assert from 'node:assert/strict';
 import type { Log } from '../../src/core/runtime.ts';
-import { systemClock } from '../../src/observe/clock.ts';
-import type { Balance, Draw } from '../../src/store/counters.ts';
-import { openSharedCounters } from '../../src/store/open-shared-counters.ts';
-import type { RedisClient } from '../../src/store/redis-client.ts';
-import type { SharedCounters } from '../../src/store/shared-counters.ts';
+import { systemClock } from '../../src/observe/runtime.ts';
+import { BudgetLeases } from '../../src/store/counters/budget-leases.ts';
+import type { Draw } from '../../src/store/counters/counters.ts';
+import { RedisCounters } from '../../src/store/counters/redis-counters.ts';
+import type { RedisClient } from '../../src/store/counters/redis-client.ts';
+import { RedisRates } from '../../src/store/counters/redis-rates.ts';
+import { SharedCounters } from '../../src/store/counters/shared-counters.ts';
 import { StoreError } from '../../src/store/store-error.ts';
 import { openTestStore, until, type TestStore } from '../support/postgres-store.ts';
 import type { TestRedis } from '../support/redis.ts';
-import { costing } from '../store/rows.ts';
-import { callRow } from '../unit/store/call-rows.ts';
 import { openTestRedis } from './redis-rig.ts';
 import { drawOf, fresh, type Wanted } from './rig.ts';
 
 export interface Gateway {
   readonly counters: SharedCounters;
+  readonly budgets: BudgetLeases;
+  readonly rates: RedisRates;
   readonly client: RedisClient;
   readonly store: TestStore;
   /** Of the database. */
@@ -35,18 +37,23 @@ export async function openGateway(
     lines.push(`${event} ${JSON.stringify(fields)}`);
   };
   const log: Log = { debug: note, info: note, warn: note, error: note };
-  const counters = await openSharedCounters({
-    client,
-    server: store.store.server,
-    tenant: at.tenant,
-    instance: fresh('gateway'),
-    clock: systemClock,
-    log,
-    returnAfterMs: 300,
-    ...more,
-  });
+  const clock = systemClock;
+  const instance = fresh(`gw_${process.pid}_`);
+  const budgets = new BudgetLeases({ home: store.store.budgets, instance, clock });
+  store.store.onAsked((counter, window) => budgets.asked(counter, window));
+  store.store.watch(() => undefined);
+  const redis = new RedisCounters({ client, tenant: at.tenant, clock, log });
+  const isStoreUp = (): boolean => store.store.server.up;
+  const rates = new RedisRates({ redis, clock, log, instance, isStoreUp });
+  await rates.begin();
+  const onStoreLoss = more.onStoreLoss ?? 'closed';
+  const counters = new SharedCounters({ rates, budgets, clock, log, onStoreLoss });
+  // What runs is booked as in a gateway.
+  store.store.onWritten((rows) => counters.written(rows));
   return {
     counters,
+    budgets,
+    rates,
     client,
     store,
     url: at.url,
@@ -67,7 +74,7 @@ export function paying(counter: string, amount: number, more: Wanted = {}): Draw
 }
 
 /** How the draw ended: `granted`, the kind that refused, or `unavailable`. */
-export async function outcome(gateway: Gateway, draw: Draw): Promise<string> {
+export async function outcome(gateway: Pick<Gateway, 'counters'>, draw: Draw): Promise<string> {
   try {
     const result = await gateway.counters.draw(draw);
     return result.granted ? 'granted' : result.kind;
@@ -85,28 +92,4 @@ export async function answered(gateway: Gateway, draw: () => Draw): Promise<stri
     return last !== 'unavailable';
   }, 'budgets are counted again');
   return last;
-}
-
-/** What is settled and open, as soon as somebody can say. */
-export async function balanceOf({ counters }: Gateway, counter: string): Promise<Balance> {
-  let told: Balance | undefined;
-  await until(async () => {
-    told = await counters.balance(counter, 'ever').catch(() => undefined);
-    return told !== undefined;
-  }, 'the balance is told');
-  assert.ok(told);
-  return told;
-}
-
-/** Books a quarter of the limit for each of several budgets: `counter`, and others behind its name. */
-export async function spendSome(
-  { store }: Gateway,
-  { counter, budgets }: { readonly counter: string; readonly budgets: number },
-): Promise<void> {
-  const rows = Array.from({ length: budgets }, (_, i) => {
-    const name = i === 0 ? counter : `${counter}-${i}`;
-    const windows = [{ counter: name, window: 'ever' }];
-    return callRow(fresh('call_'), { budgets: windows, ...costing(limit / 4) });
-  });
-  await store.store.recordCalls(rows);
 }

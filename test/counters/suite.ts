@@ -1,7 +1,7 @@
 /** What every kind of counters does (reliability.md §6). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { BudgetDraw } from '../../src/store/counters.ts';
+import type { BudgetDraw } from '../../src/store/counters/counters.ts';
 import { drawOf, fresh, granted, refused, settle, tryDraw, type Rig } from './rig.ts';
 
 const dayMs = 86_400_000;
@@ -292,32 +292,6 @@ export function suite(name: string, rigOf: () => Rig): void {
     assert.deepEqual([no.kind, no.waitMs], ['requests', 59_000]);
     const both = await refused(rig, { requests: [], tokens });
     assert.equal(both.waitMs, 59_000);
-  });
-
-  test(`${name}: Q2: a window that is not what the ledger says is put right, unless it moved on`, async () => {
-    const rig = rigOf();
-    const pays = budget(600_000_000);
-    const { counter, window } = pays;
-    const first = await granted(rig, { budgets: [pays] });
-    await settle(rig, first.callId, { nanodollars: 100_000_000 });
-    await rig.pass(300_000);
-    const drift = { counter, window, settled: 100_000_000, booked: 0 };
-    await granted(rig, { budgets: [{ ...pays, amount: 5 }] });
-    await rig.counters.repair(drift);
-    // Where the ledger itself is what counts, nothing can be wrong: what it lacks is booked instead.
-    const rest = name === 'postgres' ? 100_000_000 : 0;
-    assert.deepEqual(await rig.counters.balance(counter, window), { settled: rest, open: 5 });
-    const second = await granted(rig, { budgets: [{ ...pays, amount: 100 }] });
-    await settle(rig, second.callId, { nanodollars: 70 });
-    await rig.counters.repair(drift);
-    const settled = rest + 70;
-    assert.deepEqual(await rig.counters.balance(counter, window), { settled, open: 5 });
-    const both = [
-      { counter, window: 'other' },
-      { counter, window },
-    ];
-    const counted = await rig.counters.settledIn(both);
-    assert.deepEqual(counted, name === 'postgres' ? undefined : [0, settled]);
   });
 
   test(`${name}: a limit that is changed holds at once`, async () => {

@@ -1,4 +1,4 @@
-/** What a call asked and was answered, as a person sees it in a real Chromium (docs/content.md). */
+/** What a call asked and was answered, as a person sees it in a real Chromium (docs/user/content.md). */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { requestBody } from '../support/requests.ts';

@@ -1,5 +1,5 @@
 /** Calls as a team makes them, for pictures of the pages: plain names, several models, a few failures. */
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { send } from '../support/http.ts';
 import { requestBody } from '../support/requests.ts';
 import { errorIn, plainUsage, replying } from '../upstream/reply.ts';

@@ -1,7 +1,7 @@
 /** Keys, teams and models as a person uses them, in a real Chromium. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { requestBody } from '../support/requests.ts';
 import { until } from '../support/postgres-store.ts';
 import { noBrowser } from './browser.ts';

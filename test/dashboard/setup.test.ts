@@ -22,11 +22,11 @@ function setup(stage: Stage): void {
         await page.getByLabel('Model').fill('steady');
         for (const [client, words] of [
           ['opencode', `"baseURL": "${stage.gateway.url}/v1"`],
-          ['OpenAI SDK', `OPENAI_BASE_URL=${stage.gateway.url}/v1`],
-          ['Anthropic SDK', `ANTHROPIC_BASE_URL=${stage.gateway.url}`],
+          ['OpenAI SDK (TypeScript, Python)', `OPENAI_BASE_URL=${stage.gateway.url}/v1`],
+          ['Anthropic SDK (TypeScript, Python)', `ANTHROPIC_BASE_URL=${stage.gateway.url}`],
           ['curl', `${stage.gateway.url}/v1/chat/completions`],
         ] as const) {
-          await page.getByRole('tab', { name: client }).click();
+          await page.getByLabel('Client', { exact: true }).selectOption({ label: client });
           await lines.getByText(words).first().waitFor();
           await lines
             .getByText(/steady/)

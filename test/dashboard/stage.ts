@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import type { Browser, Page } from 'playwright-core';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { Instance, type MadeKey } from '../cluster/instance.ts';
 import { upstreamConfig } from '../support/gateway.ts';
 import { send, type Reply, type Sending } from '../support/http.ts';

@@ -1,6 +1,8 @@
 /** A page whose every complaint is kept: a test with one fails (S12). */
 import assert from 'node:assert/strict';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import { patienceMs } from './patience.ts';
+import { watchTraffic } from './settled.ts';
 
 /** Widths that the dashboard is made for. */
 export const wide = { width: 1280, height: 800 } as const;
@@ -37,9 +39,6 @@ globalThis.pwned = (by) => console.error('XSS: ' + by);
 /** Characters of a page that a failed test shows. */
 const mostShown = 3000;
 
-/** How long a page may take to show something: a machine may be busy with other tests. */
-export const patienceMs = 60_000;
-
 /**
  * A page in a context of its own. Kept are: errors of scripts, errors and warnings on the console,
  * violations of the content security policy, and every request that leaves `home`.
@@ -63,6 +62,7 @@ export async function openPage(
   };
   await context.addInitScript(listeners);
   const page = await context.newPage();
+  watchTraffic(page);
   page.on('pageerror', (error) => note(`page error: ${error.stack ?? error.message}`));
   page.on('console', (message) => {
     if (['error', 'warning', 'assert'].includes(message.type())) {

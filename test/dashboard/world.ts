@@ -1,5 +1,5 @@
 /** Real calls of every kind, so that the pages have something to show: none of it is written by hand. */
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { requestBody } from '../support/requests.ts';
 import { errorIn, plainUsage, replying } from '../upstream/reply.ts';
 import type { Scripted } from '../upstream/scripted.ts';

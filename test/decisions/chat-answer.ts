@@ -98,7 +98,10 @@ export const chatAnswer = {
                     ...exact('name, input'),
                     in: {
                       name: exact('name'),
-                      arguments: exact('input', 'wrapped as {"_raw": …} when it is no JSON'),
+                      arguments: exact(
+                        'input',
+                        'wrapped as {"_raw": …} when it begins like no object; a broken object is an error',
+                      ),
                     },
                   },
                 },

@@ -1,7 +1,7 @@
 /** Messages of a chat request, on the way to a messages upstream (translation.md §3). */
 import type OpenAI from 'openai';
 import { chatParts, textPart } from './chat-parts.ts';
-import { approx, byCase, exact, reject, warn, type Variants } from './decision.ts';
+import { approx, byCase, exact, near, reject, warn, type Variants } from './decision.ts';
 
 const name = warn('messages have no author there');
 const { text, image_url, input_audio, file, refusal } = chatParts;
@@ -9,7 +9,8 @@ const { text, image_url, input_audio, file, refusal } = chatParts;
 const instructions = {
   ...byCase({
     'before the first turn': exact('system', 'one block a part, never joined'),
-    'later on': exact('message of the role system', 'stays where it is'),
+    'later on, a model that takes it': exact('message of the role system', 'stays where it is'),
+    'later on, other models': near('user message', 'marked as <system>'),
     'nothing but instructions': approx('user message', 'the last of them asks the question'),
   }),
   in: {

@@ -1,6 +1,6 @@
 /** Content parts of chat messages, on the way to a messages upstream (translation.md §6, §8). */
 import type OpenAI from 'openai';
-import { byCase, exact, ignore, near, reject, whole, type Variants } from './decision.ts';
+import { approx, byCase, exact, ignore, near, reject, whole, type Variants } from './decision.ts';
 
 type Part =
   OpenAI.Chat.Completions.ChatCompletionContentPart | OpenAI.Chat.ChatCompletionContentPartRefusal;
@@ -30,6 +30,10 @@ export const chatParts = {
         in: {
           url: byCase({
             'data URL of a JPEG, PNG, GIF or WebP': exact('source (base64)'),
+            'data URL under the name of another format': approx(
+              'source (base64)',
+              'with the media type of its bytes',
+            ),
             'data URL of a PDF': near('document block', 'a document, as its data says'),
             'data URL of another type': reject(),
             'http or https': exact('source (url)'),
@@ -50,6 +54,7 @@ export const chatParts = {
           file_data: byCase({
             PDF: exact('source (base64)'),
             text: exact('source (text)'),
+            'address of a PDF': exact('source (url)'),
             'other types': reject(),
           }),
           file_id: reject("ids belong to one provider's file store"),

@@ -7,7 +7,7 @@
  * dropped or refused takes its inside with it.
  */
 
-/** The five words of docs/translation.md. */
+/** The five words of docs/user/translation.md. */
 export type Decision = 'EXACT' | 'APPROX' | 'WARN' | 'IGNORE' | 'REJECT';
 
 /** The field is carried on. */

@@ -68,9 +68,9 @@ export const messagesRequest = {
             'system message',
             'stays at its place',
           ),
-          'upstream that does not': near(
+          'upstream that does not': approx(
             'user message',
-            'marked as <system> in the next user message',
+            'before the first answer in front, behind it marked as <system> in a user message',
           ),
         }),
         in: {

@@ -1,4 +1,4 @@
-/** The tables as flat rows: what tests ask about and docs/translation.md lists. */
+/** The tables as flat rows: what tests ask about and docs/user/translation.md lists. */
 import { chatAnswer, chatAnswerExtensions, chatChunk } from './chat-answer.ts';
 import { chatMessageExtensions, chatRequest, chatRequestExtensions } from './chat-request.ts';
 import type { AnyEntry, AnyFields, Verdict } from './decision.ts';

@@ -1,8 +1,8 @@
 /** A provider of both dialects that answers, breaks now and then, and keeps its own account of every call. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { isObject, tryParseObject } from '../../src/core/json.ts';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
 import type { Dialect } from '../support/reading.ts';
 import { chatChunk, chatDocument, chatDone, chatFrame, chatUsageChunk } from '../upstream/chat.ts';
 import {

@@ -4,7 +4,7 @@
  */
 import { randomInt } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { isObject } from '../../src/core/json.ts';
+import { isObject } from '../../src/json/value.ts';
 import { Instance, type InstanceOptions } from '../cluster/instance.ts';
 import { compare, readBook, type BookRow, type Comparison } from './book.ts';
 import { Callers, type Called } from './callers.ts';

@@ -3,7 +3,7 @@
  * and upstream are here.
  */
 import { Instance, type InstanceOptions } from '../cluster/instance.ts';
-import { isObject } from '../../src/core/json.ts';
+import { isObject } from '../../src/json/value.ts';
 import { compare, readBook, type Comparison } from './book.ts';
 import { Callers } from './callers.ts';
 import { CountingUpstream } from './counting-upstream.ts';

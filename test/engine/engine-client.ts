@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
-import { isObject, tryParse } from '../../src/core/json.ts';
-import type { Json, JsonObject } from '../../src/core/conversation.ts';
+import { tryParse } from '../../src/json/parse.ts';
+import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
 import type { Log } from '../../src/core/runtime.ts';
 import { assertAnyStream } from '../support/legality.ts';
 import { tinyModel } from '../../src/local-models/tiny.ts';

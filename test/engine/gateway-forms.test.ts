@@ -1,7 +1,7 @@
 /** The engine's forms through the gateway, as both dialects see them. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { tryParseObject } from '../../src/core/json.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { send } from '../support/http.ts';
 import { dialects, readDocument } from '../support/reading.ts';

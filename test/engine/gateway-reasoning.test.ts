@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { reasoningTagsOf } from '../../src/engine/reasoning-scanner.ts';
 import { reasoningFacts } from '../../src/local-models/chat-template.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
@@ -96,12 +96,12 @@ describe('§4 reasoning of local models through the gateway', { skip }, () => {
     assert.notEqual(await prompt('medium'), await prompt('high'));
   });
 
-  test('a chat client: its word reaches the engine as it is', async () => {
+  test('a chat client: its word reaches the engine, and is noted where the model cannot follow (D13)', async () => {
     assert.equal((await ask('chat', 'switchable', { reasoning_effort: 'none' })).reasoning, '');
     assert.notEqual((await ask('chat', 'switchable', { reasoning_effort: 'high' })).reasoning, '');
-    const refused = await reply('chat', 'always', { reasoning_effort: 'none' });
-    assert.equal(refused.status, 400, refused.text);
-    assert.match(refused.text, /cannot answer without reasoning/);
+    const noted = await reply('chat', 'always', { reasoning_effort: 'none' });
+    assert.equal(noted.status, 200, noted.text);
+    assert.match(String(noted.headers['x-gateway-notes']), /^reasoning_effort: dropped, /);
   });
 
   test('the list of models tells which reason, and how many requests each answers at once', async () => {

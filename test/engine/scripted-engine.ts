@@ -6,7 +6,8 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { parseArgs } from 'node:util';
-import { isObject, tryParseObject } from '../../src/core/json.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
+import { isObject } from '../../src/json/value.ts';
 
 /** What a model file of the scripted engine may hold. */
 export interface EngineScript {

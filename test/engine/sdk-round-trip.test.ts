@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
-import { tryParse } from '../../src/core/json.ts';
+import { tryParse } from '../../src/json/parse.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { clientKey } from '../support/keys.ts';
 import { sdks, type SdkTool } from '../support/sdks.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as fc from 'fast-check';
-import type { Json, JsonObject } from '../../src/core/conversation.ts';
+import type { Json, JsonObject } from '../../src/json/value.ts';
 import { loadLibrary } from '../../src/engine/library.ts';
 import { tinyModel } from '../../src/local-models/tiny.ts';
 import type { LocalEngine } from '../../src/providers/local.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { legalFrames } from '../faults/stream-pieces.ts';
 import { startTestGateway } from '../support/gateway.ts';
 import { send, type Reply } from '../support/http.ts';

@@ -9,14 +9,15 @@ import { openaiChatUpstream } from '../../src/dialects/openai-chat/upstream.ts';
 import type { LocalModelFile } from '../../src/local-models/model-file.ts';
 import {
   createLocalEngines,
+  defaultRoom,
   type LocalEngines,
   type LocalLimits,
+  whoBlocks,
 } from '../../src/providers/local.ts';
-import { defaultRoom, whoBlocks } from '../../src/providers/local-room.ts';
-import { requestWhole } from '../../src/wire/whole-answer.ts';
+import { requestWhole } from '../../src/wire/exchange.ts';
 import { HttpClient } from '../../src/wire/http-client.ts';
-import { tryParseObject } from '../../src/core/json.ts';
-import { Watch } from '../../src/providers/local-watch.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
+import { Watch } from '../../src/providers/local-engine.ts';
 import { clock, EngineClient, memoryLog, readAll, type OpenRequest } from './engine-client.ts';
 import type { EngineScript } from './scripted-engine.ts';
 

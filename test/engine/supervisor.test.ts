@@ -16,7 +16,8 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, describe, test } from 'node:test';
 import { GatewayError } from '../../src/core/errors.ts';
-import { isObject, tryParse } from '../../src/core/json.ts';
+import { tryParse } from '../../src/json/parse.ts';
+import { isObject } from '../../src/json/value.ts';
 import { tinyModel } from '../../src/local-models/tiny.ts';
 import { createLocalEngine, type LocalEngine } from '../../src/providers/local.ts';
 import {

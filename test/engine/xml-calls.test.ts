@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { createLocalEngine, type LocalEngine } from '../../src/providers/local.ts';
 import { writeAlteredModel } from './altered-model.ts';
 import { at, clock, EngineClient, memoryLog, reasonToSkip } from './engine-client.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { after, before, test } from 'node:test';
-import { tryParseObject } from '../../src/core/json.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
 import { talkRaw } from '../inputs/raw-client.ts';
 import { openRaw, startOverloadRig, until, type OverloadRig } from '../overload/overload-rig.ts';
 import { clientKey } from '../support/keys.ts';
@@ -98,8 +98,9 @@ for (const dialect of dialects) {
     assert.ok(first !== undefined && second !== undefined && third !== undefined);
     const sent = [first, second, third].map(({ model }) => rawCall(dialect, model)).join('');
     const talk = talkRaw(rig.gateway.url, sent, 3);
-    // The first answers last.
-    await third.script.request(0);
+    // The others are not asked before they have their turn (F-10).
+    await first.script.request(0);
+    assert.equal(second.script.requests.length + third.script.requests.length, 0);
     slow.resolve();
     const { answers, usable } = await talk;
     assert.ok(usable);

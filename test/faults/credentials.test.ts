@@ -1,8 +1,7 @@
 /** R3, R5, R6 through the whole gateway: several keys of a provider, and rules that the operator sets. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
-import { isObject } from '../../src/core/json.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
 import type { Reply } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { dialects, listAt, textAt, type Dialect } from '../support/reading.ts';

@@ -1,7 +1,7 @@
 /** S14 S17: an upstream that puts what it got into every field of its errors and into its own headers. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { dialects, type Dialect } from '../support/reading.ts';
 import { clientKey } from '../support/keys.ts';
 import { requestBody } from '../support/requests.ts';

@@ -1,5 +1,5 @@
 /** What a fault of an upstream must look like from outside (reliability.md §0 and §2C). */
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import type { Dialect, Seen } from '../support/reading.ts';
 import type { Answer } from '../upstream/scripted.ts';
 
@@ -33,7 +33,7 @@ export const errorTable = {
   e11: looks([502, 'server_error', 'upstream_unavailable'], [502, 'api_error']),
   e12: looks([502, 'server_error', 'upstream_invalid_response'], [502, 'api_error']),
   e13: looks([504, 'server_error', 'upstream_timeout'], [504, 'timeout_error']),
-  e15: looks([502, 'server_error', 'upstream_auth'], [502, 'api_error']),
+  e15: looks([400, 'invalid_request_error', 'upstream_auth'], [400, 'billing_error']),
   overflow: looks(
     [400, 'invalid_request_error', 'context_length_exceeded'],
     [400, 'invalid_request_error'],

@@ -1,7 +1,7 @@
 /** Hedging through the whole gateway: a second request beside a first one that is slow to begin. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { nanodollarsOfOutput, startLimitedRig, type LimitedRig } from '../limits/limited-rig.ts';
 import type { Reply } from '../support/http.ts';
 import {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test, type TestContext } from 'node:test';
 import { startGateway } from '../../src/main.ts';
-import type { RunningGateway } from '../../src/start/start.ts';
+import type { RunningGateway } from '../../src/compose/start.ts';
 import { send } from '../support/http.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 import { dialects, objectAt } from '../support/reading.ts';

@@ -1,7 +1,7 @@
 /** F73 per provider: a stream whose client left is closed, or read on for the usage that it reports. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { dialects, numberAt, objectAt, type Dialect } from '../support/reading.ts';
 import { ask } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';

@@ -1,13 +1,20 @@
-/** What only the operator can mend, or must know, is a line of the log: F4 (TLS that is refused), F28 (redirects). */
+/**
+ * What only the operator can mend, or must know, is a line of the log: F4 (TLS that is refused), F28 (redirects),
+ * F-2 (addresses of upstreams, which no client may read).
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AddressInfo } from 'node:net';
+import {
+  createServer as createTcpServer,
+  type AddressInfo,
+  type Server as TcpServer,
+} from 'node:net';
 import { after, before, test } from 'node:test';
 import { createServer, type Server } from 'node:tls';
-import { tryParseObject } from '../../src/core/json.ts';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { Instance } from '../cluster/instance.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
 
@@ -19,6 +26,104 @@ let upstream: ScriptedUpstream;
 let elsewhere: ScriptedUpstream;
 let expired: Server;
 let instance: Instance;
+
+/** Each way in which the network of an upstream fails, by name: its address, and what the log says of it. */
+interface NetworkFault {
+  readonly base_url: string;
+  readonly more?: JsonObject;
+  readonly logged: RegExp;
+  readonly status?: number;
+}
+const networkFaults = new Map<string, NetworkFault>();
+const servers: (Server | TcpServer)[] = [];
+
+async function listening(server: Server | TcpServer): Promise<number> {
+  servers.push(server);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+/** Says this to each request, and closes. */
+function saying(answer: string | undefined): Promise<number> {
+  return listening(
+    createTcpServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => {
+        if (answer === undefined) socket.resetAndDestroy();
+        else socket.end(answer);
+      });
+    }),
+  );
+}
+
+async function openNetworkFaults(expiredPort: number): Promise<void> {
+  const closed = createTcpServer();
+  const closedPort = await listening(closed);
+  await new Promise((resolve) => closed.close(resolve));
+  const proxyPort = await saying('HTTP/1.1 407 Who are you\r\ncontent-length: 0\r\n\r\n');
+  const silent = await listening(createTcpServer((socket) => socket.on('error', () => undefined)));
+  const at = (port: number): string => `http://127.0.0.1:${port}/v1`;
+  const secure = `https://127.0.0.1:${expiredPort}/v1`;
+  const plainPort = await saying('HTTP/1.1 400 Bad Request\r\n\r\n');
+  const rows: readonly (readonly [string, NetworkFault])[] = [
+    ['unknown-name', { base_url: 'http://nope.invalid/v1', logged: /nope\.invalid/ }],
+    [
+      'refused',
+      { base_url: at(closedPort), logged: new RegExp(`:${closedPort} failed .ECONNREFUSED`) },
+    ],
+    ['reset', { base_url: at(await saying(undefined)), logged: /127\.0\.0\.1:\d+ failed/ }],
+    [
+      'no-http',
+      { base_url: at(await saying('hello\r\n\r\n')), logged: /127\.0\.0\.1:\d+ is not valid/ },
+    ],
+    [
+      'old-certificate',
+      {
+        base_url: secure,
+        more: { ca: join(folder, 'ca.pem') },
+        logged: /CERT_HAS_EXPIRED.*ca of the provider/,
+      },
+    ],
+    ['unknown-authority', { base_url: secure, logged: /127\.0\.0\.1:\d+ is not accepted/ }],
+    ['no-tls', { base_url: `https://127.0.0.1:${plainPort}/v1`, logged: /127\.0\.0\.1:\d+/ }],
+    [
+      'strange-proxy',
+      {
+        base_url: 'http://nope.invalid/v1',
+        more: { proxy: `http://127.0.0.1:${proxyPort}` },
+        logged: /nope\.invalid|407/,
+      },
+    ],
+    [
+      'strange-tunnel',
+      {
+        base_url: secure,
+        more: { proxy: `http://127.0.0.1:${proxyPort}` },
+        logged: /407.*proxy of the provider/,
+      },
+    ],
+    [
+      'no-proxy',
+      {
+        base_url: at(closedPort),
+        more: { proxy: `http://127.0.0.1:${closedPort}` },
+        logged: /127\.0\.0\.1:\d+/,
+      },
+    ],
+    [
+      'silent',
+      {
+        base_url: at(silent),
+        more: { timeouts: { first_event: '200ms', document: '200ms' } },
+        logged: /did not answer within 200 ms/,
+        status: 504,
+      },
+    ],
+  ];
+  for (const [name, fault] of rows) networkFaults.set(name, fault);
+}
+
 before(async () => {
   upstream = await ScriptedUpstream.start();
   elsewhere = await ScriptedUpstream.start();
@@ -27,6 +132,7 @@ before(async () => {
   expired.listen(0, '127.0.0.1');
   await once(expired, 'listening');
   const { port } = expired.address() as AddressInfo;
+  await openNetworkFaults(port);
   const dialect = 'openai-chat';
   instance = await Instance.start({
     storage: 'sqlite',
@@ -40,6 +146,12 @@ before(async () => {
           api_key: 'k',
           ca: join(folder, 'ca.pem'),
         },
+        ...Object.fromEntries(
+          [...networkFaults].map(([name, { base_url, more }]) => [
+            name,
+            { dialect, base_url, api_key: 'k', ...more },
+          ]),
+        ),
       },
     },
   });
@@ -47,6 +159,7 @@ before(async () => {
 after(async () => {
   instance.remove();
   expired.close();
+  for (const server of servers) server.close();
   await upstream.close();
   await elsewhere.close();
 });
@@ -58,6 +171,21 @@ function linesOf(event: string): readonly JsonObject[] {
     .filter((line) => line !== undefined)
     .filter((line) => line['event'] === event);
 }
+
+test('F-2 no failure of the network tells a client of addresses or settings', async () => {
+  const { key } = await instance.makeKey();
+  for (const [name, { status = 502 }] of networkFaults) {
+    for (const stream of [false, true]) {
+      const reply = await instance.chat(key, { model: `${name}/m`, stream });
+      assert.equal(reply.status, status, `${name}: ${reply.text}`);
+      assert.doesNotMatch(
+        reply.text,
+        /\b127\.|nope|invalid\b|:\d{4,5}|https?:|ECONN|ENOTFOUND|CERT|certificate|proxy|NODE_|\bca\b/,
+        name,
+      );
+    }
+  }
+});
 
 test('F4 F28 refused certificates are told once a minute, and redirects with where they point', async () => {
   const { key } = await instance.makeKey();
@@ -76,10 +204,11 @@ test('F4 F28 refused certificates are told once a minute, and redirects with whe
   // The log is written out at the end.
   await instance.stop();
 
-  const untrusted = linesOf('upstream not trusted');
+  const untrusted = linesOf('upstream not trusted').filter(
+    ({ provider }) => provider === 'expired',
+  );
   assert.equal(untrusted.length, 1, instance.log);
   assert.equal(untrusted[0]?.['level'], 'error');
-  assert.equal(untrusted[0]['provider'], 'expired');
   assert.match(String(untrusted[0]['message']), /CERT_HAS_EXPIRED/);
 
   const moved = linesOf('attempt failed').filter(({ target }) => target === 'up/moved');
@@ -90,9 +219,17 @@ test('F4 F28 refused certificates are told once a minute, and redirects with whe
   // One line for the attempt that failed, and one for its call, under one id.
   const id = reply.headers['x-request-id'];
   assert.deepEqual([moved[0]?.['call'], moved[0]?.['level']], [id, 'warn']);
-  const calls = linesOf('call');
+  const calls = linesOf('call').filter(({ model }) => /^(expired|up\/moved)/.test(String(model)));
   assert.equal(calls.length, 4);
   assert.equal(calls.filter((line) => line['id'] === id).length, 1);
   assert.ok(!instance.log.includes(secret));
   assert.equal(elsewhere.all.length, 0, 'never followed');
+});
+
+test('F-2 the log has the addresses of upstreams that cannot be reached, and what to do', () => {
+  for (const [name, { logged }] of networkFaults) {
+    const told = linesOf('attempt failed').filter(({ target }) => target === `${name}/m`);
+    assert.ok(told.length >= 2, `${name}: ${instance.log}`);
+    for (const { message } of told) assert.match(String(message), logged, name);
+  }
 });

@@ -1,6 +1,5 @@
 /** Usage, finishes and choices in odd places (reliability.md F56–F62, E7). */
-import { isObject } from '../../src/core/json.ts';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { chatChunk, chatDone, chatFrame, chatUsageChunk } from '../upstream/chat.ts';
 import { messageDelta, messagesFrame, messageStart } from '../upstream/messages.ts';
 import { rowsWith, served, type FaultRow } from './fault-row.ts';

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import {
   endingOf,
   listAt,
@@ -12,8 +12,9 @@ import {
   objectAt,
   readDocument,
   readStream,
+  dialects,
+  type Dialect,
 } from '../support/reading.ts';
-import { dialects, type Dialect } from '../support/reading.ts';
 import { adminToken } from '../support/keys.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';
@@ -219,7 +220,7 @@ const lasting: readonly (readonly [string, Fault, readonly number[]])[] = [
   ...[400, 401, 402, 403, 404, 413, 422].map((status): [string, Fault, number[]] => [
     `R2 status ${status}`,
     (upstream) => errorIn(upstream, status, 'no such model'),
-    [status, 502],
+    [400, status],
   ]),
   ['R2 status 520, which nobody named', (upstream) => errorIn(upstream, 520, 'odd'), [502]],
   [
@@ -228,7 +229,7 @@ const lasting: readonly (readonly [string, Fault, readonly number[]])[] = [
       status: 429,
       body: chatError('Pay first', 'insufficient_quota', 'insufficient_quota'),
     }),
-    [502],
+    [400],
   ],
   [
     'R2 429 with a wait beyond 5 s',

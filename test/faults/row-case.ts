@@ -1,6 +1,6 @@
 /** One fault row as one dialect, upstream and shape play it, with a provider and a key of its own. */
 import assert from 'node:assert/strict';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { send } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { inNoonZone } from '../support/noon.ts';

@@ -1,7 +1,6 @@
 /** What the ledger must have of the calls of a fault row (reliability.md §2C). */
 import assert from 'node:assert/strict';
-import type { JsonObject } from '../../src/core/conversation.ts';
-import { isObject } from '../../src/core/json.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { listAt, numberAt, objectAt, textAt } from '../support/reading.ts';
 import type { Rig } from '../support/rig.ts';
 import { errorTable } from './fault-row.ts';

@@ -1,5 +1,5 @@
 /** The pieces that faulty streams are made of: a legal stream and its parts. */
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import type { Dialect } from '../support/reading.ts';
 import { chatFrame } from '../upstream/chat.ts';
 import { messagesFrame } from '../upstream/messages.ts';

@@ -1,7 +1,7 @@
 /** R6, G13, H2 through the whole gateway: targets that are left out, and what everybody is told of them. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { isObject } from '../../src/core/json.ts';
+import { isObject } from '../../src/json/value.ts';
 import { adminToken } from '../support/keys.ts';
 import type { Reply } from '../support/http.ts';
 import { assertErrorBody } from '../support/legality.ts';

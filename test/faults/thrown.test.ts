@@ -1,33 +1,34 @@
 /** E8: code that throws while it reads or writes an answer ends that answer, and nothing else. */
 import assert from 'node:assert/strict';
+import type { JsonObject } from '../../src/json/value.ts';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
 import type { ClientDialect, StreamReader, StreamWriter } from '../../src/core/dialect.ts';
-import { parseBody } from '../../src/core/json.ts';
+import { parseBody } from '../../src/core/client-body.ts';
 import type { Provider, Target } from '../../src/core/provider.ts';
 import { createSealer } from '../../src/core/sealer.ts';
 import { anthropicMessagesClient } from '../../src/dialects/anthropic-messages/client.ts';
 import { openaiChatClient } from '../../src/dialects/openai-chat/client.ts';
-import type { Call, Gateway } from '../../src/gateway/call.ts';
-import type { ClientObserver, ClientSink } from '../../src/gateway/client-sink.ts';
+import type { Call } from '../../src/core/call.ts';
+import type { Gateway } from '../../src/gateway/gateway.ts';
+import type { ClientObserver, ClientSink } from '../../src/gateway/client-answer.ts';
 import { handleCall } from '../../src/gateway/handle.ts';
 import { TargetHealth } from '../../src/gateway/health.ts';
 import { LearnedParameters } from '../../src/gateway/learned-parameters.ts';
 import { ReasoningMemory } from '../../src/gateway/reasoning-memory.ts';
 import { ReasoningStore } from '../../src/gateway/reasoning-store.ts';
-import type { Receipt } from '../../src/gateway/receipt.ts';
-import { RetryBudget } from '../../src/gateway/retry-budget.ts';
+import type { Receipt } from '../../src/core/receipt.ts';
+import { RetryBudget } from '../../src/gateway/retries.ts';
 import { Routing } from '../../src/gateway/routing/routing.ts';
 import { Sweeper } from '../../src/gateway/sweeper.ts';
 import { TokenEstimator } from '../../src/gateway/token-estimator.ts';
-import { later, systemClock } from '../../src/observe/clock.ts';
-import { newId } from '../../src/observe/random.ts';
+import { later, newId, systemClock } from '../../src/observe/runtime.ts';
 import { createHttpProvider } from '../../src/providers/http-provider.ts';
 import { HttpClient } from '../../src/wire/http-client.ts';
 import { endingOf, readStream, type Dialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { chatFrames } from '../upstream/chat.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
+import { InlineBodies } from '../support/inline-bodies.ts';
 
 let upstream: ScriptedUpstream;
 let provider: Provider;
@@ -113,7 +114,7 @@ const memory = new ReasoningMemory(
   new ReasoningStore({ clock: systemClock }),
 );
 const estimator = new TokenEstimator();
-const learned = new LearnedParameters();
+const learned = new LearnedParameters(systemClock);
 
 /** Serves one streamed call of a client whose dialect and provider may be spoiled. */
 async function serve(name: Dialect, spoil: Spoiled, model: string): Promise<Served> {
@@ -132,11 +133,14 @@ async function serve(name: Dialect, spoil: Spoiled, model: string): Promise<Serv
     random: () => 0.5,
     estimator,
     textCounter: { count: () => Promise.resolve(undefined) },
+    bodies: new InlineBodies(),
     learned,
     memory,
     sweeper,
-    running: () => undefined,
-    settle: (_call, receipt) => receipts.push(receipt),
+    settlement: {
+      running: () => undefined,
+      settle: (_call, receipt) => void receipts.push(receipt),
+    },
   };
   const body = Buffer.from(
     JSON.stringify(requestBody(name, { model, stream: true, more: spoil.more ?? {} })),

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createServer, type AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { assertErrorBody } from '../support/legality.ts';
 import { dialects, endingOf, objectAt, type Dialect } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';

@@ -1,7 +1,7 @@
 /** Tool calls as engines really send them (B1, B6, B10–B12, C1–C3, D7, F59, F55). */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import {
   dialects,
   endingOf,
@@ -244,14 +244,61 @@ describe('broken arguments', () => {
     assert.equal(endingOf('messages', reply.text), 'error', reply.text);
   });
 
-  test('F59 in a document for a messages client: wrapped', async () => {
+  test('F-9 F59 in a document for a messages client: an error, as in a stream', async () => {
     const document = chatDocument({ calls: [{ id: 'a', name: 'f', arguments: broken }] });
     const { model } = rig.play('chat', { body: JSON.stringify(document) });
     const reply = await ask(rig, 'messages', requestBody('messages', { model, stream: false }));
-    assert.deepEqual(readDocument('messages', reply.json).calls, [
-      { id: 'a', name: 'f', arguments: { _raw: broken } },
-    ]);
+    assert.equal(reply.status, 502, reply.text);
+    const row = await rig.gateway.callRow(String(reply.headers['x-request-id']));
+    assert.deepEqual([row['outcome'], row['error']], ['failed', 'upstream_invalid']);
+    assert.ok(
+      Number(objectAt(row, 'charged')['output_tokens']) > 0,
+      'it was made, and is paid for',
+    );
   });
+
+  for (const stream of [true, false]) {
+    test(`F59 what begins like no object is wrapped for a messages client, ${stream ? 'streamed' : 'in a document'}`, async () => {
+      const answer = stream
+        ? chatStream([calls(start(0, 'a', 'f', 'no JSON'))])
+        : {
+            body: JSON.stringify(
+              chatDocument({ calls: [{ id: 'a', name: 'f', arguments: 'no JSON' }] }),
+            ),
+          };
+      const { model } = rig.play('chat', answer);
+      const reply = await ask(rig, 'messages', requestBody('messages', { model, stream }));
+      const seen = stream
+        ? readStream('messages', reply.text)
+        : readDocument('messages', reply.json);
+      assert.deepEqual(seen.calls, [{ id: 'a', name: 'f', arguments: { _raw: 'no JSON' } }]);
+    });
+  }
+
+  for (const stream of [true, false]) {
+    for (const dialect of dialects) {
+      test(`F-8 a call without a name is an error beside a text: ${dialect}, ${stream ? 'stream' : 'document'}`, async () => {
+        const call = { id: 'a', type: 'function', function: { arguments: '{}' } };
+        const document = chatDocument({ text: 'Looking.' });
+        const choices = [
+          {
+            index: 0,
+            message: { content: 'Looking.', tool_calls: [call] },
+            finish_reason: 'tool_calls',
+          },
+        ];
+        const answer = stream
+          ? chatStream([chatChunk({ content: 'Looking.' }), calls(part(0, call))])
+          : { body: JSON.stringify({ ...document, choices }) };
+        const { model } = rig.play('chat', answer);
+        const reply = await ask(rig, dialect, requestBody(dialect, { model, stream }), {
+          oddFrames: true,
+        });
+        if (stream) assert.equal(endingOf(dialect, reply.text), 'error', reply.text);
+        else assert.equal(reply.status, 502, reply.text);
+      });
+    }
+  }
 });
 
 describe('reasoning of a chat upstream for a messages client', () => {

@@ -1,28 +1,30 @@
 /** The waits between two tries: how long they are (R4), and what is left of one whose client leaves: nothing, no timer either (F37). */
 import assert from 'node:assert/strict';
+import { createHttpProvider } from '../../src/providers/http-provider.ts';
 import { test } from 'node:test';
-import { parseBody } from '../../src/core/json.ts';
+import { parseBody } from '../../src/core/client-body.ts';
 import { createSealer } from '../../src/core/sealer.ts';
 import { openaiChatClient } from '../../src/dialects/openai-chat/client.ts';
-import type { Gateway } from '../../src/gateway/call.ts';
-import type { ClientObserver, ClientSink } from '../../src/gateway/client-sink.ts';
+import type { Gateway } from '../../src/gateway/gateway.ts';
+import type { ClientObserver, ClientSink } from '../../src/gateway/client-answer.ts';
 import { handleCall } from '../../src/gateway/handle.ts';
 import { TargetHealth } from '../../src/gateway/health.ts';
 import { LearnedParameters } from '../../src/gateway/learned-parameters.ts';
 import { ReasoningMemory } from '../../src/gateway/reasoning-memory.ts';
 import { ReasoningStore } from '../../src/gateway/reasoning-store.ts';
-import type { Receipt } from '../../src/gateway/receipt.ts';
-import { RetryBudget } from '../../src/gateway/retry-budget.ts';
+import type { Receipt } from '../../src/core/receipt.ts';
+import { RetryBudget } from '../../src/gateway/retries.ts';
 import { Routing } from '../../src/gateway/routing/routing.ts';
 import { Sweeper } from '../../src/gateway/sweeper.ts';
 import { TokenEstimator } from '../../src/gateway/token-estimator.ts';
-import { systemClock as clock } from '../../src/observe/clock.ts';
-import { newId } from '../../src/observe/random.ts';
-import { createHttpProvider } from '../../src/providers/http-provider.ts';
+import { newId, systemClock as clock } from '../../src/observe/runtime.ts';
 import { HttpClient } from '../../src/wire/http-client.ts';
 import { requestBody } from '../support/requests.ts';
 import { errorIn } from '../upstream/reply.ts';
 import { ScriptedUpstream, type Answer } from '../upstream/scripted.ts';
+import { InlineBodies } from '../support/inline-bodies.ts';
+import { openLongBody } from '../../src/gateway/long-bodies/long-body.ts';
+import { Pieces } from '../../src/json/pieces.ts';
 
 const quiet = (): void => undefined;
 const log = { debug: quiet, info: quiet, warn: quiet, error: quiet };
@@ -51,7 +53,7 @@ interface Means {
   readonly wake?: (leave: () => void) => Promise<void>;
   /** Called when a request has reached the upstream. */
   readonly arrived?: (leave: () => void) => void;
-  /** The request is so long that it is translated in steps; called while it is. */
+  /** The request is so long that it is translated off the event loop; called while it is. */
   readonly translated?: (leave: () => void) => void;
 }
 
@@ -98,16 +100,24 @@ async function callThatWaits(
     routing: new Routing({ clock, random: () => 0.5, priceOf: () => undefined }),
     estimator: new TokenEstimator(),
     textCounter: { count: () => Promise.resolve(undefined) },
-    learned: new LearnedParameters(),
+    bodies: new InlineBodies(),
+    learned: new LearnedParameters(clock),
     memory: new ReasoningMemory(createSealer(Buffer.alloc(32, 1)), new ReasoningStore({ clock })),
     sweeper,
-    running: quiet,
-    settle: (_call, receipt) => receipts.push(receipt),
+    settlement: { running: quiet, settle: (_call, receipt) => void receipts.push(receipt) },
   };
   const asked = requestBody('chat', { model: 'm', stream: false });
   const messages = Array.from({ length: 12_000 }, () => ({ role: 'user', content: 'word' }));
   const sent = translated === undefined ? asked : { ...asked, messages };
-  const source = parseBody(Buffer.from(JSON.stringify(sent)), openaiChatClient.ownedKeys);
+  const bytes = Buffer.from(JSON.stringify(sent));
+  const source =
+    translated === undefined
+      ? parseBody(bytes, openaiChatClient.ownedKeys)
+      : await openLongBody(gateway.bodies, Pieces.of(bytes), {
+          client: 'openai-chat',
+          counting: false,
+          wanted: () => true,
+        });
   const dialect = translated === undefined ? 'openai-chat' : 'anthropic-messages';
   const baseUrl = `http://127.0.0.1:${upstream.port}/v1`;
   const provider = {
@@ -125,7 +135,7 @@ async function callThatWaits(
       id: newId('req_'),
       dialect: openaiChatClient,
       source,
-      head: openaiChatClient.readHead(source.value),
+      head: openaiChatClient.readHead(asked),
       route,
       strict: false,
       caller: { keyId: 'k', revoked: () => false },

@@ -10,7 +10,7 @@ import { ask, startRig, type Rig } from '../support/rig.ts';
 import { send, type Reply } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { requestBody } from '../support/requests.ts';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import type { BadRow } from './bad-row.ts';
 import { byteRows } from './byte-rows.ts';
 import { conversationRows, statefulRows, toolRows } from './conversation-rows.ts';

@@ -1,5 +1,5 @@
 /** One bad request, and what makes one of a legal body. */
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import type { Dialect } from '../support/reading.ts';
 
 export type Change = JsonObject | ((body: JsonObject) => JsonObject);

@@ -1,5 +1,5 @@
 /** Conversations and tools that no provider could take (reliability.md B51–B58). */
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import type { Dialect } from '../support/reading.ts';
 import { field, messagesWith, same, tool, tools, user, without, type BadRow } from './bad-row.ts';
 

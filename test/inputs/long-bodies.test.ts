@@ -1,7 +1,7 @@
-/** Bodies that are long enough to be translated in steps arrive as short ones do (G2, G11). */
+/** Bodies that are long enough to be translated in the worker thread arrive as short ones do (G2, G11). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { dialects, listAt } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';

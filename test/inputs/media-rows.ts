@@ -1,5 +1,5 @@
 /** Images and their addresses (reliability.md B59–B61), for the place where each dialect has them. */
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { messagesWith, type BadRow } from './bad-row.ts';
 
 const png =

@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { syncBuiltinESMExports } from 'node:module';
 import { after, afterEach, before, describe, test, mock } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { dialects, type Dialect } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { send } from '../support/http.ts';
@@ -66,7 +66,7 @@ function trapUrl(host: string, file: string): string {
 /** What a client may say with an address in it. */
 interface Place {
   readonly what: string;
-  /** The other dialect has no such thing: refused there (docs/translation.md). */
+  /** The other dialect has no such thing: refused there (docs/user/translation.md). */
   readonly relayOnly?: true;
   body(url: string): JsonObject;
 }

@@ -1,8 +1,8 @@
 /** Bodies that look odd and must be served, with nothing lost on the way to the upstream. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { isObject, tryParseObject } from '../../src/core/json.ts';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { dialects, listAt, objectAt, type Dialect } from '../support/reading.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { requestBody } from '../support/requests.ts';

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { tryParseObject } from '../../src/core/json.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
 import { assertErrorBody } from '../support/legality.ts';
 import { dialects, textAt, type Dialect } from '../support/reading.ts';
 import { startRig, type Rig } from '../support/rig.ts';

@@ -1,14 +1,16 @@
 /** Each refused request has one line in the log with its id, and nothing that it sent (B1–B75, S13). */
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { tryParseObject } from '../../src/core/json.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
 import { clientKey, adminToken } from '../support/keys.ts';
 import { dialects } from '../support/reading.ts';
+import { send } from '../support/http.ts';
+import { until } from '../support/postgres-store.ts';
+import { endpointOf } from '../support/requests.ts';
 import { talkRaw } from './raw-client.ts';
 import { keyLine, rawRequest, typeLine } from './raw-row.ts';
 
@@ -23,6 +25,7 @@ describe('the log of refusals', { timeout: 500_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-refusals-'));
   let gateway: ChildProcess;
   let url = '';
+  let adminUrl = '';
   let said = '';
   before(async () => {
     const addresses = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0'];
@@ -40,6 +43,7 @@ describe('the log of refusals', { timeout: 500_000 }, () => {
       stream?.on('data', (bytes: Buffer) => {
         said += bytes.toString('utf8');
         url = /listening (\S+)/.exec(said)?.[1] ?? '';
+        adminUrl = /^admin (\S+)/m.exec(said)?.[1] ?? '';
         if (/^admin \S+/m.test(said)) listening.resolve();
       });
     }
@@ -72,8 +76,7 @@ describe('the log of refusals', { timeout: 500_000 }, () => {
       assert.equal(answers.length, 1, request);
       ids.push(answers[0]?.headers.get('x-request-id') ?? '');
     }
-    gateway.kill('SIGTERM');
-    await once(gateway, 'close');
+    await until(() => ids.every((id) => said.includes(id)), 'all are told');
     assert.ok(!said.includes(secret), said);
     const lines = said
       .split('\n')
@@ -85,5 +88,28 @@ describe('the log of refusals', { timeout: 500_000 }, () => {
       assert.equal(typeof own[0]?.['error'], 'string');
       assert.equal(typeof own[0]?.['status'], 'number');
     }
+  });
+
+  test('X-6 a flood of requests without a key is counted and not written out', async () => {
+    const long = `{"messages":"${'x'.repeat(40_000)}"}`;
+    const wrong = { authorization: 'Bearer wrong-wrong-wrong-wrong' };
+    const before = said.length;
+    const kinds = [
+      ...dialects.flatMap((dialect) =>
+        ['{}', long].map(
+          (body) => () => send(url + endpointOf[dialect], body, { anonymous: true }),
+        ),
+      ),
+      () => send(`${url}/nothing`, '{}', { anonymous: true }),
+      () => send(`${adminUrl}/api/keys`, undefined, { headers: wrong }),
+      () => talkRaw(url, 'NO HTTP\r\n\r\n', 1),
+    ];
+    const flood = async (ask: () => Promise<unknown>): Promise<void> => {
+      for (let i = 0; i < 60; i++) await Promise.all([ask(), ask(), ask(), ask(), ask()]);
+    };
+    for (const kind of kinds) await flood(kind);
+    await until(() => /refused_without_line/.test(said), 'they are counted');
+    // 2,100 lines have some 400 KB.
+    assert.ok(said.length - before < 150_000, `${said.length - before} characters`);
   });
 });

@@ -1,7 +1,7 @@
 /** G17: a gateway process whose wall clock jumps by an hour and by a day, there and back, under calls. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { isObject } from '../../src/core/json.ts';
+import { isObject } from '../../src/json/value.ts';
 import { Instance } from '../cluster/instance.ts';
 import { until } from '../support/postgres-store.ts';
 import { chatFrames } from '../upstream/chat.ts';

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { Instance } from '../cluster/instance.ts';
 import { legalFrames, text } from '../faults/stream-pieces.ts';
 import { send, type Reply } from '../support/http.ts';

@@ -1,8 +1,7 @@
 /** F73: a stream whose client left is read on for a minute and no longer, by a process whose time the test moves on. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
-import { isObject } from '../../src/core/json.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { Instance } from '../cluster/instance.ts';
 import { begun, legalFrames } from '../faults/stream-pieces.ts';
 import { until } from '../support/postgres-store.ts';

@@ -108,3 +108,28 @@ test(`G15 ${streams} streams live through 12 editions and 4 wrong ones, and each
     `${least} events or more in each stream, ${seconds.toFixed(1)} s behind the last start`,
   );
 });
+
+test('F-4 a config file that is emptied and then written fails no call', async () => {
+  const { key } = await instance.makeKey();
+  scriptSlow(upstream, 'edition-20', () => Promise.resolve());
+  write(edition(20));
+  const ask = (): ReturnType<typeof stream> =>
+    stream({ instance, key, dialect: 'chat', model: 'current' });
+  await until(
+    async () => (await ask()).headers['x-gateway-target'] === 'up/edition-20',
+    'it holds',
+  );
+  for (const text of ['', '# written soon\n']) {
+    write(text);
+    const { status, json } = await instance.admin('POST', '/api/reload');
+    assert.equal(status, 422, JSON.stringify(json));
+    assert.match(JSON.stringify(json), /is empty, which is taken for an unfinished write/);
+    assert.equal((await ask()).headers['x-gateway-target'], 'up/edition-20');
+  }
+  write(edition(21));
+  scriptSlow(upstream, 'edition-21', () => Promise.resolve());
+  await until(
+    async () => (await ask()).headers['x-gateway-target'] === 'up/edition-21',
+    'it holds',
+  );
+});

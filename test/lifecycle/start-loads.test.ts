@@ -14,7 +14,7 @@ const telling = [
     process.on('message', () => process.send(Object.keys(cache)));`)}`,
 ];
 
-test('a start and a call do not load all of undici', async (t) => {
+test('a start and a call load nothing of undici', async (t) => {
   const upstream = await ScriptedUpstream.start();
   const gateway = await Instance.start({
     storage: 'sqlite',
@@ -33,8 +33,9 @@ test('a start and a call do not load all of undici', async (t) => {
   const loaded = await gateway.ask('loaded');
   assert.ok(Array.isArray(loaded));
   const files = loaded.map(String);
-  const has = (end: string): boolean => files.some((file) => file.endsWith(end));
-  assert.ok(has('/undici/lib/core/connect.js'), 'what is loaded is seen');
-  assert.equal(has('/undici/index.js'), false);
-  assert.equal(has('/undici/lib/web/fetch/index.js'), false);
+  assert.ok(files.length > 0, 'what is loaded is seen');
+  assert.deepEqual(
+    files.filter((file) => file.includes('/undici/')),
+    [],
+  );
 });

@@ -1,5 +1,6 @@
 /** Streams of both dialects through gateway processes, and whether each of them ended as it should. */
 import type { Instance } from '../cluster/instance.ts';
+import type { Socket } from 'node:net';
 import { setInterval as ticks } from 'node:timers/promises';
 import { frame, legalFrames, text } from '../faults/stream-pieces.ts';
 import { send, type Reply } from '../support/http.ts';
@@ -78,13 +79,23 @@ export interface StreamCall {
   readonly dialect: Dialect;
   readonly model: string;
   readonly onData?: () => void;
+  /** An open connection to the gateway. */
+  readonly socket?: Socket;
 }
 
-export function stream({ instance, key, dialect, model, onData }: StreamCall): Promise<Reply> {
+export function stream({
+  instance,
+  key,
+  dialect,
+  model,
+  onData,
+  socket,
+}: StreamCall): Promise<Reply> {
   const body = requestBody(dialect, { model, stream: true });
   return send(instance.url + endpointOf[dialect], body, {
     headers: { authorization: `Bearer ${key}` },
     ...(onData === undefined ? {} : { onData }),
+    ...(socket === undefined ? {} : { socket }),
   });
 }
 

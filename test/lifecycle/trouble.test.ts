@@ -7,6 +7,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { JsonObject } from '../../src/json/value.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
+import { readCallText } from '../../src/store/call-rows.ts';
 import { Instance } from '../cluster/instance.ts';
 import { until } from '../support/postgres-store.ts';
 import { dialects, type Dialect } from '../support/reading.ts';
@@ -34,11 +37,12 @@ interface Stage {
   readonly database: string;
 }
 
-async function started(node?: readonly string[]): Promise<Stage> {
+async function started(node?: readonly string[], config?: JsonObject): Promise<Stage> {
   const instance = await Instance.start({
     storage: 'sqlite',
     upstream: upstream.port,
     ...(node === undefined ? {} : { node }),
+    ...(config === undefined ? {} : { config }),
   });
   instances.push(instance);
   const { key } = await instance.makeKey();
@@ -120,6 +124,34 @@ describe('a store that fails', { timeout: 500_000 }, () => {
     for (const id of ids) assert.ok(found.includes(`${id} ok`), `${id} of ${found.join(', ')}`);
     instance.remove();
   });
+
+  for (const workers of [1, 2]) {
+    test(`F-6 SIGTERM while no file may grow, ${workers} process: the rows stand in the log, the exit code is 1`, async () => {
+      scriptSlow(upstream, 'quick', () => Promise.resolve());
+      const stage = await started(undefined, { workers });
+      const { instance } = stage;
+      const pid = readFileSync(join(instance.directory, 'data', 'gateway.pid'), 'utf8').trim();
+      execFileSync('prlimit', ['--pid', pid, '--fsize=4096:unlimited']);
+      const ids: string[] = [];
+      for (const dialect of dialects) {
+        const reply = await quick(stage, dialect);
+        assert.equal(brokenness(dialect, reply), undefined);
+        ids.push(String(reply.headers['x-request-id']));
+      }
+      assert.equal(await instance.stop(), 1);
+      assert.match(instance.log, /model-gateway: .*finished calls? (is|are) not in the ledger/);
+      const lost = instance.log
+        .split('\n')
+        .filter((line) => line.includes('"ledger_row_lost"'))
+        .map((line) => readCallText(String(tryParseObject(line)?.['row'] ?? '')));
+      for (const id of ids) {
+        const row = lost.find((each) => each?.id === id);
+        assert.equal(row?.outcome, 'ok', `${id} is not among ${lost.length} rows of the log`);
+        assert.ok((row.charged.outputTokens ?? 0) > 0);
+      }
+      instance.remove();
+    });
+  }
 
   test('F87 the database is removed under it: it says so, takes no calls, and goes on when it is back', async () => {
     scriptSlow(upstream, 'quick', () => Promise.resolve());

@@ -1,7 +1,7 @@
 /** Budgets over real sockets: hard for every call, in both dialects, streamed and not (K1, F6, Q1). */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { send } from '../support/http.ts';
 import { dialects, type Dialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
@@ -335,7 +335,7 @@ test('L0 what no upstream answered is given back', async () => {
 test('budgets of a team and of tags count besides the key', async () => {
   const { model } = rig.play('chat', replying('chat', answer));
   await rig.admin('PUT', '/api/teams/poor', { budget: '0.01', per: 'day' });
-  await rig.admin('PUT', '/api/tags/project-x', { budget: '0.01', per: 'day' });
+  await rig.admin('PUT', '/api/tags/project-x', { budget: '0.01', per: 'day', keys: ['*'] });
   const ofTeam = await rig.key({ team: 'poor', budget: 5, per: 'day', shrink: false });
   const twoCalls = bodyOf('chat', model, { max_tokens: 2000 });
   const reply = await rig.call(ofTeam, 'chat', twoCalls);

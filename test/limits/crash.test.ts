@@ -3,9 +3,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
-import { isObject } from '../../src/core/json.ts';
-import { readKeptCall } from '../../src/store/kept-call.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
+import { readCallText } from '../../src/store/call-rows.ts';
 import { Instance } from '../cluster/instance.ts';
 import { until } from '../support/postgres-store.ts';
 import { chatChunk, chatFrame, chatFrames } from '../upstream/chat.ts';
@@ -33,7 +32,7 @@ function openCalls(directory: string): readonly number[] {
   });
   try {
     const rows = db.prepare('SELECT call FROM open_calls').all();
-    return rows.map(({ call }) => readKeptCall(String(call)).charged.outputTokens ?? 0);
+    return rows.map(({ call }) => readCallText(String(call)).charged.outputTokens ?? 0);
   } finally {
     db.close();
   }

@@ -1,7 +1,7 @@
 /** Answers against what was reserved for them: F63 (the cap is ignored) and F64 (the money runs out). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { assertAnyStream } from '../support/legality.ts';
 import { dialects, endingOf, readStream } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';

@@ -1,7 +1,7 @@
 /** F72 F73 F40: web searches of a stream that nobody read to its end: those that it told of are charged. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { numberAt, objectAt, type Dialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import {

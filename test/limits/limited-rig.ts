@@ -1,7 +1,6 @@
 /** A gateway whose models have prices, and keys that are limited. */
 import assert from 'node:assert/strict';
-import type { JsonObject } from '../../src/core/conversation.ts';
-import { isObject } from '../../src/core/json.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { send, type Reply, type Sending } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { inNoonZone } from '../support/noon.ts';

@@ -1,7 +1,7 @@
 /** Limits on one model, and the names under which clients could get around them (K6). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { send } from '../support/http.ts';
 import { requestBody } from '../support/requests.ts';
 import { replying, type Reply } from '../upstream/reply.ts';

@@ -1,7 +1,7 @@
 /** What the ledger makes of answers whose upstream counts oddly, late, or not at all (F55, F57, F58, F62). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { dialects, endingOf, objectAt, readStream } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { chatChunk, chatDone, chatFrame, chatFrames, chatUsageChunk } from '../upstream/chat.ts';

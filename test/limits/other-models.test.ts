@@ -1,7 +1,7 @@
 /** Models that a request names besides its own are no way around scope, limits and budgets (S7, K6, F6). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { requestBody } from '../support/requests.ts';
 import type { Dialect } from '../support/reading.ts';
 import { replying, type Reply } from '../upstream/reply.ts';

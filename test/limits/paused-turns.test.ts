@@ -1,7 +1,7 @@
 /** Q1 over turns that a messages upstream pauses (§7.3): each further round is paid for before it is asked for. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { listAt, numberAt, objectAt } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import {

@@ -1,7 +1,7 @@
 /** What has a price by the piece, pictures and web searches: reserved, charged, refused by name (F6, Q1). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { numberAt, objectAt, type Dialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { chatAnswer } from '../upstream/chat.ts';
@@ -124,7 +124,7 @@ const asks: readonly {
     most: 5,
     charged: 1,
   },
-  { ask: 'another plugin', more: { plugins: [{ id: 'file-parser' }] }, most: 0, charged: 0 },
+  { ask: 'another plugin', more: { plugins: [{ id: 'response-healing' }] }, most: 0, charged: 0 },
   {
     ask: 'a plugin that is switched off',
     more: { plugins: [{ id: 'web', enabled: false }] },

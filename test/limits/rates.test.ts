@@ -1,7 +1,7 @@
 /** Rate limits over real sockets: what refuses, what it says, and the headers of every answer (K6, K7, H5). */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { send, type Reply as HttpReply } from '../support/http.ts';
 import { dialects, type Dialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
@@ -336,27 +336,4 @@ test('the list of models is not counted', async () => {
     const reply = await send(`${rig.gateway.url}/v1/models`, undefined, { headers: key.headers });
     assert.equal(reply.status, 200);
   }
-});
-
-test('G11 a long prompt is counted in turns with others, where its tokens are limited', async (t) => {
-  const { model } = rig.play('messages', replying('messages', answer));
-  const content = Array.from({ length: 12_800 }, (_, i) => ({ type: 'text', text: `part ${i}` }));
-  const body = bodyOf('messages', model, { messages: [{ role: 'user', content }] });
-  const turnsOf = async (limits: JsonObject): Promise<number> => {
-    const key = await rig.key(limits);
-    const turns = t.mock.method(globalThis, 'setImmediate');
-    const reply = await rig.call(key, 'messages', body);
-    const count = turns.mock.callCount();
-    turns.mock.restore();
-    assert.equal(reply.status, 200, reply.text);
-    return count;
-  };
-  const unlimited = await turnsOf({});
-  const budget = { usd: 100, per: 'day' };
-  for (const limits of [{ tpm: 10_000_000 }, { budgets: [budget] }]) {
-    const turns = (await turnsOf(limits)) - unlimited;
-    assert.ok(turns > 80, `${turns} more than without limits`);
-  }
-  const uncounted = (await turnsOf({ rpm: 100 })) - unlimited;
-  assert.ok(uncounted < 80, `${uncounted} more where requests are counted only`);
 });

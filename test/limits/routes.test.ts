@@ -4,9 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { anthropicMessagesClient } from '../../src/dialects/anthropic-messages/client.ts';
-import { openaiChatClient } from '../../src/dialects/openai-chat/client.ts';
-import { generatingPaths, sidePaths } from '../../src/server/called-paths.ts';
+import { clientDialects } from '../../src/dialects/registry.ts';
+import { generatingPaths, sidePaths } from '../../src/http/paths.ts';
 import { send, type Reply as HttpReply } from '../support/http.ts';
 import type { Dialect } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
@@ -19,8 +18,7 @@ before(async () => {
 });
 after(() => rig.stop());
 
-const clients = { chat: openaiChatClient, messages: anthropicMessagesClient } as const;
-const routes = generatingPaths(clients);
+const routes = generatingPaths(clientDialects);
 
 /** The dialect of a route's requests. */
 function dialectOf(path: string): Dialect {
@@ -36,7 +34,7 @@ function post(path: string, key: LimitedKey | undefined, body: object): Promise<
 
 test('K4 these are the routes that there are', () => {
   assert.deepEqual([...routes.keys()].sort(), Object.values(endpointOf).sort());
-  assert.deepEqual(sidePaths, ['/v1/messages/count_tokens', '/v1/models']);
+  assert.deepEqual(sidePaths(clientDialects), ['/v1/messages/count_tokens', '/v1/models']);
 });
 
 /** As clients reach them: also with a query, and with `/v1` doubled. */
@@ -77,7 +75,7 @@ for (const registered of routes.keys()) {
 }
 
 test('K4 side endpoints need a key and reach no model', async () => {
-  for (const path of sidePaths) {
+  for (const path of sidePaths(clientDialects)) {
     const reply = await send(rig.gateway.url + path, undefined, { anonymous: true });
     assert.equal(reply.status, 401, path);
   }

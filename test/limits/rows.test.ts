@@ -1,7 +1,7 @@
 /** What a ledger row tells of a call besides its tokens: labels, tries, cost and price. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { listAt, objectAt, type Dialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { errorIn, replying } from '../upstream/reply.ts';

@@ -1,7 +1,7 @@
 /** What service tiers cost a budget: reserved by the dearest that may apply, charged by what the vendor says. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { objectAt, type Dialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { chatDocument } from '../upstream/chat.ts';

@@ -1,8 +1,8 @@
 /** F7, F8, Q2, Q3: after any mix of outcomes there is a row a call, and the budget has what the rows cost. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
-import { isObject } from '../../src/core/json.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
+import { caseCount } from '../support/depth.ts';
 import { send } from '../support/http.ts';
 import { dialects, type Dialect } from '../support/reading.ts';
 import { endpointOf, requestBody } from '../support/requests.ts';
@@ -16,7 +16,7 @@ before(async () => {
 });
 after(() => rig.stop());
 
-const calls = 10_000;
+const calls = caseCount(10_000, 1_000);
 const atOnce = 40;
 
 /** The same numbers in each run. */

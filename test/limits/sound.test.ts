@@ -1,8 +1,7 @@
 /** Sound has rates of its own: reserved where a prompt may hold it, charged as it was reported (F6, Q1). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
-import { isObject } from '../../src/core/json.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { numberAt, objectAt } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { chatAnswer } from '../upstream/chat.ts';

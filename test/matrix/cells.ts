@@ -1,6 +1,6 @@
 /** One recorded answer in every shape that an upstream can give it and a client can ask for. */
 import assert from 'node:assert/strict';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { numberAt, objectAt, type Dialect, type Seen, type SeenUsage } from '../support/reading.ts';
 import { startRig, type Rig } from '../support/rig.ts';
 import {

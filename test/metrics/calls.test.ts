@@ -1,7 +1,8 @@
 /** issue 8 point 2: `/metrics` tells exactly what was called, in both dialects and whatever became of it. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { isObject, tryParseObject } from '../../src/core/json.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
+import { isObject } from '../../src/json/value.ts';
 import { send } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { dialects } from '../support/reading.ts';

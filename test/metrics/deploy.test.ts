@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { parse as parseYaml } from 'yaml';
-import { isObject, tryParseObject } from '../../src/core/json.ts';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { adminToken } from '../support/keys.ts';
 import { listAt } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
@@ -89,7 +89,7 @@ test('issue 8 each metric of the dashboard and of the rules is one that the gate
     [],
   );
   // And what is emitted is told of in the documentation, and the other way round.
-  const documented = readFileSync(join(folder, '../../docs/metrics.md'), 'utf8');
+  const documented = readFileSync(join(folder, '../../docs/operator/metrics.md'), 'utf8');
   const told = new Set(namesIn(documented.replaceAll(/```[\s\S]*?```/g, '')));
   const families = [...names].map((name) => name.replace(/_(bucket|sum|count)$/, ''));
   assert.deepEqual([...new Set(families)].filter((name) => !told.has(name)).sort(), []);

@@ -4,9 +4,10 @@ import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { createListener, dataTimes, listen } from '../../src/server/listen.ts';
-import { requestBody } from '../support/requests.ts';
-import { replying } from '../upstream/reply.ts';
+import { createListener, dataTimes, listen } from '../../src/http/listen.ts';
+import { dialects } from '../support/reading.ts';
+import { endpointOf, requestBody } from '../support/requests.ts';
+import { answerIn, replying } from '../upstream/reply.ts';
 import {
   openRaw,
   rawHead,
@@ -112,12 +113,14 @@ describe('connections that are of no use', { timeout: 500_000 }, () => {
     await until('none', async () => (await connections()) === 0);
   });
 
-  test('F77 more than a hundred requests that wait for their turn end the connection', async (t) => {
-    const { url, server } = await listening(() => undefined);
+  test('F77 more than 250 requests that wait for their turn end the connection', async (t) => {
+    let handled = 0;
+    const { url, server } = await listening(() => (handled += 1));
     t.after(() => server.close());
-    const connection = await openRaw(url, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(102));
+    const connection = await openRaw(url, 'GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(252));
     await connection.closed;
     assert.equal(connection.text(), '');
+    assert.equal(handled, 1, 'nobody works for answers that may never go out');
   });
 
   test('F77 the hundredth answer of a connection is its last, and what stands behind it is not looked at', async (t) => {
@@ -186,7 +189,7 @@ describe('calls on one connection', { timeout: 500_000 }, () => {
     return openRaw(rig.gateway.url, requests.join(''));
   }
 
-  test('F77 they are answered in their order', async () => {
+  test('F77 they are answered in their order, and asked in it', async () => {
     const gate = Promise.withResolvers<void>();
     const held = rig.play('chat', {
       body: [gate.promise, '{"error":{"message":"late"}}'],
@@ -194,21 +197,61 @@ describe('calls on one connection', { timeout: 500_000 }, () => {
     });
     const quick = rig.play('chat', replying('chat', { text: 'second' }));
     const connection = await calls([held.model, quick.model]);
-    await quick.script.request(0);
+    await held.script.request(0);
+    assert.equal(quick.script.requests.length, 0);
     gate.resolve();
     await until('both', () => connection.text().includes('[DONE]'));
     assert.match(connection.text(), /^HTTP\/1\.1 400 [^]*late[^]*HTTP\/1\.1 200 [^]*"ond"[^]*DONE/);
     connection.socket.destroy();
   });
 
+  for (const dialect of dialects) {
+    for (const stream of [false, true]) {
+      test(`F-10 of 120 at once a hundred are answered, in order, and no more are asked: ${dialect}, ${stream ? 'streams' : 'documents'}`, async () => {
+        const { model, script } = rig.play(dialect, ({ json }) =>
+          answerIn(dialect, { text: `to-${String(json['user'] ?? json['top_k'])}.` }, stream),
+        );
+        const path = endpointOf[dialect];
+        const requests = Array.from({ length: 120 }, (_, number) => {
+          const more = dialect === 'chat' ? { user: String(number) } : { top_k: number + 1 };
+          const body = JSON.stringify(requestBody(dialect, { model, stream, more }));
+          const head = rawHead(Buffer.byteLength(body));
+          return head.replace('/v1/chat/completions', path) + body;
+        });
+        const connection = await openRaw(rig.gateway.url, requests.join(''));
+        await connection.closed;
+        const answers = connection.text().match(/HTTP\/1\.1 200/g) ?? [];
+        assert.equal(answers.length, 100);
+        const first = dialect === 'chat' ? 0 : 1;
+        const told = connection
+          .text()
+          .split('HTTP/1.1 200')
+          .slice(1)
+          .map((answer) =>
+            [...answer.matchAll(/"(?:text|content)":"([^"]*)"/g)]
+              .map(([, piece]) => piece)
+              .join(''),
+          );
+        assert.deepEqual(
+          told,
+          Array.from({ length: 100 }, (_, at) => `to-${at + first}.`),
+        );
+        assert.equal(script.requests.length, 100, 'none is paid for nothing');
+        assert.equal(connection.text().match(/connection: close/gi)?.length, 1);
+        await until('no call', async () => (await rig.status())['calls_held'] === 0);
+      });
+    }
+  }
+
   test('F72 F77 a client that leaves ends those that wait for their turn as well', async () => {
     const hanging = { body: [': hi\n\n'], ending: 'hang' } as const;
     const first = rig.play('chat', hanging);
     const second = rig.play('chat', hanging);
     const connection = await calls([first.model, second.model]);
-    const asked = [await first.script.request(0), await second.script.request(0)];
+    const asked = await first.script.request(0);
     connection.socket.destroy();
-    for (const request of asked) assert.equal(await request.closed, 'gateway');
+    assert.equal(await asked.closed, 'gateway');
+    assert.equal(second.script.requests.length, 0, 'it had not had its turn');
     await until('no call', async () => (await rig.status())['calls_held'] === 0);
     assert.equal((await rig.status())['body_memory'], 0);
   });

@@ -5,7 +5,7 @@ import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } fr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { tryParseObject } from '../../src/core/json.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
 import { copyOfRepository, pack } from './pack.ts';
 
 function filesUnder(folder: string): readonly string[] {

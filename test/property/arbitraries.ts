@@ -2,13 +2,13 @@
 import * as fc from 'fast-check';
 import type {
   Conversation,
-  JsonObject,
   Part,
   ReasoningPart,
   Tool,
   ToolCallPart,
   Turn,
 } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import type { FinishReason, Generation, Usage } from '../../src/core/generation.ts';
 
 const characters = fc.constantFrom(
@@ -109,14 +109,17 @@ const tool: fc.Arbitrary<Tool> = fc.record(
 const textPart: fc.Arbitrary<Part> = text.map((said) => ({ type: 'text', text: said }));
 
 const imagePart: fc.Arbitrary<Part> = fc
-  .record({
-    mediaType: fc.constantFrom('image/png', 'image/jpeg'),
-    // Image data must begin as an image does (B59).
-    source: fc
-      .base64String({ minLength: 8, maxLength: 40 })
-      .map((data) => ({ base64: `iVBORw0KGgoA${data}` })),
-  })
-  .map((part) => ({ type: 'media', kind: 'image', ...part }));
+  .tuple(
+    // Image data must begin as an image of its type does (B59, D4).
+    fc.constantFrom(['image/png', 'iVBORw0KGgoA'] as const, ['image/jpeg', '/9j/'] as const),
+    fc.base64String({ minLength: 16, maxLength: 40 }),
+  )
+  .map(([[mediaType, beginning], data]) => ({
+    type: 'media',
+    kind: 'image',
+    mediaType,
+    source: { base64: `${beginning}${data}` },
+  }));
 
 /** A user turn; several texts stay several parts. */
 const userTurn: fc.Arbitrary<Turn> = fc

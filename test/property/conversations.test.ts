@@ -1,8 +1,10 @@
 /** Questions: nothing vanishes in translation except where a note says so. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Conversation, JsonObject, Part, Turn } from '../../src/core/conversation.ts';
-import { parseBody, tryParse, tryParseObject } from '../../src/core/json.ts';
+import type { Conversation, Part, Turn } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
+import { tryParse, tryParseObject } from '../../src/json/parse.ts';
+import { parseBody } from '../../src/core/client-body.ts';
 import { NoteList, type Note } from '../../src/core/notes.ts';
 import { dialects } from '../support/reading.ts';
 import { conversation } from './arbitraries.ts';

@@ -1,6 +1,6 @@
 /** Everything that servers do to the lines of an event stream without changing what it says (E3). */
 import * as fc from 'fast-check';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 
 export interface Framing {
   readonly lineEnd: '\n' | '\r\n' | '\r';

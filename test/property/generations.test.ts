@@ -11,7 +11,7 @@ import {
   type GenerationEvent,
 } from '../../src/core/generation.ts';
 import type { Part } from '../../src/core/conversation.ts';
-import { tryParse } from '../../src/core/json.ts';
+import { tryParse } from '../../src/json/parse.ts';
 import { assertLegalStream } from '../support/legality.ts';
 import { dialects, endingOf, readStream, type Dialect } from '../support/reading.ts';
 import { generation } from './arbitraries.ts';

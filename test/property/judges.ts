@@ -6,6 +6,7 @@ import { sdks } from '../support/sdks.ts';
 export function judge(
   dialect: Dialect,
   stream: string,
+  how: { readonly oddFrames?: true } = {},
 ): Promise<readonly { readonly name: string; readonly seen: Seen }[]> {
   const fetch = (): Promise<Response> =>
     Promise.resolve(
@@ -15,7 +16,7 @@ export function judge(
     sdks
       .filter((sdk) => sdk.dialect === dialect)
       .map(async ({ name, connect }) => {
-        const client = connect({ url: 'http://127.0.0.1:9', fetch });
+        const client = connect({ url: 'http://127.0.0.1:9', fetch, ...how });
         return { name, seen: await client.final({ model: 'model', text: 'Hi' }) };
       }),
   );

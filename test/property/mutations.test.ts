@@ -5,10 +5,10 @@
 import * as fc from 'fast-check';
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { GenerationEvent } from '../../src/core/generation.ts';
-import { isObject, tryParseObject } from '../../src/core/json.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
 import {
   recordedDocuments,
   recordedStreams,

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { collect, type GenerationEvent } from '../../src/core/generation.ts';
-import { tryParseObject } from '../../src/core/json.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
 import { assertLegalStream } from '../support/legality.ts';
 import {
   dialects,
@@ -18,34 +18,24 @@ import { answerContext, halves, readEvents, writeStream } from './dialect-halves
 import { framed, framing, type Framing } from './framing.ts';
 import { framesIn } from './frames.ts';
 import { judge } from './judges.ts';
-import { oddChat, oddDocument, oddEvents, seenOf, type OddChat } from './odd-chat.ts';
+import {
+  assertIds,
+  assertSame as assertSaid,
+  oddChat,
+  oddDocument,
+  oddEvents,
+  seenOf,
+  type OddChat,
+} from './odd-chat.ts';
 
 function eventsOf(plan: OddChat, form: Framing): readonly GenerationEvent[] {
   const { bytes, places } = framed(oddEvents(plan), form);
   return readEvents(halves.chat, framesIn(bytes, places));
 }
 
-/** White space between other parts may be dropped (C2); whatever else was said must be there. */
 function assertSame(found: Seen, plan: OddChat, where: string): void {
-  const { model: _model, ...seen } = found;
-  const expected = seenOf(plan);
-  const spaced = plan.segments.some((each) => each.kind !== 'calls' && each.text.trim() === '');
-  const plain = (value: string): string => (spaced ? value.replace(/\s+/g, '') : value);
-  assert.equal(plain(seen.text), plain(expected.text), where);
-  // Blocks of reasoning that something stands between are parted by an empty line in chat.
-  const joined = (value: string): string => plain(value).replaceAll('\n\n', '');
-  assert.equal(joined(seen.reasoning), joined(expected.reasoning), where);
-  const odd = plan.idStyle === 'no id' || plan.idStyle === 'same id' || plan.idStyle === 'late id';
-  const calls = (list: Seen['calls']): unknown =>
-    list.map(({ id, ...call }) => (odd ? call : { id, ...call }));
-  assert.deepEqual(calls(seen.calls), calls(expected.calls), where);
-  const ids = new Set(seen.calls.map((call) => call.id));
-  assert.ok(
-    ids.size === seen.calls.length && !ids.has(''),
-    `B6: ids are there and unique: ${where}`,
-  );
-  assert.equal(seen.finish, expected.finish, where);
-  assert.deepEqual(seen.usage, expected.usage, where);
+  assertSaid(found, plan, where);
+  assertIds(found, where);
 }
 
 for (const client of dialects) {

@@ -1,6 +1,7 @@
 /** Chat streams as the worst of the real servers send them, and what each of them says. */
 import * as fc from 'fast-check';
-import type { Json, JsonObject } from '../../src/core/conversation.ts';
+import assert from 'node:assert/strict';
+import type { Json, JsonObject } from '../../src/json/value.ts';
 import type { Seen, SeenCall, SeenUsage } from '../support/reading.ts';
 import { text } from './arbitraries.ts';
 import type { SentEvent } from './framing.ts';
@@ -318,4 +319,35 @@ export function seenOf(plan: OddChat): Omit<Seen, 'model'> {
     finish: plan.finish === 'length' ? 'length' : calls.length > 0 ? 'tools' : 'stop',
     usage: plan.usage,
   };
+}
+
+/** White space between other parts may be dropped (C2); whatever else was said must be there. */
+export function assertSame(
+  found: Seen,
+  plan: OddChat,
+  where: string,
+  expected: Omit<Seen, 'model'> = seenOf(plan),
+): void {
+  const { model: _model, ...seen } = found;
+  const spaced = plan.segments.some((each) => each.kind !== 'calls' && each.text.trim() === '');
+  const plain = (value: string): string => (spaced ? value.replace(/\s+/g, '') : value);
+  assert.equal(plain(seen.text), plain(expected.text), where);
+  // Blocks of reasoning that something stands between are parted by an empty line in chat.
+  const joined = (value: string): string => plain(value).replaceAll('\n\n', '');
+  assert.equal(joined(seen.reasoning), joined(expected.reasoning), where);
+  const odd = plan.idStyle === 'no id' || plan.idStyle === 'same id' || plan.idStyle === 'late id';
+  const calls = (list: Seen['calls']): unknown =>
+    list.map(({ id, ...call }) => (odd ? call : { id, ...call }));
+  assert.deepEqual(calls(seen.calls), calls(expected.calls), where);
+  assert.equal(seen.finish, expected.finish, where);
+  assert.deepEqual(seen.usage, expected.usage, where);
+}
+
+/** Ids of the gateway's own are there and unique. */
+export function assertIds(found: Seen, where: string): void {
+  const ids = new Set(found.calls.map((call) => call.id));
+  assert.ok(
+    ids.size === found.calls.length && !ids.has(''),
+    `B6: ids are there and unique: ${where}`,
+  );
 }

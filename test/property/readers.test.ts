@@ -12,16 +12,20 @@ import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'nod
 import { makeKey, readKey } from '../../src/access/key-format.ts';
 import { presentedKey } from '../../src/access/presented-key.ts';
 import { readAddress } from '../../src/config/address.ts';
-import { ConfigError } from '../../src/config/config-error.ts';
+import { ConfigError } from '../../src/config/errors.ts';
 import { loadSettings } from '../../src/config/load.ts';
-import { readPostgres, readRedis } from '../../src/config/server-address.ts';
-import { AddressRange, rangeProblem } from '../../src/core/address-range.ts';
+import { readPostgres, readRedis } from '../../src/config/storage.ts';
+import {
+  AddressRange,
+  rangeProblem,
+  isForbiddenAddress,
+  isForbiddenHost,
+} from '../../src/core/addresses.ts';
 import { GatewayError } from '../../src/core/errors.ts';
-import { isForbiddenAddress, isForbiddenHost } from '../../src/core/forbidden-address.ts';
-import { parseClientBody } from '../../src/core/json.ts';
-import { knownProviders } from '../../src/start/start.ts';
+import { parseClientBody } from '../../src/core/client-body.ts';
+import { knownProviders } from '../../src/compose/start.ts';
 import { decompressor, maxDecompressedBytes } from '../../src/wire/decompress.ts';
-import { readRetryAfterMs } from '../../src/wire/retry-after.ts';
+import { readRetryAfterMs } from '../../src/wire/upstream-error.ts';
 import { SseSplitter } from '../../src/wire/sse.ts';
 import { countingBytes } from '../unit/access/parts.ts';
 import { json, text } from './arbitraries.ts';

@@ -1,7 +1,7 @@
 /** Spoils a JSON value at one place. */
 import * as fc from 'fast-check';
-import type { Json } from '../../src/core/conversation.ts';
-import { isObject, tryParse } from '../../src/core/json.ts';
+import { isObject, type Json } from '../../src/json/value.ts';
+import { tryParse } from '../../src/json/parse.ts';
 import { json } from './arbitraries.ts';
 
 /** The value with one of its places, chosen by the numbers, replaced. */

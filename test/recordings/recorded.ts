@@ -1,8 +1,8 @@
 /** The recorded answers of real providers, with their framing put back. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import type { JsonObject } from '../../src/core/conversation.ts';
-import { tryParseObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/json/value.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
 import {
   listAt,
   numberAt,

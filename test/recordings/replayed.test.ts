@@ -1,7 +1,7 @@
 /** Every recorded answer through the gateway to both clients (recordings/README.md, 1–4). */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { assertErrorBody } from '../support/legality.ts';
 import {
   dialects,

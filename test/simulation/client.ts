@@ -1,5 +1,5 @@
 /** A client of a history: raw bytes out, raw bytes in, and it may leave or stop reading at any moment. */
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import type { Dialect } from '../support/reading.ts';
 import { endpointOf } from '../support/requests.ts';
 import type { Dice } from './dice.ts';

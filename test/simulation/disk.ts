@@ -1,7 +1,7 @@
 /** The store of a history: it outlives the processes, takes its time, and fails now and then. */
-import { MemoryStore } from '../../src/store/memory.ts';
+import { altered, memoryStore } from '../support/memory-store.ts';
 import { StoreError } from '../../src/store/store-error.ts';
-import type { CallRow, OpenCall, Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
 import type { Dice } from './dice.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
@@ -9,7 +9,7 @@ import type { VirtualTime } from './virtual-time.ts';
 export const slowestWrite = 30;
 
 export class Disk {
-  readonly rows = new MemoryStore();
+  readonly rows: Store;
   readonly #time: VirtualTime;
   readonly #dice: Dice;
   #opened = 0;
@@ -17,6 +17,7 @@ export class Disk {
 
   constructor(time: VirtualTime, dice: Dice) {
     this.#time = time;
+    this.rows = memoryStore(time);
     this.#dice = dice;
   }
 
@@ -40,15 +41,12 @@ export class Disk {
     this.#opened += 1;
     const mine = this.#opened;
     const write = <T>(work: () => Promise<T>): Promise<T> => this.#write(mine, work);
-    const store: Store = Object.create(this.rows, {
-      recordCalls: {
-        value: (rows: readonly CallRow[]) => write(() => this.rows.recordCalls(rows)),
+    return altered(this.rows, {
+      calls: {
+        record: (rows) => write(() => this.rows.calls.record(rows)),
+        open: (calls) => write(() => this.rows.calls.open(calls)),
       },
-      openCalls: {
-        value: (calls: readonly OpenCall[]) => write(() => this.rows.openCalls(calls)),
-      },
-    }) as Store;
-    return bound(store, this.rows);
+    });
   }
 
   #write<T>(opener: number, work: () => Promise<T>): Promise<T> {
@@ -66,16 +64,4 @@ export class Disk {
     });
     return promise;
   }
-}
-
-/** Methods that are not overridden are those of the store itself. */
-function bound(store: Store, original: MemoryStore): Store {
-  return new Proxy(store, {
-    get: (target, name) => {
-      const own: unknown = Reflect.getOwnPropertyDescriptor(target, name)?.value;
-      if (own !== undefined) return own;
-      const value: unknown = Reflect.get(original, name);
-      return typeof value === 'function' ? value.bind(original) : value;
-    },
-  });
 }

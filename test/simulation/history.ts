@@ -271,12 +271,12 @@ class History {
     const account: Account = {
       heard: this.heard,
       served: this.#upstream.served,
-      rows: (await rows.listCalls({ limit: 1000 })).calls,
+      rows: (await rows.calls.list({ limit: 1000 })).calls,
       deaths: this.#deaths,
       instances: [...this.#past, last],
       revoked: this.#revoked,
       spent: await last.purse.spent(),
-      booked: await rows.spent(Number.NEGATIVE_INFINITY),
+      booked: await rows.calls.spent(Number.NEGATIVE_INFINITY),
     };
     this.hedged = account.rows.filter(isHedged).length;
     judge(account, this.#complain);

@@ -3,27 +3,26 @@ import type { Server } from 'node:http';
 import { KeyRing } from '../../src/access/keys.ts';
 import { Ledger } from '../../src/access/ledger.ts';
 import { noPolicies } from '../../src/access/policies.ts';
-import { PriceBook } from '../../src/access/prices.ts';
+import { PriceTable } from '../../src/access/prices.ts';
 import { createSealer } from '../../src/core/sealer.ts';
 import type { Log } from '../../src/core/runtime.ts';
-import { anthropicMessagesClient } from '../../src/dialects/anthropic-messages/client.ts';
-import { openaiChatClient } from '../../src/dialects/openai-chat/client.ts';
-import type { Gateway } from '../../src/gateway/call.ts';
+import { clientDialects } from '../../src/dialects/registry.ts';
+import type { Gateway } from '../../src/gateway/gateway.ts';
 import { nameOf, TargetHealth } from '../../src/gateway/health.ts';
 import { LearnedParameters } from '../../src/gateway/learned-parameters.ts';
 import { ReasoningMemory } from '../../src/gateway/reasoning-memory.ts';
 import { ReasoningStore } from '../../src/gateway/reasoning-store.ts';
-import { RetryBudget } from '../../src/gateway/retry-budget.ts';
+import { RetryBudget } from '../../src/gateway/retries.ts';
 import { Routing } from '../../src/gateway/routing/routing.ts';
 import { Sweeper } from '../../src/gateway/sweeper.ts';
 import { TokenEstimator } from '../../src/gateway/token-estimator.ts';
 import { createHttpProvider } from '../../src/providers/http-provider.ts';
 import { ModelLists } from '../../src/providers/model-list.ts';
 import { Registry, type RegistryOptions } from '../../src/providers/registry.ts';
-import { DataPlane } from '../../src/server/data-plane.ts';
-import { Overload } from '../../src/server/overload/overload.ts';
-import { createListener } from '../../src/server/listen.ts';
-import { createLimits, openCounters } from '../../src/start/limits.ts';
+import { DataPlane } from '../../src/http/data-plane.ts';
+import { Overload } from '../../src/http/overload/overload.ts';
+import { createListener } from '../../src/http/listen.ts';
+import { createLimits, openCounters } from '../../src/compose/limits.ts';
 import type { CallRow } from '../../src/store/calls.ts';
 import { idempotentAnswers } from '../support/idempotency.ts';
 import { HttpClient } from '../../src/wire/http-client.ts';
@@ -35,6 +34,7 @@ import { declared, models, priceSettings, routes, timeouts } from './scene.ts';
 import type { Sabotage } from './history.ts';
 import type { Upstream } from './upstream.ts';
 import type { VirtualTime } from './virtual-time.ts';
+import { InlineBodies } from '../support/inline-bodies.ts';
 
 export interface World {
   readonly time: VirtualTime;
@@ -76,14 +76,14 @@ export class Instance {
   readonly #lists: ModelLists;
   readonly #log: Log;
   #registry: Registry;
-  #prices: PriceBook;
+  #prices: PriceTable;
 
   static async start(world: World): Promise<Instance> {
     const log = logOf(world);
     const store = world.disk.open();
     const keys = new KeyRing({ store, clock: world.time, random: world.random });
     await keys.load();
-    const { counters, spent } = await openCounters({ store, clock: world.time, log });
+    const { counters, spent } = await openCounters({ store: store.calls, clock: world.time, log });
     return new Instance(world, { keys, store, purse: new Purse(counters, world), spent });
   }
 
@@ -117,7 +117,7 @@ export class Instance {
       connectMs: 1,
     });
     this.#registry = this.#registryOf(routes(0));
-    this.#prices = priceBook(this.#log, 0);
+    this.#prices = priceTable(this.#log, 0);
     const plane = this.#dataPlane(parts.spent);
     this.#server = createListener((request, response) => void plane.handle(request, response));
   }
@@ -137,11 +137,11 @@ export class Instance {
     return [...new Set(targets.map(nameOf))].filter((name) => this.routing.load.of(name) !== 0);
   }
 
-  /** Other prices, another order of targets: as `#apply` of src/start/start.ts does it. */
+  /** Other prices, another order of targets: as `#apply` of src/compose/start.ts does it. */
   reload(version: number): void {
     this.#registry = this.#registryOf(routes(version));
     this.#health.forget();
-    this.#prices = priceBook(this.#log, version);
+    this.#prices = priceTable(this.#log, version);
   }
 
   /** kill -9: nothing of it is heard any more. */
@@ -160,11 +160,16 @@ export class Instance {
   #dataPlane(spent: Awaited<ReturnType<typeof openCounters>>['spent']): DataPlane {
     const { time, dice, newId } = this.#world;
     const log = this.#log;
+    const running = (id: string, row: () => CallRow): void => {
+      if (!this.told.running.has(id)) this.told.running.set(id, time.now());
+      this.ledger.running(id, row);
+    };
     const record = (row: CallRow): void => {
       if (this.told.recorded.has(row.id)) this.#world.complain(`two rows of ${row.id}`);
       if (this.#world.sabotage === 'a row that is lost' && dice.chance(0.2)) return;
       this.told.recorded.set(row.id, time.now());
       this.ledger.record(row);
+      if (this.#world.sabotage === 'a timer that is left') setInterval(() => undefined, 1000);
     };
     const random = (): number => dice.next();
     const limits = createLimits({
@@ -176,6 +181,8 @@ export class Instance {
       random,
       log,
       tell: () => undefined,
+      ledger: { record, running },
+      observe: () => undefined,
     });
     const gateway: Gateway = {
       client: this.client,
@@ -186,7 +193,8 @@ export class Instance {
       random,
       estimator: new TokenEstimator(),
       textCounter: { count: async () => undefined },
-      learned: new LearnedParameters(),
+      bodies: new InlineBodies(),
+      learned: new LearnedParameters(time),
       memory: new ReasoningMemory(
         createSealer(Buffer.alloc(32, 7)),
         new ReasoningStore({ clock: time }),
@@ -195,22 +203,14 @@ export class Instance {
       retryBudget: new RetryBudget(),
       routing: this.routing,
       sweeper: this.sweeper,
-      running: (call, soFar) => {
-        const { running } = this.told;
-        if (!running.has(call.id)) running.set(call.id, time.now());
-        this.ledger.running(call.id, () => limits.running(call, soFar()));
-      },
-      settle: (call, receipt) => {
-        record(limits.settle(call, receipt));
-        if (this.#world.sabotage === 'a timer that is left') setInterval(() => undefined, 1000);
-      },
+      settlement: limits.settlement,
     };
     const overload = this.#overload(log);
     return new DataPlane({
       gateway,
-      dialects: { chat: openaiChatClient, messages: anthropicMessagesClient },
+      dialects: clientDialects,
       authenticate: (authorization, apiKey) => this.keys.authenticate(authorization, apiKey),
-      lookAgain: () => undefined,
+      refreshKey: () => undefined,
       clientAddress: () => '127.0.0.1',
       registry: () => this.#registry,
       notReady: () => undefined,
@@ -231,7 +231,7 @@ export class Instance {
   #overload(log: Log): Overload {
     const limits = {
       streams: 50,
-      keyShare: 1,
+      keySharePercent: 100,
       loopDelayMs: 25,
       bodyBytes: 1_000_000,
       memoryBytes: undefined,
@@ -262,9 +262,9 @@ const local: RegistryOptions['local'] = {
   }),
 };
 
-function priceBook(log: Log, version: number): PriceBook {
+function priceTable(log: Log, version: number): PriceTable {
   const list = { find: () => undefined, load: () => undefined };
-  return new PriceBook({ settings: priceSettings(version), list, origin: () => undefined, log });
+  return new PriceTable({ settings: priceSettings(version), list, origin: () => undefined, log });
 }
 
 /** What the store refuses for a while is written again; a refused credential is the operator's to know. */

@@ -1,5 +1,6 @@
 /** What must be true of every history, whatever happened in it. */
-import { tryParseObject, isObject } from '../../src/core/json.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
+import { isObject } from '../../src/json/value.ts';
 import type { CallRow, Spent } from '../../src/store/calls.ts';
 import type { Heard, Response } from './client.ts';
 import type { Instance, Told } from './instance.ts';

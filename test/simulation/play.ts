@@ -1,10 +1,11 @@
 /** Many histories as tests: a part of the seeds each file, so that they are played side by side. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { caseCount } from '../support/depth.ts';
 import { runHistory } from './history.ts';
 
 /** Histories in all; each has a seed of its own, from 1 on. SIMULATION_ROUNDS=100000 plays more. */
-const rounds = Number(process.env['SIMULATION_ROUNDS'] ?? '10000');
+const rounds = Number(process.env['SIMULATION_ROUNDS'] ?? caseCount(10_000, 1_000));
 const parts = 4;
 const told = 5;
 

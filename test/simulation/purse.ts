@@ -5,10 +5,8 @@ import type {
   Counters,
   Draw,
   DrawResult,
-  Drift,
-  Spent,
   Used,
-} from '../../src/store/counters.ts';
+} from '../../src/store/counters/counters.ts';
 import type { Sabotage } from './history.ts';
 import type { World } from './instance.ts';
 
@@ -66,16 +64,6 @@ export class Purse implements Counters {
 
   balance(counter: string, window: string): Balance | Promise<Balance> {
     return this.#counters.balance(counter, window);
-  }
-
-  settledIn(
-    windows: readonly Pick<Spent, 'counter' | 'window'>[],
-  ): Promise<readonly number[] | undefined> {
-    return this.#counters.settledIn(windows);
-  }
-
-  repair(drift: Drift): void | Promise<void> {
-    return this.#counters.repair(drift);
   }
 
   healthy(): boolean {

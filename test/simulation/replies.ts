@@ -1,5 +1,5 @@
 /** What the providers of a history answer: whole, or broken in one of the ways of reliability.md §2C. */
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import type { Dialect } from '../support/reading.ts';
 import {
   chatChunk,

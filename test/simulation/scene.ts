@@ -1,6 +1,6 @@
 /** Providers, routes, prices and keys of every history. */
 import type { Policy } from '../../src/core/policy.ts';
-import type { Price, PriceSettings } from '../../src/core/price.ts';
+import type { Price, PriceSettings } from '../../src/core/money.ts';
 import type { Timeouts } from '../../src/core/provider.ts';
 import { Secret } from '../../src/core/secret.ts';
 import type { DeclaredProvider, DeclaredRoute } from '../../src/providers/registry.ts';

@@ -1,6 +1,7 @@
 /** The providers of a history, behind connections that are made in its time. They keep their own account. */
-import type { buildConnector } from 'undici';
-import { isObject, tryParseObject } from '../../src/core/json.ts';
+import type { Connector } from '../../src/wire/connect.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
+import { isObject } from '../../src/json/value.ts';
 import type { Dialect } from '../support/reading.ts';
 import type { Dice } from './dice.ts';
 import { Link, type End } from './link.ts';
@@ -47,26 +48,26 @@ export class Upstream {
   }
 
   /** Makes connections, or fails as networks and name servers do. */
-  connector(connectMs: number): buildConnector.connector {
+  connector(connectMs: number): Connector {
     const { time, dice, opened } = this.#parts;
     return ({ hostname }, callback) => {
       const fail = (code: string, ms: number): void => {
         const error = Object.assign(new Error(code), { code });
-        time.after(ms, () => callback(error, null));
+        time.after(ms, () => callback(error, undefined));
       };
       if (this.#fails(0.3)) {
         const code = dice.pick(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'CERT_HAS_EXPIRED', '']);
-        if (code === '') fail('UND_ERR_CONNECT_TIMEOUT', connectMs);
+        if (code === '') fail('CONNECT_TIMEOUT', connectMs);
         else fail(code, dice.int(0, 20));
         return;
       }
       const link = new Link({ time, dice, slowest: dice.pick([0, 5, 40]) });
       opened(link.near);
       this.#serve(link.far, hostname);
-      // undici takes any socket that reads and writes; its types know those of `net` only.
+      // The client uses what a `Duplex` has; its types know sockets of `net` only.
       const socket = link.near as unknown as Parameters<typeof callback>[1];
       time.after(dice.int(0, 30), () => {
-        if (!link.near.frozen) callback(...([null, socket] as Parameters<typeof callback>));
+        if (!link.near.frozen) callback(null, socket);
       });
     };
   }

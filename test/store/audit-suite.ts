@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { brokenAt } from '../../src/store/audit-chain.ts';
+import { brokenAt } from '../../src/store/records.ts';
 import type { AuditEntry, AuditRecord } from '../../src/store/store.ts';
 import { keyRecord, march } from '../unit/store/call-rows.ts';
 import { eachWith, type OpenStore } from './opened.ts';
@@ -21,28 +21,31 @@ export function auditSuite(open: OpenStore): void {
 
     async function filled(): Promise<readonly AuditRecord[]> {
       const written: AuditRecord[] = [];
-      for (let n = 1; n <= 5; n++) written.push(await opened.store.appendAudit(entry(n)));
+      for (let n = 1; n <= 5; n++) written.push(await opened.store.audit.append(entry(n)));
       return written;
     }
 
     it('S24 keeps entries as they were given, newest first, in pages', async () => {
       const change = { ip: '10.0.0.1', before: '{"a":1}', after: '{"a":"ü\'"}' };
-      const bare = await opened.store.appendAudit(entry(1));
-      const whole = await opened.store.appendAudit(entry(2, change));
-      assert.deepEqual(await opened.store.listAudit({ limit: 10 }), [whole, bare]);
+      const bare = await opened.store.audit.append(entry(1));
+      const whole = await opened.store.audit.append(entry(2, change));
+      assert.deepEqual(await opened.store.audit.list({ limit: 10 }), [whole, bare]);
       const { seq, hash, ...kept } = whole;
       assert.deepEqual(kept, entry(2, change));
       assert.equal(seq, 2);
       assert.match(hash, /^[0-9a-f]{64}$/);
-      assert.deepEqual(await opened.store.listAudit({ limit: 1 }), [whole]);
-      assert.deepEqual(await opened.store.listAudit({ limit: 5, before: 2 }), [bare]);
-      assert.deepEqual(await opened.store.listAudit({ limit: 5, subject: 'key:1' }), [bare]);
-      assert.deepEqual(await opened.store.listAudit({ limit: 5, subject: 'key:1', before: 1 }), []);
+      assert.deepEqual(await opened.store.audit.list({ limit: 1 }), [whole]);
+      assert.deepEqual(await opened.store.audit.list({ limit: 5, before: 2 }), [bare]);
+      assert.deepEqual(await opened.store.audit.list({ limit: 5, subject: 'key:1' }), [bare]);
+      assert.deepEqual(
+        await opened.store.audit.list({ limit: 5, subject: 'key:1', before: 1 }),
+        [],
+      );
     });
 
     it('S24 chains what is appended at once without a gap', async () => {
-      await Promise.all(Array.from({ length: 20 }, (_, n) => opened.store.appendAudit(entry(n))));
-      const records = (await opened.store.listAudit({ limit: 100 })).toReversed();
+      await Promise.all(Array.from({ length: 20 }, (_, n) => opened.store.audit.append(entry(n))));
+      const records = (await opened.store.audit.list({ limit: 100 })).toReversed();
       assert.deepEqual(
         records.map(({ seq }) => seq),
         Array.from({ length: 20 }, (_, i) => i + 1),
@@ -53,41 +56,41 @@ export function auditSuite(open: OpenStore): void {
     it('S24 writes a change and its entry together, or neither', async () => {
       const { store } = opened;
       const record = keyRecord('k1');
-      const added = await store.changeNoted({ op: 'addKey', record }, entry(1));
+      const added = await store.audit.change({ op: 'addKey', record }, entry(1));
       assert.equal(added?.seq, 1);
-      await assert.rejects(store.changeNoted({ op: 'addKey', record }, entry(2)), {
+      await assert.rejects(store.audit.change({ op: 'addKey', record }, entry(2)), {
         kind: 'failed',
       });
       const newer = { ...record, name: 'newer', version: 2 };
-      const replaced = await store.changeNoted({ op: 'replaceKey', record: newer }, entry(3));
+      const replaced = await store.audit.change({ op: 'replaceKey', record: newer }, entry(3));
       assert.equal(replaced?.seq, 2);
-      const late = await store.changeNoted({ op: 'replaceKey', record: newer }, entry(4));
+      const late = await store.audit.change({ op: 'replaceKey', record: newer }, entry(4));
       assert.equal(late, undefined);
       assert.equal(
-        (await store.changeNoted({ op: 'revokeKey', id: 'k1', at: 5 }, entry(5)))?.seq,
+        (await store.audit.change({ op: 'revokeKey', id: 'k1', at: 5 }, entry(5)))?.seq,
         3,
       );
       const nobody = { op: 'revokeKey', id: 'nobody', at: 5 } as const;
-      assert.equal(await store.changeNoted(nobody, entry(6)), undefined);
+      assert.equal(await store.audit.change(nobody, entry(6)), undefined);
       const policy = { kind: 'team', name: 'red', limits: [], budgets: [] } as const;
-      assert.equal((await store.changeNoted({ op: 'putPolicy', policy }, entry(7)))?.seq, 4);
+      assert.equal((await store.audit.change({ op: 'putPolicy', policy }, entry(7)))?.seq, 4);
       const gone = { op: 'deletePolicy', kind: 'team', name: 'red' } as const;
-      assert.equal((await store.changeNoted(gone, entry(8)))?.seq, 5);
-      assert.equal(await store.changeNoted(gone, entry(9)), undefined);
-      const records = (await store.listAudit({ limit: 100 })).toReversed();
+      assert.equal((await store.audit.change(gone, entry(8)))?.seq, 5);
+      assert.equal(await store.audit.change(gone, entry(9)), undefined);
+      const records = (await store.audit.list({ limit: 100 })).toReversed();
       assert.deepEqual(
         records.map(({ at }) => at - march),
         [1, 3, 5, 7, 8],
       );
       assert.equal(brokenAt(records), undefined);
-      const [kept] = await store.listKeys();
+      const [kept] = await store.keys.list();
       assert.deepEqual([kept?.name, kept?.revokedAt, kept?.version], ['newer', 5, 3]);
-      assert.deepEqual(await store.listPolicies(), []);
+      assert.deepEqual(await store.policies.list(), []);
     });
 
     it('S24 a changed, a missing and a moved entry show', async () => {
       await filled();
-      const records = (await opened.store.listAudit({ limit: 10 })).toReversed();
+      const records = (await opened.store.audit.list({ limit: 10 })).toReversed();
       assert.equal(brokenAt(records), undefined);
       assert.equal(brokenAt(records.slice(2), records[1]), undefined);
       const changed = records.map((record) =>

@@ -1,4 +1,4 @@
-/** What calls said, in every store (docs/content.md): bytes that no store can read. */
+/** What calls said, in every store (docs/user/content.md): bytes that no store can read. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { contentBytes } from '../../src/store/contents.ts';

@@ -1,7 +1,7 @@
 /** A ledger on a disk that fills up: tells when a write failed, and when all rows are there at last. */
 import { Ledger } from '../../src/access/ledger.ts';
-import { systemClock } from '../../src/observe/clock.ts';
-import { openSqliteStore } from '../../src/store/sqlite.ts';
+import { systemClock } from '../../src/observe/runtime.ts';
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { silentLog } from '../unit/access/parts.ts';
 import { callRow } from '../unit/store/call-rows.ts';
 
@@ -38,7 +38,7 @@ for (let free = false; !free;) {
     setTimeout(resolve, 20);
   });
 }
-const [usage] = await store.usage({ by: 'key', since: 0 });
+const [usage] = await store.calls.usage({ by: 'key', since: 0 });
 say(`healthy ${ledger.healthy()} made ${made} kept ${usage?.calls}`);
 await ledger.close();
 await store.close();

@@ -1,5 +1,5 @@
 /** Writes calls to a store until it is killed, and tells each batch that the store has acknowledged. */
-import { openSqliteStore } from '../../src/store/sqlite.ts';
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import type { CallRow } from '../../src/store/store.ts';
 import { silentLog } from '../unit/access/parts.ts';
 import { callRow, march } from '../unit/store/call-rows.ts';
@@ -30,14 +30,14 @@ for (let batch = 0; ; batch++) {
   const size = 1 + ((batch * 7) % 40);
   const rows = Array.from({ length: size }, (_, i) => call(made + i));
   made += size;
-  await store.openCalls(rows.map((row) => ({ row, seenAt: march })));
-  await store.recordCalls(rows);
+  await store.calls.open(rows.map((row) => ({ row, seenAt: march })));
+  await store.calls.record(rows);
   // A batch whose acknowledgement was lost is sent again.
-  if (batch % 3 === 0) await store.recordCalls(rows);
+  if (batch % 3 === 0) await store.calls.record(rows);
   // Some stay running for ever.
-  await store.openCalls([{ row: call(made), seenAt: march }]);
+  await store.calls.open([{ row: call(made), seenAt: march }]);
   made += 1;
   if (batch % 5 === 4)
-    await store.prune({ callsBefore: march + 10 * 3_600_000, hoursBefore: 0 }, 50);
+    await store.calls.prune({ callsBefore: march + 10 * 3_600_000, hoursBefore: 0 }, 50);
   process.stdout.write(`${made - 1}\n`);
 }

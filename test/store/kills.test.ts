@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { after, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openSqliteStore } from '../../src/store/sqlite.ts';
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { silentLog } from '../unit/access/parts.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-kills-'));
@@ -63,10 +63,10 @@ it('F82 killed while it writes: no acknowledged call is lost, and every sum is t
     acknowledged += await killWhileWriting(path, round);
     requireSound(path);
     const store = await openSqliteStore({ path, log: silentLog });
-    orphans += (await store.settleOrphans(Infinity)).length;
-    assert.deepEqual(await store.settleOrphans(Infinity), []);
-    const usage = await store.usage({ by: 'key', since: 0 });
-    const spent = await store.spent(0);
+    orphans += (await store.calls.settleOrphans(Infinity)).length;
+    assert.deepEqual(await store.calls.settleOrphans(Infinity), []);
+    const usage = await store.calls.usage({ by: 'key', since: 0 });
+    const spent = await store.calls.spent(0);
     await store.close();
 
     const calls = usage.reduce((sum, row) => sum + row.calls, 0);

@@ -10,7 +10,7 @@ async function walk(store: Store, query: CallQuery): Promise<readonly string[]> 
   const ids: string[] = [];
   let before: CallQuery['before'];
   for (;;) {
-    const page = await store.listCalls({ ...query, ...(before === undefined ? {} : { before }) });
+    const page = await store.calls.list({ ...query, ...(before === undefined ? {} : { before }) });
     ids.push(...page.calls.map((row) => row.id));
     if (page.next === undefined) return ids;
     assert.notDeepEqual(page.next, before);
@@ -39,8 +39,8 @@ export function pageSuite(open: OpenStore): void {
 
     it('newest first, by id within a millisecond, without attempts', async () => {
       const twin = callRow('c0', { startedAt: march + 1 });
-      await opened.store.recordCalls([callRow('c1'), fullCall, twin]);
-      const { calls, next } = await opened.store.listCalls({ limit: 10 });
+      await opened.store.calls.record([callRow('c1'), fullCall, twin]);
+      const { calls, next } = await opened.store.calls.list({ limit: 10 });
       assert.deepEqual(calls, [{ ...fullCall, attemptRows: [] }, twin, callRow('c1')]);
       assert.equal(next, undefined);
     });
@@ -50,13 +50,13 @@ export function pageSuite(open: OpenStore): void {
       const rows = Array.from({ length: 23 }, (_, i) =>
         callRow(`c${String(i).padStart(2, '0')}`, { startedAt: march + Math.floor(i / 6) }),
       );
-      await store.recordCalls(rows);
+      await store.calls.record(rows);
       const ids = rows.map((row) => row.id).toReversed();
       for (const limit of [1, 5, 6, 23, 50]) assert.deepEqual(await walk(store, { limit }), ids);
-      const first = await store.listCalls({ limit: 10 });
-      await store.recordCalls([callRow('late', { startedAt: march + 99 })]);
+      const first = await store.calls.list({ limit: 10 });
+      await store.calls.record([callRow('late', { startedAt: march + 99 })]);
       assert.ok(first.next !== undefined);
-      const second = await store.listCalls({ limit: 13, before: first.next });
+      const second = await store.calls.list({ limit: 13, before: first.next });
       assert.deepEqual(
         second.calls.map((row) => row.id),
         ids.slice(10),
@@ -65,7 +65,7 @@ export function pageSuite(open: OpenStore): void {
 
     for (const [name, [change, filter]] of Object.entries(filters)) {
       it(`finds calls by ${name}`, async () => {
-        await opened.store.recordCalls([
+        await opened.store.calls.record([
           callRow('c1'),
           callRow('c2', change),
           callRow('c3', { startedAt: march + 1 }),
@@ -78,7 +78,7 @@ export function pageSuite(open: OpenStore): void {
 
     it('finds calls that have no team, provider or tag, and calls of a time', async () => {
       const { store } = opened;
-      await store.recordCalls([
+      await store.calls.record([
         callRow('c1', { team: 'red', provider: 'p', tags: ['t'] }),
         callRow('c2', { startedAt: march + 1 }),
         callRow('c3', { startedAt: march + 2, team: '' }),
@@ -93,11 +93,11 @@ export function pageSuite(open: OpenStore): void {
 
     it('S21 takes what a client named for a value, never for SQL', async () => {
       const odd = `' OR 1=1; DROP TABLE calls; --`;
-      await opened.store.recordCalls([callRow('c1'), callRow('c2', { model: odd, keyId: odd })]);
+      await opened.store.calls.record([callRow('c1'), callRow('c2', { model: odd, keyId: odd })]);
       assert.deepEqual(await walk(opened.store, { limit: 5, model: odd }), ['c2']);
       assert.deepEqual(await walk(opened.store, { limit: 5, key: odd }), ['c2']);
       assert.deepEqual(await walk(opened.store, { limit: 5, user: odd }), []);
-      assert.equal(await opened.store.findCall(odd), undefined);
+      assert.equal(await opened.store.calls.find(odd), undefined);
     });
   });
 }

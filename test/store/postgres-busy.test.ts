@@ -4,15 +4,11 @@ import { Client } from 'pg';
 import { afterEach, describe, it } from 'node:test';
 import { silentLog } from '../unit/access/parts.ts';
 import { callRow } from '../unit/store/call-rows.ts';
-import { systemClock } from '../../src/observe/clock.ts';
-import { PostgresCounters } from '../../src/store/postgres-counters.ts';
-import { isCrowded } from '../../src/store/postgres-failure.ts';
-import {
-  openPool,
-  type PostgresPool,
-  type Sql,
-  type Statement,
-} from '../../src/store/postgres-pool.ts';
+import { systemClock } from '../../src/observe/runtime.ts';
+import { PostgresCounters } from '../../src/store/counters/postgres-counters.ts';
+import { isCrowded } from '../../src/store/postgres/failure.ts';
+import { openPool, type PostgresPool, type Sql } from '../../src/store/postgres/pool.ts';
+import type { Statement } from '../../src/store/statements.ts';
 import { HaltingProxy } from '../support/halting-proxy.ts';
 import { openTestStore, until, type TestStore } from '../support/postgres-store.ts';
 import { postgresAddress, startPostgres, type TestPostgres } from '../support/postgres.ts';
@@ -99,7 +95,7 @@ async function crowdedServer(
 
 /** Whether a read of calls came through; who looks after the server may have the only connection just then. */
 function serves(store: TestStore['store']): Promise<boolean> {
-  return store.listKeys().then(
+  return store.keys.list().then(
     () => true,
     () => false,
   );
@@ -127,26 +123,26 @@ function busyPools(postgres: TestPostgres): void {
       const opened = await open(await postgres.makeDatabase());
       const { store } = opened;
       const pages = await occupy(store.server.admin, adminConnections);
-      await assert.rejects(store.listCalls({ limit: 10 }), { name: 'StoreError', kind: 'busy' });
+      await assert.rejects(store.calls.list({ limit: 10 }), { name: 'StoreError', kind: 'busy' });
       assert.equal(store.server.up, true);
-      assert.deepEqual(await store.listKeys(), []);
+      assert.deepEqual(await store.keys.list(), []);
       await pages.letGo();
       assert.equal(wasLost(opened), false);
-      assert.deepEqual((await store.listCalls({ limit: 10 })).calls, []);
+      assert.deepEqual((await store.calls.list({ limit: 10 })).calls, []);
     });
 
     it('F88: a spent pool is overload: calls wait on the disk, the server is not taken for dead', async () => {
       const opened = await open(await postgres.makeDatabase());
       const { store } = opened;
       const work = await occupy(store.server.data, dataConnections);
-      const reading = assert.rejects(store.listKeys(), { name: 'StoreError', kind: 'busy' });
-      await store.recordCalls([callRow('c1')]);
+      const reading = assert.rejects(store.keys.list(), { name: 'StoreError', kind: 'busy' });
+      await store.calls.record([callRow('c1')]);
       await reading;
       assert.equal(store.spooled, 1);
       assert.equal(store.server.up, true);
       await work.letGo();
       await until(() => store.spooled === 0, 'it is written without an outage before it');
-      assert.equal((await store.findCall('c1'))?.id, 'c1');
+      assert.equal((await store.calls.find('c1'))?.id, 'c1');
       assert.equal(wasLost(opened), false);
     });
 
@@ -171,7 +167,8 @@ function busyPools(postgres: TestPostgres): void {
       const work = await occupy(data, dataConnections);
       await assert.rejects(counters.draw(draw), { name: 'StoreError', kind: 'busy' });
       assert.equal(sent, 1);
-      assert.deepEqual([...counters.live], []);
+      await counters.settled();
+      assert.equal(sent, 1);
       await work.letGo();
       assert.equal((await counters.draw(draw)).granted, true);
       await counters.close();
@@ -184,7 +181,7 @@ function busyPools(postgres: TestPostgres): void {
       const { store } = opened;
       const pages = await occupy(store.server.admin, adminConnections);
       const work = await occupy(store.server.data, dataConnections);
-      await assert.rejects(store.listKeys(), { name: 'StoreError', kind: 'busy' });
+      await assert.rejects(store.keys.list(), { name: 'StoreError', kind: 'busy' });
       await Promise.all([pages.letGo(), work.letGo()]);
       assert.equal(wasLost(opened), false);
       await store.close();
@@ -197,7 +194,7 @@ function busyPools(postgres: TestPostgres): void {
       const { store } = opened;
       const work = await occupy(store.server.data, 1);
       const others = await takeAll(url, 5);
-      await assert.rejects(store.listKeys(), { name: 'StoreError', kind: 'busy' });
+      await assert.rejects(store.keys.list(), { name: 'StoreError', kind: 'busy' });
       await work.letGo();
       await until(() => serves(store), 'a call has the connection that there is');
       await Promise.all(others.map((other) => other.end()));
@@ -210,13 +207,13 @@ function busyPools(postgres: TestPostgres): void {
       t.after(close);
       const opened = await open(url);
       const { store } = opened;
-      assert.deepEqual(await store.listKeys(), []);
+      assert.deepEqual(await store.keys.list(), []);
       const others = await takeAll(url, 5);
-      await assert.rejects(store.listCalls({ limit: 10 }), { name: 'StoreError', kind: 'busy' });
+      await assert.rejects(store.calls.list({ limit: 10 }), { name: 'StoreError', kind: 'busy' });
       assert.equal(store.server.up, true);
       await until(() => serves(store), 'a call has the connection that there is');
       await Promise.all(others.map((other) => other.end()));
-      assert.deepEqual((await store.listCalls({ limit: 10 })).calls, []);
+      assert.deepEqual((await store.calls.list({ limit: 10 })).calls, []);
       assert.equal(wasLost(opened), false);
       await store.close();
     });
@@ -256,14 +253,14 @@ function busyPools(postgres: TestPostgres): void {
         sql.run(halt).catch(() => undefined);
       });
       await proxy.halted;
-      const waiting = assert.rejects(store.listKeys(), { name: 'StoreError' });
+      const waiting = assert.rejects(store.keys.list(), { name: 'StoreError' });
       // No connection is given back, whatever becomes of its statement: only one who looks can tell.
       await until(() => !store.server.up, 'a server that is silent is away');
       await waiting;
       proxy.goOn();
       await until(() => store.server.up, 'it is there again');
       await silent.letGo();
-      assert.deepEqual(await store.listKeys(), []);
+      assert.deepEqual(await store.keys.list(), []);
       await store.close();
     });
   });

@@ -22,7 +22,7 @@ function changes(postgres: TestPostgres): void {
     let stamp = 0;
     let loading = Promise.resolve();
     const load = async (): Promise<void> => {
-      const found = await store.keysSince(stamp).catch(() => undefined);
+      const found = await store.keys.since(stamp).catch(() => undefined);
       for (const { id, revokedAt } of found?.records ?? []) known.set(id, revokedAt);
       stamp = found?.stamp ?? stamp;
     };
@@ -41,14 +41,14 @@ function changes(postgres: TestPostgres): void {
       const url = await postgres.makeDatabase();
       const known = await Promise.all([follow(url), follow(url)]);
       const { store } = await open(url);
-      await store.addKey(keyRecord('a'));
+      await store.keys.add(keyRecord('a'));
       await until(() => known.every((keys) => keys.has('a')), 'the key is known');
-      await store.revokeKey('a', march);
+      await store.keys.revoke('a', march);
       await until(() => known.every((keys) => keys.get('a') === march), 'it is revoked');
       await postgres.stop('immediate');
       await postgres.start();
       await until(() => store.server.up, 'the server is back');
-      await store.addKey(keyRecord('b'));
+      await store.keys.add(keyRecord('b'));
       await until(() => known.every((keys) => keys.has('b')), 'the next key is known');
     });
 
@@ -77,31 +77,31 @@ function changes(postgres: TestPostgres): void {
       const writers = { done: false };
       const reading = (async () => {
         do {
-          const found = await reader.keysSince(stamp);
+          const found = await reader.keys.since(stamp);
           for (const { id } of found.records) seen.add(id);
           stamp = found.stamp;
         } while (!writers.done);
       })();
       const write = (into: typeof store, name: string): Promise<unknown> =>
-        Promise.all(Array.from({ length: 50 }, (_, i) => into.addKey(keyRecord(`${name}${i}`))));
+        Promise.all(Array.from({ length: 50 }, (_, i) => into.keys.add(keyRecord(`${name}${i}`))));
       await Promise.all([write(store, 'a'), write(other, 'b')]);
       writers.done = true;
       await reading;
-      for (const { id } of (await reader.keysSince(stamp)).records) seen.add(id);
+      for (const { id } of (await reader.keys.since(stamp)).records) seen.add(id);
       assert.equal(seen.size, 100);
     });
 
     it('K8: of two instances that change a key at once, one is told to look again', async () => {
       const url = await postgres.makeDatabase();
       const [{ store }, { store: other }] = await Promise.all([open(url), open(url)]);
-      await store.addKey(keyRecord('a'));
+      await store.keys.add(keyRecord('a'));
       const changed = (name: string) => keyRecord('a', { name, version: 2 });
       const won = await Promise.all([
-        store.replaceKey(changed('one')),
-        other.replaceKey(changed('two')),
+        store.keys.replace(changed('one')),
+        other.keys.replace(changed('two')),
       ]);
       assert.deepEqual(won.toSorted(), [false, true]);
-      const [key] = await store.listKeys();
+      const [key] = await store.keys.list();
       assert.equal(key?.name, won[0] ? 'one' : 'two');
       assert.equal(key?.version, 2);
     });
@@ -111,15 +111,15 @@ function changes(postgres: TestPostgres): void {
       const opened = await Promise.all([open(url), open(url)]);
       const entry = { at: march, actor: 'admin', action: 'key.create', subject: 'key:a' };
       await Promise.all(
-        opened.flatMap(({ store }) => Array.from({ length: 20 }, () => store.appendAudit(entry))),
+        opened.flatMap(({ store }) => Array.from({ length: 20 }, () => store.audit.append(entry))),
       );
       const [{ store }] = opened;
-      const found = await store.listAudit({ limit: 100 });
+      const found = await store.audit.list({ limit: 100 });
       assert.deepEqual(
         found.map(({ seq }) => seq),
         Array.from({ length: 40 }, (_, i) => 40 - i),
       );
-      const { brokenAt } = await import('../../src/store/audit-chain.ts');
+      const { brokenAt } = await import('../../src/store/records.ts');
       assert.equal(brokenAt(found.toReversed()), undefined);
     });
   });

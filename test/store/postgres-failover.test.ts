@@ -60,8 +60,8 @@ function failover(first: TestPostgres, second: TestPostgres): void {
     const budgets = [{ counter: 'key:k1:ever', window: 'ever' }];
     const row = (id: string) => callRow(id, { ...costing(7), budgets });
     try {
-      await store.addKey(keyRecord('a'));
-      await store.recordCalls([row('c1')]);
+      await store.keys.add(keyRecord('a'));
+      await store.calls.record([row('c1')]);
       const [there] = await first.query('SELECT pg_current_wal_lsn()::text AS lsn');
       const follows = async (): Promise<boolean> => {
         const sql = `SELECT pg_last_wal_replay_lsn() >= '${String(there?.lsn)}'::pg_lsn AS done`;
@@ -71,21 +71,21 @@ function failover(first: TestPostgres, second: TestPostgres): void {
 
       await first.stop('immediate');
       leader.to = second.port;
-      await store.recordCalls([row('c2')]);
+      await store.calls.record([row('c2')]);
       assert.equal(store.spooled, 1, 'a replica takes nothing: it waits on the disk');
       await until(() => !store.server.up, 'the store is away');
       await until(() => /replica|read-only/.test(store.server.failure ?? ''), 'it says why');
 
       await second.query('SELECT pg_promote()');
       await until(() => store.server.up && store.spooled === 0, 'the store is back');
-      await store.addKey(keyRecord('b'));
-      const keys = await store.listKeys();
+      await store.keys.add(keyRecord('b'));
+      const keys = await store.keys.list();
       assert.deepEqual(
         keys.map(({ id }) => id),
         ['a', 'b'],
       );
-      assert.equal((await store.spent(0))[0]?.nanodollars, 14);
-      const [usage] = await store.usage({ by: 'key', since: 0 });
+      assert.equal((await store.calls.spent(0))[0]?.nanodollars, 14);
+      const [usage] = await store.calls.usage({ by: 'key', since: 0 });
       assert.equal(usage?.calls, 2);
     } finally {
       await opened.close();

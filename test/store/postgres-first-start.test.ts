@@ -4,8 +4,8 @@ import { Client } from 'pg';
 import { test } from 'node:test';
 import { silentLog } from '../unit/access/parts.ts';
 import { Secret } from '../../src/core/secret.ts';
-import { Boot } from '../../src/start/boot.ts';
-import { makeDoor } from '../../src/start/keys.ts';
+import { Boot } from '../../src/compose/boot.ts';
+import { makeAuthenticator } from '../../src/compose/keys.ts';
 import { openTestStore, until } from '../support/postgres-store.ts';
 import type { TestPostgres } from '../support/postgres.ts';
 import { withPostgres } from '../support/with-servers.ts';
@@ -24,14 +24,14 @@ function firstStart(postgres: TestPostgres): void {
       const url = await postgres.makeDatabase();
       const opened = await openTestStore(url);
       const { store } = opened;
-      const door = makeDoor({
+      const authenticator = makeAuthenticator({
         store,
         settings: { keys: [], policies: [] },
         env: {},
         log: silentLog,
         shared: true,
       });
-      const boot = new Boot({ store, shared: store, door, env: {}, log: silentLog });
+      const boot = new Boot({ store, shared: store, authenticator, env: {}, log: silentLog });
       const other = new Client({ connectionString: url });
       await other.connect();
       t.after(async () => {
@@ -47,7 +47,7 @@ function firstStart(postgres: TestPostgres): void {
       assert.deepEqual(Object.keys(made).sort(), names);
       await other.query('ROLLBACK');
       await until(() => boot.done, 'the start goes on');
-      assert.equal(door.keys.holds(new Secret(made.key ?? '')), true);
+      assert.equal(authenticator.keys.holds(new Secret(made.key ?? '')), true);
       if (made.adminToken !== undefined)
         assert.equal(boot.adminToken.verify(made.adminToken), true);
     });

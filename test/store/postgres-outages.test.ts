@@ -20,9 +20,9 @@ function outages(postgres: TestPostgres): void {
   };
   /** Rows, sums and spending must tell the same number of calls. */
   const assertBooked = async ({ store }: TestStore, calls: number): Promise<void> => {
-    const [sums] = await store.usage({ by: 'key', since: 0 });
+    const [sums] = await store.calls.usage({ by: 'key', since: 0 });
     assert.equal(sums?.calls, calls);
-    const [spent] = await store.spent(0);
+    const [spent] = await store.calls.spent(0);
     assert.deepEqual(spent, { ...budgets[0], nanodollars: 7 * calls });
   };
   const terminateAll = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -39,16 +39,19 @@ function outages(postgres: TestPostgres): void {
       const opened = await open(url);
       const { store, spoolDirectory, log } = opened;
       assert.equal(store.server.up, false);
-      await assert.rejects(store.listKeys(), { name: 'StoreError', kind: 'unavailable' });
-      await store.recordCalls([callRow('c1', { cost, budgets }), callRow('c2', { cost, budgets })]);
+      await assert.rejects(store.keys.list(), { name: 'StoreError', kind: 'unavailable' });
+      await store.calls.record([
+        callRow('c1', { cost, budgets }),
+        callRow('c2', { cost, budgets }),
+      ]);
       assert.equal(store.spooled, 2);
       assert.equal(readdirSync(spoolDirectory).length, 1);
       await postgres.start();
       await until(() => store.server.up && store.spooled === 0, 'the store is back');
       assert.deepEqual(readdirSync(spoolDirectory), []);
       await assertBooked(opened, 2);
-      await store.addKey(keyRecord('a'));
-      assert.equal((await store.listKeys()).length, 1);
+      await store.keys.add(keyRecord('a'));
+      assert.equal((await store.keys.list()).length, 1);
       assert.ok(!log.join('\n').includes(postgresPassword), log.join('\n'));
     });
 
@@ -62,7 +65,7 @@ function outages(postgres: TestPostgres): void {
         const write = async (): Promise<void> => {
           for (let i = 0; i < 60 || !outage.seen; i += 1) {
             written += 1;
-            await store.recordCalls([callRow(`c${written}`, { cost, budgets })]);
+            await store.calls.record([callRow(`c${written}`, { cost, budgets })]);
           }
         };
         const writers = [write(), write(), write(), write()];
@@ -81,10 +84,10 @@ function outages(postgres: TestPostgres): void {
       const opened = await open(await postgres.makeDatabase());
       const { store } = opened;
       for (let i = 0; i < 20; i += 1) {
-        await store.recordCalls([callRow(`c${i}`, { cost, budgets })]);
-        await store.listCalls({ limit: 1 });
+        await store.calls.record([callRow(`c${i}`, { cost, budgets })]);
+        await store.calls.list({ limit: 1 });
         await postgres.query(terminateAll);
-        await store.listKeys();
+        await store.keys.list();
       }
       assert.equal(store.spooled, 0);
       assert.equal(store.server.up, true);
@@ -94,11 +97,11 @@ function outages(postgres: TestPostgres): void {
     it('F88: a server that turns read-only is as good as away, until it is not', async () => {
       const opened = await open(await postgres.makeDatabase());
       const { store } = opened;
-      await store.recordCalls([callRow('c1', { cost, budgets })]);
+      await store.calls.record([callRow('c1', { cost, budgets })]);
       await postgres.query('ALTER SYSTEM SET default_transaction_read_only = on');
       await postgres.query('SELECT pg_reload_conf()');
       await until(async () => {
-        await store.recordCalls([callRow('c2', { cost, budgets })]);
+        await store.calls.record([callRow('c2', { cost, budgets })]);
         return store.spooled > 0;
       }, 'writes are refused').finally(async () => {
         assert.equal(store.server.up, false);
@@ -113,10 +116,10 @@ function outages(postgres: TestPostgres): void {
     it('F88: what waits on the disk at the end is written after the next start', async () => {
       const url = await postgres.makeDatabase();
       const first = await open(url);
-      await first.store.recordCalls([callRow('c1', { cost, budgets })]);
+      await first.store.calls.record([callRow('c1', { cost, budgets })]);
       await postgres.stop();
-      await first.store.recordCalls([callRow('c1', { cost, budgets })]).catch(() => undefined);
-      await first.store.recordCalls([callRow('c2', { cost, budgets })]);
+      await first.store.calls.record([callRow('c1', { cost, budgets })]).catch(() => undefined);
+      await first.store.calls.record([callRow('c2', { cost, budgets })]);
       await first.store.close();
       const second = await open(url, first.spoolDirectory);
       assert.equal(second.store.spooled, 2);
@@ -160,7 +163,7 @@ function outages(postgres: TestPostgres): void {
           Array.from({ length: 5 }, async (_, lane) => {
             const order = which === 0 ? models : models.toReversed();
             for (let i = 0; i < 5; i += 1) {
-              await store.recordCalls(batch(`${which}-${lane}-${i}`, order));
+              await store.calls.record(batch(`${which}-${lane}-${i}`, order));
             }
           }),
         ),
@@ -175,9 +178,13 @@ function outages(postgres: TestPostgres): void {
       const opened = await Promise.all([open(url), open(url), open(url)]);
       const [{ store }] = opened;
       const orphans = Array.from({ length: 700 }, (_, i) => callRow(`o${i}`, { cost, budgets }));
-      await store.openCalls(orphans.map((row) => ({ row, seenAt: march })));
-      await store.openCalls([{ row: callRow('young', { cost, budgets }), seenAt: march + 60_000 }]);
-      const found = await Promise.all(opened.map((each) => each.store.settleOrphans(march + 1)));
+      await store.calls.open(orphans.map((row) => ({ row, seenAt: march })));
+      await store.calls.open([
+        { row: callRow('young', { cost, budgets }), seenAt: march + 60_000 },
+      ]);
+      const found = await Promise.all(
+        opened.map((each) => each.store.calls.settleOrphans(march + 1)),
+      );
       assert.equal(found.flat().length, 700);
       assert.equal(new Set(found.flat().map(({ id }) => id)).size, 700);
       await assertBooked(opened[0], 700);
@@ -187,12 +194,12 @@ function outages(postgres: TestPostgres): void {
       const url = await postgres.makeDatabase();
       const [{ store: one }, { store: other }] = await Promise.all([open(url), open(url)]);
       const noted = ['a', 'b', 'c'].map((id) => ({ row: callRow(id), seenAt: march }));
-      assert.deepEqual(await one.openCalls(noted), []);
-      assert.deepEqual(await one.openCalls(noted), []);
-      await one.openCalls([{ row: callRow('b'), seenAt: march + 60_000 }]);
-      assert.equal((await other.settleOrphans(march + 1)).length, 2);
-      assert.deepEqual(await one.openCalls(noted), ['a', 'c']);
-      assert.deepEqual(await one.openCalls([]), []);
+      assert.deepEqual(await one.calls.open(noted), []);
+      assert.deepEqual(await one.calls.open(noted), []);
+      await one.calls.open([{ row: callRow('b'), seenAt: march + 60_000 }]);
+      assert.equal((await other.calls.settleOrphans(march + 1)).length, 2);
+      assert.deepEqual(await one.calls.open(noted), ['a', 'c']);
+      assert.deepEqual(await one.calls.open([]), []);
     });
   });
 }

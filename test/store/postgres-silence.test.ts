@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
-import { migratePostgres } from '../../src/store/postgres-migrate.ts';
+import { prepareSchema } from '../../src/store/postgres/prepare.ts';
+import { schemaVersion } from '../../src/store/schema.ts';
 import { HaltingProxy } from '../support/halting-proxy.ts';
 import { openTestStore, until, type TestStore } from '../support/postgres-store.ts';
 import { postgresAddress, type TestPostgres } from '../support/postgres.ts';
@@ -46,7 +47,7 @@ function silence(postgres: TestPostgres): void {
 
     it('L1 F88: that does not answer the look at the schema: it is told, and up when it answers', async (t) => {
       const url = await postgres.makeDatabase();
-      await migratePostgres(postgresAddress(url));
+      await prepareSchema(postgresAddress(url));
       const proxy = await HaltingProxy.start(postgres.port, 'gateway_schema');
       t.after(() => proxy.close());
       const opened = await openTestStore(behind(proxy, url));
@@ -55,40 +56,41 @@ function silence(postgres: TestPostgres): void {
         reasonIn(opened),
         /took a connection and a question, and did not answer in time/,
       );
-      await assert.rejects(opened.store.listKeys(), { kind: 'unavailable' });
+      await assert.rejects(opened.store.keys.list(), { kind: 'unavailable' });
       proxy.goOn();
       await until(() => opened.store.server.up, 'it is up without a restart');
-      assert.deepEqual(await opened.store.listKeys(), []);
+      assert.deepEqual(await opened.store.keys.list(), []);
       await opened.close();
     });
 
-    it('L1 F88: a silence in the middle of a migration ends it, and nothing is recorded', async (t) => {
+    it('L1 F88: a silence while the tables are made ends it, and nothing is recorded', async (t) => {
       const url = await postgres.makeDatabase();
-      const steps = ['CREATE TABLE one (a integer);', "SELECT 'halt-' || 'here';"];
+      const schema = "CREATE TABLE one (a integer); SELECT 'halt-' || 'here';";
       const hasty = { answerMs: 1000, lookEveryMs: 100, lookMs: 300 };
       for (const whose of ['all', 'its own'] as const) {
         const proxy = await HaltingProxy.start(postgres.port, 'halt-here', whose);
         t.after(() => proxy.close());
-        await assert.rejects(migratePostgres(postgresAddress(behind(proxy, url)), steps, hasty), {
+        await assert.rejects(prepareSchema(postgresAddress(behind(proxy, url)), schema, hasty), {
           kind: 'unavailable',
           message: /neither answered nor worked on it/,
         });
-        assert.deepEqual(await versions(url), [1], whose);
+        const made = "SELECT to_regclass('gateway_schema') AS schema";
+        assert.deepEqual(await postgres.query(made, url), [{ schema: null }], whose);
       }
-      await migratePostgres(postgresAddress(url), steps);
-      assert.deepEqual(await versions(url), [1, 2]);
+      await prepareSchema(postgresAddress(url), schema);
+      assert.deepEqual(await versions(url), [schemaVersion]);
     });
 
-    it('N2 L1: a migration that takes long is not ended, nor who waits for its turn', async () => {
+    it('N2 L1: a schema that takes long is not ended, nor who waits for its turn', async () => {
       const url = await postgres.makeDatabase();
       const address = postgresAddress(url);
-      const steps = ['CREATE TABLE one (a integer); SELECT pg_sleep(2);'];
+      const schema = 'CREATE TABLE one (a integer); SELECT pg_sleep(2);';
       const hasty = { answerMs: 300, lookEveryMs: 100, lookMs: 10_000 };
       await Promise.all([
-        migratePostgres(address, steps, hasty),
-        migratePostgres(address, steps, hasty),
+        prepareSchema(address, schema, hasty),
+        prepareSchema(address, schema, hasty),
       ]);
-      assert.deepEqual(await versions(url), [1]);
+      assert.deepEqual(await versions(url), [schemaVersion]);
     });
   });
 }

@@ -11,7 +11,7 @@ async function pruneAll(store: Store, before: { calls: number; hours: number }):
   const retention = { callsBefore: before.calls, hoursBefore: before.hours };
   let all = 0;
   for (;;) {
-    const pruned = await store.prune(retention, 3);
+    const pruned = await store.calls.prune(retention, 3);
     assert.ok(pruned <= 3, `${pruned} at once`);
     all += pruned;
     if (pruned < 3) return all;
@@ -23,12 +23,12 @@ export function pruneSuite(open: OpenStore): void {
     const opened = eachWith(open);
 
     async function ids(): Promise<readonly string[]> {
-      return (await opened.store.listCalls({ limit: 100 })).calls.map((row) => row.id);
+      return (await opened.store.calls.list({ limit: 100 })).calls.map((row) => row.id);
     }
 
     async function total(since: number, until?: number): Promise<number> {
       const query = { by: 'key', since, ...(until === undefined ? {} : { until }) } as const;
-      return (await opened.store.usage(query)).reduce((sum, row) => sum + row.calls, 0);
+      return (await opened.store.calls.usage(query)).reduce((sum, row) => sum + row.calls, 0);
     }
 
     it('L3 removes old calls with their attempts in bounded steps; the sums stay', async () => {
@@ -40,18 +40,18 @@ export function pruneSuite(open: OpenStore): void {
           attemptRows: fullCall.attemptRows,
         }),
       );
-      await store.recordCalls([...old, callRow('new', { startedAt: march + day })]);
+      await store.calls.record([...old, callRow('new', { startedAt: march + day })]);
       assert.equal(await pruneAll(store, { calls: march + day, hours: 0 }), 10);
       assert.deepEqual(await ids(), ['new']);
-      assert.equal(await store.findCall('c1'), undefined);
+      assert.equal(await store.calls.find('c1'), undefined);
       assert.equal(await total(march), 11);
-      assert.equal((await store.usage({ by: 'hour', since: march }))[0]?.nanodollars, 10);
+      assert.equal((await store.calls.usage({ by: 'hour', since: march }))[0]?.nanodollars, 10);
       assert.equal(await pruneAll(store, { calls: march + day, hours: 0 }), 0);
     });
 
     it('L3 a time that begins or ends in pruned hours is moved to whole hours', async () => {
       const { store } = opened;
-      await store.recordCalls(
+      await store.calls.record(
         [0, 30, 61, 90, 150].map((minutes) =>
           callRow(`c${minutes}`, { startedAt: march + minutes * 60_000 }),
         ),
@@ -68,7 +68,7 @@ export function pruneSuite(open: OpenStore): void {
 
     it('L3 sums by hour become sums by day; those stay', async () => {
       const { store } = opened;
-      await store.recordCalls(
+      await store.calls.record(
         [0, 5, 30, 47, 50].map((hours) =>
           callRow(`c${hours}`, { startedAt: march + hours * hour }),
         ),
@@ -77,7 +77,7 @@ export function pruneSuite(open: OpenStore): void {
       assert.equal(await total(march), 5);
       assert.equal(await total(march + 3 * hour), 5);
       assert.equal(await total(march, march + 3 * hour), 2);
-      const hours = await store.usage({ by: 'hour', since: march });
+      const hours = await store.calls.usage({ by: 'hour', since: march });
       assert.deepEqual(
         hours.map((row) => `${row.group} ${row.calls}`),
         ['2026-03-01 2', '2026-03-02 2', '2026-03-03T02:00Z 1'],
@@ -91,9 +91,9 @@ export function pruneSuite(open: OpenStore): void {
         { counter: 'b', window: '2', endsAt: march + 2 * day + 1 },
         { counter: 'c', window: 'ever' },
       ];
-      await store.recordCalls([callRow('c1', { ...costing(5), budgets })]);
+      await store.calls.record([callRow('c1', { ...costing(5), budgets })]);
       await pruneAll(store, { calls: march + 2 * day, hours: march + 2 * day });
-      const left = (await store.spent(0)).map(({ counter }) => counter);
+      const left = (await store.calls.spent(0)).map(({ counter }) => counter);
       assert.deepEqual(left.toSorted(), ['b', 'c']);
     });
   });

@@ -1,5 +1,5 @@
 /** Calls with everything that a call can have. */
-import type { Price } from '../../src/core/price.ts';
+import type { Price } from '../../src/core/money.ts';
 import type { CallRow } from '../../src/store/store.ts';
 import { callRow, march } from '../unit/store/call-rows.ts';
 

@@ -14,7 +14,7 @@ export function seriesSuite(open: OpenStore): void {
 
     async function points(query: Partial<SeriesQuery>): Promise<readonly string[]> {
       const wanted = { step: 'hour', since: march, until: march + day, groups: 10 } as const;
-      const rows = await opened.store.series({ ...wanted, ...query });
+      const rows = await opened.store.calls.series({ ...wanted, ...query });
       return rows.map(({ group, at, calls, failed }) => {
         const time = new Date(at).toISOString().slice(8, 16);
         return `${group} ${time} ${calls} ${failed}`;
@@ -22,7 +22,7 @@ export function seriesSuite(open: OpenStore): void {
     }
 
     it('issue 8 sums by step and group, the group with the most calls first', async () => {
-      await opened.store.recordCalls([
+      await opened.store.calls.record([
         callRow('c1', { model: 'a', startedAt: march + 1 }),
         callRow('c2', { model: 'b', startedAt: march + 2, outcome: 'failed' }),
         callRow('c3', { model: 'b', startedAt: march + hour + minute, provider: 'p' }),
@@ -47,7 +47,7 @@ export function seriesSuite(open: OpenStore): void {
         ' 01T01:00 1 0',
       ]);
       assert.deepEqual(await points({ by: 'key', filter: { model: 'a' } }), ['k1 01T00:00 1 0']);
-      const [first] = await opened.store.series({
+      const [first] = await opened.store.calls.series({
         step: 'day',
         since: march,
         until: march + day,
@@ -57,7 +57,7 @@ export function seriesSuite(open: OpenStore): void {
     });
 
     it('issue 8 an end within a step counts only what lies within', async () => {
-      await opened.store.recordCalls(
+      await opened.store.calls.record(
         [1, 20, 40].map((at) => callRow(`c${at}`, { startedAt: march + at * minute })),
       );
       assert.deepEqual(await points({ since: march + 10 * minute, until: march + 30 * minute }), [
@@ -82,7 +82,7 @@ export function seriesSuite(open: OpenStore): void {
           callRow(`end-${n}`, { keyId: 'key01', startedAt: march + 10 * minute + n }),
         ),
       );
-      await opened.store.recordCalls(rows);
+      await opened.store.calls.record(rows);
       const period = { since: march + 5 * minute, until: march + 4 * day, step: 'day' } as const;
       const told = await points({ ...period, by: 'key', groups: 2 });
       assert.deepEqual(told, [
@@ -115,7 +115,7 @@ export function seriesSuite(open: OpenStore): void {
 
     it('issue 8 takes calls that ended well, of the wanted groups, in the period; the first token of streams alone', async () => {
       const { store } = opened;
-      await store.recordCalls([
+      await store.calls.record([
         callRow('c1', {
           totalMs: 1,
           firstEventMs: 0.5,
@@ -136,7 +136,7 @@ export function seriesSuite(open: OpenStore): void {
         callRow('c5', { totalMs: 5, startedAt: march - 1 }),
       ]);
       const period = { since: march, until: march + day, slices: 24 };
-      const all = await store.sampleLatency(period);
+      const all = await store.calls.sampleLatency(period);
       assert.deepEqual(
         all.calls.map(({ totalMs, firstEventMs }) => [totalMs, firstEventMs]),
         [
@@ -154,7 +154,7 @@ export function seriesSuite(open: OpenStore): void {
         { tag: 'x' },
         { model: 'local/tiny' },
       ]) {
-        const found = await store.sampleLatency({ ...period, filter });
+        const found = await store.calls.sampleLatency({ ...period, filter });
         assert.deepEqual(
           found.calls.map(({ totalMs }) => totalMs),
           [1],
@@ -168,16 +168,20 @@ export function seriesSuite(open: OpenStore): void {
       const rows = Array.from({ length: 15_000 }, (_, i) =>
         callRow(`c${i}`, { startedAt: march + i * 1000, totalMs: i }),
       );
-      for (let i = 0; i < rows.length; i += 1000) await store.recordCalls(rows.slice(i, i + 1000));
+      for (let i = 0; i < rows.length; i += 1000) await store.calls.record(rows.slice(i, i + 1000));
       const until = march + 15_000_000;
-      const { calls, isAll } = await store.sampleLatency({ since: march, until, slices: 10 });
+      const { calls, isAll } = await store.calls.sampleLatency({ since: march, until, slices: 10 });
       assert.equal(isAll, false);
       assert.ok(calls.length > 2000 && calls.length <= 6_000, `${calls.length} calls`);
       for (let part = 0; part < 10; part++) {
         const own = calls.filter(({ totalMs }) => Math.floor(totalMs / 1500) === part);
         assert.ok(own.length > 200 && own.length <= 600, `${own.length} in part ${part}`);
       }
-      const few = await store.sampleLatency({ since: march, until: march + 6_000_000, slices: 10 });
+      const few = await store.calls.sampleLatency({
+        since: march,
+        until: march + 6_000_000,
+        slices: 10,
+      });
       assert.equal(few.isAll, true);
       assert.deepEqual(
         few.calls.map(({ totalMs }) => totalMs).toSorted((a, b) => a - b),

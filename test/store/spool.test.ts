@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, beforeEach, describe, it } from 'node:test';
-import { Spool } from '../../src/store/spool.ts';
+import { Spool } from '../../src/store/postgres/spool.ts';
 import { StoreError } from '../../src/store/store-error.ts';
 import type { CallRow } from '../../src/store/store.ts';
 import { silentLog } from '../unit/access/parts.ts';

@@ -126,19 +126,19 @@ type Written = typeof written extends fc.Arbitrary<infer T> ? T : never;
 async function checkSums(open: OpenStore, { all, batches, by, since, length, key }: Written) {
   const store = await open();
   try {
-    for (const batch of batches) await store.recordCalls(batch);
-    await store.recordCalls(all);
+    for (const batch of batches) await store.calls.record(batch);
+    await store.calls.record(all);
     const query: UsageQuery = {
       by,
       since: march + since,
       ...(length === undefined ? {} : { until: march + since + length }),
       ...(key === undefined ? {} : { filter: { key } }),
     };
-    const found = await store.usage(query);
+    const found = await store.calls.usage(query);
     const expected = folded(all, query);
     assert.deepEqual(new Map(found.map((row) => [row.group, told(row)])), expected);
     for (const counter of ['key', 'team']) {
-      const spent = (await store.spent(0)).find((row) => row.counter === counter);
+      const spent = (await store.calls.spent(0)).find((row) => row.counter === counter);
       const counted = all.filter((row) => row.budgets.some((b) => b.counter === counter));
       const sum = counted.reduce((total, row) => total + (row.cost?.total ?? 0), 0);
       assert.equal(spent?.nanodollars ?? 0, sum);

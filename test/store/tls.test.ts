@@ -1,8 +1,8 @@
-/** TLS to PostgreSQL and Redis, with an authority of one's own, as docs/storage.md says it is set up. */
+/** TLS to PostgreSQL and Redis, with an authority of one's own, as docs/operator/storage.md says it is set up. */
 import assert from 'node:assert/strict';
 import { after, describe, it, test } from 'node:test';
-import { readRedis } from '../../src/config/server-address.ts';
-import { openRedis } from '../../src/store/redis-client.ts';
+import { readRedis } from '../../src/config/storage.ts';
+import { openRedis } from '../../src/store/counters/redis-client.ts';
 import { makeCertificates, noOpenssl, type Certificates } from '../support/certificates.ts';
 import { openTestStore, until } from '../support/postgres-store.ts';
 import { noPostgres, postgresPassword, startPostgres } from '../support/postgres.ts';
@@ -47,7 +47,7 @@ async function postgresTls({ ca, stranger, server, client }: Certificates): Prom
         const opened = await openTestStore(url(name, host, options));
         try {
           assert.equal(opened.store.server.up, true, opened.log.join('\n'));
-          await opened.store.addKey(keyRecord(`key ${how}`));
+          await opened.store.keys.add(keyRecord(`key ${how}`));
           const rows = await postgres.query(`SELECT DISTINCT s.ssl, s.client_dn FROM pg_stat_ssl s
             JOIN pg_stat_activity a USING (pid) WHERE a.application_name LIKE 'model-gateway%'`);
           const dn = options['sslcert'] === undefined ? null : '/CN=gateway';

@@ -12,13 +12,13 @@ export function usageSuite(open: OpenStore): void {
     const opened = eachWith(open);
 
     async function counts(query: Partial<UsageQuery>): Promise<readonly string[]> {
-      const rows = await opened.store.usage({ by: 'key', since: 0, ...query });
+      const rows = await opened.store.calls.usage({ by: 'key', since: 0, ...query });
       return rows.map((row) => `${row.group}: ${row.calls}`);
     }
 
     it('sums by every grouping; all three input classes are input', async () => {
       const { store } = opened;
-      await store.recordCalls([
+      await store.calls.record([
         callRow('c1', {
           provider: 'p',
           team: 'red',
@@ -45,7 +45,7 @@ export function usageSuite(open: OpenStore): void {
         callRow('old', { startedAt: march - 1 }),
       ]);
       const sums = async (by: UsageGrouping): Promise<readonly string[]> =>
-        (await store.usage({ by, since: march })).map(
+        (await store.calls.usage({ by, since: march })).map(
           ({ group, calls, failed, inputTokens, outputTokens }) =>
             `${group}: ${calls} ${failed} ${inputTokens} ${outputTokens}`,
         );
@@ -60,12 +60,12 @@ export function usageSuite(open: OpenStore): void {
         '2026-03-01T23:00Z: 1 0 10 5',
         '2026-03-02T00:00Z: 1 0 10 5',
       ]);
-      const red = (await store.usage({ by: 'team', since: march })).at(-1);
+      const red = (await store.calls.usage({ by: 'team', since: march })).at(-1);
       assert.equal(red?.cacheReadTokens, 20);
       assert.equal(red?.cacheWriteTokens, 300);
       // From whole days, whole hours, and the rows themselves.
       for (const until of [march + 2 * day, march + hour, march + 5]) {
-        const told = (await store.usage({ by: 'team', since: march, until })).at(-1);
+        const told = (await store.calls.usage({ by: 'team', since: march, until })).at(-1);
         const { audioInputTokens, imageInputTokens, videoInputTokens } = told ?? {};
         assert.deepEqual([audioInputTokens, imageInputTokens, videoInputTokens], [1, 2, 3]);
         const { audioOutputTokens, imageOutputTokens, webSearches, images } = told ?? {};
@@ -75,7 +75,7 @@ export function usageSuite(open: OpenStore): void {
 
     it('F6 tells priced and unpriced calls apart; what nobody was charged for needs no price', async () => {
       const { store } = opened;
-      await store.recordCalls([
+      await store.calls.record([
         callRow('c1', { model: 'a', ...costing(5) }),
         callRow('c2', { model: 'a', ...costing(0) }),
         callRow('c3', { model: 'a' }),
@@ -83,7 +83,7 @@ export function usageSuite(open: OpenStore): void {
         callRow('c5', { model: 'b', charged: {} }),
         callRow('c6', { model: 'b', charged: { freshInputTokens: 0, outputTokens: 0 } }),
       ]);
-      const rows = await store.usage({ by: 'model', since: 0 });
+      const rows = await store.calls.usage({ by: 'model', since: 0 });
       assert.deepEqual(
         rows.map((row) => [row.pricedCalls, row.unpricedCalls, row.nanodollars]),
         [
@@ -95,7 +95,7 @@ export function usageSuite(open: OpenStore): void {
 
     it('counts a call once for a tag that it has twice', async () => {
       const { store } = opened;
-      await store.recordCalls([
+      await store.calls.record([
         callRow('c1', { tags: ['b', 'a', 'b'] }),
         callRow('c2', { tags: ['a', 'b'] }),
       ]);
@@ -105,7 +105,7 @@ export function usageSuite(open: OpenStore): void {
     });
 
     it('sums names of models that there are not as one', async () => {
-      await opened.store.recordCalls([
+      await opened.store.calls.record([
         callRow('c1', { model: 'x', outcome: 'failed', error: 'model_not_found' }),
         callRow('c2', { model: 'y', outcome: 'failed', error: 'model_not_found' }),
         callRow('c3', { model: 'z' }),
@@ -117,7 +117,7 @@ export function usageSuite(open: OpenStore): void {
 
     it('takes any millisecond for a beginning and an end', async () => {
       const times = [0, 1, hour - 1, hour, day - 1, day, day + 1, 2 * day, 2 * day + hour];
-      await opened.store.recordCalls(
+      await opened.store.calls.record(
         times.map((time, i) => callRow(`c${i}`, { startedAt: march + time })),
       );
       for (const since of times) {
@@ -134,7 +134,7 @@ export function usageSuite(open: OpenStore): void {
     });
 
     it('filters by key, team, model, provider and tag, and by several', async () => {
-      await opened.store.recordCalls([
+      await opened.store.calls.record([
         callRow('c1', { keyId: 'k1', team: 'red', model: 'm1', provider: 'p1', tags: ['x'] }),
         callRow('c2', { keyId: 'k2', team: 'red', model: 'm2', provider: 'p1', tags: ['x', 'y'] }),
         callRow('c3', { keyId: 'k3', model: 'm1' }),
@@ -160,21 +160,23 @@ export function usageSuite(open: OpenStore): void {
         callRow(`c${i}`, { tags: [`request-${i}`] }),
       );
       for (let from = 0; from < rows.length; from += 500) {
-        await opened.store.recordCalls(rows.slice(from, from + 500));
+        await opened.store.calls.record(rows.slice(from, from + 500));
       }
       const late = callRow('known', { tags: ['request-7'] });
-      await opened.store.recordCalls([late, callRow('k2', { keyId: 'k2', tags: ['prod'] })]);
-      const tags = await opened.store.usage({ by: 'tag', since: 0 });
+      await opened.store.calls.record([late, callRow('k2', { keyId: 'k2', tags: ['prod'] })]);
+      const tags = await opened.store.calls.usage({ by: 'tag', since: 0 });
       const calls = (tag: string) => tags.find(({ group }) => group === tag)?.calls;
       assert.deepEqual([calls('(others)'), calls('prod'), calls('request-7')], [500, 1, 2]);
       assert.equal(tags.length, 10_002);
-      assert.equal((await opened.store.usage({ by: 'day', since: 0 }))[0]?.calls, 10_502);
+      assert.equal((await opened.store.calls.usage({ by: 'day', since: 0 }))[0]?.calls, 10_502);
     });
 
     it('orders groups alike, beyond ASCII too', async () => {
       const names = ['\u{1F600}', '￿', 'é', 'a', 'B'];
-      await opened.store.recordCalls(names.map((model, i) => callRow(`c${i}`, { model })));
-      const groups = (await opened.store.usage({ by: 'model', since: 0 })).map((row) => row.group);
+      await opened.store.calls.record(names.map((model, i) => callRow(`c${i}`, { model })));
+      const groups = (await opened.store.calls.usage({ by: 'model', since: 0 })).map(
+        (row) => row.group,
+      );
       assert.deepEqual(groups, ['B', 'a', 'é', '￿', '\u{1F600}']);
     });
   });

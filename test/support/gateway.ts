@@ -3,9 +3,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startGateway } from '../../src/main.ts';
-import type { LoadSource } from '../../src/server/overload/load.ts';
-import { isObject, tryParseObject } from '../../src/core/json.ts';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { LoadSource } from '../../src/http/overload/load.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { adminToken, clientKey } from './keys.ts';
 
 export interface TestGateway {

@@ -1,8 +1,8 @@
 /** Somebody whom webhooks are sent to. */
 import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage } from 'node:http';
-import type { JsonObject } from '../../src/core/conversation.ts';
-import { tryParseObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/json/value.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
 
 export interface Heard {
   readonly headers: IncomingMessage['headers'];

@@ -1,8 +1,8 @@
 /** A plain HTTP client that shows an answer as it is: its bytes, and whether it ended properly. */
 import { request, type IncomingHttpHeaders } from 'node:http';
-import { connect } from 'node:net';
-import { tryParseObject } from '../../src/core/json.ts';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import { connect, type Socket } from 'node:net';
+import { tryParseObject } from '../../src/json/parse.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { clientKey } from './keys.ts';
 
 export interface Reply {
@@ -24,6 +24,8 @@ export interface Sending {
   /** Called with each piece of the body as it comes. */
   readonly onData?: (chunk: Buffer) => void;
   readonly signal?: AbortSignal;
+  /** An open connection to send it on. */
+  readonly socket?: Socket;
 }
 
 /** Sends a request and reads the whole answer. Rejects only when no status came. */
@@ -37,8 +39,8 @@ export function send(url: string, body: unknown, sending: Sending = {}): Promise
   return new Promise((resolve, reject) => {
     const outgoing = request(url, {
       method: sending.method ?? (bytes === undefined ? 'GET' : 'POST'),
-      agent: false,
       ...(sending.signal === undefined ? {} : { signal: sending.signal }),
+      ...connectionOf(sending.socket),
       headers: {
         ...(bytes === undefined
           ? {}
@@ -75,6 +77,13 @@ export function send(url: string, body: unknown, sending: Sending = {}): Promise
     });
     outgoing.end(bytes);
   });
+}
+
+/** A connection for one request: `createConnection` counts only where no agent is named. */
+function connectionOf(
+  socket: Socket | undefined,
+): { readonly agent: false } | { readonly createConnection: () => Socket } {
+  return socket === undefined ? { agent: false } : { createConnection: () => socket };
 }
 
 /** Sends bytes as they are on a fresh connection and reads until it is closed or `enough` says so. */

@@ -2,9 +2,12 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock, Log } from '../../src/core/runtime.ts';
 import { createSealer } from '../../src/core/sealer.ts';
-import { IdempotentAnswers, type KeepLimits } from '../../src/server/idempotent-answers.ts';
+import {
+  IdempotentAnswers,
+  type KeepLimits,
+} from '../../src/features/idempotency/idempotent-answers.ts';
 import type { AnswerStore } from '../../src/store/answers.ts';
-import { MemoryAnswers } from '../../src/store/memory-answers.ts';
+import { memoryStore } from './memory-store.ts';
 
 export const keepLimits: KeepLimits = {
   keepMs: 60_000,
@@ -30,7 +33,7 @@ export function idempotentAnswers(options: AnswersOptions): IdempotentAnswers {
   const { clock, store, log, random, limits } = options;
   return new IdempotentAnswers({
     clock,
-    store: store ?? new MemoryAnswers(() => clock.now()),
+    store: store ?? memoryStore(clock).answers,
     sealer: createSealer(Buffer.alloc(32, 7)),
     log: log ?? silent,
     random: random ?? ((count) => randomBytes(count)),

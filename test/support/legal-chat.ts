@@ -1,7 +1,6 @@
 /** A chat-completions stream as a state machine (wire/chat-completions.md §5, §6, §8.3). */
 import assert from 'node:assert/strict';
-import { isObject } from '../../src/core/json.ts';
-import type { Json, JsonObject } from '../../src/core/conversation.ts';
+import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
 import {
   assertCount,
   assertHas,

@@ -1,7 +1,7 @@
 /** The frames of a stream with what legality needs to know of their lines. */
 import assert from 'node:assert/strict';
-import { tryParseObject } from '../../src/core/json.ts';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 
 export interface WireFrame {
   readonly event: string | undefined;

@@ -1,7 +1,7 @@
 /** A messages stream as a state machine (wire/messages.md §4.2, §6, §7, §11.3). */
 import assert from 'node:assert/strict';
-import { isObject, tryParseObject } from '../../src/core/json.ts';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
 import {
   assertCount,
   assertHas,

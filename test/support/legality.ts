@@ -1,7 +1,7 @@
 /** What a stream must look like so that every client of its dialect can read it (wire/*.md §5, §7). */
 import assert from 'node:assert/strict';
-import type { JsonObject } from '../../src/core/conversation.ts';
-import { isObject, tryParseObject } from '../../src/core/json.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
 import { LegalChat } from './legal-chat.ts';
 import { wireFrames, type Origin } from './legal-frames.ts';
 import { LegalMessages } from './legal-messages.ts';

@@ -1,5 +1,5 @@
 /** Calendar budgets of tests that run on the real clock, whatever the hour is. */
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 
 const hourMs = 3_600_000;
 

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Log } from '../../src/core/runtime.ts';
-import { systemClock } from '../../src/observe/clock.ts';
-import { openPostgresStore, type PostgresStore } from '../../src/store/postgres.ts';
+import { systemClock } from '../../src/observe/runtime.ts';
+import { openPostgresStore, type PostgresStore } from '../../src/store/postgres/postgres-store.ts';
 import { postgresAddress } from './postgres.ts';
 
 export interface TestStore {

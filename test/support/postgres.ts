@@ -2,11 +2,11 @@
  * A PostgreSQL server for tests, from the machine's own packages. Where there is none, tests say so
  * (`withPostgres` of with-servers.ts starts one for a suite, and ends it).
  */
-import { globSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, type QueryResult } from 'pg';
-import { readPostgres } from '../../src/config/server-address.ts';
-import type { ServerAddress } from '../../src/core/server-address.ts';
+import { readPostgres } from '../../src/config/storage.ts';
+import type { ServerAddress } from '../../src/core/addresses.ts';
 import {
   findProgram,
   freePort,
@@ -40,11 +40,32 @@ export async function startPostgres(
   const data = join(folder.path, 'data');
   const access = ['-U', user, '--pwfile', passwordFile, '--auth=scram-sha-256'];
   const form = ['-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'];
-  await runToEnd(initdb, ['-D', data, ...access, ...form]);
+  await initialise(data, async () => {
+    await runToEnd(initdb, ['-D', data, ...access, ...form]);
+  });
   const port = await freePort();
   const server = new TestPostgres({ program: postgres, data, folder, port, settings });
   await server.start();
   return server;
+}
+
+/**
+ * Makes a data directory, or copies the one that an earlier suite of the same test run has made: initdb takes longer
+ * than most suites.
+ */
+async function initialise(data: string, make: () => Promise<void>): Promise<void> {
+  const shared = process.env['TEST_SERVER_FOLDER'];
+  if (shared === undefined) return make();
+  const template = join(shared, 'postgres');
+  if (existsSync(template)) return runToEnd('cp', ['-a', template, data]);
+  await make();
+  const copy = `${template}-${process.pid}-${Date.now()}`;
+  await runToEnd('cp', ['-a', data, copy]);
+  try {
+    renameSync(copy, template);
+  } catch {
+    // Another suite was first, and its directory stays.
+  }
 }
 
 /** As the config reads it. */

@@ -7,6 +7,9 @@ export const nodeOptions = [
   '--max-semi-space-size=8',
 ] as const;
 
+/** What `bin/model-gateway` adds to the environment; its own test compares it. */
+export const nodeEnvironment = { MALLOC_MMAP_THRESHOLD_: '1048576' } as const;
+
 const main = join(import.meta.dirname, '../../src/main.ts');
 
 /** What Node is given. @param more further options of Node */

@@ -3,8 +3,8 @@
  * documents, not with the gateway's own readers: a shared mistake would stay hidden.
  */
 import assert from 'node:assert/strict';
-import { isObject, tryParse, tryParseObject } from '../../src/core/json.ts';
-import type { Json, JsonObject } from '../../src/core/conversation.ts';
+import { tryParse, tryParseObject } from '../../src/json/parse.ts';
+import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
 
 export type Dialect = 'chat' | 'messages';
 export const dialects: readonly Dialect[] = ['chat', 'messages'];

@@ -1,5 +1,5 @@
 /** Legal requests of both dialects, and where they go. */
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import type { Dialect } from './reading.ts';
 
 export const endpointOf: { readonly [D in Dialect]: string } = {

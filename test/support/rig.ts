@@ -1,6 +1,6 @@
 /** A gateway between a test's client and two scripted upstreams, one of each dialect. */
 import { ScriptedUpstream, type Script, type Scripted } from '../upstream/scripted.ts';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import {
   startTestGateway,
   upstreamConfig,

@@ -4,8 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Ajv, type ValidateFunction } from 'ajv';
-import type { Json, JsonObject } from '../../src/core/conversation.ts';
-import { isObject } from '../../src/core/json.ts';
+import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
 
 const root = join(import.meta.dirname, '../..');
 const schemaFile = join(root, '../shared/schemas/openai-chat-and-responses.json');

@@ -1,5 +1,6 @@
 /** A sealer and an upstream for tests of what clients carry. */
-import type { JsonObject, Origin } from '../../src/core/conversation.ts';
+import type { Origin } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import type { Sealing } from '../../src/core/dialect.ts';
 import { createSealer } from '../../src/core/sealer.ts';
 

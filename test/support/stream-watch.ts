@@ -1,5 +1,5 @@
 /** Reads along with an SDK: every stream that it is given must be a legal one. */
-import { tryParseObject } from '../../src/core/json.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
 import { assertAnyStream } from './legality.ts';
 import type { Dialect } from './reading.ts';
 

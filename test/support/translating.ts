@@ -1,6 +1,6 @@
 /** What a vendor's model is sent of a request in the other dialect, without a socket. */
 import assert from 'node:assert/strict';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import type { ClientDialect } from '../../src/core/dialect.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { NoteList } from '../../src/core/notes.ts';
@@ -32,8 +32,10 @@ export function translate(client: ClientDialect, asked: Asked, request: JsonObje
     dialect: row?.dialect ?? (client === openaiChatClient ? 'anthropic-messages' : 'openai-chat'),
     baseUrl: asked.baseUrl ?? row?.baseUrl ?? 'http://127.0.0.1:9',
     ...(row === undefined ? {} : { row }),
-    ...(asked.betas === undefined ? {} : { betas: asked.betas }),
-    ...(asked.region === undefined ? {} : { region: asked.region }),
+    options: {
+      ...(asked.betas === undefined ? {} : { betas: asked.betas }),
+      ...(asked.region === undefined ? {} : { region: asked.region }),
+    },
   });
   const model = rest.join('/');
   const notes = new NoteList();

@@ -1,5 +1,5 @@
 /** A gateway whose providers are known vendors by name or likeness, all played by scripts. */
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { replying } from '../upstream/reply.ts';
 import { ScriptedUpstream, type Received, type Script } from '../upstream/scripted.ts';
 import { startTestGateway } from './gateway.ts';

@@ -1,7 +1,7 @@
 /** issue 8.3: prompts and answers in spans, where the operator wants them, in the conventions' own form. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { clientKey } from '../support/keys.ts';
 import { Collector, type SeenSpan } from '../support/otlp.ts';
 import { dialects, type Dialect } from '../support/reading.ts';

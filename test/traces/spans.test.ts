@@ -1,7 +1,7 @@
 /** issue 8.3: spans of calls as a collector sees them, over a real socket, by the GenAI conventions. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import { begun, legalFrames, stream as streamOf } from '../faults/stream-pieces.ts';
 import { Collector, type SeenSpan } from '../support/otlp.ts';
 import { dialects, type Dialect } from '../support/reading.ts';

@@ -1,6 +1,5 @@
 /** First answers that call tools and hold something which the upstream wants back. */
-import type { Json, JsonObject } from '../../src/core/conversation.ts';
-import { isObject } from '../../src/core/json.ts';
+import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
 import type { Dialect } from '../support/reading.ts';
 import {
   chatChunk,

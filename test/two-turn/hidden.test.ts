@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
-import { tryParseObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/json/value.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
 import { send } from '../support/http.ts';
 import { framesOf, listAt, objectAt, textAt } from '../support/reading.ts';
 import { endpointOf } from '../support/requests.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startGateway } from '../../src/main.ts';
-import type { RunningGateway } from '../../src/start/start.ts';
+import type { RunningGateway } from '../../src/compose/start.ts';
 import { adminToken, clientKey } from '../support/keys.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
 

@@ -1,5 +1,5 @@
 /** Legal documents and streams of a chat-completions server (wire/chat-completions.md §4, §5). */
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import type { Answer } from './scripted.ts';
 
 export interface ChatToolCall {

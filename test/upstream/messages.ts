@@ -1,6 +1,6 @@
 /** Legal documents and streams of a messages server (wire/messages.md §6, §7). */
-import type { JsonObject } from '../../src/core/conversation.ts';
-import { tryParseObject } from '../../src/core/json.ts';
+import type { JsonObject } from '../../src/json/value.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
 import { halves, type ChatToolCall } from './chat.ts';
 import type { Answer } from './scripted.ts';
 

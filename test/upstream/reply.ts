@@ -1,5 +1,5 @@
 /** One reply in nobody's dialect, as either upstream would send it. */
-import type { JsonObject } from '../../src/core/conversation.ts';
+import type { JsonObject } from '../../src/json/value.ts';
 import type { Dialect, Seen, SeenUsage } from '../support/reading.ts';
 import { chatAnswer, chatError, type ChatToolCall } from './chat.ts';
 import { messagesAnswer, messagesError } from './messages.ts';

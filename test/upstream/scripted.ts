@@ -6,8 +6,8 @@
  * last one for ever. Every request is kept byte for byte, and so is who closed its socket.
  */
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { isObject, tryParseObject } from '../../src/core/json.ts';
-import type { JsonObject } from '../../src/core/conversation.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
 
 /** Bytes to send, or something to wait for before the next bytes, or texts as they come, until the other side leaves. */
 export type Piece = string | Buffer | Promise<unknown> | AsyncIterable<string>;
@@ -137,6 +137,9 @@ export class ScriptedUpstream {
 
   #serve(socket: Socket): void {
     let bytes: Buffer = Buffer.alloc(0);
+    // The rest of a long body is put together once: at each chunk it would be copied hundreds of times.
+    let rest: Buffer[] = [];
+    let received = 0;
     let busy = false;
     let peerEnded = false;
     const closed = Promise.withResolvers<'gateway' | 'upstream'>();
@@ -154,7 +157,12 @@ export class ScriptedUpstream {
       if (peerEnded) socket.end();
     };
     socket.on('data', (chunk: Buffer) => {
-      bytes = Buffer.concat([bytes, chunk]);
+      rest.push(chunk);
+      received += chunk.length;
+      if (bytes.length + received < lengthOfLong(bytes)) return;
+      bytes = Buffer.concat([bytes, ...rest]);
+      rest = [];
+      received = 0;
       if (this.#resetting.has(modelSoFar(bytes))) {
         owner.endedByUs = true;
         socket.resetAndDestroy();
@@ -297,6 +305,14 @@ function modelSoFar(bytes: Buffer): string {
   const start = bytes.indexOf('\r\n\r\n');
   if (start === -1) return '';
   return /"model":"([^"]*)"/.exec(bytes.toString('latin1', start, start + 4096))?.[1] ?? '';
+}
+
+/** The bytes of a request whose head and a few more are there; 0 while they are not. */
+function lengthOfLong(bytes: Buffer): number {
+  if (bytes.length < 32_768) return 0;
+  const headEnd = bytes.indexOf('\r\n\r\n');
+  const length = /^content-length: *(\d+)/im.exec(bytes.toString('latin1', 0, headEnd))?.[1];
+  return headEnd === -1 || length === undefined ? 0 : headEnd + 4 + Number(length);
 }
 
 /** Reads one request with a content-length (the gateway sends no other), or none yet. */

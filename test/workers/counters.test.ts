@@ -1,7 +1,7 @@
 /** The counters of a worker are its parent's: the suite of all counters, over a socket. */
-import { MemoryCounters } from '../../src/store/memory-counters.ts';
-import { MemoryStore } from '../../src/store/memory.ts';
-import { RemoteCounters } from '../../src/workers/remote-book.ts';
+import { MemoryCounters } from '../../src/store/counters/memory-counters.ts';
+import { memoryStore } from '../support/memory-store.ts';
+import { RemoteCounters } from '../../src/compose/workers/remote-store.ts';
 import { properties } from '../counters/properties.ts';
 import type { Rig } from '../counters/rig.ts';
 import { suite } from '../counters/suite.ts';
@@ -10,7 +10,7 @@ import { linkedBook } from './linked.ts';
 import { after } from 'node:test';
 
 const clock = new HeldClock();
-const book = await linkedBook(new MemoryStore(), new MemoryCounters(clock), clock);
+const book = await linkedBook(memoryStore(), new MemoryCounters(clock), clock);
 after(() => book.close());
 const counters = new RemoteCounters({
   link: book.link,

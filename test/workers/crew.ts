@@ -1,8 +1,11 @@
 /** A real gateway whose calls are served by worker processes. */
-import { readFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { TestContext } from 'node:test';
-import type { JsonObject } from '../../src/core/conversation.ts';
-import { isObject, tryParseObject } from '../../src/core/json.ts';
+import { isObject, type JsonObject } from '../../src/json/value.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
 import { Instance } from '../cluster/instance.ts';
 import { stormPrices } from '../cluster/storm.ts';
 import { until } from '../support/postgres-store.ts';
@@ -28,6 +31,11 @@ export async function crewed(
     await upstream.close();
     gateway.remove();
   });
+  // The log comes on a way of its own.
+  await until(
+    () => workersOf(gateway).size === workers || gateway.log.includes('workers_unsupported'),
+    'the log tells of all workers',
+  );
   return { gateway, upstream };
 }
 
@@ -49,6 +57,47 @@ export function workersOf(gateway: Instance): ReadonlyMap<number, number> {
     if (died) workers.delete(Number(worker));
   }
   return workers;
+}
+
+/**
+ * An open connection that this worker has accepted. The kernel chooses the worker of a connection, so connections are
+ * made until it chooses this one.
+ */
+export async function connectionTo(gateway: Instance, pid: number): Promise<Socket> {
+  const { hostname, port } = new URL(gateway.url);
+  for (;;) {
+    const socket = connect(Number(port), hostname);
+    await once(socket, 'connect');
+    // An answer on a connection tells that a worker has it.
+    await sleep(20);
+    if (holds(pid, socket)) return socket;
+    socket.destroy();
+  }
+}
+
+/** Whether the process has accepted the connection. */
+export function holds(pid: number, { localPort = 0, remotePort = 0 }: Socket): boolean {
+  const [local, remote] = [remotePort, localPort].map(
+    (port) => `:${port.toString(16).toUpperCase().padStart(4, '0')}`,
+  );
+  const rows = readFileSync('/proc/net/tcp', 'utf8')
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/));
+  const inodes = rows
+    .filter(
+      (row) => row[1]?.endsWith(local ?? '') === true && row[2]?.endsWith(remote ?? '') === true,
+    )
+    .map((row) => `socket:[${row[9]}]`);
+  const files = readdirSync(`/proc/${pid}/fd`).map((fd) => linkOf(`/proc/${pid}/fd/${fd}`));
+  return files.some((name) => inodes.includes(name));
+}
+
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '';
+  }
 }
 
 /** kill -9; resolves when another one takes calls in its place. */

@@ -7,7 +7,7 @@ import type { Instance } from '../cluster/instance.ts';
 import { brokenness, scriptSlow, stream } from '../lifecycle/streams.ts';
 import type { Reply } from '../support/http.ts';
 import { until } from '../support/postgres-store.ts';
-import { accepts, crewed, isAlive, noneLeft, rowsOf, workersOf } from './crew.ts';
+import { accepts, connectionTo, crewed, isAlive, noneLeft, rowsOf, workersOf } from './crew.ts';
 
 /** In each process: an exception that nobody catches, whenever it is told to. */
 const breaking = [
@@ -29,14 +29,14 @@ async function staged(t: Parameters<typeof crewed>[0]): Promise<Stage> {
   const gate = Promise.withResolvers<void>();
   scriptSlow(upstream, 'gated', () => gate.promise);
   await until(() => workersOf(gateway).size === 2, 'the log tells of both');
+  const pids = workersOf(gateway);
+  const sockets = await Promise.all([...pids.values()].map((pid) => connectionTo(gateway, pid)));
   let begun = 0;
-  // New connections go to the workers in turn.
-  const replies = [1, 2].map(() => {
+  const replies = sockets.map((socket) => {
     const onData = (): void => void (begun += 1);
-    return stream({ instance: gateway, key, dialect: 'chat', model: 'up/gated', onData });
+    return stream({ instance: gateway, key, dialect: 'chat', model: 'up/gated', onData, socket });
   });
   await until(() => begun >= 2, 'both streams have begun');
-  const pids = workersOf(gateway);
   return {
     gateway,
     pids: [pids.get(1) ?? 0, pids.get(2) ?? 0],

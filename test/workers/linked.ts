@@ -4,13 +4,13 @@ import { createConnection, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
-import type { Counters } from '../../src/store/counters.ts';
+import type { Counters } from '../../src/store/counters/counters.ts';
 import type { Store } from '../../src/store/store.ts';
-import { Desk } from '../../src/workers/desk.ts';
-import { Link } from '../../src/workers/link.ts';
-import type { BookOperations } from '../../src/workers/protocol.ts';
-import { remoteStore } from '../../src/workers/remote-book.ts';
-import { Writes } from '../../src/workers/writes.ts';
+import { WorkerSession } from '../../src/compose/workers/session.ts';
+import { Link } from '../../src/compose/workers/link.ts';
+import type { SessionOperations } from '../../src/compose/workers/protocol.ts';
+import { remoteStore } from '../../src/compose/workers/remote-store.ts';
+import { Writes } from '../../src/compose/workers/writes.ts';
 import { HeldClock, silentLog } from '../unit/access/parts.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-linked-'));
@@ -33,8 +33,8 @@ export async function pair(): Promise<readonly [Socket, Socket]> {
 }
 
 export interface LinkedBook {
-  readonly link: Link<BookOperations>;
-  readonly desk: Desk;
+  readonly link: Link<SessionOperations>;
+  readonly desk: WorkerSession;
   close(): void;
 }
 
@@ -48,9 +48,17 @@ export async function linkedBook(
   const writes = new Writes(clock);
   const keysUsed = (): undefined => undefined;
   const allTold = async (): Promise<void> => {};
-  const desk = new Desk({ store, counters, clock, log: silentLog, writes, allTold, keysUsed });
+  const desk = new WorkerSession({
+    store,
+    counters,
+    clock,
+    log: silentLog,
+    writes,
+    allTold,
+    keysUsed,
+  });
   const there = new Link({ stream: far, serve: desk.operations });
-  const link = new Link<BookOperations>({ stream: near, serve: {} });
+  const link = new Link<SessionOperations>({ stream: near, serve: {} });
   const close = (): void => {
     link.close();
     there.close();

@@ -1,19 +1,21 @@
 /** Worker processes of one gateway: one address, one set of keys, one config, and what becomes of the dead. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { Instance } from '../cluster/instance.ts';
-import { send, type Reply } from '../support/http.ts';
+import { send, type Reply, type Sending } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { until } from '../support/postgres-store.ts';
 import { chatChunk, chatFrame, chatFrames } from '../upstream/chat.ts';
 import {
   accepts,
+  connectionTo,
   crewed,
+  holds,
   isAlive,
   killWorker,
   noneLeft,
@@ -26,47 +28,54 @@ const usage = { prompt_tokens: 10, completion_tokens: 5 };
 const text = chatFrames({ text: 'Good day.', usage }).join('');
 const begun = chatFrame(chatChunk({ role: 'assistant', content: 'Good' }));
 
-/** Enough calls that each worker has some, since new connections go to them in turn. */
-function several(call: () => Promise<Reply>): Promise<readonly Reply[]> {
-  return Promise.all(Array.from({ length: 6 }, call));
+/** Two calls on each worker. */
+async function several(
+  gateway: Instance,
+  call: (sending: Sending) => Promise<Reply>,
+): Promise<readonly Reply[]> {
+  const pids = [...workersOf(gateway).values()];
+  const sockets = await Promise.all([...pids, ...pids].map((pid) => connectionTo(gateway, pid)));
+  return Promise.all(sockets.map((socket) => call({ socket })));
 }
 
 function statuses(replies: readonly Reply[]): readonly number[] {
   return [...new Set(replies.map(({ status }) => status))];
 }
 
-test('new connections go to the workers in turn', async (t) => {
+test('new connections are spread over the workers', async (t) => {
   const { gateway } = await crewed(t, 2);
   await until(() => workersOf(gateway).size === 2, 'the log tells of both');
   const { hostname, port } = new URL(gateway.url);
-  for (let i = 0; i < 8; i++) {
-    const socket = connect(Number(port), hostname);
-    t.after(() => socket.destroy());
-    socket.write('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n');
-    await once(socket, 'data');
-  }
-  const taken = [...workersOf(gateway).values()].map((pid) => connectionsOf(pid, Number(port)));
-  assert.deepEqual(taken, [4, 4]);
+  const pids = [...workersOf(gateway).values()];
+  const sockets = await Promise.all(
+    Array.from({ length: 64 }, async () => {
+      const socket = connect(Number(port), hostname);
+      t.after(() => socket.destroy());
+      socket.write('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n');
+      await once(socket, 'data');
+      return socket;
+    }),
+  );
+  const taken = pids.map((pid) => sockets.filter((socket) => holds(pid, socket)).length);
+  assert.equal(
+    taken.reduce((sum, count) => sum + count, 0),
+    64,
+  );
+  // Each connection goes to either by a hash: fewer than eight of 64 for one come once in 10^10 runs.
+  assert.ok(Math.min(...taken) >= 8, `${taken.join(' and ')} connections`);
 });
 
-/** Connections to a port of this machine that a process holds. */
-function connectionsOf(pid: number, port: number): number {
-  const local = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
-  const lines = readFileSync('/proc/net/tcp', 'utf8').split('\n');
-  const rows = lines.map((line) => line.trim().split(/\s+/));
-  const held = rows.filter((row) => row[1]?.endsWith(local) === true && row[3] === '01');
-  const inodes = new Set(held.map((row) => `socket:[${row[9]}]`));
-  const files = readdirSync(`/proc/${pid}/fd`).map((fd) => linkOf(`/proc/${pid}/fd/${fd}`));
-  return files.filter((name) => inodes.has(name)).length;
-}
-
-function linkOf(path: string): string {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return '';
+test('a port on which workers listen is refused to a second gateway of the same user', async (t) => {
+  const { gateway, upstream } = await crewed(t, 2);
+  for (const workers of [1, 2]) {
+    const port = Number(new URL(gateway.url).port);
+    await assert.rejects(
+      Instance.start({ ...optionsOf(upstream, { workers }), listen: `127.0.0.1:${port}` }),
+      /EADDRINUSE|in use/,
+    );
   }
-}
+  assert.equal(await gateway.ready(), 200);
+});
 
 test('F81 a worker that is killed: its call is recorded, those of the others go on, another one serves', async (t) => {
   const { gateway, upstream } = await crewed(t, 2);
@@ -74,8 +83,14 @@ test('F81 a worker that is killed: its call is recorded, those of the others go 
   const { promise: gate, resolve: open } = Promise.withResolvers<void>();
   upstream.script('long', { body: [begun, gate, text], framing: 'chunked' });
   upstream.script('short', { body: text });
-  const streams = [1, 2].map(() =>
-    gateway.chat(key, { model: 'up/long', stream: true, max_tokens: 9 }),
+  await until(() => workersOf(gateway).size === 2, 'both workers are known');
+  const streams = await Promise.all(
+    [...workersOf(gateway).values()].map(async (pid) => {
+      const socket = await connectionTo(gateway, pid);
+      return {
+        reply: gateway.chat(key, { model: 'up/long', stream: true, max_tokens: 9 }, { socket }),
+      };
+    }),
   );
   await until(
     async () => (await gateway.admin('GET', '/api/status')).json['live_calls'] === 2,
@@ -83,7 +98,6 @@ test('F81 a worker that is killed: its call is recorded, those of the others go 
   );
   // Both of its places are taken.
   assert.equal((await gateway.chat(key, { model: 'up/short', stream: true })).status, 429);
-  await until(() => workersOf(gateway).size === 2, 'both workers are known');
   await killWorker(gateway, 1);
   assert.match(gateway.log, /"event":"worker_died","worker":1/);
   // The dead one's place is free, while the other call goes on.
@@ -92,7 +106,7 @@ test('F81 a worker that is killed: its call is recorded, those of the others go 
     'its place is free',
   );
   open();
-  const ended = await Promise.allSettled(streams);
+  const ended = await Promise.allSettled(streams.map(({ reply }) => reply));
   const whole = ended.filter(
     (each) => each.status === 'fulfilled' && each.value.complete && each.value.status === 200,
   );
@@ -115,8 +129,9 @@ test('S6 a key works and stops to work on all workers when the admin API says so
   upstream.script('short', { body: text });
   upstream.script('endless', { body: [begun], ending: 'hang' });
   const { id, key } = await gateway.makeKey();
-  const call = (): Promise<Reply> => gateway.chat(key, { model: 'up/short', stream: true });
-  assert.deepEqual(statuses(await several(call)), [200]);
+  const call = (sending: Sending): Promise<Reply> =>
+    gateway.chat(key, { model: 'up/short', stream: true }, sending);
+  assert.deepEqual(statuses(await several(gateway, call)), [200]);
   const running = gateway.chat(key, { model: 'up/endless', stream: true });
   await until(
     async () => (await gateway.admin('GET', '/api/status')).json['live_calls'] === 1,
@@ -124,9 +139,9 @@ test('S6 a key works and stops to work on all workers when the admin API says so
   );
   const limited = await gateway.admin('PATCH', `/api/keys/${id}`, { endpoints: ['messages'] });
   assert.equal(limited.status, 200, limited.text);
-  assert.deepEqual(statuses(await several(call)), [403]);
+  assert.deepEqual(statuses(await several(gateway, call)), [403]);
   assert.equal((await gateway.admin('POST', `/api/keys/${id}/revoke`)).status, 200);
-  assert.deepEqual(statuses(await several(call)), [401]);
+  assert.deepEqual(statuses(await several(gateway, call)), [401]);
   assert.match((await running).text, /"error"/);
   const shown = await gateway.admin('GET', `/api/keys/${id}`);
   assert.equal(shown.json['state'], 'revoked');
@@ -136,8 +151,9 @@ test('L4 an edit of the config is applied by all workers, or by none', async (t)
   const { gateway, upstream } = await crewed(t, 3);
   upstream.script('short', { body: text });
   const { key } = await gateway.makeKey();
-  const call = (): Promise<Reply> => gateway.chat(key, { model: 'fast', stream: true });
-  assert.deepEqual(statuses(await several(call)), [404]);
+  const call = (sending: Sending): Promise<Reply> =>
+    gateway.chat(key, { model: 'fast', stream: true }, sending);
+  assert.deepEqual(statuses(await several(gateway, call)), [404]);
   const file = join(gateway.directory, 'gateway.yaml');
   const base_url = `http://127.0.0.1:${upstream.port}/v1`;
   const config = {
@@ -149,14 +165,14 @@ test('L4 an edit of the config is applied by all workers, or by none', async (t)
   writeFileSync(`${file}.new`, JSON.stringify({ ...config, models: { fast: 'up/short' } }));
   renameSync(`${file}.new`, file);
   await until(() => gateway.log.includes('config applied'), 'the edit was seen');
-  assert.deepEqual(statuses(await several(call)), [200]);
+  assert.deepEqual(statuses(await several(gateway, call)), [200]);
   writeFileSync(file, JSON.stringify({ ...config, models: { fast: 'nobody/short' } }));
   const refused = await gateway.admin('POST', '/api/reload');
   assert.equal(refused.status, 422, refused.text);
-  assert.deepEqual(statuses(await several(call)), [200]);
+  assert.deepEqual(statuses(await several(gateway, call)), [200]);
   // Who takes the place of a dead one has what holds, and not what stands in the file.
   await killWorker(gateway, 2);
-  assert.deepEqual(statuses(await several(call)), [200]);
+  assert.deepEqual(statuses(await several(gateway, call)), [200]);
 });
 
 test('E17 an Idempotency-Key holds on all workers', async (t) => {
@@ -171,13 +187,14 @@ test('E17 an Idempotency-Key holds on all workers', async (t) => {
     messages: [{ role: 'user', content: 'hi' }],
   };
   const headers = { authorization: `Bearer ${key}`, 'idempotency-key': 'order-1' };
-  const call = (): Promise<Reply> => send(`${gateway.url}/v1/chat/completions`, body, { headers });
-  const first = call();
+  const call = (sending: Sending): Promise<Reply> =>
+    send(`${gateway.url}/v1/chat/completions`, body, { headers, ...sending });
+  const first = call({});
   await until(() => asked.requests.length === 1, 'the first one is asked for');
-  assert.deepEqual(statuses(await several(call)), [409]);
+  assert.deepEqual(statuses(await several(gateway, call)), [409]);
   open();
   assert.equal((await first).status, 200);
-  const again = await several(call);
+  const again = await several(gateway, call);
   assert.deepEqual(statuses(again), [200]);
   for (const reply of again) assert.equal(reply.headers['idempotent-replayed'], 'true');
   assert.equal(asked.requests.length, 1);
@@ -201,7 +218,7 @@ test('the embedded engine runs once, and answers on all workers', async (t) => {
   const { gateway } = await crewed(t, 2);
   const { key } = await gateway.makeKey();
   const ask = { model: 'local/tiny', max_tokens: 4 };
-  const replies = await several(() => gateway.chat(key, ask));
+  const replies = await several(gateway, (sending) => gateway.chat(key, ask, sending));
   assert.deepEqual(statuses(replies), [200]);
   const engines = (): number => gateway.log.split('"event":"engine_ready"').length - 1;
   await until(() => engines() > 0, 'the log tells of it');

@@ -8,7 +8,7 @@ import { send } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { until } from '../support/postgres-store.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
-import { crewed, isAlive, noneLeft, optionsOf, rowsOf, workersOf } from './crew.ts';
+import { connectionTo, crewed, isAlive, noneLeft, optionsOf, rowsOf, workersOf } from './crew.ts';
 
 test('G14 SIGUSR2 replaces the workers one after another: no call is refused or cut, none is lost', async (t) => {
   const { gateway, upstream } = await crewed(t, 2);
@@ -20,9 +20,9 @@ test('G14 SIGUSR2 replaces the workers one after another: no call is refused or 
   scriptSlow(upstream, 'quick', () => Promise.resolve());
   let begun = 0;
   const onData = (): void => void (begun += 1);
-  // New connections go to the workers in turn.
-  const long = [1, 2].map(() =>
-    stream({ instance: gateway, key, dialect: 'chat', model: 'up/gated', onData }),
+  const sockets = await Promise.all([first, second].map((pid) => connectionTo(gateway, pid)));
+  const long = sockets.map((socket) =>
+    stream({ instance: gateway, key, dialect: 'chat', model: 'up/gated', onData, socket }),
   );
   await until(() => begun >= 2, 'both streams have begun');
   const renewed = { over: false };
@@ -72,8 +72,10 @@ test('G14 a stop while workers are replaced waits for the calls of all of them',
   scriptSlow(upstream, 'gated', () => gate.promise);
   let begun = 0;
   const onData = (): void => void (begun += 1);
-  const long = [1, 2].map(() =>
-    stream({ instance: gateway, key, dialect: 'chat', model: 'up/gated', onData }),
+  const pids = [...workersOf(gateway).values()];
+  const sockets = await Promise.all(pids.map((pid) => connectionTo(gateway, pid)));
+  const long = sockets.map((socket) =>
+    stream({ instance: gateway, key, dialect: 'chat', model: 'up/gated', onData, socket }),
   );
   await until(() => begun >= 2, 'both streams have begun');
   gateway.signal('SIGUSR2');

@@ -4,18 +4,18 @@ import { useId, type ReactElement } from 'react';
 import { get } from '../api/client.ts';
 import { TextField, type TextFieldProps } from './field.tsx';
 
-interface ListedModels {
-  readonly models: readonly { readonly id: string }[];
+export interface ListedModel {
+  readonly id: string;
+  readonly max_input_tokens: number | null;
+  readonly max_tokens: number | null;
 }
 
 /** What can be called. */
-export function useModelNames() {
+export function useListedModels() {
   return useQuery({
-    queryKey: ['models', 'names'],
-    queryFn: async ({ signal }) => {
-      const { models } = await get<ListedModels>('/api/models', { signal });
-      return models.map(({ id }) => id);
-    },
+    queryKey: ['models', 'listed'],
+    queryFn: async ({ signal }) =>
+      (await get<{ readonly models: readonly ListedModel[] }>('/api/models', { signal })).models,
     staleTime: 30_000,
   });
 }
@@ -27,12 +27,12 @@ type ModelFieldProps = Pick<
 
 export function ModelField(props: ModelFieldProps): ReactElement {
   const id = useId();
-  const names = useModelNames().data ?? [];
+  const models = useListedModels().data ?? [];
   return (
     <div>
       <TextField {...props} list={id} />
       <datalist id={id}>
-        {names.map((name) => (
+        {models.map(({ id: name }) => (
           <option key={name} value={name} aria-label={name} />
         ))}
       </datalist>

@@ -1,17 +1,21 @@
 /** What documents and streams of this dialect share when an answer is written. */
 import type {
-  JsonObject,
+  Citation,
+  DialectId,
   OpaquePart,
+  Origin,
   ReasoningPart,
   ToolCallPart,
 } from '../../core/conversation.ts';
-import type { AnswerContext } from '../../core/dialect.ts';
-import { AnswerCallIds } from '../answer-call-ids.ts';
-import { originalToolName } from '../tool-ids.ts';
-import { sealCall, sealReasoning } from './signature.ts';
+import type { AnswerContext, Sealing } from '../../core/dialect.ts';
+import { isSealed, type Sealer } from '../../core/sealer.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { AnswerCallIds, originalToolName } from '../shared/tool-ids.ts';
+import { answerObjects } from '../shared/answers.ts';
+import { isArray } from './fields.ts';
 
-/** A call, and the block before it that keeps what only the upstream knows of it (D5). */
-export interface WrittenCall {
+/** A call, and the block before it that keeps what only the upstream knows of it. */
+interface WrittenCall {
   readonly companion: JsonObject | undefined;
   readonly block: JsonObject;
 }
@@ -59,7 +63,7 @@ export class AnswerBlocks {
     return this.#context.conversation?.reasoning?.hidden === true;
   }
 
-  /** Reasoning that nobody but its provider can read. */
+  /** Reasoning that only its provider can read. */
   redacted(part: ReasoningPart): JsonObject {
     const { sealing } = this.#context;
     const data =
@@ -91,7 +95,133 @@ export function isRedacted(part: ReasoningPart): boolean {
   return part.encrypted !== undefined && part.text === '';
 }
 
-/** Reasoning without text, signature or secret says nothing (D2). */
+/** Reasoning without text, signature or secret says nothing. */
 export function isEmptyReasoning(part: ReasoningPart): boolean {
   return part.text === '' && part.encrypted === undefined && (part.signature ?? '') === '';
+}
+
+// Signatures that the gateway mints for what came from an upstream of another dialect: this dialect
+// demands one for reasoning, and on the way back it must be known whose reasoning it was, with what
+// that upstream wants to see again. The seal keeps clients from
+// making up a record, or from changing the text that a foreign signature vouches for.
+
+/** What a minted signature holds. */
+interface SealedRecord {
+  readonly origin: Origin;
+  readonly signature?: string;
+  readonly encrypted?: string;
+  /** The text, where the client did not want to be shown it but its upstream wants it back. */
+  readonly text?: string;
+  /** Digest of a text that stands beside the record and that `signature` vouches for. */
+  readonly textDigest?: string;
+  /** Members that only the foreign dialect knows, of the reasoning or of the call. */
+  readonly extras?: JsonObject;
+  /** Id of the tool call that `extras` belong to: Gemini signs calls, not reasoning. */
+  readonly callId?: string;
+}
+
+/** The signature for what a foreign upstream said of a call. */
+function sealCall(callId: string, extras: JsonObject, sealing: Sealing): string {
+  return seal({ extras, callId }, sealing);
+}
+
+/**
+ * The signature for reasoning of a foreign upstream.
+ * @param hidden the client is not shown the text, so that the record must hold it.
+ */
+function sealReasoning(part: ReasoningPart, hidden: boolean, sealing: Sealing): string {
+  const { signature, encrypted, text } = part;
+  const extras = part.extras?.[sealing.upstream.dialect];
+  const vouched = signature !== undefined && !hidden;
+  return seal(
+    {
+      ...(signature === undefined ? {} : { signature }),
+      ...(encrypted === undefined ? {} : { encrypted }),
+      ...(hidden && text !== '' ? { text } : {}),
+      ...(vouched ? { digest: sealing.sealer.digest(text) } : {}),
+      ...(extras === undefined ? {} : { extras }),
+    },
+    sealing,
+  );
+}
+
+function seal(record: JsonObject, { sealer, upstream }: Sealing): string {
+  return sealer.seal({ v: 1, from: upstream.dialect, by: upstream.provider, ...record });
+}
+
+/** Undefined when this gateway did not seal it, or not like this. */
+export function unseal(sealed: string, sealer: Sealer | undefined): SealedRecord | undefined {
+  const record = sealer?.open(sealed);
+  if (record === undefined) return undefined;
+  const { from, by, signature, encrypted, text, digest, extras, callId } = record;
+  const dialect = foreignDialects.find((each) => each === from);
+  if (dialect === undefined || typeof by !== 'string') return undefined;
+  return {
+    origin: { provider: by, dialect },
+    ...(typeof signature === 'string' ? { signature } : {}),
+    ...(typeof encrypted === 'string' ? { encrypted } : {}),
+    ...(typeof text === 'string' ? { text } : {}),
+    ...(typeof digest === 'string' ? { textDigest: digest } : {}),
+    ...(isObject(extras) ? { extras } : {}),
+    ...(typeof callId === 'string' ? { callId } : {}),
+  };
+}
+
+const foreignDialects: readonly DialectId[] = [
+  'openai-chat',
+  'openai-responses',
+  'gemini',
+  'bedrock-converse',
+];
+
+/** Whether a messages server may be shown this reasoning: it signed or encrypted it itself. */
+export function isNative(part: ReasoningPart): boolean {
+  const proof = part.signature ?? part.encrypted;
+  if (part.broken === true || proof === undefined || proof === '' || isSealed(proof)) return false;
+  if (part.origin !== undefined) return part.origin.dialect === 'anthropic-messages';
+  const foreign = part.extras?.['openai-chat'];
+  return foreign === undefined || (foreign['format'] === undefined && foreign['summary'] !== true);
+}
+
+/** Whether a provider signed this reasoning, so that leaving it out is a loss. */
+export function isProof(part: ReasoningPart): boolean {
+  return (
+    part.broken === true ||
+    part.origin !== undefined ||
+    (part.signature ?? '') !== '' ||
+    (part.encrypted ?? '') !== ''
+  );
+}
+
+// Citations of a text block. They stay in their own words underneath.
+
+/** The citations of a text block; empty when there are none. */
+export function readCitations(citations: Json | undefined): readonly Citation[] {
+  return isArray(citations) ? citations.filter(isObject).map(readCitation) : [];
+}
+
+/** The same of an answer, where a missing field is an error. @throws GatewayError `upstream_invalid` */
+export function answerCitations(citations: Json | undefined): readonly Citation[] {
+  return answerObjects(citations, 'citations').map(readCitation);
+}
+
+export function readCitation(value: JsonObject): Citation {
+  const { url, source, title, document_title: documentTitle, cited_text: citedText } = value;
+  const address = typeof url === 'string' ? url : webAddress(source);
+  const named = typeof title === 'string' ? title : documentTitle;
+  return {
+    ...(address === undefined ? {} : { url: address }),
+    ...(typeof named === 'string' ? { title: named } : {}),
+    ...(typeof citedText === 'string' ? { citedText } : {}),
+    native: { dialect: 'anthropic-messages', value },
+  };
+}
+
+/** Undefined for a citation of another dialect: it lacks the index that this one demands. */
+export function writeCitation(citation: Citation): JsonObject | undefined {
+  return citation.native.dialect === 'anthropic-messages' ? citation.native.value : undefined;
+}
+
+function webAddress(source: Json | undefined): string | undefined {
+  return typeof source === 'string' && /^https?:\/\//.test(source) ? source : undefined;
 }

@@ -1,35 +1,84 @@
 /** The half of the messages dialect that faces clients: `POST /v1/messages`. */
-import type { ClientDialect } from '../../core/dialect.ts';
-import { shapedGeneration, shapedWriter } from '../answer-shape.ts';
+import type { ClientDialect, SharedRequest } from '../../core/dialect.ts';
+import type { Standing, Standings } from '../../core/policy.ts';
+import { TwinNames } from '../../core/shape.ts';
+import { shapedGeneration, shapedWriter, type ShapeWords } from '../shared/demanded-call.ts';
+import { limitNames, type LimitNames } from '../shared/answers.ts';
+import { BodyDescription } from '../shared/describe.ts';
 import { writeError, writeStreamError } from './errors.ts';
-import { headReading, ownedKeys, readHead } from './head.ts';
-import { limitHeaders } from './limit-headers.ts';
-import { MessagesAnswerRelay } from './relay.ts';
-import { readRequest, requestReading } from './request-read.ts';
-import { responseWriting, writeResponse } from './response-write.ts';
+import { badValue } from './fields.ts';
+import { ownedKeys, readHead } from './head.ts';
+import { MessagesAnswerRelay } from './relay-answer.ts';
+import { readCountHead, readCountRequest, readRequest } from './request-read.ts';
+import { writeResponse } from './response.ts';
+import { requestShape } from './shape.ts';
 import { MessagesStreamWriter } from './stream-write.ts';
 
 const ping = 'event: ping\ndata: {"type": "ping"}\n\n';
 /** Before `message_start` a comment is safer than an event: some readers want the start first. */
 const comment = ': keep-alive\n\n';
 
+const words: ShapeWords = { single: ['tool_choice', 'disable_parallel_tool_use'] };
+
+/** By its address, its headers, or how it asks for pages of a list. */
+function claims({ path, query, header }: SharedRequest): boolean {
+  if (path.startsWith('/v1/messages') || header('anthropic-version') !== undefined) return true;
+  if (header('x-api-key') !== undefined && header('authorization') === undefined) return true;
+  return /(^|&)(limit|after_id|before_id)=/.test(query);
+}
+
 export const anthropicMessagesClient: ClientDialect = {
   id: 'anthropic-messages',
   paths: ['/v1/messages'],
+  count: {
+    path: '/v1/messages/count_tokens',
+    readModel: readCountHead,
+    readRequest: readCountRequest,
+    write: (tokens) => ({ input_tokens: tokens }),
+  },
+  claims,
   scope: 'messages',
   ownedKeys,
+  names: new TwinNames(requestShape, ownedKeys),
+  fault: badValue,
   readHead,
-  headReading,
+  describe: (source) => new BodyDescription(source),
   readRequest,
-  requestReading,
   writeResponse: (generation, context) =>
-    writeResponse(shapedGeneration(generation, context), context),
-  responseWriting: (generation, context) =>
-    responseWriting(shapedGeneration(generation, context), context),
-  streamWriter: (context) => shapedWriter(new MessagesStreamWriter(context), context),
+    writeResponse(shapedGeneration(generation, context, words), context),
+  streamWriter: (context) => shapedWriter(new MessagesStreamWriter(context), context, words),
   answerRelay: (context) => new MessagesAnswerRelay(context),
   writeError,
   writeStreamError,
   keepAlive: (started) => (started ? ping : comment),
   limitHeaders,
 };
+
+// `anthropic-ratelimit-*`, as the messages API tells where a caller's limits stand.
+
+const ofRequests = limitNames((part) => `anthropic-ratelimit-requests-${part}`);
+const ofTokens = limitNames((part) => `anthropic-ratelimit-tokens-${part}`);
+
+/** Flat headers; none for a caller without limits. */
+export function limitHeaders({ requests, tokens }: Standings): readonly string[] {
+  const headers: string[] = [];
+  if (requests !== undefined) add(headers, ofRequests, requests);
+  if (tokens !== undefined) add(headers, ofTokens, tokens);
+  return headers;
+}
+
+function add(headers: string[], names: LimitNames, { limit, remaining, fullAt }: Standing): void {
+  headers.push(
+    names.limit,
+    String(limit),
+    names.remaining,
+    String(remaining),
+    names.reset,
+    timeText(fullAt),
+  );
+}
+
+/** RFC 3339 in whole seconds, never before the time itself. */
+function timeText(ms: number): string {
+  return new Date(Math.ceil(ms / 1000) * 1000).toISOString().replace('.000Z', 'Z');
+}

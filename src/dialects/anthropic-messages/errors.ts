@@ -1,9 +1,16 @@
-/** Errors as this dialect shows them (reliability.md §0, E1–E18 and EM; wire/messages.md §8). */
-import type { JsonObject } from '../../core/conversation.ts';
+/** Errors as this dialect shows them. */
 import type { ErrorForm, ErrorTable, WrittenError } from '../../core/dialect.ts';
-import { GatewayError, type ErrorCode } from '../../core/errors.ts';
-import type { JsonMembers } from './fields.ts';
-import { overflowMessage } from './overflow.ts';
+import { type ErrorCode, GatewayError, streamError } from '../../core/errors.ts';
+import { tryParseInner } from '../../json/parse.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import {
+  codeOfStatus,
+  errorSentence,
+  says,
+  upstreamFailure,
+  type VendorComplaint,
+} from '../shared/vendor-errors.ts';
+import { isArray, type JsonMembers, textOf } from './fields.ts';
 
 const table = {
   invalid_request: form(400, 'invalid_request_error'),
@@ -22,7 +29,8 @@ const table = {
   timeout: form(504, 'timeout_error'),
   upstream_rejected: form(400, 'invalid_request_error'),
   context_overflow: form(400, 'invalid_request_error'),
-  upstream_auth: form(502, 'api_error'),
+  // Claude Code sends a 400 of any other type six times, with less in it each time (decision 0037).
+  upstream_auth: form(400, 'billing_error'),
   internal: form(500, 'api_error'),
   idempotency_busy: form(409, 'invalid_request_error'),
   idempotency_conflict: form(422, 'invalid_request_error'),
@@ -39,7 +47,7 @@ export const errorTable: ErrorTable = table;
 
 const threadReason = 'thread_unsupported_request';
 
-/** What the SDK's tool runner must hear to resend the whole conversation (clients.md §2.1). */
+/** What the SDK's tool runner must hear to resend the whole conversation. */
 export function threadRefusal(): GatewayError {
   return new GatewayError(
     'invalid_request',
@@ -61,7 +69,7 @@ export function writeError(error: GatewayError, requestId: string): WrittenError
 
 /** The one event that ends a stream in failure; no `message_stop` follows it (EM). */
 export function writeStreamError(error: GatewayError, requestId: string): string {
-  return `event: error\ndata: ${JSON.stringify(writeError(error, requestId).body)}\n\n`;
+  return `event: error\ndata: ${JSON.stringify(writeError(streamError(error), requestId).body)}\n\n`;
 }
 
 /** An upstream's refusal keeps its status, and the type that goes with it (E14). */
@@ -89,4 +97,127 @@ function messageOf(error: GatewayError, requestId: string): string {
 
 function form(status: number, type: string): ErrorForm {
   return { status, type, code: null };
+}
+
+// Reads the errors of messages servers: HTTP bodies of any shape, and error objects inside streams
+// and documents (F24, F43).
+
+const maxLoggedLength = 8192;
+/** No further is an error judged by its words: it may be a frame of megabytes, and patterns look at it (S20, S22). */
+const maxJudgedLength = 8192;
+
+/** An HTTP error answer. Never throws. */
+export function readError(status: number, body: string): GatewayError {
+  const parsed = tryParseInner(body);
+  const upstream = { status, body: body.slice(0, maxLoggedLength) };
+  return makeError(readComplaint(parsed), { status, upstream });
+}
+
+/** An error object that stood in a stream or in a document with status 200 (F24, F43). */
+export function readErrorValue(value: Json | undefined): GatewayError {
+  const complaint = readComplaint(value);
+  return makeError(complaint, { status: statusByType.get(complaint.words) ?? 500 });
+}
+
+interface Circumstances {
+  readonly status: number;
+  readonly upstream?: { readonly status: number; readonly body: string };
+}
+
+function makeError(complaint: VendorComplaint, { status, upstream }: Circumstances): GatewayError {
+  const code = codeOf(complaint, status);
+  return upstreamFailure(
+    code,
+    { status, message: complaint.message, inAnswer: upstream === undefined },
+    {
+      ...(upstream === undefined ? {} : { upstream }),
+      ...(code === 'upstream_rejected' ? { status: status >= 500 ? 400 : status } : {}),
+    },
+  );
+}
+
+function codeOf(complaint: VendorComplaint, status: number): ErrorCode {
+  const { words: type } = complaint;
+  if (status < 500 && status !== 429 && says('overflow', complaint)) return 'context_overflow';
+  if ((status === 400 || status === 429) && says('no-money', complaint)) return 'upstream_auth';
+  // The type decides where it is more telling than the status: overload also comes as 500.
+  if (type === 'overloaded_error') return 'overloaded';
+  if (type === 'billing_error') return 'upstream_auth';
+  if (type === 'rate_limit_error') return 'rate_limited';
+  return codeByStatus(complaint, status);
+}
+
+function codeByStatus(complaint: VendorComplaint, status: number): ErrorCode {
+  switch (status) {
+    case 400:
+    case 413:
+    case 422:
+      return 'upstream_rejected';
+    case 404:
+      // Without a word about a model the address is wrong, which is not the client's fault.
+      return says('no-model', complaint) ? 'model_not_found' : 'upstream_invalid';
+    case 429:
+      return 'rate_limited';
+    default:
+      return codeOfStatus(status) ?? 'upstream_invalid';
+  }
+}
+
+/** The status that an error type stands for. */
+const statusByType: ReadonlyMap<string, number> = new Map([
+  ['invalid_request_error', 400],
+  ['authentication_error', 401],
+  ['billing_error', 402],
+  ['permission_error', 403],
+  ['not_found_error', 404],
+  ['conflict_error', 409],
+  ['request_too_large', 413],
+  ['rate_limit_error', 429],
+  ['api_error', 500],
+  ['timeout_error', 504],
+  ['overloaded_error', 529],
+]);
+
+/** Text that is not JSON, a page of HTML above all, is no complaint that a client could use. */
+function readComplaint(body: Json | undefined): VendorComplaint {
+  if (isArray(body)) return readComplaint(body[0]);
+  if (!isObject(body)) return { message: '', words: '' };
+  const inner = body['error'];
+  const error = isObject(inner) ? inner : body;
+  const type = textOf(error['type']) || textOf(error['code']) || textOf(body['type']);
+  return {
+    message: errorSentence(body).slice(0, maxJudgedLength),
+    words: type.slice(0, maxJudgedLength),
+  };
+}
+
+// "The prompt does not fit", in the one phrase that agents look for (F11; clients.md §2.10: the numbers are parsed and
+// drive compaction).
+
+const asAgentsReadIt = /^prompt is too long/i;
+const limitWords =
+  /(?:maximum|max\.?|limit|context (?:length|size|window)|n_ctx)[^\d]{0,40}(\d[\d,]{0,20})|(?<!\d)(\d[\d,]{0,20})(?: tokens?)? max/i;
+const numbers = /\d[\d,]{2,}/g;
+
+/** The message as the native service words it, with its numbers where the upstream told them. */
+function overflowMessage(message: string): string {
+  if (asAgentsReadIt.test(message)) return message;
+  const limit = readLimit(message);
+  const count = limit === undefined ? undefined : readNumbers(message).find((n) => n > limit);
+  if (limit === undefined || count === undefined) return `prompt is too long: ${message}`;
+  return `prompt is too long: ${count} tokens > ${limit} maximum`;
+}
+
+function readLimit(message: string): number | undefined {
+  const found = limitWords.exec(message);
+  const text = found?.[1] ?? found?.[2];
+  return text === undefined ? undefined : toNumber(text);
+}
+
+function readNumbers(message: string): readonly number[] {
+  return [...message.matchAll(numbers)].map((found) => toNumber(found[0]));
+}
+
+function toNumber(text: string): number {
+  return Number(text.replaceAll(',', ''));
 }

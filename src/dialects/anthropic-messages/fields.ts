@@ -1,10 +1,9 @@
 /**
  * Reads single fields of a request body and says, in the words of this dialect, what is wrong with
- * them. The path stands at the start of the message when the error is written (reliability.md §0).
+ * them. The path stands at the start of the message when the error is written.
  */
-import type { Json, JsonObject } from '../../core/conversation.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { type FieldPath, type GatewayError, invalidRequest } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
 
 /** A JSON object under construction. */
 export type JsonMembers = { [key: string]: Json | undefined };
@@ -16,6 +15,41 @@ export interface Field {
   /** Path of the object; absent = the body itself. */
   readonly at?: FieldPath;
 }
+
+/** Top-level fields of this API, those of betas included. */
+export const messagesFields: ReadonlySet<string> = new Set([
+  'model',
+  'max_tokens',
+  'messages',
+  'system',
+  'stop_sequences',
+  'stream',
+  'temperature',
+  'top_p',
+  'top_k',
+  'thinking',
+  'output_config',
+  'output_format',
+  'tools',
+  'tool_choice',
+  'metadata',
+  'service_tier',
+  'cache_control',
+  'container',
+  'context_management',
+  'compaction',
+  'mcp_servers',
+  'inference_geo',
+  'speed',
+  'fallbacks',
+  'fallback_credit_token',
+  'diagnostics',
+  'thread',
+  'betas',
+  'billing_policy',
+  'user_profile_id',
+  'workspace_id',
+]);
 
 export function isArray(value: Json | undefined): value is readonly Json[] {
   return Array.isArray(value);
@@ -33,6 +67,11 @@ export function required(path: FieldPath): GatewayError {
 /** @param expected with its article: `a valid string`. */
 export function wrongType(path: FieldPath, expected: string): GatewayError {
   return invalidRequest(`Input should be ${expected}`, path);
+}
+
+/** @param rule what is allowed, as the end of a sentence: `must not be empty`. */
+export function badValue(path: FieldPath, rule: string): GatewayError {
+  return invalidRequest(`The value ${rule}`, path);
 }
 
 export function pathOf({ key, at = [] }: Field): FieldPath {
@@ -60,7 +99,7 @@ export function readBoolean(field: Field): boolean | undefined {
   return value;
 }
 
-export interface Range {
+interface Range {
   readonly min: number;
   readonly max?: number;
 }

@@ -1,14 +1,14 @@
 /**
  * The head of a request: what the gateway decides on, and what no provider could take. Both modes
  * pass here, so unknown fields and unknown block types are left alone: in relay they are the
- * upstream's business (reliability.md B42–B58; clients.md §2.5; wire/messages.md §2).
+ * upstream's business.
  */
-import type { Json, JsonObject } from '../../core/conversation.ts';
 import type { RequestHead } from '../../core/dialect.ts';
-import { GatewayError, invalidRequest } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
-import type { Steps } from '../../core/steps.ts';
+import { type FieldPath, GatewayError, invalidRequest } from '../../core/errors.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { threadRefusal } from './errors.ts';
 import {
+  type Field,
   isArray,
   isPresent,
   pathOf,
@@ -20,12 +20,9 @@ import {
   readString,
   required,
   requireString,
+  textOf,
   wrongType,
-  type Field,
 } from './fields.ts';
-import { threadRefusal } from './errors.ts';
-import { checkMessages, checkTextBlocks, messagesChecking } from './head-messages.ts';
-import { checkTools } from './head-tools.ts';
 
 /** Keys that may not stand twice in a body (B39). */
 export const ownedKeys: ReadonlySet<string> = new Set([
@@ -54,12 +51,6 @@ const controlCharacter = /[\u0000-\u001f\u007f]/;
 export function readHead(body: JsonObject): RequestHead {
   const begun = readOptions(body);
   return finished(begun, checkRequest(body), body);
-}
-
-/** The same in steps. */
-export function* headReading(body: JsonObject): Steps<RequestHead> {
-  const begun = readOptions(body);
-  return finished(begun, yield* requestChecking(body), body);
 }
 
 function readOptions(body: JsonObject): Pick<RequestHead, 'model' | 'stream' | 'maxOutputTokens'> {
@@ -95,13 +86,6 @@ function asksThinking(thinking: Json | undefined): boolean {
 export function checkRequest(body: JsonObject): number | undefined {
   checkSystem(body);
   checkMessages(body['messages']);
-  return checkOptions(body);
-}
-
-/** The same in steps. */
-export function* requestChecking(body: JsonObject): Steps<number | undefined> {
-  checkSystem(body);
-  yield* messagesChecking(body['messages']);
   return checkOptions(body);
 }
 
@@ -178,7 +162,7 @@ function checkMetadata(body: JsonObject): void {
   }
 }
 
-/** Unknown kinds of thinking pass: clients learn them before gateways do (clients.md §2.5). */
+/** Unknown kinds of thinking pass: clients learn them before gateways do. */
 function checkThinking(body: JsonObject): number | undefined {
   const thinking = readObject({ of: body, key: 'thinking' });
   if (thinking === undefined) return undefined;
@@ -214,4 +198,380 @@ function checkFormat(field: Field): void {
       path: [...at, 'schema'],
     });
   }
+}
+
+// Checks the messages of a request as strictly as the native service, and no further (B51–B54).
+
+const maxMessages = 100_000;
+
+/** @throws GatewayError `invalid_request` or `too_large` with the path of the first fault. */
+function checkMessages(messages: Json | undefined): void {
+  const pairing = new ToolPairing();
+  listed(messages).forEach((message, i) => check(message, i, pairing));
+  pairing.end();
+}
+
+function listed(messages: Json | undefined): readonly Json[] {
+  if (messages === undefined) throw required(['messages']);
+  if (!isArray(messages)) throw wrongType(['messages'], 'a valid list');
+  if (messages.length === 0) {
+    throw invalidRequest('at least one message is required', ['messages']);
+  }
+  if (messages.length > maxMessages) {
+    throw new GatewayError('too_large', `The request has more than ${maxMessages} messages.`, {
+      path: ['messages'],
+    });
+  }
+  return messages;
+}
+
+function check(message: Json, i: number, pairing: ToolPairing): void {
+  const { role, content } = checkMessage(message, i);
+  const blocks = content.map((block, j) =>
+    checkBlock(block, { path: ['messages', i, 'content', j], role }),
+  );
+  pair(role, blocks, { pairing, i });
+}
+
+function pair(
+  role: CheckedMessage['role'],
+  blocks: readonly JsonObject[],
+  { pairing, i }: { readonly pairing: ToolPairing; readonly i: number },
+): void {
+  if (i === 0 && role === 'assistant') {
+    throw invalidRequest('the first message must use the user role', ['messages', 0, 'role']);
+  }
+  pairing.see(role, blocks, i);
+}
+
+/** Text blocks only, as in `system`; other types are the upstream's business. */
+function checkTextBlocks(blocks: readonly Json[], path: FieldPath): void {
+  blocks.forEach((block, j) => {
+    if (!isObject(block)) throw wrongType([...path, j], 'a valid dictionary');
+    const type = requireString({ of: block, key: 'type', at: [...path, j] });
+    if (type === 'text') requireString({ of: block, key: 'text', at: [...path, j] });
+  });
+}
+
+interface CheckedMessage {
+  readonly role: 'user' | 'assistant' | 'system';
+  /** Its blocks, still to be checked; none where it is a text. */
+  readonly content: readonly Json[];
+}
+
+const noBlocks: readonly Json[] = [];
+
+/** All but its blocks. A system turn in mid-conversation is legal. */
+function checkMessage(message: Json, i: number): CheckedMessage {
+  const path = ['messages', i];
+  if (!isObject(message)) throw wrongType(path, 'a valid dictionary');
+  const { role, content } = message;
+  if (role === undefined) throw required([...path, 'role']);
+  if (role !== 'user' && role !== 'assistant' && role !== 'system') {
+    throw wrongType([...path, 'role'], "'user', 'assistant' or 'system'");
+  }
+  const configured = role === 'system' && hasEffort(message, path);
+  if (typeof content === 'string') return { role, content: noBlocks };
+  // An instruction may set the effort of what follows and say nothing else.
+  if (!isPresent(content) && configured) return { role, content: noBlocks };
+  if (!isPresent(content)) throw required([...path, 'content']);
+  if (!isArray(content)) {
+    throw wrongType([...path, 'content'], 'a valid string or a list of content blocks');
+  }
+  return { role, content };
+}
+
+/** @throws GatewayError `invalid_request` for a configuration of the wrong type. */
+function hasEffort(message: JsonObject, at: FieldPath): boolean {
+  const field = { of: message, key: 'output_config', at };
+  const config = readObject(field);
+  if (config === undefined) return false;
+  return readString({ of: config, key: 'effort', at: pathOf(field) }) !== undefined;
+}
+
+// Checks content blocks; types that are not known here pass (B53).
+
+/** Where a block stands. `result` is the inside of a tool result. */
+interface BlockPlace {
+  readonly path: FieldPath;
+  readonly role: 'user' | 'assistant' | 'system' | 'result';
+}
+
+/** @throws GatewayError `invalid_request` with the path of the field. */
+function checkBlock(block: Json, place: BlockPlace): JsonObject {
+  const { path } = place;
+  if (!isObject(block)) throw wrongType(path, 'a valid dictionary');
+  const type = requireString({ of: block, key: 'type', at: path });
+  checkRole(type, place);
+  switch (type) {
+    case 'text':
+      requireString({ of: block, key: 'text', at: path });
+      break;
+    case 'image':
+    case 'document':
+      checkSource(block, path, type);
+      break;
+    case 'thinking':
+      requireString({ of: block, key: 'thinking', at: path });
+      readString({ of: block, key: 'signature', at: path });
+      break;
+    case 'redacted_thinking':
+      requireString({ of: block, key: 'data', at: path });
+      break;
+    case 'tool_use':
+      checkToolUse(block, path);
+      break;
+    case 'tool_result':
+      checkToolResult(block, path);
+      break;
+    default:
+      break;
+  }
+  return block;
+}
+
+function checkRole(type: string, { path, role }: BlockPlace): void {
+  if (type === 'tool_use' && role !== 'assistant') {
+    throw invalidRequest('`tool_use` blocks can only be in `assistant` messages', path);
+  }
+  if (type === 'tool_result' && role !== 'user') {
+    throw invalidRequest('`tool_result` blocks can only be in `user` messages', path);
+  }
+}
+
+function checkToolUse(block: JsonObject, path: FieldPath): void {
+  for (const key of ['id', 'name']) {
+    const field = { of: block, key, at: path };
+    if (requireString(field) === '') {
+      throw invalidRequest('String should have at least 1 character', pathOf(field));
+    }
+  }
+  const { input } = block;
+  if (input === undefined) throw required([...path, 'input']);
+  if (!isObject(input)) throw wrongType([...path, 'input'], 'a valid dictionary');
+}
+
+function checkToolResult(block: JsonObject, path: FieldPath): void {
+  requireString({ of: block, key: 'tool_use_id', at: path });
+  readBoolean({ of: block, key: 'is_error', at: path });
+  const { content } = block;
+  if (!isPresent(content) || typeof content === 'string') return;
+  if (!isArray(content)) {
+    throw wrongType([...path, 'content'], 'a valid string or a list of content blocks');
+  }
+  content.forEach((inner, j) =>
+    checkBlock(inner, { path: [...path, 'content', j], role: 'result' }),
+  );
+}
+
+function checkSource(block: JsonObject, path: FieldPath, type: 'image' | 'document'): void {
+  const { source } = block;
+  const at = [...path, 'source'];
+  if (source === undefined) throw required(at);
+  if (!isObject(source)) throw wrongType(at, 'a valid dictionary');
+  switch (requireString({ of: source, key: 'type', at })) {
+    case 'base64':
+      return checkBase64(source, at, type);
+    case 'url':
+      requireString({ of: source, key: 'url', at });
+      return;
+    case 'text':
+      requireString({ of: source, key: 'data', at });
+      return;
+    case 'content':
+      return checkContent(source['content'], [...at, 'content']);
+    default:
+      return;
+  }
+}
+
+/** A document that is made of blocks. */
+function checkContent(content: Json | undefined, path: FieldPath): void {
+  if (!isArray(content)) return;
+  content.forEach((inner, j) => checkBlock(inner, { path: [...path, j], role: 'result' }));
+}
+
+/** What the bytes and addresses are is checked before (`body-media.ts`). */
+function checkBase64(source: JsonObject, at: FieldPath, type: 'image' | 'document'): void {
+  const mediaType = requireString({ of: source, key: 'media_type', at });
+  if (type === 'image' && (!mediaType.startsWith('image/') || mediaType === 'image/svg+xml')) {
+    throw wrongType(
+      [...at, 'media_type'],
+      "'image/jpeg', 'image/png', 'image/gif' or 'image/webp'",
+    );
+  }
+  requireString({ of: source, key: 'data', at });
+}
+
+// Every call has one result in the user turn behind it, results first in their message; an unmatched
+// result, a missing or doubled one, and an id used twice are refused (B4, B5, B54).
+// Results may be spread over neighbouring user messages, which the service merges and the
+// request reader regroups; a system message in between does not break the run.
+
+class ToolPairing {
+  readonly #used = new Set<string>();
+  /** Calls of the last assistant turn, and whether their result was seen. */
+  #calls = new Map<string, boolean>();
+  /** Index of the message with the calls. */
+  #at = 0;
+  #previous: Json | undefined;
+
+  /** @throws GatewayError `invalid_request`. `blocks` is empty for content that is a string. */
+  see(role: Json | undefined, blocks: readonly JsonObject[], i: number): void {
+    if (role === 'assistant') {
+      // Neighbouring assistant messages are one turn.
+      if (this.#previous !== 'assistant') this.end();
+      blocks.forEach((block, j) => {
+        if (block['type'] === 'tool_use') this.#call(textOf(block['id']), i, j);
+      });
+    } else if (role === 'user') {
+      this.#results(blocks, i);
+    }
+    this.#previous = role;
+  }
+
+  /** The run of user messages behind the calls is over. */
+  end(): void {
+    const open = [...this.#calls].filter(([, answered]) => !answered).map(([id]) => id);
+    if (open.length > 0) {
+      throw invalidRequest(
+        '`tool_use` ids were found without `tool_result` blocks immediately after: ' +
+          `${open.map(shown).join(', ')}. Each \`tool_use\` block must have a corresponding ` +
+          '`tool_result` block in the next message.',
+        ['messages', this.#at],
+      );
+    }
+    this.#calls = new Map();
+  }
+
+  #call(id: string, i: number, j: number): void {
+    if (this.#used.has(id)) {
+      throw invalidRequest('`tool_use` ids must be unique', ['messages', i, 'content', j, 'id']);
+    }
+    this.#used.add(id);
+    this.#calls.set(id, false);
+    this.#at = i;
+  }
+
+  #results(blocks: readonly JsonObject[], i: number): void {
+    let first = true;
+    blocks.forEach((block, j) => {
+      if (block['type'] !== 'tool_result') {
+        first = false;
+        return;
+      }
+      const path = ['messages', i, 'content', j];
+      const id = textOf(block['tool_use_id']);
+      const answered = this.#calls.get(id);
+      if (answered === undefined) {
+        throw invalidRequest(
+          `unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${shown(id)}. Each ` +
+            '`tool_result` block must have a corresponding `tool_use` block in the previous message.',
+          path,
+        );
+      }
+      if (answered) {
+        throw invalidRequest(
+          'each `tool_use` must have a single result. Found multiple `tool_result` blocks with ' +
+            `id: ${shown(id)}`,
+          path,
+        );
+      }
+      if (!first) {
+        throw invalidRequest(
+          '`tool_result` blocks must stand before all other blocks of their message',
+          path,
+        );
+      }
+      this.#calls.set(id, true);
+    });
+  }
+}
+
+function shown(id: string): string {
+  return id.length > 80 ? `${id.slice(0, 80)}…` : id;
+}
+
+// Checks tool definitions and the choice among them (B56, B57).
+
+const maxTools = 512;
+/** Dots and colons come with tool servers; an upstream that refuses them gets another name (B7). */
+const toolName = /^[a-zA-Z0-9_.:-]{1,128}$/;
+
+/** @throws GatewayError `invalid_request` with the path of the first fault. */
+function checkTools(body: JsonObject): void {
+  const tools = readArray({ of: body, key: 'tools' }) ?? [];
+  if (tools.length > maxTools) {
+    throw invalidRequest(`List should have at most ${maxTools} items`, ['tools']);
+  }
+  const names = new Set<string>();
+  let allKnown = true;
+  tools.forEach((tool, i) => {
+    const name = checkTool(tool, ['tools', i]);
+    if (name === undefined) {
+      allKnown = false;
+      return;
+    }
+    if (names.has(name)) throw invalidRequest('Tool names must be unique.', ['tools', i, 'name']);
+    names.add(name);
+  });
+  checkChoice(body, { names, allKnown, none: tools.length === 0 });
+}
+
+/** A tool with `type: "custom"` or without a type is the client's; others are defined elsewhere. */
+export function isClientTool(tool: JsonObject): boolean {
+  return !isPresent(tool['type']) || tool['type'] === 'custom';
+}
+
+/** The tool's name; undefined for a kind that brings several tools or names of its own. */
+function checkTool(tool: Json, path: FieldPath): string | undefined {
+  if (!isObject(tool)) throw wrongType(path, 'a valid dictionary');
+  readString({ of: tool, key: 'type', at: path });
+  if (!isClientTool(tool)) return readString({ of: tool, key: 'name', at: path });
+  const name = requireString({ of: tool, key: 'name', at: path });
+  if (!toolName.test(name)) {
+    throw invalidRequest("String should match pattern '^[a-zA-Z0-9_-]{1,128}$'", [...path, 'name']);
+  }
+  readString({ of: tool, key: 'description', at: path });
+  const schema = readObject({ of: tool, key: 'input_schema', at: path });
+  // The placeholder that keeps tool search alive has no schema.
+  const deferred = readBoolean({ of: tool, key: 'defer_loading', at: path }) === true;
+  if (schema === undefined && !deferred) throw required([...path, 'input_schema']);
+  return name;
+}
+
+interface KnownTools {
+  readonly names: ReadonlySet<string>;
+  readonly allKnown: boolean;
+  readonly none: boolean;
+}
+
+function checkChoice(body: JsonObject, tools: KnownTools): void {
+  const choice = readObject({ of: body, key: 'tool_choice' });
+  if (choice === undefined) return;
+  const at = ['tool_choice'];
+  readBoolean({ of: choice, key: 'disable_parallel_tool_use', at });
+  const type = requireString({ of: choice, key: 'type', at });
+  switch (type) {
+    case 'auto':
+    case 'none':
+      return;
+    case 'any':
+    case 'tool':
+      if (tools.none) {
+        throw invalidRequest('tool_choice may only be specified while providing tools', at);
+      }
+      if (type === 'tool') checkNamed(requireString({ of: choice, key: 'name', at }), tools);
+      return;
+    default:
+      throw wrongType([...at, 'type'], "'auto', 'any', 'tool' or 'none'");
+  }
+}
+
+function checkNamed(name: string, { names, allKnown }: KnownTools): void {
+  if (!allKnown || names.has(name)) return;
+  throw invalidRequest(`Tool '${name.slice(0, 128)}' not found in provided tools`, [
+    'tool_choice',
+    'name',
+  ]);
 }

@@ -1,44 +1,38 @@
-/** Tools and the choice among them (wire/translation.md §1.5, §1.6). */
-import type { Conversation, JsonObject, Tool, ToolChoice } from '../../core/conversation.ts';
-import { unsupported } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
-import type { Steps } from '../../core/steps.ts';
-import { toolsOf } from '../history-tools.ts';
-import type { JsonTool } from '../json-tool.ts';
-import { sentToolName } from '../tool-ids.ts';
-import { cleanSchema } from '../tool-schema.ts';
-import { maxToolName, type Writing } from './request-write-blocks.ts';
-import type { JsonMembers } from './fields.ts';
-import { strictSchema } from './schema-subset.ts';
+/** Tools and the choice among them. */
+import type { Conversation, Tool, ToolChoice } from '../../core/conversation.ts';
+import { type FieldPath, unsupported } from '../../core/errors.ts';
+import { pathOf } from '../../core/paths.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { searchRefusal, toolsOf } from '../shared/tools.ts';
+import { canDemandCalls, type JsonTool } from '../shared/demanded-call.ts';
+import { sentToolName } from '../shared/tool-ids.ts';
+import { cleanSchema } from '../shared/tool-schema.ts';
+import { isArray, type JsonMembers } from './fields.ts';
+import { maxToolName, type Writing } from './request-write-messages.ts';
 
 /** `tools` and `tool_choice`, each only where there is something to say. */
-export function* writeTools(conversation: Conversation, writing: Writing): Steps<JsonObject> {
+export function writeTools(conversation: Conversation, writing: Writing): JsonObject {
   const offered = offeredTools(conversation, writing);
   if (offered.length === 0) return {};
   const choice = writeChoice(conversation, writing);
   const tools: JsonMembers[] = [];
-  for (const [i, tool] of offered.entries()) tools.push(yield* writeTool(tool, i, writing));
+  for (const [i, tool] of offered.entries()) {
+    tools.push(writeTool(tool, pathOf(tool, ['tools', i]), writing));
+  }
   return {
     tools,
     ...(choice === undefined ? {} : { tool_choice: choice }),
   };
 }
 
-/** A call can be demanded of this model. */
-export function canForceTools({ toolChoice, refusesForcedTools }: Writing['traits']): boolean {
-  return toolChoice && refusesForcedTools !== true;
-}
-
 /** The forced tool whose input is the answer. */
-export function* writeJsonTool(
+export function writeJsonTool(
   { name, description, schema }: JsonTool,
   { notes, traits }: Writing,
-): Steps<JsonObject> {
+): JsonObject {
   notes.changed(['response_format'], 'asked for as the input of a tool');
   const clean =
-    traits.schemaRules === undefined
-      ? schema
-      : (yield* cleanSchema(schema, traits.schemaRules)).schema;
+    traits.schemaRules === undefined ? schema : cleanSchema(schema, traits.schemaRules).schema;
   return {
     tools: [{ name, description, input_schema: clean }],
     tool_choice: { type: 'tool', name, disable_parallel_tool_use: true },
@@ -51,37 +45,37 @@ function offeredTools(conversation: Conversation, { traits, notes }: Writing): r
   const { toolChoice } = conversation;
   if (toolChoice?.type !== 'allowed') return tools;
   const { names } = toolChoice;
-  notes.changed(['tool_choice'], 'only the allowed tools are offered');
+  notes.changed(pathOf(toolChoice, ['tool_choice']), 'only the allowed tools are offered');
   return tools.filter((tool) => names.includes(tool.name));
 }
 
 /** @throws GatewayError `invalid_request` for tools that another provider defines or runs. */
-function* writeTool(tool: Tool, i: number, writing: Writing): Steps<JsonMembers> {
+function writeTool(tool: Tool, path: FieldPath, writing: Writing): JsonMembers {
   const { marks } = writing;
   if (tool.native !== undefined) {
     if (tool.native.dialect === 'anthropic-messages') return { ...tool.native.value };
-    return writeForeignTool(tool, i, writing);
+    return writeForeignTool(tool, path, writing);
   }
   const written: JsonMembers = {
     name: sentToolName(tool.name, maxToolName, writing.tools),
     ...(tool.description === undefined || tool.description === ''
       ? {}
       : { description: tool.description }),
-    input_schema: yield* writeSchema(tool, i, writing),
+    input_schema: writeSchema(tool, path, writing),
     ...tool.extras?.['anthropic-messages'],
   };
-  if (tool.strict === true) yield* writeStrict(written, i, writing);
+  if (tool.strict === true) writeStrict(written, path, writing);
   return marks.prefix(written, tool);
 }
 
-/** @throws GatewayError for tools of other providers but the search that this one has as well (A10). */
-function writeForeignTool(tool: Tool, i: number, { traits, notes }: Writing): JsonMembers {
+/** @throws GatewayError for tools of other providers but the search that this one has as well. */
+function writeForeignTool(tool: Tool, path: FieldPath, { traits, notes }: Writing): JsonMembers {
   const options = tool.native?.value ?? {};
   if (options['type'] !== 'web_search_options') {
-    throw unsupported(['tools', i, 'type'], 'This model has no tool of this type.');
+    throw unsupported([...path, 'type'], 'This model has no tool of this type.');
   }
   if (traits.serverTools !== true || traits.webSearch !== 'tool') {
-    throw unsupported(['web_search_options'], 'This model has no web search of its own.');
+    throw searchRefusal(['web_search_options']);
   }
   const { user_location: location, search_context_size: size } = options;
   if (size !== undefined && size !== null && size !== 'medium') {
@@ -95,39 +89,43 @@ function writeForeignTool(tool: Tool, i: number, { traits, notes }: Writing): Js
   };
 }
 
-function* writeSchema(tool: Tool, i: number, { traits, notes }: Writing): Steps<JsonObject> {
-  const schema = objectSchema(tool.schema, i);
+function writeSchema(tool: Tool, path: FieldPath, { traits, notes }: Writing): JsonObject {
+  const schema = objectSchema(tool.schema, path);
   if (traits.schemaRules === undefined) return schema;
-  const { schema: clean, removed } = yield* cleanSchema(schema, traits.schemaRules);
+  const { schema: clean, removed } = cleanSchema(schema, traits.schemaRules);
   if (removed.length > 0) {
-    notes.changed(
-      ['tools', i, 'function', 'parameters'],
-      `the model knows no ${removed.join(', ')}`,
-    );
+    const why = `the model knows no ${removed.join(', ')}`;
+    notes.changed([...definitionPath(path), 'parameters'], why);
   }
   return clean;
 }
 
-function* writeStrict(written: JsonMembers, i: number, { traits, notes }: Writing): Steps<void> {
+function writeStrict(written: JsonMembers, path: FieldPath, { traits, notes }: Writing): void {
   const { input_schema: schema } = written;
   if (traits.responseFormat !== 'schema' || !isObject(schema)) {
-    notes.lost(['tools', i, 'strict'], 'the model does not enforce schemas');
+    notes.lost([...definitionPath(path), 'strict'], 'the model does not enforce schemas');
     return;
   }
-  const { schema: subset, moved } = yield* strictSchema(schema);
+  const { schema: subset, moved } = strictSchema(schema);
   written['input_schema'] = subset;
   written['strict'] = true;
   if (moved.length > 0) {
-    notes.changed(['tools', i], `only described in the schema: ${moved.join(', ')}`);
+    const why = `only described in the schema: ${moved.join(', ')}`;
+    notes.changed([...definitionPath(path), 'parameters'], why);
   }
 }
 
-function objectSchema(schema: JsonObject, i: number): JsonObject {
+/** Chat tools hold their definition as a member; the deprecated form is the definition. */
+function definitionPath(path: FieldPath): FieldPath {
+  return path[0] === 'tools' ? [...path, 'function'] : path;
+}
+
+function objectSchema(schema: JsonObject, path: FieldPath): JsonObject {
   const { type } = schema;
   if (type === 'object') return schema;
   if (type !== undefined && type !== null) {
     throw unsupported(
-      ['tools', i, 'function', 'parameters'],
+      [...definitionPath(path), 'parameters'],
       'The parameters of a tool must be the schema of an object.',
     );
   }
@@ -140,12 +138,13 @@ function writeChoice(
 ): JsonObject | undefined {
   const single = parallelTools === false;
   if (!traits.toolChoice) {
-    if (single || (toolChoice !== undefined && toolChoice.type !== 'auto')) {
-      notes.lost(['tool_choice'], 'the model chooses by itself');
+    if (toolChoice !== undefined && toolChoice.type !== 'auto') {
+      notes.lost(pathOf(toolChoice, ['tool_choice']), 'the model chooses by itself');
     }
+    if (single) notes.changed(['parallel_tool_calls'], 'only the first call is kept');
     return undefined;
   }
-  const choice = unforced(choiceOf(toolChoice, single, tools), traits, notes);
+  const choice = unforced(choiceOf(toolChoice, single, tools), toolChoice, { traits, notes });
   if (choice === undefined || !single) return choice;
   if (choice['type'] === 'none') {
     notes.lost(['parallel_tool_calls'], 'no tool may be called');
@@ -156,15 +155,16 @@ function writeChoice(
   return choice;
 }
 
-/** Models whose thinking is never off refuse to be made to call a tool (§1.6). */
+/** Models whose thinking is never off refuse to be made to call a tool. */
 function unforced(
   choice: JsonObject | undefined,
-  traits: Writing['traits'],
-  notes: Writing['notes'],
+  asked: ToolChoice | undefined,
+  { traits, notes }: Pick<Writing, 'traits' | 'notes'>,
 ): JsonObject | undefined {
   const type = choice?.['type'];
-  if (canForceTools(traits) || (type !== 'any' && type !== 'tool')) return choice;
-  notes.lost(['tool_choice'], 'the model cannot be made to call a tool');
+  if (choice === undefined || canDemandCalls(traits)) return choice;
+  if (type !== 'any' && type !== 'tool') return choice;
+  notes.lost(pathOf(asked ?? choice, ['tool_choice']), 'the model cannot be made to call a tool');
   return { type: 'auto' };
 }
 
@@ -189,4 +189,117 @@ function choiceOf(
     default:
       return choice satisfies never;
   }
+}
+
+// The part of JSON Schema that the native service can enforce. What it refuses
+// moves into the description, where the model still reads it.
+
+interface SubsetSchema {
+  readonly schema: JsonObject;
+  /** Keywords that were moved, each once, in order of appearance. */
+  readonly moved: readonly string[];
+}
+
+/** Keywords that are kept as they are. */
+const plainKeywords: ReadonlySet<string> = new Set([
+  'type',
+  'title',
+  'description',
+  'enum',
+  'const',
+  'default',
+  'required',
+  '$ref',
+]);
+/** Keywords whose value is a schema, or a list of schemas. */
+const nestedKeywords: ReadonlySet<string> = new Set(['items', 'anyOf', 'allOf']);
+/** Keywords whose members are schemas under names of their own. */
+const namedKeywords: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions']);
+/** Keywords that say nothing about the value. */
+const silentKeywords: ReadonlySet<string> = new Set(['$schema', '$id', '$comment']);
+const stringFormats: ReadonlySet<string> = new Set([
+  'date-time',
+  'time',
+  'date',
+  'duration',
+  'email',
+  'hostname',
+  'uri',
+  'ipv4',
+  'ipv6',
+  'uuid',
+]);
+
+/** The schema as the native service takes it, and the keywords that had to move. */
+export function strictSchema(schema: JsonObject): SubsetSchema {
+  const moved = new Set<string>();
+  return { schema: subset(schema, moved), moved: [...moved] };
+}
+
+function subset(schema: JsonObject, moved: Set<string>): JsonObject {
+  const kept: JsonMembers = {};
+  const told: string[] = [];
+  for (const [key, value] of Object.entries(schema)) {
+    if (value === undefined || silentKeywords.has(key)) continue;
+    const name = key === 'oneOf' ? 'anyOf' : key;
+    const enforced = enforceable(name, value, moved);
+    if (enforced !== undefined) setMember(kept, name, enforced);
+    else if (name !== 'additionalProperties' || value !== false) {
+      moved.add(key);
+      told.push(`${key}: ${JSON.stringify(value)}`);
+    }
+  }
+  if (isObjectSchema(kept)) kept['additionalProperties'] = false;
+  if (told.length > 0) kept['description'] = described(kept['description'], told);
+  return kept;
+}
+
+/** The keyword's value as the service takes it; undefined for a keyword that it refuses. */
+function enforceable(name: string, value: Json, moved: Set<string>): Json | undefined {
+  if (plainKeywords.has(name)) return value;
+  if (nestedKeywords.has(name)) return subsetValue(value, moved);
+  if (namedKeywords.has(name)) return subsetMembers(value, moved);
+  return name === 'format' && stringFormats.has(String(value)) ? value : undefined;
+}
+
+function subsetValue(value: Json, moved: Set<string>): Json {
+  if (!isArray(value)) return isObject(value) ? subset(value, moved) : value;
+  const items: Json[] = [];
+  for (const each of value) items.push(isObject(each) ? subset(each, moved) : each);
+  return items;
+}
+
+/** Property names are data: one may be called like a keyword, or `__proto__` (B40). */
+function subsetMembers(value: Json, moved: Set<string>): Json {
+  if (!isObject(value)) return value;
+  const members: JsonMembers = {};
+  // Making pairs of 80,000 names takes five times as long.
+  for (const name of Object.keys(value)) {
+    const schema = value[name];
+    setMember(members, name, isObject(schema) ? subset(schema, moved) : (schema ?? null));
+  }
+  return members;
+}
+
+function setMember(members: JsonMembers, key: string, value: Json): void {
+  Object.defineProperty(members, key, {
+    value,
+    enumerable: true,
+    writable: true,
+    configurable: true,
+  });
+}
+
+function isObjectSchema(schema: JsonObject): boolean {
+  const { type } = schema;
+  return (
+    type === 'object' ||
+    (isArray(type) && type.includes('object')) ||
+    isObject(schema['properties'])
+  );
+}
+
+function described(description: Json | undefined, told: readonly string[]): string {
+  const rules = `(${told.join(', ')})`;
+  return typeof description === 'string' && description !== '' ? `${description} ${rules}` : rules;
 }

@@ -1,20 +1,19 @@
 /**
- * Reads a messages stream into events (wire/messages.md §7; F40–F61). State is kept by block index:
+ * Reads a messages stream into events. State is kept by block index:
  * an upstream may leave a block open when the next one starts.
  */
-import type { Json, JsonObject } from '../../core/conversation.ts';
+import type { Part } from '../../core/conversation.ts';
 import type { Frame, StreamReader } from '../../core/dialect.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { FinishReason, GenerationEvent } from '../../core/generation.ts';
-import { tryParseExactEvent } from '../../core/json-answer.ts';
-import { isObject } from '../../core/json.ts';
-import { readErrorValue } from './error-read.ts';
-import { textOf } from './fields.ts';
-import { readStop } from './stop-reason.ts';
-import { StreamBlocks } from './stream-read-blocks.ts';
-import { readUsage } from './usage.ts';
-
-const none: readonly GenerationEvent[] = [];
+import { tryParseExactEvent, tryParseInnerObject } from '../../json/parse.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { answerObject, answerText, wrongType } from '../shared/answers.ts';
+import { answerCitations, readCitation } from './answer-blocks.ts';
+import { readErrorValue } from './errors.ts';
+import { type JsonMembers, textOf } from './fields.ts';
+import { inputText, readToolUse } from './response.ts';
+import { readStop, readUsage } from './usage.ts';
 
 /** Events that carry the answer; others are ignored, whatever their data is. */
 const known: ReadonlySet<string> = new Set([
@@ -87,7 +86,7 @@ export class MessagesStreamReader implements StreamReader {
 
   /**
    * A second start of the same message is a repetition. A start of another one means that something
-   * between here and the model tried again: two half answers, which nobody can put together.
+   * between here and the model tried again: two half answers, which cannot be joined.
    */
   #start(message: Json | undefined): readonly GenerationEvent[] {
     const start = isObject(message) ? message : {};
@@ -129,7 +128,7 @@ export class MessagesStreamReader implements StreamReader {
     return events;
   }
 
-  /** A stream that is broken off reports none: then those that were begun count (§2C, LC and LP). */
+  /** A stream that is broken off reports none: then those that were begun count. */
   #search({ content_block: block }: JsonObject): readonly GenerationEvent[] {
     if (!isObject(block) || block['type'] !== 'server_tool_use') return none;
     if (block['name'] !== 'web_search') return none;
@@ -179,6 +178,244 @@ function ranNone({ server_tool_use: tools }: JsonObject): boolean {
 
 /** The JSON repeats the name of the event; servers of other dialects only say `error`. */
 function typeOf(event: JsonObject, name: string | undefined): Json | undefined {
-  const type = event['type'] ?? name;
+  const told = event['type'];
+  const type = typeof told === 'string' ? told : name;
+  if (type === undefined && told !== undefined && told !== null) throw wrongType('an event');
   return type === undefined && event['error'] !== undefined ? 'error' : type;
+}
+
+// The content blocks of a streamed answer and the parts that they are.
+
+type Kind = 'text' | 'reasoning' | 'tool' | 'opaque';
+
+interface OpenBlock {
+  readonly part: number;
+  readonly kind: Kind;
+  /** The block as it started. */
+  readonly start: JsonObject;
+  /** What came in deltas: the arguments of an opaque block, a signature, a sign that a tool got some. */
+  received: string;
+  /** A block that only this dialect knows, while its deltas are gathered. */
+  gathered: JsonMembers | undefined;
+}
+
+const none: readonly GenerationEvent[] = [];
+
+class StreamBlocks {
+  readonly #open = new Map<number, OpenBlock>();
+  #next = 0;
+
+  /** @throws GatewayError `upstream_invalid` for a block that does not say what it is. */
+  start({ index, content_block: block }: JsonObject): readonly GenerationEvent[] {
+    const at = indexOf(index);
+    const events = [...this.stop(at)];
+    const start = isObject(block) ? block : {};
+    if (textOf(start['type']) === '') {
+      throw new GatewayError('upstream_invalid', 'The upstream began a block without a type.');
+    }
+    const open: OpenBlock = {
+      part: this.#next++,
+      kind: kindOf(start['type']),
+      start,
+      received: '',
+      gathered: takesDeltas(start) ? { ...start } : undefined,
+    };
+    this.#open.set(at, open);
+    if (open.gathered === undefined) {
+      events.push({ type: 'part-start', index: open.part, part: startPart(start) });
+    }
+    return events;
+  }
+
+  /** @throws GatewayError `upstream_invalid` for a delta that no block can take. */
+  delta({ index, delta }: JsonObject): readonly GenerationEvent[] {
+    if (!isObject(delta)) throw wrongType('a delta');
+    const open = this.#open.get(indexOf(index));
+    if (open === undefined) return this.#unannounced(indexOf(index), delta);
+    switch (delta['type']) {
+      case 'text_delta':
+        return textEvent(open, 'text', delta['text']);
+      case 'input_json_delta':
+        return inputEvent(open, inputPiece(delta['partial_json']));
+      case 'thinking_delta':
+        return textEvent(open, 'reasoning', delta['thinking']);
+      case 'signature_delta':
+        return signatureEvent(open, answerText(delta['signature'], 'a signature'));
+      case 'citations_delta':
+        return citationEvent(open, delta['citation']);
+      default:
+        gather(open, delta);
+        return none;
+    }
+  }
+
+  stop(index: Json | undefined): readonly GenerationEvent[] {
+    const at = indexOf(index);
+    const open = this.#open.get(at);
+    if (open === undefined) return none;
+    this.#open.delete(at);
+    return endEvents(open);
+  }
+
+  /** Ends whatever is still open (F61). */
+  close(): readonly GenerationEvent[] {
+    return [...this.#open.keys()].flatMap((index) => this.stop(index));
+  }
+
+  /** Text without a block start opens one; anything else has no meaning without it (F61). */
+  #unannounced(index: number, delta: JsonObject): readonly GenerationEvent[] {
+    const type = typeOfDelta.get(textOf(delta['type']));
+    if (type === undefined) {
+      throw new GatewayError('upstream_invalid', 'The upstream sent a delta without its block.');
+    }
+    const opened = this.start({ index, content_block: type });
+    return [...opened, ...this.delta({ index, delta })];
+  }
+}
+
+const typeOfDelta: ReadonlyMap<string, JsonObject> = new Map<string, JsonObject>([
+  ['text_delta', { type: 'text', text: '' }],
+  ['thinking_delta', { type: 'thinking', thinking: '', signature: '' }],
+]);
+
+/** A missing index means the only block. @throws GatewayError `upstream_invalid` for one that is no number. */
+function indexOf(index: Json | undefined): number {
+  if (typeof index === 'number') return index;
+  if (index === undefined || index === null) return 0;
+  throw wrongType('the index of a block');
+}
+
+/** @throws GatewayError `upstream_invalid` for what belongs to a block of another kind. */
+function assertKind({ kind }: OpenBlock, expected: Kind): void {
+  if (kind === expected) return;
+  throw new GatewayError('upstream_invalid', 'The upstream sent a delta of another block.');
+}
+
+function citationEvent(open: OpenBlock, value: Json | undefined): readonly GenerationEvent[] {
+  const citation = answerObject(value, 'a citation');
+  if (citation === undefined) return none;
+  assertKind(open, 'text');
+  return [{ type: 'part-citation', index: open.part, citation: readCitation(citation) }];
+}
+
+/** A piece of the input; some servers send it as a value. */
+function inputPiece(json: Json | undefined): string {
+  if (json === undefined || json === null) return '';
+  return typeof json === 'string' ? json : JSON.stringify(json);
+}
+
+function kindOf(type: Json | undefined): Kind {
+  switch (type) {
+    case 'text':
+      return 'text';
+    case 'thinking':
+    case 'redacted_thinking':
+      return 'reasoning';
+    case 'tool_use':
+      return 'tool';
+    default:
+      return 'opaque';
+  }
+}
+
+/** Server tool calls and compaction come in pieces; other blocks of this dialect are complete. */
+function takesDeltas(block: JsonObject): boolean {
+  if (kindOf(block['type']) !== 'opaque') return false;
+  return block['input'] !== undefined || block['content'] === null;
+}
+
+function startPart(block: JsonObject): Part {
+  switch (block['type']) {
+    case 'text': {
+      const citations = answerCitations(block['citations']);
+      const text = answerText(block['text'], 'a text');
+      return citations.length === 0 ? { type: 'text', text } : { type: 'text', text, citations };
+    }
+    case 'thinking': {
+      const signature = answerText(block['signature'], 'a signature');
+      const text = answerText(block['thinking'], 'thinking');
+      return signature === ''
+        ? { type: 'reasoning', text }
+        : { type: 'reasoning', text, signature };
+    }
+    case 'redacted_thinking':
+      return {
+        type: 'reasoning',
+        text: '',
+        encrypted: answerText(block['data'], 'redacted thinking'),
+      };
+    case 'tool_use':
+      return readToolUse(block, '');
+    default:
+      return { type: 'opaque', dialect: 'anthropic-messages', value: block };
+  }
+}
+
+function textEvent(
+  open: OpenBlock,
+  kind: Kind,
+  told: Json | undefined,
+): readonly GenerationEvent[] {
+  const text = answerText(told, 'a text');
+  if (text === '') return none;
+  assertKind(open, kind);
+  return [{ type: 'part-delta', index: open.part, field: 'text', delta: text }];
+}
+
+/** The native service sends one signature a block; a repetition of it adds nothing. */
+function signatureEvent(open: OpenBlock, signature: string): readonly GenerationEvent[] {
+  const known = open.received === '' ? textOf(open.start['signature']) : open.received;
+  if (signature === '' || signature === known) return none;
+  assertKind(open, 'reasoning');
+  open.received += signature;
+  return [{ type: 'part-delta', index: open.part, field: 'signature', delta: signature }];
+}
+
+function inputEvent(open: OpenBlock, json: string): readonly GenerationEvent[] {
+  if (json === '') return none;
+  if (open.gathered !== undefined) {
+    open.received += json;
+    return none;
+  }
+  assertKind(open, 'tool');
+  open.received = json;
+  return [{ type: 'part-delta', index: open.part, field: 'arguments', delta: json }];
+}
+
+/** The input of a call is an object, whatever came. */
+function gatheredInput(json: string): Json {
+  return tryParseInnerObject(json) ?? { _raw: json };
+}
+
+/**
+ * Members of an unknown delta belong to the block: compaction sends its content so.
+ * @throws GatewayError `upstream_invalid` for a delta that does not say what it is.
+ */
+function gather(open: OpenBlock, delta: JsonObject): void {
+  if (textOf(delta['type']) === '') {
+    throw new GatewayError('upstream_invalid', 'The upstream sent a delta without a type.');
+  }
+  if (open.gathered === undefined) return;
+  for (const [key, value] of Object.entries(delta)) {
+    if (key !== 'type') open.gathered[key] = value;
+  }
+}
+
+function endEvents(open: OpenBlock): readonly GenerationEvent[] {
+  const { part: index, gathered } = open;
+  if (gathered !== undefined) {
+    if (open.received !== '') gathered['input'] = gatheredInput(open.received);
+    const part: Part = { type: 'opaque', dialect: 'anthropic-messages', value: gathered };
+    return [
+      { type: 'part-start', index, part },
+      { type: 'part-end', index },
+    ];
+  }
+  if (open.kind !== 'tool' || open.received !== '') return [{ type: 'part-end', index }];
+  // A call without deltas has the input that it started with.
+  const delta = inputText(open.start['input']);
+  return [
+    { type: 'part-delta', index, field: 'arguments', delta },
+    { type: 'part-end', index },
+  ];
 }

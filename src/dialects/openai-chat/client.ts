@@ -1,28 +1,34 @@
 /** The half of chat completions that faces the client. */
 import type { ClientDialect } from '../../core/dialect.ts';
-import { shapedGeneration, shapedWriter } from '../answer-shape.ts';
+import type { Standing, Standings } from '../../core/policy.ts';
+import { TwinNames } from '../../core/shape.ts';
+import { shapedGeneration, shapedWriter, type ShapeWords } from '../shared/demanded-call.ts';
+import { limitNames, type LimitNames } from '../shared/answers.ts';
+import { BodyDescription } from '../shared/describe.ts';
 import { writeError, writeStreamError } from './errors.ts';
-import { headReading, ownedKeys, readHead } from './head.ts';
-import { limitHeaders } from './limit-headers.ts';
-import { ChatAnswerRelay } from './relay.ts';
-import { readRequest, requestReading } from './request-read.ts';
-import { responseWriting, writeResponse } from './response-write.ts';
+import { badValue } from './fields.ts';
+import { ownedKeys, readHead } from './head.ts';
+import { ChatAnswerRelay } from './relay-answer.ts';
+import { readRequest } from './request-read.ts';
+import { writeResponse } from './response.ts';
+import { requestShape } from './shape.ts';
 import { ChatStreamWriter } from './stream-write.ts';
+
+const words: ShapeWords = { single: ['parallel_tool_calls'] };
 
 export const openaiChatClient: ClientDialect = {
   id: 'openai-chat',
   paths: ['/v1/chat/completions'],
   scope: 'chat',
   ownedKeys,
+  names: new TwinNames(requestShape, ownedKeys),
+  fault: badValue,
   readHead,
-  headReading,
+  describe: (source) => new BodyDescription(source),
   readRequest,
-  requestReading,
   writeResponse: (generation, context) =>
-    writeResponse(shapedGeneration(generation, context), context),
-  responseWriting: (generation, context) =>
-    responseWriting(shapedGeneration(generation, context), context),
-  streamWriter: (context) => shapedWriter(new ChatStreamWriter(context), context),
+    writeResponse(shapedGeneration(generation, context, words), context),
+  streamWriter: (context) => shapedWriter(new ChatStreamWriter(context), context, words),
   answerRelay: (context) => new ChatAnswerRelay(context),
   writeError,
   writeStreamError,
@@ -30,3 +36,43 @@ export const openaiChatClient: ClientDialect = {
   keepAlive: () => ': ping\n\n',
   limitHeaders,
 };
+
+// `x-ratelimit-*`, as chat completions tells where a caller's limits stand.
+
+const ofRequests = limitNames((part) => `x-ratelimit-${part}-requests`);
+const ofTokens = limitNames((part) => `x-ratelimit-${part}-tokens`);
+
+/** Flat headers; none for a caller without limits. */
+export function limitHeaders({ requests, tokens }: Standings, wallMs: number): readonly string[] {
+  const headers: string[] = [];
+  if (requests !== undefined) add(headers, ofRequests, { standing: requests, wallMs });
+  if (tokens !== undefined) add(headers, ofTokens, { standing: tokens, wallMs });
+  return headers;
+}
+
+function add(
+  headers: string[],
+  names: LimitNames,
+  { standing, wallMs }: { readonly standing: Standing; readonly wallMs: number },
+): void {
+  const { limit, remaining, fullAt } = standing;
+  headers.push(
+    names.limit,
+    String(limit),
+    names.remaining,
+    String(remaining),
+    names.reset,
+    durationText(Math.max(0, Math.ceil(fullAt - wallMs))),
+  );
+}
+
+/** As this dialect's service spells durations: `17ms`, `1.2s`, `6m0s`, `1h0m0s`. */
+export function durationText(ms: number): string {
+  if (ms < 1000) return `${ms}ms`;
+  const minutes = Math.floor(ms / 60_000);
+  const seconds = `${(ms % 60_000) / 1000}s`;
+  if (minutes === 0) return seconds;
+  return minutes < 60
+    ? `${minutes}m${seconds}`
+    : `${Math.floor(minutes / 60)}h${minutes % 60}m${seconds}`;
+}

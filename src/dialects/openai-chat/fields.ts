@@ -1,13 +1,53 @@
 /**
  * Reads single fields of a request body and says, in the words of this dialect, what is wrong with
- * them. `null` counts as absent everywhere (wire/chat-completions.md §1).
+ * them. `null` counts as absent everywhere.
  */
-import type { Json, JsonObject } from '../../core/conversation.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { type FieldPath, type GatewayError, invalidRequest } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
 
 /** A JSON object under construction. */
 export type JsonMembers = { [key: string]: Json | undefined };
+
+/** Top-level fields of this API. */
+export const chatFields: ReadonlySet<string> = new Set([
+  'model',
+  'messages',
+  'audio',
+  'frequency_penalty',
+  'function_call',
+  'functions',
+  'logit_bias',
+  'logprobs',
+  'max_completion_tokens',
+  'max_tokens',
+  'metadata',
+  'modalities',
+  'moderation',
+  'n',
+  'parallel_tool_calls',
+  'prediction',
+  'presence_penalty',
+  'prompt_cache_key',
+  'prompt_cache_options',
+  'prompt_cache_retention',
+  'reasoning_effort',
+  'response_format',
+  'safety_identifier',
+  'seed',
+  'service_tier',
+  'stop',
+  'store',
+  'stream',
+  'stream_options',
+  'temperature',
+  'tool_choice',
+  'tools',
+  'top_logprobs',
+  'top_p',
+  'user',
+  'verbosity',
+  'web_search_options',
+]);
 
 export function isArray(value: Json | undefined): value is readonly Json[] {
   return Array.isArray(value);
@@ -67,7 +107,7 @@ export function readBoolean(container: JsonObject, key: string): boolean | undef
   return value;
 }
 
-export interface Range {
+interface Range {
   readonly min: number;
   readonly max: number;
 }

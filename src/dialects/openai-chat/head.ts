@@ -1,17 +1,16 @@
 /**
  * The head of a request: what the gateway decides on, and what no provider could take. Both modes
  * pass here, so unknown fields and unknown part types are left alone: in relay they are the
- * upstream's business (reliability.md B42–B58, B66; wire/chat-completions.md §2).
+ * upstream's business (B66).
  */
-import type { JsonObject } from '../../core/conversation.ts';
 import type { RequestHead } from '../../core/dialect.ts';
-import { GatewayError, invalidRequest } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
-import type { Steps } from '../../core/steps.ts';
+import { type FieldPath, GatewayError, invalidRequest } from '../../core/errors.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import {
   badValue,
   isArray,
   missing,
+  readArray,
   readBoolean,
   readInteger,
   readNumber,
@@ -19,8 +18,6 @@ import {
   readString,
   wrongType,
 } from './fields.ts';
-import { checkMessages, messagesChecking } from './head-messages.ts';
-import { checkTools } from './head-tools.ts';
 
 /** Keys that may not stand twice in a body (B39). */
 export const ownedKeys: ReadonlySet<string> = new Set([
@@ -62,13 +59,6 @@ const controlCharacter = /\p{Cc}/u;
 export function readHead(body: JsonObject): RequestHead {
   const begun = readOptions(body);
   checkMessages(body['messages']);
-  return finished(begun, body);
-}
-
-/** The same in steps. */
-export function* headReading(body: JsonObject): Steps<RequestHead> {
-  const begun = readOptions(body);
-  yield* messagesChecking(body['messages']);
   return finished(begun, body);
 }
 
@@ -225,4 +215,316 @@ function checkResponseFormat(body: JsonObject): void {
   if (JSON.stringify(schema).length > maxSchemaLength) {
     throw new GatewayError('too_large', 'The JSON schema is larger than 512 KiB.', { path });
   }
+}
+
+// Checks the messages of a request as strictly as every provider does, and no further (B51–B55).
+
+const maxMessages = 50_000;
+
+/** @throws GatewayError `invalid_request` or `too_large` with the path of the first fault. */
+function checkMessages(messages: Json | undefined): void {
+  const all = listed(messages);
+  const calls = new OpenCalls();
+  for (let i = 0; i < all.length; i++) check(all[i], i, calls);
+  calls.end();
+}
+
+function listed(messages: Json | undefined): readonly Json[] {
+  if (messages === undefined || messages === null) throw missing(['messages']);
+  if (!isArray(messages)) throw wrongType(['messages'], 'an array', messages);
+  if (messages.length === 0) throw badValue(['messages'], 'must hold at least one message');
+  if (messages.length > maxMessages) {
+    throw new GatewayError('too_large', `The request has more than ${maxMessages} messages.`, {
+      path: ['messages'],
+    });
+  }
+  return messages;
+}
+
+function check(message: Json | undefined, i: number, calls: OpenCalls): void {
+  if (!isObject(message)) throw wrongType(['messages', i], 'an object', message);
+  checkMessage(message, i);
+  calls.see(message, i);
+}
+
+/**
+ * An assistant message with calls is followed by one tool message per call, before anything else;
+ * a tool message answers a call of that assistant message.
+ */
+class OpenCalls {
+  #open: Set<string> | undefined;
+  #at = 0;
+
+  see(message: JsonObject, i: number): void {
+    if (message['role'] === 'tool') return this.#answer(message, i);
+    this.end();
+    const calls = message['tool_calls'];
+    if (message['role'] !== 'assistant' || !isArray(calls) || calls.length === 0) return;
+    this.#open = new Set();
+    this.#at = i;
+    for (let j = 0; j < calls.length; j++) {
+      const call = calls[j];
+      const id = isObject(call) ? call['id'] : undefined;
+      if (typeof id !== 'string') continue;
+      if (this.#open.has(id)) {
+        throw badValue(['messages', i, 'tool_calls', j, 'id'], 'stands twice in one message');
+      }
+      this.#open.add(id);
+    }
+  }
+
+  /** The messages end here, or another turn begins. */
+  end(): void {
+    if (this.#open === undefined || this.#open.size === 0) return;
+    throw invalidRequest(
+      "An assistant message with 'tool_calls' must be followed by tool messages that answer each " +
+        "'tool_call_id', before any other message.",
+      ['messages', this.#at],
+      'invalid_value',
+    );
+  }
+
+  #answer(message: JsonObject, i: number): void {
+    const id = message['tool_call_id'];
+    if (typeof id === 'string' && this.#open?.delete(id) === true) return;
+    throw invalidRequest(
+      "A message with role 'tool' must answer a call in 'tool_calls' of the preceding assistant " +
+        'message, and each call only once.',
+      ['messages', i, 'tool_call_id'],
+      'invalid_value',
+    );
+  }
+}
+
+function checkMessage(message: JsonObject, i: number): void {
+  const role = message['role'];
+  const content = message['content'];
+  switch (role) {
+    case 'system':
+    case 'developer':
+    case 'user':
+      return checkContent(content, i, true);
+    case 'assistant':
+      checkContent(content, i, false);
+      return checkCalls(message['tool_calls'], i);
+    case 'tool':
+      if (typeof message['tool_call_id'] !== 'string') {
+        throw missing(['messages', i, 'tool_call_id']);
+      }
+      return checkContent(content, i, true);
+    case 'function':
+      if (typeof message['name'] !== 'string') throw missing(['messages', i, 'name']);
+      return checkContent(content, i, false);
+    default:
+      if (role === undefined || role === null) throw missing(['messages', i, 'role']);
+      throw badValue(
+        ['messages', i, 'role'],
+        "must be one of 'system', 'developer', 'user', 'assistant', 'tool' and 'function'",
+      );
+  }
+}
+
+function checkContent(content: Json | undefined, i: number, required: boolean): void {
+  if (typeof content === 'string') return;
+  if (content === undefined || content === null) {
+    if (required) throw wrongType(['messages', i, 'content'], 'a string or an array', content);
+    return;
+  }
+  if (!isArray(content)) {
+    throw wrongType(['messages', i, 'content'], 'a string or an array', content);
+  }
+  if (required && content.length === 0) {
+    throw badValue(['messages', i, 'content'], 'must hold at least one part');
+  }
+  for (let j = 0; j < content.length; j++) checkPart(content[j], ['messages', i, 'content', j]);
+}
+
+function checkPart(part: Json | undefined, path: FieldPath): void {
+  if (!isObject(part)) throw wrongType(path, 'an object', part);
+  const type = part['type'];
+  if (typeof type !== 'string') throw wrongType([...path, 'type'], 'a string', type);
+  switch (type) {
+    case 'text':
+      return checkText(part['text'], [...path, 'text']);
+    case 'refusal':
+      return checkText(part['refusal'], [...path, 'refusal']);
+    case 'image_url':
+      return checkImage(part['image_url'], [...path, 'image_url']);
+    case 'input_audio':
+    case 'file':
+      if (!isObject(part[type])) throw wrongType([...path, type], 'an object', part[type]);
+      return;
+    default:
+      return;
+  }
+}
+
+function checkText(value: Json | undefined, path: FieldPath): void {
+  if (typeof value !== 'string') throw wrongType(path, 'a string', value);
+}
+
+/** `{url}`, or the bare string that many clients send; which addresses may travel is checked before (`body-media.ts`). */
+function checkImage(value: Json | undefined, path: FieldPath): void {
+  if (typeof value === 'string') return;
+  if (!isObject(value)) throw wrongType(path, 'an object', value);
+  const url = value['url'];
+  if (typeof url !== 'string') throw wrongType([...path, 'url'], 'a string', url);
+}
+
+function checkCalls(calls: Json | undefined, i: number): void {
+  if (calls === undefined || calls === null) return;
+  if (!isArray(calls)) throw wrongType(['messages', i, 'tool_calls'], 'an array', calls);
+  for (let j = 0; j < calls.length; j++) checkCall(calls[j], ['messages', i, 'tool_calls', j]);
+}
+
+function checkCall(call: Json | undefined, path: FieldPath): void {
+  if (!isObject(call)) throw wrongType(path, 'an object', call);
+  if (typeof call['id'] !== 'string') throw missing([...path, 'id']);
+  const kind = isObject(call['custom']) ? 'custom' : 'function';
+  const called = call[kind];
+  if (!isObject(called)) throw missing([...path, 'function']);
+  const name = called['name'];
+  if (typeof name !== 'string' || name === '') throw missing([...path, kind, 'name']);
+  const field = kind === 'custom' ? 'input' : 'arguments';
+  const text = called[field];
+  if (text !== undefined && text !== null && typeof text !== 'string') {
+    throw wrongType([...path, kind, field], 'a string', text);
+  }
+}
+
+// Checks tool definitions and the choice among them, in the current and the old form (B56, B57).
+
+const maxTools = 512;
+/** The widest rule among the providers; a narrower one is met by renaming (B7). */
+const toolName = /^[a-zA-Z0-9_.:-]{1,128}$/;
+const choiceWords: ReadonlySet<string> = new Set(['none', 'auto', 'required', 'any']);
+
+/** @throws GatewayError `invalid_request` with the path of the first fault. */
+function checkTools(body: JsonObject): void {
+  const names = new Set<string>();
+  const allKnown = checkDefinitions(readArray(body, 'tools') ?? [], names);
+  checkFunctions(readArray(body, 'functions') ?? [], names);
+  checkChoice(body['tool_choice'], names, allKnown);
+  checkFunctionCall(body['function_call'], names);
+}
+
+/** False when a tool has a type that only its provider knows, so its name is unknown here. */
+function checkDefinitions(tools: readonly Json[], names: Set<string>): boolean {
+  if (tools.length > maxTools) throw badValue(['tools'], `must hold at most ${maxTools} tools`);
+  let allKnown = true;
+  tools.forEach((tool, i) => {
+    if (!isObject(tool)) throw wrongType(['tools', i], 'an object', tool);
+    const type = tool['type'] ?? 'function';
+    if (typeof type !== 'string') throw wrongType(['tools', i, 'type'], 'a string', type);
+    if (type !== 'function' && type !== 'custom') {
+      allKnown = false;
+      return;
+    }
+    const definition = tool[type];
+    if (!isObject(definition)) throw missing(['tools', i, type]);
+    checkDefinition(definition, ['tools', i, type], names);
+  });
+  return allKnown;
+}
+
+function checkFunctions(functions: readonly Json[], names: Set<string>): void {
+  if (functions.length > maxTools) {
+    throw badValue(['functions'], `must hold at most ${maxTools} functions`);
+  }
+  functions.forEach((definition, i) => {
+    if (!isObject(definition)) throw wrongType(['functions', i], 'an object', definition);
+    checkDefinition(definition, ['functions', i], names);
+  });
+}
+
+function checkDefinition(definition: JsonObject, path: FieldPath, names: Set<string>): void {
+  const { name, description, parameters } = definition;
+  if (name === undefined || name === null) throw missing([...path, 'name']);
+  if (typeof name !== 'string') throw wrongType([...path, 'name'], 'a string', name);
+  if (!toolName.test(name)) {
+    throw badValue(
+      [...path, 'name'],
+      'must have 1 to 128 letters, digits, underscores or hyphens and nothing else',
+    );
+  }
+  if (names.has(name)) throw badValue([...path, 'name'], 'is the name of another tool as well');
+  names.add(name);
+  if (description !== undefined && description !== null && typeof description !== 'string') {
+    throw wrongType([...path, 'description'], 'a string', description);
+  }
+  if (parameters !== undefined && parameters !== null && !isObject(parameters)) {
+    throw wrongType([...path, 'parameters'], 'an object', parameters);
+  }
+}
+
+function checkChoice(
+  choice: Json | undefined,
+  names: ReadonlySet<string>,
+  allKnown: boolean,
+): void {
+  if (choice === undefined || choice === null) return;
+  if (typeof choice === 'string') return checkChoiceWord(choice, names.size > 0 || !allKnown);
+  if (!isObject(choice)) throw wrongType(['tool_choice'], 'a string or an object', choice);
+  for (const { name, path } of chosenNames(choice)) {
+    if (typeof name !== 'string') throw missing(path);
+    if (allKnown && !names.has(name)) throw noSuchTool(name, path);
+  }
+}
+
+function checkChoiceWord(choice: string, hasTools: boolean): void {
+  if (!choiceWords.has(choice)) {
+    throw badValue(['tool_choice'], "must be 'none', 'auto', 'required' or an object");
+  }
+  if ((choice === 'required' || choice === 'any') && !hasTools) {
+    throw badValue(['tool_choice'], "is only allowed when 'tools' are given");
+  }
+}
+
+interface ChosenName {
+  readonly name: Json | undefined;
+  readonly path: FieldPath;
+}
+
+function chosenNames(choice: JsonObject): readonly ChosenName[] {
+  const type = choice['type'];
+  if (type === 'allowed_tools') {
+    const allowed = choice['allowed_tools'];
+    const tools = isObject(allowed) ? allowed['tools'] : undefined;
+    if (!isArray(tools)) throw missing(['tool_choice', 'allowed_tools', 'tools']);
+    return tools.flatMap((tool, i) =>
+      isObject(tool) ? chosenName(tool, ['tool_choice', 'allowed_tools', 'tools', i]) : [],
+    );
+  }
+  return chosenName(choice, ['tool_choice']);
+}
+
+function chosenName(choice: JsonObject, path: FieldPath): readonly ChosenName[] {
+  const type = choice['type'] ?? 'function';
+  if (type !== 'function' && type !== 'custom') return [];
+  const named = choice[type];
+  const name = isObject(named) ? named['name'] : choice['name'];
+  return [{ name, path: [...path, type, 'name'] }];
+}
+
+function checkFunctionCall(call: Json | undefined, names: ReadonlySet<string>): void {
+  if (call === undefined || call === null) return;
+  if (typeof call === 'string') {
+    if (call !== 'none' && call !== 'auto') {
+      throw badValue(['function_call'], "must be 'none', 'auto' or an object");
+    }
+    return;
+  }
+  if (!isObject(call)) throw wrongType(['function_call'], 'a string or an object', call);
+  const name = call['name'];
+  if (typeof name !== 'string') throw missing(['function_call', 'name']);
+  if (!names.has(name)) throw noSuchTool(name, ['function_call', 'name']);
+}
+
+function noSuchTool(name: string, path: FieldPath): Error {
+  const shown = name.length > 64 ? `${name.slice(0, 64)}…` : name;
+  return invalidRequest(
+    `The tool '${shown}' is chosen but not among the tools.`,
+    path,
+    'invalid_value',
+  );
 }

@@ -1,57 +1,41 @@
-/** Messages to turns (wire/translation.md §3): who speaks, in what order, with what parts. */
+/** Messages to turns: who speaks, in what order, with what parts. */
 import type {
-  Json,
-  JsonObject,
+  MediaPart,
+  MediaSource,
   Part,
   ToolCallPart,
   ToolResultPart,
   Turn,
 } from '../../core/conversation.ts';
-import { GatewayError, invalidRequest, unsupported, type FieldPath } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
-import { innerTokens, maxInnerTokens } from '../../core/json-inner.ts';
-import { maxDepth } from '../../core/json-bytes.ts';
+import { type FieldPath, GatewayError, invalidRequest, unsupported } from '../../core/errors.ts';
 import { withReasoning } from '../../core/kept-turn.ts';
 import type { Notes } from '../../core/notes.ts';
-import { inPlaceOf, placed } from '../../core/places.ts';
+import { withPathOf, withPath } from '../../core/paths.ts';
 import type { Sealer } from '../../core/sealer.ts';
-import { Pace, type Steps } from '../../core/steps.ts';
-import { readCacheMark } from './cache-marks.ts';
-import { badValue, isArray, lengthOf, wrongType } from './fields.ts';
-import { readReasoning, reasoningParts, thinkingText } from './reasoning-read.ts';
-import { checkReasoning } from './reasoning-seal.ts';
-import {
-  isLong,
-  readContent,
-  readLong,
-  readToolPart,
-  readUserPart,
-  refusePart,
-  type PartReader,
-} from './request-read-parts.ts';
-import { readCall } from './tool-call-read.ts';
+import { innerTokens, maxInnerTokens } from '../../json/parse.ts';
+import { maxDepth } from '../../json/scan.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { readCacheMark, readCall } from './message-forms.ts';
+import { badValue, isArray, wrongType } from './fields.ts';
+import { checkReasoning, readReasoning, reasoningParts, thinkingText } from './reasoning.ts';
 
-export interface ConversationTurns {
+interface ConversationTurns {
   readonly system: readonly Part[];
   readonly turns: readonly Turn[];
 }
 
 /** @throws GatewayError `invalid_request` with the path of what cannot be read. */
-export function* readConversationTurns(
+export function readConversationTurns(
   body: JsonObject,
   notes: Notes,
   sealer?: Sealer,
-): Steps<ConversationTurns> {
+): ConversationTurns {
   const builder = new TurnBuilder(notes, sealer);
   const messages = body['messages'];
   if (!isArray(messages)) throw wrongType(['messages'], 'an array', messages);
-  const pace = new Pace();
   for (let i = 0; i < messages.length; i += 1) {
     const message = messages[i] ?? null;
     if (!isObject(message)) throw wrongType(['messages', i], 'an object', message);
-    const { content, tool_calls: calls } = message;
-    if (pace.dueWith(1 + (isLong(content) ? 0 : lengthOf(content)) + lengthOf(calls))) yield;
-    if (isLong(content)) builder.content = yield* readLong(content, pathOf(i), readerOf(message));
     builder.add(message, i);
   }
   const read = builder.finish();
@@ -69,25 +53,6 @@ interface OpenTurn {
   readonly name: string | undefined;
 }
 
-/** Members of messages that are read, or that clients send back without meaning anything by it. */
-const knownMembers: ReadonlySet<string> = new Set([
-  'role',
-  'content',
-  'name',
-  'refusal',
-  'tool_calls',
-  'tool_call_id',
-  'function_call',
-  'audio',
-  'annotations',
-  'cache_control',
-  'reasoning',
-  'reasoning_content',
-  'reasoning_details',
-  'reasoning_signature',
-  'thinking_blocks',
-]);
-
 /**
  * Walks the messages and keeps one open turn: neighbours of one role are one turn, and tool messages
  * begin a user turn, results first and in the order of their calls.
@@ -97,9 +62,6 @@ class TurnBuilder {
   readonly #sealer: Sealer | undefined;
   readonly #system: Part[] = [];
   readonly #turns: OpenTurn[] = [];
-  readonly #notedMembers = new Set<string>();
-  /** Of the next message, where it is so long that it was read in steps. */
-  content: readonly Part[] | undefined;
   /** JSON values in the arguments so far. */
   #argumentTokens = 0;
   /** The calls that the next tool messages answer: the place of each by its id. */
@@ -114,7 +76,6 @@ class TurnBuilder {
   }
 
   add(message: JsonObject, i: number): void {
-    this.#noteUnknownMembers(message, i);
     const { role } = message;
     if (role === 'tool') return this.#addResult(this.#readResult(message, i), i);
     if (role === 'function') return this.#addResult(this.#readLegacyResult(message, i), i);
@@ -122,9 +83,9 @@ class TurnBuilder {
     switch (role) {
       case 'system':
       case 'developer':
-        return this.#addSystem(marked(this.#content(message, i), message), i, message);
+        return this.#addSystem(marked(this.#content(message, i), message, i), i, message);
       case 'user':
-        return this.#addTurn('user', marked(this.#content(message, i), message), {
+        return this.#addTurn('user', marked(this.#content(message, i), message, i), {
           at: i,
           name: message['name'],
         });
@@ -136,9 +97,7 @@ class TurnBuilder {
   }
 
   #content(message: JsonObject, i: number): readonly Part[] {
-    const { content } = this;
-    this.content = undefined;
-    return content ?? readContent(message['content'], pathOf(i), readerOf(message));
+    return readContent(message['content'], pathOf(i), readerOf(message));
   }
 
   finish(): ConversationTurns {
@@ -146,7 +105,7 @@ class TurnBuilder {
     return {
       system: this.#system,
       turns: this.#turns.map(({ at, role, parts, name }) =>
-        placed({ role, parts, ...(name === undefined ? {} : { name }) }, ['messages', at]),
+        withPath({ role, parts, ...(name === undefined ? {} : { name }) }, ['messages', at]),
       ),
     };
   }
@@ -168,10 +127,10 @@ class TurnBuilder {
     if (isObject(message['audio'])) {
       throw unsupported(['messages', i, 'audio'], 'This model cannot hear its earlier answers.');
     }
-    const spoken = marked(this.#content(message, i), message);
+    const spoken = marked(this.#content(message, i), message, i);
     const called = readCalls(message, i);
     this.#countArguments(called, i);
-    const calls = markedCalls(called, spoken.length === 0 ? message : {});
+    const calls = markedCalls(called, spoken.length === 0 ? message : {}, i);
     const { refusal } = message;
     const others: readonly Part[] = [
       ...spoken,
@@ -191,7 +150,7 @@ class TurnBuilder {
     if (typeof callId !== 'string' || !this.#calls.has(callId)) {
       throw badValue(['messages', i, 'tool_call_id'], 'does not answer a call before it');
     }
-    const mark = readCacheMark(message);
+    const mark = readCacheMark(message, ['messages', i]);
     return {
       type: 'tool-result',
       callId,
@@ -217,7 +176,7 @@ class TurnBuilder {
 
   #addResult(result: ToolResultPart, at: number): void {
     if (this.#results.length === 0) this.#resultsAt = at;
-    this.#results.push(placed(result, ['messages', at]));
+    this.#results.push(withPath(result, ['messages', at]));
   }
 
   #flushResults(): void {
@@ -254,14 +213,6 @@ class TurnBuilder {
       `The arguments of all tool calls together hold more than ${maxInnerTokens} JSON values, or are nested more than ${maxDepth} levels deep.`,
       { path: ['messages', i, 'tool_calls'] },
     );
-  }
-
-  #noteUnknownMembers(message: JsonObject, i: number): void {
-    for (const key in message) {
-      if (knownMembers.has(key) || message[key] === null || this.#notedMembers.has(key)) continue;
-      this.#notedMembers.add(key);
-      this.#notes.lost(['messages', i, key], 'not known to the model');
-    }
   }
 }
 
@@ -304,16 +255,20 @@ function readCalls(message: JsonObject, i: number): readonly ToolCallPart[] {
   if (isArray(calls) && calls.length > 0) {
     return calls.map((call, j) => {
       if (!isObject(call)) throw wrongType(['messages', i, 'tool_calls', j], 'an object', call);
-      return placed(readToolCall(call), ['messages', i, 'tool_calls', j]);
+      const path = ['messages', i, 'tool_calls', j];
+      return withPath(readToolCall(call, path), path);
     });
   }
   const legacy = message['function_call'];
-  return isObject(legacy) ? [readToolCall({ id: `function_call_${i}`, function: legacy })] : [];
+  if (!isObject(legacy)) return [];
+  const path = ['messages', i, 'function_call'];
+  const call = { id: `function_call_${i}`, function: legacy };
+  return [withPath(readToolCall(call, path), path)];
 }
 
-function readToolCall(value: JsonObject): ToolCallPart {
+function readToolCall(value: JsonObject, path: FieldPath): ToolCallPart {
   const { id, name, arguments: given, freeText, extras } = readCall(value);
-  const mark = readCacheMark(value);
+  const mark = readCacheMark(value, path);
   return {
     type: 'tool-call',
     id,
@@ -325,18 +280,187 @@ function readToolCall(value: JsonObject): ToolCallPart {
 }
 
 /** Where a message says nothing, its mark belongs to its last call. */
-function markedCalls(calls: readonly ToolCallPart[], message: JsonObject): readonly ToolCallPart[] {
-  const mark = readCacheMark(message);
+function markedCalls(
+  calls: readonly ToolCallPart[],
+  message: JsonObject,
+  i: number,
+): readonly ToolCallPart[] {
+  const mark = readCacheMark(message, ['messages', i]);
   if (mark === undefined) return calls;
   return calls.map((call, i) =>
-    i === calls.length - 1 ? inPlaceOf(call, { ...call, cacheUntilHere: mark }) : call,
+    i === calls.length - 1 ? withPathOf(call, { ...call, cacheUntilHere: mark }) : call,
   );
 }
 
 /** A mark on the whole message belongs to its last part. */
-function marked(parts: readonly Part[], message: JsonObject): readonly Part[] {
-  const mark = readCacheMark(message);
+function marked(parts: readonly Part[], message: JsonObject, i: number): readonly Part[] {
+  const mark = readCacheMark(message, ['messages', i]);
   const last = parts.at(-1);
   if (mark === undefined || last === undefined) return parts;
-  return [...parts.slice(0, -1), inPlaceOf(last, { ...last, cacheUntilHere: mark })];
+  return [...parts.slice(0, -1), withPathOf(last, { ...last, cacheUntilHere: mark })];
+}
+
+// Content parts of a request: text, images, files.
+
+/** Reads a part that is no text, refuses it, or leaves it out. */
+type PartReader = (part: JsonObject, path: FieldPath) => Part | undefined;
+
+/**
+ * The parts of a message's content; an empty text is no part.
+ * @param readPart reads what is no text, or refuses it.
+ */
+function readContent(
+  content: Json | undefined,
+  path: FieldPath,
+  readPart: PartReader,
+): readonly Part[] {
+  if (content === undefined || content === null || content === '') return [];
+  if (typeof content === 'string') return [withPath({ type: 'text', text: content }, path)];
+  if (!isArray(content)) throw wrongType(path, 'a string or an array', content);
+  return content.flatMap((item, j) => readItem(item, [...path, j], readPart));
+}
+
+function readItem(item: Json, path: FieldPath, readPart: PartReader): readonly Part[] {
+  if (!isObject(item)) throw wrongType(path, 'an object', item);
+  const part = item['type'] === 'text' ? readText(item) : readPart(item, path);
+  if (part === undefined) return [];
+  const mark = readCacheMark(item, path);
+  return [withPath(mark === undefined ? part : { ...part, cacheUntilHere: mark }, path)];
+}
+
+function readText(item: JsonObject): Part | undefined {
+  const { text } = item;
+  return typeof text === 'string' && text !== '' ? { type: 'text', text } : undefined;
+}
+
+/** Refuses a part that is no text. */
+function refusePart(part: JsonObject, path: FieldPath): never {
+  throw badValue([...path, 'type'], `is '${String(part['type'])}', but only text is allowed here`);
+}
+
+/** A part of a user message. */
+function readUserPart(part: JsonObject, path: FieldPath): Part {
+  switch (part['type']) {
+    case 'image_url':
+      return readImage(part['image_url'], [...path, 'image_url']);
+    case 'file':
+      return readFile(part['file'], [...path, 'file']);
+    case 'input_audio':
+      throw unsupported([...path, 'input_audio'], 'This model does not listen to audio.');
+    default:
+      throw unsupported(
+        [...path, 'type'],
+        `This model does not know parts of the type '${String(part['type'])}'.`,
+      );
+  }
+}
+
+/** A part of a tool message: text by the standard, images and files by the custom of many clients. */
+function readToolPart(part: JsonObject, path: FieldPath): Part {
+  const { type } = part;
+  return type === 'image_url' || type === 'file'
+    ? readUserPart(part, path)
+    : refusePart(part, path);
+}
+
+const imageTypes: ReadonlySet<string> = new Set([
+  'image/jpeg',
+  'image/png',
+  'image/gif',
+  'image/webp',
+]);
+
+function readImage(image: Json | undefined, path: FieldPath): MediaPart {
+  const bare = typeof image === 'string';
+  const url = bare ? image : isObject(image) ? image['url'] : undefined;
+  const where = bare ? path : [...path, 'url'];
+  if (typeof url !== 'string') throw wrongType(where, 'a string', url);
+  const data = readDataUrl(url);
+  if (data === undefined) {
+    return { type: 'media', kind: 'image', mediaType: '', source: { url } };
+  }
+  const mediaType = data.mediaType === 'image/jpg' ? 'image/jpeg' : data.mediaType;
+  const source = { base64: data.base64 };
+  if (mediaType === 'application/pdf') {
+    return { type: 'media', kind: 'document', mediaType, source };
+  }
+  if (!imageTypes.has(mediaType)) {
+    throw unsupported(where, 'Images must be JPEG, PNG, GIF or WebP.');
+  }
+  return { type: 'media', kind: 'image', mediaType, source };
+}
+
+const typesBySuffix: ReadonlyMap<string, string> = new Map([
+  ['pdf', 'application/pdf'],
+  ['txt', 'text/plain'],
+  ['md', 'text/markdown'],
+  ['csv', 'text/csv'],
+  ['html', 'text/html'],
+  ['xml', 'text/xml'],
+]);
+
+function readFile(value: Json | undefined, path: FieldPath): MediaPart {
+  if (!isObject(value)) throw wrongType(path, 'an object', value);
+  const { file_data: data, file_id: id, filename } = value;
+  const where = [...path, 'file_data'];
+  if (typeof data !== 'string') {
+    if (typeof id !== 'string') throw wrongType(where, 'a string', data);
+    throw unsupported([...path, 'file_id'], "File ids belong to one provider's file store.");
+  }
+  const name = typeof filename === 'string' && filename !== '' ? filename : undefined;
+  const file = webUrl.test(data) ? fileAt(data.trim(), name) : fileOf(data, name);
+  if (file === undefined) throw unsupported(where, 'This model reads PDF and text files only.');
+  return { type: 'media', kind: 'document', ...file, ...(name === undefined ? {} : { name }) };
+}
+
+type FileContent = Pick<MediaPart, 'mediaType' | 'source'>;
+
+const webUrl = /^\s*https?:/i;
+
+/** OpenRouter's form: an address in the place of the data. Only PDFs are fetched from one. */
+function fileAt(url: string, name: string | undefined): FileContent | undefined {
+  const path = URL.parse(url)?.pathname ?? '';
+  const type = typeOfName(name) ?? typeOfName(path.includes('.') ? path : undefined);
+  if (type !== undefined && type !== 'application/pdf') return undefined;
+  return { mediaType: 'application/pdf', source: { url } };
+}
+
+function fileOf(data: string, name: string | undefined): FileContent | undefined {
+  const url = readDataUrl(data) ?? { mediaType: '', base64: data };
+  const mediaType = url.mediaType === '' ? guessType(url.base64, name) : url.mediaType;
+  const source = fileSource(url.base64, mediaType);
+  return source === undefined ? undefined : { mediaType, source };
+}
+
+function fileSource(base64: string, mediaType: string): MediaSource | undefined {
+  if (mediaType === 'application/pdf') return { base64 };
+  if (!mediaType.startsWith('text/')) return undefined;
+  return { text: Buffer.from(base64, 'base64').toString('utf8') };
+}
+
+/** Bare base64 tells its type by the name of the file, else by the first bytes of a PDF. */
+function guessType(base64: string, name: string | undefined): string {
+  return typeOfName(name) ?? (base64.startsWith('JVBERi') ? 'application/pdf' : '');
+}
+
+function typeOfName(name: string | undefined): string | undefined {
+  return typesBySuffix.get(name?.split('.').at(-1)?.toLowerCase() ?? '');
+}
+
+// `data:` URLs of media. What they hold, and which addresses may travel, is checked before (`shared/body-media.ts`).
+
+/** Leaves the payload alone: it may be megabytes. */
+const dataUrlHead = /^\s*data:([^;,]{0,256})((?:;[^;,]{0,256}){0,8}),/i;
+
+interface DataUrl {
+  /** Lower case, without parameters; `''` when not given. */
+  readonly mediaType: string;
+  readonly base64: string;
+}
+
+/** Takes a base64 `data:` URL apart; undefined for any other address. */
+function readDataUrl(url: string): DataUrl | undefined {
+  const head = dataUrlHead.exec(url);
+  if (head === null) return undefined;
+  return { mediaType: head[1]?.trim().toLowerCase() ?? '', base64: url.slice(head[0].length) };
 }

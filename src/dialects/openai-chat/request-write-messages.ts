@@ -1,35 +1,38 @@
-/** Turns to messages (wire/translation.md §3): order, roles, tool groups, instructions in between. */
+/** Turns to messages: order, roles, tool groups, instructions in between. */
 import type {
   CacheMark,
   Conversation,
-  JsonObject,
+  MediaPart,
   Part,
   ReasoningPart,
   ToolCallPart,
   ToolResultPart,
   Turn,
 } from '../../core/conversation.ts';
-import { type FieldPath, invalidRequest } from '../../core/errors.ts';
+import { type FieldPath, invalidRequest, unsupported } from '../../core/errors.ts';
 import type { Notes } from '../../core/notes.ts';
-import { placeOf } from '../../core/places.ts';
-import { Pace, perStep, type Steps } from '../../core/steps.ts';
+import { pathOf } from '../../core/paths.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
-import { nineCharacterToolId, sentToolName, ToolIdMap } from '../tool-ids.ts';
-import { freeTextInput } from './answered-tools.ts';
-import { isMarked, settleBreakpoints, textContent, writePartMark } from './cache-marks.ts';
-import type { JsonMembers } from './fields.ts';
-import { writeMedia } from './media-write.ts';
-import { isPrefill } from './request-write-prefill.ts';
-import { ReasoningReplay } from './reasoning-replay.ts';
-import { maxToolName } from './request-write-tools.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { sentToolName, ToolIdMap, toolIdMapFor } from '../shared/tool-ids.ts';
+import { isArray, type JsonMembers } from './fields.ts';
 import {
-  Attachments,
-  resultPieces,
-  writeToolResult,
-  type ResultWriting,
-} from './tool-results-write.ts';
+  bridge,
+  bridgeNote,
+  freeTextInput,
+  isKnownMember,
+  isMarked,
+  settleBreakpoints,
+  taggedInstructions,
+  taggedNote,
+  textContent,
+  unknownMemberNote,
+  writePartMark,
+} from './message-forms.ts';
+import { ReasoningReplay } from './reasoning.ts';
+import { maxToolName } from './request-write-tools.ts';
 
-export interface MessageWriting {
+interface MessageWriting {
   readonly conversation: Conversation;
   readonly traits: UpstreamTraits;
   readonly notes: Notes;
@@ -59,14 +62,14 @@ export class MessageWriter {
   /** Ids of the calls of the last assistant turn. */
   #calls: readonly string[] = [];
   readonly #tools: Conversation['tools'];
-  readonly #pace = new Pace();
+  /** Instructions of this run are told in a message of the user. */
+  #tagged = false;
 
   constructor({ conversation, traits, notes, provider }: MessageWriting) {
     this.#traits = traits;
     this.#notes = notes;
     this.#replay = new ReasoningReplay({ traits, notes, provider });
-    this.#ids =
-      traits.nineCharacterToolIds === true ? new ToolIdMap(nineCharacterToolId) : new ToolIdMap();
+    this.#ids = toolIdMapFor(traits) ?? new ToolIdMap();
     this.#tools = conversation.tools;
     const freeText = conversation.tools.filter((tool) => tool.freeText === true);
     this.#freeText = new Set(freeText.map((tool) => tool.name));
@@ -80,29 +83,28 @@ export class MessageWriter {
     this.written.push({ role: this.#traits.systemRole, content: this.#instructionText(texts) });
   }
 
-  /** @throws GatewayError `invalid_request` when nothing of the turns is left to send (§3.3). */
-  *turns(turns: readonly Turn[]): Steps<void> {
+  /** @throws GatewayError `invalid_request` when nothing of the turns is left to send. */
+  turns(turns: readonly Turn[]): void {
     const instructions = this.written.length;
     let run: PlacedTurn[] = [];
     for (const [i, turn] of turns.entries()) {
-      if (this.#pace.due) yield;
-      const path = placeOf(turn, ['messages', i]);
+      const path = pathOf(turn, ['messages', i]);
       if (turn.role !== 'assistant') {
         run.push({ turn, path });
         continue;
       }
-      yield* this.#writeRun(run);
+      this.#writeRun(run);
       run = [];
-      yield* this.#writeAssistant(turn, path);
+      this.#writeAssistant(turn, path);
     }
-    yield* this.#writeRun(run);
+    this.#writeRun(run);
     if (this.written.length === instructions) {
       throw invalidRequest('At least one message must have content.', ['messages']);
     }
     if (this.#traits.cacheBreakpoints === true) settleBreakpoints(this.written);
     if (isPrefill(this.written) && !this.#traits.prefill) {
       this.#notes.changed(
-        placeOf(turns.at(-1) ?? turns, ['messages', turns.length - 1]),
+        pathOf(turns.at(-1) ?? turns, ['messages', turns.length - 1]),
         'the model answers the last assistant turn instead of continuing it',
       );
     }
@@ -110,42 +112,35 @@ export class MessageWriter {
 
   /**
    * Everything between two assistant turns: all tool results first, whatever turn they came in, then
-   * the rest in its order. Instructions never stand between a call and its result (A3, B5).
+   * the rest in its order. Instructions never stand between a call and its result (B5).
    */
-  *#writeRun(run: readonly PlacedTurn[]): Steps<void> {
+  #writeRun(run: readonly PlacedTurn[]): void {
     const attachments = new Attachments();
+    this.#tagged = false;
     for (const { part, path } of this.#resultsOf(run)) {
-      if (this.#pace.dueWith(1 + part.parts.length)) yield;
       const writing = this.#resultWriting(part, path, attachments);
-      const pieces: JsonObject[] = [];
-      for (let from = 0; from < part.parts.length; from += perStep) {
-        if (from > 0) yield;
-        pieces.push(...resultPieces(part, from, writing));
-      }
-      this.written.push(writeToolResult(part, pieces, writing));
+      this.written.push(writeToolResult(part, writing));
     }
     let waiting: JsonObject[] = [...attachments.parts];
+    let toldAt = run[0]?.path ?? [];
     for (const { turn, path } of run) {
       if (turn.role === 'system') {
         waiting = this.#writeInstructions(turn, path, waiting);
+        toldAt = path;
         continue;
       }
-      const content = [...waiting];
-      for (let from = 0; from < turn.parts.length; from += perStep) {
-        if (from > 0) yield;
-        content.push(...this.#userContent(turn, path, from));
-      }
+      const content = [...waiting, ...this.#userContent(turn, path)];
       waiting = [];
-      this.#pushUser(content, turn.name);
+      this.#pushUser(content, path, turn.name);
     }
-    this.#pushUser(waiting, undefined);
+    this.#pushUser(waiting, toldAt);
   }
 
   /** In the order of their calls: some servers pair them by it (B5). */
   #resultsOf(run: readonly PlacedTurn[]): readonly PlacedResult[] {
     const results = run.flatMap(({ turn, path }) =>
       turn.parts.flatMap((part, j): readonly PlacedResult[] =>
-        part.type === 'tool-result' ? [{ part, path: placeOf(part, [...path, 'content', j]) }] : [],
+        part.type === 'tool-result' ? [{ part, path: pathOf(part, [...path, 'content', j]) }] : [],
       ),
     );
     const places = new Map(this.#calls.map((id, place) => [id, place]));
@@ -153,13 +148,27 @@ export class MessageWriter {
     return results.sort((a, b) => order(a.part.callId) - order(b.part.callId));
   }
 
-  #pushUser(content: readonly JsonObject[], name: string | undefined): void {
+  #pushUser(content: readonly JsonObject[], path: FieldPath, name?: string): void {
     if (content.length === 0) return;
-    this.written.push({
-      role: 'user',
-      content: plainOrParts(content),
-      ...(name === undefined ? {} : { name }),
-    });
+    const last = this.written.at(-1);
+    if (last?.['role'] === 'tool' && this.#traits.assistantAfterTools === true) {
+      this.#notes.changed(path, bridgeNote);
+      this.written.push({ ...bridge });
+    }
+    // Where instructions must stand in front, turns must alternate as a rule: these make no turn of their own.
+    if (this.#tagged && last?.['role'] === 'user' && name === undefined) {
+      last['content'] = plainOrParts([...partsOf(last['content']), ...content]);
+      return;
+    }
+    const message = { role: 'user', content: plainOrParts(content), ...this.#author('user', name) };
+    this.written.push(message);
+  }
+
+  #author(role: 'user' | 'assistant', name: string | undefined): JsonMembers {
+    if (name === undefined) return {};
+    if (isKnownMember('name', { role }, this.#traits)) return { name };
+    this.#notes.lost(['messages', this.written.length, 'name'], unknownMemberNote);
+    return {};
   }
 
   /** Instructions in mid-conversation: in place where allowed, else tagged in a user turn. */
@@ -167,10 +176,12 @@ export class MessageWriter {
     const texts = this.#instructions(turn.parts, path);
     if (texts.length === 0) return [...waiting];
     if (!this.#traits.systemAnywhere) {
-      const text = texts.map((part) => String(part['text'])).join('\n\n');
-      return [...waiting, { type: 'text', text: `<system>\n${text}\n</system>` }];
+      const text = taggedInstructions(texts.map((part) => String(part['text'])));
+      this.#notes.changed(path, taggedNote);
+      this.#tagged = true;
+      return [...waiting, { type: 'text', text }];
     }
-    this.#pushUser(waiting, undefined);
+    this.#pushUser(waiting, path);
     this.written.push({ role: this.#traits.systemRole, content: this.#instructionText(texts) });
     return [];
   }
@@ -187,12 +198,11 @@ export class MessageWriter {
     return texts;
   }
 
-  /** Of so many parts as are a step, from one of them on. */
-  #userContent(turn: Turn, path: FieldPath, from: number): readonly JsonObject[] {
+  #userContent(turn: Turn, path: FieldPath): readonly JsonObject[] {
     const content: JsonObject[] = [];
-    turn.parts.slice(from, from + perStep).forEach((part, j) => {
+    turn.parts.forEach((part, j) => {
       if (part.type === 'tool-result') return;
-      const where = placeOf(part, [...path, 'content', from + j]);
+      const where = pathOf(part, [...path, 'content', j]);
       for (const written of this.#userPart(part, where)) content.push(this.#marked(written, part));
     });
     return content;
@@ -225,15 +235,16 @@ export class MessageWriter {
     };
   }
 
-  *#writeAssistant(turn: Turn, path: FieldPath): Steps<void> {
+  #writeAssistant(turn: Turn, path: FieldPath): void {
     const texts = this.#assistantTexts(turn.parts, path);
     const calls: JsonObject[] = [];
     for (const part of turn.parts) {
-      if (this.#pace.due) yield;
       if (part.type === 'tool-call') calls.push(this.#writeCall(part, path));
     }
     this.#calls = turn.parts.flatMap((part) => (part.type === 'tool-call' ? [part.id] : []));
-    const refusal = turn.parts.map((part) => (part.type === 'refusal' ? part.text : '')).join('');
+    const refused = turn.parts.map((part) => (part.type === 'refusal' ? part.text : '')).join('');
+    const refusal = isKnownMember('refusal', { role: 'assistant' }, this.#traits) ? refused : '';
+    if (refused !== refusal) texts.push({ type: 'text', text: refused });
     const reasoning = turn.parts.filter((part): part is ReasoningPart => part.type === 'reasoning');
     if (texts.length + calls.length + reasoning.length === 0 && refusal === '') return;
     const silent = calls.length > 0 || refusal !== '';
@@ -243,14 +254,14 @@ export class MessageWriter {
       ...(refusal === '' ? {} : { refusal }),
       ...this.#replay.members(reasoning, path),
       ...(calls.length === 0 ? {} : { tool_calls: this.#replay.signed(calls, path) }),
-      ...(turn.name === undefined ? {} : { name: turn.name }),
+      ...this.#author('assistant', turn.name),
     });
   }
 
-  #assistantTexts(parts: readonly Part[], path: FieldPath): readonly JsonObject[] {
+  #assistantTexts(parts: readonly Part[], path: FieldPath): JsonObject[] {
     const texts: JsonObject[] = [];
     parts.forEach((part, j) => {
-      const where = placeOf(part, [...path, 'content', j]);
+      const where = pathOf(part, [...path, 'content', j]);
       if (part.type === 'text') {
         if (part.text !== '') texts.push(this.#marked({ type: 'text', text: part.text }, part));
       } else if (part.type === 'opaque' || part.type === 'media') {
@@ -296,9 +307,200 @@ function isBlank(text: string): boolean {
   return text.trim() === '';
 }
 
+function partsOf(content: Json | undefined): readonly JsonObject[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  return isArray(content) ? content.filter(isObject) : [];
+}
+
 /** A string for one unmarked text, the parts otherwise. */
 function plainOrParts(parts: readonly JsonObject[]): string | readonly JsonObject[] {
   const only = parts.length === 1 ? parts[0] : undefined;
   const plain = only?.['type'] === 'text' && !isMarked(only) ? only['text'] : undefined;
   return typeof plain === 'string' ? plain : parts;
+}
+
+// The last assistant message as the beginning of the answer.
+
+/** The last message is the beginning of an answer and not an answer: no call of it is to be run. */
+export function isPrefill(messages: readonly JsonMembers[]): boolean {
+  const last = messages.at(-1);
+  return last?.['role'] === 'assistant' && last['tool_calls'] === undefined;
+}
+
+/** What the upstream must be told, on the request or on the message; nothing where it continues anyway. */
+export function writePrefill(
+  messages: readonly JsonMembers[],
+  { prefill, prefillSwitch }: UpstreamTraits,
+): JsonMembers {
+  const last = messages.at(-1);
+  if (!prefill || last === undefined || !isPrefill(messages)) return {};
+  if (prefillSwitch === 'continue_final_message') {
+    return { continue_final_message: true, add_generation_prompt: false };
+  }
+  if (prefillSwitch === 'prefix') last['prefix'] = true;
+  return {};
+}
+
+// Tool results as tool messages. These are text only, so images and documents follow in one user
+// message after the whole group of results (B2).
+
+/** What the tool messages of one group could not hold, with labels. */
+class Attachments {
+  readonly parts: JsonObject[] = [];
+  readonly #counts = new Map<MediaPart['kind'], number>();
+
+  /** Takes the media and returns how the tool message refers to it. */
+  add(kind: MediaPart['kind'], written: JsonObject, callId: string): string {
+    const number = (this.#counts.get(kind) ?? 0) + 1;
+    this.#counts.set(kind, number);
+    const title = `${kind[0]?.toUpperCase()}${kind.slice(1)}`;
+    this.parts.push(
+      { type: 'text', text: `${title} ${number} from tool result ${callId}:` },
+      written,
+    );
+    return `[${kind} ${number} attached below]`;
+  }
+}
+
+interface ResultWriting {
+  /** The outgoing id of the call. */
+  readonly id: string;
+  readonly path: FieldPath;
+  readonly attachments: Attachments;
+  /** A cache mark in the upstream's spelling, or nothing. */
+  readonly mark: JsonObject;
+  readonly traits: UpstreamTraits;
+  readonly notes: Notes;
+}
+
+/** Exactly one tool message, however many parts the result has (B4). */
+function writeToolResult(result: ToolResultPart, writing: ResultWriting): JsonMembers {
+  const pieces = result.parts.flatMap((part, k) =>
+    writePart(part, [...writing.path, 'content', k], writing),
+  );
+  if (result.failed) markFailed(pieces);
+  return { role: 'tool', tool_call_id: writing.id, content: resultContent(pieces, writing) };
+}
+
+/** Chat has no flag for a failed call. */
+function markFailed(pieces: JsonObject[]): void {
+  const first = pieces.findIndex((piece) => piece['type'] === 'text');
+  const text = String(pieces[first]?.['text'] ?? '');
+  if (/^error\b/i.test(text)) return;
+  const failed = { ...pieces[first], type: 'text', text: `Error: ${text}` };
+  if (first === -1) pieces.unshift(failed);
+  else pieces[first] = failed;
+}
+
+function resultContent(
+  pieces: readonly JsonObject[],
+  { mark, traits }: ResultWriting,
+): string | readonly JsonObject[] {
+  const last = { ...(pieces.at(-1) ?? { type: 'text', text: '' }), ...mark };
+  const parts = [...pieces.slice(0, -1), last];
+  return parts.every((piece) => piece['type'] === 'text')
+    ? textContent(parts, '\n', traits)
+    : parts;
+}
+
+function writePart(part: Part, path: FieldPath, writing: ResultWriting): readonly JsonObject[] {
+  switch (part.type) {
+    case 'text':
+      return [{ ...textPiece(part.text), ...writePartMark(part.cacheUntilHere, writing.traits) }];
+    case 'media': {
+      const mark = writePartMark(part.cacheUntilHere, writing.traits);
+      return [{ ...writeResultMedia(part, path, writing), ...mark }];
+    }
+    default:
+      writing.notes.lost(path, 'not known to chat completions');
+      return [];
+  }
+}
+
+function writeResultMedia(part: MediaPart, path: FieldPath, writing: ResultWriting): JsonObject {
+  const { traits, notes, attachments, id } = writing;
+  if ('text' in part.source) return textPiece(documentText(part, part.source.text));
+  const written = tryWriteMedia(part, traits);
+  if (written === undefined) {
+    // Agents send screenshots unasked: a refusal would end their session.
+    const reason = traits.imageInput === 'none' ? 'model has no vision' : 'model cannot take it';
+    notes.lost(path, `the ${part.kind} is left out, ${reason}`);
+    return textPiece(`[${part.kind} omitted: ${reason}]`);
+  }
+  return traits.toolResultMedia ? written : textPiece(attachments.add(part.kind, written, id));
+}
+
+function textPiece(text: string): JsonObject {
+  return { type: 'text', text };
+}
+
+// Images, documents and audio as content parts, as far as the upstream takes them.
+
+/**
+ * A media part as a content part.
+ * @throws GatewayError `invalid_request` for what the upstream cannot be shown.
+ */
+function writeMedia(part: MediaPart, traits: UpstreamTraits, path: FieldPath): JsonObject {
+  const written = tryWriteMedia(part, traits);
+  if (written !== undefined) return written;
+  throw unsupported(path, `This model does not take this kind of ${part.kind}.`);
+}
+
+/** The same; undefined for what the upstream cannot be shown. */
+function tryWriteMedia(part: MediaPart, traits: UpstreamTraits): JsonObject | undefined {
+  switch (part.kind) {
+    case 'image':
+      return writeImage(part, traits);
+    case 'document':
+      return writeDocument(part, traits);
+    case 'audio':
+      return 'base64' in part.source
+        ? {
+            type: 'input_audio',
+            input_audio: { data: part.source.base64, format: audioFormat(part.mediaType) },
+          }
+        : undefined;
+    default:
+      return part.kind satisfies never;
+  }
+}
+
+function writeImage(
+  { source, mediaType }: MediaPart,
+  { imageInput }: UpstreamTraits,
+): JsonObject | undefined {
+  if (imageInput === 'none') return undefined;
+  if ('base64' in source) {
+    const url = `data:${mediaType === '' ? 'image/png' : mediaType};base64,${source.base64}`;
+    return { type: 'image_url', image_url: { url } };
+  }
+  if (imageInput === 'base64' || !('url' in source)) return undefined;
+  return { type: 'image_url', image_url: { url: source.url } };
+}
+
+function writeDocument(part: MediaPart, { fileInput }: UpstreamTraits): JsonObject | undefined {
+  const { source, mediaType, name } = part;
+  if ('text' in source) return { type: 'text', text: documentText(part, source.text) };
+  if (!fileInput || !('base64' in source)) return undefined;
+  const type = mediaType === '' ? 'application/pdf' : mediaType;
+  return {
+    type: 'file',
+    file: {
+      filename: name ?? 'document.pdf',
+      file_data: `data:${type};base64,${source.base64}`,
+    },
+  };
+}
+
+/** A plain-text document below a line with its title and context. */
+function documentText(part: MediaPart, text: string): string {
+  const context = part.extras?.['anthropic-messages']?.['context'];
+  const head = [part.name, typeof context === 'string' ? context : undefined]
+    .filter((line) => line !== undefined && line !== '')
+    .join(' — ');
+  return head === '' ? text : `${head}\n\n${text}`;
+}
+
+function audioFormat(mediaType: string): string {
+  return mediaType.endsWith('wav') || mediaType === '' ? 'wav' : 'mp3';
 }

@@ -1,19 +1,17 @@
-/** Tools and the choice among them (wire/translation.md §2.2). */
-import type { Conversation, JsonObject, Tool, ToolChoice } from '../../core/conversation.ts';
+/** Tools and the choice among them. */
+import type { Conversation, OutputFormat, Tool, ToolChoice } from '../../core/conversation.ts';
 import { type FieldPath, unsupported } from '../../core/errors.ts';
-import { isObject } from '../../core/json.ts';
 import type { Notes } from '../../core/notes.ts';
-import type { Steps } from '../../core/steps.ts';
+import { pathOf } from '../../core/paths.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
-import { toolsOf } from '../history-tools.ts';
-import type { JsonTool } from '../json-tool.ts';
-import { sentToolName } from '../tool-ids.ts';
-import { cleanSchema } from '../tool-schema.ts';
-import { writeCacheMark } from './cache-marks.ts';
-import type { JsonMembers } from './fields.ts';
-import { publishedTool } from './native-tools.ts';
-import { isStrict } from './strict-schema.ts';
-import { searchesByItself, writeWebSearch } from './web-search.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { publishedTool, searchRefusal, toolsOf } from '../shared/tools.ts';
+import { asksToThink, type JsonTool, jsonTool } from '../shared/demanded-call.ts';
+import { sentToolName } from '../shared/tool-ids.ts';
+import { cleanSchema } from '../shared/tool-schema.ts';
+import { isArray, type JsonMembers } from './fields.ts';
+import { writeCacheMark } from './message-forms.ts';
+import { searchesByItself, writeWebSearch } from './request-read.ts';
 
 /** Chat completions and nearly all its servers take names of this length. */
 export const maxToolName = 64;
@@ -24,11 +22,11 @@ interface ToolSetting {
   readonly notes: Notes;
 }
 
-export function* writeTools(
+export function writeTools(
   conversation: Conversation,
   traits: UpstreamTraits,
   notes: Notes,
-): Steps<JsonMembers> {
+): JsonMembers {
   const setting = { conversation, traits, notes };
   const { tools, search } = offeredTools(setting);
   if (tools.length === 0) return search;
@@ -39,7 +37,7 @@ export function* writeTools(
   }
   const offered = tools.map(({ tool }) => tool);
   const written: JsonObject[] = [];
-  for (const each of tools) written.push(yield* writeTool(each, setting));
+  for (const each of tools) written.push(writeTool(each, setting));
   return {
     ...search,
     tools: written,
@@ -49,12 +47,11 @@ export function* writeTools(
 }
 
 /** The forced tool whose input is the answer. */
-export function* writeJsonTool(
+function writeJsonTool(
   { name, description, schema }: JsonTool,
   { schemaRules }: UpstreamTraits,
-): Steps<JsonMembers> {
-  const parameters =
-    schemaRules === undefined ? schema : (yield* cleanSchema(schema, schemaRules)).schema;
+): JsonMembers {
+  const parameters = schemaRules === undefined ? schema : cleanSchema(schema, schemaRules).schema;
   return {
     tools: [{ type: 'function', function: { name, description, parameters } }],
     tool_choice: { type: 'function', function: { name } },
@@ -108,6 +105,7 @@ function usableNative(
     notes.lost([...path, 'type'], 'the model has no web search');
     return undefined;
   }
+  if (isSearch(tool)) throw searchRefusal([...path, 'type']);
   throw unsupported([...path, 'type'], `This model has no tool of the type '${type}'.`);
 }
 
@@ -125,7 +123,7 @@ function isOptional(tool: Tool, { tools, toolChoice }: Conversation): boolean {
   return tools.some((other) => other.native === undefined);
 }
 
-function* writeTool({ tool, path }: OfferedTool, setting: ToolSetting): Steps<JsonObject> {
+function writeTool({ tool, path }: OfferedTool, setting: ToolSetting): JsonObject {
   if (tool.native !== undefined) return tool.native.value;
   const { traits, conversation } = setting;
   const { name, description, cacheUntilHere } = tool;
@@ -140,20 +138,17 @@ function* writeTool({ tool, path }: OfferedTool, setting: ToolSetting): Steps<Js
     type: 'function',
     function: {
       ...described,
-      parameters: yield* writeSchema({ tool, path }, setting),
+      parameters: writeSchema({ tool, path }, setting),
       ...writeStrict({ tool, path }, setting),
     },
     ...mark,
   };
 }
 
-function* writeSchema(
-  { tool, path }: OfferedTool,
-  { traits, notes }: ToolSetting,
-): Steps<JsonObject> {
+function writeSchema({ tool, path }: OfferedTool, { traits, notes }: ToolSetting): JsonObject {
   const schema = objectSchema(tool.schema);
   if (traits.schemaRules === undefined) return schema;
-  const { schema: clean, removed } = yield* cleanSchema(schema, traits.schemaRules);
+  const { schema: clean, removed } = cleanSchema(schema, traits.schemaRules);
   if (removed.length > 0) {
     notes.changed([...path, 'input_schema'], `the model knows no ${removed.join(', ')}`);
   }
@@ -227,4 +222,123 @@ function writeParallel(
   if (traits.parallelFlag) return { parallel_tool_calls: false };
   notes.changed(['tool_choice', 'disable_parallel_tool_use'], 'only the first call is kept');
   return {};
+}
+
+// Whether the strict mode of chat completions takes a schema.
+
+/** Strict mode wants every property required and no others, at every level. */
+function isStrict(schema: Json | undefined): boolean {
+  if (isArray(schema)) return schema.every(isStrict);
+  if (!isObject(schema)) return true;
+  const { properties, required } = schema;
+  if (isObject(properties)) {
+    const names = isArray(required) ? required : [];
+    if (schema['additionalProperties'] !== false) return false;
+    if (!Object.keys(properties).every((name) => names.includes(name))) return false;
+    if (!Object.values(properties).every(isStrict)) return false;
+  }
+  const { $defs, definitions } = schema;
+  return (
+    [schema['items'], schema['anyOf'], schema['allOf']].every(isStrict) &&
+    [$defs, definitions].every((named) => !isObject(named) || Object.values(named).every(isStrict))
+  );
+}
+
+// Structured output: as the model knows it, else as the input of a
+// forced tool, else as an instruction. Notes name the fields of the messages dialect, the only one that
+// is translated to this one.
+
+type JsonOutput = Extract<OutputFormat, { readonly type: 'json' }>;
+
+/** Where the client asked for it. */
+function formatPath(output: OutputFormat): FieldPath {
+  return pathOf(output, ['output_config', 'format']);
+}
+
+interface WrittenOutput {
+  /** `response_format`, or the tool and the choice of it. */
+  readonly members: JsonMembers;
+  /** What the system prompt must say because the upstream does not enforce it. */
+  readonly instruction: string | undefined;
+}
+
+/** @throws GatewayError `invalid_request` where nothing can hold the model to the schema. */
+export function writeOutput(
+  conversation: Conversation,
+  traits: UpstreamTraits,
+  notes: Notes,
+): WrittenOutput {
+  const { output } = conversation;
+  if (output.type === 'text') return { members: {}, instruction: undefined };
+  const { schema } = output;
+  if (schema === undefined || traits.responseFormat === 'object') {
+    return writeInstruction(output, traits, notes);
+  }
+  if (traits.responseFormat === 'none') return writeFormatTool(conversation, traits, notes);
+  const members = writeFormat(output, schema, { traits, notes });
+  return { members, instruction: undefined };
+}
+
+function writeInstruction(
+  output: JsonOutput,
+  { responseFormat }: UpstreamTraits,
+  notes: Notes,
+): WrittenOutput {
+  const { schema } = output;
+  notes.changed(formatPath(output), 'asked for in the prompt, not enforced by the model');
+  return {
+    members: responseFormat === 'none' ? {} : { response_format: { type: 'json_object' } },
+    instruction: jsonInstruction(schema),
+  };
+}
+
+/** What the instructions say where the model does not enforce a format. */
+export function jsonInstruction(schema: JsonObject | undefined): string {
+  const rule = 'Answer with one JSON object and nothing else.';
+  if (schema === undefined) return rule;
+  return `${rule} It must match this JSON schema: ${JSON.stringify(schema)}`;
+}
+
+function writeFormatTool(
+  conversation: Conversation,
+  traits: UpstreamTraits,
+  notes: Notes,
+): WrittenOutput {
+  const path = formatPath(conversation.output);
+  const thinks = traits.efforts.length > 0 && asksToThink(conversation);
+  const tool = traits.toolChoice ? jsonTool(conversation, thinks) : undefined;
+  if (tool === undefined) {
+    throw unsupported(path, 'This model cannot be held to a JSON schema in this request.');
+  }
+  notes.changed(path, 'asked for as the input of a tool');
+  return { members: writeJsonTool(tool, traits), instruction: undefined };
+}
+
+function writeFormat(
+  output: JsonOutput,
+  schema: JsonObject,
+  { traits, notes }: { readonly traits: UpstreamTraits; readonly notes: Notes },
+): JsonMembers {
+  const { name = 'output', description } = output;
+  const { schemaRules } = traits;
+  const strict = schemaRules === undefined && (output.strict ?? isStrict(schema));
+  if (output.strict !== false && !strict) notes.changed(formatPath(output), notStrict(schemaRules));
+  const clean = schemaRules === undefined ? schema : cleanSchema(schema, schemaRules).schema;
+  return {
+    response_format: {
+      type: 'json_schema',
+      json_schema: {
+        name,
+        ...(description === undefined ? {} : { description }),
+        schema: clean,
+        strict,
+      },
+    },
+  };
+}
+
+function notStrict(rules: UpstreamTraits['schemaRules']): string {
+  return rules === undefined
+    ? 'optional properties: not enforced strictly'
+    : 'the model knows a part of JSON Schema only';
 }

@@ -1,43 +1,47 @@
 /**
- * Renders a conversation of any dialect as a chat-completions request (wire/translation.md §2, §3).
+ * Renders a conversation of any dialect as a chat-completions request.
  * The same conversation gives the same bytes each time: prompt caches depend on it (G2).
  */
-import type { Conversation, JsonObject, Part } from '../../core/conversation.ts';
+import { createHash } from 'node:crypto';
+import type {
+  Conversation,
+  DialectId,
+  Effort,
+  Extras,
+  Part,
+  Reasoning,
+  Sampling,
+  Turn,
+} from '../../core/conversation.ts';
 import type { Ask } from '../../core/dialect.ts';
+import { type FieldPath, unsupported } from '../../core/errors.ts';
 import type { Notes } from '../../core/notes.ts';
-import { atOnce, type Steps } from '../../core/steps.ts';
-import type { JsonMembers } from './fields.ts';
-import { writeOutput } from './output-write.ts';
-import { writeForeignExtras } from './request-write-extras.ts';
-import { MessageWriter } from './request-write-messages.ts';
-import { writeEndUser, writeSampling } from './request-write-options.ts';
-import { isPrefill, writePrefill } from './request-write-prefill.ts';
-import { writeReasoning } from './request-write-reasoning.ts';
-import { writeTools } from './request-write-tools.ts';
+import { pathOf } from '../../core/paths.ts';
+import { plannedStops } from '../../core/stops.ts';
+import type { UpstreamTraits } from '../../core/traits.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { chatFields, isArray, type JsonMembers } from './fields.ts';
+import { frontNote } from './message-forms.ts';
+import { isPrefill, MessageWriter, writePrefill } from './request-write-messages.ts';
+import { writeOutput, writeTools } from './request-write-tools.ts';
 
 /**
  * Claude Code puts a text with a changing nonce first in its instructions: no prompt prefix would
- * ever be cached (A6).
+ * ever be cached.
  */
 const billingHeader = 'x-anthropic-billing-header:';
 
 /** @throws GatewayError `invalid_request` for what this upstream cannot honour. */
 export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes): JsonObject {
-  return atOnce(requestWriting(conversation, ask, notes));
-}
-
-/** The same in steps. */
-export function* requestWriting(
-  conversation: Conversation,
-  ask: Ask,
-  notes: Notes,
-): Steps<JsonObject> {
   const { traits } = ask;
-  const output = yield* writeOutput(conversation, traits, notes);
+  const output = writeOutput(conversation, traits, notes);
   const messages = new MessageWriter({ conversation, traits, notes, provider: ask.provider });
-  messages.system(conversation.system.filter(isInstruction), output.instruction);
-  yield* messages.turns(conversation.turns);
-  const tools = yield* writeTools(conversation, traits, notes);
+  const { system, turns } = traits.systemAnywhere
+    ? conversation
+    : withInstructionsInFront(conversation, notes);
+  messages.system(system.filter(isInstruction), output.instruction);
+  messages.turns(turns);
+  const tools = writeTools(conversation, traits, notes);
   const body: JsonMembers = {
     model: ask.model,
     messages: messages.written,
@@ -62,6 +66,381 @@ export function* requestWriting(
   return { ...conversation.extras['openai-chat'], ...traits.always, ...body };
 }
 
+/**
+ * Instructions before the first answer stand in front, where they stay in later requests; those behind it are left to
+ * be told at their place, or the beginning of the prompt would change with each turn.
+ */
+function withInstructionsInFront(
+  { system, turns }: Conversation,
+  notes: Notes,
+): Pick<Conversation, 'system' | 'turns'> {
+  const answer = turns.findIndex(({ role }) => role === 'assistant');
+  const begun = answer === -1 ? turns : turns.slice(0, answer);
+  if (!begun.some(isInstructionTurn)) return { system, turns };
+  const front = [...system];
+  begun.forEach((turn, i) => {
+    if (!isInstructionTurn(turn)) return;
+    notes.changed(pathOf(turn, ['messages', i]), frontNote);
+    front.push(...turn.parts);
+  });
+  const asked = begun.filter((turn) => !isInstructionTurn(turn));
+  return { system: front, turns: [...asked, ...turns.slice(begun.length)] };
+}
+
+function isInstructionTurn({ role }: Turn): boolean {
+  return role === 'system';
+}
+
 function isInstruction(part: Part): boolean {
   return part.type !== 'text' || !part.text.startsWith(billingHeader);
+}
+
+// Top-level fields of other dialects that chat completions cannot carry.
+
+/** An action or promise that would silently not happen. */
+const refused: ReadonlyMap<string, string> = new Map([
+  ['container', 'This model has no container to run code in.'],
+  ['mcp_servers', 'This model does not call MCP servers by itself.'],
+  ['thread', 'This model keeps no threads; send the whole conversation.'],
+]);
+
+/**
+ * What became of fields that only other dialects know: members of the request, notes or a refusal.
+ * @throws GatewayError `invalid_request` for a field whose loss would be a false promise.
+ */
+function writeForeignExtras(extras: Extras, traits: UpstreamTraits, notes: Notes): JsonMembers {
+  const members: JsonMembers = {};
+  const dialects: readonly DialectId[] = [
+    'anthropic-messages',
+    'openai-responses',
+    'gemini',
+    'bedrock-converse',
+  ];
+  for (const dialect of dialects) {
+    for (const [key, value] of Object.entries(extras[dialect] ?? {})) {
+      if (value === undefined || value === null) continue;
+      if (dialect === 'anthropic-messages') {
+        Object.assign(members, writeMessagesField(key, value, { traits, notes }));
+      } else notes.lost([key], 'chat completions has no such field');
+    }
+  }
+  return members;
+}
+
+interface Target {
+  readonly traits: UpstreamTraits;
+  readonly notes: Notes;
+}
+
+function writeMessagesField(key: string, value: Json, target: Target): JsonMembers {
+  if (isEmpty(value)) return {};
+  const { traits, notes } = target;
+  switch (key) {
+    case 'service_tier':
+      return traits.serviceTiers === true ? writeServiceTier(value, target) : {};
+    case 'speed':
+      return writeSpeed(value, target);
+    case 'cache_control':
+      return traits.cacheMarks ? { cache_control: value } : {};
+    case 'inference_geo':
+      refuseOtherRegion(value, traits);
+      return {};
+    case 'context_management':
+      if (isObject(value) && isArray(value['edits']) && value['edits'].length === 0) return {};
+      break;
+    case 'fallbacks':
+      if (isArray(value)) throw unsupported([key], 'This model has no fallbacks of its own.');
+      break;
+    default: {
+      const reason = refused.get(key);
+      if (reason !== undefined) throw unsupported([key], reason);
+    }
+  }
+  for (const path of lostPaths(key, value)) notes.lost(path, whyForeign(path));
+  return {};
+}
+
+/** A field that chat completions has is no field of the API that the client called. */
+function whyForeign(path: readonly string[]): string {
+  if (path.length > 1) return 'not known to the model';
+  return chatFields.has(path[0] ?? '')
+    ? 'a field of chat completions, and not of the messages API'
+    : 'chat completions has no such field';
+}
+
+/** `speed` is the stronger wish of the two, whatever their order. */
+function writeServiceTier(tier: Json, { notes }: Target): JsonMembers {
+  switch (tier) {
+    case 'auto':
+      return {};
+    case 'standard_only':
+      return { service_tier: 'default' };
+    default:
+      notes.lost(['service_tier'], 'the provider has no such tier');
+      return {};
+  }
+}
+
+function writeSpeed(speed: Json, { traits, notes }: Target): JsonMembers {
+  if (speed === 'standard') return {};
+  if (speed === 'fast' && traits.serviceTiers === true) return { service_tier: 'fast' };
+  notes.lost(['speed'], 'the model has one speed');
+  return {};
+}
+
+/** Where the prompt is processed is a promise; `global` asks for none. */
+function refuseOtherRegion(region: Json, traits: UpstreamTraits): void {
+  if (region === 'global' || region === traits.region) return;
+  throw unsupported(['inference_geo'], 'This model cannot promise where it runs.');
+}
+
+/** `output_config.task_budget` rather than the whole of `output_config`. */
+function lostPaths(key: string, value: Json): readonly (readonly string[])[] {
+  const nested = key === 'output_config' || key === 'metadata' || key === 'thinking';
+  return nested && isNonEmptyObject(value)
+    ? Object.keys(value).map((inner) => [key, inner])
+    : [[key]];
+}
+
+function isEmpty(value: Json): boolean {
+  if (isArray(value)) return value.length === 0;
+  return typeof value === 'object' && value !== null && !isNonEmptyObject(value);
+}
+
+function isNonEmptyObject(value: Json): value is JsonObject {
+  return (
+    typeof value === 'object' && value !== null && !isArray(value) && Object.keys(value).length > 0
+  );
+}
+
+// Sampling and end user, as far as the upstream takes them.
+
+/** Notes name the fields of the messages dialect: the only one that is translated to this one. */
+function writeSampling(sampling: Sampling, traits: UpstreamTraits, notes: Notes): JsonMembers {
+  const { maxOutputTokens, topK, seed } = sampling;
+  const members: JsonMembers = {};
+  if (maxOutputTokens !== undefined) members[traits.maxTokensField] = maxOutputTokens;
+  writeTemperature(members, sampling, { traits, notes });
+  if (topK !== undefined) {
+    if (traits.topK) members['top_k'] = topK;
+    else notes.lost(['top_k'], 'not known to the model');
+  }
+  if (seed !== undefined) {
+    if (traits.seed) members[traits.seedField ?? 'seed'] = seed;
+    else notes.lost(['seed'], 'not known to the model');
+  }
+  return { ...members, ...writeStop(sampling.stop, traits) };
+}
+
+interface OptionTarget {
+  readonly traits: UpstreamTraits;
+  readonly notes: Notes;
+}
+
+function writeTemperature(
+  members: JsonMembers,
+  { temperature, topP }: Sampling,
+  { traits, notes }: OptionTarget,
+): void {
+  for (const [key, value] of [
+    ['temperature', temperature],
+    ['top_p', topP],
+  ] as const) {
+    if (value === undefined) continue;
+    if (traits.samplingAllowed) members[key] = value;
+    // 1 is what the model does anyway.
+    else if (value !== 1) notes.lost([key], 'the model does not let itself be tuned');
+  }
+}
+
+/** Those that the upstream cannot take are looked for by the path (core/stops.ts). */
+function writeStop(stop: readonly string[] | undefined, traits: UpstreamTraits): JsonMembers {
+  const { native } = plannedStops(stop, traits);
+  return native.length === 0 ? {} : { stop: [...native] };
+}
+
+const maxEndUserLength = 64;
+
+/** Longer ids are hashed: cutting them would merge users with a common prefix. */
+function writeEndUser(
+  endUser: string | undefined,
+  { endUserField }: UpstreamTraits,
+  notes: Notes,
+): JsonMembers {
+  if (endUser === undefined) return {};
+  if (endUserField === undefined) {
+    notes.lost(['metadata', 'user_id'], 'the provider takes no id of the end user');
+    return {};
+  }
+  const short = endUser.length <= maxEndUserLength;
+  return {
+    [endUserField]: short ? endUser : createHash('sha256').update(endUser).digest('hex'),
+  };
+}
+
+// How much the model may reason, in the members that the upstream has for it.
+
+interface ReasoningQuestion {
+  readonly reasoning: Reasoning | undefined;
+  readonly traits: UpstreamTraits;
+  /** Tools go with the request. */
+  readonly offersTools: boolean;
+  /** The model is to continue the last assistant message. */
+  readonly continues: boolean;
+  readonly notes: Notes;
+}
+
+/** Nothing where the client said nothing, unless the upstream would refuse the request without. */
+export function writeReasoning(question: ReasoningQuestion): JsonMembers {
+  const { reasoning, traits, notes } = question;
+  const wanted = reasoning === undefined ? undefined : wantedEffort(reasoning);
+  const obstacle = findObstacle(question);
+  if (obstacle !== undefined) {
+    if (wanted !== undefined && wanted !== 'none')
+      notes.changed(reasoningPath(reasoning), obstacle.why);
+    return obstacle.members;
+  }
+  if (reasoning === undefined || wanted === undefined) return {};
+  return writeControl({ reasoning, wanted, traits, notes });
+}
+
+interface Obstacle {
+  readonly why: string;
+  readonly members: JsonMembers;
+}
+
+/**
+ * What is refused beside reasoning. Such models reason by default, so they must be told not to, or
+ * every such call fails.
+ */
+function findObstacle(question: ReasoningQuestion): Obstacle | undefined {
+  const { traits, offersTools, continues } = question;
+  if (offersTools && traits.toolsExcludeReasoning === true) {
+    return {
+      why: 'the model does not reason where tools are offered',
+      members: { reasoning_effort: 'none' },
+    };
+  }
+  // llama.cpp: "Assistant response prefill is incompatible with enable_thinking."
+  if (continues && traits.reasoningControl === 'template') {
+    return {
+      why: 'the model does not reason in the middle of an answer',
+      members: templateSwitch(false),
+    };
+  }
+  return undefined;
+}
+
+interface Wanted {
+  readonly reasoning: Reasoning;
+  readonly wanted: Effort;
+  readonly traits: UpstreamTraits;
+  readonly notes: Notes;
+}
+
+function writeControl(question: Wanted): JsonMembers {
+  const { reasoning, wanted, traits } = question;
+  const off = wanted === 'none';
+  const budget = traits.reasoningBudget === true && !off ? reasoning.budgetTokens : undefined;
+  switch (traits.reasoningControl) {
+    case 'effort':
+      return writeEffort(question);
+    case 'openrouter':
+      return { reasoning: budget === undefined ? namedEffort(question) : { max_tokens: budget } };
+    case 'gemini':
+      return budget === undefined ? writeEffort(question) : geminiBudget(budget);
+    case 'thinking-type':
+      return {
+        thinking: { type: off ? 'disabled' : 'enabled' },
+        ...(off ? {} : writeWord(question)),
+      };
+    case 'template':
+      return off ? templateSwitch(false) : { ...templateSwitch(true), ...writeWord(question) };
+    case 'qwen':
+      if (budget !== undefined) return { enable_thinking: true, thinking_budget: budget };
+      return { enable_thinking: !off, ...(off ? {} : writeWord(question)) };
+    case 'none':
+      noteUncontrolled(question);
+      return {};
+    default:
+      return traits.reasoningControl satisfies never;
+  }
+}
+
+function noteUncontrolled({ reasoning, wanted, traits, notes }: Wanted): void {
+  if (wanted !== 'none') {
+    notes.lost(reasoningPath(reasoning), 'the model has no control over its reasoning');
+  } else if (traits.thinkingOff === 'never' || traits.reasonsFirst === true) {
+    notes.lost(reasoningPath(reasoning), 'the model always reasons');
+  }
+}
+
+/** `reasoning_effort` with the nearest word that the model knows. */
+function writeEffort(question: Wanted): JsonMembers {
+  const { effort } = namedEffort(question);
+  return effort === undefined ? {} : { reasoning_effort: effort };
+}
+
+/** The word beside a switch; where there are no words, on and off is all that can be said. */
+function writeWord(question: Wanted): JsonMembers {
+  const { reasoning, traits, notes } = question;
+  if (traits.efforts.length > 0) return writeEffort(question);
+  if (reasoning.effort !== undefined || reasoning.budgetTokens !== undefined) {
+    notes.changed(reasoningPath(reasoning), 'the model decides itself how much it reasons');
+  }
+  return {};
+}
+
+function namedEffort({ reasoning, wanted, traits, notes }: Wanted): { readonly effort?: Effort } {
+  const effort = nearestEffort(wanted, traits.efforts);
+  if (effort === undefined) {
+    if (wanted !== 'none') {
+      notes.lost(reasoningPath(reasoning), 'the model has no control over how much it reasons');
+    }
+    return {};
+  }
+  if (effort !== wanted) {
+    notes.changed(reasoningPath(reasoning), `the model knows the effort ${effort} instead`);
+  }
+  return { effort };
+}
+
+function templateSwitch(on: boolean): JsonMembers {
+  return { chat_template_kwargs: { enable_thinking: on } };
+}
+
+function geminiBudget(budget: number): JsonMembers {
+  return { extra_body: { google: { thinking_config: { thinking_budget: budget } } } };
+}
+
+function wantedEffort({ effort, budgetTokens, adaptive }: Reasoning): Effort | undefined {
+  if (effort !== undefined) return effort;
+  if (budgetTokens !== undefined) return effortOfBudget(budgetTokens);
+  return adaptive === true ? 'high' : undefined;
+}
+
+/** The only published thresholds. */
+function effortOfBudget(budgetTokens: number): Effort {
+  if (budgetTokens >= 10_000) return 'high';
+  if (budgetTokens >= 5000) return 'medium';
+  return budgetTokens >= 2000 ? 'low' : 'minimal';
+}
+
+const order: readonly Effort[] = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
+
+/** The highest known effort up to the wanted one, else the lowest known. */
+function nearestEffort(wanted: Effort, known: readonly Effort[]): Effort | undefined {
+  const limit = order.indexOf(wanted);
+  const ordered = order.filter((effort) => known.includes(effort));
+  // Who wants some reasoning does not want none.
+  const usable = wanted === 'none' ? ordered : ordered.filter((effort) => effort !== 'none');
+  return usable.findLast((effort) => order.indexOf(effort) <= limit) ?? usable[0];
+}
+
+/** Where a messages client said it: the only dialect that is translated to this one. */
+function reasoningPath(reasoning: Reasoning | undefined): FieldPath {
+  if (reasoning?.effort !== undefined && reasoning.effort !== 'none') {
+    return pathOf(reasoning, ['output_config', 'effort']);
+  }
+  return reasoning?.budgetTokens === undefined ? ['thinking'] : ['thinking', 'budget_tokens'];
 }

@@ -2,25 +2,37 @@
  * The tool calls of one streamed answer. Servers differ in how they tell calls apart: by index, by id
  * with index 0 for all, by neither; with the id on every delta or on none (B6, B10, F59).
  */
-import type { JsonObject } from '../../core/conversation.ts';
+import type { JsonObject } from '../../json/value.ts';
 import type { GenerationEvent } from '../../core/generation.ts';
-import { tryParseInnerObject } from '../../core/json-inner.ts';
+import { tryParseInnerObject } from '../../json/parse.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
-import { wrappedArguments } from '../tool-arguments.ts';
-import type { PartCounter } from './stream-parts.ts';
-import { derivedCallId, readCall, type AnswerIdentity, type SeenCall } from './tool-call-read.ts';
+import { wrappedArguments } from '../shared/tools.ts';
+import type { PartCounter } from './stream-read.ts';
+import {
+  derivedCallId,
+  readCall,
+  saysSomething,
+  type AnswerIdentity,
+  type SeenCall,
+} from './message-forms.ts';
 
 interface StreamCall {
+  /** Among all calls of the answer, in the order that they began in. */
+  readonly place: number;
   readonly index: number | undefined;
   readonly freeText: boolean;
   readonly extras: JsonObject | undefined;
   /** The server's id; `''` until or unless it sends one. */
   id: string;
   name: string;
+  /** More than padding came of it. */
+  says: boolean;
   /** Everything received, whether sent on or not. */
   arguments: string;
   /** The last fragment could end an object: only then is it worth a look whether it does. */
   mayBeWhole: boolean;
+  /** The id of the part; the server's own may come later. */
+  shownId: string | undefined;
   /** The part, once its start was sent; until then the arguments wait for a name. */
   part: number | undefined;
   ended: boolean;
@@ -33,8 +45,8 @@ export class StreamCalls {
   answer: AnswerIdentity = { id: undefined, created: undefined };
   /** Calls that became parts. */
   started = 0;
-  /** Calls that never got a name; counted when the stream ends. */
-  dropped = 0;
+  /** A call never got a name; known when the stream ends. */
+  nameless = false;
   readonly #counter: PartCounter;
   readonly #all: StreamCall[] = [];
   #cut = false;
@@ -49,11 +61,27 @@ export class StreamCalls {
     this.#buffers = bufferToolArguments === true;
   }
 
-  read(value: JsonObject, events: GenerationEvent[]): void {
+  /** Calls so far, named or not. */
+  get count(): number {
+    return this.#all.length;
+  }
+
+  /** The id that the call at this place is shown with; undefined until it is shown. */
+  shownId(place: number): string | undefined {
+    return this.#all[place]?.shownId;
+  }
+
+  /** @returns the place of the call among all calls of the answer. */
+  read(value: JsonObject, events: GenerationEvent[]): number {
     const seen = readCall(value);
     const call = this.#find(seen) ?? this.#add(seen);
     // What belongs to a call that is complete and closed can only be padding.
-    if (call.ended) return;
+    if (!call.ended) this.#goOn(call, seen, events);
+    return call.place;
+  }
+
+  #goOn(call: StreamCall, seen: SeenCall, events: GenerationEvent[]): void {
+    call.says ||= saysSomething(seen);
     if (call.id === '') call.id = seen.id;
     if (call.name === '') call.name = seen.name;
     if (call.part !== undefined) this.#append(call, seen.arguments, events);
@@ -78,7 +106,7 @@ export class StreamCalls {
   close(events: GenerationEvent[], cut = false): void {
     this.#cut = cut;
     for (const call of this.#all) {
-      if (call.part === undefined && call.name === '') this.dropped += 1;
+      if (call.part === undefined && call.name === '') this.nameless ||= call.says;
       else if (call.part === undefined) this.#start(call, events);
     }
     for (const call of this.#all) {
@@ -107,8 +135,11 @@ export class StreamCalls {
   #add(seen: SeenCall): StreamCall {
     const call: StreamCall = {
       ...seen,
+      place: this.#all.length,
+      says: false,
       arguments: '',
       mayBeWhole: false,
+      shownId: undefined,
       part: undefined,
       ended: false,
     };
@@ -119,19 +150,20 @@ export class StreamCalls {
 
   #start(call: StreamCall, events: GenerationEvent[]): void {
     // Calls are shown in the order that they began in; an earlier one waits for its id no longer.
-    for (const earlier of this.#all.slice(0, this.#all.indexOf(call))) {
+    for (const earlier of this.#all.slice(0, call.place)) {
       if (earlier.part === undefined && earlier.name !== '') this.#start(earlier, events);
     }
     this.closeComplete(events);
     const index = this.#counter.next++;
     call.part = index;
+    call.shownId = call.id === '' ? derivedCallId(this.answer, call.place) : call.id;
     this.started += 1;
     events.push({
       type: 'part-start',
       index,
       part: {
         type: 'tool-call',
-        id: call.id === '' ? derivedCallId(this.answer, this.#all.indexOf(call)) : call.id,
+        id: call.shownId,
         name: call.name,
         argumentsJson: call.freeText ? '{"input":"' : '',
         ...(call.extras === undefined ? {} : { extras: { 'openai-chat': call.extras } }),

@@ -1,22 +1,35 @@
 /**
- * Reads a chat-completions stream into events (wire/chat-completions.md §5, wire/upstreams.md §6,
- * wire/translation.md §9.2). The hottest code of the gateway: one JSON parse a frame, and nothing
+ * Reads a chat-completions stream into events.
+ * The hottest code of the gateway: one JSON parse a frame, and nothing
  * else for the frames that only carry a piece of text.
  */
-import type { Json, JsonObject } from '../../core/conversation.ts';
+import type { Part } from '../../core/conversation.ts';
 import type { Frame, StreamReader } from '../../core/dialect.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { GenerationEvent } from '../../core/generation.ts';
-import { tryParseAnswerEvent } from '../../core/json-answer.ts';
-import { isObject, tryParseObject } from '../../core/json.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
-import { readErrorValue } from './error-read.ts';
+import {
+  harmlessLength,
+  tryParseAnswerEvent,
+  tryParseEvent,
+  tryParseObject,
+} from '../../json/parse.ts';
+import { parseExactly } from '../../json/exact.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { answerObject, answerObjects, answerText, wrongType } from '../shared/answers.ts';
+import { readErrorValue } from './errors.ts';
 import { isArray } from './fields.ts';
-import { isCut, readFailedFinish, readFinish } from './finish.ts';
-import { PlainLayout, plainTextOf } from './plain-layout.ts';
-import { isPresent, looksLikeError } from './response-read.ts';
-import { StreamParts } from './stream-parts.ts';
-import { findUsage } from './usage.ts';
+import { type AnswerIdentity, readCitations } from './message-forms.ts';
+import {
+  answerThinking,
+  emptyEntry,
+  readAnswerReasoning,
+  type ReasoningEntry,
+  reasoningPart,
+} from './reasoning.ts';
+import { isPresent, looksLikeError, pieceKind, transcriptOf } from './response.ts';
+import { type CallTraits, StreamCalls } from './stream-calls.ts';
+import { findUsage, isCut, readFailedFinish, readFinish } from './usage.ts';
 
 const none: readonly GenerationEvent[] = [];
 
@@ -40,7 +53,7 @@ export class ChatStreamReader implements StreamReader {
   }
 
   /**
-   * A finish was read and the stream has not ended yet: usage reports may follow, of which the last
+   * A finish was read and the stream has not ended yet: usage reports may follow, and the last
    * one counts (F56, F58). A server that neither ends nor closes must not keep the client waiting.
    */
   get finishPending(): boolean {
@@ -109,6 +122,7 @@ export class ChatStreamReader implements StreamReader {
       return [only];
     }
     const choice = firstChoice(chunk['choices']);
+    assertChoices(chunk['choices']);
     this.#watchChoices(chunk['choices']);
     const usage = findUsage(chunk, this.#traits);
     if (choice === undefined && usage === undefined) return none;
@@ -146,8 +160,8 @@ export class ChatStreamReader implements StreamReader {
   }
 
   #readChoice(choice: JsonObject, events: GenerationEvent[]): void {
-    const { delta } = choice;
-    if (isObject(delta)) this.#parts.read(delta, events);
+    const delta = answerObject(choice['delta'], 'a delta');
+    if (delta !== undefined) this.#parts.read(delta, events);
     const reason = choice['finish_reason'];
     // What was said behind the finish counts all the same; another reason does not (F60).
     if (typeof reason !== 'string' || reason === '' || this.#finish !== undefined) return;
@@ -162,7 +176,7 @@ export class ChatStreamReader implements StreamReader {
   #finishEvents(): readonly GenerationEvent[] {
     const events: GenerationEvent[] = [];
     this.#parts.close(events, isCut(this.#finish?.['finish_reason']));
-    if (this.#parts.onlyBrokenCalls) {
+    if (this.#parts.brokenCalls) {
       this.#over = true;
       const error = new GatewayError(
         'upstream_invalid',
@@ -185,18 +199,24 @@ export class ChatStreamReader implements StreamReader {
   }
 }
 
+/** @throws GatewayError `upstream_invalid` for what no choice can be read of. */
+function assertChoices(choices: Json | undefined): void {
+  if (choices === undefined || choices === null) return;
+  if (!isArray(choices) || !choices.every(isObject)) throw wrongType('choices');
+}
+
 /** Choice 0; others are leftovers of `n > 1` (F62). A missing index means the only one. */
 function firstChoice(choices: Json | undefined): JsonObject | undefined {
   if (!isArray(choices)) return undefined;
   for (const choice of choices) {
     if (!isObject(choice)) continue;
-    const { index } = choice;
-    if (index === 0 || index === undefined || index === null) return choice;
+    // One that is no number says as much as none.
+    if (typeof choice['index'] !== 'number' || choice['index'] === 0) return choice;
   }
   return undefined;
 }
 
-/** Arguments that came as an object, not as text (B10), hold numbers of which no digit may be lost. */
+/** Arguments that came as an object, not as text (B10), hold numbers that keep every digit. */
 function withExactArguments(choice: JsonObject, data: string): JsonObject {
   const { delta } = choice;
   const calls = isObject(delta) ? delta['tool_calls'] : undefined;
@@ -240,4 +260,291 @@ const wordless: ReadonlySet<string> = new Set(['role', 'id', 'type', 'signature'
 
 function textOf(value: Json | undefined): string {
   return typeof value === 'string' ? value : '';
+}
+
+// The parts of a streamed answer. State is kept by what the deltas say of themselves (kind, tool
+// index, id, reasoning index), never as one "current block": calls may come interleaved (B1).
+
+/** Numbers the parts of one answer. */
+export interface PartCounter {
+  next: number;
+}
+
+interface OpenReasoning {
+  readonly part: number;
+  readonly index: number | undefined;
+  /** Signed reasoning may get its signature after the text has begun. */
+  awaitsSignature: boolean;
+}
+
+class StreamParts {
+  readonly #counter: PartCounter = { next: 0 };
+  readonly #calls: StreamCalls;
+  #text: number | undefined;
+  #refusal: number | undefined;
+  #reasoning: OpenReasoning | undefined;
+
+  constructor(traits: CallTraits) {
+    this.#calls = new StreamCalls(this.#counter, traits);
+  }
+
+  set answer(identity: AnswerIdentity) {
+    this.#calls.answer = identity;
+  }
+
+  get hasToolCalls(): boolean {
+    return this.#calls.started > 0;
+  }
+
+  /** A call never got a name: something of the answer is missing. */
+  get brokenCalls(): boolean {
+    return this.#calls.nameless;
+  }
+
+  /** The delta for an already open text part; undefined when another part is open or must close. */
+  continueText(delta: string): GenerationEvent | undefined {
+    if (this.#text === undefined) return undefined;
+    return { type: 'part-delta', index: this.#text, field: 'text', delta };
+  }
+
+  /** Everything that one delta says, in the order reasoning, text, refusal, calls. */
+  read(delta: JsonObject, events: GenerationEvent[]): void {
+    for (const entry of readAnswerReasoning(delta)) this.#readReasoning(entry, events);
+    this.#readContent(delta, events);
+    const refusal = answerText(delta['refusal'], 'a refusal');
+    if (refusal !== '') this.#addRefusal(refusal, events);
+    const calls = answerObjects(delta['tool_calls'], 'tool_calls');
+    if (calls.length > 0) {
+      this.#endSpoken(events);
+      for (const call of calls) this.#calls.read(call, events);
+    }
+    const legacy = answerObject(delta['function_call'], 'a function_call');
+    if (legacy !== undefined) {
+      this.#endSpoken(events);
+      this.#calls.read({ index: 0, function: legacy }, events);
+    }
+    this.#readCitations(delta['annotations'], events);
+  }
+
+  /**
+   * Ends whatever is open, in the order of appearance.
+   * @param cut the token limit ended the answer.
+   */
+  close(events: GenerationEvent[], cut: boolean): void {
+    const open: number[] = [];
+    if (this.#text !== undefined) open.push(this.#text);
+    if (this.#refusal !== undefined) open.push(this.#refusal);
+    if (this.#reasoning !== undefined) open.push(this.#reasoning.part);
+    this.#text = undefined;
+    this.#refusal = undefined;
+    this.#reasoning = undefined;
+    for (const index of open.sort((a, b) => a - b)) events.push({ type: 'part-end', index });
+    this.#calls.close(events, cut);
+  }
+
+  #readContent(delta: JsonObject, events: GenerationEvent[]): void {
+    const { content } = delta;
+    if (isArray(content)) for (const piece of content) this.#readPiece(piece, events);
+    else {
+      const text = answerText(content, 'a content');
+      this.#addText(text === '' ? transcriptOf(delta) : text, events);
+    }
+  }
+
+  /** A Mistral content part. */
+  #readPiece(piece: Json, events: GenerationEvent[]): void {
+    if (!isObject(piece)) return this.#addText(answerText(piece, 'a content part'), events);
+    const kind = pieceKind(piece);
+    if (kind === 'text') return this.#addText(answerText(piece['text'], 'a text'), events);
+    const text = kind === 'thinking' ? answerThinking(piece) : '';
+    if (text !== '') this.#readReasoning({ ...emptyEntry, text }, events);
+  }
+
+  #addText(delta: string, events: GenerationEvent[]): void {
+    if (delta === '') return;
+    if (this.#text === undefined) {
+      if (this.#reasoning?.awaitsSignature !== true) this.#endReasoning(events);
+      this.#endRefusal(events);
+      this.#calls.closeComplete(events);
+      this.#text = this.#start({ type: 'text', text: '' }, events);
+    }
+    events.push({ type: 'part-delta', index: this.#text, field: 'text', delta });
+  }
+
+  #addRefusal(delta: string, events: GenerationEvent[]): void {
+    if (this.#refusal === undefined) {
+      this.#endSpoken(events);
+      this.#calls.closeComplete(events);
+      this.#refusal = this.#start({ type: 'refusal', text: '' }, events);
+    }
+    events.push({ type: 'part-delta', index: this.#refusal, field: 'text', delta });
+  }
+
+  #readReasoning(entry: ReasoningEntry, events: GenerationEvent[]): void {
+    if (entry.text === '' && entry.signature === undefined && entry.encrypted === undefined) return;
+    const open = this.#reasoning;
+    const other =
+      open === undefined ||
+      entry.encrypted !== undefined ||
+      (entry.index !== undefined && open.index !== undefined && entry.index !== open.index);
+    if (other) this.#startReasoning(entry, events);
+    else this.#continueReasoning(open, entry, events);
+  }
+
+  #startReasoning(entry: ReasoningEntry, events: GenerationEvent[]): void {
+    this.#endSpoken(events);
+    this.#calls.closeComplete(events);
+    const part = this.#start(reasoningPart(entry), events);
+    this.#reasoning = {
+      part,
+      index: entry.index,
+      awaitsSignature: entry.signed && entry.signature === undefined,
+    };
+    // Encrypted reasoning comes in one piece.
+    if (entry.encrypted !== undefined) this.#endReasoning(events);
+  }
+
+  #continueReasoning(open: OpenReasoning, entry: ReasoningEntry, events: GenerationEvent[]): void {
+    const { part: index } = open;
+    if (entry.text !== '') {
+      events.push({ type: 'part-delta', index, field: 'text', delta: entry.text });
+    }
+    if (entry.signature !== undefined) {
+      events.push({ type: 'part-delta', index, field: 'signature', delta: entry.signature });
+      open.awaitsSignature = false;
+      if (this.#text !== undefined) this.#endReasoning(events);
+    }
+  }
+
+  #readCitations(annotations: Json | undefined, events: GenerationEvent[]): void {
+    if (annotations === undefined || annotations === null) return;
+    const citations = readCitations(annotations);
+    if (this.#text === undefined) return;
+    for (const citation of citations) {
+      events.push({ type: 'part-citation', index: this.#text, citation });
+    }
+  }
+
+  #start(part: Part, events: GenerationEvent[]): number {
+    const index = this.#counter.next++;
+    events.push({ type: 'part-start', index, part });
+    return index;
+  }
+
+  /** Ends whatever of text, refusal and reasoning is open. */
+  #endSpoken(events: GenerationEvent[]): void {
+    this.#endReasoning(events);
+    this.#endText(events);
+    this.#endRefusal(events);
+  }
+
+  #endText(events: GenerationEvent[]): void {
+    if (this.#text === undefined) return;
+    events.push({ type: 'part-end', index: this.#text });
+    this.#text = undefined;
+  }
+
+  #endRefusal(events: GenerationEvent[]): void {
+    if (this.#refusal === undefined) return;
+    events.push({ type: 'part-end', index: this.#refusal });
+    this.#refusal = undefined;
+  }
+
+  #endReasoning(events: GenerationEvent[]): void {
+    if (this.#reasoning === undefined) return;
+    events.push({ type: 'part-end', index: this.#reasoning.part });
+    this.#reasoning = undefined;
+  }
+}
+
+// What the frames of an answer have in common: from one piece of text to the next nothing changes but that text, as a
+// rule. Such a frame is told by what stands around its text, and only the text is read.
+
+const contentKey = /"content"\s*:\s*"/;
+/** Servers that change something else with every frame are found out so soon. */
+const mostMisses = 3;
+/** Stands for a text while a layout is tried; no answer says it, or it is no layout. */
+const probe = 'piece-of-text-in-its-place';
+
+/** Of one stream. */
+export class PlainLayout {
+  /** Up to the opening quote of the text, and from its closing one on. */
+  #head: string | undefined;
+  #tail = '';
+  /** Layouts that no frame had but the one that taught them. */
+  #misses = 0;
+
+  /**
+   * The text of a frame that is like the one before; undefined for any other. It is what a parse of the frame would
+   * find: all else is the same, to the letter, and this is one JSON string.
+   */
+  textOf(data: string): string | undefined {
+    const head = this.#head;
+    if (head === undefined || data.length > harmlessLength) return undefined;
+    const start = head.length;
+    const end = data.length - this.#tail.length;
+    // A comparison of slices takes words at a time, `startsWith` letters.
+    if (end <= start || data.slice(0, start) !== head || data.slice(end) !== this.#tail) {
+      return undefined;
+    }
+    const text = stringOf(data.slice(start - 1, end + 1));
+    if (text !== undefined) this.#misses = 0;
+    return text;
+  }
+
+  /** A frame that was parsed, and holds a piece of text and nothing else. */
+  learn(data: string): void {
+    this.#head = undefined;
+    if (this.#misses === mostMisses || data.length > harmlessLength) return;
+    this.#misses += 1;
+    const key = contentKey.exec(data);
+    if (key === null || data.includes(probe)) return;
+    const start = key.index + key[0].length;
+    const head = data.slice(0, start);
+    const tail = data.slice(stringEnd(data, start));
+    // A quote behind a backslash begins no string. Without any the last quote of the head does, or the probe is no JSON.
+    if (head.includes('\\') || tail.includes('\\')) return;
+    const chunk = tryParseEvent(head + probe + tail);
+    if (chunk === undefined || plainTextOf(chunk) !== probe) return;
+    this.#head = head;
+    this.#tail = tail;
+  }
+}
+
+/** The text of a frame that goes on with it and says nothing else; undefined of any other frame. */
+function plainTextOf(chunk: JsonObject): string | undefined {
+  if (isObject(chunk['usage']) || chunk['x_groq'] !== undefined) return undefined;
+  const delta = onlyDelta(chunk['choices']);
+  const content = delta?.['content'];
+  if (delta === undefined || typeof content !== 'string' || content === '') return undefined;
+  for (const key in delta) {
+    if (key !== 'content' && key !== 'role' && isPresent(delta[key])) return undefined;
+  }
+  return content;
+}
+
+/** Of a choice that is alone, is the first and goes on. */
+function onlyDelta(choices: Json | undefined): JsonObject | undefined {
+  if (!isArray(choices) || choices.length !== 1) return undefined;
+  const [choice] = choices;
+  if (!isObject(choice) || (choice['index'] ?? 0) !== 0) return undefined;
+  const { delta } = choice;
+  return isObject(delta) && !isPresent(choice['finish_reason']) ? delta : undefined;
+}
+
+/** The text that is written with its quotes; undefined where that is more or less than one JSON string. */
+function stringOf(written: string): string | undefined {
+  try {
+    const text = parseExactly(written, false);
+    return typeof text === 'string' ? text : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Where the string ends that begins behind this quote. */
+function stringEnd(text: string, from: number): number {
+  let i = from;
+  while (i < text.length && text[i] !== '"') i += text[i] === '\\' ? 2 : 1;
+  return i;
 }

@@ -1,22 +1,29 @@
 /**
- * Writes events as a chat-completions stream (wire/chat-completions.md §5, §8.3; translation.md §9.1).
+ * Writes events as a chat-completions stream.
  * The frame around a delta never changes within an answer, so it is made once.
  */
-import type { Citation, JsonObject, Part, ToolCallPart } from '../../core/conversation.ts';
+import type { Citation, Part, ReasoningPart, ToolCallPart } from '../../core/conversation.ts';
 import type { AnswerContext, StreamWriter } from '../../core/dialect.ts';
 import {
-  mergeUsage,
   type FinishReason,
   type GenerationEvent,
+  mergeUsage,
   type Usage,
 } from '../../core/generation.ts';
-import { answerId, AnsweredTools, freeTextInput } from './answered-tools.ts';
-import { writeCitation } from './citations.ts';
+import type { Sealer } from '../../core/sealer.ts';
+import type { JsonObject } from '../../json/value.ts';
 import { writeStreamError } from './errors.ts';
-import { writeFinish } from './finish.ts';
-import { ReasoningDeltas } from './reasoning-deltas.ts';
-import { refusalExplanation } from './response-write.ts';
-import { writeServiceTier, writeUsage } from './usage.ts';
+import { AnsweredTools, answerId, freeTextInput, writeCitation } from './message-forms.ts';
+import {
+  detailConstants,
+  detailMark,
+  detailType,
+  hasProof,
+  isSummary,
+  writeDetail,
+} from './reasoning.ts';
+import { refusalExplanation } from './response.ts';
+import { writeFinish, writeServiceTier, writeUsage } from './usage.ts';
 
 interface OpenPart {
   readonly part: Part;
@@ -263,4 +270,101 @@ export class ChatStreamWriter implements StreamWriter {
   #calls(call: JsonObject): string {
     return this.#frame(`"tool_calls":[${JSON.stringify(call)}]`);
   }
+}
+
+// Reasoning in a stream: `reasoning_content` for display, and `reasoning_details` increments that a
+// client sends back whole, signature included. Each increment stands in
+// both, so that no reader needs to guess which one is complete.
+
+interface OpenReasoning {
+  readonly part: ReasoningPart;
+  readonly detail: number;
+  readonly callsBefore: number;
+  /** All text so far: the mark of the entry is a digest of it. */
+  text: string;
+  /** The constants of the entry were sent: they may stand only once. */
+  constantsSent: boolean;
+}
+
+class ReasoningDeltas {
+  readonly #hidden: boolean;
+  readonly #sealer: Sealer | undefined;
+  readonly #open = new Map<number, OpenReasoning>();
+  #details = 0;
+  #anyText = false;
+  /** A blank line is due between the texts of two parts. */
+  #separator = '';
+
+  /**
+   * @param hidden the client does not want to see reasoning.
+   * @param sealer marks entries, where they must come back whole.
+   */
+  constructor(hidden: boolean, sealer: Sealer | undefined) {
+    this.#hidden = hidden;
+    this.#sealer = sealer;
+  }
+
+  /**
+   * The delta members of a part's beginning; `''` when there is nothing to send yet.
+   * @param callsBefore how many calls of the answer stand before it.
+   */
+  start(index: number, part: ReasoningPart, callsBefore: number): string {
+    if (this.#hidden) return '';
+    const detail = this.#details++;
+    this.#separator = this.#anyText ? '\n\n' : '';
+    const whole = hasProof(part);
+    const { text } = part;
+    const open = { part, detail, callsBefore, text, constantsSent: whole };
+    this.#open.set(index, open);
+    const content = text === '' ? '' : this.#content(text);
+    if (whole) {
+      return members(content, details({ ...writeDetail(part, detail), ...this.#mark(open) }));
+    }
+    const type = detailType(part);
+    return content === ''
+      ? ''
+      : members(content, details({ index: detail, type, ...textOf(part, text) }));
+  }
+
+  /** The delta members of an increment. */
+  add(index: number, field: 'text' | 'signature', delta: string): string {
+    const open = this.#open.get(index);
+    if (open === undefined) return '';
+    const { part, detail } = open;
+    const type = detailType(part);
+    if (field === 'text') {
+      open.text += delta;
+      const entry = details({ index: detail, type, ...textOf(part, delta) });
+      return members(this.#content(delta), entry);
+    }
+    const constants = open.constantsSent ? {} : { ...detailConstants(part), ...this.#mark(open) };
+    open.constantsSent = true;
+    return details({ index: detail, type, signature: delta, ...constants });
+  }
+
+  /** Stands once in an entry, beside its signature: the Python helper joins what is repeated. */
+  #mark({ part, detail, callsBefore, text }: OpenReasoning): JsonObject {
+    if (this.#sealer === undefined) return {};
+    const place = { entry: detail, callsBefore };
+    return { id: detailMark({ ...part, text }, place, this.#sealer) };
+  }
+
+  #content(text: string): string {
+    const separated = this.#separator + text;
+    this.#separator = '';
+    this.#anyText = true;
+    return `"reasoning_content":${JSON.stringify(separated)}`;
+  }
+}
+
+function textOf(part: ReasoningPart, text: string): JsonObject {
+  return isSummary(part) ? { summary: text } : { text };
+}
+
+function details(entry: JsonObject): string {
+  return `"reasoning_details":[${JSON.stringify(entry)}]`;
+}
+
+function members(first: string, second: string): string {
+  return first === '' ? second : `${first},${second}`;
 }

@@ -1,18 +1,22 @@
 /** The half of chat completions that faces a provider. */
 import type { UpstreamDialect } from '../../core/dialect.ts';
-import { readError } from './error-read.ts';
-import { relayRequest } from './relay.ts';
-import { requestWriting, writeRequest } from './request-write.ts';
-import { readResponse, responseReading } from './response-read.ts';
+import { promptOf } from '../shared/prompt.ts';
+import { chatCountable } from './countable.ts';
+import { readError } from './errors.ts';
+import { relayRequest } from './relay-request.ts';
+import { stopsOf } from './request-read.ts';
+import { writeRequest } from './request-write.ts';
+import { readResponse } from './response.ts';
 import { ChatStreamReader } from './stream-read.ts';
 
 export const openaiChatUpstream: UpstreamDialect = {
   id: 'openai-chat',
   writeRequest,
-  requestWriting,
+  promptOf,
+  countable: chatCountable,
+  stopsOf: ({ spans, skeleton }) => (spans.has('stop') ? stopsOf(skeleton) : undefined),
   relayRequest,
   readResponse,
-  responseReading,
   streamReader: (traits) => new ChatStreamReader(traits),
   readError,
 };

@@ -1,27 +1,27 @@
 /**
- * Step 4, first half: in which order the targets of a route are preferred, whatever their health
- * (docs/routing.md). The order of the route is among targets; of each target's credentials any will do.
+ * Step 4: the targets of a route in the order in which they are tried (docs/user/routing.md). `Routing` orders
+ * targets by the route's rule and spreads calls over the credentials of each; `plan` leaves out what is unhealthy.
  */
+import { hash } from 'node:crypto';
 import type { Route, Target } from '../../core/provider.ts';
-import { nameOf } from '../health.ts';
-import { conversationKey, type RoutedCall } from './conversation-key.ts';
-import { Load } from './load.ts';
-import { drawn, weightedScore } from './rendezvous.ts';
-import { Speed } from './speed.ts';
-import { Sticky } from './sticky.ts';
+import { type TargetHealth, nameOf } from '../health.ts';
+import { Load, Speed } from './target-stats.ts';
+import type { DescribedSource, RequestDescription } from '../../core/description.ts';
+import type { Call } from '../../core/call.ts';
+import { LongBody } from '../long-bodies/long-body.ts';
 
-/** So many calls under `fastest` go elsewhere, to learn how fast that is. */
+/** Share of the calls under `fastest` that go to another target, to measure it. */
 const explored = 0.05;
 
-export interface RoutingParts {
+export interface RoutingDeps {
   readonly clock: { now(): number };
   /** A number in [0, 1). */
   readonly random: () => number;
-  /** What a target costs, by whatever measure; undefined = nobody knows. */
+  /** What a target costs, in any unit; undefined = unknown. */
   readonly priceOf: (target: Target) => number | undefined;
 }
 
-/** What of a call decides where it goes. */
+/** The parts of a call that routing depends on. */
 export interface Choosing extends RoutedCall {
   readonly route: Route;
   readonly head: { readonly stream: boolean };
@@ -34,13 +34,13 @@ export class Routing {
   readonly load = new Load();
   readonly speed = new Speed();
   readonly #sticky = new Sticky();
-  readonly #parts: RoutingParts;
+  readonly #deps: RoutingDeps;
 
-  constructor(parts: RoutingParts) {
-    this.#parts = parts;
+  constructor(deps: RoutingDeps) {
+    this.#deps = deps;
   }
 
-  /** The targets of the call's route, the preferred one first. A route with one target costs nothing. */
+  /** The targets of the call's route, the preferred one first. */
   order(call: Choosing): readonly Target[] {
     const { route } = call;
     if (route.targets.length < 2) return route.targets;
@@ -49,11 +49,11 @@ export class Routing {
     return this.#ranked(call, groups, key).flatMap((group) => this.#spread(group, key));
   }
 
-  /** The call was answered there: where its conversation is to go next. */
+  /** Remembers the target for the next call of the conversation. */
   answered(call: Choosing, target: Target): void {
     if (!remembers(call.route) || call.route.targets.length < 2) return;
-    const place = { target: nameOf(target), at: this.#parts.clock.now() };
-    this.#sticky.keep(placeName(call.route, conversationKey(call)), place);
+    const last = { target: nameOf(target), at: this.#deps.clock.now() };
+    this.#sticky.keep(stickyKey(call.route, conversationKey(call)), last);
   }
 
   #needsKey({ order, affinity }: Route, groups: readonly Group[]): boolean {
@@ -66,13 +66,13 @@ export class Routing {
     if (groups.length === 1 || call.route.order === 'listed') return groups;
     const ranked = this.#byOrder(call, groups, key);
     if (key === undefined || !remembers(call.route)) return ranked;
-    const last = this.#sticky.find(placeName(call.route, key), this.#parts.clock.now());
+    const last = this.#sticky.find(stickyKey(call.route, key), this.#deps.clock.now());
     const warm = ranked.find((group) => nameOfGroup(group) === last);
     return warm === undefined ? ranked : [warm, ...ranked.filter((group) => group !== warm)];
   }
 
   #byOrder(call: Choosing, groups: readonly Group[], key: string | undefined): readonly Group[] {
-    const { random, priceOf } = this.#parts;
+    const { random, priceOf } = this.#deps;
     const { order } = call.route;
     switch (order) {
       case 'listed':
@@ -84,7 +84,7 @@ export class Routing {
       case 'cheapest':
         return best(groups, ([target]) => -((target && priceOf(target)) ?? Infinity));
       case 'least-busy':
-        // Of those that are equally busy any.
+        // Equally busy targets in random order.
         return best(shuffled(groups, random), ([target], name) =>
           target === undefined ? 0 : -this.load.of(name) / target.weight,
         );
@@ -95,9 +95,9 @@ export class Routing {
     }
   }
 
-  /** One that nobody knows may be the fastest. */
+  /** An unknown target ranks first: it may be the fastest. */
   #fastest({ head }: Choosing, groups: readonly Group[]): readonly Group[] {
-    const { clock, random } = this.#parts;
+    const { clock, random } = this.#deps;
     const how = { streamed: head.stream, now: clock.now() };
     const ranked = best(groups, (_, name) => -(this.speed.of(name, how) ?? 0));
     if (random() >= explored) return ranked;
@@ -105,21 +105,21 @@ export class Routing {
     return other === undefined ? ranked : [other, ...ranked.filter((group) => group !== other)];
   }
 
-  /** A conversation has its credential, since caches are the account's; others take any. */
+  /** A conversation keeps its credential, since provider caches belong to an account. */
   #spread(group: Group, key: string | undefined): Group {
     if (group.length === 1) return group;
-    const { random } = this.#parts;
+    const { random } = this.#deps;
     if (key === undefined) return shuffled(group, random);
     return best(group, ({ credential = '' }) => drawn(key, credential));
   }
 }
 
-/** Agents call a large and a small model by turns in one session: each has a place of its own. */
-function placeName({ name }: Route, key: string): string {
+/** Agents call a large and a small model in one session: each has a target of its own. */
+function stickyKey({ name }: Route, key: string): string {
   return `${key} ${name}`;
 }
 
-/** Orders that choose by what changes from call to call. */
+/** Orders that depend on changing measurements. */
 function remembers({ order, affinity }: Route): boolean {
   return affinity !== false && (order === 'least-busy' || order === 'fastest');
 }
@@ -162,4 +162,152 @@ function shuffled<T>(items: readonly T[], random: () => number): readonly T[] {
   const mixed: T[] = [];
   while (left.length > 0) mixed.push(...left.splice(Math.floor(random() * left.length), 1));
   return mixed;
+}
+
+/**
+ * Rendezvous hashing: a number in (0, 1) that is the same for the same two texts. A conversation ranks targets
+ * by it, so it comes to the same target on every gateway and after every restart without any stored state. A
+ * target that goes away moves only its own conversations, and gets the same ones back.
+ */
+export function drawn(conversation: string, name: string): number {
+  let hash = 0x811c9dc5;
+  hash = fnv(hash, conversation);
+  hash = fnv(hash, '\n');
+  hash = fnv(hash, name);
+  // FNV leaves the high bits of short texts alike; these are murmur3's last steps.
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  hash ^= hash >>> 16;
+  return ((hash >>> 0) + 0.5) / 2 ** 32;
+}
+
+function fnv(from: number, text: string): number {
+  let hash = from;
+  for (let i = 0; i < text.length; i += 1) {
+    hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  }
+  return hash;
+}
+
+/** The score of a draw for a weight: the highest of several wins, each in proportion to its weight. @param draw in [0, 1). */
+export function weightedScore(draw: number, weight: number): number {
+  return weight / -Math.log(draw);
+}
+
+const maxConversations = 20_000;
+const warmMs = 3_600_000;
+
+interface LastTarget {
+  readonly target: string;
+  /** Monotonic ms. */
+  readonly at: number;
+}
+
+/**
+ * The last target of each conversation, for orders that depend on changing measurements. Bounded: the least
+ * recently used conversation is evicted first, and each after an hour, when no provider's cache is warm any more.
+ */
+export class Sticky {
+  readonly #targets = new Map<string, LastTarget>();
+
+  find(conversation: string, now: number): string | undefined {
+    const last = this.#targets.get(conversation);
+    return last === undefined || now - last.at > warmMs ? undefined : last.target;
+  }
+
+  /** The conversation was answered there. */
+  keep(conversation: string, last: LastTarget): void {
+    this.#targets.delete(conversation);
+    this.#targets.set(conversation, last);
+    if (this.#targets.size <= maxConversations) return;
+    const [oldest] = this.#targets.keys();
+    if (oldest !== undefined) this.#targets.delete(oldest);
+  }
+
+  get size(): number {
+    return this.#targets.size;
+  }
+}
+
+/** Upstream requests of one call at most, over all targets; a request that `strict` refuses is not sent (G12). */
+export const maxAttempts = 3;
+
+export interface PlanDeps {
+  readonly random: () => number;
+  readonly health: TargetHealth;
+  readonly routing: Pick<Routing, 'order'>;
+}
+
+/**
+ * The targets that a call may try, at least one. Unhealthy targets are left out; when all are unhealthy, the one
+ * whose probe is due first is tried (R6).
+ * @throws GatewayError `rate_limited` while all targets are cooling down.
+ */
+export function plan(call: Choosing, { random, health, routing }: PlanDeps): readonly Target[] {
+  const targets = routing.order(call);
+  if (health.calm) return targets;
+  const ready = targets.filter((target) => health.isReady(target));
+  if (ready.length > 0 || targets.length === 0) return avoidedLast(ready, health);
+  const leastBad = health.leastBad(targets);
+  if (leastBad === undefined) throw health.allCooling(targets, random);
+  return [leastBad];
+}
+
+/** The target for a request that is not a generation, such as a token count; undefined when none is healthy. */
+export function firstAble(targets: readonly Target[], health: TargetHealth): Target | undefined {
+  if (health.calm) return targets[0];
+  const able = targets.filter((target) => health.isReady(target) && !health.isOut(target));
+  return able.find((target) => !health.isAvoided(target)) ?? able[0];
+}
+
+/** Among the credentials of a target only: the order of targets is the operator's. */
+function avoidedLast(targets: readonly Target[], health: TargetHealth): readonly Target[] {
+  if (!targets.some((target) => health.isAvoided(target))) return targets;
+  const ranks = new Map<string, number>();
+  for (const target of targets) {
+    if (!ranks.has(nameOf(target))) ranks.set(nameOf(target), ranks.size);
+  }
+  const rank = (target: Target): number =>
+    2 * (ranks.get(nameOf(target)) ?? 0) + (health.isAvoided(target) ? 1 : 0);
+  return targets.toSorted((a, b) => rank(a) - rank(b));
+}
+
+/** Headers in which agents name their session. A child agent has the session of its parent on purpose. */
+const sessionHeaders = [
+  'x-claude-code-session-id',
+  'x-session-id',
+  'x-session-affinity',
+  'session-id',
+] as const;
+
+const longestName = 512;
+
+export type RoutedCall = Pick<Call, 'header'> & {
+  readonly caller: Pick<Call['caller'], 'keyId'>;
+  readonly dialect: Pick<Call['dialect'], 'describe'>;
+  readonly source: DescribedSource;
+};
+
+/**
+ * A short text that all calls of a conversation share: the client's name of its session, else a hash of how the
+ * conversation begins. Equal sessions of two API keys are two conversations, so that no tenant learns about another's
+ * by where its calls go. Needed only where there is a choice of targets.
+ */
+export function conversationKey(call: RoutedCall): string {
+  const request = call.dialect.describe(call.source);
+  const name = sessionName(call, request);
+  const text = name === undefined ? `o${openingOf(call, request)}` : `s${name}`;
+  return hash('sha1', `${call.caller.keyId}\n${text}`, 'base64');
+}
+
+function openingOf({ source }: RoutedCall, request: RequestDescription): string {
+  return source instanceof LongBody ? source.opening : request.opening();
+}
+
+function sessionName({ header }: RoutedCall, request: RequestDescription): string | undefined {
+  for (const name of sessionHeaders) {
+    const value = header(name);
+    if (value !== undefined && value !== '') return value.slice(0, longestName);
+  }
+  return request.cacheKey()?.slice(0, longestName);
 }

@@ -1,6 +1,11 @@
 /** Families as text: Prometheus' format 0.0.4 and OpenMetrics 1.0.0, whichever the scraper prefers. */
-import type { Family, HistogramFamily, HistogramSample, NumberFamily } from './family.ts';
-import type { Exemplars } from './histogram.ts';
+import type {
+  Exemplars,
+  Family,
+  HistogramFamily,
+  HistogramSample,
+  NumberFamily,
+} from './family.ts';
 
 export type Format = 'prometheus' | 'openmetrics';
 

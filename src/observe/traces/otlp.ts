@@ -7,7 +7,7 @@ import { Agent as HttpsAgent } from 'node:https';
 import { getCACertificates } from 'node:tls';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import type { SpanData } from '../../core/trace.ts';
-import type { SpanSender } from './queue.ts';
+import type { SpanSender } from './tracer.ts';
 
 type OtlpSpan = Parameters<OTLPTraceExporter['export']>[0][number];
 type ExportResult = Parameters<Parameters<OTLPTraceExporter['export']>[1]>[0];

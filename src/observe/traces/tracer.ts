@@ -1,8 +1,7 @@
 /** What calls tell their spans to, where traces are configured. */
 import { randomFillSync } from 'node:crypto';
+import type { Log } from '../../core/runtime.ts';
 import type { CallTrace, SpanData, Tracer } from '../../core/trace.ts';
-import { beginTrace, type Sampling } from './context.ts';
-import { SpanQueue, type SpanQueueParts } from './queue.ts';
 
 const pool = Buffer.allocUnsafe(4096);
 let used = pool.length;
@@ -60,5 +59,272 @@ export class SpanTracer implements Tracer {
   /** Sends what is there, for so many ms at most. */
   close(ms: number): Promise<void> {
     return this.#queue.close(ms);
+  }
+}
+
+// W3C Trace Context (level 2): reads `traceparent` and `tracestate`, decides on sampling, writes them on.
+
+/** Who starts traces, and which of them are told. */
+export interface Sampling {
+  /** Share of the traces that begin here, 0 to 1. */
+  readonly ratio: number;
+  /** Whether a client's trace goes on, and its sampled flag decides. */
+  readonly followsParent: boolean;
+  /** Whether prompts and answers are told. Default false. */
+  readonly content?: boolean;
+}
+
+interface Parent {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly flags: number;
+}
+
+const sampledFlag = 1;
+/** The trace id is random: those who sample by it may rely on that (level 2). */
+const randomFlag = 2;
+const form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+const zeros = /^0+$/;
+const stateForm = /^[\x20-\x7e]{1,512}$/;
+const maxStateMembers = 32;
+
+/** @param newHex makes so many random hex digits. */
+export function beginTrace(
+  { ratio, followsParent, content = false }: Sampling,
+  newHex: (digits: number) => string,
+  headers: { readonly parent: string | undefined; readonly state: string | undefined },
+): CallTrace {
+  const parent = followsParent ? readParent(headers.parent) : undefined;
+  if (parent === undefined) {
+    const traceId = newHex(32);
+    const flags = randomFlag | (isSampled(traceId, ratio) ? sampledFlag : 0);
+    return new TraceOfCall({ traceId, spanId: newHex(16), flags, content, newHex });
+  }
+  return new TraceOfCall({
+    traceId: parent.traceId,
+    spanId: newHex(16),
+    parentId: parent.spanId,
+    state: readState(headers.state),
+    flags: parent.flags & (sampledFlag | randomFlag),
+    content,
+    newHex,
+  });
+}
+
+/** Undefined for everything that is no valid header: such a call begins a trace of its own. */
+export function readParent(text: string | undefined): Parent | undefined {
+  if (text === undefined) return undefined;
+  const [, version = 'ff', traceId = '', spanId = '', flags = '', rest] = form.exec(text) ?? [];
+  if (version === 'ff' || (version === '00' && rest !== undefined)) return undefined;
+  if (zeros.test(traceId) || zeros.test(spanId)) return undefined;
+  return { traceId, spanId, flags: Number.parseInt(flags, 16) };
+}
+
+function readState(text: string | undefined): string | undefined {
+  if (text === undefined || !stateForm.test(text)) return undefined;
+  return text.split(',').length > maxStateMembers ? undefined : text;
+}
+
+/** By the last 56 bits of the id, so that all who take the same share take the same traces. */
+function isSampled(traceId: string, ratio: number): boolean {
+  if (ratio >= 1) return true;
+  return Number.parseInt(traceId.slice(18), 16) < ratio * 2 ** 56;
+}
+
+interface TraceParts {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentId?: string;
+  readonly state?: string | undefined;
+  readonly flags: number;
+  readonly content: boolean;
+  readonly newHex: (digits: number) => string;
+}
+
+class TraceOfCall implements CallTrace {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentId?: string;
+  readonly state?: string;
+  readonly #flags: number;
+  readonly #content: boolean;
+  readonly #newHex: (digits: number) => string;
+
+  constructor({ traceId, spanId, parentId, state, flags, content, newHex }: TraceParts) {
+    this.traceId = traceId;
+    this.spanId = spanId;
+    if (parentId !== undefined) this.parentId = parentId;
+    if (state !== undefined) this.state = state;
+    this.#flags = flags;
+    this.#content = content;
+    this.#newHex = newHex;
+  }
+
+  get sampled(): boolean {
+    return (this.#flags & sampledFlag) !== 0;
+  }
+
+  get content(): boolean {
+    return this.#content && this.sampled;
+  }
+
+  newSpanId(): string {
+    return this.#newHex(16);
+  }
+
+  headers(spanId: string): readonly string[] {
+    const flags = this.#flags.toString(16).padStart(2, '0');
+    const parent = ['traceparent', `00-${this.traceId}-${spanId}-${flags}`];
+    return this.state === undefined ? parent : [...parent, 'tracestate', this.state];
+  }
+}
+
+// Spans on their way to the collector. Bounded: what a slow collector, or none, leaves no room for is dropped
+// and counted, and nobody waits (F95).
+
+/** Sends spans. Resolves with why they did not arrive; undefined = they did. Never rejects. */
+export interface SpanSender {
+  send(spans: readonly SpanData[]): Promise<string | undefined>;
+  /** Gives up what is on its way. */
+  close(): void;
+}
+
+export interface SpanQueueParts {
+  readonly sender: SpanSender;
+  readonly log: Pick<Log, 'warn'>;
+  /** Monotonic ms. */
+  readonly now: () => number;
+  /** How long a span may wait for others. */
+  readonly sendEveryMs: number;
+}
+
+const maxWaiting = 2048;
+/** Encoding is work of the event loop: no more at once than it can bear. */
+const batchSize = 128;
+/** The same for prompts and answers, in characters; a batch has one span at least. */
+const batchContent = 1024 * 1024;
+const maxContentWaiting = 32 * batchContent;
+const tellEveryMs = 60_000;
+
+export class SpanQueue {
+  readonly #parts: SpanQueueParts;
+  readonly #waiting: SpanData[] = [];
+  /** Characters of prompts and answers in them. */
+  #content = 0;
+  #sending: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+  #toldAt = Number.NEGATIVE_INFINITY;
+  #untold = 0;
+  /** Spans of the batch that is on its way. */
+  #underWay = 0;
+  /** Spans that arrived. */
+  sent = 0;
+  /** Spans that were not sent: no room, or the end of the gateway. */
+  dropped = 0;
+  /** Spans that were sent and that the collector did not take. */
+  failed = 0;
+
+  constructor(parts: SpanQueueParts) {
+    this.#parts = parts;
+  }
+
+  /** Spans that wait; those on their way are not counted. */
+  get length(): number {
+    return this.#waiting.length;
+  }
+
+  add(span: SpanData): void {
+    if (this.#closed || !this.#hasRoom(span)) {
+      this.#drop(
+        1,
+        this.#closed ? 'the gateway stops' : 'the collector is too slow: too many spans wait',
+      );
+      return;
+    }
+    this.#waiting.push(span);
+    this.#content += span.contentLength ?? 0;
+    if (this.#sending !== undefined) return;
+    if (this.#waiting.length >= batchSize || this.#content >= batchContent) this.#begin();
+    else this.#timer ??= setTimeout(() => this.#begin(), this.#parts.sendEveryMs).unref();
+  }
+
+  /** Sends what is there, for so many ms at most; then gives up the rest. */
+  async close(ms: number): Promise<void> {
+    const over = Promise.withResolvers<void>();
+    const timer = setTimeout(over.resolve, ms);
+    this.#begin();
+    await Promise.race([this.#sending, over.promise]);
+    clearTimeout(timer);
+    this.#closed = true;
+    const left = this.#waiting.splice(0).length + this.#underWay;
+    if (left > 0) this.#drop(left, 'the gateway stops');
+    this.#parts.sender.close();
+    this.#tell('the gateway stops');
+  }
+
+  #hasRoom({ contentLength = 0 }: SpanData): boolean {
+    if (this.#waiting.length >= maxWaiting) return false;
+    return contentLength === 0 || this.#content + contentLength <= maxContentWaiting;
+  }
+
+  /** How many spans go together. */
+  #nextBatch(): number {
+    if (this.#content === 0) return batchSize;
+    let content = 0;
+    let count = 0;
+    for (const { contentLength = 0 } of this.#waiting) {
+      if (count === batchSize || (count > 0 && content + contentLength > batchContent)) break;
+      count += 1;
+      content += contentLength;
+    }
+    this.#content -= content;
+    return count;
+  }
+
+  #begin(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#waiting.length === 0) return;
+    this.#sending ??= this.#sendAll().finally(() => {
+      this.#sending = undefined;
+    });
+  }
+
+  async #sendAll(): Promise<void> {
+    while (this.#waiting.length > 0 && !this.#closed) {
+      const batch = this.#waiting.splice(0, this.#nextBatch());
+      this.#underWay = batch.length;
+      const problem = await this.#parts.sender.send(batch);
+      // They were given up at the end.
+      if (this.#closed) return;
+      this.#underWay = 0;
+      if (problem === undefined) this.sent += batch.length;
+      else this.#fail(batch.length, problem);
+    }
+  }
+
+  #drop(count: number, reason: string): void {
+    this.dropped += count;
+    this.#miss(count, reason);
+  }
+
+  #fail(count: number, reason: string): void {
+    this.failed += count;
+    this.#miss(count, reason);
+  }
+
+  #miss(count: number, reason: string): void {
+    this.#untold += count;
+    const now = this.#parts.now();
+    if (now - this.#toldAt < tellEveryMs) return;
+    this.#toldAt = now;
+    this.#tell(reason);
+  }
+
+  #tell(reason: string): void {
+    if (this.#untold === 0) return;
+    this.#parts.log.warn('spans dropped', { count: this.#untold, reason: reason.slice(0, 300) });
+    this.#untold = 0;
   }
 }

@@ -1,6 +1,5 @@
 /** The head of a request (RFC 9112 §3), built once for each endpoint: only what a call adds is written anew. */
 import type { Endpoint } from '../../core/provider.ts';
-import { pathThrough, proxyHeaders } from '../proxied-request.ts';
 
 /** What may not stand in a field's value; names come from the program and from the config. */
 const forbidden = /[^\t\x20-\x7e\x80-\xff]/;
@@ -34,14 +33,25 @@ export function requestHead({ endpoint, method, headers, bodyBytes }: RequestHea
 }
 
 function beginOf(endpoint: Endpoint): string {
-  const { origin, way } = endpoint;
-  const path = way?.proxy === undefined ? endpoint.path : pathThrough(endpoint);
+  const { origin } = endpoint;
+  const path = targetOf(endpoint);
   const headers = [...endpoint.headers, ...proxyHeaders(endpoint)];
   if (!pathForm.test(path))
     throw new UnsendableRequest('its path has a character that has no place in one');
   const named = headers.some((name, at) => at % 2 === 0 && name.toLowerCase() === 'host');
   const host = named ? '' : `host: ${new URL(origin).host}\r\n`;
   return `${path} HTTP/1.1\r\n${host}connection: keep-alive\r\n${fields(headers)}`;
+}
+
+/** The request target: a proxy is asked for plain http by the absolute address (RFC 9112 §3.2.2). */
+function targetOf({ origin, path, way }: Endpoint): string {
+  return way?.proxy !== undefined && origin.startsWith('http:') ? origin + path : path;
+}
+
+function proxyHeaders({ origin, way }: Endpoint): readonly string[] {
+  const credential = way?.proxy?.authorization;
+  if (credential === undefined || !origin.startsWith('http:')) return [];
+  return ['proxy-authorization', credential];
 }
 
 function fields(headers: readonly string[]): string {

@@ -4,7 +4,6 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { maxHeaders } from '../exchange.ts';
-import { ProtocolError } from './protocol-error.ts';
 
 /** How the end of a body is found (RFC 9112 §6.3). */
 export type Framing = 'none' | 'length' | 'chunked' | 'close';
@@ -123,4 +122,15 @@ function keepsAlive(minor: string | undefined, headers: IncomingHttpHeaders): bo
   if (options === 'keep-alive') return true;
   const words = options.split(',').map((word) => word.trim());
   return minor === '1' ? !words.includes('close') : words.includes('keep-alive');
+}
+
+/** What an upstream sent is not HTTP/1.1 as the gateway reads it. */
+export class ProtocolError extends Error {
+  /** Whether the same request may well be answered properly the next time: broken on the way, not by nature. */
+  readonly passing: boolean;
+
+  constructor(message: string, { passing = true }: { readonly passing?: boolean } = {}) {
+    super(message);
+    this.passing = passing;
+  }
 }

@@ -1,55 +1,63 @@
 /**
- * An HTTP/1.1 client for the request path, over `net` and `tls`: callbacks, one chunk for each read, no stream
- * objects. It knows which connection is used a second time, and so which failure is the race with a server's
- * close that is asked again unseen (F7).
+ * HTTP/1.1 requests over the sockets of a pool: callbacks, one chunk for each read, no stream objects. A request that
+ * fails on a reused connection before any byte of its answer is sent once more, since the server may just have
+ * closed the connection (F7).
  */
 import { GatewayError } from '../../core/errors.ts';
-import type { PutOff, PutsOff } from '../../core/turn-share.ts';
-import { decompressor, type Decompressor } from '../decompress.ts';
-import type { Connections, Exchange, UpstreamHandler, UpstreamRequest } from '../exchange.ts';
+import type { Deferrable, DefersWork } from '../../core/event-loop-budget.ts';
+import { type Decompressor, decompressor } from '../decompress.ts';
+import type { Exchange, UpstreamHandler, UpstreamRequest } from '../exchange.ts';
 import { asUpstreamError } from '../upstream-error.ts';
-import { ConnectionClosed, type Connection, type ConnectionUser } from './connection.ts';
-import { Pool, type PoolOptions } from './pool.ts';
+import {
+  type Connection,
+  ConnectionClosed,
+  type ConnectionUser,
+  Pool,
+  type PoolOptions,
+} from './pool.ts';
 import { requestHead } from './request-head.ts';
 import type { ResponseHead } from './response-head.ts';
 
 export interface SocketOptions extends PoolOptions {
-  /** What comes beyond it in one turn waits; absent = all is handed over as it comes. */
-  readonly turns?: PutsOff | undefined;
+  /** Defers data beyond its budget of one turn of the event loop; absent = nothing is deferred. */
+  readonly turns?: DefersWork | undefined;
 }
 
-/** What waits for its turn may be so long; then no more is read. */
-const mostHeld = 32 * 1024;
+/** Held data at most; then the connection is paused. */
+const maxHeldBytes = 32 * 1024;
 
-export class SocketConnections implements Connections {
+/** The connections to one origin by one way. */
+export class SocketConnections {
   readonly #pool: Pool;
-  readonly #turns: PutsOff | undefined;
+  readonly #turns: DefersWork | undefined;
 
   constructor({ turns, ...options }: SocketOptions) {
     this.#pool = new Pool(options);
     this.#turns = turns;
   }
 
+  /** Sends one request. The handler is called later, never inside this call. */
   send(request: UpstreamRequest, handler: UpstreamHandler): Exchange {
     const call = new Call({ pool: this.#pool, turns: this.#turns }, request, handler);
     call.start();
     return call;
   }
 
+  /** Connections that stand, and those of them that wait for a request. */
   get count(): { readonly open: number; readonly idle: number } {
     return this.#pool.count;
   }
 
-  async close(): Promise<void> {
+  /** Closes all connections; running requests fail. */
+  close(): void {
     this.#pool.close();
-    await Promise.resolve();
   }
 }
 
 /** One request, sent again once when a kept-alive connection turned out to be dead (F7). */
-class Call implements Exchange, ConnectionUser, PutOff {
+class Call implements Exchange, ConnectionUser, Deferrable {
   readonly #pool: Pool;
-  readonly #turns: PutsOff | undefined;
+  readonly #turns: DefersWork | undefined;
   readonly #request: UpstreamRequest;
   readonly #handler: UpstreamHandler;
   #connection: Connection | undefined;
@@ -57,22 +65,21 @@ class Call implements Exchange, ConnectionUser, PutOff {
   #over = false;
   #paused = false;
   /**
-   * What came while the answer was paused, or waited for its turn. Chunks of one turn after the other must not be put into
-   * new arrays: an array that has grown old is garbage only for a full collection, and until then keeps alive what
-   * was put into it since, the chunk with its memory (G1).
+   * Data that came while the answer was paused or deferred. New chunks do not go into new arrays: V8 frees an old array
+   * only in a full collection, and until then it keeps its chunks alive (G1).
    */
   #first: Buffer | undefined;
-  /** Behind the first. */
+  /** After the first. */
   readonly #more: Buffer[] = [];
   #heldBytes = 0;
   #endHeld = false;
   #failure: Error | undefined;
-  /** What is held is put off to another turn of the event loop. */
-  #putOff = false;
+  /** The held data waits for another turn of the event loop. */
+  #deferred = false;
   #mayRepeat = false;
 
   constructor(
-    { pool, turns }: { readonly pool: Pool; readonly turns: PutsOff | undefined },
+    { pool, turns }: { readonly pool: Pool; readonly turns: DefersWork | undefined },
     request: UpstreamRequest,
     handler: UpstreamHandler,
   ) {
@@ -83,14 +90,19 @@ class Call implements Exchange, ConnectionUser, PutOff {
   }
 
   start(): void {
-    const kept = this.#pool.takeIdle();
+    const kept = this.#pool.takeIdle(this.#sharer);
     this.#mayRepeat = kept !== undefined && this.#request.once !== true;
     if (kept === undefined) this.#connect();
     else this.#sendOn(kept);
   }
 
+  get #sharer(): string | undefined {
+    const { endpoint, sharer = '' } = this.#request;
+    return endpoint.connections === undefined ? undefined : sharer;
+  }
+
   get waits(): boolean {
-    return this.#putOff;
+    return this.#deferred;
   }
 
   pause(): void {
@@ -102,7 +114,7 @@ class Call implements Exchange, ConnectionUser, PutOff {
   resume(): void {
     this.#paused = false;
     if (this.#body !== undefined) this.#body.resume();
-    else if (!this.#putOff) this.#handOver();
+    else if (!this.#deferred) this.#handOver();
   }
 
   abort(): void {
@@ -120,8 +132,8 @@ class Call implements Exchange, ConnectionUser, PutOff {
 
   data(chunk: Buffer): void {
     if (this.#body === undefined) {
-      if (this.#paused || this.#putOff) this.#hold(chunk);
-      else if (this.#turns?.spent === true) this.#wait(this.#turns, chunk);
+      if (this.#paused || this.#deferred) this.#hold(chunk);
+      else if (this.#turns?.exhausted === true) this.#wait(this.#turns, chunk);
       else this.#handler.data(chunk);
     } else if (!this.#body.write(chunk, () => this.#connection?.resume()))
       this.#connection?.pause();
@@ -130,46 +142,46 @@ class Call implements Exchange, ConnectionUser, PutOff {
   end(): void {
     this.#connection = undefined;
     if (this.#body !== undefined) this.#body.end();
-    else if (this.#paused || this.#putOff) this.#endHeld = true;
+    else if (this.#paused || this.#deferred) this.#endHeld = true;
     else this.#end();
   }
 
-  /** What came before it is handed over first, also where that is held back, or compressed (F40). */
+  /** Data that came before the failure is handed over first, also when it is held or compressed (F40). */
   failed(error: Error, begun: boolean): void {
     this.#connection = undefined;
     if (this.#mayRepeat && !begun) {
       this.#mayRepeat = false;
       this.#connect();
     } else if (this.#body !== undefined) this.#body.behind(() => this.#fail(error));
-    else if (this.#paused || this.#putOff) this.#failure = error;
+    else if (this.#paused || this.#deferred) this.#failure = error;
     else this.#fail(error);
   }
 
-  /** @internal Its turn has come. */
-  goOn(): void {
-    this.#putOff = false;
+  /** @internal The event loop has budget again. */
+  runDeferred(): void {
+    this.#deferred = false;
     this.#handOver();
   }
 
-  #wait(turns: PutsOff, chunk: Buffer): void {
-    this.#putOff = true;
+  #wait(turns: DefersWork, chunk: Buffer): void {
+    this.#deferred = true;
     this.#hold(chunk);
-    turns.putOff(this);
+    turns.defer(this);
   }
 
   #hold(chunk: Buffer): void {
     if (this.#first === undefined) this.#first = chunk;
     else this.#more.push(chunk);
     this.#heldBytes += chunk.length;
-    if (this.#heldBytes >= mostHeld) this.#connection?.pause();
+    if (this.#heldBytes >= maxHeldBytes) this.#connection?.pause();
   }
 
-  /** What came in several reads goes on in one. */
+  /** Joins the reads that were held. */
   #handOver(): void {
     while (!this.#paused && !this.#over && this.#first !== undefined) {
       this.#handler.data(this.#takeHeld(this.#first));
     }
-    // Whoever pauses at the first content hears of the end when he takes more (attempt.ts).
+    // After a pause at the first content the end is told on `resume` (attempt.ts).
     if (this.#over || this.#paused) return;
     if (this.#failure !== undefined) return this.#fail(this.#failure);
     this.#connection?.resume();
@@ -186,7 +198,7 @@ class Call implements Exchange, ConnectionUser, PutOff {
   }
 
   #connect(): void {
-    this.#pool.connect((error, connection) => {
+    this.#pool.connect(this.#sharer, (error, connection) => {
       if (connection === undefined) this.#unconnected(error ?? new Error('not connected'));
       else if (this.#over) this.#pool.free(connection);
       else this.#sendOn(connection);
@@ -242,7 +254,7 @@ class Call implements Exchange, ConnectionUser, PutOff {
   }
 }
 
-/** It would come the same way again. */
+/** A repeated request would get the same answer. */
 function unreadable(why: string): GatewayError {
   return new GatewayError('upstream_invalid', why, { repeat: 'never' });
 }

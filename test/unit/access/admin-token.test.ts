@@ -3,11 +3,11 @@ import { it } from 'node:test';
 import { loadAdminToken } from '../../../src/access/admin-token.ts';
 import { KeyRing } from '../../../src/access/keys.ts';
 import { Secret } from '../../../src/core/secret.ts';
-import { MemoryStore } from '../../../src/store/memory.ts';
+import { memoryStore } from '../../support/memory-store.ts';
 import { countingBytes, HeldClock } from './parts.ts';
 
 async function parts() {
-  const store = new MemoryStore();
+  const store = memoryStore();
   const random = countingBytes();
   const keys = new KeyRing({ store, clock: new HeldClock(), random });
   await keys.load();
@@ -29,7 +29,7 @@ it('S10 the admin token is made at the first start and known at the second', asy
 it('S4 the token itself is not stored', async () => {
   const given = await parts();
   const { made } = await loadAdminToken(given);
-  const stored = await given.store.readSetting('admin_token_digest');
+  const stored = await given.store.settings.read('admin_token_digest');
   assert.match(stored ?? '', /^[0-9a-f]{64}$/);
   assert.ok(made && !stored?.includes(made.reveal()));
 });

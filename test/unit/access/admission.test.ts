@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import { Admission } from '../../../src/access/admission.ts';
 import type { CallGrant } from '../../../src/access/call-grant.ts';
 import { HeldBudget } from '../../../src/access/held-limits.ts';
+import { Overruns } from '../../../src/access/overruns.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
-import { LimitError } from '../../../src/core/grant.ts';
+import { LimitError } from '../../../src/core/policy.ts';
 import type { Usage } from '../../../src/core/generation.ts';
-import type { Price } from '../../../src/core/price.ts';
-import { nextTurn } from '../../../src/core/steps.ts';
-import { MemoryStore } from '../../../src/store/memory.ts';
+import type { Price } from '../../../src/core/money.ts';
+import { memoryStore } from '../../support/memory-store.ts';
 import { checkAsync } from '../../property/checking.ts';
 import {
   billedRow,
@@ -37,33 +38,27 @@ test('a key without limits and budgets takes nothing and is not looked at', asyn
   assert.equal(await rig.admission.admit({ ...asked, size }), undefined);
 });
 
-test('G11 a long prompt is looked through before its tokens are reserved, and only where they are', async () => {
-  for (const [policy, needed] of [
-    [{ limits: [{ kind: 'tokens', amount: 100_000 }] }, 1],
-    [{ budgets: [budgetOf(1e9)] }, 1],
-    [{ limits: [{ kind: 'requests', amount: 5 }] }, 0],
-    [{ limits: [{ kind: 'concurrent', amount: 5 }] }, 0],
-  ] as const) {
-    const rig = new LimitsRig();
-    const asked = rig.asked({ id: 'c1', principal: principalOf([heldBy('k1', policy)]) });
-    const done: string[] = [];
-    const size = {
-      ...asked.size,
-      prepare: async () => {
-        await nextTurn();
-        done.push('prepared');
-      },
-      promptAtMost: () => {
-        done.push('asked');
-        return 10;
-      },
-    };
-    await rig.admission.admit({ ...asked, size });
-    assert.deepEqual(done, needed === 1 ? ['prepared', 'asked'] : [], JSON.stringify(policy));
-    const short = { ...asked, id: 'c2', size: { ...size, prepare: () => undefined } };
-    const grant = rig.admission.admit(short);
-    assert.ok(!(grant instanceof Promise), 'a short one waits for nothing');
-  }
+test('X-5 a tag that does not count is told of by a call, and not by an explained one', async () => {
+  const rig = new LimitsRig();
+  const told: string[] = [];
+  const admission = new Admission({
+    counters: rig.counters,
+    clock: rig.clock,
+    policies: {
+      version: 1,
+      find: (kind) =>
+        kind === 'tag' ? { limits: [{ kind: 'requests', amount: 1 }], budgets: [] } : undefined,
+    },
+    prices: () => ({ find: () => price, otherwise: undefined }),
+    random: () => 0,
+    overruns: new Overruns(rig.clock),
+    notCounted: (tag) => void told.push(tag),
+  });
+  const asked = { ...rig.asked({ id: 'c1', principal: principalOf([]) }), tags: ['others'] };
+  assert.deepEqual(await admission.preview(asked), { limits: [] });
+  assert.deepEqual(told, []);
+  await admission.admit(asked);
+  assert.deepEqual(told, ['others']);
 });
 
 test('Q1 the reservation is what the call may cost at most: prompt, cap times answers, dearest target', async () => {
@@ -312,7 +307,7 @@ const fate = fc.record({
 test('Q1 Q2 Q3 F81 any calls, ends and crashes: spent and held never exceed the budget, and the ledger agrees', async (t) => {
   const budget = 40_000_000;
   await checkAsync(t, fc.array(fate, { minLength: 1, maxLength: 1000 }), async (fates) => {
-    const store = new MemoryStore();
+    const store = memoryStore();
     let rig = new LimitsRig();
     const principal = principalOf([heldBy('k1', { budgets: [budgetOf(budget, 'ever')] })]);
     let running: { readonly until: number; end(): Promise<void> }[] = [];
@@ -331,14 +326,12 @@ test('Q1 Q2 Q3 F81 any calls, ends and crashes: spent and held never exceed the 
       const used = usageOf(each, grant);
       // What a crash leaves behind is what was noted of the call while it ran.
       const noted = { freshInputTokens: used.freshInputTokens ?? 0, outputTokens: 0 };
-      const target = { provider: 'p', model: 'm' };
-      const soFar = rig.billing.bill({ grant, target, startedAt: 0, charged: noted });
-      const row = billedRow(id, soFar, noted);
-      await store.openCalls([{ row, seenAt: rig.clock.wall() }]);
+      const row = billedRow(id, rig.running(grant, noted));
+      await store.calls.open([{ row, seenAt: rig.clock.wall() }]);
       if (each.end === 'crash') {
         running = [];
-        await store.settleOrphans(Number.POSITIVE_INFINITY);
-        rig = new LimitsRig(() => price, await store.spent(0));
+        await store.calls.settleOrphans(Number.POSITIVE_INFINITY);
+        rig = new LimitsRig(() => price, await store.calls.spent(0));
         await check();
         continue;
       }
@@ -347,19 +340,19 @@ test('Q1 Q2 Q3 F81 any calls, ends and crashes: spent and held never exceed the 
         const charged = each.end === 'unbilled' ? {} : used;
         const bill = owner.settle(grant, charged);
         if (each.end === 'twice') owner.settle(grant, charged);
-        await store.recordCalls([billedRow(id, bill, charged)]);
-        if (each.end === 'twice') await store.recordCalls([billedRow(id, bill, charged)]);
+        await store.calls.record([billedRow(id, bill)]);
+        if (each.end === 'twice') await store.calls.record([billedRow(id, bill)]);
         await check();
       };
       running.push({ until: i + each.lasts, end });
     }
     for (const ended of running) await ended.end();
     const { settled, open } = await rig.counters.balance('key:k1:ever', 'ever');
-    const { calls } = await store.listCalls({ limit: 2000 });
+    const { calls } = await store.calls.list({ limit: 2000 });
     const costs = calls.reduce((sum, call) => sum + (call.cost?.total ?? 0), 0);
     assert.equal(open, 0);
     assert.equal(settled, costs);
-    assert.equal((await store.spent(0))[0]?.nanodollars ?? 0, costs);
+    assert.equal((await store.calls.spent(0))[0]?.nanodollars ?? 0, costs);
   });
 });
 

@@ -3,18 +3,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Admission } from '../../../src/access/admission.ts';
 import type { CallGrant } from '../../../src/access/call-grant.ts';
+import { Overruns } from '../../../src/access/overruns.ts';
 import { noPolicies } from '../../../src/access/policies.ts';
 import { possiblePrices } from '../../../src/access/service-price.ts';
-import type { Price } from '../../../src/core/price.ts';
+import type { Price } from '../../../src/core/money.ts';
 import type {
   Balance,
   Counters,
   Draw,
   DrawResult,
-  Drift,
   Used,
-} from '../../../src/store/counters.ts';
-import { MemoryCounters } from '../../../src/store/memory-counters.ts';
+} from '../../../src/store/counters/counters.ts';
+import { MemoryCounters } from '../../../src/store/counters/memory-counters.ts';
 import { budgetOf, heldBy, LimitsRig, price, principalOf } from './limits-rig.ts';
 import { HeldClock } from './parts.ts';
 
@@ -50,14 +50,6 @@ class SlowCounters implements Counters {
     return this.real.balance(counter, window);
   }
 
-  settledIn(windows: Parameters<Counters['settledIn']>[0]): ReturnType<Counters['settledIn']> {
-    return this.real.settledIn(windows);
-  }
-
-  repair(drift: Drift): void {
-    this.real.repair(drift);
-  }
-
   healthy(): boolean {
     return true;
   }
@@ -74,6 +66,7 @@ test('Q2 what a call is granted behind its end is given back', async () => {
     policies: noPolicies,
     prices: () => book,
     random: () => 0,
+    overruns: new Overruns(new HeldClock()),
   });
   const asked = new LimitsRig().asked({ id: 'c1', principal, prompt: 10, maxOutputTokens: 10 });
   const grant = await admission.admit(asked);

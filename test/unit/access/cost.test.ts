@@ -3,7 +3,7 @@ import { describe, it, test } from 'node:test';
 import * as fc from 'fast-check';
 import { costOf, mostCost, noCost, type BilledTokens } from '../../../src/access/cost.ts';
 import { addUsage } from '../../../src/core/generation.ts';
-import type { Price, Rates } from '../../../src/core/price.ts';
+import type { Price, Rates } from '../../../src/core/money.ts';
 import { check } from '../../property/checking.ts';
 
 /** $3 in, $15 out, reads at a tenth, writes at 1.25 and 2 times. */

@@ -1,7 +1,7 @@
 /** Q1: what a name that hedges reserves, and what is given up first where there is less. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Price } from '../../../src/core/price.ts';
+import type { Price } from '../../../src/core/money.ts';
 import { Reservation, type AskedSize } from '../../../src/access/reservation.ts';
 
 const price: Price = { rates: { input: 1000, output: 10_000 }, tiers: [], source: 'test' };
@@ -17,6 +17,7 @@ const size = (hedged: boolean): AskedSize => ({
   images: () => 0,
   searches: () => undefined,
   others: () => undefined,
+  raised: () => undefined,
   media: () => false,
   serviceTier: () => undefined,
   dearerBy: () => undefined,

@@ -5,7 +5,7 @@ import { makeKey } from '../../../src/access/key-format.ts';
 import { KeyRing } from '../../../src/access/keys.ts';
 import { Policies } from '../../../src/access/policies.ts';
 import type { Policy } from '../../../src/core/policy.ts';
-import { MemoryStore } from '../../../src/store/memory.ts';
+import { memoryStore } from '../../support/memory-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { countingBytes, HeldClock } from './parts.ts';
 
@@ -13,8 +13,8 @@ const clock = new HeldClock();
 const refused = { name: 'GatewayError', code: 'unauthenticated' };
 const day = 86_400_000;
 
-async function ring(store: Store = new MemoryStore(), seed = 1) {
-  const policies = new Policies(store);
+async function ring(store: Store = memoryStore(), seed = 1) {
+  const policies = new Policies(store.policies);
   const keys = new KeyRing({ store, clock, random: countingBytes(seed), policies });
   await policies.load();
   await keys.load();
@@ -51,7 +51,7 @@ it('a change holds for the next call; what is absent stays, null takes away', as
     [after.allowsModel('y/1'), after.team, after.strict, after.tags],
     [true, undefined, false, ['t']],
   );
-  const [stored] = await store.listKeys();
+  const [stored] = await store.keys.list();
   assert.deepEqual(
     [stored?.owner, stored?.expiresAt, stored?.version, stored?.team],
     ['me', undefined, 2, undefined],
@@ -79,7 +79,7 @@ it('S7 a change is default-deny as a creation is', async () => {
 });
 
 it('K8 two instances: a late write starts again from what the other one wrote', async () => {
-  const store = new MemoryStore();
+  const store = memoryStore();
   const one = await ring(store);
   const { id, key } = await one.keys.create({ name: 'a', models: ['*'] });
   const other = await ring(store, 2);
@@ -87,12 +87,12 @@ it('K8 two instances: a late write starts again from what the other one wrote', 
   await other.keys.update(id, () => ({ owner: 'me' }));
   const principal = other.keys.authenticate(undefined, key.reveal());
   assert.equal(principal.team, 'red');
-  const [stored] = await store.listKeys();
+  const [stored] = await store.keys.list();
   assert.deepEqual([stored?.team, stored?.owner, stored?.version], ['red', 'me', 3]);
 });
 
 it('K8 a change that is on its way while the key is revoked never brings it back', async () => {
-  const store = new MemoryStore();
+  const store = memoryStore();
   const { keys } = await ring(store);
   const { id, key } = await keys.create({ name: 'a', models: ['*'] });
   const updating = keys.update(id, () => ({ team: 'red' }));
@@ -114,7 +114,7 @@ it('K8 a change that is on its way while the key is revoked never brings it back
 });
 
 it('K8 S6 what another instance revoked is refused, and cut, once it is read', async () => {
-  const store = new MemoryStore();
+  const store = memoryStore();
   const one = await ring(store);
   const { id, key } = await one.keys.create({ name: 'a', models: ['*'] });
   const other = await ring(store, 2);
@@ -127,23 +127,23 @@ it('K8 S6 what another instance revoked is refused, and cut, once it is read', a
 });
 
 it('K8 what was read before a change and comes behind it changes nothing back', async () => {
-  const store = new MemoryStore();
+  const store = memoryStore();
   const { keys } = await ring(store);
   const { id, key } = await keys.create({ name: 'a', models: ['*'] });
-  const stale = await store.keysSince(0);
+  const stale = await store.keys.since(0);
   await keys.update(id, () => ({ team: 'red' }));
-  const keysSince = store.keysSince.bind(store);
-  store.keysSince = () => Promise.resolve(stale);
+  const keysSince = store.keys.since;
+  store.keys.since = () => Promise.resolve(stale);
   await keys.load();
   assert.equal(keys.authenticate(undefined, key.reveal()).team, 'red');
-  store.keysSince = keysSince;
+  store.keys.since = keysSince;
 });
 
 it('K8 a revocation that the store did not take outlasts newer records without it', async () => {
-  const store = new MemoryStore();
+  const store = memoryStore();
   const { keys } = await ring(store);
   const { id, key } = await keys.create({ name: 'a', models: ['*'] });
-  store.revokeKey = () => Promise.reject(new Error('down'));
+  store.keys.revoke = () => Promise.reject(new Error('down'));
   await assert.rejects(keys.revoke(id));
   const other = await ring(store, 2);
   for (const team of ['red', 'blue', 'green']) await other.keys.update(id, () => ({ team }));
@@ -231,10 +231,10 @@ it('S5 rotation under load: no call with either secret is refused', async () => 
 });
 
 it('a last use is written in batches, never with the call', async () => {
-  const store = new MemoryStore();
+  const store = memoryStore();
   const written: unknown[] = [];
-  const touch = store.touchKeys.bind(store);
-  store.touchKeys = (uses) => {
+  const touch = store.keys.touch;
+  store.keys.touch = (uses) => {
     written.push(...uses);
     return touch(uses);
   };
@@ -251,16 +251,16 @@ it('a last use is written in batches, never with the call', async () => {
 });
 
 it('a last use that the store did not take is told with the next ones', async () => {
-  const store = new MemoryStore();
+  const store = memoryStore();
   const { keys } = await ring(store);
   const { id, key } = await keys.create({ name: 'a', models: ['*'] });
-  const touch = store.touchKeys.bind(store);
-  store.touchKeys = () => Promise.reject(new Error('down'));
+  const touch = store.keys.touch;
+  store.keys.touch = () => Promise.reject(new Error('down'));
   keys.authenticate(undefined, key.reveal());
   await keys.flushUses();
-  store.touchKeys = touch;
+  store.keys.touch = touch;
   await keys.flushUses();
-  const [stored] = await store.listKeys();
+  const [stored] = await store.keys.list();
   assert.deepEqual([stored?.id, stored?.lastUsedAt], [id, clock.wall()]);
 });
 
@@ -282,7 +282,7 @@ it('declared keys work by their hash, cannot be changed, and end when they are t
   const ci = keys.authenticate(undefined, 'any secret at all');
   const cd = keys.authenticate(undefined, wellFormed);
   assert.deepEqual([ci.keyId, ci.team, cd.keyId, cd.anywhere], ['ci', 'red', 'cd', false]);
-  assert.deepEqual(await store.listKeys(), []);
+  assert.deepEqual(await store.keys.list(), []);
   await assert.rejects(
     keys.update('ci', () => ({ team: 'x' })),
     /declared in the config/,
@@ -413,15 +413,15 @@ it('L1 a store that goes down later: cached keys work, nobody else comes in', as
 });
 
 it('L1 a store that is down at start: 503 until it is up, then the key works', async () => {
-  const store = new MemoryStore();
+  const store = memoryStore();
   const { key } = await (await ring(store)).keys.create({ name: 'a', models: ['*'] });
-  const keysSince = store.keysSince.bind(store);
-  store.keysSince = () => Promise.reject(new Error('down'));
+  const keysSince = store.keys.since;
+  store.keys.since = () => Promise.reject(new Error('down'));
   const keys = new KeyRing({ store, clock, random: countingBytes(4) });
   await assert.rejects(keys.load());
   assert.throws(() => keys.authenticate(undefined, key.reveal()), { code: 'store_unavailable' });
   assert.throws(() => keys.authenticate(undefined, 'junk'), refused);
-  store.keysSince = keysSince;
+  store.keys.since = keysSince;
   await keys.load();
   assert.equal(keys.authenticate(undefined, key.reveal()).name, 'a');
 });

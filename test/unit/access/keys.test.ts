@@ -6,8 +6,8 @@ import { after, it } from 'node:test';
 import { makeKey } from '../../../src/access/key-format.ts';
 import { KeyRing } from '../../../src/access/keys.ts';
 import { Secret } from '../../../src/core/secret.ts';
-import { MemoryStore } from '../../../src/store/memory.ts';
-import { openSqliteStore } from '../../../src/store/sqlite.ts';
+import { memoryStore } from '../../support/memory-store.ts';
+import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { countingBytes, HeldClock, silentLog } from './parts.ts';
 
@@ -20,7 +20,7 @@ interface Ring {
   readonly clock: HeldClock;
 }
 
-async function ring(store: Store = new MemoryStore(), seed = 1): Promise<Ring> {
+async function ring(store: Store = memoryStore(), seed = 1): Promise<Ring> {
   const clock = new HeldClock();
   const keys = new KeyRing({ store, clock, random: countingBytes(seed) });
   await keys.load();
@@ -110,11 +110,11 @@ it('S7 scope: models by glob, endpoints by name, all else denied', async () => {
 });
 
 it('S7 an empty list in the store allows nothing', async () => {
-  const store = new MemoryStore();
+  const store = memoryStore();
   const first = await ring(store);
   const { record, key } = await first.keys.create({ name: 'a', models: ['*'] });
-  const edited = new MemoryStore();
-  await edited.addKey({ ...record, models: [], endpoints: [] });
+  const edited = memoryStore();
+  await edited.keys.add({ ...record, models: [], endpoints: [] });
   const principal = (await ring(edited)).keys.authenticate(undefined, key.reveal());
   assert.equal(principal.allowsModel('local/tiny'), false);
   assert.equal(principal.allowsEndpoint('chat'), false);
@@ -131,7 +131,7 @@ it('S7 creation is default-deny: models, endpoints and expiry are checked', asyn
   for (const { wish, path } of wishes) {
     await assert.rejects(keys.create(wish), { code: 'invalid_request', path });
   }
-  assert.deepEqual(await store.listKeys(), []);
+  assert.deepEqual(await store.keys.list(), []);
 });
 
 it('K8 S6 a revoked key is refused at once, also after a restart, and never comes back', async () => {
@@ -171,7 +171,7 @@ it('a key that the store did not take does not work', async () => {
 });
 
 it('a key works after a restart, until it expires', async () => {
-  const store = new MemoryStore();
+  const store = memoryStore();
   const first = await ring(store);
   const expiresAt = first.clock.wall() + 10;
   const { key } = await first.keys.create({ name: 'a', models: ['*'], expiresAt });
@@ -183,7 +183,7 @@ it('a key works after a restart, until it expires', async () => {
 });
 
 it('L1 before the keys are loaded a well-formed key is 503, never 401', async () => {
-  const store = new MemoryStore();
+  const store = memoryStore();
   const { key } = await (await ring(store)).keys.create({ name: 'a', models: ['*'] });
   const keys = new KeyRing({ store, clock: new HeldClock(), random: countingBytes(3) });
   keys.addLiteralKey(new Secret('a-literal-key-of-any-form'), {
@@ -210,7 +210,7 @@ it('a literal key of any form works and is not stored', async () => {
   const wellFormed = makeKey(countingBytes(77)).key;
   keys.addLiteralKey(wellFormed, { ...environmentKey, id: 'env2' });
   assert.equal(keys.authenticate(undefined, wellFormed.reveal()).keyId, 'env2');
-  assert.deepEqual(await store.listKeys(), []);
+  assert.deepEqual(await store.keys.list(), []);
   assert.equal(keys.find('env')?.source, 'environment');
   await assert.rejects(keys.revoke('env'), /comes from the environment/);
   assert.throws(() => keys.addLiteralKey(wellFormed, environmentKey), /There is a key/);
@@ -235,7 +235,7 @@ it('a literal key that is too short or cannot stand in a header is refused by na
 });
 
 it('S10 the first key is made once, and never when there was a key or one is given', async () => {
-  const store = new MemoryStore();
+  const store = memoryStore();
   const first = await ring(store);
   const made = await first.keys.ensureFirstKey();
   assert.ok(made);

@@ -6,9 +6,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, it } from 'node:test';
 import { Ledger } from '../../../src/access/ledger.ts';
 import type { Log } from '../../../src/core/runtime.ts';
-import { MemoryStore } from '../../../src/store/memory.ts';
+import { altered, memoryStore } from '../../support/memory-store.ts';
 import type { CallRow } from '../../../src/store/calls.ts';
-import { openSqliteStore } from '../../../src/store/sqlite.ts';
+import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
+import type { Store } from '../../../src/store/store.ts';
 import { callRow } from '../store/call-rows.ts';
 import { HeldClock, silentLog } from './parts.ts';
 
@@ -29,19 +30,19 @@ it('F8 10,000 rows go in, 10,000 are there', async () => {
   await ledger.flush();
   assert.equal(ledger.queued, 0);
   assert.equal(ledger.healthy(), true);
-  assert.equal((await store.usage({ by: 'key', since: 0 }))[0]?.calls, 10_000);
+  assert.equal((await store.calls.usage({ by: 'key', since: 0 }))[0]?.calls, 10_000);
   await ledger.close();
   await store.close();
 });
 
 it('writes by itself, without a flush', async () => {
   const seen = new Promise<number>((resolve) => {
-    const store = new (class extends MemoryStore {
-      override async recordCalls(rows: Parameters<MemoryStore['recordCalls']>[0]): Promise<void> {
-        await super.recordCalls(rows);
-        resolve(rows.length);
-      }
-    })();
+    const inner = memoryStore();
+    const record: Store['calls']['record'] = async (rows) => {
+      await inner.calls.record(rows);
+      resolve(rows.length);
+    };
+    const store = altered(inner, { calls: { record } });
     const ledger = new Ledger({ store, clock: new HeldClock(), log: silentLog });
     ledger.record(callRow('c1'));
     ledger.record(callRow('c2'));
@@ -72,18 +73,17 @@ it('F84 a held database: unhealthy at 10,000 rows or after 5 s, nothing is lost'
   await flushed;
   await ledger.flush();
   assert.equal(ledger.healthy(), true);
-  assert.equal((await store.usage({ by: 'key', since: 0 }))[0]?.calls, 10_000);
+  assert.equal((await store.calls.usage({ by: 'key', since: 0 }))[0]?.calls, 10_000);
 });
 
 it('F85 a store that refuses keeps the rows queued and gets them when it returns', async () => {
-  const store = new (class extends MemoryStore {
-    broken = true;
-
-    override async recordCalls(rows: Parameters<MemoryStore['recordCalls']>[0]): Promise<void> {
-      if (this.broken) throw new Error('disk full');
-      await super.recordCalls(rows);
-    }
-  })();
+  let broken = true;
+  const inner = memoryStore();
+  const record: Store['calls']['record'] = async (rows) => {
+    if (broken) throw new Error('disk full');
+    await inner.calls.record(rows);
+  };
+  const store = altered(inner, { calls: { record } });
   const clock = new HeldClock();
   const ledger = new Ledger({ store, clock, log: silentLog });
   ledger.record(callRow('c1'));
@@ -93,11 +93,11 @@ it('F85 a store that refuses keeps the rows queued and gets them when it returns
   clock.time += 6000;
   assert.equal(ledger.healthy(), false);
   assert.equal(ledger.queued, 2);
-  store.broken = false;
+  broken = false;
   await ledger.flush();
   assert.equal(ledger.healthy(), true);
   assert.deepEqual(
-    (await store.listCalls({ limit: 5 })).calls.map((row) => row.id),
+    (await store.calls.list({ limit: 5 })).calls.map((row) => row.id),
     ['c2', 'c1'],
   );
   await ledger.close();
@@ -119,9 +119,9 @@ it('F84 a row that the store refuses for what stands in it is laid aside, and ho
   await ledger.flush();
   assert.equal(ledger.queued, 0);
   assert.equal(ledger.healthy(), true);
-  assert.equal((await store.usage({ by: 'key', since: 0 }))[0]?.calls, 40);
+  assert.equal((await store.calls.usage({ by: 'key', since: 0 }))[0]?.calls, 40);
   assert.deepEqual(lines, [['ledger_row_refused', 'poison']]);
-  assert.match(readFileSync(refusedFile, 'utf8'), /^\{"call":\["poison",.*\]\}\n$/);
+  assert.match(readFileSync(refusedFile, 'utf8'), /^\{"schema":\d+,"call":\["poison",.*\]\}\n$/);
   assert.equal(statSync(refusedFile).mode & 0o777, 0o600);
   await ledger.close();
   await store.close();
@@ -133,45 +133,46 @@ it('L4 close ends in bounded time and tells what it could not write', async () =
     ...silentLog,
     error: (event, fields) => lines.push([event, fields?.['rows']]),
   };
-  const store = new MemoryStore();
+  const store = memoryStore();
   const ledger = new Ledger({ store, clock: new HeldClock(), log });
   await store.close();
   ledger.record(callRow('c1'));
-  await ledger.close();
+  await assert.rejects(ledger.close(), /^StoreError: 1 finished call is not in the ledger: /);
   ledger.record(callRow('c2'));
   assert.deepEqual(lines, [
     ['ledger_write_failed', 1],
     ['ledger_rows_lost', 1],
+    ['ledger_row_lost', undefined],
     ['ledger_rows_lost', 1],
   ]);
 });
 
 it('a giant model name is cut before it is kept', async () => {
-  const store = new MemoryStore();
+  const store = memoryStore();
   const ledger = new Ledger({ store, clock: new HeldClock(), log: silentLog });
   ledger.record(callRow('c1', { model: 'm'.repeat(1_000_000) }));
   await ledger.close();
-  assert.equal((await store.listCalls({ limit: 1 })).calls[0]?.model.length, 512);
+  assert.equal((await store.calls.list({ limit: 1 })).calls[0]?.model.length, 512);
 });
 
 it('F81 a call is noted by itself once it runs for 10 ms, and never when it is over by then', async () => {
   const clock = new HeldClock();
   const { promise: noted, resolve } = Promise.withResolvers<readonly string[]>();
   const recorded: string[] = [];
-  const store = new (class extends MemoryStore {
-    override async recordCalls(rows: Parameters<MemoryStore['recordCalls']>[0]): Promise<void> {
-      await super.recordCalls(rows);
-      recorded.push(...rows.map(({ id }) => id));
-      clock.time += 5;
-    }
-
-    override async openCalls(
-      calls: Parameters<MemoryStore['openCalls']>[0],
-    ): Promise<readonly string[]> {
-      resolve(calls.map(({ row }) => row.id));
-      return super.openCalls(calls);
-    }
-  })();
+  const inner = memoryStore();
+  const store = altered(inner, {
+    calls: {
+      async record(rows) {
+        await inner.calls.record(rows);
+        recorded.push(...rows.map(({ id }) => id));
+        clock.time += 5;
+      },
+      open(calls) {
+        resolve(calls.map(({ row }) => row.id));
+        return inner.calls.open(calls);
+      },
+    },
+  });
   const ledger = new Ledger({ store, clock, log: silentLog });
   ledger.running('old', () => callRow('old'));
   clock.time += 9;
@@ -205,13 +206,13 @@ it('F81 a running call is noted, refreshed, and gone with its final row', async 
   ledger.running('c4', () => assert.fail('nobody needs the row'));
   ledger.record(callRow('c4'));
   await ledger.flush();
-  const [orphan, ...others] = await store.settleOrphans(Number.POSITIVE_INFINITY);
+  const [orphan, ...others] = await store.calls.settleOrphans(Number.POSITIVE_INFINITY);
   assert.equal(orphan?.id, 'c1');
   assert.equal(orphan.charged.outputTokens, 3);
   assert.deepEqual(others, []);
   // A last word that comes behind the settlement changes nothing.
   ledger.record(callRow('c1'));
   await ledger.close();
-  assert.equal((await store.findCall('c1'))?.error, 'interrupted');
+  assert.equal((await store.calls.find('c1'))?.error, 'interrupted');
   await store.close();
 });

@@ -1,17 +1,19 @@
 /** Admission, billing and counters as one gateway has them, without sockets and without a clock of their own. */
 import { Admission, leastOutputTokens, type AskedCall } from '../../../src/access/admission.ts';
-import { Billing, type Bill } from '../../../src/access/billing.ts';
 import { BudgetWatch, type BudgetEvent } from '../../../src/access/budget-watch.ts';
 import { CallGrant } from '../../../src/access/call-grant.ts';
+import { Overruns } from '../../../src/access/overruns.ts';
 import { noPolicies, type HeldPolicy } from '../../../src/access/policies.ts';
 import type { Principal } from '../../../src/access/principal.ts';
+import { Settlement, type SettledCall } from '../../../src/access/settle.ts';
 import type { Usage } from '../../../src/core/generation.ts';
 import { modelNames } from '../../../src/core/model-names.ts';
 import type { Budget, Policy, RateLimit } from '../../../src/core/policy.ts';
-import type { Price } from '../../../src/core/price.ts';
-import type { Counters } from '../../../src/store/counters.ts';
-import { MemoryCounters } from '../../../src/store/memory-counters.ts';
+import type { Price } from '../../../src/core/money.ts';
+import type { Counters } from '../../../src/store/counters/counters.ts';
+import { MemoryCounters } from '../../../src/store/counters/memory-counters.ts';
 import type { CallRow, Spent } from '../../../src/store/calls.ts';
+import { createHttpProvider } from '../../../src/providers/http-provider.ts';
 import { callRow } from '../store/call-rows.ts';
 import { HeldClock } from './parts.ts';
 
@@ -71,7 +73,7 @@ export class LimitsRig {
   readonly events: BudgetEvent[] = [];
   readonly counters: Counters;
   readonly admission: Admission;
-  readonly billing: Billing;
+  readonly settlement: Settlement<SettledCall>;
   /** What the clock of the counters is ahead of that of the gateway. */
   aheadMs = 0;
   /** How often the tokenizer was asked. */
@@ -99,9 +101,16 @@ export class LimitsRig {
       policies: noPolicies,
       prices: () => book,
       random: () => 0,
+      overruns: new Overruns(this.clock),
       watch,
     });
-    this.billing = new Billing({ prices: () => book, watch });
+    this.settlement = new Settlement({
+      prices: () => book,
+      watch,
+      pieces: { images: () => 0, searches: () => 0 },
+      ledger: { record: () => undefined, running: () => undefined },
+      observe: () => undefined,
+    });
   }
 
   asked(wish: Wish): AskedCall & Required<Pick<AskedCall, 'size'>> {
@@ -130,6 +139,7 @@ export class LimitsRig {
         searches: () => undefined,
         media: () => true,
         others: () => undefined,
+        raised: () => undefined,
         serviceTier: () => undefined,
         dearerBy: () => undefined,
       },
@@ -140,17 +150,69 @@ export class LimitsRig {
     return this.admission.admit(this.asked(wish));
   }
 
-  settle(grant: CallGrant | undefined, charged: Usage): Bill {
-    return this.billing.settle({
-      ...(grant === undefined ? {} : { grant }),
-      target: { provider: 'p', model: 'm' },
-      startedAt: this.clock.wall(),
-      charged,
+  /** Ends a call. @returns its row. */
+  settle(grant: CallGrant | undefined, charged: Usage): CallRow {
+    return this.settlement.settle(this.#call(grant), {
+      outcome: 'ok',
+      status: 200,
+      error: undefined,
+      attempts: [],
+      usageSource: 'reported',
+      suspect: false,
+      firstEventMs: undefined,
+      notes: [],
+      ...usedBy(charged),
     });
+  }
+
+  /** The row of a call that still runs. */
+  running(grant: CallGrant | undefined, charged: Usage): CallRow {
+    return this.settlement.runningRow(this.#call(grant), { attempts: 1, ...usedBy(charged) });
+  }
+
+  #call(grant: CallGrant | undefined): SettledCall {
+    return {
+      id: 'settled',
+      startedAt: 0,
+      startedWall: this.clock.wall(),
+      caller: principalOf([]),
+      labels: { tags: [] },
+      grant,
+      dialect: { id: 'openai-chat' },
+      head: { model: 'm', stream: false },
+    };
   }
 }
 
-/** The ledger row of a call, with its bill. */
-export function billedRow(id: string, bill: Bill, charged: Usage): CallRow {
-  return { ...callRow(id), ...bill, charged };
+const provider = createHttpProvider({
+  id: 'p',
+  dialect: 'openai-chat',
+  baseUrl: 'http://127.0.0.1:1/v1',
+});
+const ms = 1000;
+const timeouts = { connectMs: ms, firstEventMs: ms, documentMs: ms, idleMs: ms, totalMs: ms };
+
+function usedBy(charged: Usage) {
+  return {
+    target: { provider, model: 'm', weight: 1, timeouts },
+    mode: 'relay',
+    reported: charged,
+    charged,
+    secondary: [],
+    totalMs: 1,
+  } as const;
+}
+
+/** The ledger row of a call that cost what another one did. */
+export function billedRow(id: string, row: CallRow): CallRow {
+  const { cost, price: paid, budgets, reservedNanodollars, overrun, charged } = row;
+  return {
+    ...callRow(id),
+    charged,
+    budgets,
+    ...(cost === undefined ? {} : { cost }),
+    ...(paid === undefined ? {} : { price: paid }),
+    ...(reservedNanodollars === undefined ? {} : { reservedNanodollars }),
+    ...(overrun === undefined ? {} : { overrun }),
+  };
 }

@@ -1,27 +1,25 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { KeyRing } from '../../../src/access/keys.ts';
-import { MemoryStore } from '../../../src/store/memory.ts';
+import { altered, memoryStore } from '../../support/memory-store.ts';
+import type { Store } from '../../../src/store/store.ts';
 import { keyRecord } from '../store/call-rows.ts';
 import { countingBytes, HeldClock } from './parts.ts';
 
-class SmallPortions extends MemoryStore {
-  largest = 0;
-
-  override async keysSince(stamp: number): ReturnType<MemoryStore['keysSince']> {
-    const changes = await super.keysSince(stamp, 7);
-    this.largest = Math.max(this.largest, changes.records.length);
-    return changes;
-  }
-}
-
 it('L5 keys are read in portions, and listed in the order of creation all the same', async () => {
-  const store = new SmallPortions();
+  const inner = memoryStore();
+  let largest = 0;
+  const since: Store['keys']['since'] = async (stamp) => {
+    const changes = await inner.keys.since(stamp, 7);
+    largest = Math.max(largest, changes.records.length);
+    return changes;
+  };
+  const store = altered(inner, { keys: { since } });
   // The later a key was made, the earlier it was changed.
-  for (let i = 0; i < 30; i++) await store.addKey(keyRecord(`k${i}`, { createdAt: 1000 - i }));
+  for (let i = 0; i < 30; i++) await store.keys.add(keyRecord(`k${i}`, { createdAt: 1000 - i }));
   const keys = new KeyRing({ store, clock: new HeldClock(), random: countingBytes(1) });
   await keys.load();
-  assert.equal(store.largest, 7);
+  assert.equal(largest, 7);
   const listed: string[] = [];
   for (let after: string | undefined; ;) {
     const page = keys.list({ limit: 4, ...(after === undefined ? {} : { after }) });
@@ -36,8 +34,8 @@ it('L5 keys are read in portions, and listed in the order of creation all the sa
 });
 
 it('S7 a page that follows a declared key goes on where that stood, once it is gone from the config', async () => {
-  const store = new MemoryStore();
-  for (const id of ['s0', 's1']) await store.addKey(keyRecord(id));
+  const store = memoryStore();
+  for (const id of ['s0', 's1']) await store.keys.add(keyRecord(id));
   const keys = new KeyRing({ store, clock: new HeldClock(), random: countingBytes(1) });
   await keys.load();
   const declare = (names: string): void =>

@@ -10,8 +10,8 @@ import { KeyRing } from '../../../src/access/keys.ts';
 import { Pepper } from '../../../src/access/pepper.ts';
 import type { LogFields } from '../../../src/core/runtime.ts';
 import { Secret } from '../../../src/core/secret.ts';
-import { MemoryStore } from '../../../src/store/memory.ts';
-import { openSqliteStore } from '../../../src/store/sqlite.ts';
+import { memoryStore } from '../../support/memory-store.ts';
+import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { countingBytes, HeldClock, silentLog } from './parts.ts';
 
@@ -39,10 +39,10 @@ async function ring(store: Store, pepper?: string, seed = 1) {
 }
 
 it('S2 with a pepper the digest is an HMAC that the secret alone does not give', async () => {
-  const store = new MemoryStore();
+  const store = memoryStore();
   const { keys } = await ring(store, secret);
   const { key } = await keys.create({ name: 'a', models: ['*'] });
-  const [record] = await store.listKeys();
+  const [record] = await store.keys.list();
   assert.equal(record?.peppered, true);
   assert.notEqual(record?.digest, digestOf(key.reveal()).toString('hex'));
   assert.equal(keys.authenticate(undefined, key.reveal()).name, 'a');
@@ -51,7 +51,7 @@ it('S2 with a pepper the digest is an HMAC that the secret alone does not give',
 });
 
 it('S2 keys from before the pepper keep working, rotated ones too, and get it', async () => {
-  const store = new MemoryStore();
+  const store = memoryStore();
   const before = await ring(store);
   const { id, key: old } = await before.keys.create({ name: 'a', models: ['*'] });
   const current = (await before.keys.rotate(id, 1000))?.key.reveal() ?? '';
@@ -60,24 +60,24 @@ it('S2 keys from before the pepper keep working, rotated ones too, and get it', 
     assert.equal(keys.authenticate(undefined, old.reveal()).keyId, id);
     assert.equal(keys.authenticate(undefined, current).keyId, id);
     assert.deepEqual(told, []);
-    const [record] = await store.listKeys();
+    const [record] = await store.keys.list();
     assert.deepEqual([record?.peppered, record?.previous[0]?.peppered], [true, true]);
   }
 });
 
 it('S2 a start that was cut off while keys got their pepper is finished by the next', async () => {
-  const store = new MemoryStore();
+  const store = memoryStore();
   const before = await ring(store);
   const made = [];
   for (const name of ['a', 'b', 'c']) made.push(await before.keys.create({ name, models: ['*'] }));
-  const replace = store.replaceKey.bind(store);
+  const replace = store.keys.replace;
   let left = 1;
-  store.replaceKey = (record) => {
+  store.keys.replace = (record) => {
     left -= 1;
     return left < 0 ? Promise.reject(new Error('the power is out')) : replace(record);
   };
   await assert.rejects(ring(store, secret, 2), /power/);
-  store.replaceKey = replace;
+  store.keys.replace = replace;
   const { keys, told } = await ring(store, secret, 3);
   for (const { id, key } of made) {
     assert.equal(keys.authenticate(undefined, key.reveal()).keyId, id);
@@ -101,10 +101,13 @@ it('S2 a row that was written without the pepper opens nothing, whatever it says
   db.prepare('UPDATE keys SET digest = ?, peppered = 0 WHERE id = ?').run(hash(forged), victim.id);
   const previous = [{ digest: hash(old), replacedAt: 1, validUntil: 8e15 }];
   db.prepare('UPDATE keys SET previous = ? WHERE id = ?').run(JSON.stringify(previous), rotated.id);
-  db.prepare(
-    `INSERT INTO keys (id, name, digest, models, endpoints, created_at, stamp)
-     VALUES (?, 'planted', ?, '["*"]', '["chat"]', 5, 99)`,
-  ).run(planted.id, hash(planted.key.reveal()));
+  // A copy of an honest row with an id and a digest of its own.
+  db.exec(`CREATE TEMP TABLE planted AS SELECT * FROM keys WHERE id = '${honest.id}'`);
+  db.prepare('UPDATE planted SET id = ?, digest = ?, peppered = 0').run(
+    planted.id,
+    hash(planted.key.reveal()),
+  );
+  db.exec('INSERT INTO keys SELECT * FROM planted');
   for (const mark of ['kept', 'taken away']) {
     if (mark === 'taken away') db.exec(`DELETE FROM settings WHERE name = 'pepper_mark'`);
     const store = await openSqliteStore({ path, log: silentLog });
@@ -143,7 +146,7 @@ function idBytes(id: string): Uint8Array {
 }
 
 it('S2 without the pepper, or with another, peppered keys are refused and that is said', async () => {
-  const store = new MemoryStore();
+  const store = memoryStore();
   const { key } = await (await ring(store, secret)).keys.create({ name: 'a', models: ['*'] });
   const missing = await ring(store, undefined, 2);
   assert.match(missing.keys.pepperProblem ?? '', /set MODEL_GATEWAY_PEPPER/);
@@ -158,7 +161,7 @@ it('S2 without the pepper, or with another, peppered keys are refused and that i
 });
 
 it('S2 declared keys and that of the environment need no pepper', async () => {
-  const { keys } = await ring(new MemoryStore(), secret);
+  const { keys } = await ring(memoryStore(), secret);
   keys.declare([
     {
       id: 'ci',

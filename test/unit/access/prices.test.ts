@@ -3,11 +3,10 @@ import { describe, it, test } from 'node:test';
 import { costOf } from '../../../src/access/cost.ts';
 import { PriceList } from '../../../src/access/price-list.ts';
 import { familyNames, listedNames } from '../../../src/access/price-names.ts';
-import { PriceBook } from '../../../src/access/prices.ts';
-import type { Price, PriceSettings } from '../../../src/core/price.ts';
+import { PriceTable } from '../../../src/access/prices.ts';
+import type { Price, PriceSettings } from '../../../src/core/money.ts';
 import type { Log } from '../../../src/core/runtime.ts';
-import { providerRows } from '../../../src/providers/compatible.ts';
-import { priceOrigins } from '../../../src/providers/price-origin.ts';
+import { priceOrigins, providerRows } from '../../../src/providers/compatible.ts';
 import { silentLog } from './parts.ts';
 
 const list = new PriceList();
@@ -21,8 +20,8 @@ const declared = [
   { id: 'engine', like: 'vllm', baseUrl: 'https://api.openai.com/v1' },
 ];
 
-function book(settings: PriceSettings = { models: [] }): PriceBook {
-  return new PriceBook({ settings, list, origin: priceOrigins(declared), log: silentLog });
+function book(settings: PriceSettings = { models: [] }): PriceTable {
+  return new PriceTable({ settings, list, origin: priceOrigins(declared), log: silentLog });
 }
 
 function found(provider: string, model: string, when = at): Price {
@@ -285,7 +284,7 @@ test('F6 a price is looked for once; names without end are forgotten again', () 
     },
   };
   const origin = priceOrigins([]);
-  const kept = new PriceBook({ settings: { models: [] }, list: counting, origin, log: silentLog });
+  const kept = new PriceTable({ settings: { models: [] }, list: counting, origin, log: silentLog });
   for (let i = 0; i < 3; i++) kept.find('openai', 'a', at);
   assert.equal(asked, 1);
   for (let i = 0; i < 10_000; i++) kept.find('openai', `made-up-${i}`, at);
@@ -305,7 +304,7 @@ test('F6 a package that cannot be read prices nothing and is told once', () => {
     },
   };
   const settings = { models: [{ pattern: 'openai/a', price: flat(1) }] };
-  const kept = new PriceBook({ settings, list: broken, origin: priceOrigins([]), log });
+  const kept = new PriceTable({ settings, list: broken, origin: priceOrigins([]), log });
   kept.warm();
   assert.equal(kept.find('openai', 'b', at), undefined);
   assert.equal(kept.find('openai', 'a', at)?.rates.input, 1);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { RetentionTask } from '../../../src/access/retention.ts';
 import type { Log } from '../../../src/core/runtime.ts';
-import { MemoryStore } from '../../../src/store/memory.ts';
+import { memoryStore } from '../../support/memory-store.ts';
 import type { Retention } from '../../../src/store/store.ts';
 import { callRow, day } from '../store/call-rows.ts';
 import { HeldClock, silentLog } from './parts.ts';
@@ -11,24 +11,24 @@ const clock = new HeldClock();
 const kept = { clock, log: silentLog, keepMs: 90 * day, keepHoursMs: 400 * day };
 
 it('L3 removes calls beyond their time in batches with pauses', async () => {
-  const store = new MemoryStore();
+  const store = memoryStore();
   const old = clock.wall() - 91 * day;
   const rows = Array.from({ length: 2500 }, (_, i) => callRow(`c${i}`, { startedAt: old + i }));
-  await store.recordCalls([...rows, callRow('new', { startedAt: clock.wall() - 89 * day })]);
+  await store.calls.record([...rows, callRow('new', { startedAt: clock.wall() - 89 * day })]);
   let pauses = 0;
   const pause = async (): Promise<void> => {
     pauses += 1;
-    const { calls } = await store.listCalls({ limit: 5000 });
+    const { calls } = await store.calls.list({ limit: 5000 });
     assert.equal(calls.length, 2501 - pauses * 1000);
   };
-  await new RetentionTask({ ...kept, store, pause }).run();
+  await new RetentionTask({ ...kept, store: store.calls, pause }).run();
   assert.equal(pauses, 2);
-  const { calls } = await store.listCalls({ limit: 5000 });
+  const { calls } = await store.calls.list({ limit: 5000 });
   assert.deepEqual(
     calls.map(({ id }) => id),
     ['new'],
   );
-  assert.equal((await store.usage({ by: 'key', since: 0 }))[0]?.calls, 2501);
+  assert.equal((await store.calls.usage({ by: 'key', since: 0 }))[0]?.calls, 2501);
 });
 
 it('forever removes nothing', async () => {

@@ -2,155 +2,146 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { SharedUpkeep } from '../../../src/access/shared-upkeep.ts';
 import type { Log } from '../../../src/core/runtime.ts';
-import type { Drift, Used } from '../../../src/store/counters.ts';
-import { leaseMs } from '../../../src/store/lease.ts';
-import { MemoryStore } from '../../../src/store/memory.ts';
-import type { CallRow, Spent } from '../../../src/store/store.ts';
+import { leaseExpiryMs } from '../../../src/store/counters/budget-leases.ts';
+import { leaseMs } from '../../../src/store/counters/lease.ts';
+import { LeaseExpiry, type SeenInstance } from '../../../src/store/counters/lease-expiry.ts';
+import { memoryStore } from '../../support/memory-store.ts';
+import { StoreError } from '../../../src/store/store-error.ts';
+import type { Spent } from '../../../src/store/store.ts';
 import { callRow } from '../store/call-rows.ts';
 import { HeldClock } from './parts.ts';
 
 const cost = { total: 7, input: 7, cacheRead: 0, cacheWrite: 0, output: 0, reasoning: 0, call: 0 };
+const lookMs = 10_000;
 const budgets = [{ counter: 'key:k1:ever', window: 'ever' }];
 
 function scene(context: TestContext) {
   const clock = new HeldClock();
-  const store = new MemoryStore();
-  const settled: (readonly [string, Used])[] = [];
+  const store = memoryStore();
   const heard: (readonly Spent[])[] = [];
   const told: string[] = [];
-  const repaired: Drift[] = [];
-  const counters = { balance: { settled: 0, open: 0 }, healthy: true };
-  const lost: { rows: CallRow[]; booked: (readonly [string, number])[] } = { rows: [], booked: [] };
+  const expired: SeenInstance[] = [];
+  const register = { instances: [] as SeenInstance[], isAway: false };
   const state: { upSince: number | undefined } = { upSince: clock.now() };
   const tell: Log['error'] = (event, fields) => told.push(`${event} ${JSON.stringify(fields)}`);
+  const expiry = new LeaseExpiry(
+    {
+      instances: async () => {
+        if (register.isAway) throw new StoreError('unavailable', 'away');
+        return register.instances;
+      },
+      expire: async (seen) => {
+        expired.push(seen);
+        register.instances = register.instances.filter(
+          ({ instance }) => instance !== seen.instance,
+        );
+        return 70;
+      },
+    },
+    clock,
+  );
   const upkeep = new SharedUpkeep({
-    store,
-    counters: {
-      settle: (id, used) => settled.push([id, used]),
-      settledIn: async (windows) => windows.map(() => counters.balance.settled),
-      repair: (drift) => void repaired.push(drift),
-      healthy: () => counters.healthy,
-      abandoned: async () => lost.rows,
-      booked: async (id, nanodollars) => void lost.booked.push([id, nanodollars]),
-    },
-    recordLost: async (rows) => {
-      await store.recordCalls(rows);
-      const found = await Promise.all(rows.map(({ id }) => store.findCall(id)));
-      return new Map(found.flatMap((row) => (row ? [[row.id, row.cost?.total ?? 0]] : [])));
-    },
+    store: store.calls,
+    expiry,
     clock,
     log: { debug: tell, info: tell, warn: tell, error: tell },
     upSince: () => state.upSince,
     onSpent: (spent) => heard.push(spent),
   });
   context.after(() => upkeep.close());
-  return { clock, store, upkeep, settled, lost, heard, told, repaired, counters, state };
+  return { clock, store, upkeep, heard, told, expired, register, state };
 }
 
-test('F81 Q2: a call that nobody tells of for a lease is settled, and what it held is given back', async (t) => {
-  const { clock, store, upkeep, settled } = scene(t);
+test('F81 Q2: a call that nobody tells of for a lease is settled, once', async (t) => {
+  const { clock, store, upkeep, told } = scene(t);
   const row = callRow('dead', { cost, budgets });
-  await store.openCalls([{ row, seenAt: clock.wall() }]);
+  await store.calls.open([{ row, seenAt: clock.wall() }]);
   clock.time += leaseMs;
   await upkeep.sweep();
-  assert.deepEqual(settled, []);
+  assert.equal(await store.calls.find('dead'), undefined);
   clock.time += 1;
   await upkeep.sweep();
-  assert.deepEqual(settled, [['dead', { tokens: 15, nanodollars: 7 }]]);
-  assert.deepEqual(await store.findCall('dead'), row);
+  assert.deepEqual(await store.calls.find('dead'), row);
   await upkeep.sweep();
-  assert.equal(settled.length, 1);
-});
-
-test('Q1: what a dead gateway told nobody of is booked as held, or as its row says', async (t) => {
-  const { clock, store, upkeep, settled, lost, told } = scene(t);
-  await store.recordCalls([callRow('known', { cost: { ...cost, total: 3 }, budgets })]);
-  lost.rows = [callRow('gone', { cost, budgets }), callRow('known', { cost, budgets })];
-  await upkeep.sweep();
-  assert.deepEqual(lost.booked, [], 'the living may tell of their calls first');
-  clock.time += leaseMs;
-  await upkeep.sweep();
-  assert.deepEqual(lost.booked, [
-    ['gone', 7],
-    ['known', 3],
-  ]);
-  assert.deepEqual(settled, []);
-  assert.deepEqual(told, ['calls_booked_as_held {"calls":2}']);
+  assert.deepEqual(told, ['calls_recovered {"calls":1}']);
 });
 
 test('F88: after an outage of the store the living may tell of their calls first', async (t) => {
-  const { clock, store, upkeep, settled, state } = scene(t);
-  await store.openCalls([{ row: callRow('alive'), seenAt: clock.wall() }]);
+  const { clock, store, upkeep, state } = scene(t);
+  await store.calls.open([{ row: callRow('alive'), seenAt: clock.wall() }]);
   clock.time += 10 * leaseMs;
   state.upSince = undefined;
   await upkeep.sweep();
   state.upSince = clock.now();
   clock.time += leaseMs - 1;
   await upkeep.sweep();
-  assert.deepEqual(settled, []);
-  await store.openCalls([{ row: callRow('alive'), seenAt: clock.wall() }]);
+  await store.calls.open([{ row: callRow('alive'), seenAt: clock.wall() }]);
   clock.time += 1;
   await upkeep.sweep();
-  assert.deepEqual(settled, []);
+  assert.equal(await store.calls.find('alive'), undefined);
 });
 
-test('Q2: a counter that stays apart from the ledger is told; one that is on its way is not', async (t) => {
-  const { store, upkeep, told, counters, heard } = scene(t);
-  await store.recordCalls([callRow('c1', { cost, budgets })]);
-  counters.balance = { settled: 7, open: 3 };
-  await upkeep.compare();
-  await upkeep.compare();
-  counters.balance = { settled: 9, open: 0 };
-  await upkeep.compare();
-  counters.balance = { settled: 8, open: 0 };
-  await upkeep.compare();
-  assert.deepEqual(told, []);
-  await upkeep.compare();
-  assert.deepEqual(told, [
-    'budget_drift {"counter":"key:k1:ever","window":"ever","nanodollars":1,"repaired":false}',
-  ]);
-  counters.healthy = false;
-  await upkeep.compare();
-  assert.equal(told.length, 1);
-  assert.equal(heard.length, 6);
-  assert.deepEqual(heard[0], [{ counter: 'key:k1:ever', window: 'ever', nanodollars: 7 }]);
+test('Q1: the leases of an instance that says nothing for ten minutes are ended, and no sooner', async (t) => {
+  const { clock, upkeep, expired, register, told } = scene(t);
+  const dead = { instance: 'dead', number: 5 };
+  register.instances = [dead, { instance: 'alive', number: 1 }];
+  const look = async (): Promise<void> => {
+    await upkeep.sweep();
+    register.instances = register.instances.map((each) =>
+      each.instance === 'alive' ? { ...each, number: each.number + 1 } : each,
+    );
+  };
+  await look();
+  for (let ms = lookMs; ms < leaseExpiryMs; ms += lookMs) {
+    clock.time += lookMs;
+    await look();
+  }
+  clock.time += lookMs - 1;
+  await look();
+  assert.deepEqual(expired, []);
+  clock.time += 1;
+  await look();
+  assert.deepEqual(expired, [dead]);
+  assert.deepEqual(told, ['budget_leases_expired {"instance":"dead","nanodollars":70}']);
 });
 
-test('Q2: what the counter lacks is put right at the second look, what only it has at the fifth', async (t) => {
-  const { store, upkeep, told, repaired, counters } = scene(t);
-  await store.recordCalls([callRow('c1', { cost, budgets })]);
-  const drift = { counter: 'key:k1:ever', window: 'ever', booked: 7 };
-  counters.balance = { settled: 5, open: 0 };
-  await upkeep.compare();
-  assert.deepEqual(repaired, []);
-  await upkeep.compare();
-  assert.deepEqual(repaired.splice(0), [{ ...drift, settled: 5 }]);
-  counters.balance = { settled: 9, open: 0 };
-  for (let looks = 1; looks < 5; looks += 1) await upkeep.compare();
-  assert.deepEqual(repaired, []);
-  await upkeep.compare();
-  assert.deepEqual(repaired, [{ ...drift, settled: 9 }]);
-  assert.equal(told.filter((line) => line.includes('"repaired":true')).length, 2);
+test('Q1 F88: while the database is away no instance is taken for dead, nor right behind it', async (t) => {
+  const { clock, upkeep, expired, register } = scene(t);
+  register.instances = [{ instance: 'quiet', number: 5 }];
+  await upkeep.sweep();
+  register.isAway = true;
+  clock.time += 10 * leaseExpiryMs;
+  await assert.rejects(upkeep.sweep(), StoreError);
+  register.isAway = false;
+  for (let ms = 0; ms < leaseExpiryMs; ms += lookMs) {
+    await upkeep.sweep();
+    clock.time += lookMs;
+  }
+  assert.deepEqual(expired, []);
+  await upkeep.sweep();
+  assert.equal(expired.length, 1);
 });
 
-test('Q2 L5: budgets are compared in portions, each one once, and a drift in the last is found', async (t) => {
-  const { store, upkeep, counters, heard, repaired } = scene(t);
-  const windows = 2500;
-  const many = Array.from({ length: windows }, (_, i) => ({
+test('Q1: an instance that stood still itself takes no other one for dead', async (t) => {
+  const { clock, upkeep, expired, register } = scene(t);
+  register.instances = [{ instance: 'stood still too', number: 5 }];
+  await upkeep.sweep();
+  clock.time += 2 * leaseExpiryMs;
+  await upkeep.sweep();
+  assert.deepEqual(expired, []);
+});
+
+test('L5: what budgets have spent is read in portions, each window once', async (t) => {
+  const { store, upkeep, heard } = scene(t);
+  const many = Array.from({ length: 2500 }, (_, i) => ({
     counter: `key:${String(i).padStart(5, '0')}:ever`,
     window: 'ever',
   }));
-  await store.recordCalls([callRow('c1', { cost, budgets: many })]);
-  counters.balance = { settled: 7, open: 0 };
-  await upkeep.compare();
+  await store.calls.record([callRow('c1', { cost, budgets: many })]);
+  await upkeep.readSpent();
   assert.deepEqual(
     heard.flat().map(({ counter }) => counter),
     many.map(({ counter }) => counter),
   );
   assert.ok(heard.length > 2);
-  counters.balance = { settled: 6, open: 0 };
-  await upkeep.compare();
-  assert.deepEqual(repaired, []);
-  await upkeep.compare();
-  assert.equal(repaired.length, windows);
 });

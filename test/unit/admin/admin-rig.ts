@@ -12,13 +12,13 @@ import { KeyRing } from '../../../src/access/keys.ts';
 import { noContentKey } from '../../../src/access/content-key.ts';
 import { Ledger } from '../../../src/access/ledger.ts';
 import { Policies } from '../../../src/access/policies.ts';
-import type { Json, JsonObject } from '../../../src/core/conversation.ts';
-import { isObject, tryParse } from '../../../src/core/json.ts';
+import { isObject, type Json, type JsonObject } from '../../../src/json/value.ts';
+import { tryParse } from '../../../src/json/parse.ts';
 import { Secret } from '../../../src/core/secret.ts';
-import { createAdminServer, type AdminParts } from '../../../src/server/admin.ts';
-import { ContentBook } from '../../../src/server/content/content-book.ts';
-import { listen } from '../../../src/server/listen.ts';
-import { openSqliteStore } from '../../../src/store/sqlite.ts';
+import { createAdminServer, type AdminParts } from '../../../src/admin/handler.ts';
+import { LoggedContents } from '../../../src/features/content-log/sealed-content.ts';
+import { listen } from '../../../src/http/listen.ts';
+import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { countingBytes, HeldClock, silentLog } from '../access/parts.ts';
 
 export const adminToken = 'the-admin-token-0123';
@@ -54,12 +54,16 @@ export interface Rig {
   ask(path: string, options?: Ask): Promise<Answer>;
 }
 
-export async function adminRig(t: TestContext, change: Partial<AdminParts> = {}): Promise<Rig> {
+export async function adminRig(
+  t: TestContext,
+  change: Partial<AdminParts> = {},
+  wait: () => Promise<void> = async () => undefined,
+): Promise<Rig> {
   const folder = mkdtempSync(join(tmpdir(), 'gateway-admin-'));
   const store = await openSqliteStore({ path: join(folder, 'gateway.db'), log: silentLog });
   const clock = new HeldClock();
   const random = countingBytes();
-  const policies = new Policies(store);
+  const policies = new Policies(store.policies);
   const keys = new KeyRing({ store, clock, random, policies });
   await keys.load();
   const ledger = new Ledger({ store, clock, log: silentLog });
@@ -74,7 +78,7 @@ export async function adminRig(t: TestContext, change: Partial<AdminParts> = {})
     keys,
     policies,
     audit: new AuditLog({
-      store,
+      store: store.audit,
       clock,
       log: silentLog,
       anchor: new FileAnchor(join(folder, 'audit.head')),
@@ -91,7 +95,7 @@ export async function adminRig(t: TestContext, change: Partial<AdminParts> = {})
     downloads: async () => [],
     prices: async () => [],
     defaultPrice: () => undefined,
-    contents: new ContentBook({ store: store.contents, key: noContentKey, clock }),
+    contents: new LoggedContents({ store: store.contents, key: noContentKey, clock }),
     status: () => ({ version: '1.2.3' }),
     reload: async () => ({ applied: true, problems: [] }),
     ...change,
@@ -103,6 +107,7 @@ export async function adminRig(t: TestContext, change: Partial<AdminParts> = {})
     controlToken: control,
     newId,
     random,
+    wait,
   });
   const url = await listen(server, { host: '127.0.0.1', port: 0 });
   t.after(async () => {

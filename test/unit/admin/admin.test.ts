@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import type { Json, JsonObject } from '../../../src/core/conversation.ts';
-import { createAdminHandler, type ReloadOutcome } from '../../../src/server/admin.ts';
+import type { Json, JsonObject } from '../../../src/json/value.ts';
+import { createAdminHandler, type ReloadOutcome } from '../../../src/admin/handler.ts';
 import { day } from '../store/call-rows.ts';
 import { adminRig, adminToken, errorOf, listOf, textOf } from './admin-rig.ts';
 
@@ -98,6 +98,7 @@ it('S4 S7 a key is made, shown once, listed without its secret, and revoked', as
     tags: [],
     cidrs: [],
     strict: false,
+    cache: null,
     log_content: false,
     shrink: true,
     rpm: null,
@@ -206,7 +207,8 @@ it('refuses bodies that are too large, of another type, or no JSON', async (t) =
     rig.ask('/api/keys', { method: 'POST', raw, headers });
   assert.equal((await post(`{"name":"${'x'.repeat(1_100_000)}"}`)).status, 413);
   assert.equal((await post('{"name":')).status, 400);
-  assert.equal((await post('['.repeat(10_000))).status, 413);
+  assert.equal((await post('['.repeat(10_000))).status, 400);
+  assert.equal((await post('{"a":'.repeat(10_000))).status, 413);
   assert.equal((await post('name=a', { 'content-type': 'text/plain' })).status, 415);
   assert.equal((await post('{}', { 'content-encoding': 'gzip' })).status, 415);
   assert.equal((await rig.ask('/api/status')).status, 200);
@@ -232,7 +234,14 @@ it('models, status and reload say what they were given', async (t) => {
   let outcome: ReloadOutcome = { applied: true, problems: [] };
   const rig = await adminRig(t, { reload: async () => outcome });
   assert.deepEqual((await rig.ask('/api/models')).body, {
-    models: [{ id: 'local/tiny', targets: [{ target: 'local/tiny', health: 'ok' }] }],
+    models: [
+      {
+        id: 'local/tiny',
+        targets: [{ target: 'local/tiny', health: 'ok' }],
+        max_input_tokens: null,
+        max_tokens: null,
+      },
+    ],
     problems: [],
     next: null,
   });

@@ -6,9 +6,9 @@ import { it } from 'node:test';
 import { FileAnchor } from '../../../src/access/audit-anchor.ts';
 import { AuditLog } from '../../../src/access/audit.ts';
 import type { LogFields } from '../../../src/core/runtime.ts';
-import { isObject } from '../../../src/core/json.ts';
+import { isObject } from '../../../src/json/value.ts';
 import { auditCommand } from '../../../src/cli/audit.ts';
-import { MemoryStore } from '../../../src/store/memory.ts';
+import { memoryStore } from '../../support/memory-store.ts';
 import { HeldClock, silentLog } from '../access/parts.ts';
 import { cliRig } from '../cli/cli-rig.ts';
 import { adminRig, listOf, textOf } from './admin-rig.ts';
@@ -60,7 +60,7 @@ it('S24 every change is noted: who, from where, what, before and after; no secre
   for (const secret of [textOf(made.body, 'key'), textOf(rotated.body, 'key')]) {
     assert.ok(!text.includes(secret.slice(12)));
   }
-  for (const { digest } of await rig.parts.store.listKeys()) assert.ok(!text.includes(digest));
+  for (const { digest } of await rig.parts.store.keys.list()) assert.ok(!text.includes(digest));
 });
 
 it('S24 the log is read page by page, and of one subject', async (t) => {
@@ -152,11 +152,11 @@ for (const [name, sql] of [
     const log = { ...silentLog, error: (event: string) => void lines.push(event) };
     const { store } = rig.parts;
     const anchor = new FileAnchor(join(rig.folder, 'audit.head'));
-    const start = new AuditLog({ store, clock: new HeldClock(), log, anchor });
+    const start = new AuditLog({ store: store.audit, clock: new HeldClock(), log, anchor });
     await start.checkEnd();
     await start.checkEnd();
     assert.deepEqual(lines, ['audit_cut'], 'it is told once');
-    const [newest] = await store.listAudit({ limit: 1 });
+    const [newest] = await store.audit.list({ limit: 1 });
     assert.equal(newest?.action, 'audit.cut');
     assert.ok(newest.before?.includes(head));
     assert.equal((await start.check()).missing, undefined);
@@ -172,7 +172,7 @@ it('S24 a start notes how far a log goes that has no note yet; a note that canno
     if (text === undefined) rmSync(path);
     else writeFileSync(path, text);
     const audit = new AuditLog({
-      store,
+      store: store.audit,
       clock: new HeldClock(),
       log: silentLog,
       anchor: new FileAnchor(path),
@@ -217,7 +217,7 @@ it('S24 a log that was cut off at its end shows by the hash that went to the log
     ...silentLog,
     info: (event: string, fields?: LogFields) => void told.push({ event, fields }),
   };
-  const audit = new AuditLog({ store: new MemoryStore(), clock: new HeldClock(), log });
+  const audit = new AuditLog({ store: memoryStore().audit, clock: new HeldClock(), log });
   for (const subject of ['a', 'b']) {
     await audit.note({ actor: { name: 'config' }, action: 'x', subject });
   }
@@ -230,10 +230,10 @@ it('S24 a log that was cut off at its end shows by the hash that went to the log
 
 it('S24 an entry that the store does not take is an error, and in the log', async () => {
   const told: string[] = [];
-  const store = new MemoryStore();
+  const store = memoryStore();
   await store.close();
   const log = { ...silentLog, error: (event: string) => void told.push(event) };
-  const audit = new AuditLog({ store, clock: new HeldClock(), log });
+  const audit = new AuditLog({ store: store.audit, clock: new HeldClock(), log });
   await assert.rejects(audit.note({ actor: { name: 'admin' }, action: 'x', subject: 'y' }), {
     name: 'StoreError',
   });
@@ -258,9 +258,9 @@ it('S24 a change whose entry cannot be written is not made; a revocation holds, 
     refusals.map(({ status }) => status),
     [503, 503, 503, 503, 503],
   );
-  const [kept, ...others] = await rig.parts.store.listKeys();
+  const [kept, ...others] = await rig.parts.store.keys.list();
   assert.deepEqual([kept?.name, kept?.version, kept?.revokedAt, others], ['a', 1, undefined, []]);
-  assert.deepEqual(await rig.parts.store.listPolicies(), []);
+  assert.deepEqual(await rig.parts.store.policies.list(), []);
   assert.equal(rig.keys.find(id)?.state, 'revoked');
 });
 

@@ -7,9 +7,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { dashboardFiles } from '../../../src/server/dashboard-files.ts';
-import { sendDashboard } from '../../../src/server/dashboard-pages.ts';
-import { contentSecurityPolicy } from '../../../src/server/page-safety.ts';
+import {
+  contentSecurityPolicy,
+  dashboardFiles,
+  sendDashboard,
+} from '../../../src/admin/dashboard.ts';
 import { send, type Reply } from '../../support/http.ts';
 import { adminRig } from './admin-rig.ts';
 

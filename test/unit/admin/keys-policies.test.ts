@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import type { JsonObject } from '../../../src/core/conversation.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
 import { adminRig, errorOf, listOf, textOf, type Answer, type Rig } from './admin-rig.ts';
 
 const day = 86_400_000;
@@ -22,6 +22,7 @@ const whole = {
   owner: 'Ada',
   tags: ['nightly'],
   cidrs: ['10.0.0.0/8'],
+  cache: 'auto',
   shrink: false,
   rpm: 60,
   concurrent: 5,
@@ -49,8 +50,8 @@ it('S7 a key is made with limits and budgets, and shows them', async (t) => {
   const [held] = principal.policies();
   assert.equal(held?.policy.budgets[0]?.nanodollars, 300_000_000);
   assert.deepEqual(
-    [principal.shrink, principal.anywhere, principal.tags],
-    [false, false, ['nightly']],
+    [principal.shrink, principal.cache, principal.anywhere, principal.tags],
+    [false, 'auto', false, ['nightly']],
   );
 });
 
@@ -65,6 +66,7 @@ it('PATCH: what is absent stays, null takes away', async (t) => {
     owner: null,
     tags: null,
     cidrs: null,
+    cache: null,
     shrink: null,
     expires_at: null,
     rpm: null,
@@ -72,10 +74,10 @@ it('PATCH: what is absent stays, null takes away', async (t) => {
     per: 'day',
   });
   assert.deepEqual(
-    ['team', 'owner', 'tags', 'cidrs', 'shrink', 'expires_at', 'rpm', 'concurrent'].map(
+    ['team', 'owner', 'tags', 'cidrs', 'cache', 'shrink', 'expires_at', 'rpm', 'concurrent'].map(
       (name) => changed.body[name],
     ),
-    [null, null, [], [], true, null, null, 5],
+    [null, null, [], [], null, true, null, null, 5],
   );
   assert.deepEqual(
     listOf(changed.body, 'budgets').map(({ per }) => per),
@@ -222,7 +224,7 @@ it('what a budget has spent is told with its window', async (t) => {
   const { store, clock } = rig.parts;
   const id = textOf(await make(rig, { budget: 1, per: 'month' }), 'id');
   const counter = `key:${id}:month`;
-  await store.recordCalls([
+  await store.calls.record([
     {
       id: 'c1',
       startedAt: clock.wall(),

@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it } from 'node:test';
-import { MemoryStore } from '../../../src/store/memory.ts';
-import { openSqliteStore } from '../../../src/store/sqlite.ts';
+import { memoryStore } from '../../support/memory-store.ts';
+import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { costing, fullCall } from '../../store/rows.ts';
 import { silentLog } from '../access/parts.ts';
 import { callRow, day } from '../store/call-rows.ts';
@@ -197,20 +197,20 @@ it('backup writes a complete private copy while calls go on, and never over a fi
   const nowhere = await backup(join(folder, 'no', 'such', 'folder'));
   assert.match(String(errorOf(nowhere)['message']), /cannot be written/);
   assert.deepEqual(readdirSync(folder), ['copy.db']);
-  const entries = await rig.parts.store.listAudit({ limit: 9 });
+  const entries = await rig.parts.store.audit.list({ limit: 9 });
   const first = entries.at(-1);
   assert.deepEqual([first?.action, first?.subject], ['store.backup', `file:${path}`]);
 
   const restored = await openSqliteStore({ path, log: silentLog });
   t.after(() => restored.close());
-  assert.deepEqual(await restored.listKeys(), [record]);
-  const [usage] = await restored.usage({ by: 'key', since: 0 });
+  assert.deepEqual(await restored.keys.list(), [record]);
+  const [usage] = await restored.calls.usage({ by: 'key', since: 0 });
   assert.ok(usage !== undefined && usage.calls >= 100, String(usage?.calls));
-  assert.equal((await restored.listCalls({ limit: 1000 })).calls.length, usage.calls);
+  assert.equal((await restored.calls.list({ limit: 1000 })).calls.length, usage.calls);
 });
 
 it('backup of a store in memory says that there is no file', async (t) => {
-  const rig = await adminRig(t, { store: new MemoryStore() });
+  const rig = await adminRig(t, { store: memoryStore() });
   const raw = JSON.stringify({ path: '/tmp/never-written' });
   const answer = await rig.ask('/api/backup', { method: 'POST', raw });
   assert.equal(answer.status, 409);

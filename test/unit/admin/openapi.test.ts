@@ -3,10 +3,9 @@ import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { it } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import type { Json, JsonObject } from '../../../src/core/conversation.ts';
-import { isObject } from '../../../src/core/json.ts';
-import { adminRoutes } from '../../../src/server/admin.ts';
-import { playgroundPrincipal, type Playground } from '../../../src/server/playground.ts';
+import { isObject, type Json, type JsonObject } from '../../../src/json/value.ts';
+import { adminRoutes } from '../../../src/admin/handler.ts';
+import { playgroundPrincipal, type Caller } from '../../../src/admin/playground.ts';
 import { fullCall } from '../../store/rows.ts';
 import { adminRig, adminToken, listOf, textOf } from './admin-rig.ts';
 
@@ -76,11 +75,34 @@ it('the description is sound: ids, parameters, schemas', async (t) => {
 });
 
 /** What the data plane answers is described by the endpoints' own schemas. */
-const playground: Playground = {
+const playground: Caller = {
   principalOf: () => playgroundPrincipal,
   plane: {
     handle: async (_request, response) => {
       response.end('{}');
+    },
+  },
+};
+
+/** What it answers for real calls is compared with its description in test/contract/explain.test.ts. */
+const explainer: Caller = {
+  principalOf: () => playgroundPrincipal,
+  plane: {
+    handle: async (_request, response) => {
+      const cost = { highest_usd: null, expected_usd: null };
+      const counts = { expected_output_tokens: null, reserved_output_tokens: null };
+      const route = { name: 'a', order: 'listed', strict: false };
+      const call = {
+        endpoint: 'openai-chat',
+        model: 'a',
+        key: 'k',
+        tags: [],
+        refused: null,
+        prompt: null,
+      };
+      response.end(
+        JSON.stringify({ ...call, route, cost: { ...cost, ...counts }, limits: [], targets: [] }),
+      );
     },
   },
 };
@@ -94,7 +116,7 @@ function schemasIn(node: Json | undefined): readonly JsonObject[] {
 }
 
 it('answers are as they are described', async (t) => {
-  const rig = await adminRig(t, { playground });
+  const rig = await adminRig(t, { playground, explainer });
   const routes = adminRoutes(rig.parts);
   const full = {
     name: 'a',

@@ -1,7 +1,7 @@
 /** S12: the headers of every answer of the admin listener, whoever gives it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { contentSecurityPolicy } from '../../../src/server/page-safety.ts';
+import { contentSecurityPolicy } from '../../../src/admin/dashboard.ts';
 import { startTestGateway } from '../../support/gateway.ts';
 import { send, sendRaw, type Sending } from '../../support/http.ts';
 import { adminToken } from '../../support/keys.ts';

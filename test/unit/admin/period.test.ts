@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { readDate, readSpan } from '../../../src/server/period.ts';
+import { readDate, readSpan } from '../../../src/admin/route.ts';
 
 it('reads spans', () => {
   assert.equal(readSpan('90m'), 5_400_000);

@@ -6,7 +6,7 @@ import { it } from 'node:test';
 import { HeaderSettings } from '../../../src/config/settings.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { readDownloads } from '../../../src/local-models/downloads.ts';
-import { adminProviders } from '../../../src/start/providers.ts';
+import { adminProviders } from '../../../src/compose/providers.ts';
 import { adminRig, errorOf, listOf } from './admin-rig.ts';
 
 it('issue 8 downloads are seen by the files that they leave, with what is known of their size', async (t) => {
@@ -41,6 +41,7 @@ it('S4 providers are listed with their origin and without what is secret', async
     id: 'up',
     baseUrl: 'https://user:hidden-1@up.example/v1?key=hidden-2',
     headers: new HeaderSettings([['x-key', 'hidden-4']]),
+    options: {},
     credentials: ['one', 'two'].map((name) => ({ name, key: new Secret('hidden-5') })),
     where: 'gateway.yaml:3',
   };

@@ -1,5 +1,6 @@
 /** Contexts, frames and folds that the tests of this dialect share. */
-import type { Conversation, JsonObject, Part } from '../../../src/core/conversation.ts';
+import type { Conversation, Part } from '../../../src/core/conversation.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
 import type { AnswerContext, Frame } from '../../../src/core/dialect.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { collect, type Generation, type GenerationEvent } from '../../../src/core/generation.ts';

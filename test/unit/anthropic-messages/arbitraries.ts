@@ -2,12 +2,12 @@
 import * as fc from 'fast-check';
 import type {
   Conversation,
-  JsonObject,
   Part,
   ReasoningPart,
   Tool,
   Turn,
 } from '../../../src/core/conversation.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
 import { replay, type Generation, type GenerationEvent } from '../../../src/core/generation.ts';
 
 const character = fc.constantFrom(

@@ -1,7 +1,7 @@
 /** The events of a messages stream, and the judge of their order. */
 import assert from 'node:assert/strict';
-import type { JsonObject } from '../../../src/core/conversation.ts';
-import { tryParseObject } from '../../../src/core/json.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
+import { tryParseObject } from '../../../src/json/parse.ts';
 import { assertLegalStream } from '../../support/legality.ts';
 
 export interface SeenEvent {

@@ -1,5 +1,6 @@
 /** Requests that the client half reads: a small legal body and what a test changes in it. */
-import type { Conversation, JsonObject, Part } from '../../../src/core/conversation.ts';
+import type { Conversation, Part } from '../../../src/core/conversation.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
 import { NoteList } from '../../../src/core/notes.ts';
 import { anthropicMessagesClient } from '../../../src/dialects/anthropic-messages/client.ts';
 import { testSealer } from '../../support/sealing.ts';

@@ -3,9 +3,10 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import type { JsonObject, Part } from '../../../src/core/conversation.ts';
+import type { Part } from '../../../src/core/conversation.ts';
+import { isObject, type JsonObject } from '../../../src/json/value.ts';
 import { replay, type Generation } from '../../../src/core/generation.ts';
-import { isObject, tryParseObject } from '../../../src/core/json.ts';
+import { tryParseObject } from '../../../src/json/parse.ts';
 import { messagesTraits } from '../../../src/core/traits.ts';
 import { anthropicMessagesUpstream } from '../../../src/dialects/anthropic-messages/upstream.ts';
 import {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { JsonObject } from '../../../src/core/conversation.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
 import type { Frame } from '../../../src/core/dialect.ts';
-import { parseBody, tryParseObject } from '../../../src/core/json.ts';
+import { tryParseObject } from '../../../src/json/parse.ts';
+import { parseBody } from '../../../src/core/client-body.ts';
 import { messagesTraits } from '../../../src/core/traits.ts';
 import { anthropicMessagesClient } from '../../../src/dialects/anthropic-messages/client.ts';
 import { anthropicMessagesUpstream } from '../../../src/dialects/anthropic-messages/upstream.ts';
@@ -42,14 +43,14 @@ describe('requests', () => {
         thinking,
         messages: [
           { role: 'user', content: 'Hi' },
-          { role: 'assistant', content: [native, ...blocks, call] },
+          { role: 'assistant', content: [...blocks, call] },
           { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a' }] },
         ],
       });
     const sealed = { type: 'thinking', thinking: 'foreign', signature: sealedRecord({}) };
     const redacted = { type: 'redacted_thinking', data: sealedRecord({ encrypted: 'e' }) };
     const adaptive = { type: 'adaptive' };
-    const source = parseBody(Buffer.from(body(adaptive, sealed, redacted)), new Set());
+    const source = parseBody(Buffer.from(body(adaptive, native, sealed, redacted)), new Set());
     const ask = {
       model: 'claude-real',
       stream: false,
@@ -57,13 +58,13 @@ describe('requests', () => {
       newId: (prefix: string) => prefix,
     };
     const bytes = anthropicMessagesUpstream.relayRequest(source, ask).toString();
-    assert.equal(bytes, body(adaptive));
+    assert.equal(bytes, body(adaptive, native));
     const budget = { type: 'enabled', budget_tokens: 2000 };
     const notes = new NoteList();
     const onBudget = parseBody(Buffer.from(body(budget, sealed)), new Set());
     const cleaned = anthropicMessagesUpstream.relayRequest(onBudget, ask, notes).toString();
     assert.equal(cleaned, body({ type: 'disabled' }), 'D3');
-    assert.deepEqual(noted(notes), ['messages lost', 'thinking changed']);
+    assert.deepEqual(noted(notes), ['messages.1.content.0 lost', 'thinking changed']);
   });
 
   test('text that only mentions the mark is left alone', () => {
@@ -135,6 +136,48 @@ describe('streams', () => {
     const message = tryParseObject(only?.data ?? '')?.['message'];
     assert.equal(Reflect.get(Object(message), 'model'), 'alias');
   });
+
+  /** Wherever a later frame may name the model of the upstream. */
+  const named: readonly (readonly [string, JsonObject])[] = [
+    ['a second start', start],
+    ['a second start without a type', { message: start.message }],
+    ['a ping', { type: 'ping', model: 'claude-real' }],
+    ['an event of another kind', { type: 'progress', message: { model: 'claude-real' } }],
+    [
+      'a block',
+      {
+        type: 'content_block_start',
+        index: 1,
+        model: 'claude-real',
+        content_block: { type: 'text', text: '' },
+      },
+    ],
+    [
+      'the end of a block',
+      { type: 'content_block_stop', index: 0, message: { model: 'claude-real' } },
+    ],
+    [
+      'the report',
+      { type: 'message_delta', model: 'claude-real', delta: {}, usage: { output_tokens: 2 } },
+    ],
+    ['the end', { type: 'message_stop', model: 'claude-real', message: start.message }],
+  ];
+  for (const [what, frame] of named) {
+    test(`D5 no frame names the model of the upstream: ${what}`, () => {
+      for (let at = 0; at <= rest.length; at += 1) {
+        const name = typeof frame['type'] === 'string' ? frame['type'] : 'message_start';
+        const odd = `event: ${name}\ndata: ${JSON.stringify(frame)}\n\n`;
+        const texts = [start, ...rest].map(frameText);
+        const { text } = pass(framesOf(texts.toSpliced(at + 1, 0, odd).join('')));
+        assert.ok(!text.includes('claude-real'), text);
+        assert.equal(text.match(/event: message_start/g)?.length, 1);
+        assert.ok(text.includes('"model\\":\\"x'), 'what the model says is its own');
+      }
+      const early = `event: ping\ndata: {"type":"ping","model":"claude-real"}\n\n`;
+      const { text } = pass(framesOf(early + [start, ...rest].map(frameText).join('')));
+      assert.ok(!text.includes('claude-real'));
+    });
+  }
 
   test('F53 frames behind the end are dropped; F52 a missing end is owed', () => {
     const all = [start, ...rest, ...rest].map(frameText).join('');

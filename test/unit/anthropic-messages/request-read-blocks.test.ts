@@ -187,7 +187,7 @@ describe('blocks', () => {
     ];
     assert.deepEqual(parts(blocks, 'assistant', notes), [
       { type: 'text', text: '[web_search "cats" → 2 results: Cat https://cat, Kit https://kit]' },
-      { type: 'text', text: 'Earlier: cats.' },
+      { type: 'text', text: '\n\nEarlier: cats.' },
     ]);
     assert.deepEqual(
       notes.all.map(({ what }) => what),

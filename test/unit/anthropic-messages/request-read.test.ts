@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Conversation, JsonObject } from '../../../src/core/conversation.ts';
+import type { Conversation } from '../../../src/core/conversation.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
 import { NoteList } from '../../../src/core/notes.ts';
-import { atOnce } from '../../../src/core/steps.ts';
-import {
-  countRequestReading,
-  readCountHead,
-} from '../../../src/dialects/anthropic-messages/count.ts';
+import { readCountHead } from '../../../src/dialects/anthropic-messages/request-read.ts';
+import { readCountRequest } from '../../../src/dialects/anthropic-messages/request-read.ts';
 import { noted, refusalOf } from './answer-context.ts';
 import { read, user } from './reading-requests.ts';
 
@@ -281,7 +279,7 @@ describe('token counts', () => {
       messages: [{ role: 'user', content: [{ type: 'hologram' }, { type: 'text', text: 'Hi' }] }],
       tools: [{ name: 'f', input_schema: {} }],
     };
-    const { system, turns, tools, sampling } = atOnce(countRequestReading(body, notes));
+    const { system, turns, tools, sampling } = readCountRequest(body, notes);
     assert.equal(system.length, 1);
     assert.deepEqual(turns, [{ role: 'user', parts: [{ type: 'text', text: 'Hi' }] }]);
     assert.equal(tools.length, 1);

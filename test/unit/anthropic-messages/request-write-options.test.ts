@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Conversation, JsonObject, Part, Tool, Turn } from '../../../src/core/conversation.ts';
-import { isObject } from '../../../src/core/json.ts';
-import { atOnce } from '../../../src/core/steps.ts';
-import { strictSchema } from '../../../src/dialects/anthropic-messages/schema-subset.ts';
+import type { Conversation, Part, Tool, Turn } from '../../../src/core/conversation.ts';
+import { isObject, type JsonObject } from '../../../src/json/value.ts';
+import { strictSchema } from '../../../src/dialects/anthropic-messages/request-write-tools.ts';
 import { fields, refusalOf, writeWith } from './answer-context.ts';
 
 const user: Turn = { role: 'user', parts: [{ type: 'text', text: 'Hi' }] };
@@ -137,8 +136,10 @@ describe('tools', () => {
         strict: true,
       },
     ]);
-    assert.deepEqual(enforced.notes, ['tools.0 changed']);
-    assert.deepEqual(fields({ tools }, { responseFormat: 'none' }).notes, ['tools.0.strict lost']);
+    assert.deepEqual(enforced.notes, ['tools.0.function.parameters changed']);
+    assert.deepEqual(fields({ tools }, { responseFormat: 'none' }).notes, [
+      'tools.0.function.strict lost',
+    ]);
   });
 
   const choices: readonly (readonly [Partial<Conversation>, JsonObject | undefined, string[]])[] = [
@@ -201,7 +202,7 @@ describe('1.7 structured output', () => {
   };
 
   test('what cannot be enforced moves into descriptions, names of properties stay', () => {
-    const { schema: subset, moved } = atOnce(strictSchema(schema));
+    const { schema: subset, moved } = strictSchema(schema);
     assert.deepEqual(subset, {
       type: 'object',
       properties: {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { JsonObject, Part, Reasoning, Tool, Turn } from '../../../src/core/conversation.ts';
-import { isObject } from '../../../src/core/json.ts';
+import type { Effort, Part, Reasoning, Tool, Turn } from '../../../src/core/conversation.ts';
+import { isObject, type JsonObject } from '../../../src/json/value.ts';
 import type { UpstreamTraits } from '../../../src/core/traits.ts';
 import { fields } from './answer-context.ts';
 
@@ -64,6 +64,22 @@ describe('4.1 thinking', () => {
           : { type: 'enabled', budget_tokens: tokens, display: 'summarized' },
       );
       assert.deepEqual(written.notes, notes);
+    });
+  }
+
+  const uncapped: readonly (readonly [Effort, number])[] = [
+    ['minimal', 1024],
+    ['low', 4096],
+    ['medium', 8192],
+    ['high', 16_384],
+    ['xhigh', 32_768],
+    ['max', 57_600],
+  ];
+  for (const [effort, tokens] of uncapped) {
+    test(`D16 without a cap of the client's, ${effort} is a budget of ${tokens} tokens`, () => {
+      const traits = { thinking: 'budget', defaultMaxOutputTokens: 64_000 } as const;
+      const thinking = fields({ reasoning: { effort } }, traits)['thinking'];
+      assert.equal(isObject(thinking) ? thinking['budget_tokens'] : undefined, tokens);
     });
   }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Conversation, Json, JsonObject, Part, Turn } from '../../../src/core/conversation.ts';
-import { isObject } from '../../../src/core/json.ts';
+import type { Conversation, Part, Turn } from '../../../src/core/conversation.ts';
+import { isObject, type Json, type JsonObject } from '../../../src/json/value.ts';
 import type { UpstreamTraits } from '../../../src/core/traits.ts';
 import { noted, refusalOf, writeWith } from './answer-context.ts';
 

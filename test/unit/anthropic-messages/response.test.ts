@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Json, JsonObject, Part } from '../../../src/core/conversation.ts';
+import type { Part } from '../../../src/core/conversation.ts';
+import { isObject, type Json, type JsonObject } from '../../../src/json/value.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { FinishReason, Usage } from '../../../src/core/generation.ts';
-import { isObject } from '../../../src/core/json.ts';
 import { NoteList } from '../../../src/core/notes.ts';
 import { messagesTraits } from '../../../src/core/traits.ts';
 import { anthropicMessagesClient } from '../../../src/dialects/anthropic-messages/client.ts';
-import { unseal } from '../../../src/dialects/anthropic-messages/signature.ts';
-import { truncatedInput } from '../../../src/dialects/tool-arguments.ts';
+import { unseal } from '../../../src/dialects/anthropic-messages/answer-blocks.ts';
+import { truncatedInput } from '../../../src/dialects/shared/tools.ts';
 import { anthropicMessagesUpstream } from '../../../src/dialects/anthropic-messages/upstream.ts';
 import { chatUpstream, testSealer } from '../../support/sealing.ts';
 import { answerContext, generationOf, noted, translated } from './answer-context.ts';
@@ -173,7 +173,8 @@ describe('writing', () => {
     };
     assert.deepEqual(input(''), {});
     assert.deepEqual(input('[1]'), { value: [1] });
-    assert.deepEqual(input('{"x": tru'), { _raw: '{"x": tru' });
+    assert.deepEqual(input('no JSON'), { _raw: 'no JSON' });
+    assert.throws(() => input('{"x": tru'), { code: 'upstream_invalid' }, 'F-9 as in a stream');
     assert.deepEqual(input('{"a":1,"b":"cu', { kind: 'length' }), { a: 1 });
     assert.deepEqual(noted(notes), ['content changed', 'content changed']);
   });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Part } from '../../../src/core/conversation.ts';
 import type { GenerationEvent } from '../../../src/core/generation.ts';
-import { unseal } from '../../../src/dialects/anthropic-messages/signature.ts';
+import { unseal } from '../../../src/dialects/anthropic-messages/answer-blocks.ts';
 import { chatUpstream, testSealer } from '../../support/sealing.ts';
 import { translated, writeStreamText } from './answer-context.ts';
 import { assertLegal } from './legal-stream.ts';

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Json, JsonObject, Part } from '../../../src/core/conversation.ts';
+import type { Part } from '../../../src/core/conversation.ts';
+import { isObject, type Json, type JsonObject } from '../../../src/json/value.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { GenerationEvent } from '../../../src/core/generation.ts';
-import { isObject } from '../../../src/core/json.ts';
 import { NoteList } from '../../../src/core/notes.ts';
 import { anthropicMessagesClient } from '../../../src/dialects/anthropic-messages/client.ts';
-import { allowedToolName } from '../../../src/dialects/tool-ids.ts';
+import { allowedToolName } from '../../../src/dialects/shared/tool-ids.ts';
 import { answerContext, noted, translated, writeStreamText } from './answer-context.ts';
 import { assertLegal, eventsOf } from './legal-stream.ts';
 

@@ -4,7 +4,8 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { checkCommand, type CheckParts } from '../../../src/cli/check.ts';
-import { isObject, tryParse } from '../../../src/core/json.ts';
+import { tryParse } from '../../../src/json/parse.ts';
+import { isObject } from '../../../src/json/value.ts';
 import { known, scene } from '../config/scene.ts';
 import { run } from './context.ts';
 

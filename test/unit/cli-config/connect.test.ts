@@ -2,21 +2,19 @@ import assert from 'node:assert/strict';
 import {
   chmodSync,
   existsSync,
-  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
-  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { connectCommand } from '../../../src/cli/connect.ts';
-import { tryParse } from '../../../src/core/json.ts';
+import { tryParse } from '../../../src/json/parse.ts';
 import { run } from './context.ts';
 
 const given = ['--base-url', 'http://gw:9/v1/', '--key', 'gw_secret', '--model', 'local/tiny'];
@@ -62,7 +60,8 @@ test('without arguments the default address and a placeholder are shown, and sai
   const env = { MODEL_GATEWAY_LISTEN: '0.0.0.0:9000', MODEL_GATEWAY_KEY: 'from-environment' };
   const second = await run(connectCommand, ['curl'], env);
   assert.match(second.out, /http:\/\/127\.0\.0\.1:9000\/v1\/messages/);
-  assert.match(second.out, /from-environment/);
+  assert.match(second.out, /-H "authorization: Bearer \$MODEL_GATEWAY_KEY"/);
+  assert.doesNotMatch(second.out, /from-environment/);
 });
 
 test('what stands in shell lines is quoted', async () => {
@@ -91,7 +90,12 @@ test('connect claude-code --write keeps everything else, leaves a backup, and sa
       ANTHROPIC_AUTH_TOKEN: 'gw_secret',
       ANTHROPIC_BASE_URL: 'http://gw:9',
       ANTHROPIC_MODEL: 'local/tiny',
+      ANTHROPIC_DEFAULT_OPUS_MODEL: 'local/tiny',
+      ANTHROPIC_DEFAULT_SONNET_MODEL: 'local/tiny',
       ANTHROPIC_DEFAULT_HAIKU_MODEL: 'local/tiny',
+      ANTHROPIC_DEFAULT_FABLE_MODEL: 'local/tiny',
+      ANTHROPIC_SMALL_FAST_MODEL: 'local/tiny',
+      CLAUDE_CODE_SUBAGENT_MODEL: 'local/tiny',
     },
   });
   assert.match(text, /^ {4}"permissions"/m, 'the indentation stays');
@@ -143,30 +147,6 @@ test('connect opencode --write adds one provider beside the others', async (t) =
       },
     },
   });
-});
-
-test('a settings file with comments is left as it is', async (t) => {
-  const root = home(t);
-  const file = join(root, '.claude', 'settings.json');
-  put(file, '{ // mine\n}\n');
-  const { code, err } = await run(connectCommand, ['claude-code', '--write', ...given], {
-    HOME: root,
-  });
-  assert.equal(code, 1);
-  assert.match(err, /left as it is/);
-  assert.equal(readFileSync(file, 'utf8'), '{ // mine\n}\n');
-  assert.deepEqual(readdirSync(dirname(file)), ['settings.json']);
-});
-
-test('a linked settings file stays a link', async (t) => {
-  const root = home(t);
-  put(join(root, 'dotfiles', 'settings.json'), '{}');
-  mkdirSync(join(root, '.claude'));
-  const file = join(root, '.claude', 'settings.json');
-  symlinkSync(join(root, 'dotfiles', 'settings.json'), file);
-  await run(connectCommand, ['claude-code', '--write', ...given], { HOME: root });
-  assert.ok(lstatSync(file).isSymbolicLink());
-  assert.match(readFileSync(join(root, 'dotfiles', 'settings.json'), 'utf8'), /gw_secret/);
 });
 
 test('a file that cannot be written is reported and left whole', async (t) => {

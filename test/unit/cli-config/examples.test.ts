@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { checkCommand } from '../../../src/start/command.ts';
+import { checkCommand } from '../../../src/compose/command.ts';
 import { scene } from '../config/scene.ts';
 import { run } from './context.ts';
 
@@ -35,7 +35,11 @@ function environmentOf(yaml: string): { readonly [name: string]: string } {
   };
 }
 
-const pages = ['README.md', 'SECURITY.md', ...globSync('docs/*.md', { cwd: root })];
+const pages = [
+  'README.md',
+  'SECURITY.md',
+  ...globSync('docs/{*,{user,operator,maintainer}/*}.md', { cwd: root }),
+];
 const examples = pages.flatMap(examplesOf);
 
 test('N3: the documents have examples', () => assert.ok(examples.length >= 14));

@@ -15,7 +15,7 @@ function run(
   t: TestContext,
   args: readonly string[],
   {
-    key = '0123456789abcdef',
+    key = 'Zk3pQ9tR7uV5wX1yB',
     env = {},
   }: { readonly key?: string; readonly env?: NodeJS.ProcessEnv },
 ) {
@@ -39,6 +39,14 @@ for (const args of [
     assert.match(stderr, /MODEL_GATEWAY_KEY must have at least 16 characters/);
   });
 }
+
+test('X-9 start with a key that is tried first', (t) => {
+  const { status, stderr } = run(t, ['start', '--listen', '127.0.0.1:0'], {
+    key: 'changemechangeme',
+  });
+  assert.equal(status, 1, stderr);
+  assert.match(stderr, /MODEL_GATEWAY_KEY is easy to guess: .*openssl rand -base64 32/);
+});
 
 test('start on a port that is taken', async (t) => {
   const taken = createServer().listen(0, '127.0.0.1');

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { connectCommand } from '../../../src/cli/connect.ts';
 import { helpCommand } from '../../../src/cli/help.ts';
 import { versionCommand } from '../../../src/cli/version.ts';
-import { tryParse } from '../../../src/core/json.ts';
+import { tryParse } from '../../../src/json/parse.ts';
 import { run } from './context.ts';
 
 const version = versionCommand({ version: '1.2.3', node: 'v24.0.0' });

@@ -15,7 +15,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { isObject, tryParse } from '../../../src/core/json.ts';
+import { tryParse } from '../../../src/json/parse.ts';
+import { isObject } from '../../../src/json/value.ts';
 import { nodeOptions } from '../../support/program.ts';
 
 const skip = process.platform === 'win32' ? 'left out: the launcher is a POSIX script' : false;

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { backupCommand } from '../../../src/cli/backup.ts';
-import { openSqliteStore } from '../../../src/store/sqlite.ts';
+import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { silentLog } from '../access/parts.ts';
 import { callRow } from '../store/call-rows.ts';
 import { cliRig } from './cli-rig.ts';
@@ -19,7 +19,7 @@ it('backup copies the store to a file beside where it is called, and never over 
   const ran = await rig.run(command, [file]);
   assert.deepEqual(ran, { code: 0, out: `The copy is complete: ${path}\n`, err: '' });
   const copy = await openSqliteStore({ path, log: silentLog });
-  assert.equal((await copy.findCall('c1'))?.id, 'c1');
+  assert.equal((await copy.calls.find('c1'))?.id, 'c1');
   await copy.close();
   await assert.rejects(rig.run(command, [file]), /exists already; a backup never overwrites/);
   assert.ok(!readdirSync(rig.folder).some((name) => name.endsWith('.unfinished')));

@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import { httpAdminClient } from '../../../src/cli/admin-client.ts';
 import type { Command } from '../../../src/cli/command.ts';
 import { adminRig, type Rig } from '../admin/admin-rig.ts';
-import type { AdminParts } from '../../../src/server/admin.ts';
+import type { AdminParts } from '../../../src/admin/handler.ts';
 
 export interface Ran {
   readonly code: number;

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { httpAdminClient } from '../../../src/cli/admin-client.ts';
 import { keysCommand } from '../../../src/cli/keys.ts';
-import { isObject, tryParse, tryParseObject } from '../../../src/core/json.ts';
+import { tryParse, tryParseObject } from '../../../src/json/parse.ts';
+import { isObject } from '../../../src/json/value.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { textOf } from '../admin/admin-rig.ts';
 import { cliRig } from './cli-rig.ts';
@@ -37,6 +38,8 @@ it('keys create --json gives one object with id and key, and takes every flag', 
     '--team',
     'red',
     '--strict',
+    '--cache',
+    'auto',
     '--json',
   ]);
   assert.deepEqual([made.code, made.err], [0, '']);
@@ -45,10 +48,14 @@ it('keys create --json gives one object with id and key, and takes every flag', 
   assert.equal(principal.keyId, body['id']);
   assert.equal(principal.team, 'red');
   assert.deepEqual([principal.strict, body['strict']], [true, true]);
+  assert.deepEqual([principal.cache, body['cache']], ['auto', 'auto']);
   assert.equal(principal.allowsModel('openai/gpt-5'), true);
   assert.equal(principal.allowsModel('mistral/x'), false);
   assert.equal(principal.allowsEndpoint('messages'), false);
   assert.equal(body['expires_at'], new Date(rig.clock.wall() + 30 * 86_400_000).toISOString());
+  const update = ['update', textOf(body, 'id'), '--json', '--cache'];
+  const without = await rig.run(keysCommand, [...update, 'none']);
+  assert.equal(tryParseObject(without.out)?.['cache'], null);
   const dated = await rig.run(keysCommand, [...minimal, '--expires', '2030-01-01', '--json']);
   assert.equal(tryParseObject(dated.out)?.['expires_at'], '2030-01-01T00:00:00.000Z');
 });
@@ -121,6 +128,7 @@ const mistakes: readonly (readonly [readonly string[], RegExp])[] = [
   [[...minimal, '--cidr', '10.0.0.1/8'], /^--cidr: has bits behind its prefix/],
   [[...minimal, '--tags', 'a b'], /^--tags: is no tag/],
   [[...minimal, '--strict=yes'], /--strict takes no value/],
+  [[...minimal, '--cache', 'long'], /^--cache: must be auto/],
   [[...minimal, '--expires', 'soon'], /^--expires: give a span/],
   [[...minimal, '--expires', '2020-01-01'], /^--expires: .*past/],
   [[...minimal, '--endpoints', 'chat,admin'], /^--endpoints: must be of chat, messages/],

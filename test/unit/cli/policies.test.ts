@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { keysCommand } from '../../../src/cli/keys.ts';
 import { tagsCommand, teamsCommand } from '../../../src/cli/policies.ts';
-import { isObject, tryParse, tryParseObject } from '../../../src/core/json.ts';
-import type { JsonObject } from '../../../src/core/conversation.ts';
+import { tryParse, tryParseObject } from '../../../src/json/parse.ts';
+import { isObject, type JsonObject } from '../../../src/json/value.ts';
 import { listOf, textOf } from '../admin/admin-rig.ts';
 import { cliRig } from './cli-rig.ts';
 

@@ -3,11 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it, type TestContext } from 'node:test';
-import { adminOfDirectory } from '../../../src/admin-of-directory.ts';
+import { adminOfDirectory } from '../../../src/compose/admin-of-directory.ts';
 import { pricesCommand } from '../../../src/cli/prices.ts';
-import { isObject, tryParse } from '../../../src/core/json.ts';
-import type { Price } from '../../../src/core/price.ts';
-import type { AdminParts } from '../../../src/server/admin.ts';
+import { tryParse } from '../../../src/json/parse.ts';
+import { isObject } from '../../../src/json/value.ts';
+import type { Price } from '../../../src/core/money.ts';
+import type { AdminParts } from '../../../src/admin/handler.ts';
 import { listOf } from '../admin/admin-rig.ts';
 import { cliRig } from './cli-rig.ts';
 

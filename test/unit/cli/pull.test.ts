@@ -7,7 +7,8 @@ import {
   type PullReport,
   type PullWish,
 } from '../../../src/cli/pull.ts';
-import { isObject, tryParse } from '../../../src/core/json.ts';
+import { tryParse } from '../../../src/json/parse.ts';
+import { isObject } from '../../../src/json/value.ts';
 import { knownModels } from '../../../src/local-models/known-models.ts';
 import { HeldClock } from '../access/parts.ts';
 import { cliRig } from './cli-rig.ts';

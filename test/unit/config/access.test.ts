@@ -5,7 +5,7 @@ import {
   readPolicy,
   type PolicyForm,
   type PolicyProblem,
-} from '../../../src/config/policy-form.ts';
+} from '../../../src/config/access-schema.ts';
 import { noPolicy, type Policy } from '../../../src/core/policy.ts';
 import { scene } from './scene.ts';
 
@@ -26,6 +26,7 @@ it('S7 keys, teams and tags of the file, with their lines', async (t) => {
     cidrs: [10.0.0.0/8, "2001:db8::/32"]
     strict: true
     shrink: false
+    cache: auto
     expires: 2030-01-31
     rpm: 60
     tpm: 100000
@@ -56,6 +57,7 @@ trusted_proxies: [127.0.0.1, 192.168.0.0/16]
       tags: ['nightly'],
       cidrs: ['10.0.0.0/8', '2001:db8::/32'],
       strict: true,
+      cache: 'auto',
       shrink: false,
       expiresAt: Date.UTC(2030, 0, 31),
       policy: {
@@ -78,7 +80,7 @@ trusted_proxies: [127.0.0.1, 192.168.0.0/16]
       digests: ['cd'.repeat(32), `ba${'ab'.repeat(31)}`],
       models: ['*'],
       policy: noPolicy,
-      where: 'gateway.yaml:21',
+      where: 'gateway.yaml:22',
     },
   ]);
   assert.deepEqual(policies, [
@@ -96,10 +98,10 @@ trusted_proxies: [127.0.0.1, 192.168.0.0/16]
     shown.map(({ path, origin }) => [path, origin]),
     [
       ['keys.ci', 'gateway.yaml:2'],
-      ['keys.cd', 'gateway.yaml:21'],
-      ['teams.research', 'gateway.yaml:23'],
-      ['tags.nightly', 'gateway.yaml:25'],
-      ['trusted_proxies', 'gateway.yaml:26'],
+      ['keys.cd', 'gateway.yaml:22'],
+      ['teams.research', 'gateway.yaml:24'],
+      ['tags.nightly', 'gateway.yaml:26'],
+      ['trusted_proxies', 'gateway.yaml:27'],
     ],
   );
   assert.match(shown[0]?.value ?? '', /\$10\.5 a month \(Europe\/Berlin\)/);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ConfigError } from '../../../src/config/config-error.ts';
-import { flagForms, flagsHelp, parseFlags } from '../../../src/config/flags.ts';
+import { ConfigError } from '../../../src/config/errors.ts';
+import { baseOptions, flagsHelp, parseFlags } from '../../../src/config/base.ts';
 
 test('flags are read in both spellings', () => {
   const { flags, help, json } = parseFlags(['--listen', ':0', '--data-dir=/d', '--workers', '1']);
@@ -43,7 +43,9 @@ test('every wrong flag is named, all together', () => {
 });
 
 test('the help lists each flag with its variable', () => {
-  for (const { name, variable } of flagForms) {
-    assert.match(flagsHelp(), new RegExp(`--${name} .*${variable}`));
+  const keys = [...Object.values(baseOptions).map(({ key }) => key), 'config', 'storage'];
+  for (const key of keys) {
+    const variable = `MODEL_GATEWAY_${key.toUpperCase()}`;
+    assert.match(flagsHelp(), new RegExp(`--${key.replace('_', '-')} .*${variable}`));
   }
 });

@@ -17,7 +17,7 @@ test('G5-G8 G10 B73: the bounds of the gateway, and where each comes from', asyn
     streams: 3000,
     memoryBytes: 512 * 1024 ** 2,
     connections: 500,
-    keyShare: 1,
+    keySharePercent: 100,
     loopDelayMs: 100,
     bodyRate: 1024,
     badKeys: 5,
@@ -45,13 +45,13 @@ test('N1: what is not set is what there is', async (t) => {
     streams: 3000,
     memoryBytes: undefined,
     connections: undefined,
-    keyShare: 0.5,
+    keySharePercent: 50,
     loopDelayMs: 25,
     bodyRate: 16 * 1024,
     badKeys: 20,
   });
   const memory = origins.find(({ path }) => path === 'limits.memory');
-  assert.equal(memory?.value, 'what there is');
+  assert.equal(memory?.value, 'the memory of the container or the machine');
 });
 
 test('N3: bounds that cannot be meant', async (t) => {

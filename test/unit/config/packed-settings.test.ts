@@ -5,11 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadSettings } from '../../../src/config/load.ts';
-import { packSettings, unpackSettings } from '../../../src/config/packed-settings.ts';
+import { packSettings, unpackSettings, workerShare } from '../../../src/config/shared-settings.ts';
 import { HeaderSettings, type Settings } from '../../../src/config/settings.ts';
-import { workerShare } from '../../../src/config/worker-share.ts';
 import { Secret } from '../../../src/core/secret.ts';
-import { knownProviders } from '../../../src/start/start.ts';
+import { knownProviders } from '../../../src/compose/start.ts';
 
 const config = `
 workers: 3

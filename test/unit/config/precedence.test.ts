@@ -170,6 +170,27 @@ test('anchors and aliases of YAML work', async (t) => {
   assert.deepEqual(settings.routes[1]?.targets, settings.routes[0]?.targets);
 });
 
+test('F-11: aliases that multiply, and one inside of itself, are an error and take no time', async (t) => {
+  const levels = Array.from({ length: 9 }, (_, i) => {
+    const inner = i === 0 ? 'x' : `*a${i - 1}`;
+    return `  a${i}: &a${i} [${Array.from({ length: 9 }, () => inner).join(', ')}]`;
+  });
+  for (const text of [`models:\n${levels.join('\n')}\n`, 'models: &a\n  b: *a\n']) {
+    const errors = await scene(t, text).errors();
+    assert.match(errors.join('\n'), /more than 1000 aliases/);
+  }
+});
+
+test('F-4: a file without settings is told from one with an empty set of them', async (t) => {
+  for (const text of ['', '\n', '# models:\n#   a: b\n', '\ufeff']) {
+    assert.equal((await scene(t, text).load()).configIsEmpty, true, JSON.stringify(text));
+  }
+  for (const text of ['{}', 'limits: { streams: 5 }']) {
+    assert.equal((await scene(t, text).load()).configIsEmpty, false, text);
+  }
+  assert.equal((await scene(t).load()).configIsEmpty, false);
+});
+
 test('S9: an admin plane that others can reach is refused; where it was said, warned of', async (t) => {
   const { load } = scene(t);
   const flags = { 'admin-listen': '0.0.0.0:8687' };
@@ -209,9 +230,9 @@ test('N1: check tells what the config says of an address and of a route, with it
     .filter(({ path }) => /^(providers|models)[.]/.test(path) && !/dialect|base_url/.test(path))
     .map(({ path, value, origin }) => `${path} ${value} ${origin}`);
   assert.deepEqual(told, [
+    'providers.a.server_tools true gateway.yaml:7',
     'providers.a.like anthropic gateway.yaml:5',
     'providers.a.betas one, two gateway.yaml:6',
-    'providers.a.server_tools true gateway.yaml:7',
     'providers.b.region eu gateway.yaml:8',
     'models.m.targets[0] a/x gateway.yaml:10',
     'models.m.strict true gateway.yaml:10',

@@ -85,8 +85,8 @@ test('F6 without prices: nothing is set', async (t) => {
   assert.deepEqual((await scene(t, 'prices:\n').load()).prices, { models: [] });
 });
 
-test('F6 the example of docs/prices.md has the prices that it shows', async (t) => {
-  const page = readFileSync(join(import.meta.dirname, '../../../docs/prices.md'), 'utf8');
+test('F6 the example of docs/user/prices.md has the prices that it shows', async (t) => {
+  const page = readFileSync(join(import.meta.dirname, '../../../docs/user/prices.md'), 'utf8');
   const example = /```yaml\n([\s\S]*?)```/.exec(page)?.[1] ?? '';
   const others = `  openrouter: { dialect: openai-chat, base_url: 'http://127.0.0.1:9/v1' }
   gemini: { dialect: openai-chat, base_url: 'http://127.0.0.1:9/v1' }

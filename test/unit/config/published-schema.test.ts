@@ -2,13 +2,15 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { optionsPage } from '../../../scripts/options-page.ts';
 import { publishedSchema, publishedSchemaText } from '../../../src/config/schema.ts';
-import { isObject } from '../../../src/core/json.ts';
+import { isObject } from '../../../src/json/value.ts';
 
-const file = join(import.meta.dirname, '..', '..', '..', 'docs', 'gateway.schema.json');
+const docs = join(import.meta.dirname, '..', '..', '..', 'docs');
 
-test('docs/gateway.schema.json is fresh (node scripts/write-schema.mjs writes it)', () => {
-  assert.equal(readFileSync(file, 'utf8'), publishedSchemaText());
+test('docs/gateway.schema.json and docs/options.md are fresh (node scripts/write-schema.mjs writes them)', () => {
+  assert.equal(readFileSync(join(docs, 'gateway.schema.json'), 'utf8'), publishedSchemaText());
+  assert.equal(readFileSync(join(docs, 'options.md'), 'utf8'), optionsPage(publishedSchema()));
 });
 
 test('every key of the published schema is described, and no unknown key is allowed', () => {

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { ConfigError } from '../../../src/config/config-error.ts';
-import type { Flags } from '../../../src/config/flags.ts';
-import type { KnownProviders } from '../../../src/config/known-provider.ts';
+import { ConfigError } from '../../../src/config/errors.ts';
+import type { Flags } from '../../../src/config/base.ts';
+import type { KnownProviders } from '../../../src/config/providers.ts';
 import { loadSettings } from '../../../src/config/load.ts';
 import type { Settings } from '../../../src/config/settings.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addressText, leadsTo, readAddress } from '../../../src/config/address.ts';
-import { nearest } from '../../../src/config/nearest.ts';
+import { nearest } from '../../../src/config/errors.ts';
 import { durationText, readDuration, readSize, sizeText } from '../../../src/config/quantity.ts';
 
 test('addresses: HOST:PORT, :PORT and [IPv6]:PORT, nothing else', () => {
@@ -60,7 +60,7 @@ test('durations and sizes are read and written back', () => {
   for (const text of ['', '2', '2mb', 'MiB', '-1MB', '1 MB']) {
     assert.equal(readSize(text), undefined, text);
   }
-  assert.deepEqual([90_000, 1_800_000, 1500, 0].map(durationText), ['90s', '30m', '1500ms', '0']);
+  assert.deepEqual([90_000, 1_800_000, 1500, 0].map(durationText), ['90s', '30m', '1500ms', '0s']);
   assert.deepEqual([33_554_432, 10_000_000, 1000, 7].map(sizeText), ['32MiB', '10MB', '1KB', '7B']);
 });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { AddressRange, rangeProblem } from '../../../src/core/address-range.ts';
+import { AddressRange, rangeProblem } from '../../../src/core/addresses.ts';
 
 const inside: readonly (readonly [string, string])[] = [
   ['10.0.0.0/8', '10.255.0.1'],

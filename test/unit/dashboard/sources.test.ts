@@ -23,7 +23,11 @@ const packages = new Set([
 ]);
 
 /** Pure text of the command `connect`: what the page says of a client is what the command says. */
-const shared = new Set(['src/cli/clients.ts', 'src/cli/connection.ts']);
+const shared = new Set([
+  'src/cli/clients/client.ts',
+  'src/cli/clients/clients.ts',
+  'src/cli/connection.ts',
+]);
 
 function packageOf(specifier: string): string {
   const parts = specifier.split('/');

@@ -13,8 +13,8 @@ const tables: readonly DecidedTable[] = [
   ...Object.values(answerTables),
 ];
 
-test('docs/translation.md is fresh (node scripts/write-translation.mjs writes it)', () => {
-  assert.equal(readFileSync(join(root, 'docs/translation.md'), 'utf8'), translationText());
+test('docs/user/translation.md is fresh (node scripts/write-translation.mjs writes it)', () => {
+  assert.equal(readFileSync(join(root, 'docs/user/translation.md'), 'utf8'), translationText());
 });
 
 test('issue 3: no row stands twice', () => {

@@ -1,6 +1,5 @@
 /** Pieces of conversations in both dialects, for tables of tests. */
-import type { Json, JsonObject } from '../../../src/core/conversation.ts';
-import { isObject } from '../../../src/core/json.ts';
+import { isObject, type Json, type JsonObject } from '../../../src/json/value.ts';
 import type { UpstreamTraits } from '../../../src/core/traits.ts';
 import { translate, type From } from './translating.ts';
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AnswerContext, Ask } from '../../../src/core/dialect.ts';
-import { parseBody, tryParseObject } from '../../../src/core/json.ts';
+import { tryParseObject } from '../../../src/json/parse.ts';
+import { parseBody } from '../../../src/core/client-body.ts';
 import { NoteList } from '../../../src/core/notes.ts';
 import { chatTraits, messagesTraits } from '../../../src/core/traits.ts';
 import { anthropicMessagesClient } from '../../../src/dialects/anthropic-messages/client.ts';

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { anthropicMessagesClient } from '../../../src/dialects/anthropic-messages/client.ts';
-import { openaiChatClient } from '../../../src/dialects/openai-chat/client.ts';
-import { durationText } from '../../../src/dialects/openai-chat/limit-headers.ts';
+import { durationText, openaiChatClient } from '../../../src/dialects/openai-chat/client.ts';
 
 const now = Date.UTC(2026, 10, 21, 12, 0, 0, 250);
 const standings = {

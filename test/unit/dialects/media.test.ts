@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Json, JsonObject } from '../../../src/core/conversation.ts';
+import type { Json, JsonObject } from '../../../src/json/value.ts';
 import type { UpstreamTraits } from '../../../src/core/traits.ts';
 import {
   messagesOf,
@@ -45,6 +45,22 @@ describe('§6 media', () => {
       { type: 'image', source: { type: 'url', url: 'https://x.example/a.png' } },
     ],
     ['a PDF', 'chat', pdfPart('a.pdf'), { ...pdf, title: 'a.pdf' }],
+    [
+      'a PDF at an address (D4)',
+      'chat',
+      file({ filename: 'a.pdf', file_data: 'https://x.example/a.pdf?v=1' }),
+      {
+        type: 'document',
+        source: { type: 'url', url: 'https://x.example/a.pdf?v=1' },
+        title: 'a.pdf',
+      },
+    ],
+    [
+      'an image under the name of another (D4)',
+      'chat',
+      image(`data:image/png;base64,/9j/${'A'.repeat(20)}`),
+      base64('image', 'image/jpeg', `/9j/${'A'.repeat(20)}`),
+    ],
     [
       'bare base64 by its name',
       'chat',
@@ -108,6 +124,12 @@ describe('§6 media', () => {
   ])[] = [
     ['another type of image', 'chat', image('data:image/tiff;base64,AAAA'), 'image_url.url'],
     ['a file id', 'chat', file({ file_id: 'x' }), 'file.file_id'],
+    [
+      'a text at an address (D4)',
+      'chat',
+      file({ file_data: 'https://x.example/a.txt' }),
+      'file.file_data',
+    ],
     ['another file', 'chat', file({ filename: 'a.zip', file_data: 'UEsDBA==' }), 'file.file_data'],
     [
       'audio',

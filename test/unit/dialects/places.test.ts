@@ -1,7 +1,7 @@
 /** Notes and refusals of either writer name the path that the client knows. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { JsonObject } from '../../../src/core/conversation.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
 import { fromChat, fromMessages, refusedPath } from '../../support/translating.ts';
 
 const haiku = 'anthropic/claude-haiku-4-5';

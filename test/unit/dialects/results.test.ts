@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Json, JsonObject } from '../../../src/core/conversation.ts';
+import type { Json, JsonObject } from '../../../src/json/value.ts';
 import {
   answer,
   calls,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { JsonObject } from '../../../src/core/conversation.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
 import { answered, eventsOf, refusedAt, streamed, translate } from './translating.ts';
 
 const user = { role: 'user', content: 'hi' };
@@ -188,7 +188,7 @@ describe('§3.5 what server tools did in earlier turns', () => {
     assert.ok(Array.isArray(messages));
     assert.equal(
       messages[1].content,
-      'Let me see. [web_search "tea" → 1 result: Tea https://t.example] So.',
+      'Let me see. \n\n[web_search "tea" → 1 result: Tea https://t.example]\n\n So.',
     );
     assert.deepEqual(notes, ['changed messages.1.content.2']);
   });
@@ -296,4 +296,46 @@ describe('§1.7 the answer of the forced json tool', () => {
     });
     assert.equal(document['stop_reason'], 'tool_use');
   });
+});
+
+describe('D10 blocks that are told in words stand apart from the text beside them', () => {
+  const found = {
+    type: 'web_search_tool_result',
+    tool_use_id: 's',
+    content: [{ type: 'web_search_result', title: 'T', url: 'u' }],
+  };
+  const asked = { type: 'server_tool_use', id: 's', name: 'web_search', input: { query: 'q' } };
+  const text = (value: string): JsonObject => ({ type: 'text', text: value });
+  const told = '[web_search "q" \u2192 1 result: T u]';
+  const rows: readonly (readonly [string, readonly JsonObject[], string])[] = [
+    ['pieces of one text are joined as ever', [text('an'), text('swer')], 'answer'],
+    ['a compaction', [{ type: 'compaction', content: 'summary' }, text('ans')], 'summary\n\nans'],
+    [
+      'what a server tool found',
+      [text('Let me look.'), asked, found, text('It '), text('is.')],
+      `Let me look.\n\n${told}\n\nIt is.`,
+    ],
+    ['two findings', [asked, found, asked, found], `${told}\n\n${told}`],
+    [
+      'a change of the tools',
+      [text('ans'), { type: 'tool_removal', tool: { name: 'f' } }],
+      'ans\n\nThe tool "f" is not available any more.',
+    ],
+    ['nothing but a compaction', [{ type: 'compaction', content: 'summary' }], 'summary'],
+  ];
+  for (const [what, content, expected] of rows) {
+    for (const long of [false, true]) {
+      test(`D10 ${what}${long ? ', long' : ''}`, () => {
+        const filler = Array.from({ length: 3000 }, () => text(''));
+        const messages = [
+          user,
+          { role: 'assistant', content: long ? [...content, ...filler] : content },
+          user,
+        ];
+        const { body } = translate('messages', { messages });
+        const [, assistant] = body['messages'] as readonly JsonObject[];
+        assert.equal(assistant?.['content'], expected);
+      });
+    }
+  }
 });

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { JsonObject } from '../../../src/core/conversation.ts';
-import { tryParseObject } from '../../../src/core/json.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
+import { tryParseObject } from '../../../src/json/parse.ts';
 import type { SchemaRules } from '../../../src/core/traits.ts';
-import { atOnce } from '../../../src/core/steps.ts';
-import { cleanSchema } from '../../../src/dialects/tool-schema.ts';
+import { cleanSchema } from '../../../src/dialects/shared/tool-schema.ts';
 
 interface Row {
   readonly what: string;
@@ -210,7 +209,7 @@ describe('B8 tool schemas', () => {
     for (const row of rows) {
       test(`B8 ${rules}: ${row.what}`, () => {
         const before = JSON.stringify(row.schema);
-        const clean = atOnce(cleanSchema(row.schema, rules));
+        const clean = cleanSchema(row.schema, rules);
         // Members that are undefined are not written.
         assert.deepEqual(JSON.parse(JSON.stringify(clean.schema)), row[rules]);
         const removed = row.removed ?? [];
@@ -219,14 +218,14 @@ describe('B8 tool schemas', () => {
           rules === 'openapi' ? removed : removed.filter((key) => key === '$ref'),
         );
         assert.equal(JSON.stringify(row.schema), before, 'the client’s schema is left alone');
-        assert.deepEqual(atOnce(cleanSchema(row.schema, rules)), clean, 'the same each time');
+        assert.deepEqual(cleanSchema(row.schema, rules), clean, 'the same each time');
       });
     }
   }
 
   test('B8, B40 a property called __proto__ is data', () => {
     const schema = tryParseObject('{"type":"object","properties":{"__proto__":{"const":1}}}') ?? {};
-    const clean = JSON.stringify(atOnce(cleanSchema(schema, 'resolved')).schema);
+    const clean = JSON.stringify(cleanSchema(schema, 'resolved').schema);
     assert.equal(clean, '{"type":"object","properties":{"__proto__":{"enum":[1]}}}');
   });
 
@@ -238,7 +237,7 @@ describe('B8 tool schemas', () => {
       ]),
     );
     for (const rules of ['resolved', 'openapi'] satisfies SchemaRules[]) {
-      const { schema, removed } = atOnce(cleanSchema({ $ref: '#/$defs/d0', $defs }, rules));
+      const { schema, removed } = cleanSchema({ $ref: '#/$defs/d0', $defs }, rules);
       assert.ok(JSON.stringify(schema).length < 1_000_000);
       assert.ok(removed.includes('$ref'));
     }
@@ -248,7 +247,7 @@ describe('B8 tool schemas', () => {
     const $defs = Object.fromEntries(
       Array.from({ length: 20_000 }, (_, i) => [`d${i}`, { $ref: `#/$defs/d${i + 1}` }]),
     );
-    const { removed } = atOnce(cleanSchema({ $ref: '#/$defs/d0', $defs }, 'resolved'));
+    const { removed } = cleanSchema({ $ref: '#/$defs/d0', $defs }, 'resolved');
     assert.deepEqual(removed, ['$ref']);
   });
 });

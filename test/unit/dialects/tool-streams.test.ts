@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
-import type { Json, JsonObject } from '../../../src/core/conversation.ts';
-import { isObject, tryParse } from '../../../src/core/json.ts';
+import { isObject, type Json, type JsonObject } from '../../../src/json/value.ts';
+import { tryParse } from '../../../src/json/parse.ts';
 import { assertLegalStream } from '../../support/legality.ts';
 import { eventsOf, streamed, translate } from './translating.ts';
 

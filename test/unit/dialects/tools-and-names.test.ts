@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Json, JsonObject } from '../../../src/core/conversation.ts';
-import { isObject } from '../../../src/core/json.ts';
-import { originalToolName, sentToolName } from '../../../src/dialects/tool-ids.ts';
+import { isObject, type Json, type JsonObject } from '../../../src/json/value.ts';
+import { originalToolName, sentToolName } from '../../../src/dialects/shared/tool-ids.ts';
 import { answered, eventsOf, refusedAt, streamed, translate } from './translating.ts';
 
 const user = { role: 'user', content: 'hi' };
@@ -153,7 +152,7 @@ describe('§1.5, §2.2 tools', () => {
       role: 'system',
       content: [{ type, tool: what }],
     });
-    const { body, notes } = translate('messages', {
+    const conversation = {
       messages: [
         user,
         change('tool_addition', { type: 'tool_definition', definition: tool('late') }),
@@ -162,7 +161,8 @@ describe('§1.5, §2.2 tools', () => {
         user,
       ],
       tools: [tool('old'), tool('kept')],
-    });
+    };
+    const { body, notes } = translate('messages', conversation, { systemAnywhere: true });
     assert.deepEqual(namesOf(body['tools']), ['kept', 'late']);
     assert.deepEqual(body['messages'], [
       { role: 'user', content: 'hi' },
@@ -227,6 +227,27 @@ describe('§1.5, §2.2 tools', () => {
         /"parameters":\{"type":"object","properties":\{"c/,
       );
       assert.deepEqual(notes, ['changed tools.0.type']);
+    });
+  }
+
+  const editors: readonly (readonly [type: string, commands: string, inserted: string])[] = [
+    ['text_editor_20241022', 'view create str_replace insert undo_edit', 'new_str'],
+    ['text_editor_20250124', 'view create str_replace insert undo_edit', 'new_str'],
+    ['text_editor_20250429', 'view create str_replace insert', 'insert_text'],
+    ['text_editor_20250728', 'view create str_replace insert', 'insert_text'],
+    ['text_editor_20991231', 'view create str_replace insert', 'insert_text'],
+    ['memory_20250818', 'view create str_replace insert delete rename', 'insert_text'],
+  ];
+  for (const [type, commands, inserted] of editors) {
+    test(`D8 ${type} has the commands and members of its version`, () => {
+      const { body } = translate('messages', ask({ tools: [{ type, name: 'x' }] }));
+      const [tool] = body['tools'] as readonly JsonObject[];
+      const { parameters } = (tool?.['function'] ?? {}) as { parameters?: JsonObject };
+      const properties = (parameters?.['properties'] ?? {}) as { [name: string]: JsonObject };
+      assert.deepEqual(properties['command']?.['enum'], commands.split(' '));
+      assert.equal('insert_text' in properties, inserted === 'insert_text');
+      const takesInserted = String(properties[inserted]?.['description'] ?? '').endsWith('insert.');
+      assert.ok(type.startsWith('memory') || takesInserted, `insert takes ${inserted}`);
     });
   }
 

@@ -1,5 +1,6 @@
 /** A request of one dialect as the upstream of the other gets it, and the answer on its way back. */
-import type { Conversation, JsonObject } from '../../../src/core/conversation.ts';
+import type { Conversation } from '../../../src/core/conversation.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
 import type { AnswerContext, ClientDialect, UpstreamDialect } from '../../../src/core/dialect.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { replay, type Generation } from '../../../src/core/generation.ts';

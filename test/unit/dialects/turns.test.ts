@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { JsonObject } from '../../../src/core/conversation.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
 import { answer, calls, hi, messagesOf, result, says, text, use } from './conversation-pieces.ts';
 import { refusedAt, translate, type From } from './translating.ts';
 
@@ -75,7 +75,7 @@ describe('§3.2 instructions in mid-conversation', () => {
   ];
 
   test('A3 never between a call and its result', () => {
-    assert.deepEqual(messagesOf('messages', history).slice(2), [
+    assert.deepEqual(messagesOf('messages', history, { systemAnywhere: true }).slice(2), [
       answer('a', 'r'),
       { role: 'system', content: 'Rule.' },
       { role: 'user', content: 'go' },

@@ -11,6 +11,7 @@ import { createHttpProvider } from '../../../src/providers/http-provider.ts';
 import type { UpstreamHandler } from '../../../src/wire/exchange.ts';
 import { HttpClient } from '../../../src/wire/http-client.ts';
 import { chatChunk, chatFrame } from '../../upstream/chat.ts';
+import { InlineBodies } from '../../support/inline-bodies.ts';
 
 const second = 1000;
 const usual: Timeouts = {
@@ -54,20 +55,23 @@ class Scene {
   }) {
     this.attempt = new Attempt({
       target: { provider, model: 'm', weight: 1, timeouts: { ...usual, ...timeouts } },
-      meter: new Meter(new TokenEstimator(), () => 0),
+      meter: new Meter(new TokenEstimator(), 'up/m', () => 0),
       clock: { now: () => this.at, wall: () => 0 },
       client: this.client,
+      bodies: new InlineBodies(),
+    });
+    const { generate: endpoint } = provider;
+    const request = { endpoint, method: 'POST', headers: [], connectMs: second } as const;
+    this.attempt.prepared = {
+      request,
+      mode: 'relay',
+      conversation: undefined,
+      watch: undefined,
       traits: chatTraits,
       streamed: true,
-      reasons,
-      rounds: undefined,
-    });
-    const answer = this.attempt.send({
-      endpoint: provider.generate,
-      method: 'POST',
-      headers: [],
-      connectMs: second,
-    });
+      scanned: [],
+    };
+    const answer = this.attempt.send(request, reasons);
     answer.catch((error: GatewayError) => this.failures.push(error));
     const frames = (): void => undefined;
     const failed = (error: GatewayError): void => void this.failures.push(error);

@@ -1,5 +1,5 @@
 /** How chat servers refuse members of a request, in their own words. */
-import type { JsonObject } from '../../../src/core/conversation.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
 import type { UpstreamTraits } from '../../../src/core/traits.ts';
 
 /** What a server says about a request, and what that teaches. */
@@ -27,7 +27,28 @@ export const chatRows: readonly Row[] = [
       'unsupported_parameter',
     ),
     sent: { max_tokens: 100 },
-    learned: { maxTokensField: 'max_completion_tokens' },
+    learned: { maxTokensField: 'max_completion_tokens', oneCapField: true },
+  },
+  {
+    name: 'D13 OpenAI max_tokens, beside the name that it advises',
+    body: openai(
+      "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+      'max_tokens',
+      'unsupported_parameter',
+    ),
+    sent: { max_tokens: 100, max_completion_tokens: 100 },
+    learned: { maxTokensField: 'max_completion_tokens', oneCapField: true },
+  },
+  {
+    name: 'D13 a server that advises max_tokens',
+    body: openai(
+      "Unsupported parameter: 'max_completion_tokens' is not supported with this model. Use 'max_tokens' instead.",
+      'max_completion_tokens',
+      'unsupported_parameter',
+    ),
+    sent: { max_tokens: 100, max_completion_tokens: 100 },
+    traits: { maxTokensField: 'max_completion_tokens' },
+    learned: { maxTokensField: 'max_tokens', oneCapField: true },
   },
   {
     name: 'an engine that only knows max_tokens',
@@ -44,7 +65,7 @@ export const chatRows: readonly Row[] = [
     },
     sent: { max_completion_tokens: 100 },
     traits: { maxTokensField: 'max_completion_tokens' },
-    learned: { maxTokensField: 'max_tokens' },
+    learned: { maxTokensField: 'max_tokens', oneCapField: true },
   },
   {
     name: 'OpenAI reasoning_effort, a value',
@@ -249,7 +270,7 @@ export const chatRows: readonly Row[] = [
     ),
     sent: { messages: developer },
     traits: { systemRole: 'developer' },
-    learned: { systemRole: 'system' },
+    learned: { systemRole: 'system', developerRole: false },
   },
   {
     name: 'developer role, pydantic',
@@ -265,7 +286,7 @@ export const chatRows: readonly Row[] = [
     },
     sent: { messages: developer },
     traits: { systemRole: 'developer' },
-    learned: { systemRole: 'system' },
+    learned: { systemRole: 'system', developerRole: false },
   },
   {
     name: 'prompt_cache_breakpoint',
@@ -290,14 +311,35 @@ export const chatRows: readonly Row[] = [
     learned: { endUserField: 'user' },
   },
   {
+    name: 'D13 members that have no trait of their own',
+    body: {
+      error: { message: "property 'logprobs' is unsupported, property 'store' is unsupported" },
+    },
+    sent: { logprobs: true, store: true },
+    learned: { refuses: ['logprobs', 'store'] },
+  },
+  {
+    name: 'D13 one more of them',
+    body: openai('Unrecognized request argument supplied: metadata', null, 'x'),
+    sent: { metadata: { a: 'b' } },
+    traits: { refuses: ['store'] },
+    learned: { refuses: ['store', 'metadata'] },
+  },
+  {
+    name: 'D13 a value that is wrong is not left out',
+    body: openai("Invalid 'metadata': too many properties.", 'metadata', 'x'),
+    sent: { metadata: { a: 'b' } },
+    learned: undefined,
+  },
+  {
     name: 'strict tools',
     body: openai(
       "Unknown parameter: 'tools[0].function.strict'.",
       'tools[0].function.strict',
       'unknown_parameter',
     ),
-    sent: { tools: [{}] },
-    learned: { schemaRules: 'resolved' },
+    sent: { tools: [{ type: 'function', function: { name: 'f', strict: true } }] },
+    learned: { schemaRules: 'resolved', strictSchemas: false },
   },
   {
     name: 'E11 an upstream that only streams',
@@ -341,5 +383,35 @@ export const chatRows: readonly Row[] = [
     body: openai("'max_tokens' is not supported", 'max_tokens', 'unsupported_parameter'),
     sent: { max_tokens: 5 },
     learned: undefined,
+  },
+  {
+    name: 'OpenAI top_k',
+    body: openai('Unrecognized request argument supplied: top_k', null, ''),
+    sent: { top_k: 5 },
+    traits: { topK: true },
+    learned: { topK: false },
+  },
+  {
+    name: 'OpenAI system role',
+    body: openai(
+      "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
+      'messages[0].role',
+      'unsupported_value',
+    ),
+    sent: { messages: [{ role: 'system', content: 'x' }] },
+    learned: { systemRole: 'developer' },
+  },
+  {
+    name: 'C1 a late system message',
+    body: { error: { message: 'System message must be at the beginning.', code: 400 } },
+    sent: { messages: [] },
+    traits: { systemAnywhere: true },
+    learned: { systemAnywhere: false },
+  },
+  {
+    name: 'Bedrock user',
+    body: { message: 'Malformed input request: #: extraneous key [user] is not permitted' },
+    sent: { user: 'u' },
+    learned: { endUserField: undefined },
   },
 ];

@@ -15,7 +15,7 @@ export const messagesRows: readonly Row[] = [
     ),
     sent: { max_tokens: 9000, thinking: { type: 'enabled', budget_tokens: 2000 } },
     traits: { thinking: 'budget' },
-    learned: { thinking: 'adaptive' },
+    learned: { thinking: 'adaptive', refusesBudgets: true },
   },
   {
     name: 'adaptive thinking',
@@ -91,5 +91,36 @@ export const messagesRows: readonly Row[] = [
     ),
     sent: { max_tokens: 9, temperature: 0.5, stop_sequences: ['a'] },
     learned: undefined,
+  },
+  {
+    name: 'a cache mark',
+    body: anthropic('system.0.cache_control: Extra inputs are not permitted'),
+    sent: { max_tokens: 9, system: [{}] },
+    learned: { cacheMarks: false },
+  },
+  {
+    name: 'a signature of another provider',
+    body: anthropic('messages.1.content.0: Invalid `signature` in `thinking` block'),
+    sent: { max_tokens: 9, messages: [{}] },
+    learned: { historyReasoning: false },
+  },
+  {
+    name: 'thinking at a server without it',
+    body: anthropic('thinking: Extra inputs are not permitted'),
+    sent: { max_tokens: 9, thinking: { type: 'enabled', budget_tokens: 2000 } },
+    traits: { thinking: 'budget' },
+    learned: { thinking: 'none' },
+  },
+  {
+    name: 'adaptive thinking at a model that never thinks',
+    body: anthropic('thinking is not supported by this model'),
+    sent: { max_tokens: 9, thinking: { type: 'adaptive' } },
+    learned: { thinking: 'none' },
+  },
+  {
+    name: 'thinking that cannot be switched off',
+    body: anthropic("thinking.type: 'disabled' is not supported for this model"),
+    sent: { max_tokens: 9, thinking: { type: 'disabled' } },
+    learned: { thinkingOff: 'never' },
   },
 ];

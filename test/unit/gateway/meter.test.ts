@@ -5,9 +5,7 @@ import { TokenEstimator } from '../../../src/gateway/token-estimator.ts';
 
 /** A prompt that is told as 100 tokens as long as nothing was learned. */
 function meter(): Meter {
-  const fresh = new Meter(new TokenEstimator(), () => 95);
-  fresh.begin('p/m');
-  return fresh;
+  return new Meter(new TokenEstimator(), 'p/m', () => 95);
 }
 
 const text = (delta: string) => ({ type: 'part-delta', index: 0, field: 'text', delta }) as const;
@@ -57,13 +55,6 @@ test('LP: a cut answer is charged for the text that was streamed', () => {
   assert.deepEqual(counted.complete(), { freshInputTokens: 10, outputTokens: 20 });
 });
 
-test('L0: what an earlier attempt reported is forgotten', () => {
-  const counted = meter();
-  counted.see({ type: 'usage', usage: { freshInputTokens: 10, outputTokens: 3 } });
-  counted.begin('q/m');
-  assert.equal(counted.reported, undefined);
-});
-
 test('F5 the estimator learns from reports, per model; a count keeps the high-water mark', () => {
   const estimator = new TokenEstimator();
   for (let i = 0; i < 50; i++) estimator.learnPrompt('a', { guess: 1000, tokens: 500 });
@@ -79,25 +70,22 @@ test('the guess of a prompt is made when it is needed, and for the first lessons
   const estimator = new TokenEstimator();
   let guesses = 0;
   for (let i = 0; i < 20; i++) {
-    const counted = new Meter(estimator, () => {
+    const counted = new Meter(estimator, 'p/m', () => {
       guesses += 1;
       return 100;
     });
-    counted.begin('p/m');
     counted.see({ type: 'usage', usage: { freshInputTokens: 100, outputTokens: 20 } });
     counted.see(finish);
     counted.learn();
   }
   assert.equal(guesses, 8);
-  const gap = new Meter(estimator, () => 100);
-  gap.begin('p/m');
+  const gap = new Meter(estimator, 'p/m', () => 100);
   assert.ok(gap.promptEstimate >= 100);
 });
 
 test('no guess is made for a report that is too small to teach', () => {
   const estimator = new TokenEstimator();
-  const counted = new Meter(estimator, () => assert.fail('guessed'));
-  counted.begin('p/m');
+  const counted = new Meter(estimator, 'p/m', () => assert.fail('guessed'));
   counted.see({ type: 'usage', usage: { freshInputTokens: 15, outputTokens: 20 } });
   counted.see(finish);
   counted.learn();

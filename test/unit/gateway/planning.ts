@@ -1,9 +1,9 @@
 /** What `plan` asks of a call, for tests that have none. */
-import type { JsonObject } from '../../../src/core/conversation.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
 import type { Route } from '../../../src/core/provider.ts';
+import { openaiChatClient } from '../../../src/dialects/openai-chat/client.ts';
 import { TargetHealth } from '../../../src/gateway/health.ts';
-import type { PlanMeans } from '../../../src/gateway/plan.ts';
-import { Routing, type Choosing } from '../../../src/gateway/routing/routing.ts';
+import { type Choosing, type PlanDeps, Routing } from '../../../src/gateway/routing/routing.ts';
 
 export interface CallFacts {
   readonly headers?: { readonly [name: string]: string };
@@ -16,9 +16,10 @@ export function callOf(route: Route, { headers, body, keyId, stream }: CallFacts
   const value = body ?? { messages: [{ role: 'user', content: 'Hello' }] };
   return {
     route,
+    dialect: openaiChatClient,
     head: { stream: stream ?? true },
     caller: { keyId: keyId ?? 'key_1' },
-    source: { value, outline: value },
+    source: { value, skeleton: value },
     header: (name) => headers?.[name],
   };
 }
@@ -30,7 +31,7 @@ export const stillClock = { now: (): number => 0, wall: (): number => 0 };
 export function means(
   health = new TargetHealth({ clock: stillClock, log: quietLog }),
   random: () => number = () => 0,
-): PlanMeans {
+): PlanDeps {
   const routing = new Routing({ clock: stillClock, random, priceOf: () => undefined });
   return { health, random, routing };
 }

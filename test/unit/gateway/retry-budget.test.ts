@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RetryBudget } from '../../../src/gateway/retry-budget.ts';
+import { RetryBudget } from '../../../src/gateway/retries.ts';
 
 function taken(budget: RetryBudget, now: number): number {
   let count = 0;

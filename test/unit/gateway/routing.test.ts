@@ -1,16 +1,13 @@
-/** Orders of routes, and where the calls of one conversation go (docs/routing.md). */
+/** Orders of routes, and where the calls of one conversation go (docs/user/routing.md). */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { assert as assertProperty, property, string } from 'fast-check';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { Route, Target } from '../../../src/core/provider.ts';
 import { TargetHealth } from '../../../src/gateway/health.ts';
-import { plan } from '../../../src/gateway/plan.ts';
-import { conversationKey } from '../../../src/gateway/routing/conversation-key.ts';
-import { Routing } from '../../../src/gateway/routing/routing.ts';
-import { Sticky } from '../../../src/gateway/routing/sticky.ts';
+import { Routing, Sticky, conversationKey, plan } from '../../../src/gateway/routing/routing.ts';
 import { createHttpProvider } from '../../../src/providers/http-provider.ts';
-import { callOf, quietLog, stillClock, type CallFacts } from './planning.ts';
+import { type CallFacts, callOf, quietLog, stillClock } from './planning.ts';
 
 const timeouts = { connectMs: 1, firstEventMs: 1, documentMs: 1, idleMs: 1, totalMs: 1 };
 const provider = createHttpProvider({ id: 'p', dialect: 'openai-chat', baseUrl: 'http://h/v1' });

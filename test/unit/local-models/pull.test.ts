@@ -86,7 +86,7 @@ describe('§4 pull of an address', () => {
       server.serve(path, { content: edited, etag: etagNew });
       const { model: got } = await scene.pull(`${server.url}${path}`);
       assert.deepEqual(readFileSync(got.path), edited);
-      assert.match(scene.notes.at(-1) ?? '', /another now.* The download begins anew/);
+      assert.match(scene.notes.join(' '), /another now.* The download begins anew/);
     }
   });
 
@@ -96,7 +96,7 @@ describe('§4 pull of an address', () => {
     server.serve('/m.gguf', { content: model, ranges: false, cuts: [200_000] });
     const { model: got } = await scene.pull(`${server.url}/m.gguf`);
     assert.deepEqual(readFileSync(got.path), model);
-    assert.match(scene.notes.at(-1) ?? '', /cannot go on in the middle/);
+    assert.match(scene.notes.join(' '), /cannot go on in the middle/);
   });
 
   test('without any validator the bytes of an earlier run count only where a hash is known', async (t) => {
@@ -283,6 +283,42 @@ describe('§4 what pull says when it gets no file', () => {
       await scene.refused(`http://127.0.0.1:${port}/m.gguf`),
       /refuses the connection \(ECONNREFUSED\)/,
     );
+  });
+
+  for (const host of [
+    '169.254.169.254',
+    '2852039166',
+    '[fe80::1]',
+    '[::ffff:169.254.169.254]',
+    'metadata.google.internal',
+  ]) {
+    test(`X-8 nothing is fetched from ${host}, directly or behind a redirect`, async (t) => {
+      const server = await fileServer(t);
+      const scene = pullScene(t, server);
+      const path = '/latest/m.gguf';
+      assert.match(
+        await scene.refused(`https://${host}${path}`),
+        /is not fetched: .* is a link-local address or one of cloud metadata/,
+      );
+      for (const to of [`http://${host}${path}`, `https://${host}${path}`]) {
+        server.serve('/m.gguf', { redirect: to });
+        assert.match(await scene.refused(`${server.url}/m.gguf`), /is not fetched: /);
+      }
+      const hub = { HF_ENDPOINT: `https://${host}/` };
+      assert.match(await scene.refused('hf:a/b:Q8_0', { env: hub }), /is not fetched: /);
+      assert.deepEqual(scene.pauses, [], 'it is not tried again');
+    });
+  }
+
+  test('X-8 a file that nothing states a hash of is told of', async (t) => {
+    const server = await fileServer(t);
+    const scene = pullScene(t, server);
+    server.serve('/m.gguf', { content: model });
+    await scene.pull(`${server.url}/m.gguf`);
+    assert.match(scene.notes.join('\n'), /states no hash of this file.*--sha256/);
+    const known = pullScene(t, server);
+    await known.pull(`${server.url}/m.gguf`, { sha256: hash });
+    assert.deepEqual(known.notes, []);
   });
 
   test('N4 a proxy of the environment is used, and its password is not shown', async (t) => {

@@ -1,7 +1,7 @@
 /** How the held-back cases of the demonstration model are asked and judged. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../../../src/core/conversation.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
 import {
   describeAnswer,
   isRight,

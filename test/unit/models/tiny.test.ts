@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { isObject, tryParseObject } from '../../../src/core/json.ts';
-import type { JsonObject } from '../../../src/core/conversation.ts';
+import { tryParseObject } from '../../../src/json/parse.ts';
+import { isObject, type JsonObject } from '../../../src/json/value.ts';
 import { readGgufFile } from '../../../src/local-models/gguf.ts';
 import { tinyModel } from '../../../src/local-models/tiny.ts';
 

@@ -3,9 +3,8 @@ import { closeSync, globSync, mkdtempSync, openSync, readFileSync, rmSync } from
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { tryParseObject } from '../../../src/core/json.ts';
-import { LineLog, prettyFor, type LogLevel } from '../../../src/observe/log.ts';
-import { prettyLine } from '../../../src/observe/pretty-line.ts';
+import { tryParseObject } from '../../../src/json/parse.ts';
+import { LineLog, type LogLevel, prettyFor, prettyLine } from '../../../src/observe/log.ts';
 
 function written(level: LogLevel, use: (log: LineLog) => void) {
   return writtenText(level, use).lines;

@@ -1,9 +1,8 @@
 /** issue 8 point 2: what is counted, at the edges that no call of an ordinary provider reaches. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Capped } from '../../../src/observe/metrics/capped.ts';
-import { Histogram } from '../../../src/observe/metrics/histogram.ts';
-import { CallMetrics } from '../../../src/server/metrics/call-metrics.ts';
+import { Capped, Histogram } from '../../../src/observe/metrics/family.ts';
+import { CallMetrics } from '../../../src/observe/metrics/call-metrics.ts';
 import type { CallRow } from '../../../src/store/calls.ts';
 
 function row(id: string, outputTokens: number): CallRow {

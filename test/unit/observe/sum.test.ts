@@ -1,9 +1,13 @@
 /** Metrics of several processes as those of one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Family, NumberFamily } from '../../../src/observe/metrics/family.ts';
-import { Histogram } from '../../../src/observe/metrics/histogram.ts';
-import { countedFamilies, sumFamilies } from '../../../src/observe/metrics/sum.ts';
+import {
+  countedFamilies,
+  type Family,
+  Histogram,
+  type NumberFamily,
+  sumFamilies,
+} from '../../../src/observe/metrics/family.ts';
 
 function numbers(name: string, value: number, more: Partial<NumberFamily> = {}): NumberFamily {
   return { name, type: 'gauge', help: 'h', samples: [{ labels: 'a="b"', value }], ...more };

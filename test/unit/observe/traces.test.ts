@@ -3,9 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assert as check, oneof, property, string, stringMatching } from 'fast-check';
 import type { SpanData } from '../../../src/core/trace.ts';
-import { beginTrace, readParent } from '../../../src/observe/traces/context.ts';
-import { SpanQueue, type SpanSender } from '../../../src/observe/traces/queue.ts';
-import { newHex } from '../../../src/observe/traces/tracer.ts';
+import {
+  beginTrace,
+  newHex,
+  readParent,
+  SpanQueue,
+  type SpanSender,
+} from '../../../src/observe/traces/tracer.ts';
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const spanId = '00f067aa0ba902b7';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { GatewayError, invalidRequest, type ErrorCode } from '../../../src/core/errors.ts';
-import { tryParseObject } from '../../../src/core/json.ts';
+import { tryParseObject } from '../../../src/json/parse.ts';
 import { openaiChatClient } from '../../../src/dialects/openai-chat/client.ts';
 import { errorTable } from '../../../src/dialects/openai-chat/errors.ts';
 import { openaiChatUpstream } from '../../../src/dialects/openai-chat/upstream.ts';
@@ -38,7 +38,7 @@ describe('writing', () => {
     ['upstream_invalid', 502, 'server_error', 'upstream_invalid_response'],
     ['timeout', 504, 'server_error', 'upstream_timeout'],
     ['context_overflow', 400, 'invalid_request_error', 'context_length_exceeded'],
-    ['upstream_auth', 502, 'server_error', 'upstream_auth'],
+    ['upstream_auth', 400, 'invalid_request_error', 'upstream_auth'],
     ['internal', 500, 'server_error', 'internal_error'],
     ['store_unavailable', 503, 'service_unavailable_error', 'store_unavailable'],
   ];
@@ -87,7 +87,7 @@ describe('writing', () => {
     assert.match(text, /^data: \{.*\}\n\n$/);
     assert.deepEqual(tryParseObject(text.slice(6)), {
       error: {
-        message: 'cut',
+        message: 'Connection lost: provider returned error (premature close of the stream). cut',
         type: 'server_error',
         param: null,
         code: 'upstream_stream_interrupted',

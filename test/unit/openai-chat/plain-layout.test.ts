@@ -6,7 +6,7 @@ import type { AnswerRelay, Frame, StreamReader } from '../../../src/core/dialect
 import type { GenerationEvent } from '../../../src/core/generation.ts';
 import { chatTraits } from '../../../src/core/traits.ts';
 import { openaiChatClient } from '../../../src/dialects/openai-chat/client.ts';
-import { PlainLayout } from '../../../src/dialects/openai-chat/plain-layout.ts';
+import { PlainLayout } from '../../../src/dialects/openai-chat/stream-read.ts';
 import { openaiChatUpstream } from '../../../src/dialects/openai-chat/upstream.ts';
 import { answerContext, chunk, frame, role } from './answer-context.ts';
 

@@ -1,8 +1,8 @@
 /** Entries of reasoning_details that came back, whole or not (D1, D3, §5.2). */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Json, JsonObject, Part, ReasoningPart } from '../../../src/core/conversation.ts';
-import { isObject } from '../../../src/core/json.ts';
+import type { Part, ReasoningPart } from '../../../src/core/conversation.ts';
+import { isObject, type Json, type JsonObject } from '../../../src/json/value.ts';
 import { NoteList } from '../../../src/core/notes.ts';
 import { openaiChatClient } from '../../../src/dialects/openai-chat/client.ts';
 import { messagesUpstream, sealingFor, testSealer } from '../../support/sealing.ts';

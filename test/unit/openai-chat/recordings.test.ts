@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { isObject, tryParseObject } from '../../../src/core/json.ts';
+import { tryParseObject } from '../../../src/json/parse.ts';
+import { isObject, type Json, type JsonObject } from '../../../src/json/value.ts';
 import { collect, type Generation } from '../../../src/core/generation.ts';
-import type { Json, JsonObject } from '../../../src/core/conversation.ts';
 import { chatTraits } from '../../../src/core/traits.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { openaiChatClient } from '../../../src/dialects/openai-chat/client.ts';

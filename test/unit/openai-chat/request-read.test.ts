@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Conversation, JsonObject } from '../../../src/core/conversation.ts';
+import type { Conversation } from '../../../src/core/conversation.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
-import { tryParseObject } from '../../../src/core/json.ts';
+import { tryParseObject } from '../../../src/json/parse.ts';
 import { NoteList } from '../../../src/core/notes.ts';
 import { openaiChatClient } from '../../../src/dialects/openai-chat/client.ts';
 import { spellPath } from '../../../src/dialects/openai-chat/fields.ts';

@@ -54,8 +54,9 @@ describe('instructions', () => {
 
   test('A1 A2 later instructions stay in place and leave the prefix alone', () => {
     const before = [user('hi'), assistant('ok'), user('more')];
-    const prefix = write({ turns: before });
-    const grown = write({ turns: [...before, system('reminder')] });
+    const anywhere = { systemAnywhere: true };
+    const prefix = write({ turns: before }, anywhere);
+    const grown = write({ turns: [...before, system('reminder')] }, anywhere);
     assert.deepEqual(grown, [...prefix, { role: 'system', content: 'reminder' }]);
   });
 
@@ -70,11 +71,12 @@ describe('instructions', () => {
         { role: 'user', content: tagged },
       ],
     );
-    assert.deepEqual(write({ turns: [user('hi'), system('reminder'), user('go')] }, traits), [
-      { role: 'user', content: 'hi' },
+    const later = [user('hi'), assistant('ok'), user('so'), system('reminder'), user('go')];
+    assert.deepEqual(write({ turns: later }, traits).slice(2), [
       {
         role: 'user',
         content: [
+          { type: 'text', text: 'so' },
           { type: 'text', text: tagged },
           { type: 'text', text: 'go' },
         ],
@@ -82,10 +84,19 @@ describe('instructions', () => {
     ]);
   });
 
+  test('C1 before the first answer they stand in front, in one message, and stay there', () => {
+    const traits = { systemAnywhere: false };
+    const begun = [user('hi'), system('reminder')];
+    const front = { role: 'system', content: 'one\n\nreminder' };
+    const whole = write({ system: [text('one')], turns: begun }, traits);
+    assert.deepEqual(whole, [front, { role: 'user', content: 'hi' }]);
+    const grown = [...begun, assistant('ok'), user('go')];
+    assert.deepEqual(write({ system: [text('one')], turns: grown }, traits).slice(0, 2), whole);
+  });
+
   test('A3 with such instructions they do not part a call from its result either', () => {
-    const roles = write({
-      turns: [assistant(call('a')), system('x'), user(result('a', 'r'), 'go')],
-    }).map((message) => message['role']);
+    const turns = [assistant(call('a')), system('x'), user(result('a', 'r'), 'go')];
+    const roles = write({ turns }, { systemAnywhere: true }).map((message) => message['role']);
     assert.deepEqual(roles, ['assistant', 'tool', 'system', 'user']);
   });
 });
@@ -162,12 +173,13 @@ describe('assistant turns', () => {
         type: 'reasoning',
         text: '',
         encrypted: 'blob',
-        extras: { 'openai-chat': { id: 'rs', format: 'x' } },
+        extras: { 'openai-chat': { id: 'rs' } },
       },
       { type: 'reasoning', text: 'unsealed' },
     ];
     const turns = [user('q'), assistant(...sealed, 'x'), user('q2')];
-    const [, told] = write({ turns }, { reasoningDetails: true });
+    const format = { reasoningFormat: 'anthropic-claude-v1' };
+    const [, told] = write({ turns }, { reasoningDetails: true, ...format });
     assert.deepEqual(told?.['reasoning_details'], [
       {
         type: 'reasoning.text',
@@ -176,8 +188,26 @@ describe('assistant turns', () => {
         format: 'anthropic-claude-v1',
         index: 0,
       },
-      { type: 'reasoning.encrypted', data: 'blob', id: 'rs', format: 'x', index: 1 },
+      {
+        type: 'reasoning.encrypted',
+        data: 'blob',
+        id: 'rs',
+        format: 'anthropic-claude-v1',
+        index: 1,
+      },
     ]);
+  });
+
+  test('D7 what another maker’s model sealed is dropped, with a note', () => {
+    const turns = [user('q'), assistant({ type: 'reasoning', text: 'a', signature: 's' }, 'x')];
+    const notes = new NoteList();
+    const traits = { reasoningDetails: true, reasoningFormat: 'google-gemini-v1', prefill: true };
+    const [, told] = write({ turns }, traits, notes);
+    assert.deepEqual(told, { role: 'assistant', content: 'x' });
+    assert.deepEqual(
+      notes.all.map(({ path, what }) => [path, what]),
+      [['messages.1', 'lost']],
+    );
   });
 
   test('a last assistant turn is noted where it is not continued', () => {

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type { Conversation, JsonObject, Tool } from '../../../src/core/conversation.ts';
+import type { Conversation, Tool } from '../../../src/core/conversation.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { NoteList } from '../../../src/core/notes.ts';
 import { chatTraits, type UpstreamTraits } from '../../../src/core/traits.ts';
 import { openaiChatUpstream } from '../../../src/dialects/openai-chat/upstream.ts';
-import { allowedToolName } from '../../../src/dialects/tool-ids.ts';
+import { allowedToolName } from '../../../src/dialects/shared/tool-ids.ts';
 
 interface Written {
   readonly body: JsonObject;

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Conversation, JsonObject, Part, Tool } from '../../../src/core/conversation.ts';
+import type { Conversation, Part, Tool } from '../../../src/core/conversation.ts';
+import { isObject, type JsonObject } from '../../../src/json/value.ts';
 import type { AnswerContext } from '../../../src/core/dialect.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { FinishReason, Generation } from '../../../src/core/generation.ts';
-import { isObject } from '../../../src/core/json.ts';
 import { NoteList } from '../../../src/core/notes.ts';
 import { chatTraits } from '../../../src/core/traits.ts';
 import { openaiChatClient } from '../../../src/dialects/openai-chat/client.ts';
 import { openaiChatUpstream } from '../../../src/dialects/openai-chat/upstream.ts';
-import { allowedToolName } from '../../../src/dialects/tool-ids.ts';
+import { allowedToolName } from '../../../src/dialects/shared/tool-ids.ts';
 import { answerContext } from './answer-context.ts';
 
 function read(message: JsonObject, choice: JsonObject = {}, more: JsonObject = {}): Generation {

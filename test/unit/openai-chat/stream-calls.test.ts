@@ -148,17 +148,12 @@ describe('tool calls', () => {
     assert.deepEqual(calls([call(0, 'a', 'f', '{"x": tru')]).calls, [['a', 'f', '{"x": tru']]);
   });
 
-  test('a call that never gets a name is dropped; alone it is no answer', () => {
-    assert.deepEqual(calls([call(0, 'a', 'f', '{}'), call(1, 'b', undefined, '{}')]).calls, [
-      ['a', 'f', '{}'],
-    ]);
-    const events = readChunks([
-      role,
-      chunk({ tool_calls: [call(0, 'a')] }),
-      chunk({}, 'tool_calls'),
-      '[DONE]',
-    ]);
-    assert.equal(errorOf(events).code, 'upstream_invalid');
+  test('F-8 a call that never gets a name is an error, also beside another one', () => {
+    for (const before of [[], [chunk({ tool_calls: [call(1, 'b', 'f', '{}')] })]]) {
+      const nameless = chunk({ tool_calls: [call(0, 'a')] });
+      const events = readChunks([role, ...before, nameless, chunk({}, 'tool_calls'), '[DONE]']);
+      assert.equal(errorOf(events).code, 'upstream_invalid');
+    }
   });
 
   test('deprecated function_call deltas', () => {

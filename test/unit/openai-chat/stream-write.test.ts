@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Conversation, JsonObject, Part } from '../../../src/core/conversation.ts';
+import type { Conversation, Part } from '../../../src/core/conversation.ts';
+import { isObject, type JsonObject } from '../../../src/json/value.ts';
 import type { AnswerContext } from '../../../src/core/dialect.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { GenerationEvent } from '../../../src/core/generation.ts';
-import { isObject, tryParseObject } from '../../../src/core/json.ts';
+import { tryParseObject } from '../../../src/json/parse.ts';
 import { openaiChatClient } from '../../../src/dialects/openai-chat/client.ts';
 import { answerContext, framesOf, writeStream } from './answer-context.ts';
 

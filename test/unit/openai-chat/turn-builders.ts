@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import type {
   Conversation,
-  JsonObject,
   MediaPart,
   Part,
   ToolCallPart,
   ToolResultPart,
   Turn,
 } from '../../../src/core/conversation.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
 import { NoteList } from '../../../src/core/notes.ts';
 import { chatTraits, type UpstreamTraits } from '../../../src/core/traits.ts';
 import { openaiChatUpstream } from '../../../src/dialects/openai-chat/upstream.ts';

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chatTraits } from '../../../src/core/traits.ts';
-import type { JsonObject } from '../../../src/core/conversation.ts';
-import { mendedUsage } from '../../../src/dialects/openai-chat/usage-mend.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
+import { mendedUsage } from '../../../src/dialects/openai-chat/relay-answer.ts';
 import { findUsage } from '../../../src/dialects/openai-chat/usage.ts';
 
 function mend(raw: JsonObject): JsonObject | undefined {

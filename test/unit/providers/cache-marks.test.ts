@@ -1,8 +1,7 @@
 /** §8, G1: a cache mark at each place where it may stand, in both directions, by upstream. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Json, JsonObject } from '../../../src/core/conversation.ts';
-import { isObject } from '../../../src/core/json.ts';
+import { isObject, type Json, type JsonObject } from '../../../src/json/value.ts';
 import { fromChat, fromMessages } from '../../support/translating.ts';
 
 const hour = { type: 'ephemeral', ttl: '1h' };
@@ -85,7 +84,7 @@ describe('§8 G1 marks of a messages request', () => {
     assert.deepEqual(notes, []);
   });
 
-  for (const target of ['openai/gpt-4o', 'openai/gpt-5.5', 'x/any', 'deepseek/m', 'vllm/m']) {
+  for (const target of ['openai/gpt-4o', 'openai/gpt-5.5', 'x/any', 'xai/m', 'vllm/m']) {
     test(`${target} caches by itself: no marks, no notes`, () => {
       const { body, notes } = fromMessages(target, request(short));
       assert.deepEqual(marksOf(body), []);
@@ -240,7 +239,7 @@ describe('§8 G1 marks of a chat request', () => {
       `messages.content.4 ${said}`,
       `tools.f ${said}`,
     ]);
-    assert.deepEqual(notes, ['lost cache_control']);
+    assert.deepEqual(notes, ['lost messages.1.cache_control']);
   });
 
   test('none on thinking that the client gave back', () => {

@@ -1,7 +1,7 @@
 /** §4.1, §1.2, §1.3, §1.7: what a chat client asks, in the form that each Claude model takes. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { JsonObject } from '../../../src/core/conversation.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
 import { fromChat, ownMembers } from '../../support/translating.ts';
 
 type Row = readonly [model: string, asked: JsonObject, sent: JsonObject, notes?: readonly string[]];
@@ -15,8 +15,13 @@ const budget = (budget_tokens: number) => ({
 const changed = ['changed reasoning_effort'];
 
 const thinking: readonly Row[] = [
-  ['claude-3-5-haiku-20241022', effort('high'), {}, ['lost reasoning_effort']],
-  ['claude-3-opus-20240229', effort('none'), {}],
+  [
+    'claude-3-5-haiku-20241022',
+    effort('high'),
+    {},
+    ['changed max_tokens', 'lost reasoning_effort'],
+  ],
+  ['claude-3-opus-20240229', effort('none'), {}, ['changed max_tokens']],
   ['claude-3-7-sonnet-20250219', effort('high'), budget(6000)],
   ['claude-sonnet-4-20250514', effort('medium'), budget(3000)],
   ['claude-sonnet-4@20250514', effort('max'), budget(9000)],

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type { JsonObject } from '../../../src/core/conversation.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
 import { fromChat, ownMembers, refusedPath, type Asked } from '../../support/translating.ts';
 
 type Row = readonly [

@@ -1,7 +1,7 @@
 /** §4.2: what a messages client says of thinking, as each vendor's models are told. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { JsonObject } from '../../../src/core/conversation.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
 import { fromMessages, ownMembers } from '../../support/translating.ts';
 
 const off = { thinking: { type: 'disabled' } };

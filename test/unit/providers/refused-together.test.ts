@@ -1,7 +1,8 @@
 /** What a vendor's model refuses when it stands side by side: one of the two gives way, noted. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Conversation, JsonObject } from '../../../src/core/conversation.ts';
+import type { Conversation } from '../../../src/core/conversation.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
 import type { UpstreamDialect } from '../../../src/core/dialect.ts';
 import { NoteList } from '../../../src/core/notes.ts';
 import { chatTraits, messagesTraits, type UpstreamTraits } from '../../../src/core/traits.ts';

@@ -7,7 +7,7 @@ import { createHttpProvider, withTraits } from '../../../src/providers/http-prov
 function traitsOf(id: string, model: string, more: { serverTools?: boolean } = {}): UpstreamTraits {
   const row = providerRow(id);
   assert.ok(row !== undefined);
-  return createHttpProvider({ ...row, ...more, row }).traits(model);
+  return createHttpProvider({ ...row, options: more, row }).traits(model);
 }
 
 const rows: readonly (readonly [string, string, Partial<UpstreamTraits>])[] = [
@@ -44,7 +44,7 @@ test('A10 server_tools of a provider, and of a route before it', () => {
   assert.equal(traitsOf('anthropic', 'x', { serverTools: true }).serverTools, true);
   const row = providerRow('anthropic');
   assert.ok(row !== undefined);
-  const provider = createHttpProvider({ ...row, row, serverTools: true });
+  const provider = createHttpProvider({ ...row, row, options: { serverTools: true } });
   const other = withTraits(provider, { serverTools: false });
   assert.equal(other.traits('x').serverTools, false);
   assert.equal(provider.traits('x').serverTools, true);

@@ -21,15 +21,11 @@ const oneWayOnly: ReadonlySet<string> = new Set([
 
 /** Where patterns are put together, and of what; never of a client's or an upstream's text. */
 const composed: { readonly [file: string]: string } = {
-  'config/ledger-form.ts': 'a constant that the published schema shares',
   'config/quantity.ts': 'constants that the published schema shares',
-  'core/exact-numbers.ts': 'a constant number of digits',
-  'dialects/anthropic-messages/overflow.ts': 'constant phrases',
-  'dialects/openai-chat/error-read.ts': 'constant phrases',
+  'dialects/shared/refusals.ts': 'constant phrases, and efforts of the list of all efforts',
   'engine/prompt.ts': "a model's control markers, escaped",
   'engine/thinking.ts': 'a name of word characters only',
-  'gateway/corrections.ts': 'efforts of the list of all efforts',
-  'gateway/named-parameters.ts': 'constant phrases',
+  'json/exact.ts': 'a constant number of digits',
   'tokens/pieces.ts': 'a constant length',
 };
 

@@ -5,8 +5,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import type { JsonObject } from '../../../src/core/conversation.ts';
-import { tryParseObject } from '../../../src/core/json.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
+import { tryParseObject } from '../../../src/json/parse.ts';
 import { listAt, objectAt, textAt } from '../../support/reading.ts';
 
 const scripts = join(import.meta.dirname, '..', '..', '..', 'scripts');

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { once } from 'node:events';
 import { after, it } from 'node:test';
-import { lockDataDir } from '../../../src/store/lock.ts';
+import { lockDataDir } from '../../../src/store/data-dir.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-lock-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -19,7 +19,7 @@ setInterval(() => {}, 1000);`;
 
 it('F87 refuses a second gateway on one data directory and names the first', async (t) => {
   const dir = join(folder, 'a');
-  const entry = new URL('../../../src/store/lock.ts', import.meta.url).href;
+  const entry = new URL('../../../src/store/data-dir.ts', import.meta.url).href;
   const child = spawn(
     process.execPath,
     ['--expose-gc', '--input-type=module', '-e', holder, entry, dir],

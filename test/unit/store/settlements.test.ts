@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Settlements } from '../../../src/store/settlements.ts';
+import { Settlements } from '../../../src/store/counters/settlements.ts';
 import type { Log } from '../../../src/core/runtime.ts';
 import { StoreError } from '../../../src/store/store-error.ts';
 import { silentLog } from '../access/parts.ts';

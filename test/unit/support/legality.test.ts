@@ -1,7 +1,7 @@
 /** Each rule of the stream validators, broken once: a judge that cannot say no is none. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { JsonObject } from '../../../src/core/conversation.ts';
+import type { JsonObject } from '../../../src/json/value.ts';
 import { assertFailedStream, assertLegalRelay, assertLegalStream } from '../../support/legality.ts';
 import { chatDone, chatFrame } from '../../upstream/chat.ts';
 import { messagesFrame } from '../../upstream/messages.ts';

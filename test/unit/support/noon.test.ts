@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { windowAt } from '../../../src/access/windows.ts';
-import { isObject } from '../../../src/core/json.ts';
+import { isObject } from '../../../src/json/value.ts';
 import { Instance } from '../../cluster/instance.ts';
 import { startLimitedRig } from '../../limits/limited-rig.ts';
 import { inNoonZone, noonZone } from '../../support/noon.ts';

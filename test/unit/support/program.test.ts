@@ -1,9 +1,10 @@
 /** What is measured and tested is the program as it is installed: the same options of Node. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { Instance } from '../../cluster/instance.ts';
-import { nodeOptions } from '../../support/program.ts';
+import { nodeEnvironment, nodeOptions } from '../../support/program.ts';
 
 const skip = process.platform === 'linux' ? false : 'reads /proc';
 
@@ -15,5 +16,12 @@ test('G1 processes of tests run with the options of bin/model-gateway', { skip }
   } finally {
     await gateway.kill();
     gateway.remove();
+  }
+});
+
+test('what the launcher adds to the environment is what the tests add', () => {
+  const launcher = readFileSync(join(import.meta.dirname, '../../../bin/model-gateway'), 'utf8');
+  for (const [name, value] of Object.entries(nodeEnvironment)) {
+    assert.ok(launcher.includes(`export ${name}="\${${name}:-${value}}"`), name);
   }
 });

@@ -19,9 +19,9 @@ const letters = [...noise(3000)].map((byte) => String.fromCharCode(97 + (byte % 
 const rows = Array.from({ length: 60 }, (_, i) => i);
 
 export const samples: { readonly [kind: string]: string } = {
-  'English prose': file('CONTRIBUTING.md') + file('docs/path.md'),
+  'English prose': file('CONTRIBUTING.md') + file('docs/maintainer/path.md'),
   licence: file('LICENSE'),
-  TypeScript: file('src/core/json.ts') + file('src/start/start.ts'),
+  TypeScript: file('src/json/parse.ts') + file('src/compose/start.ts'),
   'JSON, minified': JSON.stringify(file('package.json')) + file('docs/gateway.schema.json'),
   'JSON, indented': file('docs/gateway.schema.json'),
   'JSON tool': JSON.stringify({

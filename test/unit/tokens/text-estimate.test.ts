@@ -2,20 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { countTokens as cl100k } from 'gpt-tokenizer/encoding/cl100k_base';
 import { countTokens as o200k } from 'gpt-tokenizer/encoding/o200k_base';
+import { promptOf } from '../../../src/dialects/shared/prompt.ts';
 import { TokenEstimator } from '../../../src/gateway/token-estimator.ts';
-import { perStep, type Steps } from '../../../src/core/steps.ts';
-import {
-  countPrompt,
-  estimatePrompt,
-  promptCounting,
-  promptOf,
-  promptReading,
-  samplePrompt,
-} from '../../../src/tokens/prompt.ts';
+import { countPrompt, estimatePrompt, samplePrompt } from '../../../src/tokens/prompt.ts';
 import { estimateText } from '../../../src/tokens/text-estimate.ts';
 import { samples } from './samples.ts';
 
-/** The stated bound (docs/counting.md): a guess is at most 10 % below a tokenizer's count. */
+/** The stated bound (docs/user/counting.md): a guess is at most 10 % below a tokenizer's count. */
 const lowest = 0.9;
 /** Not promised, but a guess that is far too high is of no use: prose, code and JSON. */
 const highestOfCommon = 1.6;
@@ -83,31 +76,7 @@ test('F1 a sample of a long prompt is close to the whole, and looks at a part on
   assert.equal(samplePrompt(short), estimatePrompt(short));
 });
 
-function inSteps<T>(work: Steps<T>): { readonly value: T; readonly steps: number } {
-  for (let steps = 1; ; steps += 1) {
-    const step = work.next();
-    if (step.done === true) return { value: step.value, steps };
-  }
-}
-
-test('G11 a prompt is guessed in as many steps as it has texts, and as at once', () => {
-  for (const [count, text] of [
-    [20_000, 'short'],
-    [100, 'long '.repeat(2000)],
-    [300, 'longer '.repeat(2000)],
-  ] as const) {
-    const texts = Array.from({ length: count }, (_, i) => `${i} ${text}`);
-    const prompt = { texts, media: [], frameTokens: 9 };
-    const counted = inSteps(promptCounting(prompt, () => 0.5));
-    assert.equal(
-      counted.value,
-      countPrompt(prompt, () => 0.5),
-    );
-    assert.ok(counted.steps > 20, `${counted.steps} steps`);
-  }
-});
-
-test('G11 a prompt is read in as many steps as it has parts, wherever they stand, and in their order', () => {
+test('a prompt is all of its parts, wherever they stand, in their order', () => {
   const parts = (from: number) =>
     Array.from({ length: 5000 }, (_, i) => ({ type: 'text', text: `part ${from + i}` }));
   const result = { type: 'tool_result', tool_use_id: 't', content: parts(10_000) };
@@ -120,9 +89,7 @@ test('G11 a prompt is read in as many steps as it has parts, wherever they stand
     ],
     tools: [{ name: 'f' }],
   };
-  const read = inSteps(promptReading(body));
-  assert.ok(read.steps > 15_000 / perStep, `${read.steps} steps`);
-  const { texts, media, frameTokens } = read.value;
+  const { texts, media, frameTokens } = promptOf(body);
   const told = texts.filter((text) => !text.startsWith('part '));
   assert.deepEqual(told, ['user', 'assistant', 'f', '{"a":[1]}', 'user', 'last', '{"name":"f"}']);
   const places = texts.filter((text) => text.startsWith('part ')).map((text) => text.slice(5));

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { GatewayError } from '../../../src/core/errors.ts';
-import { Pieces } from '../../../src/core/pieces.ts';
+import { Pieces } from '../../../src/json/pieces.ts';
 import { HttpClient } from '../../../src/wire/http-client.ts';
 import { ScriptedUpstream, type Answer } from '../../upstream/scripted.ts';
+import { looked } from './http1/seen.ts';
 
 let upstream: ScriptedUpstream;
 let client: HttpClient;
@@ -21,7 +22,13 @@ const good: Answer = { body: '{}' };
 const reset: Answer = { body: '', mute: true, ending: 'reset' };
 
 /** Sends one request; `undefined` when it was answered. */
-function send(model: string): Promise<GatewayError | undefined> {
+async function send(model: string): Promise<GatewayError | undefined> {
+  const failure = await sent(model);
+  await looked();
+  return failure;
+}
+
+function sent(model: string): Promise<GatewayError | undefined> {
   return new Promise((resolve) => {
     const origin = `http://127.0.0.1:${upstream.port}`;
     client.send(

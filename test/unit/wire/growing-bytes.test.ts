@@ -1,7 +1,7 @@
 /** What is kept of a stream that does not go on is small, whatever it came with (G9). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GrowingBytes } from '../../../src/wire/growing-bytes.ts';
+import { GrowingBytes } from '../../../src/wire/sse.ts';
 
 /** One read of a connection. */
 const read = 64 * 1024;

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import type { LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { after, before, test } from 'node:test';
-import { isForbiddenHost } from '../../../src/core/forbidden-address.ts';
+import { isForbiddenHost } from '../../../src/core/addresses.ts';
 import type { GatewayError } from '../../../src/core/errors.ts';
-import { Pieces } from '../../../src/core/pieces.ts';
+import { Pieces } from '../../../src/json/pieces.ts';
 import { HttpClient } from '../../../src/wire/http-client.ts';
 import { ScriptedUpstream } from '../../upstream/scripted.ts';
 
@@ -85,7 +85,7 @@ for (const host of forbidden) {
     const lookup: LookupFunction = () => assert.fail('looked up');
     const error = await send(host, lookup);
     assert.equal(error?.code, 'upstream_unavailable');
-    assert.match(error.message, /FORBIDDEN_ADDRESS/);
+    assert.match(error.detail ?? '', /FORBIDDEN_ADDRESS/);
   });
 }
 
@@ -94,10 +94,10 @@ test('S16 a name that leads to metadata is refused, also when it led elsewhere b
   const client = new HttpClient({ lookup: answering(['127.0.0.1'], ['169.254.169.254']) });
   assert.equal(await sendBy(client, 'rebinding.test'), undefined);
   const error = await sendBy(client, 'rebinding.test');
-  assert.match(error?.message ?? '', /FORBIDDEN_ADDRESS/);
+  assert.match(error?.detail ?? '', /FORBIDDEN_ADDRESS/);
   await client.close();
   for (const list of [['fe80::1'], ['fd00:ec2::254'], ['169.254.1.1', 'fe80::2']]) {
-    assert.match((await send('name.test', answering(list)))?.message ?? '', /FORBIDDEN_ADDRESS/);
+    assert.match((await send('name.test', answering(list)))?.detail ?? '', /FORBIDDEN_ADDRESS/);
   }
 });
 
@@ -112,5 +112,5 @@ test('S16 of several addresses the others are used; loopback and private ones ar
 test('S16 what the resolver says of a name that it does not know comes through', async () => {
   const unknown = Object.assign(new Error('no'), { code: 'ENOTFOUND' });
   const error = await send('name.test', (_name, _options, callback) => callback(unknown, ''));
-  assert.match(error?.message ?? '', /ENOTFOUND/);
+  assert.match(error?.detail ?? '', /ENOTFOUND/);
 });

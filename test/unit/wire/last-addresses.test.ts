@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { LookupFunction } from 'node:net';
 import { test } from 'node:test';
-import { withLastAddresses } from '../../../src/wire/last-addresses.ts';
+import { withLastAddresses } from '../../../src/wire/connect.ts';
 
 let now = 0;
 let answer: string | NodeJS.ErrnoException;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readRetryAfterMs } from '../../../src/wire/retry-after.ts';
+import { readRetryAfterMs } from '../../../src/wire/upstream-error.ts';
 
 const now = Date.parse('2026-11-21T00:00:00Z');
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { HttpClient } from '../../../src/wire/http-client.ts';
-import { requestWhole, type WholeAnswerLimits } from '../../../src/wire/whole-answer.ts';
+import { requestWhole, type WholeAnswerLimits } from '../../../src/wire/exchange.ts';
 import { ScriptedUpstream } from '../../upstream/scripted.ts';
 
 const client = new HttpClient();

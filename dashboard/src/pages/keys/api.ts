@@ -47,6 +47,7 @@ export interface Key extends Policy {
   readonly tags: readonly string[];
   readonly cidrs: readonly string[];
   readonly strict: boolean;
+  readonly cache: 'auto' | null;
   readonly shrink: boolean;
   readonly log_content: boolean;
   readonly created_at: string;

@@ -20,6 +20,7 @@ export interface KeyFields extends PolicyFields {
   /** `30d`, a date, `never`; empty: as it is, which is never for a new key. */
   readonly expires: string;
   readonly strict: boolean;
+  readonly cache: boolean;
   readonly shrink: boolean;
   readonly logContent: boolean;
 }
@@ -37,6 +38,7 @@ export const emptyKey: KeyFields = {
   cidrs: '',
   expires: '',
   strict: false,
+  cache: false,
   shrink: true,
   logContent: false,
 };
@@ -53,6 +55,7 @@ export function keyFieldsOf(key: Key): KeyFields {
     cidrs: key.cidrs.join(', '),
     expires: '',
     strict: key.strict,
+    cache: key.cache === 'auto',
     shrink: key.shrink,
     logContent: key.log_content,
   };
@@ -80,6 +83,7 @@ export function keyChange(fields: KeyFields): Body {
     tags: nullable(listOf(fields.tags)),
     cidrs: nullable(listOf(fields.cidrs)),
     strict: fields.strict,
+    cache: fields.cache ? 'auto' : null,
     shrink: fields.shrink,
     ...expiryOf(fields.expires.trim()),
     log_content: fields.logContent,

@@ -56,6 +56,12 @@ export function KeyForm({ fields, onChange, wrong }: FormProps<KeyFields>): Reac
         onChange={(strict) => onChange({ ...fields, strict })}
       />
       <CheckField
+        label="Cache"
+        hint="Mark its prompts for the caches of providers, where the client marks nothing"
+        checked={fields.cache}
+        onChange={(cache) => onChange({ ...fields, cache })}
+      />
+      <CheckField
         label="Shrink"
         hint="Lower the output limit of a call that does not fit its budget, instead of refusing it"
         checked={fields.shrink}

@@ -175,6 +175,7 @@ function factsOf(subject: Key): readonly Fact[] {
     ['Tags', list(subject.tags, '–')],
     ['From', list(subject.cidrs, 'anywhere')],
     ['Strict', subject.strict ? 'yes' : 'no'],
+    ['Cache marks', subject.cache === null ? 'as the route says' : subject.cache],
     ['Shrink', subject.shrink ? 'yes' : 'no'],
     ['Content of calls', subject.log_content ? 'logged' : 'not logged'],
     ['Created', fullMoment(subject.created_at)],

@@ -1,6 +1,6 @@
 /** Try any model on either endpoint, one or two at a time. */
 import { useState, type ReactElement } from 'react';
-import { useModelNames } from '../../components/model-field.tsx';
+import { useListedModels } from '../../components/model-field.tsx';
 import { PageHead } from '../../components/panel.tsx';
 import { Composer } from './composer.tsx';
 import styles from './playground.module.css';
@@ -30,7 +30,7 @@ export function PlaygroundPage(): ReactElement {
   const first = useSide();
   const second = useSide();
   // Until somebody names one. Not in the field: what comes late must not stand before what is typed.
-  const firstModel = useModelNames().data?.[0] ?? '';
+  const firstModel = useListedModels().data?.[0]?.id ?? '';
   const sides = settings.compare ? [first, second] : [first];
   const settingsOf = (side: Side): PlaygroundSettings => ({
     ...settings,

@@ -1,36 +1,29 @@
 /** What to paste for each client: the texts of `model-gateway connect`. */
 import { useState, type ReactElement } from 'react';
-import { clients, type Ask } from '../../../../src/cli/clients.ts';
-import { placeholderKey } from '../../../../src/cli/connection.ts';
+import { clientText, type Ask } from '../../../../src/cli/clients/client.ts';
+import { clients } from '../../../../src/cli/clients/clients.ts';
+import { answerLimits, placeholderKey, type Connection } from '../../../../src/cli/connection.ts';
 import { CodeBlock } from '../../components/code-block.tsx';
-import { TextField } from '../../components/field.tsx';
-import { ModelField } from '../../components/model-field.tsx';
+import { SelectField, TextField } from '../../components/field.tsx';
+import { ModelField, useListedModels, type ListedModel } from '../../components/model-field.tsx';
 import { Panel } from '../../components/panel.tsx';
-import { Tabs } from '../../components/tabs.tsx';
 import styles from './setup.module.css';
 
 const alwaysThere = 'local/tiny';
-
-const titles: ReadonlyMap<string, string> = new Map([
-  ['claude-code', 'Claude Code'],
-  ['codex', 'Codex'],
-  ['opencode', 'opencode'],
-  ['openai-sdk', 'OpenAI SDK'],
-  ['anthropic-sdk', 'Anthropic SDK'],
-  ['curl', 'curl'],
-]);
 
 /** @param url of the data plane; undefined while it is not known. */
 export function ConnectPanel({ url }: { url: string | undefined }): ReactElement {
   const [model, setModel] = useState('');
   const [address, setAddress] = useState<string>();
   const chosen = model.trim();
+  const listed = useListedModels().data?.find(({ id }) => id === chosen);
   const shownAddress = address ?? reachable(url);
   const ask: Ask = {
     connection: {
       url: shownAddress.trim().replace(/\/+$/, '').replace(/\/v1$/, ''),
       key: placeholderKey,
       model: chosen === '' ? alwaysThere : chosen,
+      ...limitsOf(listed),
     },
     modelGiven: chosen !== '',
     env: {},
@@ -55,21 +48,32 @@ export function ConnectPanel({ url }: { url: string | undefined }): ReactElement
 }
 
 function Clients({ ask }: { ask: Ask }): ReactElement {
-  const tabs = clients.map((client) => {
-    const title = titles.get(client.name) ?? client.name;
-    const content = (
-      <div className={styles.client}>
-        <CodeBlock label={`Lines for ${title}`} text={client.text(ask).trimEnd()} />
-        {(client.notes?.(ask) ?? []).map((note) => (
-          <p key={note} className={styles.note}>
-            {note}
-          </p>
-        ))}
-      </div>
-    );
-    return { id: client.name, title, content };
-  });
-  return <Tabs label="Clients" tabs={tabs} />;
+  const [name, setName] = useState(clients[0]?.name ?? '');
+  const client = clients.find((each) => each.name === name);
+  return (
+    <div className={styles.client}>
+      <SelectField
+        label="Client"
+        value={name}
+        onChange={setName}
+        choices={clients.map((each) => ({ value: each.name, label: each.title }))}
+      />
+      {client === undefined ? null : (
+        <>
+          <CodeBlock label={`Lines for ${client.title}`} text={clientText(client, ask).trimEnd()} />
+          {(client.notes?.(ask) ?? []).map((note) => (
+            <p key={note} className={styles.note}>
+              {note}
+            </p>
+          ))}
+        </>
+      )}
+    </div>
+  );
+}
+
+function limitsOf(model: ListedModel | undefined): Pick<Connection, 'window' | 'maxOutput'> {
+  return answerLimits(model?.max_input_tokens, model?.max_tokens);
 }
 
 /** What listens everywhere is reached at the name by which this page was. */

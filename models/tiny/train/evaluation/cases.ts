@@ -1,7 +1,7 @@
 /** The held-back cases, as chat-completions requests and as answers that are right or wrong. */
 import { isDeepStrictEqual } from 'node:util';
-import { isObject, tryParse, tryParseObject } from '../../../../src/core/json.ts';
-import type { Json, JsonObject } from '../../../../src/core/conversation.ts';
+import { tryParse, tryParseObject } from '../../../../src/json/parse.ts';
+import { isObject, type Json, type JsonObject } from '../../../../src/json/value.ts';
 
 /** A conversation up to the turn that is wanted, in the words of the chat template. */
 export interface Case {

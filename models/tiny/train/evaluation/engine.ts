@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { tryParseObject } from '../../../../src/core/json.ts';
-import type { JsonObject } from '../../../../src/core/conversation.ts';
+import { tryParseObject } from '../../../../src/json/parse.ts';
+import type { JsonObject } from '../../../../src/json/value.ts';
 
 const program = fileURLToPath(new URL('../../../../src/engine/main.ts', import.meta.url));
 const startTriesEachMs = 50;

@@ -5,9 +5,10 @@ import { once } from 'node:events';
 import { after, before, beforeEach, test } from 'node:test';
 import type { GatewayError } from '../../../../src/core/errors.ts';
 import type { Endpoint } from '../../../../src/core/provider.ts';
-import { Pieces } from '../../../../src/core/pieces.ts';
+import { Pieces } from '../../../../src/json/pieces.ts';
 import type { Exchange, UpstreamHandler } from '../../../../src/wire/exchange.ts';
 import { HttpClient } from '../../../../src/wire/http-client.ts';
+import { looked } from './seen.ts';
 
 type Play = (socket: Socket, request: Buffer, turn: number) => void;
 
@@ -44,7 +45,7 @@ beforeEach(async () => {
   sockets.clear();
   now = 1000;
   connections = [];
-  client = new HttpClient({ transport: 'sockets', now: () => now });
+  client = new HttpClient({ now: () => now });
 });
 after(async () => {
   await client.close();
@@ -59,18 +60,28 @@ interface Outcome {
 }
 
 interface Sent {
+  /** Once its connection may be used again. */
   readonly outcome: Promise<Outcome>;
+  /** In the turn in which it is there. */
+  readonly atOnce: Promise<Outcome>;
   readonly exchange: Exchange;
 }
 
 interface Wanted {
   readonly headers?: readonly string[];
   readonly endpoint?: Partial<Endpoint>;
+  readonly sharer?: string;
   readonly body?: Buffer;
   readonly seen?: (chunk: Buffer) => void;
 }
 
-function send({ headers = [], endpoint = {}, body = Buffer.from('{}'), seen }: Wanted = {}): Sent {
+function send({
+  headers = [],
+  endpoint = {},
+  sharer,
+  body = Buffer.from('{}'),
+  seen,
+}: Wanted = {}): Sent {
   const { promise, resolve } = Promise.withResolvers<Outcome>();
   let status: number | undefined;
   let text = '';
@@ -90,8 +101,14 @@ function send({ headers = [], endpoint = {}, body = Buffer.from('{}'), seen }: W
     headers,
     body: Pieces.of(body),
     connectMs: 2000,
+    ...(sharer === undefined ? {} : { sharer }),
   } as const;
-  return { exchange: client.send(request, handler), outcome: promise };
+  const exchange = client.send(request, handler);
+  const outcome = promise.then(async (given) => {
+    await looked();
+    return given;
+  });
+  return { exchange, outcome, atOnce: promise };
 }
 
 const answer = (body: string, more = ''): string =>
@@ -248,4 +265,44 @@ test('a client that is closed fails what runs', async () => {
   while (connections[0] !== 1) await new Promise((resolve) => setImmediate(resolve));
   await client.close();
   assert.equal((await call.outcome).error?.code, 'upstream_unavailable');
+});
+
+test('X-3 a connection is not used again before its socket was looked at once more', async () => {
+  play = good;
+  await send().atOnce;
+  await send().outcome;
+  assert.deepEqual(connections, [1, 1]);
+  await send().outcome;
+  assert.deepEqual(connections, [1, 2]);
+});
+
+test('X-3 what comes behind an answer before the next request closes the connection', async () => {
+  play = (socket) => {
+    socket.write(answer('ok'), () => socket.write(answer('again')));
+  };
+  for (let i = 0; i < 5; i++) assert.equal((await send().outcome).body, 'ok');
+});
+
+test('X-3 only who made a connection uses it again, where they are not for all', async () => {
+  play = good;
+  const ask = (sharer?: string) =>
+    send({
+      endpoint: { connections: 'per-key' },
+      ...(sharer === undefined ? {} : { sharer }),
+    }).outcome;
+  await ask('key a');
+  await ask('key b');
+  await ask('key a');
+  await ask('key b');
+  assert.deepEqual(connections, [2, 2]);
+  // Without a caller, and beside those that are for all.
+  await ask();
+  await ask();
+  await send().outcome;
+  await send().outcome;
+  assert.deepEqual(connections, [2, 2, 1, 1, 2]);
+  assert.deepEqual(
+    client.counts().map(({ idle }) => idle),
+    [3],
+  );
 });

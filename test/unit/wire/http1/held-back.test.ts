@@ -12,7 +12,6 @@ import { sendAndSee } from './seen.ts';
 function open() {
   const socket = new Duplex({ read: () => undefined, write: (_bytes, _form, done) => done() });
   const client = new HttpClient({
-    transport: 'sockets',
     connector: () => (_options, callback) => queueMicrotask(() => callback(null, socket as never)),
   });
   const { exchange, seen, taking } = sendAndSee(client, 'http://127.0.0.1:1');

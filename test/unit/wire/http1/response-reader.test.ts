@@ -1,9 +1,8 @@
 /** RFC 9112: where an answer ends is read in one way only, however its bytes are cut. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { ProtocolError } from '../../../../src/wire/http1/protocol-error.ts';
-import { readHead } from '../../../../src/wire/http1/response-head.ts';
+import { test } from 'node:test';
+import { ProtocolError, readHead } from '../../../../src/wire/http1/response-head.ts';
 import { ResponseReader } from '../../../../src/wire/http1/response-reader.ts';
 
 interface Seen {
@@ -76,6 +75,53 @@ for (const [name, text, body] of whole) {
     for (let cut = 1; cut < text.length; cut++) assert.equal(read(text.slice(0, cut)).done, false);
   });
 }
+
+/** The heads with lines that end in LF alone; what follows them stays. */
+function bareHeads(text: string): string {
+  const end = text.indexOf('\r\n\r\n') + 4;
+  const head = text.slice(0, end).replaceAll('\r\n', '\n');
+  const more = text.slice(end);
+  return more.startsWith('HTTP/') ? head + bareHeads(more) : head + more;
+}
+
+for (const [name, text, body] of whole) {
+  test(`F-9 ${name}, with a head of bare line feeds: the same at every cut, and the last one of its connection`, () => {
+    const bytes = Buffer.from(bareHeads(text), 'latin1');
+    for (let cut = 1; cut < bytes.length; cut++) {
+      let again: boolean | undefined;
+      let read = '';
+      const reader = new ResponseReader({
+        head: (head) => (again = head.keepsAlive),
+        data: (chunk) => (read += chunk.toString('latin1')),
+      });
+      const all = [bytes.subarray(0, cut), bytes.subarray(cut)].map((piece) => Buffer.from(piece));
+      assert.ok(all.map((piece) => reader.read(piece)).every(Boolean));
+      assert.deepEqual(
+        { read, done: reader.done, again },
+        { read: body, done: true, again: false },
+      );
+    }
+  });
+}
+
+test('F-9 S20 a head of both kinds of lines is refused as soon as that shows', () => {
+  for (const text of [
+    'HTTP/1.1 200 OK\ncontent-length: 2\r\n',
+    'HTTP/1.1 200 OK\r\ncontent-length: 2\n',
+    'HTTP/1.1 200 OK\r\ncontent-length: 2\n\n',
+    'HTTP/1.1 200 OK\ncontent-length: 2\r\n\r\nok',
+    'HTTP/1.1 200 OK\ncontent-length: 2\r\n\nok',
+    'HTTP/1.1 200 OK\na: b\rcontent-length: 2\n\nok',
+    'HTTP/1.1 200 OK\n\r\n',
+  ]) {
+    assert.throws(() => read(text), ProtocolError, JSON.stringify(text));
+    assert.throws(
+      () => readPieces(Array.from(text, (char) => Buffer.from(char))),
+      ProtocolError,
+      JSON.stringify(text),
+    );
+  }
+});
 
 test('F25 any chunks cut anywhere give the same body', () => {
   const pieces = fc.array(fc.string({ minLength: 1, maxLength: 40, unit: 'binary-ascii' }), {
@@ -168,6 +214,8 @@ const refused: readonly (readonly [name: string, text: string])[] = [
 for (const [name, text] of refused) {
   test(`F25 F31 S20 ${name}: refused`, () => {
     assert.throws(() => read(text), ProtocolError);
+    if (/^[^\n]*\r\n(?:[^\n]*\r\n)*\r\n/.test(text))
+      assert.throws(() => read(bareHeads(text)), ProtocolError);
   });
 }
 

@@ -26,3 +26,8 @@ export function sendAndSee(client: HttpClient, origin: string): Seen {
   );
   return { exchange, seen, taking };
 }
+
+/** Resolves when all sockets were looked at once more: what was freed before may be used again. */
+export async function looked(): Promise<void> {
+  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+}

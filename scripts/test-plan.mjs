@@ -1,0 +1,91 @@
+/** Which test files share a process, and which are left to the slow half. */
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { dirname, join } from 'node:path';
+
+/**
+ * The members of all rows above a path hold, those of the most specific row first.
+ * - `together`: this many files of a folder share a process, which saves starting it and loading the sources again.
+ *   Each file is a suite of its own there. 1 for files that change the process itself.
+ * - `slow`: left out of `npm test`, part of `npm run test:all`. The text says why.
+ * - `sampled`: `npm test` runs a fixed part of its cases (test/support/depth.ts), `npm run test:all` all of them.
+ * - `seconds`: what a file takes until a run has measured it. The longest jobs start first.
+ */
+const rows = [
+  { path: 'test', together: 1, seconds: 5 },
+  { path: 'test/unit', together: 30, seconds: 0.5 },
+  { path: 'test/contract', together: 8, seconds: 2 },
+  // It asserts which modules this process has loaded.
+  { path: 'test/contract/prices.test.ts', together: 1 },
+  { path: 'test/corpus', together: 8, seconds: 2 },
+  { path: 'test/faults', together: 5, seconds: 4 },
+  { path: 'test/faults/before-content.test.ts', sampled: true },
+  { path: 'test/faults/in-stream.test.ts', sampled: true },
+  { path: 'test/faults/timeouts.test.ts', sampled: true },
+  { path: 'test/faults/wire.test.ts', sampled: true },
+  // It counts what an exception does to this process.
+  { path: 'test/faults/thrown.test.ts', together: 1 },
+  { path: 'test/inputs', together: 5, seconds: 4 },
+  // It takes the place of look-ups of this process.
+  { path: 'test/inputs/never-fetched.test.ts', together: 1 },
+  { path: 'test/inputs/refusal-log.test.ts', together: 1, seconds: 60 },
+  { path: 'test/limits', together: 6, seconds: 2 },
+  { path: 'test/limits/settled.test.ts', together: 1, sampled: true, seconds: 15 },
+  { path: 'test/matrix', together: 8, seconds: 2 },
+  { path: 'test/property', together: 6, seconds: 2 },
+  { path: 'test/simulation', sampled: true, seconds: 10 },
+  { path: 'test/traces', together: 8, seconds: 2 },
+  { path: 'test/two-turn', together: 8, seconds: 2 },
+  { path: 'test/vendors', together: 8, seconds: 3, sampled: true },
+  { path: 'test/agents', slow: 'installed agents in a sandbox', seconds: 60 },
+  { path: 'test/cluster', slow: 'several instances that are killed', seconds: 40 },
+  { path: 'test/dashboard', slow: 'a browser', seconds: 40 },
+  { path: 'test/endurance', slow: 'gateways under load for minutes', seconds: 60 },
+  {
+    path: 'test/engine/supervisor-gateway.test.ts',
+    slow: 'engines that are killed and hang',
+    seconds: 30,
+  },
+  { path: 'test/engine/supervisor-files.test.ts', slow: 'engines started one by one', seconds: 20 },
+  { path: 'test/workers/outages.test.ts', slow: 'workers beside servers that fail', seconds: 30 },
+  { path: 'test/lifecycle/rolling.test.ts', slow: 'instances replaced under load', seconds: 40 },
+  { path: 'test/overload/memory.test.ts', slow: '50 bodies of 32 MB', seconds: 60 },
+  { path: 'test/package', slow: 'packs and installs the package', seconds: 30 },
+];
+
+/** Durations of the last runs, by the name of a job. */
+export const timesFile = join(import.meta.dirname, '../node_modules/.cache/test-times.json');
+
+export function readTimes() {
+  try {
+    return JSON.parse(readFileSync(timesFile, 'utf8'));
+  } catch {
+    return {};
+  }
+}
+
+export const cores = availableParallelism();
+
+export function rowOf(path) {
+  const above = rows.filter((row) => path === row.path || path.startsWith(`${row.path}/`));
+  return Object.assign({}, ...above.toSorted((a, b) => a.path.length - b.path.length));
+}
+
+/** Files as jobs, the longest first. A job is one process. */
+export function jobsOf(files, times) {
+  const groups = Map.groupBy(files, (file) => (rowOf(file).together > 1 ? dirname(file) : file));
+  const jobs = [...groups].flatMap(([folder, its]) => {
+    const size = rowOf(its[0]).together;
+    const parts = Math.ceil(its.length / size);
+    return Array.from({ length: parts }, (_, part) => ({
+      name: parts === 1 ? folder : `${folder} ${part + 1}/${parts}`,
+      files: its.filter((_file, i) => i % parts === part),
+    }));
+  });
+  return jobs
+    .map((job) => {
+      const seconds = job.files.reduce((sum, file) => sum + rowOf(file).seconds, 0);
+      return { ...job, seconds, cpu: seconds / 2, ...times[job.name] };
+    })
+    .toSorted((a, b) => b.seconds - a.seconds);
+}

@@ -1,0 +1,51 @@
+// Reports the results of a process as JSON lines: each test, and what the process took.
+import { readFileSync } from 'node:fs';
+import { inspect } from 'node:util';
+
+// Node takes a reporter as the default export of its module.
+// oxlint-disable-next-line import/no-default-export
+export default async function* report(source) {
+  const path = [];
+  for await (const { type, data } of source) {
+    if (type === 'test:start') path[data.nesting] = data.name;
+    if (type !== 'test:pass' && type !== 'test:fail') continue;
+    const suites = path.slice(0, data.nesting);
+    yield line({
+      passed: type === 'test:pass',
+      name: [...suites, data.name].join(' › '),
+      file: data.file,
+      left: data.skip !== undefined || data.todo !== undefined,
+      ...detailsOf(data.details),
+    });
+  }
+  yield line({ cpu: cpuSeconds() });
+}
+
+function detailsOf({ type, duration_ms: ms, error }) {
+  const suite = type === 'suite';
+  if (error === undefined) return { suite, ms };
+  return { suite, ms, failure: error.failureType, error: textOf(error.cause ?? error) };
+}
+
+function line(value) {
+  return `${JSON.stringify(value)}\n`;
+}
+
+function textOf(cause) {
+  return cause instanceof Error && cause.stack !== undefined
+    ? inspect(cause, { depth: 4 })
+    : String(cause);
+}
+
+/** Of this process and of those it started and saw end; in seconds. */
+function cpuSeconds() {
+  const { user, system } = process.cpuUsage();
+  const own = (user + system) / 1e6;
+  try {
+    const [, fields = ''] = readFileSync('/proc/self/stat', 'utf8').split(') ');
+    const [childUser, childSystem] = fields.split(' ').slice(13, 15).map(Number);
+    return own + (childUser + childSystem) / 100;
+  } catch {
+    return own;
+  }
+}

@@ -1,0 +1,331 @@
+/** All keys in memory, by id and by place: those of the store, and those that no store has. */
+import type { Log } from '../core/runtime.ts';
+import type { KeyRecord } from '../store/records.ts';
+import type { Store } from '../store/store.ts';
+import { KeyEntry, type KeySource, type SecretTrust } from './key-entry.ts';
+import {
+  missingPepper,
+  readPepperState,
+  writePepperState,
+  type Pepper,
+  type PepperState,
+} from './pepper.ts';
+import type { PolicySource } from './policies.ts';
+
+export interface KeyIndexParts {
+  readonly store: Store;
+  readonly policies: PolicySource;
+  readonly pepper: Pepper | undefined;
+  readonly log: Log;
+}
+
+/** A page that is asked for so many removals later begins anew. */
+const mostGone = 10_000;
+
+/** Keys that get their pepper at the same time. */
+const pepperBatch = 500;
+
+/** Keys that are looked at for one page. */
+const mostSearched = 50_000;
+
+export class KeyIndex {
+  readonly #parts: KeyIndexParts;
+  readonly #entries = new Map<string, KeyEntry>();
+  /** Keys of the store, in the order of creation. */
+  readonly #stored: KeyEntry[] = [];
+  /** Keys of the environment, then those of the config. */
+  #fixed: readonly KeyEntry[] = [];
+  /** Places of declared keys that were taken out of the config: a page that follows one goes on there. */
+  readonly #gone = new Map<string, number>();
+  /** The fixed ones again: their secrets may have any form, so that no id can be read from them. */
+  #byDigest: ReadonlyMap<string, KeyEntry> = new Map();
+  /** Of stored keys; those of the config have no pepper. */
+  readonly #trust: SecretTrust = { plain: true };
+  readonly #fixedTrust: SecretTrust = { plain: true };
+  #stamp = 0;
+  #loading: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+  #inTurn: Promise<void> = Promise.resolve();
+  #loaded = false;
+  #pepperProblem: string | undefined;
+
+  constructor(parts: KeyIndexParts) {
+    this.#parts = parts;
+  }
+
+  get loaded(): boolean {
+    return this.#loaded;
+  }
+
+  get pepperProblem(): string | undefined {
+    return this.#pepperProblem;
+  }
+
+  get size(): number {
+    return this.#stored.length + this.#fixed.length;
+  }
+
+  find(id: string): KeyEntry | undefined {
+    return this.#entries.get(id);
+  }
+
+  byDigest(digest: Buffer): KeyEntry | undefined {
+    return this.#byDigest.size === 0 ? undefined : this.#byDigest.get(digest.toString('hex'));
+  }
+
+  some(test: (record: KeyRecord) => boolean): boolean {
+    const fits = ({ record }: KeyEntry): boolean => test(record);
+    return this.#fixed.some(fits) || this.#stored.some(fits);
+  }
+
+  /** What is new in the store since the last time; two at once are one. @throws StoreError */
+  load(): Promise<void> {
+    this.#loading ??= this.#load().finally(() => {
+      this.#loading = undefined;
+    });
+    return this.#loading;
+  }
+
+  /** The same, as the store is from now on: one that runs may have been asked before a change. */
+  async loadAnew(): Promise<void> {
+    await this.#loading?.catch(() => undefined);
+    await this.load();
+  }
+
+  /** A record that the store has. */
+  put(record: KeyRecord): void {
+    const known = this.#entries.get(record.id);
+    if (known?.source === 'store') known.replace(record);
+    else if (known === undefined) {
+      this.#stored.push(this.#add(record, 'store', this.#stored.length));
+    } else {
+      this.#parts.log.error('key_hidden', {
+        id: record.id,
+        why: 'a key of the config or the environment has its id; rename that one',
+      });
+    }
+  }
+
+  /** @throws Error when the id is taken. */
+  addLiteral(record: KeyRecord): void {
+    if (this.#entries.has(record.id)) throw new Error(`There is a key with the id ${record.id}.`);
+    const literals = this.#fixed.filter(({ source }) => source === 'environment');
+    const declared = this.#fixed.filter(({ source }) => source === 'config');
+    const added = this.#add(record, 'environment', literals.length);
+    this.#setFixed([...literals, added], declared);
+  }
+
+  /** @throws Error when an id is taken by a key that is not the config's; nothing is changed then. */
+  declare(records: readonly KeyRecord[]): void {
+    const old = new Map(
+      this.#fixed.filter(({ source }) => source === 'config').map((e) => [e.record.id, e]),
+    );
+    for (const { id } of records) {
+      if (old.has(id) || !this.#entries.has(id)) continue;
+      throw new Error(`keys.${id}: another key has this id; give the declared one another name.`);
+    }
+    const wanted = new Set(records.map(({ id }) => id));
+    this.#forgetPlaces([...old.values()].filter(({ record }) => !wanted.has(record.id)));
+    for (const [id, entry] of old) {
+      if (wanted.has(id)) {
+        this.#gone.delete(id);
+        continue;
+      }
+      entry.remove();
+      this.#entries.delete(id);
+    }
+    const literals = this.#fixed.filter(({ source }) => source === 'environment');
+    const declared = records.map((record, i) => {
+      const place = literals.length + i;
+      const known = old.get(record.id);
+      if (known === undefined) return this.#add(record, 'config', place);
+      const { version, createdAt } = known.record;
+      known.replace({ ...record, createdAt, version: version + 1 });
+      known.position = place;
+      return known;
+    });
+    this.#setFixed(literals, declared);
+  }
+
+  /** Undefined when there is no key `after`. */
+  page(
+    limit: number,
+    after: string | undefined,
+  ): { readonly entries: readonly KeyEntry[]; readonly more: boolean } | undefined {
+    const before = after === undefined ? undefined : this.#entries.get(after);
+    const gone = after === undefined ? 0 : this.#gone.get(after);
+    if (before === undefined && gone === undefined) return undefined;
+    const start = before === undefined ? (gone ?? 0) : this.#placeOf(before) + 1;
+    const fixed = this.#fixed.slice(start, start + limit);
+    const from = Math.max(0, start - this.#fixed.length);
+    const stored = this.#stored.slice(from, from + limit - fixed.length);
+    return { entries: [...fixed, ...stored], more: start + limit < this.size };
+  }
+
+  /**
+   * Keys behind `after` of which this is true, in the same order. A page may be short, even empty, and more
+   * come: `last` is where the look ended (L5).
+   */
+  search(
+    isWanted: (entry: KeyEntry) => boolean,
+    { limit, after }: { readonly limit: number; readonly after?: string },
+  ): { readonly entries: readonly KeyEntry[]; readonly last?: string } | undefined {
+    const found: KeyEntry[] = [];
+    const seen = this.page(mostSearched, after);
+    if (seen === undefined) return undefined;
+    for (const [i, entry] of seen.entries.entries()) {
+      if (isWanted(entry)) found.push(entry);
+      const isEnd = i === seen.entries.length - 1;
+      if (found.length === limit || isEnd) {
+        return isEnd && !seen.more ? { entries: found } : { entries: found, last: entry.record.id };
+      }
+    }
+    return { entries: found };
+  }
+
+  /** What followed them moves up. */
+  #forgetPlaces(removed: readonly KeyEntry[]): void {
+    const places = removed.map(({ position }) => position);
+    const movedUp = (place: number): number =>
+      place - places.filter((position) => position < place).length;
+    for (const [id, place] of this.#gone) this.#gone.set(id, movedUp(place));
+    for (const { record, position } of removed) this.#gone.set(record.id, movedUp(position));
+    for (const id of this.#gone.keys()) {
+      if (this.#gone.size <= mostGone) break;
+      this.#gone.delete(id);
+    }
+  }
+
+  #placeOf({ source, position }: KeyEntry): number {
+    return source === 'store' ? this.#fixed.length + position : position;
+  }
+
+  #add(record: KeyRecord, source: KeySource, position: number): KeyEntry {
+    const trust = source === 'store' ? this.#trust : this.#fixedTrust;
+    const { policies } = this.#parts;
+    const entry = new KeyEntry(record, { source, position, policies, trust });
+    this.#entries.set(record.id, entry);
+    return entry;
+  }
+
+  #setFixed(literals: readonly KeyEntry[], declared: readonly KeyEntry[]): void {
+    this.#fixed = [...literals, ...declared];
+    this.#byDigest = new Map(
+      this.#fixed.flatMap((entry) =>
+        [entry.record, ...entry.record.previous].map(({ digest }) => [digest, entry] as const),
+      ),
+    );
+  }
+
+  async #load(): Promise<void> {
+    await this.#readNew();
+    if (this.#loaded) return;
+    this.#order();
+    await this.#checkPepper();
+    this.#loaded = true;
+  }
+
+  /** In portions, so that half a million keys are nowhere twice at one time (L5). */
+  async #readNew(): Promise<void> {
+    for (let more = true; more;) {
+      const changes = await this.#parts.store.keys.since(this.#stamp);
+      for (const record of changes.records) this.put(record);
+      this.#stamp = changes.stamp;
+      ({ more } = changes);
+    }
+  }
+
+  /** Portions come in the order of changes; pages of keys are in that of creation. */
+  #order(): void {
+    this.#stored.sort(({ record: a }, { record: b }) => {
+      return a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1);
+    });
+    for (const [position, entry] of this.#stored.entries()) entry.position = position;
+  }
+
+  async #checkPepper(): Promise<void> {
+    const { store, pepper } = this.#parts;
+    const somePeppered = this.#stored.some(({ record }) => record.peppered === true);
+    const read = await readPepperState(store.settings, pepper);
+    this.#pepperProblem = 'problem' in read ? read.problem : undefined;
+    if (pepper === undefined) {
+      if (somePeppered) this.#pepperProblem ??= missingPepper;
+      return;
+    }
+    if ('problem' in read) return;
+    // Somebody took the mark away: who can do that could also plant keys without the pepper.
+    const state: PepperState = read.state === 'none' && somePeppered ? 'done' : read.state;
+    if (state !== 'done') await this.#pepperAll(pepper);
+    this.#trust.plain = false;
+    this.#tellForged();
+  }
+
+  /** Keys from before the pepper get it, once; from then on a key without it is not the gateway's. */
+  async #pepperAll(pepper: Pepper): Promise<void> {
+    const { store, log } = this.#parts;
+    await writePepperState(store.settings, pepper, 'begun');
+    const plain = this.#stored.filter(({ record }) => !isPeppered(record));
+    for (let at = 0; at < plain.length; at += pepperBatch) {
+      const batch = plain.slice(at, at + pepperBatch);
+      await Promise.all(batch.map((entry) => this.#pepperOne(entry, pepper)));
+    }
+    await writePepperState(store.settings, pepper, 'done');
+    if (plain.length > 0) log.info('keys_peppered', { keys: plain.length });
+  }
+
+  async #pepperOne(entry: KeyEntry, pepper: Pepper): Promise<void> {
+    const { store } = this.#parts;
+    const record = withPepper(entry.record, pepper);
+    if (await store.keys.replace(record)) {
+      entry.replace(record);
+      return;
+    }
+    // Somebody else was faster: with the same pepper, or with a change that starts from it.
+    const { version } = entry.record;
+    await this.#readAgain();
+    if (entry.record.version === version || isPeppered(entry.record)) return;
+    await this.#pepperOne(entry, pepper);
+  }
+
+  /** Those who ask while it has not begun share it. */
+  #readAgain(): Promise<void> {
+    this.#next ??= this.#inTurn.then(() => {
+      this.#next = undefined;
+      return this.#readNew();
+    });
+    this.#inTurn = this.#next.catch(() => undefined);
+    return this.#next;
+  }
+
+  #tellForged(): void {
+    const forged = this.#stored.filter(({ record }) => !isPeppered(record));
+    if (forged.length === 0) return;
+    this.#parts.log.error('keys_without_pepper_refused', {
+      keys: forged.length,
+      ids: forged
+        .slice(0, 10)
+        .map(({ record }) => record.id)
+        .join(','),
+    });
+  }
+}
+
+function isPeppered({ peppered, previous }: KeyRecord): boolean {
+  return peppered === true && previous.every((secret) => secret.peppered === true);
+}
+
+function withPepper(record: KeyRecord, pepper: Pepper): KeyRecord {
+  const over = <S extends { readonly digest: string; readonly peppered?: true }>(secret: S): S =>
+    secret.peppered === true
+      ? secret
+      : {
+          ...secret,
+          digest: pepper.over(Buffer.from(secret.digest, 'hex')).toString('hex'),
+          peppered: true,
+        };
+  return {
+    ...over(record),
+    previous: record.previous.map((secret) => over(secret)),
+    version: record.version + 1,
+  };
+}

@@ -1,0 +1,124 @@
+/** Counters that answer a draw without taking anything: what a call would take is only shown. */
+import type {
+  Balance,
+  BudgetDraw,
+  Counters,
+  CounterState,
+  Draw,
+  DrawResult,
+} from '../store/counters/counters.ts';
+import type { HeldLimits } from './held-limits.ts';
+import type { Holder } from './policies.ts';
+
+/** A limit of the key, its team or its tags, and what one call would take of it. */
+export interface PreviewedLimit {
+  readonly kind: 'concurrent' | 'requests' | 'tokens' | 'budget';
+  readonly holder: Holder;
+  /** Calls, calls or tokens a minute; nanodollars of a budget. */
+  readonly limit: number;
+  /** In the same unit. */
+  readonly takes: number;
+  /** Glob of the models that it holds for; absent = all. */
+  readonly model?: string;
+  /** Of a budget: its period and window, and nanodollars that are left of it, with what running calls hold taken off. */
+  readonly budget?: { readonly per: string; readonly window: string; readonly left: number };
+}
+
+type ReadCounters = Pick<Counters, 'wall' | 'balance'>;
+
+export class PreviewCounters implements Counters {
+  readonly #counters: ReadCounters;
+  #draw: Draw | undefined;
+  /** Of the budgets of the last draw, in its order. */
+  #left: readonly number[] = [];
+
+  constructor(counters: ReadCounters) {
+    this.#counters = counters;
+  }
+
+  wall(): number {
+    return this.#counters.wall();
+  }
+
+  /** Refused where a budget has too little left; rates and places count as free. */
+  async draw(draw: Draw): Promise<DrawResult> {
+    this.#draw = draw;
+    const balances = await Promise.all(draw.budgets.map((budget) => this.#balanceOf(budget)));
+    this.#left = draw.budgets.map(({ nanodollars }, i) => leftOf(nanodollars, balances[i]));
+    const requests = draw.requests.map(({ counter, perMinute }) => full(counter, perMinute));
+    const tokens = draw.tokens.map(({ counter, perMinute }) => full(counter, perMinute));
+    const tooLong = draw.tokens.findIndex(({ amount, perMinute }) => amount > perMinute);
+    const state = tokens[tooLong];
+    if (state !== undefined) {
+      const refused = { kind: 'tokens', index: tooLong, state, waitMs: undefined } as const;
+      return { granted: false, ...refused, requests, tokens };
+    }
+    const budgets = draw.budgets.map((budget, i) => this.#stateOf(budget, i));
+    const index = budgets.findIndex(
+      ({ remaining }, i) => (draw.budgets[i]?.amount ?? 0) > remaining,
+    );
+    const short = budgets[index];
+    if (short === undefined) return { granted: true, requests, tokens, budgets };
+    const open = balances[index]?.open ?? 0;
+    const refused = { kind: 'budget', index, state: short, waitMs: undefined, open } as const;
+    return { granted: false, ...refused, requests, tokens };
+  }
+
+  /** What the last draw asked for; budgets also where the call is free or its price is not known. */
+  limits(held: HeldLimits): readonly PreviewedLimit[] {
+    const { concurrent, requests, tokens, budgets } = held;
+    const drawn = this.#draw;
+    const rates = [...concurrent, ...requests, ...tokens].map(({ holder, limit, counter }) => {
+      const { kind, amount, model } = limit;
+      const taken = drawn?.tokens.find((each) => each.counter === counter)?.amount ?? 0;
+      const takes = kind === 'tokens' ? taken : 1;
+      return { kind, holder, limit: amount, takes, ...(model === undefined ? {} : { model }) };
+    });
+    const money = budgets.map((each) => {
+      const index = drawn?.budgets.findIndex(({ counter }) => counter === each.counter) ?? -1;
+      const { nanodollars, per } = each.budget;
+      const { window } = each.window(this.wall());
+      return {
+        kind: 'budget' as const,
+        holder: each.holder,
+        limit: nanodollars,
+        takes: drawn?.budgets[index]?.amount ?? 0,
+        budget: { per, window, left: this.#left[index] ?? nanodollars },
+      };
+    });
+    return [...rates, ...money];
+  }
+
+  #balanceOf({ counter, window }: BudgetDraw): Balance | Promise<Balance> {
+    return this.#counters.balance(counter, window);
+  }
+
+  #stateOf(
+    { counter, window, nanodollars }: BudgetDraw,
+    i: number,
+  ): CounterState & { window: string } {
+    return { counter, window, limit: nanodollars, remaining: this.#left[i] ?? 0, resetMs: 0 };
+  }
+
+  balance(counter: string, window: string): Balance | Promise<Balance> {
+    return this.#counters.balance(counter, window);
+  }
+
+  settle(): void {}
+
+  vacate(): void {}
+
+  healthy(): boolean {
+    return true;
+  }
+
+  async close(): Promise<void> {}
+}
+
+function leftOf(nanodollars: number, balance: Balance | undefined): number {
+  return Math.max(0, nanodollars - (balance?.settled ?? 0) - (balance?.open ?? 0));
+}
+
+function full(counter: string, limit: number): CounterState {
+  return { counter, limit, remaining: limit, resetMs: 0 };
+}

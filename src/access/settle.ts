@@ -1,0 +1,317 @@
+/**
+ * Step 8: from the receipt of a call to its row in the ledger. It computes the cost, settles what limits and budgets
+ * held, and records the row. Two shapes only: `Usage` (what the path counted) and `CallRow` (what is stored).
+ */
+import type { Call } from '../core/call.ts';
+import type { GatewayError } from '../core/errors.ts';
+import { totalInputTokens, type Usage } from '../core/generation.ts';
+import type { Cost, Price } from '../core/money.ts';
+import type { Target } from '../core/provider.ts';
+import type { AttemptReceipt, ChargedTry, Receipt, RunningCall } from '../core/receipt.ts';
+import type { CallTrace } from '../core/trace.ts';
+import {
+  tokenClasses,
+  type AttemptRow,
+  type BudgetWindow,
+  type CallRow,
+  type CountedUsage,
+} from '../store/calls.ts';
+import type { BudgetWatch } from './budget-watch.ts';
+import { CallGrant } from './call-grant.ts';
+import { addedCost, costOf, noCost } from './cost.ts';
+import type { Ledger } from './ledger.ts';
+import type { PriceTable } from './prices.ts';
+import type { Principal } from './principal.ts';
+import { servedPrice } from './service-price.ts';
+
+/** What settlement reads of a call. */
+export type SettledCall = Pick<
+  Call,
+  'id' | 'startedAt' | 'startedWall' | 'caller' | 'labels' | 'grant' | 'trace'
+> & {
+  readonly dialect: { readonly id: string };
+  readonly head: { readonly model: string; readonly stream: boolean };
+};
+
+/** Billed items that upstreams do not report, counted from the request; called only where they have a price. */
+export interface AskedPieces<C> {
+  /** Pictures in the prompt. */
+  images(call: C): number;
+  /** Web searches of the target that count where it reports none. */
+  searches(call: C, target: Target): number;
+}
+
+export interface SettlementDeps<C> {
+  /** The current ones: a reload replaces them. */
+  readonly prices: () => Pick<PriceTable, 'find' | 'otherwise'>;
+  readonly watch?: Pick<BudgetWatch, 'spent'>;
+  readonly pieces: AskedPieces<C>;
+  readonly ledger: Pick<Ledger, 'record' | 'running'>;
+  /** Gets each row after the ledger: metrics, the log, traces. A refused call has no receipt. */
+  readonly observe: (row: CallRow, call?: C, receipt?: Receipt) => void;
+}
+
+/**
+ * A row while it is made. Its members are assigned one by one, absent ones left out: a spread for each of them took
+ * three times the memory and twice the time.
+ */
+type Draft<T> = { -readonly [K in keyof T]: T[K] };
+
+/** What a call used so far, or in the end. */
+type Used = Pick<Receipt, 'target' | 'mode' | 'reported' | 'charged' | 'secondary' | 'totalMs'>;
+
+const noBudgets: readonly BudgetWindow[] = [];
+
+export class Settlement<C extends SettledCall> {
+  readonly #deps: SettlementDeps<C>;
+
+  constructor(deps: SettlementDeps<C>) {
+    this.#deps = deps;
+  }
+
+  /** Ends a call: exactly once a call, never throws. @returns its row. */
+  settle(call: C, receipt: Receipt): CallRow {
+    const row = this.#rowOf(call, receipt, receipt.outcome);
+    const { grant } = call;
+    if (grant instanceof CallGrant) this.#end(grant, row, receipt);
+    row.attempts = receipt.attempts.length;
+    row.attemptRows = receipt.attempts.map((attempt) => attemptRow(call, attempt));
+    row.usageSource = receipt.usageSource;
+    if (receipt.status !== undefined) row.status = receipt.status;
+    if (receipt.error !== undefined) row.error = receipt.error;
+    if (receipt.suspect) row.suspect = true;
+    if (receipt.firstEventMs !== undefined) row.firstEventMs = rounded(receipt.firstEventMs);
+    const notes = notesOf(receipt);
+    if (notes !== undefined) row.notes = notes;
+    if (call.trace !== undefined) addTrace(row, call.trace);
+    this.record(row, call, receipt);
+    return row;
+  }
+
+  /** Notes that a call runs, so that a crash does not lose it (F81). @param soFar is called when the note is written. */
+  running(call: C, soFar: () => RunningCall): void {
+    this.#deps.ledger.running(call.id, () => this.runningRow(call, soFar()));
+  }
+
+  /** The row that a call gets if the gateway dies now. */
+  runningRow(call: C, soFar: RunningCall): CallRow {
+    const row = this.#rowOf(call, soFar, 'failed');
+    row.attempts = soFar.attempts;
+    row.error = 'interrupted';
+    return row;
+  }
+
+  record(row: CallRow, call?: C, receipt?: Receipt): void {
+    this.#deps.ledger.record(row);
+    this.#deps.observe(row, call, receipt);
+  }
+
+  #rowOf(call: C, used: Used, outcome: Receipt['outcome']): Draft<CallRow> {
+    const { caller, labels, grant } = call;
+    const { target, charged } = used;
+    const nothing = isNothing(charged);
+    const price = nothing || target === undefined ? undefined : this.#price(call, target, charged);
+    const counts =
+      target === undefined ? charged : this.#withPieces(call, { target, charged }, price);
+    const own = nothing ? noCost : price && costOf(price, counts);
+    const cost = used.secondary.length === 0 ? own : this.#withSecondary(own, call, used);
+    const row: Draft<CallRow> = {
+      id: call.id,
+      startedAt: call.startedWall,
+      keyId: caller.keyId,
+      tags: labels.tags,
+      endpoint: call.dialect.id,
+      model: call.head.model,
+      stream: call.head.stream,
+      outcome,
+      attempts: 0,
+      attemptRows: [],
+      charged: counted(counts),
+      usageSource: 'estimated',
+      budgets: noBudgets,
+      totalMs: rounded(used.totalMs),
+    };
+    if (caller.team !== undefined) row.team = caller.team;
+    if (labels.user !== undefined) row.user = labels.user;
+    if (labels.metadata !== undefined) row.metadata = labels.metadata;
+    addAnswered(row, used);
+    if (cost !== undefined) row.cost = cost;
+    if (cost !== undefined && price !== undefined) row.price = price;
+    if (grant instanceof CallGrant) addReserved(row, grant);
+    return row;
+  }
+
+  /** Each request at its own price; where one price is unknown, the sum is. */
+  #withSecondary(own: Cost | undefined, call: C, { secondary }: Used): Cost | undefined {
+    let sum = own;
+    for (const each of secondary) {
+      const price = this.#price(call, each.target, each.charged);
+      sum = addedCost(sum, price && costOf(price, this.#withPieces(call, each, price)));
+    }
+    return sum;
+  }
+
+  /** The counts with the priced pieces that were not reported: each request of the answer has them. */
+  #withPieces(call: C, { target, charged }: ChargedTry, price: Price | undefined): Usage {
+    if (price === undefined) return charged;
+    const { pieces } = this.#deps;
+    const requests = 1 + (charged.earlier?.length ?? 0);
+    const images = price.perImage === undefined ? 0 : requests * pieces.images(call);
+    const pictured = images === 0 ? charged : { ...charged, images };
+    if (price.webSearch === undefined || charged.webSearches !== undefined) return pictured;
+    const webSearches = requests * pieces.searches(call, target);
+    return webSearches === 0 ? pictured : { ...pictured, webSearches };
+  }
+
+  /** A price that changes while a call runs does not change that call's. */
+  #price({ grant, startedWall }: C, target: Target, charged: Usage): Price | undefined {
+    const { model } = target;
+    const provider = target.provider.id;
+    const own = grant instanceof CallGrant ? grant : undefined;
+    const reserved = own?.priceOf({ provider, model });
+    const price = reserved ?? this.#deps.prices().find(provider, model, startedWall);
+    if (price?.service === undefined) return price;
+    return servedPrice(price, charged.serviceTier ?? own?.askedTier);
+  }
+
+  /** Gives back what the call held and did not use. */
+  #end(grant: CallGrant, row: CallRow, { charged, secondary, target }: Receipt): void {
+    let tokens = tokensOf(charged);
+    for (const each of secondary) tokens += tokensOf(each.charged);
+    grant.settle({ tokens, nanodollars: row.cost?.total });
+    const nanodollars = row.cost?.total ?? 0;
+    if (row.overrun === true && target !== undefined) {
+      const overrun = nanodollars - (row.reservedNanodollars ?? 0);
+      grant.overran({ provider: target.provider.id, model: target.model }, overrun);
+    }
+    const { watch } = this.#deps;
+    if (nanodollars === 0 || watch === undefined) return;
+    const { admittedAt: at, budgets } = grant;
+    for (const [i, held] of grant.held.entries()) {
+      const window = budgets[i] ?? held.window(at);
+      watch.spent(held, { nanodollars, at, window });
+    }
+  }
+}
+
+function addAnswered(row: Draft<CallRow>, { target, mode, reported }: Used): void {
+  if (target !== undefined) {
+    row.provider = target.provider.id;
+    row.upstreamModel = target.model;
+  }
+  if (mode !== undefined) row.mode = mode;
+  if (reported !== undefined) row.reported = counted(reported);
+}
+
+function addReserved(row: Draft<CallRow>, grant: CallGrant): void {
+  const { reserved } = grant;
+  if (reserved === undefined) return;
+  row.budgets = grant.budgets;
+  row.reservedNanodollars = reserved;
+  if ((row.cost?.total ?? 0) > reserved) row.overrun = true;
+}
+
+function tokensOf(usage: Usage): number {
+  return (totalInputTokens(usage) ?? 0) + (usage.outputTokens ?? 0);
+}
+
+function isNothing(charged: Usage): boolean {
+  return totalInputTokens(charged) === undefined && charged.outputTokens === undefined;
+}
+
+/** A call that was refused before its path began, at whatever point (F8). */
+export interface RefusedCall {
+  readonly id: string;
+  readonly startedWall: number;
+  readonly principal: Principal;
+  readonly trace: CallTrace | undefined;
+  /** The client's tags, as far as they were read. */
+  readonly tags: readonly string[];
+  readonly endpoint: string;
+  readonly model: string;
+  readonly stream: boolean;
+  readonly error: GatewayError;
+  readonly status: number | undefined;
+  readonly totalMs: number;
+}
+
+const maxNameLength = 256;
+
+/** It cost nothing, and that is known. */
+export function refusedRow(call: RefusedCall): CallRow {
+  const { principal, error, status, trace } = call;
+  const row: Draft<CallRow> = {
+    id: call.id,
+    startedAt: call.startedWall,
+    keyId: principal.keyId,
+    tags: [...principal.tags, ...call.tags],
+    endpoint: call.endpoint,
+    model: call.model.slice(0, maxNameLength),
+    stream: call.stream,
+    outcome: error.code === 'canceled' ? 'canceled' : 'failed',
+    error: error.code,
+    attempts: 0,
+    attemptRows: [],
+    budgets: [],
+    cost: noCost,
+    charged: {},
+    usageSource: 'reported',
+    totalMs: rounded(call.totalMs),
+  };
+  if (principal.team !== undefined) row.team = principal.team;
+  if (status !== undefined) row.status = status;
+  if (trace !== undefined) addTrace(row, trace);
+  return row;
+}
+
+function addTrace(row: Draft<CallRow>, { traceId, sampled }: CallTrace): void {
+  row.traceId = traceId;
+  if (sampled) row.sampled = true;
+}
+
+function attemptRow(call: SettledCall, attempt: AttemptReceipt): AttemptRow {
+  const { target, startedAt, status, error, reported } = attempt;
+  const row: Draft<AttemptRow> = {
+    provider: target.provider.id,
+    upstreamModel: target.model,
+    startedAt: call.startedWall + Math.round(startedAt - call.startedAt),
+    ms: rounded(attempt.ms),
+    outcome: attempt.outcome,
+  };
+  if (target.credential !== undefined) row.credential = target.credential;
+  if (status !== undefined) row.status = status;
+  if (error !== undefined) row.error = error;
+  if (reported !== undefined) row.reported = counted(reported);
+  if (attempt.maybeBilled) row.maybeBilled = true;
+  return row;
+}
+
+function counted(usage: Usage): CountedUsage {
+  const counts: Draft<CountedUsage> = {};
+  for (const { member } of tokenClasses) {
+    const count = usage[member];
+    if (count !== undefined) counts[member] = count;
+  }
+  return counts;
+}
+
+function notesOf({ notes, secondary }: Receipt): string | undefined {
+  if (notes.length === 0 && secondary.length === 0) return undefined;
+  const told = [
+    ...notes.map(({ path, what, why }) => `${path}: ${what}, ${why}`),
+    ...secondary.map(secondaryNote),
+  ];
+  return told.join('; ');
+}
+
+/** The counts of the row are those of the request that counts; its cost holds this one too. */
+function secondaryNote({ target, charged }: ChargedTry): string {
+  const input = totalInputTokens(charged) ?? 0;
+  const { outputTokens = 0 } = charged;
+  const name = `${target.provider.id}/${target.model}`;
+  return `cost: holds ${name}, asked too and left after ${input} tokens in and ${outputTokens} out`;
+}
+
+function rounded(milliseconds: number): number {
+  return Math.round(milliseconds * 10) / 10;
+}

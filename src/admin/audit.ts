@@ -1,0 +1,116 @@
+/** `/api/audit`: who changed what, and whether the log of it is as it was written (S24). */
+import { z } from 'zod';
+import type { AuditLog } from '../access/audit.ts';
+import type { Json, JsonObject } from '../json/value.ts';
+import { tryParse } from '../json/parse.ts';
+import type { AuditRecord } from '../store/records.ts';
+import type { Store } from '../store/store.ts';
+import { type AdminRoute, dateText, readInput, time } from './route.ts';
+
+export interface AuditRouteParts {
+  readonly store: Store;
+  readonly audit: AuditLog;
+}
+
+const whole = z.coerce.number('must be a number').int('must be a whole number');
+
+const query = z.strictObject({
+  limit: whole
+    .min(1, 'must be at least 1')
+    .max(1000, 'must be at most 1000')
+    .default(100)
+    .describe('Entries at most.'),
+  before: whole
+    .min(1, 'must be at least 1')
+    .optional()
+    .describe('Only entries with a smaller `seq`: `next` of the page before.'),
+  subject: z.string().max(300).optional().describe('Only of this, e.g. key:a1b2c3d4.'),
+});
+
+const state = z.record(z.string(), z.unknown()).nullable();
+
+const entry = z.strictObject({
+  seq: z.number().int().describe('1, 2, 3, … without a gap.'),
+  at: time,
+  actor: z.string().describe('admin (the admin token), command (the command line), config, start.'),
+  ip: z.string().nullable(),
+  action: z.string(),
+  subject: z.string(),
+  before: state,
+  after: state,
+  hash: z.string().describe('SHA-256 over this entry and the hash before it.'),
+});
+
+export function auditRoutes({ store, audit }: AuditRouteParts): readonly AdminRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/audit',
+      about: {
+        summary: 'List who changed what, newest first.',
+        query,
+        answer: z.strictObject({ entries: z.array(entry), next: z.number().int().nullable() }),
+      },
+      run: async (request) => {
+        const { limit, before, subject } = readInput(query, request.query);
+        const found = await store.audit.list({
+          limit,
+          ...(before === undefined ? {} : { before }),
+          ...(subject === undefined ? {} : { subject }),
+        });
+        const last = found.length === limit ? found.at(-1)?.seq : undefined;
+        const next = last === undefined || last === 1 ? null : last;
+        return { status: 200, body: { entries: found.map((each) => entryJson(each)), next } };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/audit/check',
+      about: {
+        summary: 'Prove that the audit log is as it was written.',
+        answer: z.strictObject({
+          intact: z.boolean(),
+          entries: z.number().int(),
+          broken_at: z.number().int().nullable().describe('`seq` of the first wrong entry.'),
+          missing: z
+            .strictObject({ seq: z.number().int(), hash: z.string() })
+            .nullable()
+            .describe('An entry that was there once: the end of the log was cut off.'),
+          head: z
+            .string()
+            .nullable()
+            .describe('Hash of the newest entry; the log of the gateway has it, too.'),
+        }),
+      },
+      run: async () => {
+        const { entries, brokenAt, missing, head } = await audit.check();
+        const body = {
+          intact: brokenAt === undefined && missing === undefined,
+          entries,
+          broken_at: brokenAt ?? null,
+          missing: missing === undefined ? null : { seq: missing.seq, hash: missing.hash },
+          head: head ?? null,
+        };
+        return { status: 200, body };
+      },
+    },
+  ];
+}
+
+function entryJson(record: AuditRecord): JsonObject {
+  return {
+    seq: record.seq,
+    at: dateText(record.at),
+    actor: record.actor,
+    ip: record.ip ?? null,
+    action: record.action,
+    subject: record.subject,
+    before: parsed(record.before),
+    after: parsed(record.after),
+    hash: record.hash,
+  };
+}
+
+function parsed(text: string | undefined): Json {
+  return text === undefined ? null : (tryParse(text) ?? null);
+}

@@ -1,0 +1,415 @@
+/** `/api/calls`: the ledger, call by call. */
+import { z } from 'zod';
+import { dollarsNumber, type Cost } from '../core/money.ts';
+import type { FoundContent, LoggedContents } from '../features/content-log/sealed-content.ts';
+import { tryParse } from '../json/parse.ts';
+import type { Json, JsonObject } from '../json/value.ts';
+import {
+  type AttemptRow,
+  type CallCursor,
+  type CallRow,
+  type CountedUsage,
+  tokenClasses,
+} from '../store/calls.ts';
+import type { KeyRouteParts } from './keys.ts';
+import { priceAnswer, priceJson } from './prices.ts';
+import {
+  type AdminAnswer,
+  AdminError,
+  type AdminRequest,
+  type AdminRoute,
+  dateText,
+  next,
+  readInput,
+  time,
+} from './route.ts';
+import { groupFilter, inPeriod, readFilter, readWhen, type UsageRouteParts } from './usage.ts';
+
+const outcomes = ['ok', 'failed', 'canceled'] as const;
+
+const modes = ['relay', 'translate'] as const;
+
+const query = z.strictObject({
+  limit: z.coerce
+    .number('must be a number')
+    .int('must be a whole number')
+    .min(1, 'must be at least 1')
+    .max(1000, 'must be at most 1000')
+    .default(50)
+    .describe('Calls at most.'),
+  after: z.string().max(800).optional().describe('`next` of the page before.'),
+  ...inPeriod,
+  ...groupFilter,
+  outcome: z.enum(outcomes, `must be one of ${outcomes.join(', ')}`).optional(),
+  endpoint: z.string().max(100).optional().describe('openai-chat or anthropic-messages.'),
+  user: z.string().max(800).optional().describe('Only of this user, as the client named it.'),
+  status: z.coerce
+    .number('must be a number')
+    .int('must be a whole number')
+    .min(100, 'must be at least 100')
+    .max(599, 'must be at most 599')
+    .optional()
+    .describe('The HTTP status that the client saw.'),
+  mode: z.enum(modes, `must be one of ${modes.join(', ')}`).optional(),
+  notes: z.string().min(1, 'must not be empty').max(200).optional().describe('Text in the notes.'),
+});
+
+const count = z.number().int().nullable();
+const usd = z.number().nullable();
+const text = z.string().nullable();
+const counts = z.strictObject({
+  fresh_input_tokens: count,
+  cache_read_tokens: count,
+  cache_write_tokens: count,
+  cache_write_1h_tokens: count.describe('The part of cache_write_tokens that is kept for an hour.'),
+  output_tokens: count,
+  reasoning_tokens: count.describe('The part of output_tokens spent on reasoning.'),
+  audio_input_tokens: count.describe('The part of all input that is sound; null: not told apart.'),
+  image_input_tokens: count,
+  video_input_tokens: count,
+  audio_output_tokens: count.describe('The part of output_tokens that is sound.'),
+  image_output_tokens: count,
+  web_searches: count.describe('That the provider ran.'),
+  images: count.describe('Pictures in the prompt, where each has a price.'),
+});
+
+const call = z.strictObject({
+  id: z.string().describe('As in x-request-id.'),
+  started_at: time,
+  key: z.string(),
+  team: text,
+  tags: z.array(z.string()),
+  user: text,
+  metadata: z.unknown().describe('What the client sent with the call, for its own use.'),
+  endpoint: z.string(),
+  model: z.string(),
+  provider: text,
+  upstream_model: text,
+  mode: text,
+  stream: z.boolean(),
+  outcome: z.enum(outcomes),
+  status: count,
+  error: text,
+  attempts: z.number().int(),
+  reported: counts.nullable().describe('By the vendor.'),
+  charged: counts.describe('What counts.'),
+  usage_source: z.enum(['reported', 'counted', 'estimated']),
+  suspect: z.boolean().describe('The upstream reported counts that cannot be.'),
+  cost_usd: usd.describe('Null: the price is unknown.'),
+  cost: z
+    .strictObject({
+      input: z.number(),
+      cache_read: z.number(),
+      cache_write: z.number(),
+      output: z.number(),
+      reasoning: z.number(),
+      call: z.number(),
+    })
+    .nullable()
+    .describe('The parts of cost_usd, each rounded.'),
+  reserved_usd: usd.describe('What was kept of budgets while the call ran.'),
+  overrun: z.boolean().describe('Cost more than was reserved.'),
+  budgets: z.array(z.strictObject({ counter: z.string(), window: z.string() })),
+  first_event_ms: usd,
+  total_ms: z.number(),
+  notes: text,
+});
+
+const attempt = z.strictObject({
+  provider: z.string(),
+  upstream_model: z.string(),
+  credential: text.describe('Its name, where the provider has several.'),
+  started_at: time,
+  ms: z.number(),
+  status: count,
+  outcome: z.enum(outcomes),
+  error: text,
+  reported: counts.nullable(),
+  maybe_billed: z.boolean().describe('Sent without an answer: the vendor may bill it.'),
+});
+
+export function callRoutes(parts: UsageRouteParts): readonly AdminRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/calls',
+      about: {
+        summary: 'List calls, newest first. A page may be short, even empty, and have a next one.',
+        query,
+        answer: z.strictObject({ calls: z.array(call), next }),
+      },
+      run: (request) => list(parts, readInput(query, request.query)),
+    },
+    {
+      method: 'GET',
+      path: '/api/calls/:id',
+      about: {
+        summary: 'Show a call with its attempts and the price that it was charged at.',
+        answer: z.strictObject({
+          ...call.shape,
+          price: priceAnswer.nullable(),
+          attempt_list: z.array(attempt),
+        }),
+      },
+      run: ({ id }) => show(parts, id),
+    },
+  ];
+}
+
+async function list(
+  { store, clock, flushLedger }: UsageRouteParts,
+  wanted: z.output<typeof query>,
+): Promise<AdminAnswer> {
+  const before = wanted.after === undefined ? undefined : readCursor(wanted.after);
+  const when = readWhen(wanted, clock);
+  await flushLedger?.().catch(() => undefined);
+  const page = await store.calls.list({
+    ...definedOf(ownFilters(wanted)),
+    limit: wanted.limit,
+    ...readFilter(wanted),
+    ...when,
+    ...(before === undefined ? {} : { before }),
+  });
+  const calls = page.calls.map(callJson);
+  const following = page.next === undefined ? null : cursorText(page.next);
+  return { status: 200, body: { calls, next: following } };
+}
+
+async function show({ store, flushLedger }: UsageRouteParts, id: string): Promise<AdminAnswer> {
+  await flushLedger?.().catch(() => undefined);
+  const row = await store.calls.find(id);
+  if (row === undefined) {
+    throw new AdminError(404, 'There is no such call; it may be older than the ledger keeps.');
+  }
+  const body = {
+    ...callJson(row),
+    price: row.price === undefined ? null : priceJson(row.price),
+    attempt_list: row.attemptRows.map(attemptJson),
+  };
+  return { status: 200, body };
+}
+
+function ownFilters({ outcome, endpoint, user, status, mode, notes }: z.output<typeof query>) {
+  return { outcome, endpoint, user, status, mode, notes };
+}
+
+/** Without the members that are undefined. */
+function definedOf<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const entries = Object.entries(members).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> };
+}
+
+function cursorText({ startedAt, id }: CallCursor): string {
+  return `${startedAt}.${id}`;
+}
+
+function readCursor(after: string): CallCursor {
+  const [, startedAt, id] = /^(\d{1,15})\.(.*)$/.exec(after) ?? [];
+  if (startedAt === undefined || id === undefined) {
+    throw new AdminError(400, 'is no `next` of a page of calls', 'after');
+  }
+  return { startedAt: Number(startedAt), id };
+}
+
+function callJson(row: CallRow): JsonObject {
+  return {
+    id: row.id,
+    started_at: dateText(row.startedAt),
+    key: row.keyId,
+    ...labelsJson(row),
+    endpoint: row.endpoint,
+    model: row.model,
+    ...servedJson(row),
+    reported: row.reported === undefined ? null : countsJson(row.reported),
+    charged: countsJson(row.charged),
+    usage_source: row.usageSource,
+    suspect: row.suspect === true,
+    ...moneyJson(row),
+    first_event_ms: row.firstEventMs ?? null,
+    total_ms: row.totalMs,
+    notes: row.notes ?? null,
+  };
+}
+
+function labelsJson({ team, tags, user, metadata }: CallRow): JsonObject {
+  return { team: team ?? null, tags, user: user ?? null, metadata: parsed(metadata) };
+}
+
+function parsed(metadata: string | undefined): Json {
+  return metadata === undefined ? null : (tryParse(metadata) ?? metadata);
+}
+
+function servedJson(row: CallRow): JsonObject {
+  return {
+    provider: row.provider ?? null,
+    upstream_model: row.upstreamModel ?? null,
+    mode: row.mode ?? null,
+    stream: row.stream,
+    outcome: row.outcome,
+    status: row.status ?? null,
+    error: row.error ?? null,
+    attempts: row.attempts,
+  };
+}
+
+function moneyJson({ cost, reservedNanodollars, overrun, budgets }: CallRow): JsonObject {
+  return {
+    cost_usd: cost === undefined ? null : dollarsNumber(cost.total),
+    cost: cost === undefined ? null : costJson(cost),
+    reserved_usd: reservedNanodollars === undefined ? null : dollarsNumber(reservedNanodollars),
+    overrun: overrun === true,
+    budgets: budgets.map(({ counter, window }) => ({ counter, window })),
+  };
+}
+
+function costJson({
+  input,
+  cacheRead,
+  cacheWrite,
+  output,
+  reasoning,
+  call: own,
+}: Cost): JsonObject {
+  return {
+    input: dollarsNumber(input),
+    cache_read: dollarsNumber(cacheRead),
+    cache_write: dollarsNumber(cacheWrite),
+    output: dollarsNumber(output),
+    reasoning: dollarsNumber(reasoning),
+    call: dollarsNumber(own),
+  };
+}
+
+function attemptJson(row: AttemptRow): JsonObject {
+  return {
+    provider: row.provider,
+    upstream_model: row.upstreamModel,
+    credential: row.credential ?? null,
+    started_at: dateText(row.startedAt),
+    ms: row.ms,
+    status: row.status ?? null,
+    outcome: row.outcome,
+    error: row.error ?? null,
+    reported: row.reported === undefined ? null : countsJson(row.reported),
+    maybe_billed: row.maybeBilled === true,
+  };
+}
+
+function countsJson(usage: CountedUsage): JsonObject {
+  return Object.fromEntries(
+    tokenClasses.map(({ member, column }) => [column, usage[member] ?? null]),
+  );
+}
+
+// `/api/calls/:id/content`: what a call said, of keys whose content is logged (docs/user/content.md).
+
+export interface ContentRouteParts
+  extends Pick<UsageRouteParts, 'store' | 'flushLedger'>, Pick<KeyRouteParts, 'keys' | 'audit'> {
+  readonly contents: Pick<LoggedContents, 'find' | 'removeOf'>;
+}
+
+const body = z.strictObject({
+  bytes: z.number().int().describe('Of the body itself, before anything was left out.'),
+  cut: z.boolean().describe('Something is missing for its length.'),
+  form: z
+    .enum(['json', 'events', 'text'])
+    .describe('Events: those of a stream, pieces of one text put together.'),
+  content: z.unknown().describe('Without keys, credentials and bytes of media.'),
+});
+
+const headers = z.array(
+  z.strictObject({
+    name: z.string(),
+    value: z.string().nullable().describe('Null: not kept, it may be a secret.'),
+  }),
+);
+
+const contentAnswer = z.strictObject({
+  id: z.string(),
+  state: z
+    .enum(['kept', 'absent', 'locked', 'unreadable'])
+    .describe(
+      'absent: never kept, removed since, or lost; locked: sealed with a key that is not here; unreadable: damaged.',
+    ),
+  logged_now: z.boolean().describe('What calls of this key say is kept now.'),
+  request: z
+    .strictObject({
+      method: z.string(),
+      path: z.string(),
+      headers,
+      body: body.nullable().describe('Null: it was not read.'),
+    })
+    .nullable()
+    .describe('Null unless `kept`.'),
+  answer: z
+    .strictObject({
+      status: z.number().int(),
+      headers,
+      body,
+      whole: z.boolean().describe('It came to its end.'),
+    })
+    .nullable()
+    .describe('What the client was sent; null: nothing.'),
+  attempts: z
+    .array(z.strictObject({ target: z.string(), status: z.number().int().nullable(), body }))
+    .describe('What upstreams answered instead of an answer.'),
+});
+
+export function contentRoutes(parts: ContentRouteParts): readonly AdminRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/calls/:id/content',
+      about: {
+        summary: 'Show what a call asked and was answered, where its key logs content.',
+        answer: contentAnswer,
+      },
+      run: ({ id }) => showContent(parts, id),
+    },
+    {
+      method: 'DELETE',
+      path: '/api/keys/:id/content',
+      about: {
+        summary: 'Remove what was kept of what the calls of a key said.',
+        answer: z.strictObject({ removed: z.number().int().describe('Of how many calls.') }),
+      },
+      run: (request) => remove(parts, request),
+    },
+  ];
+}
+
+const nothing = { request: null, answer: null, attempts: [] };
+
+async function showContent(
+  { contents, store, keys, flushLedger }: ContentRouteParts,
+  id: string,
+): Promise<AdminAnswer> {
+  await flushLedger?.().catch(() => undefined);
+  const found = await contents.find(id);
+  const row = await store.calls.find(id);
+  if (row === undefined && found.state === 'absent') {
+    throw new AdminError(404, 'There is no such call; it may be older than the ledger keeps.');
+  }
+  const loggedNow = row !== undefined && keys.find(row.keyId)?.record.logContent === true;
+  const { state } = found;
+  return { status: 200, body: { id, state, logged_now: loggedNow, ...shown(found) } };
+}
+
+/** As it was kept: the members are those of `contentAnswer`. */
+function shown(found: FoundContent): AdminAnswer['body'] {
+  if (found.state !== 'kept') return nothing;
+  const { request = null, answer = null, attempts = [] } = found.content;
+  return { request, answer, attempts };
+}
+
+async function remove(
+  { contents, keys, audit, flushLedger }: ContentRouteParts,
+  { id, actor }: AdminRequest,
+): Promise<AdminAnswer> {
+  if (keys.find(id) === undefined) throw new AdminError(404, `There is no key with the id ${id}.`);
+  await flushLedger?.().catch(() => undefined);
+  const removed = await contents.removeOf(id);
+  const done = { actor, action: 'key.content.delete', subject: `key:${id}` } as const;
+  await audit.note({ ...done, after: { removed } });
+  return { status: 200, body: { removed } };
+}

@@ -1,0 +1,431 @@
+/**
+ * `POST /api/explain` on the admin listener: what a request would do. It takes the way of every call (head, scope,
+ * labels, route, limits) and ends where an upstream would be asked; nothing is sent, taken or booked.
+ */
+import { idHeaders } from '../http/send.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { z } from 'zod';
+import type { Admission, AdmissionPreview } from '../access/admission.ts';
+import { costOf } from '../access/cost.ts';
+import type { PreviewedLimit } from '../access/preview-counters.ts';
+import type { PriceTable } from '../access/prices.ts';
+import type { Principal } from '../access/principal.ts';
+import { Reservation, type AskedSize } from '../access/reservation.ts';
+import type { Json, JsonObject } from '../json/value.ts';
+import type { ClientDialect } from '../core/dialect.ts';
+import type { GatewayError } from '../core/errors.ts';
+import { tryParse } from '../json/parse.ts';
+import { parseClientBody } from '../core/client-body.ts';
+import { dollarsText, type Price } from '../core/money.ts';
+import type { Pieces } from '../json/pieces.ts';
+import type { Call } from '../core/call.ts';
+import type { NewId } from '../core/runtime.ts';
+import type { Gateway } from '../gateway/gateway.ts';
+import type { ClientSink } from '../gateway/client-answer.ts';
+import { explainCall, type ExplainedCall, type ExplainedTarget } from '../gateway/explain.ts';
+import { nameOf } from '../gateway/health.ts';
+import type { CallStore } from '../store/store.ts';
+import { errorAnswer, type AdminAnswer, type AdminRoute } from './route.ts';
+import { priceAnswer, priceJson } from './prices.ts';
+import { clientDialects } from '../dialects/registry.ts';
+import { generatingEndpoints } from '../http/paths.ts';
+import { DataPlane, type DataPlaneOptions } from '../http/data-plane.ts';
+import { callAs, createCaller, type Caller, type CallerKeys } from './playground.ts';
+
+export const explainPath = '/api/explain';
+
+/** Endpoints as clients name them, behind `/v1`. */
+const endpoints = generatingEndpoints(clientDialects);
+
+/** The mean length of answers is taken from calls of so long. */
+const lookBackMs = 7 * 86_400_000;
+
+export interface ExplainParts {
+  readonly keys: CallerKeys;
+  readonly options: DataPlaneOptions;
+  readonly admission: Pick<Admission, 'preview'>;
+  readonly prices: () => Pick<PriceTable, 'find' | 'otherwise'>;
+  readonly store: Pick<CallStore, 'usage'>;
+}
+
+/** What was found of a call before its targets are looked at. */
+interface Previewed extends AdmissionPreview {
+  readonly size: AskedSize | undefined;
+}
+
+/** A data plane that explains calls instead of making them. */
+export function createExplainer({ keys, options, ...parts }: ExplainParts): Caller {
+  // By what stands for the caller of one request only: nothing is kept of a client that leaves in between.
+  const previews = new WeakMap<object, Previewed>();
+  return createCaller(keys, ({ authenticate, refreshKey }) => {
+    const { contents: _kept, tracer: _traced, refused: _counted, ...own } = options;
+    return new DataPlane({
+      ...own,
+      authenticate: (...presented) => fromAnywhere(authenticate(...presented)),
+      refreshKey,
+      record: () => undefined,
+      admission: {
+        admit: async (call) => {
+          const preview = await parts.admission.preview(call);
+          previews.set(call.principal, { ...preview, size: call.size });
+          return preview.grant;
+        },
+      },
+      serve: async (gateway, call, sink) => {
+        const preview = previews.get(call.caller);
+        const bodies = new LongTexts(gateway.newId);
+        const answer = await explanation({ ...parts, gateway, call, preview, bodies });
+        send(sink, call.id, bodies.written(answer));
+      },
+    });
+  });
+}
+
+/** The same caller at whatever address: that of the admin says nothing of the addresses that the key is used from. */
+function fromAnywhere(principal: Principal): Principal {
+  return {
+    ...principal,
+    anywhere: true,
+    policies: () => principal.policies(),
+    allowsModel: (name) => principal.allowsModel(name),
+    allowsEndpoint: (scope) => principal.allowsEndpoint(scope),
+    allowsAddress: () => true,
+    revoked: () => principal.revoked(),
+  };
+}
+
+export function isExplain(url: string): boolean {
+  return url === explainPath || url.startsWith(`${explainPath}?`);
+}
+
+/**
+ * Explains the request in the body. `?endpoint=` says its dialect, `?key=ID` whose call it would be. What the endpoint
+ * itself would refuse is answered as the endpoint would: with its status, in its dialect.
+ */
+export async function explain(
+  explainer: Caller,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<AdminAnswer | undefined> {
+  if (request.method !== 'POST') {
+    return { ...errorAnswer(405, 'This address takes POST only.'), allow: 'POST' };
+  }
+  const { searchParams } = new URL(request.url ?? '', 'http://gateway');
+  const asked = searchParams.get('endpoint')?.replace(/^\/?(v1\/)?/, '');
+  const endpoint = asked === undefined ? endpoints[0] : endpoints.find((each) => each === asked);
+  if (endpoint === undefined) {
+    return errorAnswer(400, `There is no such endpoint; ${endpoints.join(' or ')}.`, 'endpoint');
+  }
+  return callAs(explainer, request, response, `/v1/${endpoint}`);
+}
+
+interface Explaining extends Pick<ExplainParts, 'prices' | 'store'> {
+  readonly gateway: Gateway;
+  readonly call: Call;
+  readonly preview: Previewed | undefined;
+  readonly bodies: LongTexts;
+}
+
+async function explanation(parts: Explaining): Promise<JsonObject> {
+  const { gateway, call, preview } = parts;
+  const explained = await explainCall(gateway, call);
+  const refusal = preview?.refusal ?? explained.refusal;
+  const { prompt } = explained;
+  const targets: JsonObject[] = [];
+  for (const target of explained.targets) targets.push(await targetJson(target, parts));
+  return {
+    endpoint: call.dialect.id,
+    model: call.head.model,
+    route: { name: call.route.name, order: call.route.order, strict: call.strict },
+    key: call.caller.keyId,
+    tags: [...call.labels.tags],
+    refused: refusal === undefined ? null : refusalJson(call, refusal),
+    prompt:
+      prompt === undefined ? null : { tokens: prompt.tokens, counted_by: countedBy[prompt.source] },
+    cost: await costJson(parts, explained),
+    limits: (preview?.limits ?? []).map(limitJson),
+    targets,
+  };
+}
+
+const countedBy = {
+  reported: 'provider',
+  counted: 'tokenizer',
+  estimated: 'estimate',
+} as const;
+
+/** The highest cost by the dearest target; the expected one by the first that is tried, with an answer of the usual length. */
+async function costJson(
+  parts: Explaining,
+  { targets: [first], prompt }: Pick<ExplainedCall, 'targets' | 'prompt'>,
+): Promise<JsonObject> {
+  const { call, gateway, preview } = parts;
+  const outputTokens = await usualOutput(parts, gateway.clock.wall());
+  const promptTokens = prompt?.tokens;
+  const price = first === undefined ? undefined : priceOf(parts, first.target);
+  const known = price !== undefined && promptTokens !== undefined && outputTokens !== undefined;
+  const expected = known
+    ? costOf(price, { freshInputTokens: promptTokens, outputTokens })?.total
+    : undefined;
+  return {
+    highest_usd: dollarsOrNull(await highestCost(parts)),
+    expected_usd: dollarsOrNull(expected),
+    expected_output_tokens: outputTokens ?? null,
+    reserved_output_tokens: preview?.grant?.outputCap ?? call.head.maxOutputTokens ?? null,
+  };
+}
+
+/** What a budget would reserve, in nanodollars; undefined where a price is not known, or the cost has no bound. */
+async function highestCost(parts: Explaining): Promise<number | undefined> {
+  const { call, preview } = parts;
+  const reserved = preview?.grant?.reserved;
+  const size = preview?.size;
+  if (reserved !== undefined || size === undefined) return reserved;
+  const prices = call.route.targets.map((target) => priceOf(parts, target));
+  const known = prices.filter((price) => price !== undefined);
+  if (known.length < prices.length) return undefined;
+  const reservation = new Reservation(size, known);
+  try {
+    reservation.assertPriced();
+  } catch {
+    return undefined;
+  }
+  return reservation.cost();
+}
+
+function dollarsOrNull(nanodollars: number | undefined): string | null {
+  return nanodollars === undefined ? null : dollarsText(nanodollars);
+}
+
+/** The mean answer to calls of this model in the last week; undefined where there was none. */
+async function usualOutput({ call, store }: Explaining, now: number): Promise<number | undefined> {
+  const filter = { model: call.head.model };
+  const [row] = await store.usage({ by: 'model', since: now - lookBackMs, filter });
+  const answered = row === undefined ? 0 : row.calls - row.failed;
+  if (row === undefined || answered <= 0) return undefined;
+  const mean = Math.round(row.outputTokens / answered);
+  return Math.min(mean, call.head.maxOutputTokens ?? mean);
+}
+
+function priceOf(
+  { prices, gateway }: Explaining,
+  { provider, model }: ExplainedTarget['target'],
+): Price | undefined {
+  return prices().find(provider.id, model, gateway.clock.wall());
+}
+
+async function targetJson(explained: ExplainedTarget, parts: Explaining): Promise<JsonObject> {
+  const { target, place, why, trouble, request, notes, refusal } = explained;
+  const price = priceOf(parts, target);
+  return {
+    target: nameOf(target),
+    credential: target.credential ?? null,
+    place: place ?? null,
+    why,
+    health: trouble ?? 'ready',
+    price: price === undefined ? null : priceJson(price),
+    mode: request?.mode ?? null,
+    notes: notes.map((note) => ({ ...note })),
+    refused: refusal === undefined ? null : refusalJson(parts.call, refusal),
+    request: request === undefined ? null : requestJson(request.request, parts.bodies),
+  };
+}
+
+type SentRequest = NonNullable<ExplainedTarget['request']>['request'];
+
+function requestJson(request: SentRequest, bodies: LongTexts): JsonObject {
+  const { endpoint, method, headers, body } = request;
+  return {
+    method,
+    url: `${endpoint.origin}${endpoint.path}`,
+    headers: shownHeaders([...endpoint.headers, ...headers]),
+    body: body === undefined ? null : shownBody(body, bodies),
+  };
+}
+
+const noKeys: ReadonlySet<string> = new Set();
+
+/** A translated one may nest deeper than a client's may. */
+function shownBody(body: Pieces, bodies: LongTexts): Json {
+  try {
+    const source = parseClientBody(body, noKeys);
+    return source === undefined ? bodies.hold(body) : source.value;
+  } catch {
+    return tryParse(body.toString()) ?? null;
+  }
+}
+
+/** Long bodies in an answer: texts that stand for them until it is written, so that they are not parsed for it (G11). */
+class LongTexts {
+  readonly #mark: string;
+  readonly #held: Pieces[] = [];
+
+  constructor(newId: NewId) {
+    this.#mark = newId('body_');
+  }
+
+  /** @returns what stands for the JSON of the body */
+  hold(body: Pieces): string {
+    this.#held.push(body);
+    return `${this.#mark}:${this.#held.length - 1}`;
+  }
+
+  written(answer: JsonObject): Buffer {
+    const pieces: Buffer[] = [];
+    for (const [i, text] of JSON.stringify(answer).split(`"${this.#mark}:`).entries()) {
+      const end = i === 0 ? -1 : text.indexOf('"');
+      if (i > 0) pieces.push(...(this.#held[Number(text.slice(0, end))]?.list ?? []));
+      pieces.push(Buffer.from(text.slice(end + 1)));
+    }
+    return Buffer.concat(pieces);
+  }
+}
+
+/** Headers whose values are no secrets. */
+const openHeaders: ReadonlySet<string> = new Set([
+  'content-type',
+  'accept',
+  'accept-encoding',
+  'anthropic-version',
+  'anthropic-beta',
+  'user-agent',
+]);
+
+function shownHeaders(flat: readonly string[]): JsonObject {
+  const shown: { [name: string]: Json } = {};
+  for (let i = 0; i + 1 < flat.length; i += 2) {
+    const name = (flat[i] ?? '').toLowerCase();
+    shown[name] = openHeaders.has(name) ? (flat[i + 1] ?? '') : '[masked]';
+  }
+  return shown;
+}
+
+function refusalJson(
+  { dialect, id }: { readonly dialect: ClientDialect; readonly id: string },
+  error: GatewayError,
+): JsonObject {
+  const { status, body } = dialect.writeError(error, id);
+  return { status, body };
+}
+
+function limitJson({ kind, holder, limit, takes, model, budget }: PreviewedLimit): JsonObject {
+  const money = kind === 'budget';
+  return {
+    kind,
+    holder: `${holder.kind}:${holder.name}`,
+    limit: money ? dollarsText(limit) : limit,
+    takes: money ? dollarsText(takes) : takes,
+    left: budget === undefined ? null : dollarsText(budget.left),
+    per: budget === undefined ? (kind === 'concurrent' ? null : 'minute') : budget.per,
+    window: budget?.window ?? null,
+    models: model ?? null,
+  };
+}
+
+function send(sink: ClientSink, id: string, bytes: Buffer): void {
+  sink.start(200, [
+    ...idHeaders(id),
+    'content-type',
+    'application/json',
+    'content-length',
+    String(bytes.length),
+  ]);
+  sink.end(bytes);
+}
+
+const refused = z
+  .strictObject({ status: z.number(), body: z.looseObject({}) })
+  .nullable()
+  .describe('What the client would be answered instead; null: nothing refuses it.');
+const note = z.strictObject({
+  path: z.string(),
+  what: z.enum(['lost', 'changed']),
+  why: z.string(),
+});
+
+const explained = z.strictObject({
+  endpoint: z.string(),
+  model: z.string(),
+  route: z.strictObject({ name: z.string(), order: z.string(), strict: z.boolean() }),
+  key: z.string(),
+  tags: z.array(z.string()),
+  refused,
+  prompt: z
+    .strictObject({
+      tokens: z.number(),
+      counted_by: z.enum(['provider', 'tokenizer', 'estimate']),
+    })
+    .nullable(),
+  cost: z.strictObject({
+    highest_usd: z
+      .string()
+      .nullable()
+      .describe('By the dearest target. Null: a price is not known, or the cost has no bound.'),
+    expected_usd: z
+      .string()
+      .nullable()
+      .describe('By the first target and the mean answer of a week.'),
+    expected_output_tokens: z.number().nullable(),
+    reserved_output_tokens: z.number().nullable(),
+  }),
+  limits: z.array(
+    z.strictObject({
+      kind: z.enum(['concurrent', 'requests', 'tokens', 'budget']),
+      holder: z.string(),
+      limit: z.union([z.number(), z.string()]).describe('Dollars of a budget as text.'),
+      takes: z.union([z.number(), z.string()]),
+      left: z.string().nullable().describe('Dollars; of budgets only.'),
+      per: z.string().nullable(),
+      window: z.string().nullable(),
+      models: z.string().nullable().describe('Null: of all.'),
+    }),
+  ),
+  targets: z.array(
+    z.strictObject({
+      target: z.string(),
+      credential: z.string().nullable(),
+      place: z.number().nullable().describe('In the order of tries; null: left out.'),
+      why: z.string(),
+      health: z.string(),
+      price: priceAnswer.nullable(),
+      mode: z.enum(['relay', 'translate']).nullable(),
+      notes: z.array(note),
+      refused,
+      request: z
+        .strictObject({
+          method: z.string(),
+          url: z.string(),
+          headers: z.record(z.string(), z.string()),
+          body: z.looseObject({}).nullable(),
+        })
+        .nullable(),
+    }),
+  ),
+});
+
+/** So that the address is described, and what a command gets that asks the store itself. */
+export function explainRoutes(): readonly AdminRoute[] {
+  return [
+    {
+      method: 'POST',
+      path: explainPath,
+      about: {
+        summary:
+          'Explain a request without sending it: targets, upstream bodies, notes, tokens, cost, limits.',
+        query: z.strictObject({
+          endpoint: z
+            .enum(endpoints)
+            .optional()
+            .describe('Of the request in the body. Default: chat/completions.'),
+          key: z
+            .string()
+            .optional()
+            .describe('Id of the key to call as. Default: none, no limits.'),
+        }),
+        body: z.looseObject({ model: z.string() }),
+        answer: explained,
+      },
+      run: () => errorAnswer(503, 'No gateway runs here that could explain a call.'),
+    },
+  ];
+}

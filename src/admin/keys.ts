@@ -1,0 +1,397 @@
+/**
+ * `/api/keys`: keys are made, changed, rotated and revoked here. A secret is in the answer that made
+ * it only.
+ */
+import { z } from 'zod';
+import type { AuditLog } from '../access/audit.ts';
+import type { KeyChange } from '../access/key-wish.ts';
+import type { KeyRing, ListedKey, WriteKey } from '../access/keys.ts';
+import { label, policyMembers, scopeMembers } from '../config/access-schema.ts';
+import { noPolicy } from '../core/policy.ts';
+import type { Clock, Log } from '../core/runtime.ts';
+import type { JsonObject } from '../json/value.ts';
+import type { KeyRecord } from '../store/records.ts';
+import type { Store } from '../store/store.ts';
+import {
+  type AdminAnswer,
+  AdminError,
+  type AdminRequest,
+  type AdminRoute,
+  dateHint,
+  dateText,
+  next,
+  noBody,
+  page,
+  readDate,
+  readInput,
+  readSpan,
+  spanHint,
+  time,
+} from './route.ts';
+import { policyAnswer, policyFormOf, policyJson, policyOf, spentPolicyJson } from './policies.ts';
+
+export interface KeyRouteParts {
+  readonly keys: KeyRing;
+  readonly store: Store;
+  readonly audit: AuditLog;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const span = z
+  .string('must be a text')
+  .transform((text) => readSpan(text))
+  .refine((ms) => ms !== undefined, spanHint)
+  .meta({ examples: ['90m', '24h', '30d', '2w'] });
+
+const date = z
+  .string('must be a text')
+  .transform((text) => readDate(text))
+  .refine((ms) => ms !== undefined, `give ${dateHint}`)
+  .meta({ examples: ['2026-12-31', '2026-12-31T12:00:00Z'] });
+
+const expiry = {
+  expires_in: span.optional().describe('From now on.'),
+  expires_at: date.optional().describe('From when on it is refused.'),
+};
+
+const newKey = z.strictObject({ name: label, ...scopeMembers, ...expiry, ...policyMembers });
+
+const { models, endpoints, team, owner, tags, cidrs, strict, cache, shrink, log_content } =
+  scopeMembers;
+
+/** Null takes away: no team, no expiry, all endpoints, from anywhere. */
+const changedKey = z.strictObject({
+  name: label.optional(),
+  models: models.optional(),
+  endpoints: endpoints.nullable(),
+  team: team.nullable(),
+  owner: owner.nullable(),
+  tags: tags.nullable(),
+  cidrs: cidrs.nullable(),
+  strict: strict.nullable(),
+  cache: cache.nullable(),
+  shrink: shrink.nullable(),
+  log_content: log_content.nullable(),
+  expires_in: expiry.expires_in,
+  expires_at: date.nullable().optional().describe('From when on it is refused; null = never.'),
+  ...policyMembers,
+});
+
+const keyPage = page.extend({
+  text: z
+    .string()
+    .min(1, 'must not be empty')
+    .max(200)
+    .optional()
+    .describe('Only keys with it in id, name, team, owner or tags. Pages may be short then.'),
+});
+
+const maxOverlapMs = 7 * 86_400_000;
+const defaultOverlapMs = 86_400_000;
+
+const rotation = z
+  .strictObject({
+    overlap: z
+      .union([z.literal('0').transform(() => 0), span], `${spanHint}, or 0`)
+      .refine((ms) => (ms ?? 0) <= maxOverlapMs, 'must be at most 7d')
+      .optional()
+      .describe('How long the old secret still opens: 0 to 7d. Default 24h.'),
+  })
+  .optional();
+
+export function keyRoutes(parts: KeyRouteParts): readonly AdminRoute[] {
+  return [
+    {
+      method: 'POST',
+      path: '/api/keys',
+      about: { summary: 'Make a key.', body: newKey, answer: newKeyAnswer, status: 201 },
+      run: (request) => createKey(parts, request),
+    },
+    {
+      method: 'GET',
+      path: '/api/keys',
+      about: {
+        summary: 'List the keys: those of environment and config, then in the order of creation.',
+        query: keyPage,
+        answer: z.strictObject({ keys: z.array(keyAnswer), next }),
+      },
+      run: ({ query }) => listKeys(parts, readInput(keyPage, query)),
+    },
+    {
+      method: 'GET',
+      path: '/api/keys/:id',
+      about: { summary: 'Show a key, and what its budgets have spent.', answer: keyAnswer },
+      run: ({ id }) => showKey(parts, id),
+    },
+    {
+      method: 'PATCH',
+      path: '/api/keys/:id',
+      about: {
+        summary: 'Change a key: what is absent stays, null takes away.',
+        body: changedKey,
+        answer: keyAnswer,
+      },
+      run: (request) => updateKey(parts, request),
+    },
+    {
+      method: 'POST',
+      path: '/api/keys/:id/rotate',
+      about: {
+        summary: 'Give a key a new secret under the same id; the old one opens for a while.',
+        body: rotation,
+        answer: newKeyAnswer,
+      },
+      run: (request) => rotateKey(parts, request),
+    },
+    {
+      method: 'POST',
+      path: '/api/keys/:id/revoke',
+      about: {
+        summary: 'Make a key useless, at once and for ever; its running calls are cut.',
+        body: noBody,
+        answer: keyAnswer,
+      },
+      run: (request) => revokeKey(parts, request),
+    },
+  ];
+}
+
+async function createKey(
+  parts: KeyRouteParts,
+  { body, actor }: AdminRequest,
+): Promise<AdminAnswer> {
+  const { keys, clock } = parts;
+  const wish = readInput(newKey, body);
+  const wished = {
+    name: wish.name,
+    models: wish.models,
+    ...scopeOf<never>(wish),
+    ...optional('expiresAt', expiryOf<never>(wish, clock.wall())),
+    policy: policyOf(policyFormOf(wish), noPolicy),
+  };
+  const { id, key } = await keys.create(wished, noting(parts, { actor, action: 'key.create' }));
+  const shown = keyJson(keys.find(id) ?? unknownKey(id), clock.wall());
+  return { status: 201, body: { id, key: key.reveal(), ...shown } };
+}
+
+async function updateKey(
+  parts: KeyRouteParts,
+  { id, body, actor }: AdminRequest,
+): Promise<AdminAnswer> {
+  const { keys, clock } = parts;
+  const wanted = readInput(changedKey, body);
+  const change = (record: KeyRecord): KeyChange => ({
+    ...optional('name', wanted.name),
+    ...optional('models', wanted.models),
+    ...scopeOf<null>(wanted),
+    ...optional('expiresAt', expiryOf<null>(wanted, clock.wall())),
+    policy: policyOf(policyFormOf(wanted), record.policy),
+  });
+  const write = noting(parts, { actor, action: 'key.update' });
+  const changed = (await keys.update(id, change, write)) ?? unknownKey(id);
+  return { status: 200, body: keyJson(changed.after, clock.wall()) };
+}
+
+async function rotateKey(
+  parts: KeyRouteParts,
+  { id, body, actor }: AdminRequest,
+): Promise<AdminAnswer> {
+  const { overlap = defaultOverlapMs } = readInput(rotation, body) ?? {};
+  const write = noting(parts, { actor, action: 'key.rotate' });
+  const rotated = (await parts.keys.rotate(id, overlap, write)) ?? unknownKey(id);
+  const shown = keyJson(rotated.after, parts.clock.wall());
+  return { status: 200, body: { id, key: rotated.key.reveal(), ...shown } };
+}
+
+async function revokeKey(
+  parts: KeyRouteParts,
+  { id, body, actor }: AdminRequest,
+): Promise<AdminAnswer> {
+  readInput(noBody, body);
+  const write = noting(parts, { actor, action: 'key.revoke' });
+  const changed = (await parts.keys.revoke(id, write)) ?? unknownKey(id);
+  return { status: 200, body: keyJson(changed.after, parts.clock.wall()) };
+}
+
+async function showKey({ keys, store, clock }: KeyRouteParts, id: string): Promise<AdminAnswer> {
+  const found = keys.find(id) ?? unknownKey(id);
+  const now = clock.wall();
+  const spent = await spentPolicyJson(
+    { store, now },
+    { kind: 'key', name: id },
+    found.record.policy,
+  );
+  return { status: 200, body: { ...keyJson(found, now), ...spent } };
+}
+
+function listKeys(
+  { keys, clock }: KeyRouteParts,
+  { limit, after, text }: z.output<typeof keyPage>,
+): AdminAnswer {
+  const wanted = { limit, ...optional('after', after) };
+  const found = text === undefined ? keys.list(wanted) : keys.search(text, wanted);
+  if (found === undefined) throw new AdminError(400, 'there is no key with this id', 'after');
+  const now = clock.wall();
+  const shown = found.keys.map((key) => keyJson(key, now));
+  return { status: 200, body: { keys: shown, next: found.next ?? null } };
+}
+
+function unknownKey(id: string): never {
+  throw new AdminError(404, `There is no key with the id ${id}.`);
+}
+
+/** A change goes to the store with its entry in the audit log. */
+function noting(
+  { audit, clock }: KeyRouteParts,
+  done: Pick<AdminRequest, 'actor'> & { readonly action: string },
+): WriteKey {
+  return (change, { before, after }) =>
+    audit.change(change, {
+      ...done,
+      subject: `key:${after.record.id}`,
+      ...(before === undefined ? {} : { before: keyJson(before, clock.wall()) }),
+      after: keyJson(after, clock.wall()),
+    });
+}
+
+interface ScopeForm<Null> {
+  readonly endpoints?: readonly string[] | Null | undefined;
+  readonly team?: string | Null | undefined;
+  readonly owner?: string | Null | undefined;
+  readonly tags?: readonly string[] | Null | undefined;
+  readonly cidrs?: readonly string[] | Null | undefined;
+  readonly strict?: boolean | Null | undefined;
+  readonly cache?: 'auto' | Null | undefined;
+  readonly shrink?: boolean | Null | undefined;
+  readonly log_content?: boolean | Null | undefined;
+}
+
+type Scope<Null> = {
+  readonly [N in Exclude<keyof ScopeForm<Null>, 'log_content'>]?: Exclude<
+    ScopeForm<Null>[N],
+    undefined
+  >;
+} & { readonly logContent?: boolean | Null };
+
+/** What a body says of the scope; `Null` is `never` where nothing can be taken away. */
+function scopeOf<Null extends null>(form: ScopeForm<Null>): Scope<Null> {
+  return {
+    ...optional('endpoints', form.endpoints),
+    ...optional('team', form.team),
+    ...optional('owner', form.owner),
+    ...optional('tags', form.tags),
+    ...optional('cidrs', form.cidrs),
+    ...optional('strict', form.strict),
+    ...optional('cache', form.cache),
+    ...optional('shrink', form.shrink),
+    ...optional('logContent', form.log_content),
+  };
+}
+
+/** Ms since the epoch; null = never, undefined = nothing is said about it. */
+function expiryOf<Null extends null>(
+  form: {
+    readonly expires_in?: number | undefined;
+    readonly expires_at?: number | Null | undefined;
+  },
+  now: number,
+): number | Null | undefined {
+  if (form.expires_in === undefined) return form.expires_at;
+  if (form.expires_at !== undefined) {
+    throw new AdminError(400, 'give this or expires_in, not both', 'expires_at');
+  }
+  return now + form.expires_in;
+}
+
+/** A member only when there is a value: absent is not null. */
+function optional<N extends string, V>(name: N, value: V | undefined): { [K in N]?: V } {
+  const member: { [K in N]?: V } = {};
+  if (value !== undefined) member[name] = value;
+  return member;
+}
+
+// A key as the admin API shows it: neither secret nor digest.
+
+const members = {
+  id: z.string().describe('Public id; it stands in the key itself.'),
+  name: z.string(),
+  state: z.enum(['active', 'expired', 'revoked']),
+  source: z
+    .enum(['store', 'config', 'environment'])
+    .describe('Only keys of the store can be changed here.'),
+  models: z.array(z.string()),
+  endpoints: z.array(z.string()),
+  team: z.string().nullable(),
+  owner: z.string().nullable(),
+  tags: z.array(z.string()),
+  cidrs: z.array(z.string()).describe('Empty = from anywhere.'),
+  strict: z.boolean(),
+  cache: z
+    .literal('auto')
+    .nullable()
+    .describe('auto: its prompts are marked for caches of providers (docs/user/routing.md).'),
+  log_content: z.boolean().describe('What its calls say is kept (docs/user/content.md).'),
+  shrink: z.boolean(),
+  ...policyAnswer,
+  created_at: time,
+  expires_at: time.nullable(),
+  revoked_at: time.nullable(),
+  last_used_at: time.nullable().describe('With the current secret, to about ten seconds.'),
+  previous: z
+    .array(
+      z.strictObject({
+        replaced_at: time,
+        valid_until: time.nullable().describe('Null = as long as the config says so.'),
+      }),
+    )
+    .describe('Secrets that `rotate` replaced and that still open.'),
+  previous_used_at: time.nullable().describe('When one of them was last used.'),
+};
+
+export const keyAnswer = z.strictObject(members);
+
+/** The only answer that a secret stands in. */
+export const newKeyAnswer = z.strictObject({
+  ...members,
+  key: z.string().describe('The secret. It is shown here once and kept nowhere.'),
+});
+
+export function keyJson(listed: ListedKey, now: number): JsonObject {
+  const { record, state, source, lastUsedAt, previousUsedAt } = listed;
+  const replacedAt = record.previous[0]?.replacedAt ?? 0;
+  // A use from before the rotation was one of the secret that it replaced.
+  const isCurrents = lastUsedAt !== undefined && lastUsedAt >= replacedAt;
+  return {
+    id: record.id,
+    name: record.name,
+    state,
+    source,
+    models: record.models,
+    endpoints: record.endpoints,
+    team: record.team ?? null,
+    owner: record.owner ?? null,
+    tags: record.tags,
+    cidrs: record.cidrs,
+    strict: record.strict === true,
+    cache: record.cache ?? null,
+    log_content: record.logContent === true,
+    shrink: record.shrink,
+    ...policyJson(record.policy),
+    created_at: dateText(record.createdAt),
+    expires_at: optionalDate(record.expiresAt),
+    revoked_at: optionalDate(record.revokedAt),
+    last_used_at: optionalDate(isCurrents ? lastUsedAt : undefined),
+    previous: record.previous
+      .filter(({ validUntil }) => validUntil > now)
+      .map((secret) => ({
+        replaced_at: dateText(secret.replacedAt),
+        valid_until: Number.isFinite(secret.validUntil) ? dateText(secret.validUntil) : null,
+      })),
+    previous_used_at: optionalDate(previousUsedAt),
+  };
+}
+
+function optionalDate(ms: number | undefined): string | null {
+  return ms === undefined ? null : dateText(ms);
+}

@@ -1,0 +1,141 @@
+/** `/api/openapi.json`: the admin API described in OpenAPI 3.1, made from what its routes check. */
+import { z } from 'zod';
+import { isObject, type JsonObject } from '../json/value.ts';
+import { tryParseObject } from '../json/parse.ts';
+import type { AdminRoute, RouteAbout } from './route.ts';
+
+const errorBody = z.strictObject({
+  error: z.object({
+    message: z.string(),
+    field: z.string().optional().describe('The member that is wrong.'),
+    problems: z.array(z.string()).optional(),
+  }),
+});
+
+const errors = [
+  ['400', 'The input is not valid.'],
+  ['401', 'The admin token is missing or not valid.'],
+  ['403', 'A session is not taken from where this came from.'],
+  ['404', 'There is no such thing.'],
+  ['503', 'The store is not available.'],
+] as const;
+
+/** The route itself, among the routes that it describes. */
+export function openApiRoute(routes: readonly AdminRoute[], version: string): AdminRoute {
+  const about: RouteAbout = {
+    summary: 'This description.',
+    answer: z.record(z.string(), z.unknown()),
+  };
+  const route: AdminRoute = {
+    method: 'GET',
+    path: '/api/openapi.json',
+    about,
+    run: () => ({ status: 200, body: openApi([...routes, route], version) }),
+  };
+  return route;
+}
+
+/** The whole document. */
+function openApi(routes: readonly AdminRoute[], version: string): JsonObject {
+  const paths: { [path: string]: { [method: string]: JsonObject } } = {};
+  for (const route of routes) {
+    const path = route.path.replace(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Model Gateway: admin API',
+      version,
+      description:
+        'Keys, limits, budgets, prices, usage and audit of one gateway. It has a listener of its own (admin_listen) and takes the admin token only, never a key of the data plane.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/' }],
+    security: [{ adminToken: [] }, { session: [] }],
+    paths,
+    components: {
+      securitySchemes: {
+        adminToken: { type: 'http', scheme: 'bearer' },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: '__Host-model-gateway-PORT',
+          description:
+            'Of POST /api/session. Changes need the header x-model-gateway-csrf: 1, too.',
+        },
+      },
+      schemas: { Error: schemaOf(errorBody, 'output') },
+    },
+  };
+}
+
+function operation({ method, path, about }: AdminRoute): JsonObject {
+  if (about === undefined) return { responses: { 200: { description: 'Not described.' } } };
+  const { summary, query, body, answer, csv, status = 200 } = about;
+  const failures = errors.map(([code, description]) => [
+    code,
+    { description, content: jsonOf({ $ref: '#/components/schemas/Error' }) },
+  ]);
+  return {
+    summary,
+    operationId: operationId(method, path),
+    parameters: [...pathParameters(path), ...queryParameters(query)],
+    ...(body === undefined ? {} : { requestBody: requestBody(body) }),
+    responses: {
+      [String(status)]: {
+        description: 'Done.',
+        content: {
+          ...jsonOf(schemaOf(answer, 'output')),
+          ...(csv === true ? { 'text/csv': { schema: { type: 'string' } } } : {}),
+        },
+      },
+      ...Object.fromEntries(failures),
+    },
+  };
+}
+
+/** `postApiKeysIdRevoke` */
+function operationId(method: string, path: string): string {
+  const words = path.split(/[^A-Za-z]+/).filter((word) => word !== '');
+  return [
+    method.toLowerCase(),
+    ...words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)),
+  ].join('');
+}
+
+function pathParameters(path: string): readonly JsonObject[] {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }));
+}
+
+function queryParameters(query: z.ZodObject | undefined): readonly JsonObject[] {
+  if (query === undefined) return [];
+  const { properties, required } = schemaOf(query, 'input');
+  const needed: readonly unknown[] = Array.isArray(required) ? required : [];
+  return Object.entries(isObject(properties) ? properties : {}).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    required: needed.includes(name),
+    schema: schema ?? {},
+  }));
+}
+
+function requestBody(body: z.ZodType): JsonObject {
+  const schema = schemaOf(body, 'input');
+  return { required: !body.safeParse(undefined).success, content: jsonOf(schema) };
+}
+
+function jsonOf(schema: JsonObject): JsonObject {
+  return { 'application/json': { schema } };
+}
+
+function schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonObject {
+  const { $schema: _, ...made } = z.toJSONSchema(schema, { io, target: 'draft-2020-12' });
+  // The library's type names members that JSON has not; what it makes is plain JSON.
+  return tryParseObject(JSON.stringify(made)) ?? {};
+}

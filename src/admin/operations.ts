@@ -1,0 +1,145 @@
+/** `/api/config`: the settings that hold, each with where it comes from (N3). */
+import type { IncomingHttpHeaders } from 'node:http';
+import { isAbsolute } from 'node:path';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { z } from 'zod';
+import type { AuditLog } from '../access/audit.ts';
+import type { OriginLine } from '../config/settings.ts';
+import { contentTypes, type Format, formatFor } from '../observe/metrics/exposition.ts';
+import { StoreError } from '../store/store-error.ts';
+import type { Store } from '../store/store.ts';
+import { type AdminAnswer, AdminError, type AdminRoute, errorAnswer, readInput } from './route.ts';
+
+export interface EffectiveConfig {
+  /** Of the settings that hold now; secrets stand in it as what they are, never as their values. */
+  readonly origins: readonly OriginLine[];
+  readonly warnings: readonly string[];
+  /** Absent = no file. */
+  readonly configFile?: string | undefined;
+}
+
+export interface ConfigRouteParts {
+  config(): EffectiveConfig;
+}
+
+const answer = z.strictObject({
+  config_file: z.string().nullable(),
+  settings: z.array(
+    z.strictObject({
+      path: z.string().describe('As in the file: models.fast.order.'),
+      value: z.string(),
+      origin: z.string().describe('File and line, environment variable, flag, or default.'),
+    }),
+  ),
+  warnings: z.array(z.string()),
+});
+
+export function configRoutes(parts: ConfigRouteParts): readonly AdminRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/config',
+      about: { summary: 'Show the settings that hold, and where each comes from.', answer },
+      run: () => {
+        const { origins, warnings, configFile } = parts.config();
+        const settings = origins.map(({ path, value, origin }) => ({ path, value, origin }));
+        const body = { config_file: configFile ?? null, settings, warnings: [...warnings] };
+        return { status: 200, body };
+      },
+    },
+  ];
+}
+
+// `/api/backup`: a complete copy of the store while everything goes on.
+
+export interface BackupRouteParts {
+  readonly store: Store;
+  readonly audit: AuditLog;
+}
+
+const body = z.strictObject({
+  path: z
+    .string('is the absolute path of a file')
+    .max(4096, 'is too long')
+    .refine(isAbsolute, 'must be absolute')
+    .describe('Where no file is yet, on the machine of the gateway.'),
+});
+
+export function backupRoutes({ store, audit }: BackupRouteParts): readonly AdminRoute[] {
+  return [
+    {
+      method: 'POST',
+      path: '/api/backup',
+      about: {
+        summary: 'Write a complete copy of the SQLite store to a file.',
+        body,
+        answer: z.strictObject({ path: z.string() }),
+      },
+      run: async (request) => {
+        const { path } = readInput(body, request.body);
+        // First the entry: no copy exists that no entry tells of, and the copy has it itself.
+        const { actor } = request;
+        const subject = `file:${path}`;
+        await audit.note({ actor, action: 'store.backup', subject });
+        try {
+          await store.backup(path).catch(told);
+        } catch (error) {
+          await audit.note({ actor, action: 'store.backup_failed', subject });
+          throw error;
+        }
+        return { status: 200, body: { path } };
+      },
+    },
+  ];
+}
+
+/** A file that is there already, or cannot be written, is no store that is away. */
+function told(error: unknown): never {
+  if (error instanceof StoreError && error.kind === 'failed')
+    throw new AdminError(409, error.message);
+  throw error;
+}
+
+// `GET /metrics` of the admin listener: in the format and the encoding that the scraper asks for.
+
+export const metricsPath = '/metrics';
+
+export interface MetricsSource {
+  /** Whether this token, which is not the admin's, may read metrics. */
+  opens(token: string): boolean;
+  text(format: Format): Promise<string>;
+}
+
+const compress = promisify(gzip);
+/** Smaller ones are sent as they are. */
+const compressedFrom = 1024;
+
+export async function metricsAnswer(
+  source: MetricsSource,
+  method: string,
+  headers: IncomingHttpHeaders,
+): Promise<AdminAnswer> {
+  if (method !== 'GET' && method !== 'HEAD') {
+    return { ...errorAnswer(405, 'This address takes GET only.'), allow: 'GET, HEAD' };
+  }
+  const format = formatFor(headers.accept);
+  const plain = Buffer.from(await source.text(format));
+  const gzipped = plain.length >= compressedFrom && takesGzip(headers['accept-encoding']);
+  return {
+    status: 200,
+    body: {},
+    bytes: {
+      type: contentTypes[format],
+      content: gzipped ? await compress(plain, { level: 1 }) : plain,
+      ...(gzipped ? { encoding: 'gzip' } : {}),
+    },
+  };
+}
+
+function takesGzip(accepted: string | string[] | undefined): boolean {
+  return String(accepted ?? '')
+    .split(',')
+    .map((each) => each.trim().toLowerCase().replaceAll(' ', ''))
+    .some((each) => each === 'gzip' || (each.startsWith('gzip;q=') && Number(each.slice(7)) > 0));
+}

@@ -1,0 +1,273 @@
+/** `/api/teams` and `/api/tags`: what keys may use together. */
+import { z } from 'zod';
+import type { AuditLog } from '../access/audit.ts';
+import { HeldBudget } from '../access/held-limits.ts';
+import type {
+  Holder,
+  ListedPolicy,
+  Policies,
+  SharedKind,
+  WritePolicy,
+} from '../access/policies.ts';
+import { windowAt } from '../access/windows.ts';
+import {
+  label,
+  namedByMembers,
+  type PolicyForm,
+  policyMembers,
+  readNamedBy,
+  readPolicy,
+  tag,
+} from '../config/access-schema.ts';
+import type { JsonObject } from '../json/value.ts';
+import { dollarsText } from '../core/money.ts';
+import { type CommonPolicy, noPolicy, type Policy, type RateLimit } from '../core/policy.ts';
+import type { Clock } from '../core/runtime.ts';
+import type { Store } from '../store/store.ts';
+import {
+  type AdminAnswer,
+  AdminError,
+  type AdminRequest,
+  type AdminRoute,
+  dateText,
+  next,
+  noBody,
+  page,
+  readInput,
+} from './route.ts';
+
+/** @throws AdminError 400 that names the member. */
+export function policyOf(form: PolicyForm, base: Policy): Policy {
+  const read = readPolicy(form, base);
+  if ('path' in read) throw new AdminError(400, read.message, read.path);
+  return read;
+}
+
+/** The members of a body that make its policy. */
+export function policyFormOf(body: PolicyForm): PolicyForm {
+  const names = Object.keys(policyMembers);
+  return Object.fromEntries(Object.entries(body).filter(([name]) => names.includes(name)));
+}
+
+const count = z.number().int();
+const usd = z.string().describe('Dollars, exactly.');
+
+export const policyAnswer = {
+  rpm: count.nullable().describe('Requests a minute, all models together; null = no limit.'),
+  tpm: count.nullable().describe('Tokens a minute; null = no limit.'),
+  concurrent: count.nullable().describe('Calls at the same time; null = no limit.'),
+  limits: z.array(
+    z.strictObject({
+      kind: z.enum(['requests', 'tokens', 'concurrent']),
+      amount: count,
+      model: z.string().nullable().describe('Glob of the models that it counts; null = all.'),
+    }),
+  ),
+  budgets: z.array(
+    z.strictObject({
+      usd,
+      per: z.enum(['day', 'week', 'month', 'ever']),
+      time_zone: z.string(),
+      window: z.string().optional().describe('The current period; where one policy is shown.'),
+      starts_at: z.iso.datetime().nullable().optional().describe('Null: there is no beginning.'),
+      ends_at: z.iso.datetime().nullable().optional(),
+      spent_usd: usd.optional(),
+    }),
+  ),
+};
+
+export function policyJson({ limits, budgets }: Policy): JsonObject {
+  return {
+    rpm: overall(limits, 'requests'),
+    tpm: overall(limits, 'tokens'),
+    concurrent: overall(limits, 'concurrent'),
+    limits: limits.map(({ kind, amount, model }) => ({ kind, amount, model: model ?? null })),
+    budgets: budgets.map(({ nanodollars, per, timeZone }) => ({
+      usd: dollarsText(nanodollars),
+      per,
+      time_zone: timeZone,
+    })),
+  };
+}
+
+/** Who may name a tag, as the admin API shows it. */
+export function namedByJson({ namedBy }: CommonPolicy): JsonObject {
+  return { keys: namedBy?.keys ?? [], teams: namedBy?.teams ?? [] };
+}
+
+export const namedByAnswer = {
+  keys: z.array(z.string()).describe('Keys that may name the tag, besides those that have it.'),
+  teams: z.array(z.string()).describe('Teams whose keys may name the tag.'),
+};
+
+/** The same, and what was spent in the current window of each budget. @throws StoreError */
+export async function spentPolicyJson(
+  { store, now }: { readonly store: Store; readonly now: number },
+  holder: Holder,
+  policy: Policy,
+): Promise<JsonObject> {
+  const json = policyJson(policy);
+  if (policy.budgets.length === 0) return json;
+  const held = policy.budgets.map((budget) => new HeldBudget(holder, budget));
+  const counters = held.map(({ counter }) => counter);
+  const spent = await store.calls.spent(now, counters);
+  const budgets = held.map((each) => {
+    const { budget } = each;
+    const { counter, window, endsAt } = each.window(now);
+    const { startsAt } = windowAt(budget.per, budget.timeZone, now);
+    const found = spent.find((each) => each.counter === counter && each.window === window);
+    return {
+      usd: dollarsText(budget.nanodollars),
+      per: budget.per,
+      time_zone: budget.timeZone,
+      window,
+      starts_at: startsAt === undefined ? null : dateText(startsAt),
+      ends_at: endsAt === undefined ? null : dateText(endsAt),
+      spent_usd: dollarsText(found?.nanodollars ?? 0),
+    };
+  });
+  return { ...json, budgets };
+}
+
+function overall(limits: readonly RateLimit[], kind: RateLimit['kind']): number | null {
+  return limits.find((limit) => limit.kind === kind && limit.model === undefined)?.amount ?? null;
+}
+
+export interface PolicyRouteParts {
+  readonly policies: Policies;
+  readonly store: Store;
+  readonly audit: AuditLog;
+  readonly clock: Clock;
+}
+
+const bodies = {
+  team: z.strictObject(policyMembers),
+  tag: z.strictObject({ ...policyMembers, ...namedByMembers }),
+};
+
+const teamAnswer = z.strictObject({
+  name: z.string(),
+  source: z
+    .enum(['store', 'config'])
+    .describe('What the config declares can be changed there only.'),
+  ...policyAnswer,
+});
+const answers = { team: teamAnswer, tag: teamAnswer.extend(namedByAnswer) };
+
+const names = { team: z.strictObject({ name: label }), tag: z.strictObject({ name: tag }) };
+
+export function policyRoutes(parts: PolicyRouteParts): readonly AdminRoute[] {
+  return [...routesOf('team', parts), ...routesOf('tag', parts)];
+}
+
+function routesOf(kind: SharedKind, parts: PolicyRouteParts): readonly AdminRoute[] {
+  const path = `/api/${kind}s`;
+  const answer = answers[kind];
+  return [
+    {
+      method: 'GET',
+      path,
+      about: {
+        summary: `List the ${kind}s that have limits or budgets, by name.`,
+        query: page,
+        answer: z.strictObject({ [`${kind}s`]: z.array(answer), next }),
+      },
+      run: ({ query }) => list(kind, parts, readInput(page, query)),
+    },
+    {
+      method: 'GET',
+      path: `${path}/:name`,
+      about: { summary: `Show a ${kind}, and what its budgets have spent.`, answer },
+      run: async ({ id }) => ({ status: 200, body: await shown(kind, parts, id) }),
+    },
+    {
+      method: 'PUT',
+      path: `${path}/:name`,
+      about: {
+        summary: `Set what a ${kind} may use, in the place of what it was.`,
+        body: bodies[kind],
+        answer,
+      },
+      run: (request) => put(kind, parts, request),
+    },
+    {
+      method: 'DELETE',
+      path: `${path}/:name`,
+      about: {
+        summary: `Take the limits and budgets of a ${kind} away.`,
+        answer: z.strictObject({ name: z.string(), deleted: z.literal(true) }),
+      },
+      run: async ({ id, body, actor }) => {
+        readInput(noBody, body);
+        const write: WritePolicy = (change, before) =>
+          parts.audit.change(change, {
+            actor,
+            action: `${kind}.delete`,
+            subject: `${kind}:${id}`,
+            ...(before === undefined ? {} : { before: sharedJson(kind, before) }),
+          });
+        if ((await parts.policies.delete(kind, id, write)) === undefined) unknown(kind, id);
+        return { status: 200, body: { name: id, deleted: true } };
+      },
+    },
+  ];
+}
+
+function list(
+  kind: SharedKind,
+  { policies }: PolicyRouteParts,
+  { limit, after }: z.output<typeof page>,
+): AdminAnswer {
+  const found = policies.list(kind, { limit, ...(after === undefined ? {} : { after }) });
+  const listed = found.policies.map((each) => listedJson(each));
+  return { status: 200, body: { [`${kind}s`]: listed, next: found.next ?? null } };
+}
+
+async function put(
+  kind: SharedKind,
+  parts: PolicyRouteParts,
+  { id, body, actor }: AdminRequest,
+): Promise<AdminAnswer> {
+  const { name } = readInput(names[kind], { name: id });
+  const policy = kind === 'tag' ? tagOf(body) : policyOf(readInput(bodies.team, body), noPolicy);
+  const write: WritePolicy = (change, before) =>
+    parts.audit.change(change, {
+      actor,
+      action: `${kind}.set`,
+      subject: `${kind}:${name}`,
+      ...(before === undefined ? {} : { before: sharedJson(kind, before) }),
+      after: sharedJson(kind, policy),
+    });
+  await parts.policies.put({ kind, name, ...policy }, write);
+  return { status: 200, body: await shown(kind, parts, name) };
+}
+
+async function shown(
+  kind: SharedKind,
+  { policies, store, clock }: PolicyRouteParts,
+  name: string,
+): Promise<JsonObject> {
+  const found = policies.listed(kind, name) ?? unknown(kind, name);
+  const scope = { store, now: clock.wall() };
+  const spent = await spentPolicyJson(scope, { kind, name }, found.policy);
+  return { ...listedJson(found), ...spent };
+}
+
+function tagOf(body: AdminRequest['body']): CommonPolicy {
+  const form = readInput(bodies.tag, body);
+  return { ...policyOf(form, noPolicy), ...readNamedBy(form) };
+}
+
+function listedJson({ policy, source }: ListedPolicy): JsonObject {
+  return { name: policy.name, source, ...sharedJson(policy.kind, policy) };
+}
+
+function sharedJson(kind: SharedKind, policy: CommonPolicy): JsonObject {
+  return { ...policyJson(policy), ...(kind === 'tag' ? namedByJson(policy) : {}) };
+}
+
+function unknown(kind: SharedKind, name: string): never {
+  throw new AdminError(404, `There is no ${kind} "${name}" with limits or budgets.`);
+}
+
+// Limits and budgets as the admin API takes and shows them.

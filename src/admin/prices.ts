@@ -1,0 +1,149 @@
+/** `/api/prices`: what models cost, and who says so. */
+import { z } from 'zod';
+import type { JsonObject } from '../json/value.ts';
+import { decimalText, ratePerMillion, type Price, type Rates } from '../core/money.ts';
+import { AdminError, readInput, type AdminRoute } from './route.ts';
+
+/** A target of a model; without a price nobody knows what it costs. */
+export interface PricedTarget {
+  /** As clients call it. */
+  readonly model: string;
+  /** `provider/model`. */
+  readonly target: string;
+  readonly price?: Price;
+}
+
+export interface PriceRouteParts {
+  /** Of all models that can be called, or of one; that one need not be in a list. */
+  prices(model?: string): Promise<readonly PricedTarget[]>;
+  /** `default` of the config's `prices:`. */
+  defaultPrice(): Price | undefined;
+}
+
+const query = z.strictObject({
+  model: z
+    .string()
+    .min(1, 'is empty')
+    .max(512, 'is too long')
+    .optional()
+    .describe('As clients call it, or provider/model. Default: all that can be called.'),
+});
+
+const rate = z.number().nullable();
+const rates = {
+  input: z.number(),
+  cache_read: rate.describe('Null: as input.'),
+  cache_write: rate.describe('Null: as input.'),
+  cache_write_1h: rate.describe('Null: as cache_write.'),
+  output: z.number(),
+  reasoning: rate.describe('Null: as output.'),
+  audio_input: rate.describe('Null: as input.'),
+  image_input: rate.describe('Null: as input.'),
+  video_input: rate.describe('Null: as input.'),
+  audio_cache_read: rate.describe('Null: as cache_read.'),
+  audio_output: rate.describe('Null: as output.'),
+  image_output: rate.describe('Null: as output.'),
+};
+const tiers = z
+  .array(z.strictObject({ above: z.number(), ...rates }))
+  .describe('Rates of the whole call when its prompt has more than `above` tokens.');
+export const priceAnswer = z.strictObject({
+  source: z.string().describe('A line of the config, the price package and its version, or local.'),
+  ...rates,
+  tiers,
+  service_tiers: z
+    .record(z.string(), z.strictObject({ ...rates, tiers }))
+    .describe('Rates of service tiers that have their own, by name.'),
+  call: rate.describe('Dollars a call.'),
+  per_image: rate.describe('Dollars a picture in the prompt, besides its tokens.'),
+  web_search: rate.describe('Dollars a web search that the provider runs.'),
+});
+const answer = z.strictObject({
+  unit: z.string(),
+  prices: z.array(
+    z.strictObject({
+      model: z.string(),
+      target: z.string(),
+      price: priceAnswer.nullable().describe('Null: nobody knows it, which is not 0.'),
+    }),
+  ),
+  default: priceAnswer
+    .nullable()
+    .describe('Of models without a price, on keys that have a budget.'),
+});
+
+export function priceRoutes(parts: PriceRouteParts): readonly AdminRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/prices',
+      about: { summary: 'Show what models cost, and who says so.', query, answer },
+      run: async (request) => {
+        const { model } = readInput(query, request.query);
+        const targets = await parts.prices(model);
+        if (model !== undefined && targets.length === 0) {
+          const hint =
+            'model-gateway models lists what can be called; provider/model names any other';
+          throw new AdminError(404, `There is no model "${model}": ${hint}.`, 'model');
+        }
+        const otherwise = parts.defaultPrice();
+        const body = {
+          unit: 'USD per million tokens',
+          prices: targets.map(targetJson),
+          default: otherwise === undefined ? null : priceJson(otherwise),
+        };
+        return { status: 200, body };
+      },
+    },
+  ];
+}
+
+function targetJson({ model, target, price }: PricedTarget): JsonObject {
+  return { model, target, price: price === undefined ? null : priceJson(price) };
+}
+
+export function priceJson(price: Price): JsonObject {
+  const { call, perImage, webSearch, source, service } = price;
+  const others = [...(service ?? [])].filter(([name]) => name !== 'standard');
+  return {
+    source,
+    ...tieredJson(price),
+    service_tiers: Object.fromEntries(others.map(([name, own]) => [name, tieredJson(own)])),
+    call: each(call),
+    per_image: each(perImage),
+    web_search: each(webSearch),
+  };
+}
+
+function tieredJson(price: Price): JsonObject {
+  return {
+    ...ratesJson(price.rates),
+    tiers: price.tiers.map((tier) => ({ above: tier.above, ...ratesJson(tier.rates) })),
+  };
+}
+
+function each(picodollars: number | undefined): number | null {
+  return picodollars === undefined ? null : Number(decimalText(picodollars, 12));
+}
+
+/** Null: as the rate that it falls back to (input, cache_write, output). */
+function ratesJson(rates: Rates): JsonObject {
+  return {
+    input: dollars(rates.input),
+    cache_read: dollars(rates.cacheRead),
+    cache_write: dollars(rates.cacheWrite),
+    cache_write_1h: dollars(rates.cacheWriteLong),
+    output: dollars(rates.output),
+    reasoning: dollars(rates.reasoning),
+    audio_input: dollars(rates.audioInput),
+    image_input: dollars(rates.imageInput),
+    video_input: dollars(rates.videoInput),
+    audio_cache_read: dollars(rates.audioCacheRead),
+    audio_output: dollars(rates.audioOutput),
+    image_output: dollars(rates.imageOutput),
+  };
+}
+
+function dollars(rate: number | undefined): number | null {
+  return rate === undefined ? null : Number(ratePerMillion(rate));
+}

@@ -1,0 +1,251 @@
+/** `/api/usage`: the ledger, summed. */
+import { z } from 'zod';
+import type { KeyRing } from '../access/keys.ts';
+import { csvText } from '../core/display.ts';
+import { dollarsNumber } from '../core/money.ts';
+import type { Clock } from '../core/runtime.ts';
+import type { Json, JsonObject } from '../json/value.ts';
+import type { UsageFilter } from '../store/calls.ts';
+import type { Store, UsageRow } from '../store/store.ts';
+import {
+  type AdminAnswer,
+  type AdminRoute,
+  dateHint,
+  dateText,
+  next,
+  readDate,
+  readInput,
+  readSpan,
+  spanHint,
+  time,
+} from './route.ts';
+
+const name = z.string().max(800);
+
+/** Empty text: calls that have none. */
+export const groupFilter = {
+  key: name.optional().describe('Only of this key, by id.'),
+  team: name.optional().describe('Only of this team; empty: without one. So for provider and tag.'),
+  model: name.optional().describe('Only of this model, as clients called it.'),
+  provider: name.optional(),
+  tag: name.optional(),
+};
+
+export const inPeriod = {
+  since: z.string().optional().describe('90m, 24h, 7d, 2w, or a date: 2026-01-31.'),
+  until: z.string().optional().describe('The same; calls that began before. Default: now.'),
+};
+
+export function readFilter(wanted: { readonly [N in keyof UsageFilter]: unknown }): UsageFilter {
+  const filter: { -readonly [N in keyof UsageFilter]: UsageFilter[N] } = {};
+  for (const member of ['key', 'team', 'model', 'provider', 'tag'] as const) {
+    const value = wanted[member];
+    if (typeof value === 'string') filter[member] = value;
+  }
+  return filter;
+}
+
+export interface When {
+  readonly since?: number;
+  readonly until?: number;
+}
+
+/** @throws AdminError 400 with the name of a time that is none. */
+export function readWhen(
+  wanted: { readonly since?: string | undefined; readonly until?: string | undefined },
+  clock: Clock,
+): When {
+  const form = z.number(`${spanHint}, or ${dateHint}`).optional();
+  const { since, until } = readInput(z.strictObject({ since: form, until: form }), {
+    since: read(wanted.since, clock),
+    until: read(wanted.until, clock),
+  });
+  return {
+    ...(since === undefined ? {} : { since }),
+    ...(until === undefined ? {} : { until }),
+  };
+}
+
+/** Null: a text that is no time. */
+function read(text: string | undefined, clock: Clock): number | null | undefined {
+  if (text === undefined) return undefined;
+  const span = readSpan(text);
+  return span === undefined ? (readDate(text) ?? null) : clock.wall() - span;
+}
+
+export interface UsageRouteParts {
+  readonly store: Store;
+  readonly keys: KeyRing;
+  readonly clock: Clock;
+  /** Awaited before the ledger is read, so that calls that are over are in it. */
+  readonly flushLedger?: () => Promise<void>;
+}
+
+const groupings = ['key', 'model', 'provider', 'team', 'tag', 'day', 'hour'] as const;
+
+const query = z.strictObject({
+  by: z
+    .enum(groupings, `must be one of ${groupings.join(', ')}`)
+    .default('key')
+    .describe('Days and hours are UTC. A call counts for each of its tags.'),
+  ...inPeriod,
+  since: inPeriod.since.default('30d'),
+  ...groupFilter,
+  limit: z.coerce
+    .number('must be a number')
+    .int('must be a whole number')
+    .min(1, 'must be at least 1')
+    .max(10_000, 'must be at most 10000')
+    .default(1000)
+    .describe('Groups at most.'),
+  after: z.string().max(800).optional().describe('`next` of the page before.'),
+  format: z
+    .enum(['json', 'csv'], 'must be json or csv')
+    .default('json')
+    .describe('csv: the rows with a head line, all of them, without pages.'),
+});
+
+const count = z.number().int();
+const group = z.string().nullable().optional().describe('Null: has none.');
+
+const row = z.strictObject({
+  key: group,
+  key_name: z.string().nullable().optional().describe('With `key`.'),
+  model: z.string().nullable().optional().describe('Null: names of models that there are not.'),
+  provider: group,
+  team: group,
+  tag: group,
+  day: z.string().optional().describe('2026-11-21'),
+  hour: z.string().optional().describe('2026-11-21T13:00Z; a day where its hours are gone.'),
+  calls: count,
+  failed: count,
+  input_tokens: count.describe('With cached ones.'),
+  cache_read_tokens: count,
+  cache_write_tokens: count,
+  output_tokens: count,
+  cost_usd: z.number().nullable().describe('Of the calls with a price; null: none has one.'),
+  audio_input_tokens: count.describe('The part of the input that is sound.'),
+  image_input_tokens: count,
+  video_input_tokens: count,
+  audio_output_tokens: count.describe('The part of the output that is sound.'),
+  image_output_tokens: count,
+  web_searches: count.describe('That providers ran.'),
+  images: count.describe('Pictures in prompts, where each has a price.'),
+  unpriced_calls: count.describe('Calls that used tokens at an unknown price; not in cost_usd.'),
+});
+
+export function usageRoutes(parts: UsageRouteParts): readonly AdminRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/usage',
+      about: {
+        summary: 'Sum calls, tokens and costs by key, model, provider, team, tag, day or hour.',
+        query,
+        answer: z.strictObject({
+          by: z.enum(groupings),
+          since: time,
+          until: time.nullable(),
+          rows: z.array(row),
+          next,
+        }),
+        csv: true,
+      },
+      run: (request) => usage(parts, readInput(query, request.query)),
+    },
+  ];
+}
+
+async function usage(parts: UsageRouteParts, wanted: z.output<typeof query>): Promise<AdminAnswer> {
+  const { by, limit, after } = wanted;
+  const { since, until } = readWhen(wanted, parts.clock);
+  // A store that is down must not hide what it has: the query itself tells.
+  await parts.flushLedger?.().catch(() => undefined);
+  const rows = await parts.store.calls.usage({
+    by,
+    since: since ?? 0,
+    ...(until === undefined ? {} : { until }),
+    filter: readFilter(wanted),
+  });
+  const shown = (each: UsageRow): JsonObject => ({
+    ...groupJson(each, by, parts.keys),
+    ...sumsJson(each),
+  });
+  if (wanted.format === 'csv') {
+    const groups = by === 'key' ? ['key', 'key_name'] : [by];
+    const csv = csvText([...groups, ...sumNames], rows.map(shown));
+    const day = new Date(parts.clock.wall()).toISOString().slice(0, 10);
+    return { status: 200, body: {}, csv, fileName: `usage-by-${by}-${day}.csv` };
+  }
+  const start = after === undefined ? 0 : rows.findIndex(({ group: name }) => name === after) + 1;
+  const page = rows.slice(start, start + limit);
+  const more = start + limit < rows.length;
+  const body = {
+    by,
+    since: dateText(since ?? 0),
+    until: until === undefined ? null : dateText(until),
+    rows: page.map(shown),
+    next: more ? (page.at(-1)?.group ?? null) : null,
+  };
+  return { status: 200, body };
+}
+
+/** The grouping column; a key's name goes with its id. */
+function groupJson({ group: name }: UsageRow, by: string, keys: KeyRing): JsonObject {
+  const shown = name === '' ? null : name;
+  if (by !== 'key') return { [by]: shown };
+  return { key: shown, key_name: keys.find(name)?.record.name ?? null };
+}
+
+const sumNames = [
+  'calls',
+  'failed',
+  'input_tokens',
+  'cache_read_tokens',
+  'cache_write_tokens',
+  'output_tokens',
+  'cost_usd',
+  'unpriced_calls',
+  'audio_input_tokens',
+  'image_input_tokens',
+  'video_input_tokens',
+  'audio_output_tokens',
+  'image_output_tokens',
+  'web_searches',
+  'images',
+] as const;
+
+/**
+ * What calls cost, as far as it is known: null, not 0, where nobody knows (F6). Calls that were refused cost
+ * nothing, and tell nothing about those beside them that no price is known for.
+ */
+export function knownCost({
+  pricedCalls,
+  unpricedCalls,
+  nanodollars,
+}: Pick<UsageRow, 'pricedCalls' | 'unpricedCalls' | 'nanodollars'>): number | null {
+  const unknown = pricedCalls === 0 || (nanodollars === 0 && unpricedCalls > 0);
+  return unknown ? null : dollarsNumber(nanodollars);
+}
+
+function sumsJson(sums: UsageRow): { readonly [N in (typeof sumNames)[number]]: Json } {
+  return {
+    calls: sums.calls,
+    failed: sums.failed,
+    input_tokens: sums.inputTokens,
+    cache_read_tokens: sums.cacheReadTokens,
+    cache_write_tokens: sums.cacheWriteTokens,
+    output_tokens: sums.outputTokens,
+    cost_usd: knownCost(sums),
+    unpriced_calls: sums.unpricedCalls,
+    audio_input_tokens: sums.audioInputTokens,
+    image_input_tokens: sums.imageInputTokens,
+    video_input_tokens: sums.videoInputTokens,
+    audio_output_tokens: sums.audioOutputTokens,
+    image_output_tokens: sums.imageOutputTokens,
+    web_searches: sums.webSearches,
+    images: sums.images,
+  };
+}
+
+// What the routes over the ledger have in common: which calls are meant.

@@ -1,0 +1,60 @@
+/** The clients that `connect` knows: what was tried with which version stands in docs/user/clients.md. */
+import {
+  claudeCode,
+  codex,
+  opencode,
+  kilo,
+  pi,
+  qwenCode,
+  cline,
+  continueDev,
+  crush,
+  goose,
+  grokCli,
+  claudeCodeRouter,
+  aider,
+  llm,
+} from './agents.ts';
+import { rooCode, cursor, zed, openWebUi, libreChat } from './apps.ts';
+import {
+  claudeAgentSdk,
+  openaiSdk,
+  anthropicSdk,
+  aiSdk,
+  langchain,
+  openaiAgents,
+  litellm,
+  curl,
+} from './libraries.ts';
+import type { Client } from './client.ts';
+
+/** Programs first, then libraries. */
+export const clients: readonly Client[] = [
+  claudeCode,
+  codex,
+  opencode,
+  pi,
+  qwenCode,
+  cline,
+  rooCode,
+  kilo,
+  continueDev,
+  crush,
+  goose,
+  grokCli,
+  claudeCodeRouter,
+  aider,
+  cursor,
+  zed,
+  openWebUi,
+  libreChat,
+  llm,
+  openaiSdk,
+  anthropicSdk,
+  claudeAgentSdk,
+  openaiAgents,
+  aiSdk,
+  langchain,
+  litellm,
+  curl,
+];

@@ -1,0 +1,398 @@
+/** Part of the composition root: the data directory and who may come in: store, keys, ledger, admin. */
+import { randomBytes } from 'node:crypto';
+import type { Server } from 'node:http';
+import { join } from 'node:path';
+import { makeRunToken, type TokenCheck } from '../access/admin-token.ts';
+import type { KeyRing } from '../access/keys.ts';
+import { Ledger } from '../access/ledger.ts';
+import { metricsToken, metricsTokenVariable } from '../access/metrics-token.ts';
+import { SharedUpkeep } from '../access/shared-upkeep.ts';
+import type { PolicySource } from '../access/policies.ts';
+import type { ContentKey } from '../access/content-key.ts';
+import { RetentionTask } from '../access/retention.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Log } from '../core/runtime.ts';
+import { Secret } from '../core/secret.ts';
+import type { Sealer } from '../core/sealer.ts';
+import { newId, systemClock } from '../observe/runtime.ts';
+import { createAdminHandler, createAdminServer, type AdminParts } from '../admin/handler.ts';
+import type { MetricsSource } from '../admin/operations.ts';
+import type { GatewayFacts } from '../observe/metrics/gateway-families.ts';
+import type { AdminHandler } from '../admin/route.ts';
+import { LoggedContents } from '../features/content-log/sealed-content.ts';
+import { removeRunFile, writeRunFile } from '../admin/run-file.ts';
+import { contentKeyFor } from './features.ts';
+import { Boot, type Made } from './boot.ts';
+import { makeAuthenticator, openAuthenticator, type Authenticator } from './keys.ts';
+import { openSharedCounters } from './shared.ts';
+import { openStorage, type OpenedStorage } from './storage.ts';
+import { openCounters, type OpenedCounters } from './limits.ts';
+import { leaseMs } from '../store/counters/lease.ts';
+import { LeaseExpiry } from '../store/counters/lease-expiry.ts';
+import { lockDataDir, type DataDirLock } from '../store/data-dir.ts';
+import type { AnswerStore, ContentStore, Spent, Store } from '../store/store.ts';
+import { version } from './version.ts';
+
+export interface AccessOptions {
+  readonly settings: Settings;
+  readonly env: { readonly [name: string]: string | undefined };
+  readonly log: Log;
+  /** Those who must learn of changes of keys and policies. */
+  readonly followers?: Followers;
+}
+
+/** Other processes that serve calls by the keys of this one. */
+export interface Followers {
+  /** The store, telling them of what is changed in it. */
+  over(store: Store): Store;
+  /** Something may have changed in it. */
+  tell(): void;
+}
+
+/** What the running gateway adds to the admin API. */
+export type GatewayAdmin = Pick<
+  AdminParts,
+  | 'models'
+  | 'modelProblems'
+  | 'prices'
+  | 'defaultPrice'
+  | 'status'
+  | 'config'
+  | 'providers'
+  | 'downloads'
+  | 'reload'
+  | 'playground'
+  | 'explainer'
+>;
+
+/** Of the store and the counters, for metrics. */
+export type StoreFacts = Pick<GatewayFacts, 'store' | 'countersUp'>;
+
+/** What the admin API asks those who serve calls. */
+export interface ServedCalls {
+  /** Writes the ledger rows that wait. @throws StoreError */
+  flush(): Promise<void>;
+  /** The text of a scrape. */
+  readonly metrics: MetricsSource['text'];
+}
+
+/** The opened data directory. */
+export interface Access {
+  readonly keys: KeyRing;
+  readonly authenticator: Authenticator;
+  readonly ledger: Ledger;
+  /** What counts limits and budgets. */
+  readonly counting: OpenedCounters;
+  /** Teams' and tags'. */
+  readonly policies: PolicySource;
+  /** Seals what clients carry for upstreams; the same over restarts. */
+  readonly sealer: Sealer;
+  /** By `Idempotency-Key`, for all gateways on the store. */
+  readonly answers: AnswerStore;
+  /** What calls said, and the key that seals it. */
+  readonly contents: ContentStore;
+  readonly contentKey: ContentKey;
+  /** Present when this start made them; shown once. */
+  readonly newKey?: string;
+  readonly newAdminToken?: string;
+  /** Present where others settle the calls of a gateway that stood still for so long. */
+  readonly stillMs?: number;
+  readonly store: Store;
+  /** Whether keys and secrets were read. */
+  readonly loaded: boolean;
+  /** Whether new calls may begin; false is E18. */
+  mayAdmit(): boolean;
+  /** Why the gateway is not ready, for /readyz; undefined when it is. */
+  trouble(): string | undefined;
+  /** Tells what budgets have spent, from time to time, where other gateways spend too. */
+  watchSpending(onSpent: (spent: readonly Spent[]) => void): void;
+  /** Of the store, for /api/status. */
+  status(): { readonly [name: string]: string | number | boolean | null };
+  /** The same for metrics. */
+  storeFacts(): StoreFacts;
+  adminServer(gateway: GatewayAdmin, served: ServedCalls): Server;
+  /** Lets the commands on this machine find the admin plane. */
+  announce(adminUrl: string): void;
+  /** The gateway stops: from now on a shared store that is silent is not waited for. */
+  stopping(): void;
+  close(): Promise<void>;
+}
+
+const random = (count: number): Uint8Array => randomBytes(count);
+
+/**
+ * Opens the data directory for a running gateway and makes the first key and the admin token.
+ * @throws StoreError when the directory is in use, open to others, or its database is broken.
+ */
+export async function openAccess(options: AccessOptions): Promise<Access> {
+  const { settings, env, log, followers } = options;
+  const lock = lockDataDir(settings.dataDir);
+  let opened: OpenedStorage | undefined;
+  try {
+    opened = followed(await openStorage(settings, log), followers);
+    const { store } = opened;
+    const plain = makeAuthenticator({
+      store,
+      settings,
+      env,
+      log,
+      shared: opened.shared !== undefined,
+    });
+    const authenticator = followers === undefined ? plain : tellingAuthenticator(plain, followers);
+    const boot = new Boot({ ...opened, authenticator, env, log });
+    const made = await boot.begin();
+    const { shared } = opened;
+    // Whoever was answering on a store of its own is gone.
+    if (shared === undefined) await store.answers.releaseAll();
+    const counting =
+      shared === undefined
+        ? await openCounters({ store: store.calls, clock: systemClock, log })
+        : await openSharedCounters({ shared, settings, clock: systemClock, log, newId });
+    const retention = new RetentionTask({
+      store: store.calls,
+      clock: systemClock,
+      log,
+      ...settings.ledger,
+    });
+    const { dataDir } = settings;
+    const scraper = readMetricsToken(options, { authenticator, boot });
+    const contentKey = contentKeyFor(settings, env);
+    const own = { contentKey, boot, retention, lock, dataDir, log, metricsToken: scraper };
+    const parts = { ...opened, counting, authenticator, ...own };
+    return new OpenAccess(parts, made);
+  } catch (error) {
+    // An open store is a living thread: the process would not end.
+    await opened?.store.close();
+    lock.release();
+    throw error;
+  }
+}
+
+function followed(opened: OpenedStorage, followers: Followers | undefined): OpenedStorage {
+  return followers === undefined ? opened : { ...opened, store: followers.over(opened.store) };
+}
+
+/** What others changed in a shared store is news for the followers, too. */
+function tellingAuthenticator(authenticator: Authenticator, followers: Followers): Authenticator {
+  const reload = (): void => {
+    authenticator.reload();
+    followers.tell();
+  };
+  return { ...authenticator, reload };
+}
+
+/** @throws Error when the token cannot serve. */
+function readMetricsToken(
+  { env }: AccessOptions,
+  { authenticator, boot }: { readonly authenticator: Authenticator; readonly boot: Boot },
+): TokenCheck | undefined {
+  const text = env[metricsTokenVariable];
+  if (text === undefined || text === '') return undefined;
+  const isAdminToken = (token: string): boolean => boot.adminToken.verify(token);
+  return metricsToken(new Secret(text), { keys: authenticator.keys, isAdminToken });
+}
+
+/** The admin API on the data directory itself, for commands while no gateway runs on it. */
+export async function openAdminHandler(
+  options: AccessOptions & { readonly gateway: GatewayAdmin },
+): Promise<{ readonly handle: AdminHandler; close(): Promise<void> }> {
+  const { settings, env, log, gateway } = options;
+  const lock = lockDataDir(settings.dataDir);
+  let store: Store | undefined;
+  try {
+    ({ store } = await openStorage(settings, log));
+    const opened = store;
+    const { keys, policies, audit } = await openAuthenticator({ store, settings, env, log });
+    const handle = createAdminHandler({
+      ...gateway,
+      keys,
+      policies,
+      audit,
+      store: opened,
+      contents: new LoggedContents({
+        store: opened.contents,
+        key: contentKeyFor(settings, env),
+        clock: systemClock,
+      }),
+      clock: systemClock,
+      log,
+      version,
+    });
+    const close = async (): Promise<void> => {
+      await opened.close();
+      lock.release();
+    };
+    return { handle, close };
+  } catch (error) {
+    await store?.close();
+    lock.release();
+    throw error;
+  }
+}
+
+/** Calls are noted every five seconds: so much of a lease may be over when a gateway begins to stand still. */
+const checkpointGraceMs = 10_000;
+
+interface OpenParts extends OpenedStorage {
+  readonly counting: OpenedCounters;
+  readonly authenticator: Authenticator;
+  readonly boot: Boot;
+  readonly contentKey: ContentKey;
+  readonly retention: RetentionTask;
+  readonly lock: DataDirLock;
+  readonly dataDir: string;
+  readonly log: Log;
+  readonly metricsToken: TokenCheck | undefined;
+}
+
+class OpenAccess implements Access {
+  readonly keys: KeyRing;
+  readonly authenticator: Authenticator;
+  readonly ledger: Ledger;
+  readonly counting: OpenedCounters;
+  readonly policies: PolicySource;
+  readonly sealer: Sealer;
+  readonly answers: AnswerStore;
+  readonly store: Store;
+  readonly contents: ContentStore;
+  readonly contentKey: ContentKey;
+  readonly newKey?: string;
+  readonly newAdminToken?: string;
+  readonly stillMs?: number;
+  readonly #parts: OpenParts;
+  readonly #control = makeRunToken(random);
+  #upkeep: SharedUpkeep | undefined;
+
+  constructor(parts: OpenParts, made: Made) {
+    this.#parts = parts;
+    this.authenticator = parts.authenticator;
+    this.keys = parts.authenticator.keys;
+    this.sealer = parts.boot.sealer;
+    this.answers = parts.store.answers;
+    this.store = parts.store;
+    this.contents = parts.store.contents;
+    this.contentKey = parts.contentKey;
+    this.counting = parts.counting;
+    this.policies = parts.authenticator.policies;
+    this.ledger = new Ledger({
+      store: parts.store,
+      clock: systemClock,
+      log: parts.log,
+      refusedFile: join(parts.dataDir, 'refused-calls.jsonl'),
+    });
+    parts.shared?.onWritten((rows) => parts.counting.counters.written?.(rows));
+    if (parts.shared !== undefined) this.stillMs = leaseMs - checkpointGraceMs;
+    parts.retention.start();
+    if (made.key !== undefined) this.newKey = made.key;
+    if (made.adminToken !== undefined) this.newAdminToken = made.adminToken;
+  }
+
+  get loaded(): boolean {
+    return this.#parts.boot.done;
+  }
+
+  mayAdmit(): boolean {
+    return this.#parts.boot.done && this.ledger.healthy();
+  }
+
+  trouble(): string | undefined {
+    const { boot, shared, counting } = this.#parts;
+    if (!boot.done) return 'the store was not read yet';
+    if (!counting.counters.healthy()) return 'nobody counts limits and budgets';
+    if (shared?.server.up === false || !this.ledger.healthy()) return 'the store does not answer';
+    return undefined;
+  }
+
+  watchSpending(onSpent: (spent: readonly Spent[]) => void): void {
+    const { store, shared, log } = this.#parts;
+    this.#upkeep ??= new SharedUpkeep({
+      store: store.calls,
+      ...(shared === undefined ? {} : { expiry: new LeaseExpiry(shared, systemClock) }),
+      clock: systemClock,
+      log,
+      // Nobody but others can leave calls behind: a start on a store of one's own settles them.
+      upSince: () => shared?.server.upSince,
+      // What this gateway alone spends it knows already.
+      onSpent: shared === undefined ? () => undefined : onSpent,
+    });
+  }
+
+  status(): ReturnType<Access['status']> {
+    const { shared } = this.#parts;
+    if (shared === undefined) return { store: 'local' };
+    const { up, failure } = shared.server;
+    const { spooled } = shared;
+    return {
+      store: shared.shown,
+      store_up: up,
+      store_reason: failure ?? null,
+      spooled_calls: spooled,
+    };
+  }
+
+  storeFacts(): StoreFacts {
+    const { shared, counting } = this.#parts;
+    const { ledger } = this;
+    const { queued, waitMs, counts } = ledger;
+    return {
+      store: {
+        up: shared?.server.up !== false && ledger.healthy(),
+        queued,
+        spooled: shared?.spooled ?? 0,
+        waitMs,
+        ...counts,
+      },
+      countersUp: counting.counters.healthy(),
+    };
+  }
+
+  adminServer(gateway: GatewayAdmin, { flush, metrics }: ServedCalls): Server {
+    const { store, contentKey, authenticator, boot, log, metricsToken: scraper } = this.#parts;
+    const { keys, policies, audit } = authenticator;
+    return createAdminServer({
+      ...gateway,
+      keys,
+      policies,
+      audit,
+      version,
+      store,
+      flushLedger: flush,
+      contents: new LoggedContents({ store: store.contents, key: contentKey, clock: systemClock }),
+      clock: systemClock,
+      newId,
+      random,
+      log,
+      adminToken: boot.adminToken,
+      controlToken: this.#control,
+      metrics: { opens: (token) => scraper?.verify(token) ?? false, text: metrics },
+    });
+  }
+
+  announce(adminUrl: string): void {
+    writeRunFile(this.#parts.dataDir, {
+      pid: process.pid,
+      admin: adminUrl,
+      control: this.#control,
+    });
+  }
+
+  stopping(): void {
+    this.#parts.shared?.stopping();
+  }
+
+  async close(): Promise<void> {
+    removeRunFile(this.#parts.dataDir, process.pid);
+    this.#parts.boot.close();
+    await this.#upkeep?.close();
+    this.#parts.retention.close();
+    try {
+      await this.ledger.close();
+    } finally {
+      await this.#parts.counting.counters.close();
+      this.#parts.counting.release?.();
+      await this.keys.flushUses();
+      await this.#parts.store.close();
+      this.#parts.lock.release();
+    }
+  }
+}

@@ -1,0 +1,156 @@
+/** The commands `start` and `check`, which need the composition root. */
+import { banner } from '../cli/banner.ts';
+import { checkCommand as makeCheckCommand } from '../cli/check.ts';
+import type { Command, CommandContext } from '../cli/command.ts';
+import { flagsHelp, parseFlags } from '../config/base.ts';
+import type { Settings } from '../config/settings.ts';
+import { readModelFolder } from '../local-models/model-folder.ts';
+import { describeProviders } from './providers.ts';
+import { knownProviders, type RunningGateway, start } from './start.ts';
+
+const help = `Usage: model-gateway start [options]
+
+Starts the gateway: the data plane (both endpoints) and the admin plane. Stops on SIGTERM or Ctrl-C once
+running calls are done, after two minutes at most; a second signal ends them at once. On SIGTERM it first goes on
+serving for five seconds where a balancer asks for /readyz (\`drain:\` of the config). SIGHUP reads the config again; SIGUSR2 replaces
+the workers one after another.
+
+${flagsHelp()}`;
+
+export const startCommand: Command = {
+  name: 'start',
+  summary: 'start the gateway',
+  help,
+  run: async (args, context) => {
+    const parsed = parseFlags(args);
+    if (parsed.help) {
+      context.stdout(help);
+      return 0;
+    }
+    const gateway = await start({ flags: parsed.flags, env: context.env });
+    context.stdout(`listening ${gateway.url}\nadmin ${gateway.adminUrl}\n`);
+    context.stdout(bannerOf(gateway, context));
+    return untilStopped(gateway);
+  },
+};
+
+export const checkCommand: Command = makeCheckCommand({
+  cwd: process.cwd(),
+  knownProviders,
+  describeProviders,
+  lookAround: missingModels,
+});
+
+/** Local models that cannot be called: the gateway starts without them. */
+async function missingModels({ local }: Settings): Promise<readonly string[]> {
+  const { problems } = await readModelFolder(local.modelsDir, local.models);
+  return problems.map(({ subject, why }) => `local model left out: ${subject} ${why}`);
+}
+
+function bannerOf(gateway: RunningGateway, { env, screen }: CommandContext): string {
+  const { settings, providers, newKey, newAdminToken } = gateway;
+  const only = providers.every((id) => id === 'local');
+  const facts = {
+    url: gateway.url,
+    adminUrl: gateway.adminUrl,
+    ...(newKey === undefined ? {} : { key: newKey }),
+    ...(newAdminToken === undefined ? {} : { adminToken: newAdminToken }),
+    keyFromEnvironment: (env['MODEL_GATEWAY_KEY'] ?? '') !== '',
+    adminTokenFromEnvironment: (env['MODEL_GATEWAY_ADMIN_TOKEN'] ?? '') !== '',
+    providers,
+    defaultModel: only ? 'local/tiny' : (settings.routes[0]?.name ?? 'local/tiny'),
+    dataDir: settings.dataDir,
+    ...(settings.configFile === undefined ? {} : { configFile: settings.configFile }),
+  };
+  return banner(facts, screen);
+}
+
+const lingerMs = 500;
+
+/** A timer that a package has left behind (the next try of a span) is nothing to wait for. */
+function leave(code: number, resolve: (code: number) => void): void {
+  setTimeout(() => process.exit(code), lingerMs).unref();
+  resolve(code);
+}
+
+/** Resolves with the exit code once a signal has ended the gateway. */
+function untilStopped(gateway: RunningGateway): Promise<number> {
+  return new Promise((resolve) => {
+    let stopping = false;
+    const stop = (code: number, announced: boolean): void => {
+      if (stopping) {
+        gateway.cut();
+        return;
+      }
+      stopping = true;
+      gateway.stop({ announced }).then(
+        () => leave(code, resolve),
+        (error: unknown) => {
+          const why = error instanceof Error ? error.message : String(error);
+          process.stderr.write(`model-gateway: ${why}\n`);
+          leave(1, resolve);
+        },
+      );
+    };
+    const toDo: { readonly [name in Signal]: () => void } = {
+      SIGHUP: () => void gateway.reload(),
+      SIGUSR2: () => void gateway.renew(),
+      SIGTERM: () => stop(0, true),
+      // Ctrl-C: a person at a terminal, who has no balancer to wait for.
+      SIGINT: () => stop(0, false),
+    };
+    processSignals.handle((signal) => toDo[signal]());
+    // An unknown state serves nobody well: running calls may finish, then the process ends (F94).
+    process.on('uncaughtException', (error) => {
+      process.stderr.write(`model-gateway: ${error.stack ?? error.message}\n`);
+      stop(1, false);
+    });
+  });
+}
+
+/**
+ * What a person or a service manager tells a gateway: SIGHUP reads the config again, SIGUSR2 replaces the
+ * workers, SIGTERM and SIGINT stop it. They may come while it still starts, when calls may already run; without
+ * anybody who listens they would end the process at once.
+ */
+export type Signal = 'SIGHUP' | 'SIGUSR2' | 'SIGTERM' | 'SIGINT';
+
+const signals: readonly Signal[] = ['SIGHUP', 'SIGUSR2', 'SIGTERM', 'SIGINT'];
+
+const stops: ReadonlySet<Signal> = new Set(['SIGTERM', 'SIGINT']);
+
+export class Signals {
+  readonly #early = new Set<Signal>();
+  #run: ((signal: Signal) => void) | undefined;
+
+  /** Listens from now on. */
+  listen(): void {
+    for (const signal of signals) process.on(signal, () => this.#heard(signal));
+  }
+
+  /** Calls `run` for each from now on, and once for those that came before. */
+  handle(run: (signal: Signal) => void): void {
+    this.#run = run;
+    for (const signal of this.#early) run(signal);
+  }
+
+  #heard(signal: Signal): void {
+    if (this.#run !== undefined) return this.#run(signal);
+    // Whoever asks for a second time does not want to wait for a start that hangs.
+    if (stops.has(signal) && this.#stopsEarly) return endBy(signal);
+    this.#early.add(signal);
+  }
+
+  get #stopsEarly(): boolean {
+    return this.#early.has('SIGTERM') || this.#early.has('SIGINT');
+  }
+}
+
+/** As if nobody listened. */
+function endBy(signal: Signal): void {
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
+}
+
+/** Of this process. */
+export const processSignals = new Signals();

@@ -1,0 +1,114 @@
+/** Part of the composition root: who is told of what befalls budgets, targets, stores and the gateway itself. */
+import { hostname } from 'node:os';
+import type { JsonObject } from '../json/value.ts';
+import type { Log } from '../core/runtime.ts';
+import type { DeadCredential, TargetChange } from '../gateway/health.ts';
+import { later, newId, systemClock as clock } from '../observe/runtime.ts';
+import { HealthEvents, type Webhook, Webhooks } from '../features/webhooks.ts';
+import { deadCredentialJson } from './local.ts';
+import type { HttpClient } from '../wire/http-client.ts';
+
+interface EventParts {
+  readonly client: HttpClient;
+  readonly log: Log;
+  /** The current ones: a reload replaces them. */
+  readonly hooks: () => readonly Webhook[];
+  /** Why the store cannot be used; undefined when it can. */
+  readonly storeTrouble: () => string | undefined;
+}
+
+/** Who is told by those who serve calls. */
+export type PlaneEvents = Pick<
+  Events,
+  'tell' | 'credentialOut' | 'targetChanged' | 'pressureChanged' | 'counts'
+>;
+
+const lookEveryMs = 1000;
+
+export class Events {
+  readonly #webhooks: Webhooks;
+  readonly #health: HealthEvents;
+  readonly #storeTrouble: EventParts['storeTrouble'];
+  #timer: NodeJS.Timeout | undefined;
+  #storeReason: string | undefined;
+
+  constructor(parts: EventParts) {
+    const { storeTrouble } = parts;
+    this.#webhooks = new Webhooks({
+      ...parts,
+      clock,
+      newId,
+      random: Math.random,
+      source: hostname(),
+    });
+    const tell = (type: string, data: JsonObject): void => this.#webhooks.tell(type, data);
+    this.#health = new HealthEvents({ clock, later, tell });
+    this.#storeTrouble = storeTrouble;
+  }
+
+  /** Looks at the store from now on. */
+  start(): void {
+    this.#timer ??= setInterval(() => this.#look(), lookEveryMs).unref();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#health.close();
+    this.#webhooks.close();
+  }
+
+  get counts(): Webhooks['counts'] {
+    return this.#webhooks.counts;
+  }
+
+  tell(type: string, data: JsonObject): void {
+    this.#webhooks.tell(type, data);
+  }
+
+  credentialOut(dead: DeadCredential): void {
+    const data = deadCredentialJson(dead);
+    const subject = credentialSubject(dead.provider, dead.credential);
+    this.#health.saw({ subject, level: 1, type: 'credential.out', data });
+  }
+
+  targetChanged(change: TargetChange): void {
+    const { provider, model, credential, out } = change;
+    if (model === undefined) {
+      // What takes a credential out is told with more than its name.
+      if (out !== undefined) return;
+      const data = { provider, credential: credential ?? null };
+      const subject = credentialSubject(provider, credential);
+      return this.#health.saw({ subject, level: 0, type: 'credential.back', data });
+    }
+    const target = `${provider}/${model}`;
+    const told =
+      out === undefined
+        ? { level: 0, type: 'target.back', data: { target } }
+        : { level: 1, type: 'target.out', data: outJson(target, out) };
+    this.#health.saw({ subject: `target ${target}`, ...told });
+  }
+
+  pressureChanged(step: number, facts: JsonObject): void {
+    const type = step === 0 ? 'overload.left' : 'overload.entered';
+    this.#health.saw({ subject: 'overload', level: step, type, data: { ...facts, step } });
+  }
+
+  #look(): void {
+    const reason = this.#storeTrouble();
+    if (reason === this.#storeReason) return;
+    this.#storeReason = reason;
+    const told =
+      reason === undefined
+        ? { level: 0, type: 'store.up', data: {} }
+        : { level: 1, type: 'store.down', data: { reason } };
+    this.#health.saw({ subject: 'store', ...told });
+  }
+}
+
+function outJson(target: string, out: NonNullable<TargetChange['out']>): JsonObject {
+  return { target, error: out.error, failures: out.failures, retry_after_s: out.ms / 1000 };
+}
+
+function credentialSubject(provider: string, credential: string | undefined): string {
+  return `credential ${provider} ${credential ?? ''}`;
+}

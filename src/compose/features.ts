@@ -1,0 +1,155 @@
+/** Part of the composition root: what is kept of what calls say, in the store that the gateway has. */
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { AnswerSweeper } from '../access/answer-sweeper.ts';
+import {
+  type ContentKey,
+  contentKeyFile,
+  contentKeyOf,
+  noContentKey,
+  passingContentKey,
+} from '../access/content-key.ts';
+import { ContentSweeper } from '../access/content-sweeper.ts';
+import { readSecretVariable } from '../config/config-file.ts';
+import type { ContentSettings, IdempotencySettings } from '../config/sections.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Log } from '../core/runtime.ts';
+import type { Sealer } from '../core/sealer.ts';
+import { ContentLog } from '../features/content-log/content-log.ts';
+import { ContentThread } from '../features/content-log/content-thread.ts';
+import { IdempotentAnswers } from '../features/idempotency/idempotent-answers.ts';
+import { systemClock } from '../observe/runtime.ts';
+import type { AnswerStore } from '../store/answers.ts';
+import type { ContentStore } from '../store/contents.ts';
+
+export interface ContentOptions {
+  readonly access: { readonly contents: ContentStore; readonly contentKey: ContentKey };
+  readonly log: Log;
+}
+
+export interface Contents {
+  readonly log: ContentLog;
+  /** For /api/status. */
+  status(): { readonly [name: string]: number };
+  close(): Promise<void>;
+}
+
+/** What calls said lies in memory until it is written. */
+const maxMemoryBytes = 64 * 1024 * 1024;
+
+const random = (count: number): Uint8Array => randomBytes(count);
+
+/**
+ * Of the environment, or a file beside a store of one's own. A book that gateways share needs the former.
+ * @throws Error when the variable cannot serve.
+ */
+export function contentKeyFor(
+  { storage, dataDir }: Pick<Settings, 'storage' | 'dataDir'>,
+  env: { readonly [name: string]: string | undefined },
+): ContentKey {
+  const secret = readSecretVariable(env, 'MODEL_GATEWAY_CONTENT_KEY');
+  if (secret !== undefined) return contentKeyOf(secret);
+  switch (storage.book) {
+    case 'memory':
+      return passingContentKey(random);
+    case 'sqlite':
+      return contentKeyFile(join(dataDir, 'content.key'), random);
+    case 'postgres':
+      return noContentKey;
+    default:
+      return storage satisfies never;
+  }
+}
+
+/** @param settings the current ones: a reload replaces them. */
+export function createContents(
+  { access, log }: ContentOptions,
+  settings: () => ContentSettings,
+): Contents {
+  const { contents: store, contentKey } = access;
+  const contents = new ContentLog({
+    store,
+    sealer: new ContentThread(),
+    clock: systemClock,
+    log,
+    key: () => contentKey.need(),
+    limits: () => ({ bodyBytes: settings().bodyBytes, memoryBytes: maxMemoryBytes }),
+  });
+  const sweeper = new ContentSweeper({ store, clock: systemClock, log, limits: settings });
+  sweeper.start();
+  return {
+    log: contents,
+    status: () => contentStatus(contents),
+    close: async () => {
+      await sweeper.close();
+      await contents.close();
+    },
+  };
+}
+
+function contentStatus({ tallies, memory }: ContentLog): ReturnType<Contents['status']> {
+  return {
+    contents_kept: tallies.kept,
+    contents_dropped: tallies.dropped,
+    contents_failed: tallies.failed,
+    contents_bytes: memory,
+  };
+}
+
+// Part of the composition root: answers by `Idempotency-Key`, in the store that the gateway has.
+
+export interface IdempotencyOptions {
+  readonly access: { readonly answers: AnswerStore; readonly sealer: Sealer };
+  readonly log: Log;
+}
+
+export interface Idempotency {
+  readonly answers: IdempotentAnswers;
+  /** For /api/status. */
+  status(): { readonly [name: string]: number };
+  close(): Promise<void>;
+}
+
+const keyAnswers = 10_000;
+/** Answers that are being given lie in memory until they are kept. */
+const memoryBytes = 64 * 1024 * 1024;
+
+/** @param settings the current ones: a reload replaces them. */
+export function createIdempotency(
+  { access, log }: IdempotencyOptions,
+  settings: () => IdempotencySettings,
+): Idempotency {
+  const { answers: store, sealer } = access;
+  const answers = new IdempotentAnswers({
+    store,
+    sealer,
+    clock: systemClock,
+    log,
+    random: (count) => randomBytes(count),
+    limits: () => ({ ...settings(), keyAnswers, memoryBytes }),
+  });
+  const sweeper = new AnswerSweeper({ store, log, totalBytes: () => settings().totalBytes });
+  answers.onMuchKept(() => void sweeper.run());
+  sweeper.start();
+  return {
+    answers,
+    status: () => statusOf(answers),
+    close: async () => {
+      await sweeper.close();
+      await answers.close();
+    },
+  };
+}
+
+function statusOf({
+  tallies,
+  claims,
+  memory,
+}: IdempotentAnswers): ReturnType<Idempotency['status']> {
+  const counts = Object.entries(tallies).map(([name, count]) => [`idempotency_${name}`, count]);
+  return {
+    ...Object.fromEntries(counts),
+    idempotency_running: claims,
+    idempotency_bytes: memory,
+  };
+}

@@ -1,0 +1,24 @@
+/** The entry of the thread that works on long bodies: one job after the other, in the order in which they come. */
+import { getHeapStatistics } from 'node:v8';
+import { parentPort, workerData } from 'node:worker_threads';
+import { createSealer } from '../core/sealer.ts';
+import type { ThreadData, ThreadMessage } from '../gateway/long-bodies/body-thread.ts';
+import { JobDesk } from '../gateway/long-bodies/job-desk.ts';
+import { collectGarbage } from '../http/overload/load.ts';
+import { newId } from '../observe/runtime.ts';
+
+/** The heap, garbage included, that a job may leave. Bytes. */
+const mostHeap = 64 * 1024 * 1024;
+
+const { sealKey }: ThreadData = workerData;
+const desk = new JobDesk({ newId, sealer: createSealer(sealKey) });
+
+parentPort?.on('message', (message: ThreadMessage) => {
+  if ('forget' in message) return desk.forget(message.forget);
+  const { reply, moved } = desk.answer(message);
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
+  parentPort?.postMessage(reply, [...moved]);
+  desk.free();
+  // What a job left behind counts as the process's memory, which other bodies need (G5).
+  if (getHeapStatistics().total_heap_size > mostHeap) collectGarbage(true);
+});

@@ -1,0 +1,87 @@
+/** Part of the composition root: the commands that bring and remove model files. */
+import { modelsCommand as makeModelsCommand } from '../cli/models.ts';
+import { pullCommand as makePullCommand, type PullReport } from '../cli/pull.ts';
+import type { Command } from '../cli/command.ts';
+import { httpAdminClient } from '../cli/admin-client.ts';
+import { loadSettings } from '../config/load.ts';
+import type { Settings } from '../config/settings.ts';
+import { isObject } from '../json/value.ts';
+import { knownModels } from '../local-models/known-models.ts';
+import { removeModel } from '../local-models/model-folder.ts';
+import { PullError } from '../local-models/pull-error.ts';
+import { pull, type Pulled } from '../local-models/pull.ts';
+import { systemClock } from '../observe/runtime.ts';
+import { localModelJson } from '../http/models.ts';
+import { readRunFile } from '../admin/run-file.ts';
+import { knownProviders, type Environment } from './start.ts';
+
+export const pullCommand: Command = makePullCommand({
+  known: knownModels,
+  clock: systemClock,
+  pull: async (wish, events) => {
+    const settings = await settingsHere();
+    const request = {
+      ...wish,
+      folder: settings.local.modelsDir,
+      cwd: process.cwd(),
+      env: process.env,
+    };
+    const pulled = await pull(request, events);
+    return reportOf(pulled, await tellGateway(settings, pulled.model.name));
+  },
+});
+
+export const modelsCommand: Command = makeModelsCommand({
+  remove: async (name) => {
+    const settings = await settingsHere();
+    const declared = settings.local.models.find((each) => each.name === name);
+    if (declared?.path !== undefined) {
+      throw new PullError(
+        `local/${name} is the file ${declared.path} by the config; take it out of there instead.`,
+      );
+    }
+    const bytes = await removeModel(settings.local.modelsDir, name);
+    await tellGateway(settings, name);
+    return { id: `local/${name}`, bytes };
+  },
+});
+
+function settingsHere(env: Environment = process.env): Promise<Settings> {
+  return loadSettings({ flags: {}, env, cwd: process.cwd(), knownProviders });
+}
+
+function reportOf({ model, record, already }: Pulled, gateway: PullReport['gateway']): PullReport {
+  const warnings =
+    model.hasChatTemplate === false
+      ? ['The file has no chat template: it is no chat model, and the engine cannot run it.']
+      : [];
+  return {
+    id: `local/${model.name}`,
+    path: model.path,
+    sizeBytes: model.bytes,
+    sha256: record.sha256,
+    verified: record.verified,
+    source: record.source,
+    already,
+    about: localModelJson(model),
+    warnings,
+    gateway,
+  };
+}
+
+/** A running gateway looks at its folder when it is asked for its models. */
+async function tellGateway({ dataDir }: Settings, name: string): Promise<PullReport['gateway']> {
+  const running = readRunFile(dataDir);
+  if (running === undefined) return 'not running';
+  try {
+    const client = httpAdminClient({ address: running.admin, token: running.control });
+    const { body } = await client.request('GET', '/api/models');
+    const models = isObject(body) ? body['models'] : undefined;
+    const knows =
+      Array.isArray(models) &&
+      models.some((model) => isObject(model) && model['id'] === `local/${name}`);
+    return knows ? 'knows it' : 'not told';
+  } catch {
+    return 'not told';
+  }
+}

@@ -1,0 +1,41 @@
+/** What a gateway is started with, and what its owner holds then. */
+import type { Flags } from '../config/base.ts';
+import type { Settings } from '../config/settings.ts';
+import type { ReloadOutcome } from '../admin/handler.ts';
+import type { LoadSource } from '../http/overload/load.ts';
+
+export interface StartOptions {
+  readonly flags?: Flags;
+  /** Replaces the process environment. */
+  readonly env?: Environment;
+  readonly cwd?: string;
+  /** Replaces `Math.random` in waits and weights. */
+  readonly random?: () => number;
+  /** Replaces what the process says of its memory and its event loop. */
+  readonly load?: LoadSource;
+}
+
+export type Environment = { readonly [name: string]: string | undefined };
+
+export interface RunningGateway {
+  /** Of the data plane, without `/v1`. */
+  readonly url: string;
+  readonly adminUrl: string;
+  readonly settings: Settings;
+  /** Ids of the providers that are there, the embedded engine included. */
+  readonly providers: readonly string[];
+  /** The key and the admin token, when this start made them; never shown again. */
+  readonly newKey?: string;
+  readonly newAdminToken?: string;
+  /** Reads the settings again and applies them as a whole, or says why not and keeps the old. */
+  reload(): Promise<ReloadOutcome>;
+  /**
+   * Refuses new work, waits for running calls (G14), settles, flushes, closes. `announced`: before that
+   * it goes on serving while /readyz says no, as `drain.wait` says, so that balancers can turn away.
+   */
+  stop(how?: { readonly announced: boolean }): Promise<void>;
+  /** Replaces the workers one after another while calls go on; resolves when those that ran are gone. Never rejects. */
+  renew(): Promise<void>;
+  /** Ends running calls at once; `stop` then has nothing to wait for. */
+  cut(): void;
+}

@@ -1,0 +1,453 @@
+/**
+ * Part of the composition root: the data plane of a gateway whose calls are served by worker processes. What
+ * there is once is this process's: store, counters, admin plane, engines.
+ */
+import { keyOrNone } from '../access/content-key.ts';
+import { packSettings, workerShare } from '../config/shared-settings.ts';
+import type { Settings } from '../config/settings.ts';
+import { describeBy } from '../gateway/health.ts';
+import { systemClock } from '../observe/runtime.ts';
+import type { LineLog } from '../observe/log.ts';
+import { countedFamilies, type Family, single, sumFamilies } from '../observe/metrics/family.ts';
+import { defaultWaitMs } from '../http/drain.ts';
+import { reservePort, type ReservedPort } from '../http/listen.ts';
+import { memoryOfProcess } from '../http/overload/load.ts';
+import type { Access } from './access.ts';
+import { type Member, parentEvents, PoolEvents, Renewal, WorkerPool } from './worker-pool.ts';
+import type { Events, PlaneEvents } from './events.ts';
+import { talliesOf, type DataPlaneHost, type Tallies } from './data-plane-host.ts';
+import type { LocalModels } from './local.ts';
+import type { Environment } from './options.ts';
+import type { Plane } from './plane.ts';
+import type {
+  ParentOperations,
+  ParentState,
+  StopOfWorker,
+  Welcome,
+  WorkerOperations,
+} from './worker-protocol.ts';
+import { StoreError } from '../store/store-error.ts';
+import { WorkerSession } from './workers/session.ts';
+import {
+  watchHeartbeat,
+  type WorkerEnd,
+  type WorkerProcess,
+  WorkerProcesses,
+} from './workers/processes.ts';
+import { Link } from './workers/link.ts';
+import { Writes } from './workers/writes.ts';
+
+export interface ParentParts {
+  readonly settings: Settings;
+  readonly env: Environment;
+  readonly log: LineLog;
+  readonly access: Access;
+  /** Of this process: serves the playground. */
+  readonly plane: Plane;
+  readonly pool: WorkerPool;
+  readonly events: PoolEvents;
+  readonly localModels: LocalModels;
+  readonly pretty: Welcome['pretty'];
+  readonly watchesLoad: boolean;
+}
+
+/** Workers that are not started yet. */
+export interface OpenedPool {
+  readonly pool: WorkerPool;
+  /** What the parent's own plane tells; what workers tell goes to the same. */
+  eventsOver(events: Events): PlaneEvents;
+  host(parts: Omit<ParentParts, 'pool' | 'events'>): DataPlaneHost;
+}
+
+export function openPool(): OpenedPool {
+  const pool = new WorkerPool();
+  let told: PoolEvents | undefined;
+  return {
+    pool,
+    eventsOver: (events) => {
+      told = new PoolEvents(events);
+      return parentEvents(events, told);
+    },
+    host: (parts) => {
+      if (told === undefined) throw new Error('Workers have nobody to tell of events.');
+      return new WorkerHost({ ...parts, pool, events: told });
+    },
+  };
+}
+
+// The published program is JavaScript; in development Node runs the TypeScript file itself.
+const entry = import.meta.filename.replace(/parent\.(ts|js)$/, 'worker-main.$1');
+const lookEveryMs = 100;
+/** A scrape waits no longer for a worker; then what it told before stands in. */
+const scrapeMs = 3000;
+const applyMs = 30_000;
+/** What a stop takes besides waiting for calls. */
+const closingMs = 15_000;
+const exitMs = 5000;
+/** The kernel goes on sending connections to a worker that stands still: after this time it is ended and replaced. */
+const maxSilenceMs = 30_000;
+
+class WorkerHost implements DataPlaneHost {
+  readonly #parts: ParentParts;
+  readonly #processes: WorkerProcesses;
+  readonly #writes = new Writes(systemClock);
+  readonly #renewal: Renewal;
+  readonly #started = Promise.withResolvers<string>();
+  #settings: Settings;
+  #state: ParentState;
+  #looking: NodeJS.Timeout | undefined;
+  /** Until the first worker listens there. */
+  #reserved: ReservedPort | undefined;
+  #departed: readonly Family[] = [];
+  #deaths = 0;
+  #running = false;
+  #stopping = false;
+
+  constructor(parts: ParentParts) {
+    this.#parts = parts;
+    this.#settings = parts.settings;
+    this.#state = this.#stateNow();
+    this.#processes = new WorkerProcesses({
+      entry,
+      started: (process) => this.#came(process),
+      ended: (process, how) => this.#went(process, how),
+    });
+    this.#renewal = new Renewal({
+      pool: parts.pool,
+      log: parts.log,
+      begin: ({ process }) => this.#processes.renew(process),
+      end: (member) => this.#end(member, { announced: false, watched: false, alone: true }),
+      stopping: () => this.#stopping,
+    });
+    // Whoever starts them hears of it.
+    this.#started.promise.catch(() => undefined);
+  }
+
+  async listen(): Promise<string> {
+    const { settings, pool, localModels } = this.#parts;
+    const { host } = settings.listen;
+    this.#reserved = await reservePort(settings.listen);
+    this.#settings = { ...this.#settings, listen: { host, port: this.#reserved.port } };
+    localModels.onLooked(() => pool.toAll('localModels', [localModels.engines.models()]));
+    this.#looking = setInterval(() => this.#look(), lookEveryMs).unref();
+    this.#processes.start(settings.workers);
+    const url = await this.#started.promise;
+    this.#running = true;
+    return url;
+  }
+
+  async apply(settings: Settings): Promise<void> {
+    const { plane, pool, log } = this.#parts;
+    await plane.apply(settings);
+    // What is read at the start only stays as it is.
+    const { listen, workers } = this.#settings;
+    this.#settings = { ...settings, listen, workers };
+    const applied = [...pool.members].map(async ({ link, process }) => {
+      try {
+        await link.ask('apply', [this.#shareOf(process)], applyMs);
+      } catch (error) {
+        // Two configs at one address serve nobody well: the next one in its place begins with this one.
+        log.error('worker_out_of_step', { worker: process.number, reason: textOf(error) });
+        process.kill('SIGKILL');
+      }
+    });
+    await Promise.all(applied);
+  }
+
+  async drain(how: { readonly announced: boolean }): Promise<void> {
+    const { pool, plane } = this.#parts;
+    this.#stopping = true;
+    this.#processes.stop();
+    const members = [...pool.members];
+    const asked = members.map(({ link }) => link.ask('watched', [], scrapeMs).catch(() => false));
+    const watched = (await Promise.all(asked)).includes(true);
+    const own = plane.drain({ announced: false });
+    const ends = await Promise.all(members.map((member) => this.#end(member, { ...how, watched })));
+    await own;
+    clearInterval(this.#looking);
+    await this.#releasePort();
+    const failed = ends.find((error) => error !== undefined);
+    if (failed !== undefined) throw failed;
+  }
+
+  renew(): Promise<void> {
+    return this.#renewal.run();
+  }
+
+  cut(): void {
+    const { pool, plane } = this.#parts;
+    pool.toAll('cut', []);
+    plane.cut();
+  }
+
+  async families(): Promise<readonly Family[]> {
+    const { pool, plane } = this.#parts;
+    const all = await plane.metrics.families();
+    // Calls of clients have none here.
+    const own = all.filter(({ name }) => name !== 'model_gateway_call_slots');
+    const told = await Promise.all([...pool.members].map((member) => familiesOf(member)));
+    return [...sumFamilies([own, ...told, this.#departed]), ...this.#workerFamilies()];
+  }
+
+  async tallies(): Promise<Tallies> {
+    const { pool, plane, settings } = this.#parts;
+    const asked = [...pool.members].map(({ link }) =>
+      link.ask('tallies', [], scrapeMs).catch((): Tallies => ({})),
+    );
+    const sums: { [name: string]: number } = { ...talliesOf(plane), call_slots: 0 };
+    for (const [name, value] of (await Promise.all(asked)).flatMap(Object.entries<number>)) {
+      const before = sums[name] ?? 0;
+      sums[name] = ofTheWorst.has(name) ? Math.max(before, value) : before + value;
+    }
+    return { ...sums, workers: settings.workers, worker_deaths: this.#deaths };
+  }
+
+  async health(): ReturnType<DataPlaneHost['health']> {
+    const { pool, plane } = this.#parts;
+    const asked = [...pool.members].map(({ link }) =>
+      link.ask('health', [], scrapeMs).catch(() => new Map<string, string>()),
+    );
+    const known = [plane.health.words(), ...(await Promise.all(asked))];
+    const wordsOf = (entryName: string): string | undefined =>
+      known.map((words) => words.get(entryName)).find((words) => words !== undefined);
+    return { describe: (name, credential) => describeBy(wordsOf, name, credential) };
+  }
+
+  async flush(): Promise<void> {
+    const { pool, access, plane } = this.#parts;
+    const asked = [...pool.members].map(({ link }) => link.ask('flush', [], scrapeMs));
+    await Promise.allSettled(asked);
+    await plane.flushContents();
+    await access.ledger.flush();
+  }
+
+  async #releasePort(): Promise<void> {
+    const reserved = this.#reserved;
+    this.#reserved = undefined;
+    await reserved?.release();
+  }
+
+  #came(process: WorkerProcess): void {
+    const { access, pool, log } = this.#parts;
+    const gone = Promise.withResolvers<void>();
+    const session = new WorkerSession({
+      store: access.store,
+      counters: access.counting.counters,
+      clock: systemClock,
+      log,
+      writes: this.#writes,
+      allTold: () => pool.allTold(),
+      keysUsed: (uses) => access.keys.heardUses(uses),
+    });
+    const serve = this.#operations(process, session, () => member);
+    const failed = (op: string, error: unknown): void =>
+      log.error('worker_news_lost', { worker: process.number, op, reason: textOf(error) });
+    const link = new Link<WorkerOperations>({ stream: process.stream, serve, failed });
+    const stopHeartbeat = watchHeartbeat({
+      ping: () => link.ask('ping', []),
+      silentMs: maxSilenceMs,
+      silent: () => {
+        log.error('worker_stuck', { worker: process.number, reason: 'It does not answer.' });
+        process.kill('SIGKILL');
+      },
+    });
+    const member: Member = {
+      process,
+      link,
+      session,
+      gone: gone.promise,
+      stopHeartbeat,
+      listening: false,
+      replaced: false,
+      renewed: false,
+      counted: [],
+    };
+    this.#ends.set(process, gone.resolve);
+    pool.members.add(member);
+    passLines(process, log);
+  }
+
+  readonly #ends = new Map<WorkerProcess, () => void>();
+
+  #went(process: WorkerProcess, end: WorkerEnd): void {
+    const { pool, events, log } = this.#parts;
+    const member = [...pool.members].find((each) => each.process === process);
+    if (member === undefined) return;
+    pool.members.delete(member);
+    member.stopHeartbeat();
+    member.link.close();
+    this.#departed = sumFamilies([this.#departed, member.counted]);
+    events.gone(process.pid);
+    const { code, signal } = end;
+    const asked = end.asked || member.renewed;
+    if (!asked) {
+      this.#deaths += 1;
+      const { number: worker, pid } = process;
+      log.error('worker_died', { worker, pid, code, signal, calls: member.session.calls });
+      this.#started.reject(new Error(`Worker ${worker} ended before it took calls.`));
+    }
+    void member.session.end().then(() => this.#ends.get(process)?.());
+    if (!asked && this.#running && !member.replaced) this.#processes.replaceLater(process);
+  }
+
+  #operations(
+    process: WorkerProcess,
+    session: WorkerSession,
+    self: () => Member,
+  ): ParentOperations {
+    const { pool, events, plane, log } = this.#parts;
+    return {
+      ...session.operations,
+      ...events.of(process.pid),
+      ...pool.relay(plane.heard, self),
+      noteBudget: (note) => plane.heard.noteBudget(note),
+      hello: async () => this.#welcome(process),
+      mayListen: () => this.#releasePort(),
+      listening: (url) => this.#listening(self(), url),
+      failed: (why) => {
+        log.error('worker_failed', { worker: process.number, why });
+        this.#started.reject(new Error(why));
+      },
+      leaving: () => {
+        // Its `went` sees to one that leaves while the gateway starts.
+        if (!this.#running || self().replaced) return;
+        self().replaced = true;
+        this.#processes.replaceLater(process);
+      },
+      wakeEngine: (model) => this.#wake(model),
+      ping: () => undefined,
+    };
+  }
+
+  #listening(member: Member, url: string): void {
+    const { pool, log, settings } = this.#parts;
+    member.listening = true;
+    log.info('worker_started', { worker: member.process.number, pid: member.process.pid });
+    const listening = [...pool.members].filter((each) => each.listening);
+    if (listening.length === settings.workers) this.#started.resolve(url);
+  }
+
+  #welcome(process: WorkerProcess): Welcome {
+    const { access, env, localModels, log, pretty, watchesLoad } = this.#parts;
+    // Two workers that need it at once would make two.
+    const contentKey = keyOrNone(access.contentKey, (reason) => {
+      log.warn('contents_not_kept', { reason });
+    });
+    return {
+      env: { ...env },
+      settings: this.#shareOf(process),
+      state: this.#state,
+      localModels: localModels.engines.models(),
+      watchesLoad,
+      ...(contentKey === undefined ? {} : { contentKey }),
+      ...(pretty === undefined ? {} : { pretty }),
+      ...(access.stillMs === undefined ? {} : { stillMs: access.stillMs }),
+    };
+  }
+
+  #shareOf({ number }: WorkerProcess): string {
+    return packSettings(workerShare(this.#settings, number, memoryOfProcess()));
+  }
+
+  async #wake(model: string): Promise<string> {
+    const { provider } = this.#parts.localModels.engines;
+    const found = provider.forModel?.(model) ?? provider;
+    await found.wake?.();
+    return found.generate.socketPath ?? '';
+  }
+
+  #stateNow(): ParentState {
+    const { access } = this.#parts;
+    const { counters } = access.counting;
+    const written = this.#writes.healthy();
+    const trouble = access.trouble() ?? (written ? undefined : 'the store does not answer');
+    // The clock of a server is known to a few ms only.
+    const aheadMs = Math.round(counters.wall() - systemClock.wall());
+    return {
+      loaded: access.loaded,
+      mayAdmit: access.mayAdmit() && written,
+      ...(trouble === undefined ? {} : { trouble }),
+      aheadMs: Math.abs(aheadMs) < 2 ? 0 : aheadMs,
+      countersUp: counters.healthy(),
+    };
+  }
+
+  #look(): void {
+    const state = this.#stateNow();
+    if (JSON.stringify(state) === JSON.stringify(this.#state)) return;
+    this.#state = state;
+    this.#parts.pool.toAll('stateIs', [state]);
+  }
+
+  /** @returns the failure that the exit code must tell of. */
+  async #end(member: Member, how: StopOfWorker): Promise<Error | undefined> {
+    const { link, process, gone } = member;
+    const { waitMs = defaultWaitMs, limitMs } = this.#settings.drain;
+    member.listening = false;
+    let failed: Error | undefined;
+    try {
+      await link.ask('stop', [how], waitMs + limitMs + closingMs);
+      // What it counts from now on is nothing.
+      await familiesOf(member);
+    } catch (error) {
+      this.#parts.log.error('worker_stuck', { worker: process.number, reason: textOf(error) });
+      process.kill('SIGKILL');
+      // Calls that it could not save. A worker that is gone already has saved its own.
+      if (error instanceof StoreError && error.kind === 'failed') failed = error;
+    }
+    link.close();
+    const timer = setTimeout(() => process.kill('SIGKILL'), exitMs);
+    await gone;
+    clearTimeout(timer);
+    return failed;
+  }
+
+  #workerFamilies(): readonly Family[] {
+    const listening = [...this.#parts.pool.members].filter((member) => member.listening);
+    return [
+      {
+        name: 'model_gateway_workers',
+        type: 'gauge',
+        help: 'Worker processes that take calls.',
+        samples: single(listening.length),
+      },
+      {
+        name: 'model_gateway_worker_deaths',
+        type: 'counter',
+        help: 'Worker processes that ended unasked; each was replaced (docs/operator/workers.md).',
+        samples: single(this.#deaths),
+      },
+    ];
+  }
+}
+
+/** Numbers of which the sum says nothing. */
+const ofTheWorst: ReadonlySet<string> = new Set(['pressure', 'memory_share', 'loop_delay_ms']);
+
+async function familiesOf(member: Member): Promise<readonly Family[]> {
+  try {
+    const families = await member.link.ask('families', [], scrapeMs);
+    member.counted = countedFamilies(families);
+    return families;
+  } catch {
+    return member.counted;
+  }
+}
+
+/** Whole lines: those of several workers would run into each other. */
+function passLines({ lines }: WorkerProcess, log: LineLog): void {
+  let rest = '';
+  lines.setEncoding('utf8');
+  lines.on('data', (text: string) => {
+    const end = text.lastIndexOf('\n') + 1;
+    if (end > 0) log.pass(rest + text.slice(0, end));
+    rest = end > 0 ? text.slice(end) : rest + text;
+  });
+  lines.on('end', () => {
+    if (rest !== '') log.pass(`${rest}\n`);
+  });
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

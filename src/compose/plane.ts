@@ -1,0 +1,444 @@
+/**
+ * Part of the composition root: one process's data plane with all that serves calls. Who may come in and
+ * what is counted is handed in, so that a worker serves as a gateway of one process does.
+ */
+import type { Server } from 'node:http';
+import type { BudgetNote } from '../access/budget-watch.ts';
+import type { PriceTable } from '../access/prices.ts';
+import type { LimitSettings } from '../config/sections.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Clock, Log } from '../core/runtime.ts';
+import { clientDialects } from '../dialects/registry.ts';
+import type { Gateway } from '../gateway/gateway.ts';
+import { TargetHealth } from '../gateway/health.ts';
+import { LearnedParameters } from '../gateway/learned-parameters.ts';
+import { BodyThread } from '../gateway/long-bodies/body-thread.ts';
+import { ReasoningMemory } from '../gateway/reasoning-memory.ts';
+import { ReasoningStore, type SharedTurn } from '../gateway/reasoning-store.ts';
+import { RetryBudget } from '../gateway/retries.ts';
+import { Routing } from '../gateway/routing/routing.ts';
+import { DetachedStreams, Sweeper } from '../gateway/sweeper.ts';
+import { TokenEstimator } from '../gateway/token-estimator.ts';
+import { callLogFields } from '../http/call-log.ts';
+import { ClientAddresses } from '../http/client-address.ts';
+import { DataPlane, type DataPlaneOptions } from '../http/data-plane.ts';
+import { Drain, type DrainWay } from '../http/drain.ts';
+import { createListener, listenWidely } from '../http/listen.ts';
+import { capConnections, connectionsOfProcess } from '../http/overload/connection-limits.ts';
+import {
+  collectGarbage,
+  heapOfProcess,
+  type LoadSource,
+  memoryOfProcess,
+} from '../http/overload/load.ts';
+import { Overload } from '../http/overload/overload.ts';
+import { RefusalLog } from '../http/send.ts';
+import type { LineLog } from '../observe/log.ts';
+import type { Metrics } from '../observe/metrics/metrics.ts';
+import { later, newId, systemClock } from '../observe/runtime.ts';
+import type { SpanTracer } from '../observe/traces/tracer.ts';
+import { ModelLists } from '../providers/model-list.ts';
+import { Registry } from '../providers/registry.ts';
+import { TokenizerThread } from '../tokens/tokenizer.ts';
+import type { HttpClient } from '../wire/http-client.ts';
+import type { Access } from './access.ts';
+import type { PlaneEvents } from './events.ts';
+import { type Contents, createContents, createIdempotency, type Idempotency } from './features.ts';
+import { createLimits, type Limits } from './limits.ts';
+import type { LocalModels } from './local.ts';
+import { createMetrics, type FactSources } from './metrics.ts';
+import type { Environment } from './options.ts';
+import { listedWindows, priceTable, priceToCompare } from './providers.ts';
+import { lastSpansMs, tellSpans } from './traces.ts';
+import { version } from './version.ts';
+
+// The published program is JavaScript; in development Node runs the TypeScript file itself.
+const longBodyThread = new URL(
+  import.meta.url.endsWith('.ts') ? './long-body-thread.ts' : './long-body-thread.js',
+  import.meta.url,
+);
+
+/** The price package takes some ten milliseconds to load: not while the first calls are awaited. */
+const pricesAfterMs = 1000;
+
+/** Who may call, and what counts and keeps what is called. */
+export type PlaneAccess = Pick<
+  Access,
+  | 'keys'
+  | 'ledger'
+  | 'counting'
+  | 'policies'
+  | 'sealer'
+  | 'answers'
+  | 'contents'
+  | 'contentKey'
+  | 'stillMs'
+  | 'mayAdmit'
+  | 'trouble'
+  | 'watchSpending'
+  | 'status'
+  | 'storeFacts'
+> & { readonly authenticator: Pick<Access['authenticator'], 'declare'> };
+
+/** Other processes that serve at the same address. */
+export interface Peers {
+  /** A refused key counts for its address everywhere (B73). */
+  keyRefused(address: string | undefined): void;
+  keyForgiven(address: string | undefined): void;
+  /** The next turn of the conversation may be asked of any of them. */
+  turnKept(turn: SharedTurn): void;
+  /** Absent = this process watches what budgets spend. */
+  noteBudget?(note: BudgetNote): void;
+}
+
+interface PlaneParts {
+  readonly settings: Settings;
+  readonly env: Environment;
+  readonly log: LineLog;
+  readonly access: PlaneAccess;
+  readonly random: () => number;
+  readonly pressure: LoadSource;
+  readonly tracer: SpanTracer | undefined;
+  readonly client: HttpClient;
+  readonly events: PlaneEvents;
+  readonly localModels: Pick<LocalModels, 'engines' | 'refresh'>;
+  /** Absent = it serves alone. */
+  readonly peers?: Peers;
+}
+
+export class Plane {
+  readonly health: TargetHealth;
+  readonly metrics: Metrics;
+  /** What the playground's calls are served by, too. */
+  readonly options: DataPlaneOptions;
+  readonly #parts: PlaneParts;
+  readonly #sweeper: Sweeper;
+  readonly #textCounter = new TokenizerThread();
+  readonly #bodies: BodyThread;
+  readonly #lists: ModelLists;
+  readonly #server: Server;
+  readonly #drain: Drain;
+  readonly #overload: Overload;
+  readonly #idempotency: Idempotency;
+  readonly #contents: Contents;
+  readonly #limits: Limits;
+  readonly #turns: ReasoningStore;
+  #settings: Settings;
+  #addresses: ClientAddresses;
+  #registry: Registry;
+  #prices: PriceTable;
+
+  constructor(parts: PlaneParts) {
+    const { settings, log, access, client, events } = parts;
+    this.#parts = parts;
+    this.#settings = settings;
+    this.#addresses = new ClientAddresses(settings.trustedProxies);
+    const { stillMs } = access;
+    this.#bodies = new BodyThread({
+      entry: longBodyThread,
+      data: () => ({ sealKey: access.sealer.key() }),
+      failed: (reason) => log.error('body_thread_failed', { reason }),
+    });
+    this.#sweeper = new Sweeper(systemClock, stillMs === undefined ? {} : { stillMs });
+    access.ledger.onSettled((callIds) => this.#sweeper.endSettled(callIds));
+    const { connectMs } = settings.timeouts;
+    this.#lists = new ModelLists({ client, clock: systemClock, log, connectMs });
+    this.health = new TargetHealth({
+      clock: systemClock,
+      log,
+      alert: (dead) => events.credentialOut(dead),
+      changed: (change) => events.targetChanged(change),
+    });
+    this.#registry = this.#buildRegistry(settings);
+    this.#prices = priceTable(settings, log);
+    this.#overload = this.#createOverload();
+    this.#idempotency = createIdempotency(parts, () => this.#settings.idempotency);
+    this.#contents = createContents(parts, () => this.#settings.content);
+    this.metrics = createMetrics(() => this.facts());
+    this.#limits = this.#createLimits();
+    const { peers } = parts;
+    const kept = peers === undefined ? {} : { kept: (turn: SharedTurn) => peers.turnKept(turn) };
+    this.#turns = new ReasoningStore({ clock: systemClock, ...kept });
+    this.options = this.#planeOptions();
+    const plane = new DataPlane(this.options);
+    const unreadable = new RefusalLog({ log, clock: systemClock });
+    this.#server = createListener((request, response) => void plane.handle(request, response), {
+      lastAnswers: () => this.#drain.begun || this.#overload.step > 0,
+      newId,
+      refused: (refusal) => {
+        this.metrics.refusedRequests.add(['not_http']);
+        unreadable.note({ ...refusal });
+      },
+    });
+    guardConnections(this.#server, () => this.#settings.limits);
+    this.#drain = new Drain({
+      server: this.#server,
+      clock: systemClock,
+      times: () => this.#settings.drain,
+      calls: this.#sweeper,
+    });
+  }
+
+  get settings(): Settings {
+    return this.#settings;
+  }
+
+  get registry(): Registry {
+    return this.#registry;
+  }
+
+  get prices(): PriceTable {
+    return this.#prices;
+  }
+
+  get admission(): Limits['admission'] {
+    return this.#limits.admission;
+  }
+
+  /** Whom to ask how the gateway is. */
+  facts(): FactSources {
+    const { access, client, localModels, log, tracer, events } = this.#parts;
+    return {
+      access,
+      client,
+      data: this.#server,
+      engines: localModels.engines,
+      health: this.health,
+      idempotency: this.#idempotency,
+      contents: this.#contents,
+      limits: this.#limits,
+      log,
+      overload: this.#overload,
+      ready: this.#notReady() === undefined,
+      settings: this.#settings,
+      sweeper: this.#sweeper,
+      tracer,
+      webhooks: events,
+    };
+  }
+
+  /** Looks at the process from now on, and at the engines on customary ports. */
+  begin(): void {
+    this.#overload.start();
+    void this.#registry.probe();
+    setTimeout(() => this.#prices.warm(), pricesAfterMs).unref();
+  }
+
+  /** @param shared other processes of the gateway listen there, too. Resolves with the address. @throws the system's error of listening */
+  listen({ shared }: { readonly shared: boolean }): Promise<string> {
+    return listenWidely(this.#server, { ...this.#settings.listen, shared });
+  }
+
+  /** Calls that begin from here on go by these. @throws Error that names a key which cannot be taken */
+  async apply(settings: Settings): Promise<void> {
+    const { log, access, localModels } = this.#parts;
+    // First of all: it is the one that may still refuse.
+    access.authenticator.declare(settings);
+    await localModels.refresh(settings.local);
+    this.#registry = this.#buildRegistry(settings);
+    this.health.forget();
+    this.#prices = priceTable(settings, log);
+    this.#settings = settings;
+    this.#addresses = new ClientAddresses(settings.trustedProxies);
+    log.setLevel(settings.logLevel);
+  }
+
+  /** What its peers tell. */
+  readonly heard: Required<Peers> = {
+    keyRefused: (address) => void this.#overload.badKeys.refused(address),
+    keyForgiven: (address) => this.#overload.badKeys.forgive(address),
+    turnKept: (turn) => this.#turns.adopt(turn),
+    noteBudget: (note) => this.#limits.noted(note),
+  };
+
+  /** Whether somebody asks this process whether the gateway is ready. */
+  get watched(): boolean {
+    return this.#drain.watched;
+  }
+
+  /** Somebody asks another of the processes. */
+  probed(): void {
+    this.#drain.probed();
+  }
+
+  /** Refuses new work and waits for running calls (G14). */
+  async drain(how: DrainWay): Promise<void> {
+    await this.#drain.run(how);
+    this.#overload.stop();
+  }
+
+  /** Writes what calls said and what waits to be written. Never throws. */
+  flushContents(): Promise<void> {
+    return this.#contents.log.flush();
+  }
+
+  /** Ends running calls at once; `drain` then has nothing to wait for. */
+  cut(): void {
+    this.#drain.cut();
+  }
+
+  /** Behind `drain`: lets go of upstreams, and keeps what is to be kept. */
+  async close(): Promise<void> {
+    await this.#parts.tracer?.close(lastSpansMs);
+    await this.#parts.client.close();
+    await this.#textCounter.close();
+    await this.#bodies.close();
+    await this.#idempotency.close();
+    await this.#contents.close();
+  }
+
+  #createLimits(): Limits {
+    const { access, log, events, peers, tracer } = this.#parts;
+    const limits = createLimits({
+      ...access.counting,
+      clock: systemClock,
+      policies: access.policies,
+      prices: () => this.#prices,
+      random: Math.random,
+      log,
+      tell: (type, data) => events.tell(type, data),
+      metrics: this.metrics,
+      ledger: access.ledger,
+      observe: (row, call, receipt) => {
+        this.metrics.calls.called(row);
+        log.info('call', callLogFields(row));
+        if (call !== undefined && receipt !== undefined) tellSpans(tracer, { call, receipt, row });
+      },
+      ...(peers?.noteBudget === undefined ? {} : { noteBudget: peers.noteBudget }),
+    });
+    access.watchSpending((spent) => limits.heard(spent));
+    return limits;
+  }
+
+  #createOverload(): Overload {
+    const { log, pressure, events } = this.#parts;
+    return createOverload({
+      clock: systemClock,
+      log,
+      random: Math.random,
+      limits: () => this.#settings.limits,
+      load: pressure,
+      sweeper: this.#sweeper,
+      changed: (step, facts) => events.pressureChanged(step, facts),
+    });
+  }
+
+  #buildRegistry(settings: Settings): Registry {
+    const { env, localModels } = this.#parts;
+    return new Registry({
+      declared: settings.providers,
+      routes: settings.routes,
+      timeouts: settings.timeouts,
+      env,
+      lists: this.#lists,
+      local: localModels.engines,
+      listedWindow: listedWindows(settings),
+    });
+  }
+
+  #gateway(): Gateway {
+    const { access, log, random, client } = this.#parts;
+    return {
+      client,
+      clock: systemClock,
+      later,
+      log,
+      newId,
+      random,
+      estimator: new TokenEstimator(),
+      textCounter: this.#textCounter,
+      bodies: this.#bodies,
+      learned: new LearnedParameters(systemClock),
+      memory: new ReasoningMemory(access.sealer, this.#turns),
+      health: this.health,
+      retryBudget: new RetryBudget(),
+      routing: new Routing({
+        clock: systemClock,
+        random,
+        priceOf: (target) => priceToCompare(this.#prices, target, systemClock.wall()),
+      }),
+      sweeper: this.#sweeper,
+      clientTimes: () => this.#settings.clients,
+      detachedStreams: new DetachedStreams(() => this.#settings.limits.streams),
+      settlement: this.#limits.settlement,
+    };
+  }
+
+  #planeOptions(): DataPlaneOptions {
+    const { access, tracer } = this.#parts;
+    return {
+      gateway: this.#gateway(),
+      dialects: clientDialects,
+      authenticate: (authorization, apiKey) => access.keys.authenticate(authorization, apiKey),
+      refreshKey: (authorization, apiKey) => access.keys.refreshKey(authorization, apiKey),
+      clientAddress: (request) => this.#addresses.of(request),
+      registry: () => this.#registry,
+      notReady: () => {
+        this.#drain.probed();
+        return this.#notReady();
+      },
+      mayAdmit: () => access.mayAdmit(),
+      overload: this.#overload,
+      badKeys: this.#badKeys(),
+      admission: this.#limits.admission,
+      answers: this.#idempotency.answers,
+      contents: this.#contents.log,
+      record: (row) => this.#limits.settlement.record(row),
+      tracer,
+      refused: (code) => this.metrics.refusedRequests.add([code]),
+      version,
+    };
+  }
+
+  #badKeys(): DataPlaneOptions['badKeys'] {
+    const { badKeys } = this.#overload;
+    const { peers } = this.#parts;
+    if (peers === undefined) return badKeys;
+    return {
+      refused: (address) => {
+        const waitMs = badKeys.refused(address);
+        if (waitMs === undefined) peers.keyRefused(address);
+        return waitMs;
+      },
+      forgive: (address) => {
+        badKeys.forgive(address);
+        peers.keyForgiven(address);
+      },
+    };
+  }
+
+  #notReady(): string | undefined {
+    if (this.#drain.told) return 'draining';
+    return this.#parts.access.trouble();
+  }
+}
+
+// Part of the composition root: what guards the data plane from too much at once.
+
+interface OverloadOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: () => number;
+  /** The current ones: a reload changes them. */
+  readonly limits: () => LimitSettings;
+  readonly load: LoadSource;
+  readonly sweeper: Sweeper;
+  /** Told of each change of the pressure, besides the log. */
+  readonly changed?: (step: number, facts: { readonly [name: string]: number }) => void;
+}
+
+/** It looks at nothing until it is started. */
+function createOverload({ sweeper, ...options }: OverloadOptions): Overload {
+  return new Overload({
+    ...options,
+    slowReaders: sweeper,
+    memory: { process: memoryOfProcess(), heap: heapOfProcess() },
+    collectGarbage,
+  });
+}
+
+/** Holds the data plane's listener to its connections. */
+function guardConnections(server: Server, limits: () => LimitSettings): void {
+  const usual = connectionsOfProcess();
+  capConnections(server, () => limits().connections ?? usual);
+}

@@ -1,0 +1,174 @@
+/** Part of the composition root: the providers of the settings and the environment, for people to see. */
+import { PriceList } from '../access/price-list.ts';
+import { PriceTable } from '../access/prices.ts';
+import type { PricedTarget, PriceRouteParts } from '../admin/prices.ts';
+import type { AdminProvider, ProviderRouteParts } from '../admin/providers.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Target } from '../core/provider.ts';
+import type { Clock, Log } from '../core/runtime.ts';
+import { readDownloads } from '../local-models/downloads.ts';
+import { priceOrigins, providerRows } from '../providers/compatible.ts';
+import type { Registry } from '../providers/registry.ts';
+
+type Environment = { readonly [name: string]: string | undefined };
+type ProviderParts = Pick<ProviderRouteParts, 'providers' | 'downloads'>;
+type Described = Pick<AdminProvider, 'id' | 'address' | 'origin'>;
+
+/** Providers of the config and of the environment; engines on loopback ports are found at start. */
+export function describeProviders(
+  settings: Pick<Settings, 'providers'>,
+  env: Environment,
+): readonly Described[] {
+  const declared = settings.providers.map(({ id, baseUrl, where }) => ({
+    id,
+    address: baseUrl ?? providerRows.find((row) => row.id === id)?.baseUrl ?? '',
+    origin: where,
+  }));
+  const names = new Set(declared.map(({ id }) => id));
+  const found = providerRows.flatMap(({ id, keyVariable, baseUrl, baseUrlVariable, probed }) => {
+    if (names.has(id)) return [];
+    if (probed === true) return [{ id, address: baseUrl, origin: 'if it answers' }];
+    if (keyVariable === undefined || (env[keyVariable] ?? '') === '') return [];
+    const address = (baseUrlVariable === undefined ? undefined : env[baseUrlVariable]) ?? baseUrl;
+    return [{ id, address, origin: `env ${keyVariable}` }];
+  });
+  return [
+    { id: 'local', address: 'embedded', origin: 'ships with the gateway' },
+    ...declared,
+    ...found,
+  ];
+}
+
+/** The same for the admin API. @param there ids of those that answer calls. */
+export function adminProviders(
+  settings: Pick<Settings, 'providers'>,
+  env: Environment,
+  there: readonly string[],
+): readonly AdminProvider[] {
+  return describeProviders(settings, env).map(({ id, address, origin }) => ({
+    id,
+    address: withoutSecrets(address),
+    origin,
+    there: there.includes(id),
+    credentials:
+      settings.providers
+        .find((declared) => declared.id === id)
+        ?.credentials?.map(({ name }) => name) ?? [],
+  }));
+}
+
+/** A password, or a token in the query, may stand in an address. */
+function withoutSecrets(address: string): string {
+  const url = URL.parse(address);
+  return url === null ? address : `${url.origin}${url.pathname}`;
+}
+
+/** What a gateway tells of them. @param gateway whose settings may change, and ids of those that answer */
+export function providerParts(
+  gateway: { readonly settings: Settings; readonly providers: readonly string[] },
+  env: Environment,
+): ProviderParts {
+  return {
+    providers: () => adminProviders(gateway.settings, env, gateway.providers),
+    downloads: () => readDownloads(gateway.settings.local.modelsDir),
+  };
+}
+
+// Part of the composition root: what models cost.
+
+/** The data of the package is the same for every configuration. */
+const list = new PriceList();
+
+/** The prices of a configuration. */
+export function priceTable(settings: Settings, log: Log): PriceTable {
+  const origin = priceOrigins(settings.providers);
+  return new PriceTable({ settings: settings.prices, list, origin, log });
+}
+
+/** Models of lists of providers and of clients' questions: names without end. */
+const maxWindows = 10_000;
+
+/** The context window of a model as its vendor's list in the price package has it, each looked up once. */
+export function listedWindows(
+  settings: Pick<Settings, 'providers'>,
+): (provider: string, model: string) => number | undefined {
+  const originOf = priceOrigins(settings.providers);
+  const known = new Map<string, number | undefined>();
+  return (provider, model) => {
+    const name = `${provider}/${model}`;
+    if (known.has(name)) return known.get(name);
+    if (known.size >= maxWindows) known.clear();
+    const origin = originOf(provider);
+    const window = origin?.kind === 'list' ? windowIn(origin.name, model) : undefined;
+    known.set(name, window);
+    return window;
+  };
+}
+
+/** The same as for prices: a package that cannot be loaded is told there, once. */
+function windowIn(listName: string, model: string): number | undefined {
+  try {
+    return list.window(listName, model);
+  } catch {
+    return undefined;
+  }
+}
+
+interface PriceParts {
+  readonly registry: Registry;
+  readonly book: PriceTable;
+  readonly clock: Clock;
+}
+
+/**
+ * What models cost now: all that can be called, or one by name. A `provider/model` that cannot be
+ * called here may have a price all the same.
+ */
+export async function pricedTargets(
+  { registry, book, clock }: PriceParts,
+  model: string | undefined,
+): Promise<readonly PricedTarget[]> {
+  const at = clock.wall();
+  const priced = (name: string, target: string): PricedTarget => {
+    const slash = target.indexOf('/');
+    const price = book.find(target.slice(0, slash), target.slice(slash + 1), at);
+    return { model: name, target, ...(price === undefined ? {} : { price }) };
+  };
+  if (model === undefined) {
+    const listings = await registry.list();
+    return listings.flatMap(({ id, targets }) => targets.map((target) => priced(id, target)));
+  }
+  const listed = registry.describe(model) ?? (await searched(registry, model));
+  if (listed !== undefined) return listed.targets.map((target) => priced(model, target));
+  const known = model.includes('/') ? priced(model, model) : undefined;
+  return known?.price === undefined ? [] : [known];
+}
+
+/** A bare name is known once its provider's list is. */
+async function searched(
+  registry: Registry,
+  model: string,
+): Promise<ReturnType<Registry['describe']>> {
+  return (await registry.search(model)) === undefined ? undefined : registry.describe(model);
+}
+
+/**
+ * One number by which targets are compared, in picodollars: three tokens of prompt and one of answer, as
+ * calls of agents are on average. Undefined where the price is not known.
+ */
+export function priceToCompare(
+  book: Pick<PriceTable, 'find'>,
+  { provider, model }: Target,
+  at: number,
+): number | undefined {
+  const rates = book.find(provider.id, model, at)?.rates;
+  return rates === undefined ? undefined : 3 * rates.input + rates.output;
+}
+
+/** What the admin API tells of prices. @param parts those that hold when it is asked */
+export function priceParts(parts: () => PriceParts): PriceRouteParts {
+  return {
+    prices: (model) => pricedTargets(parts(), model),
+    defaultPrice: () => parts().book.otherwise,
+  };
+}

@@ -1,0 +1,277 @@
+/**
+ * The composition root: settings → store → keys → providers → gateway → servers. The one place that
+ * knows everybody; every part gets what it needs handed in.
+ */
+import type { Server } from 'node:http';
+import { isatty } from 'node:tty';
+import { openAccess, type Access, type GatewayAdmin } from './access.ts';
+import { Events } from './events.ts';
+import { localHost, type DataPlaneHost } from './data-plane-host.ts';
+import { adminModel, createLocalModels, type LocalModels } from './local.ts';
+import type { OpenedPool } from './parent.ts';
+import { Plane } from './plane.ts';
+import { priceParts, providerParts } from './providers.ts';
+import { statusJson } from './metrics.ts';
+import { openTracer } from './traces.ts';
+import { needRestart } from '../config/shared-settings.ts';
+import type { KnownProvider, KnownProviders } from '../config/providers.ts';
+import { loadSettings } from '../config/load.ts';
+import type { Settings } from '../config/settings.ts';
+import { watchConfig } from '../config/watch.ts';
+import { EventLoopBudget } from '../core/event-loop-budget.ts';
+import { tinyModel } from '../local-models/tiny.ts';
+import { newId, systemClock } from '../observe/runtime.ts';
+import { LineLog, prettyFor } from '../observe/log.ts';
+import { providerRows } from '../providers/compatible.ts';
+import type { AdminModel, ReloadOutcome } from '../admin/handler.ts';
+import { DataPlane } from '../http/data-plane.ts';
+import { closeServer } from '../http/drain.ts';
+import { canSharePorts, listen } from '../http/listen.ts';
+import { scrapeText } from '../observe/metrics/metrics.ts';
+import { loadOfProcess } from '../http/overload/load.ts';
+import { createExplainer } from '../admin/explain.ts';
+import { createCaller } from '../admin/playground.ts';
+import { version } from './version.ts';
+import { HttpClient } from '../wire/http-client.ts';
+import type { Environment, RunningGateway, StartOptions } from './options.ts';
+
+export type { Environment, RunningGateway, StartOptions } from './options.ts';
+
+/** Providers that the config may name without declaring them. */
+export const knownProviders: KnownProviders = new Map<string, KnownProvider>([
+  ['local', { embedded: true }],
+  ...providerRows.map((row): [string, KnownProvider] => [row.id, row]),
+]);
+
+/** Starts everything; throws ConfigError, StoreError or the system's error of listening. */
+export async function start(options: StartOptions): Promise<RunningGateway> {
+  const env = options.env ?? process.env;
+  const load = (): Promise<Settings> =>
+    loadSettings({
+      flags: options.flags ?? {},
+      env,
+      cwd: options.cwd ?? process.cwd(),
+      knownProviders,
+    });
+  const settings = await load();
+  const pretty = prettyFor(isatty(2), env);
+  const log = new LineLog({ fd: 2, level: settings.logLevel, clock: systemClock, pretty });
+  for (const warning of settings.warnings) log.warn('config', { warning });
+  const pool = await openPool(settings, log);
+  const access = await openAccess({ settings, env, log, ...(pool && { followers: pool.pool }) });
+  const tracer = await openTracer(settings.traces, { log, clock: systemClock, newId, version });
+  const turns = new EventLoopBudget();
+  const client = new HttpClient({ turns });
+  const events = new Events({
+    client,
+    log,
+    hooks: () => plane.settings.webhooks,
+    storeTrouble: () => access.trouble(),
+  });
+  const localModels = createLocalModels(settings, log);
+  const plane = new Plane({
+    settings,
+    env,
+    log,
+    access,
+    random: options.random ?? Math.random,
+    pressure: options.load ?? loadOfProcess(turns),
+    tracer,
+    client,
+    events: pool === undefined ? events : pool.eventsOver(events),
+    localModels,
+    ...(pool && { peers: pool.pool }),
+  });
+  const watchesLoad = options.load === undefined;
+  const own = { settings, env, log, access, plane, localModels, pretty, watchesLoad };
+  const host = pool?.host(own) ?? localHost(plane, () => access.ledger.flush());
+  const running = new Runtime({ load, env, log, access, plane, host, events, localModels });
+  try {
+    await running.listen();
+  } catch (error) {
+    await running.stop();
+    throw error;
+  }
+  return running;
+}
+
+/** Undefined = this process serves alone, and loads nothing for workers. */
+async function openPool({ workers }: Settings, log: LineLog): Promise<OpenedPool | undefined> {
+  if (workers === 1) return undefined;
+  if (!(await canSharePorts())) {
+    log.warn('workers_unsupported', {
+      workers,
+      reason: 'Processes cannot share a port on this system (SO_REUSEPORT): one process serves.',
+    });
+    return undefined;
+  }
+  const { openPool: open } = await import('./parent.ts');
+  return open();
+}
+
+interface RuntimeParts {
+  readonly load: () => Promise<Settings>;
+  readonly env: Environment;
+  readonly log: LineLog;
+  readonly access: Access;
+  /** Of this process. */
+  readonly plane: Plane;
+  readonly host: DataPlaneHost;
+  readonly events: Events;
+  readonly localModels: LocalModels;
+}
+
+class Runtime implements RunningGateway {
+  url = '';
+  adminUrl = '';
+  readonly newKey?: string;
+  readonly newAdminToken?: string;
+  readonly #parts: RuntimeParts;
+  readonly #admin: Server;
+  #watch: { close(): void } | undefined;
+  #reloading: Promise<ReloadOutcome> = Promise.resolve({ applied: true, problems: [] });
+  #stopped: Promise<void> | undefined;
+
+  constructor(parts: RuntimeParts) {
+    this.#parts = parts;
+    const { access, host } = parts;
+    if (access.newKey !== undefined) this.newKey = access.newKey;
+    if (access.newAdminToken !== undefined) this.newAdminToken = access.newAdminToken;
+    this.#admin = access.adminServer(this.#adminParts(), {
+      flush: () => host.flush(),
+      metrics: async (format) => scrapeText(await host.families(), format),
+    });
+  }
+
+  get settings(): Settings {
+    return this.#parts.plane.settings;
+  }
+
+  get providers(): readonly string[] {
+    return this.#parts.plane.registry.providerIds();
+  }
+
+  async listen(): Promise<void> {
+    const { access, events, host, localModels, plane } = this.#parts;
+    const { adminListen, configFile, local } = this.settings;
+    await localModels.refresh(local);
+    events.start();
+    this.url = await host.listen();
+    this.adminUrl = await listen(this.#admin, adminListen);
+    access.announce(this.adminUrl);
+    if (configFile !== undefined) this.#watch = watchConfig(configFile, () => void this.reload());
+    // The engine costs a second of CPU: it starts ahead only where nothing else would answer.
+    if (this.providers.length === 1) localModels.engines.prewarm(tinyModel.name);
+    plane.begin();
+  }
+
+  async #apply(): Promise<void> {
+    const { load, log, host } = this.#parts;
+    const settings = await load();
+    const before = this.settings;
+    // Some editors and scripts empty a file before they write it: all calls would fail in between (F-4).
+    if (settings.configIsEmpty && before.configFile !== undefined && !before.configIsEmpty) {
+      throw new Error(
+        `${settings.configFile} is empty, which is taken for an unfinished write. For a config without settings write {} into it.`,
+      );
+    }
+    await host.apply(settings);
+    for (const name of needRestart(before, settings)) {
+      log.warn('config: this change takes effect at the next start', { name });
+    }
+    log.info('config applied', { providers: this.providers.join(',') });
+  }
+
+  stop(how = { announced: false }): Promise<void> {
+    this.#stopped ??= this.#stop(how);
+    return this.#stopped;
+  }
+
+  async renew(): Promise<void> {
+    const { host, log } = this.#parts;
+    if (host.renew === undefined) log.warn('no workers to replace: this process serves alone', {});
+    else await host.renew();
+  }
+
+  cut(): void {
+    this.#parts.host.cut();
+  }
+
+  async #stop(how: { readonly announced: boolean }): Promise<void> {
+    const { access, events, host, localModels, log, plane } = this.#parts;
+    this.#watch?.close();
+    // Before the drain: workers end within it, and what they wait for is asked here.
+    access.stopping();
+    try {
+      await host.drain(how);
+    } finally {
+      await closeServer(this.#admin);
+      await localModels.engines.stop();
+      events.close();
+      await plane.close();
+      // A log line of it tells what could not be saved.
+      await access.close().finally(() => log.flush());
+    }
+  }
+
+  async reload(): Promise<ReloadOutcome> {
+    const outcome = await this.#reloadNext();
+    await this.#parts.access.authenticator.noteReload(outcome);
+    return outcome;
+  }
+
+  /** One at a time: the last edit must be the one that holds. */
+  #reloadNext(): Promise<ReloadOutcome> {
+    this.#reloading = this.#reloading.then(() => this.#tryReload());
+    return this.#reloading;
+  }
+
+  async #tryReload(): Promise<ReloadOutcome> {
+    const { metrics } = this.#parts.plane;
+    try {
+      await this.#apply();
+      metrics.reloads.add(['applied']);
+      return { applied: true, problems: [] };
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      metrics.reloads.add(['refused']);
+      this.#parts.log.error('config not applied, the old one stays', { why });
+      return { applied: false, problems: why.split('\n') };
+    }
+  }
+
+  async #models(): Promise<readonly AdminModel[]> {
+    const { localModels, plane, host } = this.#parts;
+    await localModels.refresh(this.settings.local);
+    const [listings, health] = await Promise.all([plane.registry.list(), host.health()]);
+    const engines = localModels.engines.status();
+    return listings.map((listing) => adminModel(listing, { engines, health }));
+  }
+
+  #adminParts(): GatewayAdmin {
+    const { access, env, host, localModels, plane } = this.#parts;
+    return {
+      models: () => this.#models(),
+      modelProblems: () => localModels.problems(),
+      ...priceParts(() => ({ registry: plane.registry, book: plane.prices, clock: systemClock })),
+      status: async () => {
+        const tallies = await host.tallies();
+        return statusJson(plane.facts(), { url: this.url, providers: this.providers, tallies });
+      },
+      config: () => this.settings,
+      ...providerParts(this, env),
+      reload: () => this.#reloadNext(),
+      playground: createCaller(
+        access.keys,
+        (authenticator) => new DataPlane({ ...plane.options, ...authenticator }),
+      ),
+      explainer: createExplainer({
+        keys: access.keys,
+        options: plane.options,
+        admission: plane.admission,
+        prices: () => plane.prices,
+        store: access.store.calls,
+      }),
+    };
+  }
+}

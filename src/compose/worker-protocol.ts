@@ -1,0 +1,101 @@
+/** Part of the composition root: what a gateway's parent process and its workers ask and tell each other. */
+import type { BudgetNote } from '../access/budget-watch.ts';
+import type { JsonObject } from '../json/value.ts';
+import type { DeadCredential, TargetChange } from '../gateway/health.ts';
+import type { SharedTurn } from '../gateway/reasoning-store.ts';
+import type { LocalModelFile } from '../local-models/model-file.ts';
+import type { Family } from '../observe/metrics/family.ts';
+import type { Tallies } from './data-plane-host.ts';
+import type { Environment } from './options.ts';
+import type { SessionOperations } from './workers/protocol.ts';
+
+/** How the parent is; told whenever it changes. */
+export interface ParentState {
+  /** Whether it has read keys and secrets. */
+  readonly loaded: boolean;
+  /** Whether new calls may begin. */
+  readonly mayAdmit: boolean;
+  /** Why the gateway is not ready; absent when it is. */
+  readonly trouble?: string;
+  /** Ms by which the counters' clock is ahead of this machine's. */
+  readonly aheadMs: number;
+  readonly countersUp: boolean;
+}
+
+/** What a worker begins with. */
+export interface Welcome {
+  readonly env: Environment;
+  /** As `packed-settings.ts` writes them: its share of what is bounded for all. */
+  readonly settings: string;
+  readonly state: ParentState;
+  readonly localModels: readonly LocalModelFile[];
+  /** That seals what calls said; absent where there is none. */
+  readonly contentKey?: Uint8Array;
+  /** A terminal has a person before it. */
+  readonly pretty?: 'coloured' | 'plain';
+  /** Present where other gateways settle the calls of one that stood still for so long. */
+  readonly stillMs?: number;
+  /** Whether what the process says of its load is looked at; tests say no. */
+  readonly watchesLoad: boolean;
+}
+
+/** What a worker tells of what befalls upstreams and itself. */
+export type EventOperations = {
+  credentialOut(dead: DeadCredential): void;
+  targetChanged(change: TargetChange): void;
+  pressureChanged(step: number, facts: JsonObject): void;
+};
+
+/** What is told to all processes alike. */
+export type PeerOperations = {
+  keyRefused(address: string | undefined): void;
+  keyForgiven(address: string | undefined): void;
+  turnKept(turn: SharedTurn): void;
+};
+
+/** What a worker asks and tells its parent. */
+export type ParentOperations = SessionOperations &
+  EventOperations &
+  PeerOperations & {
+    hello(): Promise<Welcome>;
+    /** Resolves when the address is free for it. */
+    mayListen(): Promise<void>;
+    /** It takes calls, at this address. */
+    listening(url: string): void;
+    /** It cannot begin. */
+    failed(why: string): void;
+    /** It ends, once its calls have: another one may take its place. */
+    leaving(): void;
+    noteBudget(note: BudgetNote): void;
+    /** Resolves with the socket of the model's engine once it can be called. @throws GatewayError */
+    wakeEngine(model: string): Promise<string>;
+    ping(): void;
+  };
+
+export interface StopOfWorker {
+  readonly announced: boolean;
+  /** Whether somebody asks the gateway whether it is ready. */
+  readonly watched: boolean;
+  /** The gateway goes on without it: it says to nobody that it is not ready. */
+  readonly alone?: boolean;
+}
+
+/** What a parent asks and tells a worker. */
+export type WorkerOperations = PeerOperations & {
+  apply(settings: string): Promise<void>;
+  stateIs(state: ParentState): void;
+  localModels(models: readonly LocalModelFile[]): void;
+  /** Resolves once keys and policies are read anew. */
+  keysChanged(): Promise<void>;
+  ping(): void;
+  /** Whether somebody asks it whether the gateway is ready. */
+  watched(): boolean;
+  stop(how: StopOfWorker): Promise<void>;
+  cut(): void;
+  families(): Promise<readonly Family[]>;
+  tallies(): Tallies;
+  /** What is wrong with targets, as `TargetHealth.words`. */
+  health(): ReadonlyMap<string, string>;
+  /** Writes the ledger rows that wait. */
+  flush(): Promise<void>;
+};

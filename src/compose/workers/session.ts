@@ -1,0 +1,184 @@
+/**
+ * What the parent does for one worker: the store, the counters and the answers are the parent's own, and what
+ * the worker's calls hold is known here, so that nothing of it is left when the worker dies.
+ */
+import type { Clock, Log } from '../../core/runtime.ts';
+import type { AnswerClaim, Claimed, OwnClaim } from '../../store/answers.ts';
+import type { CallRow, OpenCall } from '../../store/calls.ts';
+import type { Counters, Draw, DrawResult, Used } from '../../store/counters/counters.ts';
+import type { KeyUse } from '../../store/records.ts';
+import { recordApart } from '../../store/refused-rows.ts';
+import { callMethod, overridden } from '../../store/remote.ts';
+import type { Store, StoreParts } from '../../store/store.ts';
+import type { SessionOperations } from './protocol.ts';
+import { WorkerCalls } from './worker-calls.ts';
+import type { Writes } from './writes.ts';
+
+export interface SessionParts {
+  readonly store: Store;
+  readonly counters: Counters;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Of all workers. */
+  readonly writes: Writes;
+  /** Resolves when all workers have told which of their calls have ended by now. Never rejects. */
+  readonly allTold: () => Promise<void>;
+  /** Told when keys were used, besides the store. */
+  readonly keysUsed: (uses: readonly KeyUse[]) => void;
+}
+
+/** A row of a dead worker's call is tried again so often. */
+const againMs = 1000;
+
+export class WorkerSession {
+  readonly operations: SessionOperations;
+  readonly #parts: SessionParts;
+  readonly #calls = new WorkerCalls();
+  /** Idempotency keys that the worker answers for, by their ids. */
+  readonly #claims = new Map<string, OwnClaim>();
+  /** Rows that are on their way into the store. */
+  readonly #writing = new Set<Promise<unknown>>();
+  #over = false;
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts;
+    const { store } = parts;
+    const observed: StoreParts = {
+      ...store,
+      keys: overridden(store.keys, { touch: (uses) => this.#touch(uses) }),
+      calls: overridden(store.calls, {
+        record: (rows) => this.#record(rows),
+        open: (calls) => this.#open(calls),
+      }),
+      answers: overridden(store.answers, {
+        claim: (wanted) => this.#claim(wanted),
+        keep: (answer) => {
+          this.#claims.delete(answer.id);
+          return store.answers.keep(answer);
+        },
+        release: (claim) => {
+          this.#claims.delete(claim.id);
+          return store.answers.release(claim);
+        },
+      }),
+    };
+    this.operations = {
+      store: (part, method, args) => callMethod(observed[part], method, args),
+      backup: (path) => store.backup(path),
+      ...this.#counting(),
+    };
+  }
+
+  /** How many calls of the worker hold something, or are noted. */
+  get calls(): number {
+    return this.#calls.size;
+  }
+
+  /** The worker is gone: its calls are settled as they were last known. Never rejects. */
+  async end(): Promise<void> {
+    this.#over = true;
+    // What it wrote last is not to be recorded as lost.
+    await Promise.allSettled(this.#writing);
+    const { counters, clock, log, store } = this.#parts;
+    const claims = [...this.#claims.values()];
+    const rows = this.#calls.end(counters, clock.wall());
+    if (rows.length > 0) log.warn('calls_recovered', { calls: rows.length });
+    await this.#recordLost(rows);
+    await Promise.allSettled(claims.map((claim) => store.answers.release(claim)));
+  }
+
+  /** Until the store has taken them: budgets have spent them already. */
+  async #recordLost(rows: readonly CallRow[]): Promise<void> {
+    const { log, store } = this.#parts;
+    for (let left = rows; left.length > 0;) {
+      try {
+        const refused = await recordApart(left, (part) => store.calls.record(part));
+        for (const { row, reason } of refused)
+          log.error('ledger_row_refused', { call: row.id, reason });
+        return;
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        log.error('ledger_write_failed', { rows: left.length, reason });
+        left = rows;
+        await new Promise<void>((resolve) => {
+          setTimeout(resolve, againMs).unref();
+        });
+      }
+    }
+  }
+
+  #counting(): Pick<SessionOperations, 'draw' | 'settle' | 'vacate' | 'balance'> {
+    const { counters } = this.#parts;
+    return {
+      draw: (draw) => this.#draw(draw),
+      settle: (callId, used) => this.#settle(callId, used),
+      vacate: (callId) => counters.vacate(callId),
+      balance: (counter, window) => counters.balance(counter, window),
+    };
+  }
+
+  #draw(draw: Draw): DrawResult | Promise<DrawResult> {
+    const result = this.#parts.counters.draw(draw);
+    if (result instanceof Promise) return result.then((answered) => this.#drawn(draw, answered));
+    return mayFree(result) ? this.#drawAgain(draw) : this.#drawn(draw, result);
+  }
+
+  /**
+   * A client that has its answer may ask again at once, through another worker: what its call held comes
+   * back before it is refused for it.
+   */
+  async #drawAgain(draw: Draw): Promise<DrawResult> {
+    await this.#parts.allTold();
+    return this.#drawn(draw, await this.#parts.counters.draw(draw));
+  }
+
+  #drawn(draw: Draw, result: DrawResult): DrawResult {
+    if (!result.granted) return result;
+    // Nobody is there any more who would give it back.
+    if (this.#over) this.#parts.counters.settle(draw.callId, { tokens: 0, nanodollars: 0 });
+    else this.#calls.drawn(draw, result.lease);
+    return result;
+  }
+
+  #settle(callId: string, used: Used): void {
+    this.#parts.counters.settle(callId, used);
+    this.#calls.settled(callId, used);
+  }
+
+  async #record(rows: readonly CallRow[]): Promise<void> {
+    const { store, writes } = this.#parts;
+    const written = writes.during(() => store.calls.record(rows));
+    this.#writing.add(written);
+    try {
+      await written;
+      this.#calls.recorded(rows);
+    } finally {
+      this.#writing.delete(written);
+    }
+  }
+
+  #open(calls: readonly OpenCall[]): Promise<readonly string[]> {
+    this.#calls.noted(calls);
+    return this.#parts.store.calls.open(calls);
+  }
+
+  #touch(uses: readonly KeyUse[]): Promise<void> {
+    this.#parts.keysUsed(uses);
+    return this.#parts.store.keys.touch(uses);
+  }
+
+  async #claim(wanted: AnswerClaim): Promise<Claimed> {
+    const { answers } = this.#parts.store;
+    const claimed = await answers.claim(wanted);
+    const claim = { id: wanted.id, owner: wanted.owner };
+    if (claimed.state !== 'mine') return claimed;
+    if (this.#over) await answers.release(claim);
+    else this.#claims.set(wanted.id, claim);
+    return claimed;
+  }
+}
+
+/** Requests a minute come back by time alone. */
+function mayFree(result: DrawResult): boolean {
+  return !result.granted && result.kind !== 'requests';
+}

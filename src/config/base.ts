@@ -1,0 +1,315 @@
+/** The options that a flag or a variable may give, too: flag before variable before file before default. */
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { isLoopback, readAddress, type Address } from './address.ts';
+import { ConfigError, type ConfigIssue, suggestion } from './errors.ts';
+import type { CheckedFile, Environment } from './config-file.ts';
+import { choice, onOff, text, whole, type Options, type TextKind } from './options.ts';
+import { logLevels, type LogLevel, type OriginLine } from './settings.ts';
+
+/** Each worker is a process with memory of its own. */
+const maxWorkers = 64;
+
+/** Keys of the file that are flags, too: `--admin-listen` and MODEL_GATEWAY_ADMIN_LISTEN of `admin_listen`. */
+export const baseOptions = {
+  listen: {
+    key: 'listen',
+    kind: text,
+    default: '127.0.0.1:8686',
+    about: 'Data plane: HOST:PORT, :PORT (loopback) or [::1]:PORT.',
+  },
+  adminListen: {
+    key: 'admin_listen',
+    kind: text,
+    default: '127.0.0.1:8687',
+    about: 'Admin plane (dashboard, admin API, metrics).',
+  },
+  adminPublic: {
+    key: 'admin_public',
+    kind: onOff,
+    default: false,
+    about:
+      'Whether admin_listen may be an address that other machines reach. The admin plane has no TLS: put a TLS proxy before it.',
+  },
+  dataDir: {
+    key: 'data_dir',
+    kind: text,
+    default: '.model-gateway',
+    about: 'Keys and ledger; relative to this file.',
+  },
+  logLevel: {
+    key: 'log_level',
+    kind: choice(logLevels),
+    default: 'info',
+    about: 'The least level of what is logged.',
+  },
+  workers: {
+    key: 'workers',
+    kind: whole(1, maxWorkers),
+    default: 1,
+    about: 'Processes that serve calls, one core each.',
+  },
+} as const satisfies Options;
+
+/** Values as given, by the names of the flags. */
+export interface Flags {
+  readonly listen?: string;
+  readonly 'admin-listen'?: string;
+  readonly 'admin-public'?: string;
+  readonly config?: string;
+  readonly 'data-dir'?: string;
+  readonly 'log-level'?: string;
+  readonly workers?: string;
+  readonly storage?: string;
+}
+
+type FlagName = keyof Flags;
+
+export interface ParsedFlags {
+  readonly flags: Flags;
+  /** `--help` was among them. */
+  readonly help: boolean;
+  /** `--json` was among them; only where the caller allows it. */
+  readonly json: boolean;
+}
+
+/** Every flag with its value and its line of help. */
+const flagForms: readonly {
+  readonly name: FlagName;
+  readonly value: string;
+  readonly help: string;
+}[] = [
+  {
+    name: 'listen',
+    value: 'HOST:PORT',
+    help: 'data plane (127.0.0.1:8686; port 0 picks a free one)',
+  },
+  { name: 'admin-listen', value: 'HOST:PORT', help: 'admin plane (127.0.0.1:8687)' },
+  {
+    name: 'admin-public',
+    value: 'yes|no',
+    help: 'other machines may reach the admin plane (no)',
+  },
+  { name: 'config', value: 'FILE', help: 'config file (gateway.yaml where it exists)' },
+  { name: 'data-dir', value: 'DIR', help: 'keys and ledger (.model-gateway)' },
+  { name: 'log-level', value: 'LEVEL', help: 'debug, info, warn, error or silent (info)' },
+  { name: 'workers', value: 'N', help: 'processes that serve calls, each on a core (1)' },
+  {
+    name: 'storage',
+    value: 'WHERE',
+    help: 'sqlite, memory, or postgres://… with redis://… behind a space (sqlite)',
+  },
+];
+
+/** `MODEL_GATEWAY_DATA_DIR` of `data-dir`. */
+function variableOf(flag: FlagName): string {
+  return `MODEL_GATEWAY_${flag.toUpperCase().replaceAll('-', '_')}`;
+}
+
+/** The help text of the flags, one line each. */
+export function flagsHelp(): string {
+  return flagForms
+    .map(({ name, value, help }) => {
+      const flag = `--${name} ${value}`;
+      return `  ${flag.padEnd(26)}${help}; ${variableOf(name)}\n`;
+    })
+    .join('');
+}
+
+/**
+ * Reads the flags of `start` (and of `check`, which also takes `--json`).
+ * @throws ConfigError that names each flag which is unknown, repeated or lacks its value.
+ */
+export function parseFlags(
+  args: readonly string[],
+  allow: { readonly json: boolean } = { json: false },
+): ParsedFlags {
+  const { tokens } = parseArgs({
+    args: [...args],
+    options: {
+      ...Object.fromEntries(flagForms.map(({ name }) => [name, { type: 'string' } as const])),
+      help: { type: 'boolean', short: 'h' },
+      json: { type: 'boolean' },
+    },
+    // Errors are made below, all together and with a suggestion.
+    strict: false,
+    tokens: true,
+  });
+  const issues: ConfigIssue[] = [];
+  const values = new Map<string, string>();
+  const switches = new Set<string>();
+  const switchNames = allow.json ? ['help', 'json'] : ['help'];
+  for (const token of tokens) {
+    if (token.kind === 'positional') {
+      issues.push({ path: token.value, message: 'unexpected argument' });
+    } else if (token.kind === 'option') {
+      const problem = switchNames.includes(token.name)
+        ? readSwitch(token, switches)
+        : readValue(token, values);
+      if (problem !== undefined) issues.push({ path: token.rawName, message: problem });
+    }
+  }
+  if (issues.length > 0) throw new ConfigError(issues);
+  const flags: Flags = Object.fromEntries(values);
+  return { flags, help: switches.has('help'), json: switches.has('json') };
+}
+
+interface OptionToken {
+  readonly name: string;
+  readonly value?: string | undefined;
+}
+
+function readSwitch(token: OptionToken, switches: Set<string>): string | undefined {
+  if (token.value !== undefined) return 'takes no value';
+  switches.add(token.name);
+  return undefined;
+}
+
+function readValue(token: OptionToken, values: Map<string, string>): string | undefined {
+  const form = flagForms.find(({ name }) => name === token.name);
+  if (form === undefined) {
+    const known = [...flagForms.map(({ name }) => `--${name}`), '--help'];
+    return `unknown flag${suggestion(`--${token.name}`, known) || ' (see --help)'}`;
+  }
+  const { value } = token;
+  if (value === undefined || value === '' || value.startsWith('--')) {
+    return `needs a value: --${form.name} ${form.value}`;
+  }
+  if (values.has(token.name)) return 'given twice';
+  values.set(token.name, value);
+  return undefined;
+}
+
+export interface BaseSources {
+  readonly flags: Flags;
+  readonly env: Environment;
+  readonly cwd: string;
+  readonly file: CheckedFile | undefined;
+  report(issue: ConfigIssue): void;
+}
+
+export interface BaseSettings {
+  readonly listen: Address;
+  readonly adminListen: Address;
+  /** Absolute. */
+  readonly dataDir: string;
+  readonly logLevel: LogLevel;
+  readonly workers: number;
+  readonly origins: readonly OriginLine[];
+}
+
+export function readBaseSettings(sources: BaseSources): BaseSettings {
+  const listen = choose(sources, 'listen', baseOptions.listen);
+  const adminListen = choose(sources, 'admin-listen', baseOptions.adminListen);
+  const adminPublic = choose(sources, 'admin-public', baseOptions.adminPublic);
+  const dataDir = choose(sources, 'data-dir', baseOptions.dataDir);
+  const logLevel = choose(sources, 'log-level', baseOptions.logLevel);
+  const workers = choose(sources, 'workers', baseOptions.workers);
+  const addresses = { listen: toAddress(listen), adminListen: toAddress(adminListen) };
+  checkApart(addresses, adminListen);
+  checkClosed(addresses.adminListen, adminPublic.value, adminListen);
+  const directory = resolve(dataDir.directory, dataDir.value);
+  const line = (path: string, value: string, origin: string): OriginLine => ({
+    path,
+    value,
+    origin,
+  });
+  return {
+    ...addresses,
+    dataDir: directory,
+    logLevel: logLevel.value,
+    workers: workers.value,
+    origins: [
+      line('listen', listen.value, listen.origin),
+      line('admin_listen', adminListen.value, adminListen.origin),
+      line('admin_public', adminPublic.value ? 'yes' : 'no', adminPublic.origin),
+      line('data_dir', directory, dataDir.origin),
+      line('log_level', logLevel.value, logLevel.origin),
+      line('workers', String(workers.value), workers.origin),
+    ],
+  };
+}
+
+/** The text of a flag or its variable, without looking at the file: for `--config` itself. */
+export function outerChoice(
+  flag: FlagName,
+  { flags, env }: Pick<BaseSources, 'flags' | 'env'>,
+): { readonly text: string; readonly origin: string; readonly path: string } | undefined {
+  const fromFlag = flags[flag];
+  if (fromFlag !== undefined)
+    return { text: fromFlag, origin: `flag --${flag}`, path: `--${flag}` };
+  const variable = variableOf(flag);
+  const fromEnv = env[variable];
+  if (fromEnv === undefined || fromEnv === '') return undefined;
+  return { text: fromEnv, origin: `env ${variable}`, path: variable };
+}
+
+/** A value, where it stands, and how to complain about it. */
+interface Choice<T> {
+  readonly value: T;
+  readonly origin: string;
+  /** Relative paths start here. */
+  readonly directory: string;
+  complain(message: string): void;
+}
+
+interface BaseOption<T> {
+  readonly key: 'listen' | 'admin_listen' | 'admin_public' | 'data_dir' | 'log_level' | 'workers';
+  readonly kind: TextKind<T>;
+  readonly default: T;
+}
+
+function choose<T>(
+  sources: BaseSources,
+  flag: FlagName,
+  { key, kind, default: usual }: BaseOption<T>,
+): Choice<T> {
+  const { file, cwd, report } = sources;
+  const outer = outerChoice(flag, sources);
+  const given = outer?.text ?? file?.content[key];
+  const complain = (message: string): void => {
+    if (outer !== undefined) report({ path: outer.path, message });
+    else if (file?.isSet([key]) === true) report(file.issue([key], message));
+    else report({ path: key, message });
+  };
+  if (given === undefined) return { value: usual, origin: 'default', directory: cwd, complain };
+  const read = kind.read(String(given));
+  if ('problem' in read) complain(read.problem);
+  const value = 'problem' in read ? usual : read.value;
+  if (outer !== undefined) return { value, origin: outer.origin, directory: cwd, complain };
+  return {
+    value,
+    origin: file?.where([key]) ?? 'default',
+    directory: resolve(file?.place.path ?? cwd, '..'),
+    complain,
+  };
+}
+
+const unreadAddress: Address = { host: '', port: 0 };
+
+function toAddress({ value, complain }: Choice<string>): Address {
+  const address = readAddress(value);
+  if (address !== undefined) return address;
+  const hint = value.includes('://') ? ', without http://' : '';
+  complain(`is no address: HOST:PORT, :PORT or [::1]:PORT${hint}`);
+  return unreadAddress;
+}
+
+/** A key of one plane is refused by the other: they cannot share a listener. */
+function checkApart(
+  { listen, adminListen }: { readonly listen: Address; readonly adminListen: Address },
+  { complain }: Choice<string>,
+): void {
+  if (listen.port === 0 || listen.port !== adminListen.port || listen.host !== adminListen.host) {
+    return;
+  }
+  complain('is the address of the data plane too; the admin plane needs its own');
+}
+
+/** S9: the admin plane has no TLS of its own, so opening it to other machines must be said. */
+function checkClosed({ host }: Address, mayBePublic: boolean, { complain }: Choice<string>): void {
+  if (mayBePublic || host === '' || isLoopback(host)) return;
+  complain(
+    'lets other machines reach the admin plane, and nothing encrypts it: listen on 127.0.0.1 behind a TLS proxy, or say admin_public: true (--admin-public yes)',
+  );
+}

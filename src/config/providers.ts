@@ -1,0 +1,346 @@
+/** `providers:` of the file, and what the environment says about known vendors. */
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { hostname, networkInterfaces } from 'node:os';
+import { dirname, resolve } from 'node:path';
+import { forbiddenHost, isForbiddenHost } from '../core/addresses.ts';
+import type { Timeouts } from '../core/provider.ts';
+import { Secret } from '../core/secret.ts';
+import { leadsTo, type Address } from './address.ts';
+import type { CheckedFile, Environment } from './config-file.ts';
+import { pathText, type ConfigIssue } from './errors.ts';
+import { givenOptions, optionLines } from './options.ts';
+import type { ConfigFile } from './schema.ts';
+import { providerOptions, timeoutOptions } from './sections.ts';
+import {
+  HeaderSettings,
+  type CredentialSettings,
+  type OriginLine,
+  type ProviderSettings,
+} from './settings.ts';
+
+/** What the configuration must know of a provider that it does not declare itself. */
+export interface KnownProvider {
+  /** The wire format that it speaks; absent for what cannot be declared. */
+  readonly dialect?: string;
+  /** It has an address that speaks messages beside its own. */
+  readonly messages?: object;
+  /** Environment variable of the key; absent for engines that need none. */
+  readonly keyVariable?: string;
+  /** Environment variable that replaces the vendor's address. */
+  readonly baseUrlVariable?: string;
+  /** Part of the gateway itself: its name cannot be declared. */
+  readonly embedded?: true;
+}
+
+/** Vendors and engines with presets, and the embedded engine, by id. */
+export type KnownProviders = ReadonlyMap<string, KnownProvider>;
+
+interface ProviderScope {
+  readonly known: KnownProviders;
+  readonly env: Environment;
+  /** The gateway's own listeners. */
+  readonly own: readonly Address[];
+  report(issue: ConfigIssue): void;
+}
+
+type ProviderForm = NonNullable<NonNullable<ConfigFile['providers']>[string]>;
+type TimeoutsForm = NonNullable<ConfigFile['timeouts']>;
+
+/** Checks each declaration as far as it can be checked without asking anyone. */
+export function readProviders(
+  file: CheckedFile | undefined,
+  scope: ProviderScope,
+): readonly ProviderSettings[] {
+  checkEnvironment(file, scope);
+  if (file === undefined) return [];
+  return Object.entries(file.content.providers ?? {}).map(([id, form]) => {
+    const declared = form ?? {};
+    const complain = (message: string, ...keys: readonly string[]): void =>
+      scope.report(file.issue(['providers', id, ...keys], message));
+    checkCompleteness(id, declared, { scope, complain });
+    const keys = keysProblem(declared);
+    if (keys !== undefined) {
+      complain(keys, declared.credentials === undefined ? 'api_key' : 'credentials');
+    }
+    if (declared.base_url !== undefined) {
+      const problem = addressProblem(declared.base_url, scope.own);
+      if (problem !== undefined) complain(problem, 'base_url');
+    }
+    checkOptions(id, declared, { scope, complain });
+    const { dialect, baseUrl, like, ...options } = givenOptions(providerOptions, declared);
+    return {
+      id,
+      ...(dialect === undefined ? {} : { dialect }),
+      ...(baseUrl === undefined ? {} : { baseUrl }),
+      ...(like === undefined ? {} : { like }),
+      options,
+      ...readKeys(declared),
+      headers: readHeaders(declared, complain),
+      ...readNetwork(declared, file, complain),
+      ...givenTimeouts(declared.timeouts),
+      where: file.where(['providers', id]),
+    };
+  });
+}
+
+/**
+ * `timeouts` of a provider or a route; absent ones stay absent. A first_event that is set without reasoning
+ * holds for models that reason, too.
+ */
+export function givenTimeouts(form: TimeoutsForm | null | undefined): {
+  readonly timeouts?: Partial<Timeouts>;
+} {
+  const {
+    firstEventMs,
+    reasoningMs = firstEventMs,
+    ...others
+  } = givenOptions(timeoutOptions, form);
+  const timeouts = {
+    ...others,
+    ...(firstEventMs === undefined ? {} : { firstEventMs }),
+    ...(reasoningMs === undefined ? {} : { reasoningMs }),
+  };
+  return Object.keys(timeouts).length === 0 ? {} : { timeouts };
+}
+
+/** Reports options that mean nothing for the dialect of the address. */
+function checkOptions(id: string, form: ProviderForm, { scope, complain }: Check): void {
+  const dialect = form.dialect ?? scope.known.get(id)?.dialect;
+  if (form.like !== undefined) checkLikeness(form.like, dialect, { scope, complain });
+  if (form.betas !== undefined && dialect === 'openai-chat') {
+    complain('has no meaning for openai-chat: such servers get no anthropic-beta', 'betas');
+  }
+  if (form.region !== undefined && dialect === 'anthropic-messages') {
+    complain(
+      'has no meaning for anthropic-messages: such servers get inference_geo themselves',
+      'region',
+    );
+  }
+}
+
+function checkLikeness(like: string, dialect: string | undefined, check: Check): void {
+  const known = check.scope.known.get(like);
+  if (known === undefined || known.embedded === true) {
+    check.complain(`"${like}" is no known vendor`, 'like');
+  } else if (dialect !== undefined && !speaks(known, dialect)) {
+    check.complain(`"${like}" speaks ${known.dialect}, this address ${dialect}`, 'like');
+  }
+}
+
+function speaks(known: KnownProvider, dialect: string): boolean {
+  const beside = dialect === 'anthropic-messages' && known.messages !== undefined;
+  return beside || known.dialect === dialect;
+}
+
+type Complain = (message: string, ...keys: readonly string[]) => void;
+
+interface Check {
+  readonly scope: ProviderScope;
+  readonly complain: Complain;
+}
+
+function checkCompleteness(id: string, form: ProviderForm, { scope, complain }: Check): void {
+  const known = scope.known.get(id);
+  if (known?.embedded === true) complain(`"${id}" is the embedded engine; choose another name`);
+  if (known !== undefined) return checkKey(known, form, { scope, complain });
+  const missing = [
+    ...(form.dialect === undefined ? ['dialect'] : []),
+    ...(form.base_url === undefined ? ['base_url'] : []),
+  ];
+  if (missing.length > 0) {
+    complain(`"${id}" is no known vendor: ${missing.join(' and ')} must be set`);
+  }
+}
+
+/** Without a key every call to the vendor would fail; an address of one's own may need none. */
+function checkKey(known: KnownProvider, form: ProviderForm, { scope, complain }: Check): void {
+  const { keyVariable, baseUrlVariable } = known;
+  if (keyVariable === undefined || isSet(scope.env, keyVariable)) return;
+  if (form.api_key !== undefined || form.credentials !== undefined) return;
+  if (Object.keys(form.headers ?? {}).length > 0) return;
+  if (form.base_url !== undefined || isSet(scope.env, baseUrlVariable)) return;
+  complain(`there is no key: set ${keyVariable} or api_key`);
+}
+
+/** A vendor's address variable that was meant for clients of this gateway would call it in a circle. */
+function checkEnvironment(file: CheckedFile | undefined, scope: ProviderScope): void {
+  for (const [id, { keyVariable, baseUrlVariable = '' }] of scope.known) {
+    const address = scope.env[baseUrlVariable];
+    if (address === undefined || address === '') continue;
+    const declared = declaration(file, id);
+    if (declared?.base_url !== undefined) continue;
+    if (declared === undefined && !isSet(scope.env, keyVariable)) continue;
+    const problem = addressProblem(address, scope.own);
+    if (problem !== undefined) scope.report({ path: baseUrlVariable, message: problem });
+  }
+}
+
+function declaration(file: CheckedFile | undefined, id: string): Partial<ProviderForm> | undefined {
+  return file?.declared.has(id) === true ? (file.content.providers?.[id] ?? {}) : undefined;
+}
+
+function isSet(env: Environment, name: string | undefined): boolean {
+  return name !== undefined && env[name] !== undefined && env[name] !== '';
+}
+
+/** What is wrong with a base address. The address itself is not quoted: it may hold a secret. */
+function addressProblem(text: string, own: readonly Address[]): string | undefined {
+  if (/[{}]/.test(text)) return 'holds a placeholder in braces that nothing fills in';
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
+    return 'is no http:// or https:// address';
+  }
+  if (url.username !== '' || url.password !== '') {
+    return 'holds a user or password; use api_key or headers';
+  }
+  if (url.search !== '' || url.hash !== '') return 'must end with its path, without ? or #';
+  return hostProblem(url, own);
+}
+
+function hostProblem(url: URL, own: readonly Address[]): string | undefined {
+  if (isForbiddenHost(url.hostname)) return forbiddenHost;
+  if (own.some((address) => leadsTo(url, address, ownNames()))) {
+    return 'leads to this gateway itself';
+  }
+  return undefined;
+}
+
+function ownNames(): ReadonlySet<string> {
+  const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+  return new Set([hostname().toLowerCase(), ...addresses.map(({ address }) => address)]);
+}
+
+/** Headers that the HTTP client writes itself: a second one would contradict it. */
+const ownHeaders = new Set([
+  'accept-encoding',
+  'connection',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+function readHeaders(form: ProviderForm, complain: Complain): HeaderSettings {
+  const headers = new HeaderSettings();
+  for (const [name, value] of Object.entries(form.headers ?? {})) {
+    const lower = name.toLowerCase();
+    if (ownHeaders.has(lower)) complain('is set by the gateway', 'headers', name);
+    if (headers.has(lower)) complain('stands twice, in two spellings', 'headers', name);
+    headers.set(lower, value);
+  }
+  return headers;
+}
+
+/** One key has no name; several have: their own, or `key-1`, `key-2` of a list. */
+function readKeys({ api_key: apiKey, credentials }: ProviderForm): {
+  readonly apiKey?: Secret;
+  readonly credentials?: readonly CredentialSettings[];
+} {
+  const named = Object.entries(credentials ?? {}).map(([name, key]) => ({
+    name,
+    key: new Secret(key),
+  }));
+  if (named.length > 0) return { credentials: named };
+  if (typeof apiKey === 'string') return { apiKey: new Secret(apiKey) };
+  const [only, ...others] = apiKey ?? [];
+  if (only === undefined) return {};
+  if (others.length === 0) return { apiKey: new Secret(only) };
+  const listed = [only, ...others].map((key, i) => ({
+    name: `key-${i + 1}`,
+    key: new Secret(key),
+  }));
+  return { credentials: listed };
+}
+
+/** What is wrong with the keys of a provider together; undefined when nothing is. */
+function keysProblem({ api_key: apiKey, credentials }: ProviderForm): string | undefined {
+  const names = Object.keys(credentials ?? {});
+  if (credentials !== undefined && names.length === 0) return 'names no key';
+  if (apiKey !== undefined && names.length > 0) return 'stands beside api_key: use one of the two';
+  const keys = [...Object.values(credentials ?? {}), ...(Array.isArray(apiKey) ? apiKey : [])];
+  return new Set(keys).size < keys.length ? 'holds the same key twice' : undefined;
+}
+
+/** `proxy` and `ca`: how a provider is reached where the network lets nothing out directly (N4, S19). */
+function readNetwork(
+  { proxy, ca }: ProviderForm,
+  file: CheckedFile,
+  complain: Complain,
+): Pick<ProviderSettings, 'proxy' | 'ca'> {
+  // The text itself is not quoted: it may hold a password.
+  if (proxy !== undefined && !isProxy(proxy)) {
+    complain('is neither none nor an http:// or https:// address', 'proxy');
+  }
+  const pem = ca === undefined ? undefined : readAuthorities(ca, file, complain);
+  return {
+    ...(proxy === undefined ? {} : { proxy: new Secret(proxy) }),
+    ...(pem === undefined ? {} : { ca: pem }),
+  };
+}
+
+/** Proxies of the environment that the gateway cannot use: it would go past them without a word. */
+export function proxyWarnings(env: Environment): readonly string[] {
+  return ['https_proxy', 'http_proxy', 'all_proxy']
+    .flatMap((name) => [name, name.toUpperCase()])
+    .filter((name) => {
+      const text = env[name] ?? '';
+      return text !== '' && !isProxy(text.includes('://') ? text : `http://${text}`);
+    })
+    .map(
+      (name) =>
+        `${name} is no http:// or https:// address: the gateway does not use it and connects to providers directly`,
+    );
+}
+
+function isProxy(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return text === 'none' || url?.protocol === 'http:' || url?.protocol === 'https:';
+}
+
+function readAuthorities(path: string, file: CheckedFile, complain: Complain): string | undefined {
+  try {
+    const pem = readFileSync(resolve(dirname(file.place.path), path), 'utf8');
+    // Node takes what it cannot read for no authority at all, and says nothing.
+    void new X509Certificate(pem);
+    return pem;
+  } catch (error) {
+    const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    complain(`"${path}" cannot be read as a PEM file of certificates (${why})`, 'ca');
+    return undefined;
+  }
+}
+
+/** The lines of `check` for a provider: what the file sets; secrets read `[secret]` (N1). */
+export function providerLines(
+  { id, dialect, baseUrl, like, options, timeouts, ...others }: ProviderSettings,
+  file: CheckedFile,
+): readonly OriginLine[] {
+  const path = ['providers', id];
+  const form = file.content.providers?.[id];
+  const line = (keys: readonly string[], value: string): OriginLine => ({
+    path: pathText([...path, ...keys]),
+    value,
+    origin: file.where([...path, ...keys]),
+  });
+  const lines = [
+    ...optionLines(providerOptions, { dialect, baseUrl, like, ...options }, { path, file }),
+    ...optionLines(timeoutOptions, timeouts ?? {}, { path: [...path, 'timeouts'], file }),
+  ].filter(({ origin }) => origin !== 'default');
+  const { apiKey, credentials = [], proxy } = others;
+  const secrets = [
+    ...(apiKey === undefined ? [] : [line(['api_key'], apiKey.toString())]),
+    ...credentials.map(({ name, key }) => line(['credentials', name], key.toString())),
+    // A header may be a credential under any name.
+    ...Object.keys(form?.headers ?? {}).map((name) => line(['headers', name], '[secret]')),
+    ...(proxy === undefined ? [] : [line(['proxy'], proxy.toString())]),
+    ...(form?.ca === undefined ? [] : [line(['ca'], form.ca)]),
+  ];
+  const all = [...lines, ...secrets];
+  return all.length === 0 ? [line([], 'preset')] : all;
+}

@@ -1,0 +1,57 @@
+/** Output for people: sizes, colours of a terminal, CSV. */
+import type { Json, JsonObject } from '../json/value.ts';
+
+/** `1.6 GB`: decimal units as in file managers, three digits at most. */
+export function bytesText(bytes: number): string {
+  return scaled(bytes, ['B', 'kB', 'MB', 'GB', 'TB'], ' ');
+}
+
+/** `1.48M`, `7.62B`: as model names spell parameters. */
+export function countText(count: number): string {
+  return scaled(count, ['', 'K', 'M', 'B', 'T'], '');
+}
+
+function scaled(amount: number, units: readonly string[], gap: string): string {
+  let value = amount;
+  let unit = 0;
+  while (value >= 999.5 && unit < units.length - 1) {
+    value /= 1000;
+    unit += 1;
+  }
+  const digits = unit === 0 || value >= 99.5 ? 0 : value >= 9.95 ? 1 : 2;
+  return `${value.toFixed(digits)}${gap}${units[unit] ?? ''}`;
+}
+
+/**
+ * Whether tables, the banner and the log are coloured. FORCE_COLOR decides where it is set (0 and false: no colours),
+ * then NO_COLOR (any value), then the terminal.
+ */
+export function wantsColour(
+  isTerminal: boolean,
+  env: { readonly [name: string]: string | undefined },
+): boolean {
+  const forced = env['FORCE_COLOR'] ?? '';
+  if (forced !== '') return forced !== '0' && forced !== 'false';
+  return isTerminal && env['TERM'] !== 'dumb' && (env['NO_COLOR'] ?? '') === '';
+}
+
+/**
+ * CSV (RFC 4180) that a spreadsheet opens without running formulas: a header line and a line for each row. An absent
+ * value is an empty field.
+ */
+export function csvText(names: readonly string[], rows: readonly JsonObject[]): string {
+  const lines = [
+    names.join(','),
+    ...rows.map((row) => names.map((name) => field(row[name])).join(',')),
+  ];
+  return lines.map((line) => `${line}\r\n`).join('');
+}
+
+function field(value: Json | undefined): string {
+  if (value === undefined || value === null) return '';
+  if (typeof value === 'number') return String(value);
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  // A text that begins like a formula would be run as one (S12): the quote makes it text.
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}

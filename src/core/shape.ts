@@ -1,0 +1,222 @@
+/**
+ * The members that a request may have, object by object. A dialect writes its own down once; three things are read
+ * from it: names that only a careless reader takes for one of them (X-1), members that nothing here knows and that a
+ * translation would lose (D3), and the checks of single values (addresses, base64).
+ */
+import type { Json, JsonObject } from '../json/value.ts';
+import { type FieldPath, type GatewayError, invalidRequest } from './errors.ts';
+import type { Notes } from './notes.ts';
+
+/** A value that nothing is looked at inside of: it is carried whole, or read elsewhere. */
+export const whole = 'whole';
+
+/** An object; in a list, each object of the list. */
+export interface Fields {
+  readonly members: ReadonlyMap<string, Shape>;
+  /** Other members are carried on, or noted where the object is written. */
+  readonly open: boolean;
+  /** Those of all kinds of such an object: a reader may know them in each. Absent = `members`. */
+  readonly family?: ReadonlyMap<string, Shape>;
+  /** The members by what kind of object it is; absent = all objects have the same. */
+  readonly kind?: ((value: JsonObject) => Fields) | undefined;
+}
+
+export type Shape = typeof whole | Fields;
+
+interface MemberShapes {
+  readonly [name: string]: Shape;
+}
+
+/** Names of members whose values are carried whole. */
+export function wholes(...names: readonly string[]): MemberShapes {
+  return Object.fromEntries(names.map((name) => [name, whole]));
+}
+
+/** An object with these members, and no others. */
+export function fields(members: MemberShapes): Fields {
+  return { members: new Map(Object.entries(members)), open: false };
+}
+
+/** An object with these members and any others. */
+export function openFields(members: MemberShapes): Fields {
+  return { ...fields(members), open: true };
+}
+
+/**
+ * An object whose members depend on its kind.
+ * @param otherwise what an object of no known kind may have; by default the members of all kinds, and any others.
+ */
+export function kinds(
+  kindOf: (value: JsonObject) => Json | undefined,
+  each: { readonly [kind: string]: Fields },
+  otherwise?: Fields,
+): Fields {
+  const all = [...Object.values(each), ...(otherwise === undefined ? [] : [otherwise])];
+  const family = new Map(all.flatMap(({ members }) => [...members]));
+  const known = new Map<Json | undefined, Fields>(
+    Object.entries(each).map(([kind, its]) => [kind, { ...its, family }]),
+  );
+  const unknown = { open: true, ...otherwise, members: otherwise?.members ?? family, family };
+  return { ...unknown, kind: (value) => known.get(kindOf(value)) ?? unknown };
+}
+
+/** A member that the shape does not know. */
+interface Stranger {
+  readonly fields: Fields;
+  readonly key: string;
+  readonly value: Json | undefined;
+  path(): FieldPath;
+}
+
+/** Where a value stands: which of those before holds it, and under what name or number. */
+type Step = readonly [parent: number, step: string | number];
+
+/** What is left to be looked at, with the way to it; a path is made for what is told only. */
+class Queue {
+  readonly values: (JsonObject | readonly Json[])[] = [];
+  readonly shapes: Fields[] = [];
+  readonly #parents: number[] = [];
+  readonly #steps: (string | number)[] = [];
+
+  add(value: Json | undefined, shape: Fields, [parent, step]: Step): void {
+    if (typeof value !== 'object' || value === null) return;
+    this.values.push(value);
+    this.shapes.push(shape);
+    this.#parents.push(parent);
+    this.#steps.push(step);
+  }
+
+  pathOf(at: number): FieldPath {
+    const path: (string | number)[] = [];
+    for (let i = at; i > 0; i = this.#parents[i] ?? 0) path.unshift(this.#steps[i] ?? '');
+    return path;
+  }
+}
+
+/** Looks at each object that the shape knows. @param see told of each member that it does not know. */
+function walk(body: JsonObject, shape: Fields, see: (member: Stranger) => void): void {
+  const queue = new Queue();
+  const { values, shapes } = queue;
+  queue.add(body, shape, [0, '']);
+  for (let at = 0; at < values.length; at += 1) {
+    const value = values[at];
+    const given = shapes[at];
+    if (value === undefined || given === undefined) continue;
+    if (isList(value)) {
+      for (let i = 0; i < value.length; i += 1) queue.add(value[i], given, [at, i]);
+    } else lookAt(value, at, { queue, fields: given.kind?.(value) ?? given, see });
+  }
+}
+
+interface Looking {
+  readonly queue: Queue;
+  readonly fields: Fields;
+  see(member: Stranger): void;
+}
+
+function lookAt(value: JsonObject, at: number, { queue, fields, see }: Looking): void {
+  for (const key in value) {
+    const inner = fields.members.get(key);
+    if (inner === whole) continue;
+    const item = value[key];
+    if (inner !== undefined) queue.add(item, inner, [at, key]);
+    else see({ fields, key, value: item, path: () => [...queue.pathOf(at), key] });
+  }
+}
+
+function isList(value: JsonObject | readonly Json[]): value is readonly Json[] {
+  return Array.isArray(value);
+}
+
+/**
+ * A name as readers take it that do not tell upper case from lower. Beside what JavaScript folds these are `K` (U+212A)
+ * and `ſ` (Go's `encoding/json`, Unicode's simple folding), and `ı` and `İ` (Java's `equalsIgnoreCase`).
+ */
+function foldCase(name: string): string {
+  return name.toUpperCase().toLowerCase().replaceAll('\u0307', '');
+}
+
+/** As JSON readers of protocol buffers take names: `maxTokens` is `max_tokens` to them. */
+function foldForm(name: string): string {
+  return foldCase(name).replaceAll(/[_-]/g, '');
+}
+
+const foldedNames = new WeakMap<ReadonlyMap<string, Shape>, ReadonlyMap<string, string>>();
+
+/** The member that another name may be taken for. */
+function twinOf(name: string, { members, family = members }: Fields): string | undefined {
+  if (family.has(name)) return undefined;
+  let folded = foldedNames.get(family);
+  if (folded === undefined) {
+    folded = new Map([...family.keys()].map((known) => [foldCase(known), known]));
+    foldedNames.set(family, folded);
+  }
+  return folded.get(foldCase(name));
+}
+
+/** What a body tells of its names. */
+interface Named {
+  /** Of all but the top-level members: none can be another's twin. */
+  lacks(feature: 'unusualName'): boolean;
+  readonly spans: ReadonlyMap<string, unknown>;
+  readonly skeleton: JsonObject;
+}
+
+/** Refuses names that others take for another. */
+export class TwinNames {
+  readonly #shape: Fields;
+  readonly #forms: ReadonlyMap<string, string>;
+
+  /** @param owned top-level members that must not be told in another form either (`maxTokens`). */
+  constructor(shape: Fields, owned: ReadonlySet<string>) {
+    this.#shape = shape;
+    this.#forms = new Map([...owned].map((name) => [foldForm(name), name]));
+  }
+
+  /**
+   * No member may have a name that another reader of JSON takes for one that is read here.
+   * @throws GatewayError `invalid_request` with the path of such a member.
+   */
+  check(source: Named): void {
+    if (!source.lacks('unusualName')) return this.#checkAll(source.skeleton);
+    for (const key of source.spans.keys()) {
+      if (this.#shape.members.has(key)) continue;
+      const twin = this.#twinOnTop(key);
+      if (twin !== undefined) throw refusal(key, twin, [key]);
+    }
+  }
+
+  #checkAll(body: JsonObject): void {
+    walk(body, this.#shape, ({ fields, key, path }) => {
+      const twin = fields === this.#shape ? this.#twinOnTop(key) : twinOf(key, fields);
+      if (twin !== undefined) throw refusal(key, twin, path());
+    });
+  }
+
+  #twinOnTop(key: string): string | undefined {
+    return twinOf(key, this.#shape) ?? this.#forms.get(foldForm(key));
+  }
+}
+
+function refusal(key: string, twin: string, path: FieldPath): GatewayError {
+  return invalidRequest(
+    `The key "${key}" may be taken for "${twin}" by servers that read names loosely; send "${twin}" instead, or neither.`,
+    path,
+  );
+}
+
+/**
+ * Notes each member that nothing here knows (A4), once for each kind of object, since a history may repeat it
+ * in hundreds of messages. Those of the body itself are told by whoever writes the request.
+ */
+export function noteStrangers(body: JsonObject, shape: Fields, notes: Notes): void {
+  const noted = new Map<Fields, Set<string>>();
+  walk(body, shape, ({ fields, key, value, path }) => {
+    if (fields.open || fields === shape || value === null || value === undefined) return;
+    const keys = noted.get(fields) ?? new Set();
+    noted.set(fields, keys);
+    if (keys.has(key)) return;
+    keys.add(key);
+    notes.lost(path(), 'not known to the model');
+  });
+}

@@ -1,0 +1,246 @@
+/** Reads a whole messages answer. */
+import type { Part, ReasoningPart, TextPart, ToolCallPart } from '../../core/conversation.ts';
+import type { AnswerContext } from '../../core/dialect.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { FinishReason, Generation, Usage } from '../../core/generation.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { answerText, wrongType } from '../shared/answers.ts';
+import { beginsObject, brokenArguments, toolInput, truncatedInput } from '../shared/tools.ts';
+import {
+  AnswerBlocks,
+  answerCitations,
+  isEmptyReasoning,
+  isRedacted,
+  writeCitation,
+} from './answer-blocks.ts';
+import { readErrorValue } from './errors.ts';
+import { isArray, isPresent, textOf } from './fields.ts';
+import { readStop, readUsage, writeStop, writeUsage } from './usage.ts';
+
+/**
+ * @throws GatewayError the upstream's error if the document is one (F24), `upstream_invalid` if it is
+ * no answer at all.
+ */
+export function readResponse(body: JsonObject): Generation {
+  const { content } = body;
+  if (!isArray(content)) {
+    if (looksLikeError(body)) throw readErrorValue(body);
+    throw new GatewayError('upstream_invalid', 'The upstream answered without content.');
+  }
+  const parts: Part[] = [];
+  for (const block of content) {
+    if (!isObject(block)) throw wrongType('a content block');
+    parts.push(readBlock(block));
+  }
+  assertStop(body['stop_reason']);
+  const usage = readUsage(body['usage']);
+  return {
+    id: textOf(body['id']),
+    model: textOf(body['model']),
+    parts,
+    finish: readStop(body) ?? { kind: 'other' },
+    ...(usage === undefined ? {} : { usage }),
+  };
+}
+
+/** Null or missing is a natural end; anything else that is no text hides why the answer ended. */
+function assertStop(reason: Json | undefined): void {
+  if (isPresent(reason) && typeof reason !== 'string') throw wrongType('a stop_reason');
+}
+
+function looksLikeError(body: JsonObject): boolean {
+  if (isPresent(body['error']) || body['type'] === 'error') return true;
+  return typeof body['message'] === 'string' || isPresent(body['detail']);
+}
+
+/** A complete content block of an answer. */
+function readBlock(block: JsonObject): Part {
+  switch (block['type']) {
+    case 'text': {
+      const citations = answerCitations(block['citations']);
+      return {
+        type: 'text',
+        text: answerText(block['text'], 'a text'),
+        ...(citations.length === 0 ? {} : { citations }),
+      };
+    }
+    case 'thinking': {
+      const signature = answerText(block['signature'], 'a signature');
+      return {
+        type: 'reasoning',
+        text: answerText(block['thinking'], 'thinking'),
+        ...(signature === '' ? {} : { signature }),
+      };
+    }
+    case 'redacted_thinking':
+      return {
+        type: 'reasoning',
+        text: '',
+        encrypted: answerText(block['data'], 'redacted thinking'),
+      };
+    case 'tool_use':
+      return readToolUse(block, inputText(block['input']));
+    default:
+      if (textOf(block['type']) === '') throw wrongType('a content block');
+      return { type: 'opaque', dialect: 'anthropic-messages', value: block };
+  }
+}
+
+/** Some servers send the input as text. */
+export function inputText(input: Json | undefined): string {
+  return typeof input === 'string' ? input : JSON.stringify(input ?? {});
+}
+
+/**
+ * A call; `caller` is kept where it is not the plain `direct`.
+ * @throws GatewayError `upstream_invalid` for a call of nothing: no client can run it.
+ */
+export function readToolUse(block: JsonObject, argumentsJson: string): ToolCallPart {
+  const { caller } = block;
+  const name = textOf(block['name']);
+  if (name === '') {
+    throw new GatewayError('upstream_invalid', 'The upstream sent a call without a name.');
+  }
+  const plain = !isObject(caller) || caller['type'] === 'direct';
+  return {
+    type: 'tool-call',
+    id: callId(block['id']),
+    name,
+    argumentsJson,
+    ...(plain ? {} : { extras: { 'anthropic-messages': { caller } } }),
+  };
+}
+
+function callId(id: Json | undefined): string {
+  return typeof id === 'number' ? String(id) : textOf(id);
+}
+
+// Writes a whole messages answer.
+
+/** The document that a client of this dialect gets. An empty answer has `content: []`. */
+export function writeResponse(generation: Generation, context: AnswerContext): JsonObject {
+  const finish = reachedLimit(generation, context)
+    ? ({ ...generation.finish, kind: 'length' } as const)
+    : generation.finish;
+  const writing: Writing = { blocks: new AnswerBlocks(context), context, finish };
+  const content: JsonObject[] = [];
+  let called = false;
+  for (const part of generation.parts) {
+    // Line breaks between calls are no block: the service would refuse it in the history.
+    if (!called || !isBlankText(part)) content.push(...writePart(part, writing));
+    called ||= part.type === 'tool-call';
+  }
+  const ending = {
+    reason: finish,
+    hasToolCalls: generation.parts.some((part) => part.type === 'tool-call'),
+    refusal: refusalOf(generation.parts),
+  };
+  return {
+    id: writing.blocks.messageId(generation.id),
+    type: 'message',
+    role: 'assistant',
+    model: context.model,
+    content,
+    ...writeStop(ending, context.notes),
+    container: null,
+    usage: writeUsage(withEstimate(generation.usage, context)),
+  };
+}
+
+/**
+ * The token limit cut a call off, whatever the upstream calls it (B12): all tokens are used up and
+ * the arguments are broken.
+ */
+function reachedLimit({ parts, finish, usage }: Generation, context: AnswerContext): boolean {
+  if (finish.kind !== 'stop' && finish.kind !== 'tool-calls') return false;
+  if (!usedUp(usage, context)) return false;
+  for (const part of parts) {
+    if (part.type === 'tool-call' && toolInput(part.argumentsJson).wrapped) return true;
+  }
+  return false;
+}
+
+/** As many tokens were generated as the client allowed. */
+export function usedUp(usage: Usage | undefined, { conversation }: AnswerContext): boolean {
+  const cap = conversation?.sampling.maxOutputTokens;
+  return cap !== undefined && (usage?.outputTokens ?? 0) >= cap;
+}
+
+function isBlankText(part: Part): boolean {
+  return part.type === 'text' && part.text.trim() === '';
+}
+
+/** Usage whose input is known: what was reported, else the estimate of the prompt (F1, F55). */
+export function withEstimate(usage: Usage | undefined, context: AnswerContext): Usage {
+  if (usage?.freshInputTokens !== undefined) return usage;
+  if (usage?.cacheReadTokens !== undefined || usage?.cacheWriteTokens !== undefined) return usage;
+  return { ...usage, freshInputTokens: Math.max(1, context.promptTokensEstimate) };
+}
+
+interface Writing {
+  readonly blocks: AnswerBlocks;
+  readonly context: AnswerContext;
+  readonly finish: FinishReason;
+}
+
+/** The blocks of a part; none for empty text, which would break the next request. */
+function writePart(part: Part, writing: Writing): readonly JsonObject[] {
+  const { blocks } = writing;
+  switch (part.type) {
+    case 'text':
+      return part.text === '' ? [] : [writeText(part, writing.context)];
+    case 'refusal':
+      return part.text === '' ? [] : [{ type: 'text', text: part.text }];
+    case 'reasoning':
+      return writeReasoning(part, blocks);
+    case 'tool-call': {
+      const { companion, block } = blocks.toolUse(part);
+      const call = { ...block, input: writeInput(part, writing) };
+      return companion === undefined ? [call] : [companion, call];
+    }
+    case 'opaque': {
+      const block = blocks.opaque(part);
+      return block === undefined ? [] : [block];
+    }
+    case 'media':
+    case 'tool-result':
+      blocks.lost(part.type === 'media' ? 'generated media' : 'a tool result');
+      return [];
+    default:
+      return part satisfies never;
+  }
+}
+
+function writeReasoning(part: ReasoningPart, blocks: AnswerBlocks): readonly JsonObject[] {
+  if (isEmptyReasoning(part)) return [];
+  if (isRedacted(part)) return [blocks.redacted(part)];
+  const thinking = blocks.hidesReasoning ? '' : part.text;
+  return [{ type: 'thinking', thinking, signature: blocks.signature(part) }];
+}
+
+function writeText(part: TextPart, { notes }: AnswerContext): JsonObject {
+  const citations = part.citations?.map(writeCitation).filter((each) => each !== undefined) ?? [];
+  if (citations.length < (part.citations?.length ?? 0)) {
+    notes.lost(['citations'], 'sources of this provider have no place in a messages answer');
+  }
+  return { type: 'text', text: part.text, ...(citations.length === 0 ? {} : { citations }) };
+}
+
+/** A call that the token limit cut off keeps its complete members. */
+function writeInput(part: ToolCallPart, { context, finish }: Writing): JsonObject {
+  const { input, wrapped } = toolInput(part.argumentsJson);
+  if (!wrapped) return input;
+  const isCut = finish.kind === 'length' || finish.kind === 'context-window';
+  const cut = isCut ? truncatedInput(part.argumentsJson) : undefined;
+  if (cut !== undefined) return cut;
+  // A stream has sent its half of the object by the time that it shows: the two answers are alike.
+  if (!isCut && finish.kind !== 'content-filter' && beginsObject(part.argumentsJson)) {
+    throw brokenArguments(part.name);
+  }
+  context.notes.changed(['content'], 'tool arguments that are no JSON object were wrapped');
+  return input;
+}
+
+function refusalOf(parts: readonly Part[]): string {
+  return parts.map((part) => (part.type === 'refusal' ? part.text : '')).join('');
+}

@@ -1,0 +1,151 @@
+/** The members of a messages request that are read or known to say nothing. */
+import type { JsonObject } from '../../json/value.ts';
+import { fields, kinds, openFields, whole, wholes, type Fields } from '../../core/shape.ts';
+import { pricedTool, vendorMembers } from '../shared/vendor-members.ts';
+import { textOf } from './fields.ts';
+import { isClientTool } from './head.ts';
+
+/** Top-level fields that have a canonical slot, or that the head has read. */
+export const knownFields: ReadonlySet<string> = new Set([
+  'model',
+  'max_tokens',
+  'messages',
+  'system',
+  'stop_sequences',
+  'stream',
+  'temperature',
+  'top_p',
+  'top_k',
+  'thinking',
+  'output_config',
+  'output_format',
+  'tools',
+  'tool_choice',
+  'metadata',
+]);
+
+const cache_control = fields(wholes('type', 'ttl'));
+const marks = { cache_control };
+const byType = ({ type }: JsonObject): JsonObject[string] => type;
+/** Blocks stand in blocks: their shape is known only when it is asked for. */
+const held: Fields = {
+  members: new Map(),
+  open: false,
+  kind: (value) => block.kind?.(value) ?? block,
+};
+
+const base64 = fields(wholes('type', 'media_type', 'data'));
+const source = kinds(byType, {
+  base64,
+  text: base64,
+  url: fields(wholes('type', 'url')),
+  file: fields(wholes('type', 'file_id')),
+  content: fields({ type: whole, content: held }),
+});
+const text = fields({ ...wholes('type', 'text', 'citations'), ...marks });
+
+const clientTool = fields({
+  ...wholes('type', 'name', 'description', 'input_schema', 'strict', 'defer_loading'),
+  // Hints without effect on the answer.
+  ...wholes('eager_input_streaming', 'input_examples', 'allowed_callers'),
+  ...marks,
+});
+/** Defined by the vendor and run by the client, which has all that it needs in the type. */
+const publishedTool = fields({ ...wholes('type', 'name', 'max_uses', 'model'), ...marks });
+const serverTool = openFields({ ...pricedTool, ...wholes('name', 'input_schema'), ...marks });
+
+const tool = kinds(
+  (value) => {
+    if (isClientTool(value)) return 'own';
+    return textOf(value['type']).startsWith('web_search') ? 'search' : 'published';
+  },
+  { own: clientTool, search: serverTool, published: publishedTool },
+);
+const toolChange = openFields({
+  type: whole,
+  tool: openFields({ ...wholes('type', 'name', 'server_name'), definition: tool }),
+  ...marks,
+});
+
+/** Calls of tools that the service ran: they are shown with their results. */
+const serverCall = fields({
+  ...wholes('type', 'id', 'name', 'server_name', 'input', 'caller'),
+  ...marks,
+});
+const kindOfBlock = ({ type }: JsonObject): JsonObject[string] =>
+  type !== 'tool_use' && textOf(type).endsWith('_tool_use') ? 'server_tool_use' : type;
+
+const block = kinds(kindOfBlock, {
+  text,
+  image: fields({
+    type: whole,
+    source,
+    transformations: fields(wholes('oversized_image')),
+    ...marks,
+  }),
+  document: fields({
+    ...wholes('type', 'title', 'context'),
+    source,
+    citations: fields(wholes('enabled')),
+    ...marks,
+  }),
+  search_result: fields({
+    ...wholes('type', 'source', 'title'),
+    content: held,
+    citations: fields(wholes('enabled')),
+    ...marks,
+  }),
+  thinking: fields({ ...wholes('type', 'thinking', 'signature'), ...marks }),
+  redacted_thinking: fields({ ...wholes('type', 'data'), ...marks }),
+  tool_use: fields({
+    ...wholes('type', 'id', 'name', 'input'),
+    caller: fields(wholes('type', 'tool_id')),
+    ...marks,
+  }),
+  tool_result: fields({
+    ...wholes('type', 'tool_use_id', 'is_error'),
+    content: held,
+    ...marks,
+  }),
+  tool_reference: fields({ ...wholes('type', 'tool_name'), ...marks }),
+  server_tool_use: serverCall,
+  tool_addition: toolChange,
+  tool_removal: toolChange,
+});
+
+/** Without a canonical slot: refused or noted by the writer of another dialect. */
+const otherFields = [
+  'thread',
+  'inference_geo',
+  'container',
+  'mcp_servers',
+  'fallback_credit_token',
+  'context_management',
+  'compaction',
+  'diagnostics',
+  'billing_policy',
+  'betas',
+  'user_profile_id',
+  'workspace_id',
+];
+
+const format = fields(wholes('type', 'schema'));
+
+/** A request of this dialect. What is not among its own members is kept by name (`request-read.ts`). */
+export const requestShape = fields({
+  ...wholes(...knownFields, ...otherFields),
+  ...vendorMembers,
+  messages: fields({
+    ...wholes('role', 'clear_at'),
+    content: block,
+    output_config: fields(wholes('effort')),
+  }),
+  system: kinds(byType, { text }),
+  tools: tool,
+  tool_choice: fields(wholes('type', 'name', 'disable_parallel_tool_use')),
+  thinking: fields(wholes('type', 'budget_tokens', 'display')),
+  output_config: openFields({ ...wholes('effort'), format }),
+  output_format: format,
+  metadata: openFields(wholes('user_id')),
+  cache_control,
+});

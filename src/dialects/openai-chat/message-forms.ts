@@ -1,0 +1,456 @@
+/** Single messages of this dialect in the forms that its servers differ in. */
+import { createHash } from 'node:crypto';
+import type { CacheMark, Citation, Tool, ToolCallPart } from '../../core/conversation.ts';
+import type { AnswerContext } from '../../core/dialect.ts';
+import { type FieldPath, unsupported } from '../../core/errors.ts';
+import type { Notes } from '../../core/notes.ts';
+import { withPath } from '../../core/paths.ts';
+import type { UpstreamTraits } from '../../core/traits.ts';
+import { tryParseInnerObject } from '../../json/parse.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { AnswerCallIds, originalToolName } from '../shared/tool-ids.ts';
+import { answerObject, answerObjects } from '../shared/answers.ts';
+import { isArray, type JsonMembers } from './fields.ts';
+
+type Path = readonly (string | number)[];
+
+/** Tells of a change once. */
+type Noting = (path: Path, why: string, what?: 'changed' | 'lost') => void;
+
+interface ContentMeans {
+  readonly traits: UpstreamTraits;
+  /** Of the message. */
+  readonly path: Path;
+  readonly note: Noting;
+}
+
+interface AdaptedContent {
+  /** The same one where nothing had to change. */
+  readonly message: JsonObject;
+  /** Parts that a tool message cannot hold: they follow in a message of the user. */
+  readonly beside: readonly Json[];
+}
+
+const nothing: readonly Json[] = [];
+
+/**
+ * A message whose content the server takes.
+ * @throws GatewayError `invalid_request` for media that the model cannot be shown.
+ */
+export function adaptedContent(message: JsonObject, means: ContentMeans): AdaptedContent {
+  const spoken = withRefusal(message, means);
+  const { content } = spoken;
+  if (!isArray(content)) return { message: spoken, beside: nothing };
+  const beside: Json[] = [];
+  let changed = false;
+  const parts: Json[] = [];
+  const partMeans = { ...means, message, beside };
+  content.forEach((part, j) => {
+    const adapted = isObject(part) ? adaptedPart(part, j, partMeans) : part;
+    if (adapted !== part) changed = true;
+    if (adapted !== undefined) parts.push(adapted);
+  });
+  if (!changed) return { message: spoken, beside };
+  // A message whose parts all went says nothing; servers want a text there.
+  return { message: { ...spoken, content: parts.length === 0 ? '' : parts }, beside };
+}
+
+interface PartMeans extends ContentMeans {
+  readonly message: JsonObject;
+  readonly beside: Json[];
+}
+
+function adaptedPart(part: JsonObject, j: number, means: PartMeans): JsonObject | undefined {
+  const { traits, message, note } = means;
+  if (part['type'] === 'text' && traits.messageMembers === undefined) return part;
+  const path = [...means.path, 'content', j];
+  switch (part['type']) {
+    case 'image_url':
+      return adaptedImage(part, path, means);
+    case 'file':
+      if (!traits.fileInput) throw unsupported(path, 'This model does not take files.');
+      break;
+    case 'thinking':
+      if (message['role'] !== 'assistant' || traits.thinkingParts === true) break;
+      note(path, 'reasoning of another provider is not shown to this one', 'lost');
+      return undefined;
+    case 'refusal':
+      if (isKnownMember('refusal', message, traits)) break;
+      note(path, 'a refusal is told as text');
+      return { type: 'text', text: part['refusal'] };
+    default:
+  }
+  return withKnownMark(part, traits, path);
+}
+
+function adaptedImage(part: JsonObject, path: Path, means: PartMeans): JsonObject | undefined {
+  const { traits, message, note, beside } = means;
+  const { image_url: image } = part;
+  const url = isObject(image) ? image['url'] : image;
+  const inline = typeof url === 'string' && !/^https?:/i.test(url);
+  const taken = traits.imageInput === 'url' || (traits.imageInput === 'base64' && inline);
+  const own = withKnownMark(part, traits, path);
+  if (message['role'] !== 'tool') {
+    if (taken) return own;
+    throw unsupported(path, 'This model does not take this kind of image.');
+  }
+  if (traits.toolResultMedia && taken) return own;
+  if (!taken) {
+    // Agents send screenshots unasked: a refusal would end their session.
+    const reason = traits.imageInput === 'none' ? 'model has no vision' : 'model cannot take it';
+    note(path, `the image is left out, ${reason}`, 'lost');
+    return { type: 'text', text: `[image omitted: ${reason}]` };
+  }
+  note(path, 'images of tool results follow in a message of the user');
+  const label = `Image from tool result ${String(message['tool_call_id'])}:`;
+  beside.push({ type: 'text', text: label }, own);
+  return { type: 'text', text: '[image attached below]' };
+}
+
+/** Marks of caches are hints: a server that refuses them is not sent any. */
+function withKnownMark(part: JsonObject, traits: UpstreamTraits, path: Path): JsonObject {
+  if (traits.messageMembers === undefined) return part;
+  if (part['cache_control'] === undefined && part['prompt_cache_breakpoint'] === undefined) {
+    return part;
+  }
+  const { cache_control: _mark, prompt_cache_breakpoint: _point, ...rest } = part;
+  return { ...rest, ...writePartMark(readCacheMark(part, path), traits) };
+}
+
+/** Where a refusal is no member it is what was said. */
+function withRefusal(message: JsonObject, { traits, path, note }: ContentMeans): JsonObject {
+  const { refusal, content } = message;
+  if (typeof refusal !== 'string' || isKnownMember('refusal', message, traits)) return message;
+  const { refusal: _refusal, ...rest } = message;
+  if (content !== undefined && content !== null && content !== '') return rest;
+  note([...path, 'refusal'], 'a refusal is told as text');
+  return { ...rest, content: refusal };
+}
+
+/** Whether the server takes a member in a message of this role. */
+export function isKnownMember(
+  name: string,
+  { role }: JsonObject,
+  { messageMembers }: UpstreamTraits,
+): boolean {
+  if (messageMembers === undefined || messageMembers.has(name)) return true;
+  return messageMembers.has(`${String(role)}.${name}`);
+}
+
+/** The message without what its server refuses. @param note told of what carried something. */
+export function withoutUnknownMembers(
+  message: JsonObject,
+  traits: UpstreamTraits,
+  note: (member: string, why: string) => void,
+): JsonObject {
+  if (traits.messageMembers === undefined) return message;
+  let known = message;
+  for (const name in message) {
+    if (isKnownMember(name, message, traits)) continue;
+    const { [name]: value, ...rest } = known;
+    known = rest;
+    if (name !== 'cache_control' && !isEmpty(value)) note(name, unknownMemberNote);
+  }
+  return known;
+}
+
+function isEmpty(value: Json | undefined): boolean {
+  return value === null || value === undefined || (isArray(value) && value.length === 0);
+}
+
+/** The texts of a content. */
+export function textsOf(content: Json | undefined): readonly string[] {
+  if (typeof content === 'string') return [content];
+  if (!isArray(content)) return [];
+  return content.flatMap((part) =>
+    isObject(part) && typeof part['text'] === 'string' ? [part['text']] : [],
+  );
+}
+
+/** Instructions as a text of the user. */
+export function taggedInstructions(texts: readonly string[]): string {
+  return `<system>\n${texts.join('\n\n')}\n</system>`;
+}
+
+/** A message of the user with one more text. */
+export function joinedTexts(message: JsonObject, text: string): JsonObject {
+  const { content } = message;
+  if (typeof content === 'string') return { ...message, content: `${content}\n\n${text}` };
+  return { ...message, content: [...(isArray(content) ? content : []), { type: 'text', text }] };
+}
+
+/** A message of the user with these parts before what it says. */
+export function withContentInFront(message: JsonObject, parts: readonly Json[]): JsonObject {
+  const { content } = message;
+  const rest: readonly Json[] =
+    typeof content === 'string'
+      ? [{ type: 'text', text: content }]
+      : isArray(content)
+        ? content
+        : [];
+  const all = [...parts, ...rest];
+  const texts = all.flatMap((part) => (isText(part) ? [part['text']] : []));
+  return { ...message, content: texts.length === all.length ? texts.join('\n\n') : all };
+}
+
+function isText(part: Json): part is JsonObject & { readonly text: string } {
+  return isObject(part) && part['type'] === 'text' && typeof part['text'] === 'string';
+}
+
+export const frontNote = 'instructions stand in one message in front for this model';
+export const taggedNote = 'instructions behind the first answer are told in a message of the user';
+export const bridgeNote = 'an assistant message stands between a tool and the user';
+export const unknownMemberNote = 'not known to this provider';
+
+/** What stands between a tool's result and the user where a server wants an assistant there. */
+export const bridge: JsonObject = { role: 'assistant', content: 'Understood.' };
+
+// Cache marks: as clients of this dialect write them, and as its servers want them.
+
+const breakpoint = { prompt_cache_breakpoint: { mode: 'explicit' } };
+
+/**
+ * `cache_control` (Anthropic's spelling, an extension here) or `prompt_cache_breakpoint`, which lives
+ * 30 minutes at least there and as long as marks usually do elsewhere.
+ */
+export function readCacheMark(carrier: JsonObject, path: FieldPath): CacheMark | undefined {
+  const control = carrier['cache_control'];
+  if (isObject(control)) {
+    const { ttl } = control;
+    return withPath(typeof ttl === 'string' ? { ttl } : {}, [...path, 'cache_control']);
+  }
+  const breaks = isObject(carrier['prompt_cache_breakpoint']);
+  return breaks ? withPath({}, [...path, 'prompt_cache_breakpoint']) : undefined;
+}
+
+/** The mark in Anthropic's spelling, for servers that understand it. */
+export function writeCacheMark({ ttl }: CacheMark): JsonObject {
+  return { cache_control: { type: 'ephemeral', ...(ttl === undefined ? {} : { ttl }) } };
+}
+
+/** The mark as a member of its part, in the spelling that the server understands; else nothing. */
+export function writePartMark(mark: CacheMark | undefined, traits: UpstreamTraits): JsonObject {
+  if (mark === undefined) return {};
+  if (traits.cacheBreakpoints === true) return breakpoint;
+  return traits.cacheMarks ? writeCacheMark(mark) : {};
+}
+
+/** Whether a part must stay a part, because a mark stands on it. */
+export function isMarked(part: JsonObject): boolean {
+  return part['cache_control'] !== undefined || part['prompt_cache_breakpoint'] !== undefined;
+}
+
+/**
+ * Texts as one string. Where marks are understood they stay apart: a mark moves on with the
+ * conversation, and if texts were joined as soon as it left them, the cached prefix would change (G2).
+ */
+export function textContent(
+  texts: readonly JsonObject[],
+  separator: string,
+  traits: UpstreamTraits,
+): string | readonly JsonObject[] {
+  const apart = traits.cacheMarks || traits.cacheBreakpoints === true;
+  if (texts.some(isMarked) || (apart && texts.length > 1)) return texts;
+  return texts.map((part) => String(part['text'])).join(separator);
+}
+
+/** Puts a breakpoint on a text. */
+type Marking = () => void;
+
+/**
+ * Breakpoints are taken on text parts only: those of images, files and calls move to the nearest text
+ * before them. One without any text before it is dropped: so little is not worth caching.
+ */
+export function settleBreakpoints(messages: readonly JsonMembers[]): void {
+  let mark: Marking = () => {};
+  for (const message of messages) {
+    const { content, tool_calls: calls } = message;
+    if (typeof content === 'string' && content !== '') mark = markWhole(message, content);
+    if (isArray(content)) {
+      const parts = [...content];
+      message['content'] = parts;
+      parts.forEach((part, at) => {
+        if (!isObject(part)) return;
+        if (part['type'] === 'text') {
+          mark = () => (parts[at] = { ...part, ...breakpoint });
+        } else if (isMarked(part)) {
+          parts[at] = unmarked(part);
+          mark();
+        }
+      });
+    }
+    if (isArray(calls) && calls.some((call) => isObject(call) && isMarked(call))) {
+      message['tool_calls'] = calls.map((call) => (isObject(call) ? unmarked(call) : call));
+      mark();
+    }
+  }
+}
+
+function markWhole(message: JsonMembers, text: string): Marking {
+  return () => {
+    message['content'] = [{ type: 'text', text, ...breakpoint }];
+  };
+}
+
+function unmarked({ prompt_cache_breakpoint: _mark, ...part }: JsonObject): JsonObject {
+  return part;
+}
+
+// `annotations` of an answer and canonical citations.
+
+/** The `url_citation` annotations among the given ones. @throws GatewayError `upstream_invalid` */
+export function readCitations(annotations: Json | undefined): readonly Citation[] {
+  const citations: Citation[] = [];
+  for (const annotation of answerObjects(annotations, 'annotations')) {
+    const source = answerObject(annotation['url_citation'], 'a url_citation');
+    if (source === undefined) continue;
+    const { url, title } = source;
+    // The index is a device of streams, not a property of the citation.
+    const { index: _index, ...value } = annotation;
+    citations.push({
+      ...(typeof url === 'string' ? { url } : {}),
+      ...(typeof title === 'string' ? { title } : {}),
+      native: { dialect: 'openai-chat', value },
+    });
+  }
+  return citations;
+}
+
+/** The span of the citing text in the whole content, in UTF-16 code units. */
+interface CitedSpan {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Undefined, with a note, for a source that has no address: chat cannot name it. */
+export function writeCitation(
+  citation: Citation,
+  span: CitedSpan,
+  notes: Notes,
+): JsonObject | undefined {
+  if (citation.native.dialect === 'openai-chat') return citation.native.value;
+  if (citation.url === undefined) {
+    notes.lost(['citations'], 'a source without an address has no place in chat completions');
+    return undefined;
+  }
+  return {
+    type: 'url_citation',
+    url_citation: {
+      start_index: span.start,
+      end_index: span.end,
+      url: citation.url,
+      title: citation.title ?? '',
+    },
+  };
+}
+
+// How the tools of a request want their calls back: under the client's own names, free text
+// unwrapped, and in the deprecated form for clients that asked in it.
+
+/** Marks a tool that came in the deprecated `functions` field. */
+export const legacyFunction = { legacy_function: true } as const;
+
+export class AnsweredTools {
+  readonly #tools: readonly Tool[];
+  readonly #ids: AnswerCallIds;
+  /** Calls are answered as `function_call`. */
+  readonly legacy: boolean;
+
+  constructor(context: AnswerContext) {
+    this.#tools = context.conversation?.tools ?? [];
+    this.#ids = new AnswerCallIds(context, { prefix: 'call_', anyText: true });
+    this.legacy = this.#tools.some(
+      (tool) => tool.extras?.['openai-chat']?.['legacy_function'] === true,
+    );
+  }
+
+  /** The client's own name of the tool. */
+  name(name: string): string {
+    return this.#tools.length === 0 ? name : originalToolName(name, this.#tools);
+  }
+
+  /** The id to show for the upstream's: there is one, and no other call of the conversation has it. */
+  id(id: string): string {
+    return this.#ids.show(id);
+  }
+
+  /** Whether the client declared this tool as a `custom` one. */
+  isFreeText(name: string): boolean {
+    return this.#tools.some((tool) => tool.freeText === true && tool.name === name);
+  }
+}
+
+/** The text of a call to a free-text tool, out of `{"input": …}`. */
+export function freeTextInput(argumentsJson: string): string {
+  const input = tryParseInnerObject(argumentsJson)?.['input'];
+  return typeof input === 'string' ? input : argumentsJson;
+}
+
+/** Arguments are never the empty string. */
+export function callArguments(part: ToolCallPart): string {
+  return part.argumentsJson.trim() === '' ? '{}' : part.argumentsJson;
+}
+
+/** `chatcmpl-` and the upstream's id. */
+export function answerId(upstreamId: string, context: AnswerContext): string {
+  if (upstreamId === '') return context.newId('chatcmpl-');
+  return upstreamId.startsWith('chatcmpl-') ? upstreamId : `chatcmpl-${upstreamId}`;
+}
+
+// One tool call of a message or delta, in the spellings that servers use.
+
+export interface SeenCall {
+  readonly index: number | undefined;
+  /** `''` when the server sends none (here). */
+  readonly id: string;
+  readonly name: string;
+  /** The arguments, or a fragment of them. */
+  readonly arguments: string;
+  /** A `custom` call: `arguments` is free text, not JSON. */
+  readonly freeText: boolean;
+  /** Fields that only this dialect knows: Gemini keeps its thought signature here. */
+  readonly extras: JsonObject | undefined;
+}
+
+export function readCall(value: JsonObject): SeenCall {
+  const { index, id, custom } = value;
+  const freeText = isObject(custom);
+  const called = freeText ? custom : value['function'];
+  const name = isObject(called) ? called['name'] : undefined;
+  const given = isObject(called) ? called[freeText ? 'input' : 'arguments'] : undefined;
+  const extra = value['extra_content'];
+  return {
+    index: typeof index === 'number' && Number.isInteger(index) ? index : undefined,
+    id: typeof id === 'string' || typeof id === 'number' ? String(id) : '',
+    name: typeof name === 'string' ? name : '',
+    arguments: readArguments(given),
+    freeText,
+    extras: isObject(extra) ? { extra_content: extra } : undefined,
+  };
+}
+
+/** Padding without an id, a name and arguments is no call. */
+export function saysSomething({ id, name, arguments: text }: SeenCall): boolean {
+  return id !== '' || name !== '' || text !== '';
+}
+
+/** Some engines send the arguments as an object or another value (B10). */
+function readArguments(value: Json | undefined): string {
+  if (typeof value === 'string') return value;
+  return value === undefined || value === null ? '' : JSON.stringify(value);
+}
+
+/** What makes an answer's calls different from those of other answers. */
+export interface AnswerIdentity {
+  readonly id: Json | undefined;
+  readonly created: Json | undefined;
+}
+
+/**
+ * An id for a call that came without one: the same for the same answer, another for every other
+ * answer and place (B6).
+ */
+export function derivedCallId(answer: AnswerIdentity, place: number): string {
+  const seed = JSON.stringify([answer.id ?? null, answer.created ?? null, place]);
+  return `call_${createHash('sha256').update(seed).digest('hex').slice(0, 24)}`;
+}

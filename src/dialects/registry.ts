@@ -1,0 +1,34 @@
+/** The dialects: those that clients may speak, whose endpoints the data plane mounts, and those that upstreams speak. */
+import type { DialectId } from '../core/conversation.ts';
+import type { ClientDialect, UpstreamDialect } from '../core/dialect.ts';
+import { anthropicMessagesClient } from './anthropic-messages/client.ts';
+import { anthropicMessagesUpstream } from './anthropic-messages/upstream.ts';
+import { openaiChatClient } from './openai-chat/client.ts';
+import { openaiChatUpstream } from './openai-chat/upstream.ts';
+
+/** Errors of requests that no dialect claims are written in the first one. */
+export const clientDialects: readonly [ClientDialect, ...ClientDialect[]] = [
+  openaiChatClient,
+  anthropicMessagesClient,
+];
+
+export const upstreamDialects: readonly UpstreamDialect[] = [
+  openaiChatUpstream,
+  anthropicMessagesUpstream,
+];
+
+/** @throws TypeError for an id that no client dialect has. */
+export function clientDialect(id: DialectId): ClientDialect {
+  return named(clientDialects, id);
+}
+
+/** @throws TypeError for an id that no upstream dialect has. */
+export function upstreamDialect(id: DialectId): UpstreamDialect {
+  return named(upstreamDialects, id);
+}
+
+function named<T extends { readonly id: DialectId }>(dialects: readonly T[], id: DialectId): T {
+  const dialect = dialects.find((each) => each.id === id);
+  if (dialect === undefined) throw new TypeError(`No dialect is called ${id}.`);
+  return dialect;
+}

@@ -1,0 +1,84 @@
+/**
+ * Members of answers whose type is not what it should be. Nothing of an answer vanishes in silence: what can be read as a
+ * text is one, and anything else is no answer.
+ */
+import { GatewayError } from '../../core/errors.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+
+/**
+ * The text of a member; `''` where it is absent. A number is the text that the model wrote, which a server took for one.
+ * @throws GatewayError `upstream_invalid`
+ */
+export function answerText(value: Json | undefined, name: string): string {
+  if (typeof value === 'string') return value;
+  if (isAbsent(value)) return '';
+  if (typeof value === 'number' || value === true) return String(value);
+  throw wrongType(name);
+}
+
+/** The objects of a list; none where it is absent. @throws GatewayError `upstream_invalid` */
+export function answerObjects(value: Json | undefined, name: string): readonly JsonObject[] {
+  if (isAbsent(value) || isEmptyObject(value)) return none;
+  if (!Array.isArray(value) || !value.every(isObject)) throw wrongType(name);
+  return value;
+}
+
+/** The object, or undefined where it is absent. @throws GatewayError `upstream_invalid` */
+export function answerObject(value: Json | undefined, name: string): JsonObject | undefined {
+  if (isAbsent(value)) return undefined;
+  if (!isObject(value)) throw wrongType(name);
+  return value;
+}
+
+/** What servers write for nothing. */
+function isAbsent(value: Json | undefined): value is undefined | null | '' | false {
+  return value === undefined || value === null || value === '' || value === false;
+}
+
+function isEmptyObject(value: Json | undefined): boolean {
+  return isObject(value) && Object.keys(value).length === 0;
+}
+
+export function wrongType(name: string): GatewayError {
+  return new GatewayError('upstream_invalid', `The upstream sent ${name} of a wrong type.`);
+}
+
+const none: readonly JsonObject[] = [];
+
+// The end of a server-sent event.
+
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+
+/**
+ * A frame with the blank line that makes clients read it, which the last frame of a closed stream may
+ * lack (F51). The same buffer when it is there.
+ */
+export function withBlankLine(bytes: Buffer): Buffer {
+  const last = bytes.length - 1;
+  if (bytes[last] === lineFeed && bytes[last - 1] === lineFeed) return bytes;
+  let lineEnds = 0;
+  for (let i = last; i >= 0; i--) {
+    const byte = bytes[i];
+    if (byte === lineFeed) {
+      lineEnds += 1;
+      if (bytes[i - 1] === carriageReturn) i -= 1;
+    } else if (byte === carriageReturn) lineEnds += 1;
+    else break;
+  }
+  if (lineEnds >= 2) return bytes;
+  return Buffer.concat([bytes, Buffer.from(lineEnds === 1 ? '\n' : '\n\n')]);
+}
+
+// Names of the headers that tell where a limit stands.
+
+export interface LimitNames {
+  readonly limit: string;
+  readonly remaining: string;
+  readonly reset: string;
+}
+
+/** Made once for each limit: every answer to a call with limits has them. */
+export function limitNames(nameOf: (part: keyof LimitNames) => string): LimitNames {
+  return { limit: nameOf('limit'), remaining: nameOf('remaining'), reset: nameOf('reset') };
+}

@@ -1,0 +1,292 @@
+/**
+ * Addresses and base64 in a request's body, wherever a member may hold them: the one reader of both, for all dialects and
+ * in both modes. The gateway fetches no address, but an upstream may stand in its network.
+ *
+ * An address is read as the URL standard of the web reads it: space around it, tabs and line ends inside of it are no part
+ * of it, `\` is `/`, and a host has many spellings. What other readers read otherwise is refused.
+ */
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import type { Fault } from '../../core/dialect.ts';
+import type { FieldPath } from '../../core/errors.ts';
+import { imageTypeOf, mayBeImage } from '../../core/image-bytes.ts';
+import { isInternalUrl } from '../../core/addresses.ts';
+
+/**
+ * What a text may be: an address of the `web`; an `image` or other `medium`: an address or a `data:` URL, of images bare
+ * base64, too, which some engines take; `data`: base64, a `data:` URL or an address; `base64` in either alphabet. A text of
+ * which nothing is `known` is refused only where it is an address that may not travel.
+ */
+type Place = 'web' | 'image' | 'medium' | 'data' | 'base64' | 'unknown';
+
+const maxUrlLength = 2048;
+/** So much of a text is looked at to see what it is. */
+const headLength = 4096;
+/** Characters of base64 that one match looks at: a longer one takes memory for its stack. */
+const charactersAtOnce = 128 * 1024;
+
+/** Carried whole, or found by a tool of the service in an earlier turn: nothing there is fetched for this call. */
+const skipped: ReadonlySet<string> = new Set([
+  'arguments',
+  'input',
+  'parameters',
+  'input_schema',
+  'schema',
+  'metadata',
+  'annotations',
+  'citations',
+  'tabs',
+  'reasoning_details',
+  'extra_content',
+]);
+
+const placeOfMember: ReadonlyMap<string, Place> = new Map([
+  ['image_url', 'image'],
+  ['video_url', 'medium'],
+  ['audio_url', 'medium'],
+  ['document_url', 'medium'],
+  ['file_url', 'medium'],
+  ['file_data', 'data'],
+  ['server_url', 'web'],
+  ['video', 'unknown'],
+  ['audio', 'unknown'],
+  ['image', 'unknown'],
+  ['file', 'unknown'],
+  ['document', 'unknown'],
+  // Some proxies take an address there.
+  ['file_id', 'unknown'],
+  ['links', 'unknown'],
+]);
+/** `url` is what the member around it says. */
+const placeOfUrl: ReadonlyMap<string, Place> = new Map([...placeOfMember, ['mcp_servers', 'web']]);
+const addressName = /ur[il]s?$/i;
+/** Most names end in another, and need no expression. */
+const lastLetters: ReadonlySet<string | undefined> = new Set('lisLIS');
+
+/** Whether a body may hold any: names such as `fileUri` are told by their upper-case letter alone. */
+export function mayHoldMedia(source: {
+  lacks(feature: 'address' | 'media' | 'unusualName'): boolean;
+}): boolean {
+  return !(source.lacks('address') && source.lacks('media') && source.lacks('unusualName'));
+}
+
+/**
+ * Checks all of them in a body.
+ * @throws GatewayError what `fault` makes of the first that may not travel, or is no base64.
+ */
+export function checkMedia(body: JsonObject, fault: Fault): void {
+  const waiting: Waiting = { values: [body], names: [''] };
+  const { values, names } = waiting;
+  for (let value = values.pop(); value !== undefined; value = values.pop()) {
+    const name = names.pop() ?? '';
+    const candidates = isList(value)
+      ? lookInto(value, name, waiting)
+      : lookAt(value, name, waiting);
+    for (const { key, text, place } of candidates) {
+      const wrong = wrongWith(text, place, value);
+      if (wrong !== undefined) throw fault(pathTo(body, value, key), wrong);
+    }
+  }
+}
+
+/** What is still to be looked at, and what each is called by the member that holds it. */
+interface Waiting {
+  readonly values: Container[];
+  readonly names: string[];
+}
+
+interface Candidate {
+  readonly key: string | number;
+  readonly text: string;
+  readonly place: Place;
+}
+
+const none: readonly Candidate[] = [];
+
+/** What stands in a list is called as the list is. */
+function lookInto(list: readonly Json[], name: string, waiting: Waiting): readonly Candidate[] {
+  let found: Candidate[] | undefined;
+  for (let key = 0; key < list.length; key += 1) {
+    const item = list[key];
+    if (typeof item === 'object' && item !== null) {
+      waiting.values.push(item);
+      waiting.names.push(name);
+    } else if (typeof item === 'string') {
+      const place = placeNamed(name);
+      if (place !== undefined) (found ??= []).push({ key, text: item, place });
+    }
+  }
+  return found ?? none;
+}
+
+function lookAt(members: JsonObject, name: string, waiting: Waiting): readonly Candidate[] {
+  let found: Candidate[] | undefined;
+  for (const key in members) {
+    const item = members[key];
+    if (typeof item === 'object' && item !== null) {
+      if (skipped.has(key) && !isToldToService(key, name, members)) continue;
+      waiting.values.push(item);
+      waiting.names.push(key);
+    } else if (typeof item === 'string') {
+      const place = placeOf(key, name, members);
+      if (place !== undefined) (found ??= []).push({ key, text: item, place });
+    }
+  }
+  return found ?? none;
+}
+
+/** `parameters` is the schema of a function, but what a tool or plugin of the service itself is told. */
+function isToldToService(key: string, around: string, holder: JsonObject): boolean {
+  if (key !== 'parameters') return false;
+  return around !== 'function' && around !== 'functions' && holder['type'] !== 'function';
+}
+
+type Container = JsonObject | readonly Json[];
+
+function isList(value: Container): value is readonly Json[] {
+  return Array.isArray(value);
+}
+
+function placeOf(key: string, around: string, holder: Container): Place | undefined {
+  if (key === 'data' || key === 'url') {
+    const type = isObject(holder) ? holder['type'] : undefined;
+    if (around === 'source' && type === 'url') return 'web';
+    if (key === 'url') return placeOfUrl.get(around) ?? 'unknown';
+    if (around === 'input_audio') return 'data';
+    if (around === 'audio') return 'unknown';
+    return around === 'source' && type === 'base64' ? 'base64' : undefined;
+  }
+  return placeNamed(key);
+}
+
+function placeNamed(name: string): Place | undefined {
+  const known = placeOfMember.get(name);
+  if (known !== undefined) return known;
+  return lastLetters.has(name.at(-1)) && addressName.test(name) ? 'unknown' : undefined;
+}
+
+/** Where a member of a container stands; looked for only where something is wrong with it. */
+function pathTo(body: Container, holder: Container, key: string | number): FieldPath {
+  return [...(find(body, holder) ?? []), key];
+}
+
+function find(value: Container, wanted: Container): FieldPath | undefined {
+  if (value === wanted) return [];
+  for (const [key, item] of Object.entries(value)) {
+    const rest = typeof item === 'object' && item !== null ? find(item, wanted) : undefined;
+    if (rest !== undefined) return [isList(value) ? Number(key) : key, ...rest];
+  }
+  return undefined;
+}
+
+/** The end of a sentence that says what is wrong; undefined = nothing. */
+function wrongWith(text: string, place: Place, holder: Container): string | undefined {
+  if (place === 'base64') return wrongBytes(text, holder);
+  if (text === '') return place === 'unknown' ? undefined : 'must not be empty';
+  const scheme = schemeOf(text);
+  if (scheme === 'data') return wrongDataUrl(text, place);
+  if (scheme !== undefined) return wrongAddress(text, scheme, place);
+  switch (place) {
+    case 'web':
+      return 'must be an http or https URL';
+    case 'medium':
+      return 'must be an http, https or data URL';
+    case 'image':
+      return imageTypeOf(text) !== undefined && isBase64(text, 0)
+        ? undefined
+        : 'must be an http, https or data URL';
+    case 'data':
+      return isBase64(text, 0) ? undefined : 'must be base64, a data URL or an address';
+    default:
+      // An address without a scheme takes that of the page; a request has no page.
+      return /^[\0-\x20]*[/\\]{2}/.test(text) && isInternalUrl(`http:${text.trim()}`)
+        ? inside
+        : undefined;
+  }
+}
+
+const inside = 'must not point into a private network';
+
+/** In lower case; undefined for what is no address by itself. */
+function schemeOf(text: string): string | undefined {
+  const start = Math.max(0, text.search(/[^\0-\x20]/));
+  const head = text.slice(start, start + headLength).replace(/[\t\n\r]/g, '');
+  return /^([a-z][a-z0-9+.-]*):/i.exec(head)?.[1]?.toLowerCase();
+}
+
+const webSchemes: ReadonlySet<string> = new Set(['http', 'https']);
+/** What programs fetch that know more than the web. */
+const otherSchemes: ReadonlySet<string> = new Set(
+  'ftp ftps sftp tftp ws wss gopher dict ldap ldaps'.split(' '),
+);
+const mediaSchemes: ReadonlySet<string> = new Set(['http', 'https', 'gs']);
+const credentials = /^[a-z]+:[/\\]*[^/\\?#]*@/i;
+// Servers disagree on what they mean, so that what one takes for a public address is another to the next.
+// oxlint-disable-next-line no-control-regex
+const ambiguous = /[\0-\x1f\x7f\\]/;
+
+function wrongAddress(text: string, scheme: string, place: Place): string | undefined {
+  if (place === 'unknown') {
+    if (scheme === 'file') return 'must be an http or https URL';
+    const fetched = webSchemes.has(scheme) || (otherSchemes.has(scheme) && text.includes('://'));
+    return fetched && mayBeInternal(text) ? inside : undefined;
+  }
+  if (place === 'web' && !webSchemes.has(scheme)) return 'must be an http or https URL';
+  if (!mediaSchemes.has(scheme)) return 'must be an http, https or data URL';
+  if (text.length > maxUrlLength) return `must have at most ${maxUrlLength} characters`;
+  const url = text.trim();
+  if (ambiguous.test(url)) return 'must not contain control characters or backslashes';
+  if (credentials.test(url)) return 'must not contain credentials';
+  return scheme !== 'gs' && isInternalUrl(url) ? inside : undefined;
+}
+
+/** By the standard of the web, and by readers to whom `\` is a letter: `http://a.example\@127.0.0.1`. */
+function mayBeInternal(text: string): boolean {
+  const web = text.replace(/^[^:]*:/, 'http:');
+  return isInternalUrl(web) || (web.includes('\\') && isInternalUrl(web.replaceAll('\\', '%5C')));
+}
+
+/** Leaves the payload alone: it may be megabytes. */
+const dataUrlHead = /^[\0-\x20]*data:([^;,]{0,256})((?:;[^;,]{0,256}){0,8}),/i;
+
+function wrongDataUrl(text: string, place: Place): string | undefined {
+  if (place === 'unknown') return undefined;
+  if (place === 'web') return 'must be an http or https URL';
+  const head = dataUrlHead.exec(text.slice(0, headLength));
+  const coded = head?.[2]?.toLowerCase().includes(';base64') === true;
+  if (head === null || !coded || !isBase64(text, head[0].length)) {
+    return 'must be a data URL with base64 content';
+  }
+  return place === 'image' ? wrongImage(head[1] ?? '', text, head[0].length) : undefined;
+}
+
+/** @param from where the base64 begins. */
+function wrongImage(mediaType: string, text: string, from: number): string | undefined {
+  const type = mediaType.trim().toLowerCase();
+  const may = type !== 'image/svg+xml' && mayBeImage(type, text.slice(from, from + headLength));
+  return may ? undefined : 'must hold a JPEG, PNG, GIF or WebP image';
+}
+
+/** Of a source whose media type stands beside it. */
+function wrongBytes(text: string, holder: Container): string | undefined {
+  if (!isBase64(text, 0, eitherAlphabet)) {
+    return 'should be valid base64 of at least one byte';
+  }
+  const type = isObject(holder) ? holder['media_type'] : undefined;
+  return typeof type === 'string' ? wrongImage(type, text, 0) : undefined;
+}
+
+const usualAlphabet = /^[A-Za-z0-9+/]*$/;
+const eitherAlphabet = /^[A-Za-z0-9+/_-]*$/;
+
+/** Without a copy, since it may be megabytes. @param from where the base64 begins. */
+function isBase64(text: string, from: number, alphabet = usualAlphabet): boolean {
+  let end = text.length;
+  while (end > from && text.length - end < 2 && text[end - 1] === '=') end -= 1;
+  const padding = text.length - end;
+  const last = (end - from) % 4;
+  if (end === from || last === 1 || (padding > 0 && (last + padding) % 4 !== 0)) return false;
+  for (let at = from; at < end; at += charactersAtOnce) {
+    if (!alphabet.test(text.slice(at, Math.min(end, at + charactersAtOnce)))) return false;
+  }
+  return true;
+}

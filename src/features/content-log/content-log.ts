@@ -1,0 +1,225 @@
+/**
+ * Keeps what calls say, of keys whose content is logged (docs/user/content.md). Behind the answer and never before
+ * it: a call's words are copied, sealed in a thread, and written a batch at a time. What has no room in memory
+ * is dropped and counted; what is not yet written when the process dies is lost.
+ */
+import type { Clock, Log } from '../../core/runtime.ts';
+import type { ContentStore, SealedContent } from '../../store/contents.ts';
+import type { ContentSealer } from './content-thread.ts';
+import type { SeenCall } from './seen-call.ts';
+import { WatchedCall, type WatchedParts } from './watched-call.ts';
+
+export interface ContentLimits {
+  /** Characters of each body. */
+  readonly bodyBytes: number;
+  /** Of everything that is not written yet. */
+  readonly memoryBytes: number;
+}
+
+/** What became of calls, for metrics; each counts up from the start. */
+export type ContentTallies = {
+  kept: number;
+  /** No room in memory, or the store took nothing for too long. */
+  dropped: number;
+  /** It could not be read or sealed. */
+  failed: number;
+};
+
+export interface ContentLogParts {
+  readonly store: Pick<ContentStore, 'keep'>;
+  readonly sealer: ContentSealer;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The key that seals; undefined = there is none, and nothing is kept. Made at the first need. */
+  readonly key: () => Uint8Array | undefined;
+  /** The current ones: a reload replaces them. */
+  readonly limits: () => ContentLimits;
+}
+
+interface Waiting {
+  readonly content: SealedContent;
+  readonly since: number;
+  readonly done: () => void;
+}
+
+const writeEveryMs = 100;
+const againMs = 1000;
+const batchRows = 64;
+const batchBytes = 2 * 1024 * 1024;
+/** So long it waits for a store that is away. */
+const maxWaitMs = 60_000;
+/** So long a stop waits for it: rows of the ledger are written behind it. */
+const maxStopMs = 5000;
+
+export class ContentLog {
+  readonly tallies: ContentTallies = { kept: 0, dropped: 0, failed: 0 };
+  readonly #parts: ContentLogParts;
+  #memory = 0;
+  #redacted = 0;
+  readonly #sealing = new Set<Promise<void>>();
+  #queue: Waiting[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<boolean> | undefined;
+  #told = false;
+
+  constructor(parts: ContentLogParts) {
+    this.#parts = parts;
+  }
+
+  /** Bytes of what is being seen, or waits for the store. */
+  get memory(): number {
+    return this.#memory;
+  }
+
+  /** Calls in whose words a key or a credential stood. */
+  get redacted(): number {
+    return this.#redacted;
+  }
+
+  /** Watches a call until its `end`. Undefined when nothing can be kept. */
+  watch(parts: Omit<WatchedParts, 'hold' | 'over'>): WatchedCall | undefined {
+    if (this.#key() === undefined) return undefined;
+    let held = 0;
+    const hold = (bytes: number): boolean => {
+      if (this.#memory + bytes > this.#parts.limits().memoryBytes) return false;
+      this.#memory += bytes;
+      held += bytes;
+      return true;
+    };
+    const giveBack = (): void => {
+      this.#memory -= held;
+      held = 0;
+    };
+    const over = (call: WatchedCall): void => this.#end(call, giveBack);
+    return new WatchedCall({ ...parts, hold, over });
+  }
+
+  /** Writes what is there now. Never throws. */
+  async flush(): Promise<void> {
+    await Promise.all(this.#sealing);
+    await this.#writing;
+    while (this.#queue.length > 0 && (await this.#write()));
+  }
+
+  /** Writes the rest, as far as the store takes it within seconds, and stops. Never throws. */
+  async close(): Promise<void> {
+    const late = Promise.withResolvers<void>();
+    const timer = setTimeout(late.resolve, maxStopMs);
+    await Promise.race([this.flush(), late.promise]);
+    clearTimeout(timer);
+    clearTimeout(this.#timer);
+    // What is not sealed by now counts as failed.
+    this.tallies.dropped += this.#queue.length;
+    const calls = this.#sealing.size + this.#queue.length;
+    if (calls > 0) this.#parts.log.warn('contents_dropped', { calls, reason: 'a stop' });
+    await this.#parts.sealer.close();
+  }
+
+  #key(): Uint8Array | undefined {
+    try {
+      const key = this.#parts.key();
+      if (key === undefined) this.#tell('there is no key to seal it with');
+      return key;
+    } catch (error) {
+      this.#tell(String(error));
+      return undefined;
+    }
+  }
+
+  #tell(reason: string): void {
+    if (!this.#told) this.#parts.log.warn('contents_not_kept', { reason });
+    this.#told = true;
+  }
+
+  #end(call: WatchedCall, giveBack: () => void): void {
+    const seen = call.seen();
+    const key = this.#key();
+    if (seen === 'none' || key === undefined) return giveBack();
+    if (seen === 'no room') {
+      this.tallies.dropped += 1;
+      return giveBack();
+    }
+    const { id, keyId, startedAt } = call;
+    const sealing = this.#seal({ seen, key }, { id, keyId, startedAt, giveBack }).finally(() => {
+      this.#sealing.delete(sealing);
+    });
+    this.#sealing.add(sealing);
+  }
+
+  /** Never rejects. */
+  async #seal(
+    job: { readonly seen: SeenCall; readonly key: Uint8Array },
+    { giveBack, ...of }: Omit<SealedContent, 'sealed'> & { readonly giveBack: () => void },
+  ): Promise<void> {
+    const { sealer, limits, clock } = this.#parts;
+    const made = await sealer.seal({ ...job, most: limits().bodyBytes });
+    if (made === undefined) {
+      this.tallies.failed += 1;
+      return giveBack();
+    }
+    if (made.redacted) this.#redacted += 1;
+    this.#queue.push({
+      content: { ...of, sealed: made.sealed },
+      since: clock.now(),
+      done: giveBack,
+    });
+    this.#schedule(writeEveryMs);
+  }
+
+  #schedule(delayMs: number): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      void this.#write();
+    }, delayMs).unref();
+  }
+
+  /** One batch, behind the one that is being written; false when the store did not take it. */
+  async #write(): Promise<boolean> {
+    await this.#writing;
+    const batch = this.#nextBatch();
+    if (batch.length === 0) return true;
+    const writing = this.#writeBatch(batch);
+    this.#writing = writing;
+    const written = await writing;
+    if (this.#writing === writing) this.#writing = undefined;
+    if (this.#queue.length > 0) this.#schedule(written ? 0 : againMs);
+    return written;
+  }
+
+  /** Never rejects. */
+  async #writeBatch(batch: readonly Waiting[]): Promise<boolean> {
+    try {
+      await this.#parts.store.keep(batch.map(({ content }) => content));
+      this.#leave(batch, 'kept');
+      return true;
+    } catch (error) {
+      this.#putOff(batch, error);
+      return false;
+    }
+  }
+
+  #nextBatch(): readonly Waiting[] {
+    const batch: Waiting[] = [];
+    let bytes = 0;
+    for (const each of this.#queue.slice(0, batchRows)) {
+      bytes += each.content.sealed.length;
+      if (batch.length > 0 && bytes > batchBytes) break;
+      batch.push(each);
+    }
+    return batch;
+  }
+
+  #leave(batch: readonly Waiting[], how: 'kept' | 'dropped'): void {
+    this.tallies[how] += batch.length;
+    const gone = new Set(batch);
+    this.#queue = this.#queue.filter((each) => !gone.has(each));
+    for (const { done } of batch) done();
+  }
+
+  #putOff(batch: readonly Waiting[], error: unknown): void {
+    const now = this.#parts.clock.now();
+    const given = batch.filter(({ since }) => now - since > maxWaitMs);
+    this.#parts.log.warn('contents_wait', { calls: this.#queue.length, reason: String(error) });
+    if (given.length > 0) this.#leave(given, 'dropped');
+  }
+}

@@ -1,0 +1,353 @@
+/** What a call said, made fit to be kept. */
+import { isUtf8 } from 'node:buffer';
+import { tryParse, tryParseObject } from '../../json/parse.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { SseSplitter } from '../../wire/sse.ts';
+import { Redactor } from './redactor.ts';
+import type {
+  BodyForm,
+  KeptBody,
+  KeptContent,
+  KeptHeader,
+  SeenBody,
+  SeenCall,
+} from './seen-call.ts';
+
+/** What an upstream says when it fails tells the rest in fewer words. */
+const maxErrorLength = 16_384;
+
+/**
+ * @param most characters of each body
+ * @param redactor takes out what nobody is to find, and tells whether there was something
+ */
+export function keptContent(
+  seen: SeenCall,
+  most: number,
+  redactor = new Redactor(seen.secrets),
+): KeptContent {
+  const { request, answer, attempts } = seen;
+  return {
+    request: {
+      method: request.method,
+      path: redactor.text(request.path),
+      headers: requestHeaders(request.headers, redactor),
+      body: request.body === undefined ? null : keptBody(request.body, { redactor, most }),
+    },
+    answer:
+      answer === undefined
+        ? null
+        : {
+            status: answer.status,
+            headers: answerHeaders(answer.headers, redactor),
+            body: keptBody(answer.body, { redactor, most }, isStream(answer.headers)),
+            whole: answer.whole,
+          },
+    attempts: attempts.map(({ target, status, error }) => {
+      const bytes = new TextEncoder().encode(error);
+      const body = { bytes, length: bytes.length };
+      const means = { redactor, most: Math.min(most, maxErrorLength) };
+      return { target, status: status ?? null, body: keptBody(body, means) };
+    }),
+  };
+}
+
+function isStream(headers: readonly string[]): boolean {
+  return headers.some(
+    (value, i) =>
+      i % 2 === 1 &&
+      headers[i - 1]?.toLowerCase() === 'content-type' &&
+      value.startsWith('text/event-stream'),
+  );
+}
+
+// A body as it is kept: read for what it is, without secrets and media, under a limit.
+
+interface BodyMeans {
+  readonly redactor: Redactor;
+  /** Characters of JSON that are kept; of what is longer beginning and end. */
+  readonly most: number;
+}
+
+type Read = Pick<KeptBody, 'form' | 'content'>;
+
+function keptBody(
+  { bytes, length }: SeenBody,
+  { redactor, most }: BodyMeans,
+  isStream = false,
+): KeptBody {
+  const { form, content } = read(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), {
+    redactor,
+    isStream,
+  });
+  const cut = bytes.length < length;
+  const json = JSON.stringify(content);
+  if (json.length <= most) return { bytes: length, cut, form, content };
+  return { bytes: length, cut: true, form: 'text', content: ends(textOf(form, content), most) };
+}
+
+function read(
+  bytes: Buffer,
+  { redactor, isStream }: { readonly redactor: Redactor; readonly isStream: boolean },
+): Read {
+  if (!isUtf8(bytes)) {
+    // Cut within a character it is text all the same.
+    return { form: 'text', content: redactor.text(bytes.toString('utf8')) };
+  }
+  const events = isStream ? eventsOf(bytes) : undefined;
+  if (events !== undefined) {
+    return { form: 'events', content: events.map((event) => redactor.json(event)) };
+  }
+  const text = bytes.toString('utf8');
+  const value = tryParse(text);
+  if (value === undefined) return { form: 'text', content: redactor.text(text) };
+  return { form: 'json', content: redactor.json(value) };
+}
+
+function eventsOf(bytes: Buffer): readonly Json[] | undefined {
+  try {
+    return mergedEvents(bytes);
+  } catch {
+    // Too long, or no events: it is kept as text.
+    return undefined;
+  }
+}
+
+function textOf(form: BodyForm, content: Json): string {
+  if (form === 'text' && typeof content === 'string') return content;
+  if (!Array.isArray(content)) return JSON.stringify(content, null, 2);
+  return content.map((each: Json) => JSON.stringify(each)).join('\n');
+}
+
+/** Of a prompt the end is what was asked, of an answer it is how it ended. */
+function ends(text: string, most: number): string {
+  const half = Math.floor(most / 2);
+  const left = text.length - 2 * half;
+  const front = text.slice(0, half).replace(/[\ud800-\udbff]$/, '');
+  const back = text.slice(-half).replace(/^[\udc00-\udfff]/, '');
+  return `${front}\n… ${left} characters left out …\n${back}`;
+}
+
+// Headers as they are kept: of a request only those that are known to hold no secret (S13).
+
+const known: ReadonlySet<string> = new Set([
+  'accept',
+  'accept-encoding',
+  'accept-language',
+  'anthropic-beta',
+  'anthropic-version',
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'openai-beta',
+  'traceparent',
+  'transfer-encoding',
+  'user-agent',
+  'x-app',
+  'x-client-request-id',
+  'x-gateway-tags',
+]);
+/** What the official clients tell of themselves. */
+const knownPrefix = 'x-stainless-';
+
+const maxLength = 1024;
+
+/** @param headers flat. Of others the name is kept, so that one sees that they were there. */
+function requestHeaders(headers: readonly string[], redactor: Redactor): readonly KeptHeader[] {
+  return pairs(headers).map(([name, value]) =>
+    known.has(name) || name.startsWith(knownPrefix)
+      ? { name: redactor.text(name), value: shown(value, redactor) }
+      : { name: redactor.text(name), value: null },
+  );
+}
+
+/** The gateway's own: it writes no secret into any. */
+function answerHeaders(headers: readonly string[], redactor: Redactor): readonly KeptHeader[] {
+  return pairs(headers).map(([name, value]) => ({ name, value: shown(value, redactor) }));
+}
+
+function pairs(flat: readonly string[]): readonly (readonly [string, string])[] {
+  const names = flat.filter((_, i) => i % 2 === 0);
+  return names.map((name, i) => [name.toLowerCase(), flat[2 * i + 1] ?? ''] as const);
+}
+
+function shown(value: string, redactor: Redactor): string {
+  return redactor.text(value).slice(0, maxLength);
+}
+
+// The events of a stream with those put together that only go on where another one began: hundreds of pieces
+// of a text become one event with all of it. It stays the format of the wire, is short enough to be read, and
+// shows a key whole that came in pieces, so that it is found.
+
+/** They differ from piece to piece and say nothing of what is said; the last ones stand. */
+const passing: ReadonlySet<string> = new Set(['usage', 'obfuscation', 'timings', 'created']);
+/** Pieces of the same text once more, which would keep pieces apart. */
+const leftOut: ReadonlySet<string> = new Set(['logprobs']);
+
+/** @throws GatewayError for what are no events. */
+export function mergedEvents(bytes: Buffer): readonly Json[] {
+  const splitter = new SseSplitter();
+  const frames = [...splitter.push(bytes)];
+  const last = splitter.end();
+  if (last !== undefined) frames.push(last);
+  const merger = new Merger();
+  for (const { data } of frames) if (data !== undefined && data !== '') merger.add(data);
+  return wholeTexts(merger.events);
+}
+
+class Merger {
+  readonly events: Json[] = [];
+  /** By what an event is but for the text in it. */
+  readonly #places = new Map<string, number>();
+
+  add(data: string): void {
+    const parsed = tryParseObject(data);
+    if (parsed === undefined) {
+      this.events.push(data);
+      return;
+    }
+    const event = without(parsed, leftOut);
+    const kind = JSON.stringify(signature(without(event, passing), false));
+    const place = hasDelta(event) ? this.#places.get(kind) : undefined;
+    const before = place === undefined ? undefined : this.events[place];
+    if (place === undefined || !isObject(before)) {
+      this.#places.set(kind, this.events.push(event) - 1);
+      return;
+    }
+    this.events[place] = joined(before, event, false);
+  }
+}
+
+function without(value: JsonObject, members: ReadonlySet<string>): JsonObject {
+  const walk = (each: Json): Json => {
+    if (Array.isArray(each)) return each.map((item: Json) => walk(item));
+    if (!isObject(each)) return each;
+    const kept = Object.entries(each).filter(([name]) => !members.has(name));
+    return Object.fromEntries(kept.map(([name, member]) => [name, walk(member ?? null)]));
+  };
+  const walked = walk(value);
+  return isObject(walked) ? walked : {};
+}
+
+function hasDelta(value: Json): boolean {
+  if (Array.isArray(value)) return value.some((each: Json) => hasDelta(each));
+  if (!isObject(value)) return false;
+  return Object.entries(value).some(
+    ([name, member]) => (name === 'delta' && isObject(member)) || hasDelta(member ?? null),
+  );
+}
+
+/** The value without the texts that a `delta` adds. */
+function signature(value: Json, inDelta: boolean): Json {
+  if (typeof value === 'string') return inDelta ? '' : value;
+  if (Array.isArray(value)) return value.map((each: Json) => signature(each, inDelta));
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      name,
+      names.has(name) ? (member ?? null) : signature(member ?? null, inDelta || name === 'delta'),
+    ]),
+  );
+}
+
+/** Both have one signature. */
+function joined(before: JsonObject, next: JsonObject, inDelta: boolean): JsonObject {
+  const entries = Object.entries(next).map(([name, value]): [string, Json] => {
+    const old = before[name];
+    const member = value ?? null;
+    const within = inDelta || name === 'delta';
+    return [name, names.has(name) ? member : joinedValue(old, member, within)];
+  });
+  return { ...before, ...Object.fromEntries(entries) };
+}
+
+function joinedValue(before: Json | undefined, next: Json, inDelta: boolean): Json {
+  if (typeof before === 'string' && typeof next === 'string') return inDelta ? before + next : next;
+  if (Array.isArray(before) && Array.isArray(next)) {
+    return next.map((each: Json, i) => joinedValue(before[i], each, inDelta));
+  }
+  if (isObject(before) && isObject(next)) return joined(before, next, inDelta);
+  return next;
+}
+
+// Texts that a stream told in pieces, each whole where it began, so that a key in pieces is found whatever
+// else differs between the events: the first piece beside a role, the last beside the reason of the end.
+
+/** Texts that name what a piece belongs to. */
+const names: ReadonlySet<string> = new Set(['type', 'id', 'name', 'role']);
+/** They come in one piece, several behind one another. */
+const comeWhole: ReadonlySet<string> = new Set(['citation', 'citations', 'annotations']);
+/** What a block begins with goes on in its deltas. */
+const pieceOf: ReadonlySet<string> = new Set(['delta', 'content_block']);
+
+interface WholeText {
+  /** The event where it begins; -1: it was told. */
+  at: number;
+  text: string;
+}
+
+type EachText = (place: string, text: string) => string;
+
+/** The same events: each text whole in the first that has some of it, and empty in the others. */
+function wholeTexts(events: readonly Json[]): readonly Json[] {
+  const texts = new Map<string, WholeText>();
+  const reader = new Places((place, text) => {
+    const known = texts.get(place);
+    if (known !== undefined) known.text += text;
+    else if (text !== '') texts.set(place, { at: reader.event, text });
+    return text;
+  });
+  for (const event of events) reader.next(event);
+  const writer = new Places((place) => {
+    const whole = texts.get(place);
+    if (whole?.at !== writer.event) return '';
+    whole.at = -1;
+    return whole.text;
+  });
+  return events.map((event) => writer.next(event));
+}
+
+/** Walks through the events of a stream, and says of every piece of a text to which it belongs. */
+class Places {
+  /** The number of the event that is walked through. */
+  event = -1;
+  readonly #each: EachText;
+  /** What stands at a place of a list now: another id there begins another text. */
+  readonly #ids = new Map<string, string>();
+
+  constructor(each: EachText) {
+    this.#each = each;
+  }
+
+  next(event: Json): Json {
+    this.event += 1;
+    const index = isObject(event) ? event['index'] : undefined;
+    return this.#walk(event, JSON.stringify(index ?? null), false);
+  }
+
+  #walk(value: Json, place: string, inPiece: boolean): Json {
+    if (typeof value === 'string') return inPiece ? this.#each(place, value) : value;
+    if (Array.isArray(value)) {
+      return value.map((each: Json, i) => this.#walk(each, this.#placeIn(place, each, i), inPiece));
+    }
+    if (!isObject(value)) return value;
+    const walked = Object.entries(value).map(([name, member]): [string, Json] => {
+      const given = member ?? null;
+      if (names.has(name) || comeWhole.has(name)) return [name, given];
+      const begins = pieceOf.has(name);
+      const at = `${place}.${begins ? 'delta' : name}`;
+      return [name, this.#walk(given, at, inPiece || begins)];
+    });
+    return Object.fromEntries(walked);
+  }
+
+  #placeIn(list: string, item: Json, position: number): string {
+    if (!isObject(item)) return `${list}.${position}`;
+    const { index, id } = item;
+    const place = `${list}.${typeof index === 'number' ? index : position}`;
+    if (typeof id === 'string') this.#ids.set(place, id);
+    return `${place}#${this.#ids.get(place) ?? ''}`;
+  }
+}

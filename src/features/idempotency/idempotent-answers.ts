@@ -1,0 +1,389 @@
+/**
+ * Answers by `Idempotency-Key` (reliability.md §6, E17): a request that is sent again with its key gets
+ * the answer that its first sending had, and costs nothing; at any gateway on the same store, and after a
+ * restart of all. Who answers holds a lease in the store and renews it; a gateway that dies loses it.
+ * Where the store cannot be asked, such a request is refused: whoever sends the header would rather wait
+ * than have it answered twice.
+ */
+import { GatewayError } from '../../core/errors.ts';
+import type { Clock, Log } from '../../core/runtime.ts';
+import type { Sealer } from '../../core/sealer.ts';
+import {
+  type AnswerClaim,
+  type AnswerStore,
+  type Claimed,
+  keptBytes,
+  type OwnClaim,
+} from '../../store/answers.ts';
+import { leaseMs, renewEveryMs } from '../../store/counters/lease.ts';
+import { StoreError } from '../../store/store-error.ts';
+import {
+  type IdempotentRequest,
+  type KeptAnswer,
+  openAnswer,
+  sameSecret,
+  sealAnswer,
+  type SealedRequest,
+  sealRequest,
+} from './sealed-answer.ts';
+
+/** What may be kept, by all gateways on the store; of one API key the oldest go first. */
+export interface KeepLimits {
+  readonly keepMs: number;
+  /** Of one answer; longer ones are passed on and not kept. */
+  readonly answerBytes: number;
+  readonly keyBytes: number;
+  readonly keyAnswers: number;
+  /** Of all answers together. */
+  readonly totalBytes: number;
+  /** Answers that are being given lie in the memory of the gateway that gives them. */
+  readonly memoryBytes: number;
+}
+
+/** What became of requests with the header, for metrics; each counts up from the start. */
+type IdempotencyTallies = {
+  /** Answered, and kept. */
+  kept: number;
+  /** Answered, and not kept: too long, or no room in memory. */
+  unkept: number;
+  replayed: number;
+  /** Told to come again: being answered. */
+  busy: number;
+  /** Another request under the same key. */
+  conflict: number;
+  /** Answered, and the answer cannot be told. */
+  expired: number;
+  /** Refused because the store could not be asked. */
+  refused: number;
+  /** The lease was lost to another gateway while this one answered. */
+  lost: number;
+};
+
+/** `too long` = it was answered, and no other sending can be told what. */
+export type Finished = KeptAnswer | 'too long' | undefined;
+
+/** Either what was answered before, or the right to answer now. */
+type Claim =
+  | { readonly kept: KeptAnswer }
+  | ({ readonly kept: undefined; finish(answer: Finished): Promise<void> } & RecordingRoom);
+
+/** Answers that are still being given lie in memory. */
+interface RecordingRoom {
+  /** Takes so many bytes more for a recording; false when they are not there. `finish` gives them back. */
+  hold(bytes: number): boolean;
+}
+
+interface IdempotentAnswersParts {
+  readonly store: AnswerStore;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: (count: number) => Uint8Array;
+  /** The current ones: a reload replaces them. */
+  readonly limits: () => KeepLimits;
+}
+
+/** An answer that is given and not yet kept; it waits while the store is away. */
+interface Unkept {
+  readonly claim: OwnClaim;
+  readonly sealed: Uint8Array | undefined;
+  readonly givenAt: number;
+  /** Called once, when nothing of it is in memory any more. */
+  done(): void;
+}
+
+/** So long an answer waits for a store that is away; then its key is free when its lease is over. */
+const keepTriesMs = 600_000;
+
+export class IdempotentAnswers {
+  readonly tallies: IdempotencyTallies = {
+    kept: 0,
+    unkept: 0,
+    replayed: 0,
+    busy: 0,
+    conflict: 0,
+    expired: 0,
+    refused: 0,
+    lost: 0,
+  };
+  readonly #parts: IdempotentAnswersParts;
+  /** By owner: what this gateway answers now. */
+  readonly #running = new Map<string, OwnClaim>();
+  readonly #abandoned: AbandonedClaims;
+  #waiting: Unkept[] = [];
+  #renewing: NodeJS.Timeout | undefined;
+  #memory = 0;
+  #keptSinceSweep = 0;
+  #onMuchKept: (() => void) | undefined;
+
+  constructor(parts: IdempotentAnswersParts) {
+    this.#parts = parts;
+    this.#abandoned = new AbandonedClaims(parts.store, parts.clock);
+  }
+
+  /** Bytes of answers that are being given, or wait for the store. */
+  get memory(): number {
+    return this.#memory;
+  }
+
+  /** Calls this gateway answers now, or could not keep yet. */
+  get claims(): number {
+    return this.#running.size + this.#waiting.length;
+  }
+
+  get limits(): KeepLimits {
+    return this.#parts.limits();
+  }
+
+  /** Calls `sweep` when this gateway alone kept a sixteenth of what all may take. */
+  onMuchKept(sweep: () => void): void {
+    this.#onMuchKept = sweep;
+  }
+
+  /**
+   * @param owner id of the call that would answer.
+   * @throws GatewayError `idempotency_busy` while another sending is answered, `idempotency_conflict`
+   * for another request under the same key, `idempotency_expired` when the answer cannot be told,
+   * `store_unavailable` when nobody can say which of them it is.
+   */
+  async claim(request: IdempotentRequest, owner: string): Promise<Claim> {
+    const sealed = sealRequest(request, this.#parts.sealer);
+    const kept = await this.#ask(sealed, owner);
+    if (kept !== undefined) {
+      this.tallies.replayed += 1;
+      return { kept };
+    }
+    const claim = { id: sealed.id, owner };
+    this.#running.set(owner, claim);
+    this.#renewSoon();
+    let held = 0;
+    const giveBack = (): void => {
+      this.#memory -= held;
+      held = 0;
+    };
+    return {
+      kept: undefined,
+      hold: (bytes) => {
+        if (this.#memory + bytes > this.limits.memoryBytes) return false;
+        held += bytes;
+        this.#memory += bytes;
+        return true;
+      },
+      finish: (answer) => {
+        this.#running.delete(owner);
+        if (answer === undefined) {
+          giveBack();
+          return this.#release(claim);
+        }
+        const givenAt = this.#parts.clock.now();
+        const unkept = { claim, sealed: this.#sealed(sealed, answer), givenAt, done: giveBack };
+        return this.#keep(unkept);
+      },
+    };
+  }
+
+  /** Prolongs the leases of what runs, and keeps what could not be kept before. Never throws. */
+  async renew(): Promise<void> {
+    const { store, clock, log } = this.#parts;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    if (this.#abandoned.size > 0) await this.#abandoned.giveUpAll();
+    const claims = [...this.#running.values(), ...waiting.map(({ claim }) => claim)];
+    if (claims.length === 0) {
+      if (this.#abandoned.size === 0) this.#stopRenewing();
+      return;
+    }
+    try {
+      await store.renew(claims, leaseMs);
+    } catch (error) {
+      log.warn('idempotency_not_renewed', { claims: claims.length, reason: String(error) });
+    }
+    for (const each of waiting) {
+      if (clock.now() - each.givenAt < keepTriesMs) {
+        await this.#keep(each);
+        continue;
+      }
+      each.done();
+      log.error('idempotency_not_kept', { call: each.claim.owner });
+    }
+  }
+
+  /** Keeps what waits, if it can, and ends; leases that are left run out. Never throws. */
+  async close(): Promise<void> {
+    await this.renew();
+    this.#stopRenewing();
+  }
+
+  /** The answer of an earlier sending; undefined = this one may answer. @throws GatewayError */
+  async #ask(sealed: SealedRequest, owner: string): Promise<KeptAnswer | undefined> {
+    const { id, keyId, mark } = sealed;
+    const wanted = { id, keyId, owner, mark, leaseMs };
+    let claimed = await this.#claim(wanted);
+    if (claimed.state === 'running' && (await this.#abandoned.giveUp(id))) {
+      claimed = await this.#claim(wanted);
+    }
+    if (claimed.state === 'mine') return undefined;
+    const same = claimed.mark === mark;
+    if (!same && sameSecret(sealed, claimed.mark)) {
+      throw this.#refusal(
+        'conflict',
+        new GatewayError(
+          'idempotency_conflict',
+          'Another request was sent with this Idempotency-Key. Use a new key for each request.',
+        ),
+      );
+    }
+    if (claimed.state === 'running') {
+      throw this.#refusal(
+        'busy',
+        new GatewayError(
+          'idempotency_busy',
+          'A request with this Idempotency-Key is being answered; ask again in a moment.',
+          { retryAfterMs: 1000 },
+        ),
+      );
+    }
+    const kept = claimed.answer && openAnswer(sealed, claimed.answer);
+    if (kept !== undefined) return kept;
+    throw this.#refusal('expired', expired(same ? claimed.answer : 'other secret'));
+  }
+
+  async #claim(wanted: AnswerClaim): Promise<Claimed> {
+    try {
+      return await this.#parts.store.claim(wanted);
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      // It may be done all the same.
+      this.#abandoned.add({ id: wanted.id, owner: wanted.owner });
+      this.#renewSoon();
+      this.#parts.log.warn('idempotency_refused', { reason: error.message });
+      throw this.#refusal(
+        'refused',
+        new GatewayError(
+          'store_unavailable',
+          'The gateway cannot look up the Idempotency-Key now; retry later. Nothing was sent to a model.',
+        ),
+      );
+    }
+  }
+
+  #refusal(tally: keyof IdempotencyTallies, error: GatewayError): GatewayError {
+    this.tallies[tally] += 1;
+    return error;
+  }
+
+  #sealed(request: SealedRequest, answer: KeptAnswer | 'too long'): Uint8Array | undefined {
+    if (answer === 'too long') return undefined;
+    return sealAnswer(request, answer, this.#parts.random(12));
+  }
+
+  async #release(claim: OwnClaim): Promise<void> {
+    try {
+      await this.#parts.store.release(claim);
+    } catch (error) {
+      // Its lease runs out.
+      this.#parts.log.debug('idempotency_not_released', { reason: String(error) });
+    }
+  }
+
+  async #keep(unkept: Unkept): Promise<void> {
+    const { claim, sealed } = unkept;
+    const { store, log } = this.#parts;
+    const { keepMs, keyBytes, keyAnswers } = this.limits;
+    const most = { keepMs, mostBytes: keyBytes, mostAnswers: keyAnswers };
+    try {
+      const isMine = await store.keep({ ...claim, answer: sealed, ...most });
+      this.tallies[isMine ? (sealed === undefined ? 'unkept' : 'kept') : 'lost'] += 1;
+      if (!isMine) log.warn('idempotency_lost', { call: claim.owner });
+      unkept.done();
+      this.#noteKept(keptBytes(sealed));
+    } catch (error) {
+      if (this.#waiting.length === 0) {
+        log.warn('idempotency_waits', { call: claim.owner, reason: String(error) });
+      }
+      this.#waiting.push(unkept);
+      // While it was tried nothing ran and nothing waited: the timer may have ended.
+      this.#renewSoon();
+    }
+  }
+
+  #stopRenewing(): void {
+    clearInterval(this.#renewing);
+    this.#renewing = undefined;
+  }
+
+  #renewSoon(): void {
+    this.#renewing ??= setInterval(() => void this.renew(), renewEveryMs).unref();
+  }
+
+  #noteKept(bytes: number): void {
+    this.#keptSinceSweep += bytes;
+    if (this.#keptSinceSweep < this.limits.totalBytes / 16) return;
+    this.#keptSinceSweep = 0;
+    this.#onMuchKept?.();
+  }
+}
+
+function expired(answer: Uint8Array | 'other secret' | undefined): GatewayError {
+  const why =
+    answer === 'other secret'
+      ? 'but with another secret of this API key, and only that one opens the answer.'
+      : answer === undefined
+        ? 'but there was no room to keep the answer.'
+        : 'but the answer that was kept cannot be read any more.';
+  return new GatewayError(
+    'idempotency_expired',
+    `The request with this Idempotency-Key was answered, ${why}`,
+  );
+}
+
+// Claims of which nobody knows whether the store has them: it was asked, and its answer did not come. Nothing
+// was begun for them, and whoever asked was refused; a claim that stands all the same would have every
+// further sending wait for its lease (E17). So it is given up again and again until a lease would be over: what was
+// asked may be done behind the first of these.
+
+interface Abandoned {
+  readonly claim: OwnClaim;
+  readonly since: number;
+}
+
+class AbandonedClaims {
+  readonly #store: Pick<AnswerStore, 'release'>;
+  readonly #clock: Pick<Clock, 'now'>;
+  #claims: readonly Abandoned[] = [];
+
+  constructor(store: Pick<AnswerStore, 'release'>, clock: Pick<Clock, 'now'>) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    return this.#claims.length;
+  }
+
+  /** Gives it up for the first time in the background. */
+  add(claim: OwnClaim): void {
+    this.#claims = [...this.#claims, { claim, since: this.#clock.now() }];
+    void this.#release([claim]);
+  }
+
+  /** Gives up those under this id; false when there are none. Never throws. */
+  async giveUp(id: string): Promise<boolean> {
+    const claims = this.#claims.map(({ claim }) => claim).filter((claim) => claim.id === id);
+    await this.#release(claims);
+    return claims.length > 0;
+  }
+
+  /** Gives up all of them, those of which the lease is over for the last time. Never throws. */
+  async giveUpAll(): Promise<void> {
+    const claims = this.#claims;
+    const now = this.#clock.now();
+    this.#claims = claims.filter(({ since }) => now - since < leaseMs);
+    await this.#release(claims.map(({ claim }) => claim));
+  }
+
+  async #release(claims: readonly OwnClaim[]): Promise<void> {
+    // A store that is away is asked again; at the end the lease runs out.
+    await Promise.allSettled(claims.map((claim) => this.#store.release(claim)));
+  }
+}

@@ -1,0 +1,568 @@
+/**
+ * Steps 4 to 7 of one call: its targets in their order, an attempt at each, until one commits. Here is decided what
+ * is retried, what is sent in parallel (hedging, docs/user/routing.md), what is sent again in other words (corrections),
+ * and how a committed answer reaches its consumer.
+ */
+import type { Conversation, Origin, Part } from '../core/conversation.ts';
+import { asGatewayError, GatewayError } from '../core/errors.ts';
+import { Collector, replay, type Generation } from '../core/generation.ts';
+import { NoteList, StrictNotes } from '../core/notes.ts';
+import type { Target } from '../core/provider.ts';
+import type { UpstreamTraits } from '../core/traits.ts';
+import { LongBody } from './long-bodies/long-body.ts';
+import { samplePrompt } from '../tokens/prompt.ts';
+import type { UpstreamRequest } from '../wire/exchange.ts';
+import { Attempt } from './attempt.ts';
+import { AttemptOutcomes, chargeOf } from './attempt-outcomes.ts';
+import type { Call } from '../core/call.ts';
+import type { Gateway } from './gateway.ts';
+import { nameOf } from './health.ts';
+import { corrected, readRefused, type Again, type RefusedRequest } from './learned-parameters.ts';
+import { Meter } from './meter.ts';
+import { OutputGuard } from './output-guard.ts';
+import type { AttemptReceipt, ChargedTry, ClientEnd, CutReason } from '../core/receipt.ts';
+import { Retries } from './retries.ts';
+import { maxAttempts, plan } from './routing/routing.ts';
+import { TranslatedTurn } from './translated-turn.ts';
+import { payRound, TurnRounds, type NextRound } from './turn-rounds.ts';
+import {
+  eventsFrame,
+  StreamCollector,
+  type Answer,
+  type CollectedAnswer,
+  type StreamConsumer,
+} from './upstream-answer.ts';
+import { requestOf, type PreparedRequest, type Preparing } from './upstream-request.ts';
+
+/** Holds nothing: shared by all calls. */
+const strictNotes = new StrictNotes();
+
+const noCharges: readonly ChargedTry[] = [];
+
+/** One of two hedged requests, or the only one, with the requests that follow it at the same target. */
+class Track {
+  /** The attempt that runs or ran last. */
+  attempt: Attempt | undefined;
+  /** Nothing is made of it any more. */
+  stopped = false;
+  /** Called with the first content of an answer, before anything else sees it. */
+  onContent: (() => void) | undefined;
+  /** The document that is put together of a stream. */
+  collecting: PromiseWithResolvers<Generation> | undefined;
+
+  /** Closes its upstream connection. */
+  stop(): void {
+    this.stopped = true;
+    this.attempt?.abort();
+    this.collecting?.reject(canceled());
+  }
+}
+
+export class AttemptLoop {
+  readonly #gateway: Gateway;
+  readonly #call: Call;
+  /** Requests that went upstream; requests that were refused here do not count. */
+  count = 0;
+  /** Requests that may still go upstream before an answer commits (G12). */
+  #left = maxAttempts;
+  readonly #outcomes: AttemptOutcomes;
+  /** The track whose answer the client gets, as far as known. */
+  #track = new Track();
+  /** The other one while two requests run. */
+  #secondary: Track | undefined;
+  #hedged = false;
+  /** Sends no secondary request any more. */
+  #cancelHedge: () => void = () => undefined;
+  /** Secondary requests that were canceled. */
+  #charges = noCharges;
+  #retries: Retries | undefined;
+  /** The pause before a retry. */
+  #waiting: PromiseWithResolvers<void> | undefined;
+  #promptGuess: number | undefined;
+  #stopped = false;
+
+  constructor(gateway: Gateway, call: Call) {
+    this.#gateway = gateway;
+    this.#call = call;
+    this.#outcomes = new AttemptOutcomes(gateway, call);
+  }
+
+  /** The attempt that counts: it runs or ran last; undefined before the first one. */
+  get attempt(): Attempt | undefined {
+    return this.#track.attempt;
+  }
+
+  /** The answer is of several requests: its counts say nothing about the first one's size. */
+  get continued(): boolean {
+    return this.#track.attempt?.rounds?.continued === true;
+  }
+
+  /** Secondary requests that are paid for if the call ends now. */
+  get secondary(): readonly ChargedTry[] {
+    const running = chargeOf(this.#secondary?.attempt);
+    return running === undefined ? this.#charges : [...this.#charges, running];
+  }
+
+  /** Compares the deadlines of what runs with the time. */
+  check(now: number): void {
+    this.#track.attempt?.check(now);
+    this.#secondary?.attempt?.check(now);
+  }
+
+  /** A paused upstream is not an idle one. */
+  touch(): void {
+    this.#track.attempt?.touch();
+    this.#secondary?.attempt?.touch();
+  }
+
+  /** Ends what runs as failed. */
+  fail(error: GatewayError): void {
+    this.#secondary?.attempt?.fail(error);
+    this.#track.attempt?.fail(error);
+  }
+
+  /** The call ended like this. @returns all attempts, in the order in which they began. */
+  end(
+    outcome: AttemptReceipt['outcome'],
+    error?: GatewayError | ClientEnd,
+  ): readonly AttemptReceipt[] {
+    this.#leaveSecondary();
+    this.#outcomes.finish(this.#track.attempt, outcome, error);
+    // A canceled one of two hedged requests ended before the one that won.
+    const { receipts } = this.#outcomes;
+    return this.#hedged ? receipts.toSorted((a, b) => a.startedAt - b.startedAt) : receipts;
+  }
+
+  /** The call is over: closes its upstream connections. */
+  stop(): void {
+    this.#stopped = true;
+    this.#cancelHedge();
+    this.#secondary?.stop();
+    this.#track.stop();
+    this.#waiting?.reject(canceled());
+  }
+
+  /**
+   * The only loop over targets: until one commits, or none is left, or the call was stopped. A stream for a client
+   * that wants a document commits at its end.
+   * @throws GatewayError
+   */
+  async answer(): Promise<Answer> {
+    const { health, retryBudget, routing } = this.#gateway;
+    const order = plan(this.#call, this.#gateway);
+    let [target] = order;
+    if (target !== undefined) {
+      health.enter(target);
+      retryBudget.called(target.provider.id, this.#call.startedAt);
+    }
+    while (target !== undefined) {
+      try {
+        const answer = await this.#askFirst(target, order);
+        const { attempt } = this.#track;
+        // An answer without a request says nothing about the target.
+        if (attempt?.chargeable !== true) return answer;
+        health.answered(attempt.target);
+        routing.answered(this.#call, attempt.target);
+        return answer;
+      } catch (error) {
+        const failure = asGatewayError(error);
+        if (this.#stopped) throw failure;
+        const retries = this.#retriesOf(order);
+        const { attempt } = this.#track;
+        if (attempt === undefined) throw failure;
+        retries.note(attempt.target, failure, this.#outcomes.giveUp(attempt, failure));
+        target = await this.#next(retries);
+      }
+    }
+    throw this.#retries?.failure ?? new GatewayError('model_not_found', 'The model has no target.');
+  }
+
+  #retriesOf(order: readonly Target[]): Retries {
+    this.#retries ??= new Retries(this.#gateway, this.#call, order);
+    return this.#retries;
+  }
+
+  /** The target of the next attempt, when its wait is over. @throws GatewayError when the call is stopped. */
+  async #next(retries: Retries): Promise<Target | undefined> {
+    if (this.#left === 0 || this.continued) return undefined;
+    const next = retries.next();
+    if (next === undefined || next.waitMs === 0) return next?.target;
+    const waiting = Promise.withResolvers<void>();
+    this.#waiting = waiting;
+    const cancel = this.#gateway.later(next.waitMs, waiting.resolve);
+    try {
+      await waiting.promise;
+    } finally {
+      this.#waiting = undefined;
+      cancel();
+    }
+    return next.target;
+  }
+
+  /** Only the first request of a call is hedged, and only where both requests are paid for. */
+  #askFirst(target: Target, order: readonly Target[]): Promise<Answer> {
+    const { route, grant } = this.#call;
+    const hedge = this.count > 0 || grant?.mayHedge === false ? undefined : route.hedge;
+    if (hedge === undefined || order.length < 2) return this.#ask(this.#track, target);
+    return this.#askHedged(target, order, hedge.afterMs);
+  }
+
+  /** A slow first request gets a secondary one in parallel; the one with the first content wins. */
+  #askHedged(target: Target, order: readonly Target[], afterMs: number): Promise<Answer> {
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    /** Tracks that may still answer. */
+    const running = new Set<Track>();
+    const ask = (track: Track, asked: Target): void => {
+      running.add(track);
+      const won = (): void => {
+        if (!running.has(track)) return;
+        track.onContent = undefined;
+        this.#cancelHedge();
+        running.clear();
+        running.add(track);
+        this.#lead(track);
+      };
+      const answered = (answer: Answer): void => {
+        won();
+        if (running.has(track)) resolve(answer);
+      };
+      const failed = (error: unknown): void => {
+        track.onContent = undefined;
+        if (!running.delete(track)) return;
+        if (running.size > 0) return this.#oneFailed(track, order, error);
+        this.#cancelHedge();
+        reject(error);
+      };
+      track.onContent = won;
+      this.#ask(track, asked).then(answered, failed);
+    };
+    this.#hedged = true;
+    this.#cancelHedge = this.#gateway.later(afterMs, () => {
+      const second = this.#secondTarget(order);
+      if (second === undefined) return;
+      this.#secondary = new Track();
+      ask(this.#secondary, second);
+    });
+    ask(this.#track, target);
+    return promise;
+  }
+
+  #secondTarget(order: readonly Target[]): Target | undefined {
+    const { attempt } = this.#track;
+    if (this.#stopped || this.#left === 0 || attempt === undefined || attempt.begun) {
+      return undefined;
+    }
+    return this.#retriesOf(order).secondary(attempt.target);
+  }
+
+  /** One of two hedged requests failed; the other one counts now. */
+  #oneFailed(track: Track, order: readonly Target[], error: unknown): void {
+    const { attempt } = track;
+    if (this.#stopped || attempt === undefined) return;
+    const failure = asGatewayError(error);
+    this.#retriesOf(order).note(attempt.target, failure, this.#outcomes.giveUp(attempt, failure));
+    this.#track = (track === this.#track ? this.#secondary : this.#track) ?? track;
+    this.#secondary = undefined;
+  }
+
+  /** The first content is there: the other one of two requests is canceled. */
+  #lead(track: Track): void {
+    if (this.#stopped) return;
+    if (track === this.#secondary) {
+      this.#secondary = this.#track;
+      this.#track = track;
+    }
+    this.#leaveSecondary();
+  }
+
+  #leaveSecondary(): void {
+    const track = this.#secondary;
+    const attempt = track?.attempt;
+    this.#secondary = undefined;
+    if (track === undefined) return;
+    const charge = chargeOf(attempt);
+    if (charge !== undefined && attempt?.begun === false) {
+      this.#outcomes.tellSpeed(attempt, this.#gateway.clock.now());
+    }
+    this.#outcomes.finish(attempt, 'canceled', 'canceled');
+    track.stop();
+    if (charge !== undefined) this.#charges = [...this.#charges, charge];
+  }
+
+  /** The answer of one target, after corrections of what it refuses (B9). @throws GatewayError */
+  async #ask(track: Track, target: Target): Promise<Answer> {
+    const { learned } = this.#gateway;
+    const { keyId, team } = this.#call.caller;
+    const tenant = team ?? keyId;
+    let traits = learned.traits(target, tenant);
+    let again: Again | undefined;
+    for (;;) {
+      try {
+        const attempt = this.#begin(track, target);
+        const prepared = await this.#prepare(attempt, traits);
+        if (again !== undefined) assertCorrected(prepared, again, attempt.notes);
+        const answer = await this.#send(track, attempt, prepared);
+        if (again !== undefined) learned.remember({ target, tenant, ...again.taught });
+        return answer;
+      } catch (error) {
+        const refused = await this.#refused(track, error, traits);
+        if (refused === undefined) throw error;
+        if (refused.error === again?.refused.error || track.attempt === undefined) throw error;
+        this.#outcomes.giveUp(track.attempt, refused.error);
+        again = corrected(refused, again);
+        traits = { ...traits, ...refused.correction.traits };
+      }
+    }
+  }
+
+  /** @param previous the request before it of a paused turn. */
+  #begin(track: Track, target: Target, previous?: Attempt): Attempt {
+    const { clock, client, health, routing, bodies } = this.#gateway;
+    const { trace } = this.#call;
+    const attempt = new Attempt(
+      {
+        target,
+        meter: previous?.meter ?? this.#newMeter(target),
+        clock,
+        client,
+        bodies,
+        health,
+        spanId: trace?.newSpanId(),
+      },
+      previous,
+    );
+    attempt.loads = routing.load.begin(nameOf(target));
+    track.attempt = attempt;
+    return attempt;
+  }
+
+  #newMeter({ provider, model }: Target): Meter {
+    const { trace } = this.#call;
+    const guess = (): number => (this.#promptGuess ??= promptSample(this.#call));
+    const meter = new Meter(this.#gateway.estimator, `${provider.id}/${model}`, guess);
+    if (trace?.content === true) meter.keepAnswer();
+    return meter;
+  }
+
+  /** @param round of a paused turn: its notes were told with the first request. */
+  #prepare(attempt: Attempt, traits: UpstreamTraits, round?: NextRound): Preparing {
+    const notes = round === undefined ? attempt.notes : new NoteList();
+    const { spanId } = attempt;
+    const options = { traits, notes, round, spanId };
+    const prepared = requestOf(this.#gateway, this.#call, attempt.target, options);
+    // Rounds and corrections parse it again; it is not kept in memory while the upstream works.
+    this.#call.source.forget();
+    return prepared;
+  }
+
+  async #refused(
+    track: Track,
+    error: unknown,
+    traits: UpstreamTraits,
+  ): Promise<RefusedRequest | undefined> {
+    const body = track.attempt?.prepared?.request.body;
+    if (body === undefined || track.stopped || this.#left === 0) return undefined;
+    const { source } = this.#call;
+    const refused = await readRefused(
+      asGatewayError(error),
+      { body, traits, source },
+      this.#gateway.bodies,
+    );
+    // The call may have ended while a long answer was read.
+    return track.stopped ? undefined : refused;
+  }
+
+  /** Sends the first request of a turn. */
+  async #send(track: Track, attempt: Attempt, prepared: PreparedRequest): Promise<Answer> {
+    attempt.prepared = prepared;
+    attempt.mode = prepared.mode;
+    attempt.meter.watch(prepared.watch);
+    if (prepared.conversation?.sampling.maxOutputTokens === 0) return this.#answerNothing(attempt);
+    if (mayPause(prepared.conversation)) attempt.rounds = new TurnRounds();
+    const answer = await this.#exchange(track, attempt, prepared.request);
+    const mustCollect =
+      answer.kind === 'stream' || prepared.scanned.length > 0 || attempt.rounds?.paused === true;
+    return mustCollect && !this.#call.head.stream ? this.#collect(track, answer) : answer;
+  }
+
+  /** `max_tokens: 0` asks to warm a cache that only the client's own dialect has (§2.1): nothing is sent. */
+  #answerNothing(attempt: Attempt): Answer {
+    attempt.ended = true;
+    this.#outcomes.unload(attempt);
+    const { dialect, source, strict } = this.#call;
+    const notes = strict ? strictNotes : attempt.notes;
+    notes.lost(
+      [dialect.describe(source).capMember()],
+      'there is no cache to warm; the model was not asked',
+    );
+    const ending = { finish: { kind: 'stop' }, usage: { outputTokens: 0 } } as const;
+    const generation: Generation = { id: '', model: '', parts: [], ...ending };
+    const events = replay(generation);
+    for (const event of events) attempt.meter.see(event);
+    return { kind: 'collected', generation, events };
+  }
+
+  async #exchange(track: Track, attempt: Attempt, request: UpstreamRequest): Promise<Answer> {
+    const { provider } = attempt.target;
+    const { route, head } = this.#call;
+    this.count += 1;
+    this.#left -= 1;
+    const waking = track.stopped ? undefined : provider.wake?.();
+    if (waking !== undefined) await waking;
+    if (track.stopped) throw canceled();
+    const reasons = attempt.prepared?.traits.reasonsFirst === true || head.reasons === true;
+    const once = route.retry?.afterSent === false;
+    const answer = await attempt.send(once ? { ...request, once } : request, reasons);
+    // The other one of two hedged requests may have won in the same tick.
+    if (track.stopped) throw canceled();
+    track.onContent?.();
+    this.#outcomes.tellSpeed(attempt, attempt.firstEventAt);
+    attempt.answeredAt ??= attempt.firstEventAt;
+    return answer;
+  }
+
+  /** Puts a stream together for a client that wants a document (F23). */
+  async #collect(track: Track, answer: Answer): Promise<CollectedAnswer> {
+    if (track.attempt !== undefined) track.attempt.mode = 'translate';
+    const collecting = Promise.withResolvers<Generation>();
+    track.collecting = collecting;
+    const collector = new StreamCollector(new Collector(), {
+      complete: (generation) => collecting.resolve(generation),
+      failed: (error) => collecting.reject(error),
+    });
+    this.#deliver(track, answer, { consumer: collector, mayFlow: () => true });
+    const generation = await collecting.promise;
+    return { kind: 'collected', generation, events: replay(generation) };
+  }
+
+  /**
+   * Hands the committed answer over, and what comes of it later.
+   * @param mayFlow false while the client takes nothing: the upstream then stays paused.
+   */
+  deliver(answer: Answer, consumer: StreamConsumer, mayFlow: () => boolean): void {
+    this.#deliver(this.#track, answer, { consumer, mayFlow });
+  }
+
+  #deliver(track: Track, answer: Answer, { consumer, mayFlow }: Delivery): void {
+    const rounds = track.attempt?.rounds;
+    const scanned = track.attempt?.prepared?.scanned ?? [];
+    if (answer.kind === 'collected' || (scanned.length === 0 && rounds === undefined)) {
+      return this.#feed(track, answer, {
+        consumer: this.#guarded(track, answer, consumer),
+        mayFlow,
+      });
+    }
+    const turn: StreamConsumer = new TranslatedTurn({
+      consumer,
+      scanned,
+      rounds,
+      source: {
+        cut: () => cut(track, 'stop'),
+        goOn: async () => {
+          const rest = await this.#nextRound(track);
+          if (rest !== undefined) this.#feed(track, rest, delivery);
+        },
+      },
+    });
+    const delivery = { consumer: this.#guarded(track, answer, turn), mayFlow };
+    this.#feed(track, answer, delivery);
+  }
+
+  /** Cuts a limited call's stream at what was reserved for it; documents cannot be cut. */
+  #guarded(track: Track, answer: Answer, consumer: StreamConsumer): StreamConsumer {
+    const { grant, head } = this.#call;
+    const { attempt } = track;
+    if (grant?.outputCap === undefined || answer.kind !== 'stream' || attempt === undefined) {
+      return consumer;
+    }
+    return new OutputGuard({
+      consumer,
+      grant,
+      cap: grant.outputCap,
+      choices: head.choices ?? 1,
+      meter: attempt.meter,
+      source: {
+        finished: () => track.attempt?.finished === true,
+        cut: () => cut(track, 'limit'),
+        fail: (error) => track.attempt?.fail(error),
+      },
+    });
+  }
+
+  #feed({ attempt, stopped }: Track, answer: Answer, { consumer, mayFlow }: Delivery): void {
+    if (answer.kind !== 'stream') return consumer.frames([eventsFrame(answer.events)]);
+    attempt?.attach(consumer);
+    if (!stopped && mayFlow()) attempt?.resume();
+  }
+
+  /** The rest of a paused turn from the same target; undefined when the call was stopped meanwhile. */
+  async #nextRound(track: Track): Promise<Answer | undefined> {
+    const before = track.attempt;
+    const { rounds, prepared, target, meter } = before ?? {};
+    if (!before || !rounds || !prepared || !target || !meter) return undefined;
+    const { provider } = target;
+    const origin = { provider: provider.id, dialect: provider.dialect.id };
+    this.#outcomes.end(before, 'ok');
+    before.abort();
+    const used = meter.paused();
+    const answered = rounds.goOn(used).map((part) => madeBy(part, origin));
+    try {
+      const most = await payRound(this.#call, used);
+      if (track.stopped) return undefined;
+      const attempt = this.#begin(track, target, before);
+      const { request } = await this.#prepare(attempt, prepared.traits, { answered, most });
+      meter.goOn(used);
+      const rest = await this.#exchange(track, attempt, request).catch((error: unknown) => {
+        // A request that no upstream began to answer costs nothing (L0).
+        if (attempt.firstEventAt === undefined && !track.stopped) meter.wentNowhere();
+        throw error;
+      });
+      return track.stopped ? undefined : rest;
+    } catch (error) {
+      if (track.stopped) return undefined;
+      throw error;
+    }
+  }
+}
+
+interface Delivery {
+  readonly consumer: StreamConsumer;
+  readonly mayFlow: () => boolean;
+}
+
+/** Ends a complete answer before its upstream does. */
+function cut({ attempt }: Track, why: CutReason): void {
+  if (attempt === undefined) return;
+  attempt.cut = why;
+  attempt.abort();
+}
+
+/** Notes the correction. @throws GatewayError where it changed nothing: the request would only be refused again. */
+function assertCorrected(
+  { request }: PreparedRequest,
+  { refused, members }: Again,
+  notes: NoteList,
+): void {
+  if (request.body?.equals(refused.body) === true) throw refused.error;
+  const why = `the provider refused ${members.join(', ')}; asked again in another way`;
+  notes.changed(['model'], why);
+}
+
+function promptSample({ source, dialect }: Call): number {
+  if (source instanceof LongBody) return source.prompt.sample;
+  return samplePrompt(dialect.describe(source).prompt());
+}
+
+/** Only turns in which the provider runs tools of its own are ever paused. */
+function mayPause(conversation: Conversation | undefined): boolean {
+  return conversation?.tools.some(({ native }) => native !== undefined) === true;
+}
+
+/** Marks what the upstream is to get back as its own. */
+function madeBy(part: Part, origin: Origin): Part {
+  return part.type === 'reasoning' || part.type === 'tool-call' ? { ...part, origin } : part;
+}
+
+function canceled(): GatewayError {
+  return new GatewayError('canceled', 'The client left.');
+}

@@ -1,0 +1,143 @@
+/**
+ * What a call would do, without doing it: the targets in their order, and the request that each would get. It is made
+ * by the functions that serve calls (`plan`, `requestOf`), so that it cannot say something else.
+ */
+import { type GatewayError, asGatewayError } from '../core/errors.ts';
+import { type Note, NoteList } from '../core/notes.ts';
+import type { Target } from '../core/provider.ts';
+import type { Call } from '../core/call.ts';
+import type { Gateway } from './gateway.ts';
+import { type TokenCount, countTokens } from './count-tokens.ts';
+import { nameOf } from './health.ts';
+import { maxAttempts, plan } from './routing/routing.ts';
+import { type PreparedRequest, requestOf } from './upstream-request.ts';
+
+export interface ExplainedTarget {
+  readonly target: Target;
+  /** From 1, in the order of tries; absent = it is left out. */
+  readonly place?: number;
+  /** Why it stands at this place, or is left out. */
+  readonly why: string;
+  /** What is wrong with it at the moment; absent = nothing is known. */
+  readonly trouble?: string;
+  /** The request that it would get; absent = none can be made. */
+  readonly request?: PreparedRequest;
+  /** What the request loses or changes of the client's. */
+  readonly notes: readonly Note[];
+  /** Why no request can be made for it. */
+  readonly refusal?: GatewayError;
+}
+
+export interface ExplainedCall {
+  /** Those of the route: first the ones that are tried, in their order. */
+  readonly targets: readonly ExplainedTarget[];
+  /** Why no target is tried at all. */
+  readonly refusal?: GatewayError;
+  /** Of the prompt at the first target. */
+  readonly prompt?: TokenCount;
+}
+
+/** No upstream is asked, and nothing of the gateway changes. */
+export async function explainCall(gateway: Gateway, call: Call): Promise<ExplainedCall> {
+  const planned = plannedTargets(gateway, call);
+  const { targets } = planned;
+  const left = call.route.targets.filter((target) => !targets.includes(target));
+  const explained: ExplainedTarget[] = [];
+  for (const [i, target] of targets.entries()) {
+    explained.push({
+      ...(await explainTarget(gateway, call, target)),
+      place: i + 1,
+      why: whyHere(gateway, call, i),
+    });
+  }
+  const why = whyLeftOut(gateway, targets);
+  for (const target of left) {
+    explained.push({ ...(await explainTarget(gateway, call, target)), why });
+  }
+  const [first] = explained;
+  const { refusal } = planned;
+  return {
+    targets: explained,
+    ...(refusal === undefined ? {} : { refusal }),
+    ...(first === undefined ? {} : { prompt: await countPromptOf(gateway, call, first.target) }),
+  };
+}
+
+function plannedTargets(
+  gateway: Gateway,
+  call: Call,
+): { readonly targets: readonly Target[]; readonly refusal?: GatewayError } {
+  try {
+    return { targets: plan(call, gateway) };
+  } catch (error) {
+    return { targets: [], refusal: asGatewayError(error) };
+  }
+}
+
+async function explainTarget(
+  gateway: Gateway,
+  call: Call,
+  target: Target,
+): Promise<Omit<ExplainedTarget, 'why'>> {
+  const notes = new NoteList();
+  const { team, keyId } = call.caller;
+  const traits = gateway.learned.traits(target, team ?? keyId);
+  const trouble = gateway.health.describe(nameOf(target), target.credential);
+  const known = { target, ...(trouble === undefined ? {} : { trouble }) };
+  try {
+    const request = await requestOf(gateway, call, target, { traits, notes });
+    return { ...known, request, notes: notes.all };
+  } catch (error) {
+    return { ...known, refusal: asGatewayError(error), notes: notes.all };
+  }
+}
+
+/** @param targets those that are tried */
+function whyLeftOut({ health }: Gateway, targets: readonly Target[]): string {
+  if (targets.length === 0) return 'left out: no target of the route takes calls now';
+  return targets.some((target) => health.isReady(target))
+    ? 'left out: another target of the route is ready'
+    : 'left out: no target of the route is ready, and another one is to be tried again sooner';
+}
+
+/** In the words of docs/user/routing.md. */
+function whyHere({ routing, clock }: Gateway, call: Call, index: number): string {
+  const { order, targets, affinity } = call.route;
+  const target = targets[index];
+  if (target === undefined || targets.length === 1) return 'the only target of the route';
+  const later =
+    index >= maxAttempts ? `, and only where one before it is refused without a request` : '';
+  const name = nameOf(target);
+  const warm = affinity === false ? '' : ', after the target that this conversation had last';
+  switch (order) {
+    case 'listed':
+      return `order listed: as the config lists them${later}`;
+    case 'weighted':
+      return `order weighted: drawn with the weights of the config, alike for each call of a conversation${later}`;
+    case 'cheapest':
+      return `order cheapest: by price${later}`;
+    case 'least-busy':
+      return `order least-busy: ${routing.load.of(name)} calls of this process run there${warm}${later}`;
+    case 'fastest': {
+      const ms = routing.speed.of(name, { streamed: call.head.stream, now: clock.now() });
+      const speed = ms === undefined ? 'not known yet' : `${Math.round(ms)} ms to the first event`;
+      return `order fastest: ${speed}${warm}${later}`;
+    }
+    default:
+      return order satisfies never;
+  }
+}
+
+/** By the model's public tokenizer, else by a guess: a counter of the provider would have to be asked. */
+function countPromptOf(gateway: Gateway, call: Call, target: Target): Promise<TokenCount> {
+  const { dialect, source } = call;
+  return countTokens(gateway, {
+    target,
+    unasked: true,
+    source,
+    dialect,
+    counting: false,
+    header: (name) => call.header(name),
+    signal: new AbortController().signal,
+  });
+}

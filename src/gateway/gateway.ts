@@ -1,0 +1,58 @@
+/** What the path of a call uses besides the call: clients, clocks, counters and what is remembered. */
+import type { Call } from '../core/call.ts';
+import type { Clock, Later, Log, NewId } from '../core/runtime.ts';
+import type { HttpClient } from '../wire/http-client.ts';
+import type { TargetHealth } from './health.ts';
+import type { DetachedStreams, Sweeper } from './sweeper.ts';
+import type { LearnedParameters } from './learned-parameters.ts';
+import type { LongBodies } from './long-bodies/body-thread.ts';
+import type { ReasoningMemory } from './reasoning-memory.ts';
+import type { TextCounter } from '../tokens/tokenizer.ts';
+import type { TokenEstimator } from './token-estimator.ts';
+import type { Receipt, RunningCall } from '../core/receipt.ts';
+import type { RetryBudget } from './retries.ts';
+import type { Routing } from './routing/routing.ts';
+
+/** Ms; Infinity = never. */
+export interface ClientTimes {
+  /** Silence after which a stream gets a sign of life, by the scope of the client's dialect. */
+  readonly keepAliveMs: { readonly [scope: string]: number };
+  /** A client that takes no bytes for so long is cut (G9). */
+  readonly stalledMs: number;
+}
+
+/** Accounts for calls (access/settle.ts). */
+export interface CallSettlement {
+  /** Called repeatedly while a call runs, so that a crash does not lose it (F81). */
+  running(call: Call, soFar: () => RunningCall): void;
+  /** Called exactly once a call, however it ended. */
+  settle(call: Call, receipt: Receipt): void;
+}
+
+/** Everything outside the call, injected. */
+export interface Gateway {
+  readonly client: HttpClient;
+  readonly clock: Clock;
+  /** For the waits between tries; everything else is compared by the sweeper. */
+  readonly later: Later;
+  readonly log: Log;
+  readonly newId: NewId;
+  /** A number in [0, 1), for jitter and weights. */
+  readonly random: () => number;
+  readonly estimator: TokenEstimator;
+  /** Public tokenizers, off the event loop; for counts only, never for calls. */
+  readonly textCounter: TextCounter;
+  readonly memory: ReasoningMemory;
+  /** Reads and writes long bodies off the event loop. */
+  readonly bodies: LongBodies;
+  readonly learned: LearnedParameters;
+  readonly health: TargetHealth;
+  readonly retryBudget: RetryBudget;
+  readonly routing: Routing;
+  readonly sweeper: Sweeper;
+  /** How clients are treated that wait or make wait; absent = as is customary. */
+  readonly clientTimes?: () => ClientTimes;
+  /** Streams that are read on without a client; absent = none is. */
+  readonly detachedStreams?: DetachedStreams;
+  readonly settlement: CallSettlement;
+}

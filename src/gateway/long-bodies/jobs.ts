@@ -1,0 +1,356 @@
+/**
+ * What is done with long bodies off the event loop: plain synchronous functions of plain data. Values never cross
+ * between threads, only bytes, heads, notes, counts and the texts of an answer.
+ */
+import type { JsonObject } from '../../json/value.ts';
+import type { Countable } from '../../core/description.ts';
+import { checkMedia, mayHoldMedia } from '../../dialects/shared/body-media.ts';
+import { thinSkeleton } from '../../dialects/shared/thin-skeleton.ts';
+import type { Conversation, DialectId, Part, Origin } from '../../core/conversation.ts';
+import type { AnswerContext, Ask, RequestHead } from '../../core/dialect.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { Generation, Usage } from '../../core/generation.ts';
+import { featureBits, type Feature } from '../../json/skeleton.ts';
+import { tryParseObject } from '../../json/parse.ts';
+import { parseBody, type JsonSource } from '../../core/client-body.ts';
+import type { ModelTokenizer } from '../../core/tokenizer.ts';
+import { type KeptTurn, PromptTrail } from '../../core/kept-turn.ts';
+import { type Note, NoteList, StrictNotes } from '../../core/notes.ts';
+import type { NewId } from '../../core/runtime.ts';
+import type { Sealer } from '../../core/sealer.ts';
+import type { UpstreamTraits } from '../../core/traits.ts';
+import { clientDialect, upstreamDialect } from '../../dialects/registry.ts';
+import { countPrompt, samplePrompt } from '../../tokens/prompt.ts';
+import { imagesIn } from '../call-size.ts';
+import { parseAnswer, readAnswerDocument } from '../answer-body.ts';
+import { type CountedBody, CountingBody } from '../counted-body.ts';
+import { correctionFor, type LearnedCorrection } from '../learned-parameters.ts';
+import { addAsked } from '../reasoning-memory.ts';
+import { originKey, recallKey } from '../reasoning-store.ts';
+import { conversationForAnswer, upstreamBody } from '../upstream-body.ts';
+import { receivedError, sentPieces, type SentError, type SentPiece } from './transfer.ts';
+
+/** What the thread has besides a job's input. */
+export interface JobTools {
+  readonly newId: NewId;
+  readonly sealer: Sealer;
+}
+
+/** `Ask` without what only a thread itself has. */
+export type PlainAsk = Omit<Ask, 'newId' | 'recall' | 'originOf' | 'sealer'>;
+
+/** `AnswerContext` as plain data. */
+export interface PlainContext extends Omit<AnswerContext, 'newId' | 'notes' | 'sealing'> {
+  /** Present when the answer is sealed for the way back to this upstream. */
+  readonly upstream?: Origin;
+}
+
+export interface OpenInput {
+  readonly client: DialectId;
+  /** It is a request to count tokens. */
+  readonly counting: boolean;
+}
+
+/** What the event loop needs to know of a client's body. */
+export interface OpenedBody {
+  /** Absent for a request to count. */
+  readonly head?: RequestHead;
+  readonly model: string;
+  /** JSON of `thinSkeleton`. */
+  readonly skeleton: string;
+  readonly tokens: number;
+  readonly unambiguous: boolean;
+  /** Bits of the features that it has (`featureBits`). */
+  readonly features: number;
+  /** How the conversation begins (`routing/routing.ts`). */
+  readonly opening: string;
+  readonly prompt: {
+    /** Tokens by all of its characters, and by a sample of them. */
+    readonly guess: number;
+    readonly sample: number;
+    readonly images: number;
+  };
+}
+
+export interface RequestInput {
+  readonly client: DialectId;
+  readonly upstream: DialectId;
+  readonly ask: PlainAsk & { readonly provider: string };
+  /** The first note is a refusal. */
+  readonly strict: boolean;
+  readonly answered?: readonly Part[] | undefined;
+  /** The key whose turns may be recalled. */
+  readonly keyId: string;
+  /** Kept turns by their keys (`reasoning-store.ts`); undefined = there are none at all. */
+  readonly recalled?: ReadonlyMap<string, KeptTurn> | undefined;
+}
+
+export interface MadeBody {
+  readonly body: readonly SentPiece[];
+  readonly stream: boolean;
+  readonly scanned: readonly string[];
+  readonly needed: readonly string[];
+  readonly notes: readonly Note[];
+  /** What writers of the answer look at; absent where the client's own bytes go up. */
+  readonly conversation?: Conversation;
+  /** Digest of what the users said (`PromptTrail`). */
+  readonly asked: string;
+  /** Keys of kept turns that were looked up and not in `recalled`. */
+  readonly wanted: readonly string[];
+}
+
+export interface CountJobInput {
+  readonly client: DialectId;
+  readonly upstream: DialectId;
+  readonly ask: PlainAsk;
+  readonly counting: boolean;
+  /** Members that the steps of the provider's counter ask with. */
+  readonly members: readonly string[];
+  readonly tokenizer: ModelTokenizer | undefined;
+}
+
+export interface CountedLong {
+  readonly bytes: readonly SentPiece[] | undefined;
+  /** JSON of those of `members` that the body has. */
+  readonly members: ReadonlyMap<string, Uint8Array>;
+  readonly media: CountedBody['media'];
+  readonly guess: number;
+  readonly countable: Countable | undefined;
+}
+
+export interface CorrectInput {
+  readonly error: SentError;
+  readonly traits: UpstreamTraits;
+  /** The client's own body, or its skeleton. */
+  readonly asked: JsonObject;
+}
+
+export interface ReadInput {
+  readonly upstream: DialectId;
+  readonly traits: UpstreamTraits;
+}
+
+export interface ReadAnswer {
+  readonly generation: Generation;
+  /** The document's own bytes, given back. */
+  readonly bytes: Uint8Array;
+}
+
+export interface AnswerInput {
+  readonly client: DialectId;
+  readonly context: PlainContext;
+  /** The upstream's own document is relayed, with this usage where it has none. */
+  readonly gap?: Usage | undefined;
+  /** It is written in the client's dialect; absent = relayed. */
+  readonly generation?: Generation;
+}
+
+export interface WrittenAnswer {
+  readonly bytes: Uint8Array;
+  readonly notes: readonly Note[];
+  /** Ids of calls and how the client saw them. */
+  readonly shown: readonly (readonly [id: string, shown: string])[];
+}
+
+/** Each job: what it is given, and what comes back. The body of a job travels beside its input. */
+export interface Jobs {
+  /** Reads and checks a client's body. @throws GatewayError */
+  readonly open: { readonly input: OpenInput; readonly output: OpenedBody };
+  /** Makes the body for one target. @throws GatewayError */
+  readonly request: { readonly input: RequestInput; readonly output: MadeBody };
+  readonly count: { readonly input: CountJobInput; readonly output: CountedLong };
+  /** Looks what an upstream refused of the body that it was sent. */
+  readonly correct: {
+    readonly input: CorrectInput;
+    readonly output: LearnedCorrection | undefined;
+  };
+  /** Reads an upstream's document. @throws GatewayError `upstream_invalid` */
+  readonly read: { readonly input: ReadInput; readonly output: ReadAnswer };
+  /** Writes or relays a document for the client. */
+  readonly answer: { readonly input: AnswerInput; readonly output: WrittenAnswer };
+}
+
+export type JobName = keyof Jobs;
+
+/** A body as the thread has it. */
+export class JobBody {
+  readonly bytes: Buffer;
+  #source: JsonSource | undefined;
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
+  }
+
+  /** Parsed at the first call. @throws GatewayError as `parseBody` */
+  source(ownedKeys: ReadonlySet<string> = noKeys): JsonSource {
+    this.#source ??= parseBody(this.bytes, ownedKeys);
+    return this.#source;
+  }
+}
+
+const noKeys: ReadonlySet<string> = new Set();
+
+type Work = {
+  readonly [N in JobName]: (
+    input: Jobs[N]['input'],
+    body: JobBody,
+    tools: JobTools,
+  ) => Jobs[N]['output'];
+};
+
+const work: Work = { open, request, count, correct, read, answer };
+
+/** Does a job. @throws what its function throws. */
+export function doJob<N extends JobName>(
+  name: N,
+  {
+    input,
+    body,
+    tools,
+  }: { readonly input: Jobs[N]['input']; readonly body: JobBody; readonly tools: JobTools },
+): Jobs[N]['output'] {
+  return work[name](input, body, tools);
+}
+
+function open({ client: id, counting }: OpenInput, body: JobBody): OpenedBody {
+  const client = clientDialect(id);
+  const source = body.source(client.ownedKeys);
+  client.names.check(source);
+  if (mayHoldMedia(source)) checkMedia(source.value, client.fault);
+  const head = counting ? undefined : client.readHead(source.value);
+  const model = head?.model ?? client.count?.readModel(source.value) ?? '';
+  const asks = client.describe(source);
+  const prompt = asks.prompt();
+  return {
+    ...(head === undefined ? {} : { head }),
+    model,
+    skeleton: JSON.stringify(thinSkeleton(source.value)),
+    tokens: source.tokens,
+    unambiguous: source.unambiguous,
+    features: featuresOf(source),
+    opening: asks.opening(),
+    prompt: {
+      guess: countPrompt(prompt, Math.random),
+      sample: samplePrompt(prompt),
+      images: imagesIn(prompt),
+    },
+  };
+}
+
+const allFeatures: readonly Feature[] = [
+  'escape',
+  'media',
+  'cacheControl',
+  'hour',
+  'address',
+  'sealed',
+];
+
+function featuresOf(source: JsonSource): number {
+  return allFeatures.reduce(
+    (bits, each) => (source.has(each) ? bits | featureBits[each] : bits),
+    0,
+  );
+}
+
+function request(input: RequestInput, body: JobBody, { newId, sealer }: JobTools): MadeBody {
+  const { keyId, recalled, answered } = input;
+  const [client, upstream] = [clientDialect(input.client), upstreamDialect(input.upstream)];
+  const wanted: string[] = [];
+  const find = (key: () => string): KeptTurn | undefined => {
+    if (recalled === undefined) return undefined;
+    const turn = recalled.get(key());
+    if (turn === undefined) wanted.push(key());
+    return turn;
+  };
+  const notes = new NoteList();
+  const source = body.source(client.ownedKeys);
+  const made = upstreamBody({
+    client,
+    upstream,
+    source,
+    answered,
+    notes: input.strict ? new StrictNotes() : notes,
+    ask: {
+      ...input.ask,
+      newId,
+      sealer,
+      recall: (call, asked) => find(() => recallKey(keyId, call, asked)),
+      originOf: (said) => find(() => originKey(keyId, said))?.origin,
+    },
+  });
+  const { conversation, ...rest } = made;
+  const asked = new PromptTrail((trail) =>
+    addAsked(trail, { dialect: client, source }, conversation),
+  );
+  return {
+    ...rest,
+    body: sentPieces(made.body, body.bytes),
+    notes: notes.all,
+    ...(conversation === undefined ? {} : { conversation: conversationForAnswer(conversation) }),
+    asked: asked.digest(),
+    wanted,
+  };
+}
+
+function count(input: CountJobInput, body: JobBody, { newId, sealer }: JobTools): CountedLong {
+  const [client, upstream] = [clientDialect(input.client), upstreamDialect(input.upstream)];
+  const source = body.source(client.ownedKeys);
+  const ask = { ...input.ask, newId, sealer };
+  const { counting, members, tokenizer } = input;
+  const counted = new CountingBody({
+    client,
+    upstream,
+    source,
+    ask,
+    counting,
+    random: Math.random,
+  });
+  const { bytes } = counted;
+  return {
+    bytes: bytes && sentPieces(bytes, body.bytes),
+    members: new Map(
+      members.flatMap((name) => {
+        const text = counted.member(name);
+        return text === undefined ? [] : [[name, text] as const];
+      }),
+    ),
+    media: counted.media,
+    guess: counted.guess,
+    countable: tokenizer && counted.countable(tokenizer),
+  };
+}
+
+function correct(
+  { error, traits, asked }: CorrectInput,
+  body: JobBody,
+): LearnedCorrection | undefined {
+  const refusal = receivedError(error);
+  const sent = tryParseObject(body.bytes.toString('utf8'));
+  if (sent === undefined || !(refusal instanceof GatewayError)) return undefined;
+  return correctionFor({ error: refusal, sent, traits, asked });
+}
+
+function read({ upstream, traits }: ReadInput, { bytes }: JobBody): ReadAnswer {
+  const { generation } = readAnswerDocument(bytes, upstreamDialect(upstream), traits);
+  return { generation, bytes };
+}
+
+function answer(
+  { client: id, context: plain, gap, generation }: AnswerInput,
+  { bytes }: JobBody,
+  { newId, sealer }: JobTools,
+): WrittenAnswer {
+  const client = clientDialect(id);
+  const notes = new NoteList();
+  const shown: (readonly [string, string])[] = [];
+  const { upstream, ...rest } = plain;
+  const callShown = (own: string, seen: string): void => void shown.push([own, seen]);
+  const sealing = upstream === undefined ? {} : { sealing: { sealer, upstream, callShown } };
+  const context: AnswerContext = { ...rest, newId, notes, ...sealing };
+  const written =
+    generation === undefined
+      ? client.answerRelay(context).document({ bytes, body: parseAnswer(bytes) }, gap)
+      : Buffer.from(JSON.stringify(client.writeResponse(generation, context)));
+  return { bytes: written, notes: notes.all, shown };
+}

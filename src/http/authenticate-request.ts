@@ -1,0 +1,68 @@
+/** Whose key a request carries, and whether it may come from where it comes. */
+import type { IncomingMessage } from 'node:http';
+import type { Principal } from '../access/principal.ts';
+import { GatewayError } from '../core/errors.ts';
+import type { BadKeys } from './overload/bad-keys.ts';
+
+export interface AuthenticationDeps {
+  readonly authenticate: (
+    authorization: string | undefined,
+    apiKey: string | undefined,
+  ) => Principal;
+  /** Looks for a key that was refused; undefined when there is nothing to look for. */
+  readonly refreshKey: (
+    authorization: string | undefined,
+    apiKey: string | undefined,
+  ) => Promise<void> | undefined;
+  /** Counts refused keys by address (B73). */
+  readonly badKeys: Pick<BadKeys, 'refused' | 'forgive'>;
+  /** Where a request comes from; undefined when nobody can say. */
+  readonly clientAddress: (request: IncomingMessage) => string | undefined;
+}
+
+/**
+ * A promise only where the key is not known: another gateway may have made it just now.
+ * @throws GatewayError `unauthenticated`, `rate_limited` (too many of those), `forbidden`,
+ * `store_unavailable`.
+ */
+export function authenticateRequest(
+  parts: AuthenticationDeps,
+  request: IncomingMessage,
+  apiKey: string | undefined,
+): Principal | Promise<Principal> {
+  try {
+    return known(parts, request, apiKey);
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.code !== 'unauthenticated') throw error;
+    const address = parts.clientAddress(request);
+    const waitMs = parts.badKeys.refused(address);
+    if (waitMs !== undefined) throw tooManyTries(waitMs);
+    const looking = parts.refreshKey(request.headers.authorization, apiKey);
+    if (looking === undefined) throw error;
+    return looking.then(() => {
+      const principal = known(parts, request, apiKey);
+      parts.badKeys.forgive(address);
+      return principal;
+    });
+  }
+}
+
+function known(
+  { authenticate, clientAddress }: AuthenticationDeps,
+  request: IncomingMessage,
+  apiKey: string | undefined,
+): Principal {
+  const principal = authenticate(request.headers.authorization, apiKey);
+  if (!principal.anywhere && !principal.allowsAddress(clientAddress(request))) {
+    throw new GatewayError('forbidden', 'This key may not be used from this address.');
+  }
+  return principal;
+}
+
+function tooManyTries(retryAfterMs: number): GatewayError {
+  return new GatewayError(
+    'rate_limited',
+    'Too many requests without a valid API key came from this address. Send a valid one, or wait.',
+    { retryAfterMs },
+  );
+}

@@ -1,0 +1,309 @@
+/**
+ * Connections that wait for nothing. Node's `closeIdleConnections` leaves those alone that never sent
+ * a whole request; clients open such ones ahead, and each would hold up a stop until it times out.
+ */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { NewId } from '../core/runtime.ts';
+
+/** Each with the monotonic ms of its start, the oldest first. */
+const silent = new WeakMap<Server, Map<Socket, number>>();
+
+/** Keeps account of the connections that have not asked for anything yet. */
+export function watchConnections(server: Server): void {
+  const sockets = new Map<Socket, number>();
+  silent.set(server, sockets);
+  server.on('connection', (socket: Socket) => {
+    sockets.set(socket, performance.now());
+    socket.once('close', () => sockets.delete(socket));
+  });
+  const asked = (request: IncomingMessage): void => void sockets.delete(request.socket);
+  server.prependListener('request', asked);
+  // A listener of this event takes over the `100 Continue`: only where there is one already.
+  if (server.listenerCount('checkContinue') > 0) server.prependListener('checkContinue', asked);
+}
+
+/** Who has just come may have sent a request that was not looked at yet. */
+const silentForMs = 1000;
+
+/** Closes the connections on which no request is being answered, and who has just come when he has said nothing for a second. */
+export function closeWaiting(server: Server): void {
+  server.closeIdleConnections();
+  const before = performance.now() - silentForMs;
+  for (const [socket, since] of silent.get(server) ?? []) {
+    if (since > before) return;
+    socket.destroy();
+  }
+}
+
+/** Closes the connection that has gone longest without asking for anything, and tells it; none when all are new. */
+export function closeOldestSilent(server: Server): Socket | undefined {
+  const sockets = silent.get(server) ?? [];
+  const before = performance.now() - silentForMs;
+  for (const [socket, since] of sockets) {
+    if (since > before) return undefined;
+    silent.get(server)?.delete(socket);
+    if (socket.destroyed) continue;
+    socket.destroy();
+    return socket;
+  }
+  return undefined;
+}
+
+// Connections whose clients do not go on: none may hold a place for nothing (G9, G10, F77). Node lets them.
+
+/** A client that takes none of a finished answer's last bytes for so long is cut (G9). */
+export const stalledEndMs = 60_000;
+/** So long the rest of a body may take that was answered already. */
+export const restMs = 5000;
+/** Requests that one connection carries: its last answer closes it (F77). Balancers spread clients by that. */
+const maxRequests = 100;
+/** Requests that wait for the answers before theirs, those that will get none included: a client that sends more reads none. */
+const maxWaiting = 250;
+
+/** Cuts the client if it takes nothing; Node sets its own time when the last byte is out. */
+export function cutWhenStalled(response: ServerResponse, stalledMs: number): void {
+  if (response.writableLength > 0) response.socket?.setTimeout(stalledMs);
+}
+
+export interface StuckTimes {
+  readonly stalledMs: number;
+  readonly restMs: number;
+}
+
+/** What came on a connection. */
+interface Asked {
+  requests: number;
+  /** How many of their answers wait for their turn. */
+  waiting: number;
+}
+
+/** Begins to answer a request. */
+type Handle = () => void;
+
+export class StuckConnections {
+  readonly #times: StuckTimes;
+  readonly #asked = new WeakMap<Socket, Asked>();
+  /** Requests that came behind others on their connection. */
+  readonly #waiting = new WeakMap<ServerResponse, Handle>();
+
+  constructor(times: StuckTimes) {
+    this.#times = times;
+  }
+
+  /**
+   * A request came. It is handled when its answer has its turn: no upstream is paid for an answer that may never go out,
+   * since one before it ends the connection, or the client leaves. One behind the last answer is not looked at.
+   */
+  came({ socket }: IncomingMessage, answer: ServerResponse, handle: Handle): void {
+    const asked = this.#askedOn(socket);
+    asked.requests += 1;
+    if (asked.requests === maxRequests) answer.shouldKeepAlive = false;
+    const isServed = asked.requests <= maxRequests;
+    if (answer.socket !== null) {
+      if (isServed) handle();
+      return;
+    }
+    if (isServed) this.#waiting.set(answer, handle);
+    asked.waiting += 1;
+    if (asked.waiting > maxWaiting) socket.destroy();
+  }
+
+  #askedOn(socket: Socket): Asked {
+    const known = this.#asked.get(socket);
+    if (known !== undefined) return known;
+    const fresh = { requests: 0, waiting: 0 };
+    this.#asked.set(socket, fresh);
+    return fresh;
+  }
+
+  /** An answer has its turn. */
+  begins(socket: Socket, answer: ServerResponse): void {
+    const asked = this.#asked.get(socket);
+    if (asked === undefined || asked.waiting === 0) return;
+    asked.waiting -= 1;
+    // What held for the end of the one before it does not hold for this one.
+    socket.setTimeout(0);
+    const handle = this.#waiting.get(answer);
+    this.#waiting.delete(answer);
+    handle?.();
+  }
+
+  /** An answer has its last bytes. */
+  whole(answer: ServerResponse): void {
+    cutWhenStalled(answer, this.#times.stalledMs);
+  }
+
+  /** An answer is through, and its request may not be. */
+  ended(socket: Socket, request: IncomingMessage): void {
+    if (request.complete) return;
+    const timer = setTimeout(() => socket.destroy(), this.#times.restMs).unref();
+    request.once('close', () => clearTimeout(timer));
+  }
+}
+
+// Refusals of what Node could not parse, or does not hand to the handler: a JSON body instead of Node's
+// empty one, and never two answers to one request. Behind a proxy that shares a connection among
+// clients a second answer would go to somebody else (S18).
+
+export interface RawRefusalParts {
+  readonly newId: NewId;
+  /** Told of each refusal, for the log. */
+  readonly refused: (refusal: RawRefusal) => void;
+  /** Of each refusal, besides its own. */
+  readonly refusalHeaders?: { readonly [name: string]: string };
+}
+
+interface RawRefusal {
+  readonly id: string;
+  readonly status: number;
+  /** The parser's name for what is wrong; nothing of the request itself. */
+  readonly error: string;
+  /** The other end of the socket. */
+  readonly address: string | undefined;
+}
+
+interface Words {
+  readonly status: number;
+  readonly reason: string;
+  readonly message: string;
+}
+
+const invalid: Words = {
+  status: 400,
+  reason: 'Bad Request',
+  message: 'The request is not valid HTTP/1.1.',
+};
+const byCode: ReadonlyMap<string, Words> = new Map([
+  [
+    'HPE_HEADER_OVERFLOW',
+    {
+      status: 431,
+      reason: 'Request Header Fields Too Large',
+      message: 'The headers of the request are larger than 16 KiB.',
+    },
+  ],
+  [
+    'ERR_HTTP_REQUEST_TIMEOUT',
+    {
+      status: 408,
+      reason: 'Request Timeout',
+      message: 'The request did not arrive in time.',
+    },
+  ],
+]);
+const noTunnel: Words = {
+  status: 405,
+  reason: 'Method Not Allowed',
+  message: 'There is no proxy here.',
+};
+const noExpectation: Words = {
+  status: 417,
+  reason: 'Expectation Failed',
+  message: 'The only expectation that can be met is 100-continue.',
+};
+
+export class RawRefusals {
+  readonly #parts: RawRefusalParts;
+  /** The answer that a socket carries; `answered` while the rest of its request is still coming in. */
+  readonly #answers = new WeakMap<Duplex, ServerResponse | 'answered'>();
+  /** Sockets with an answer to come that is the last one. */
+  readonly #ending = new WeakSet<Duplex>();
+
+  constructor(parts: RawRefusalParts) {
+    this.#parts = parts;
+  }
+
+  /** An answer has its turn on the socket. */
+  begins(socket: Duplex, answer: ServerResponse): void {
+    this.#answers.set(socket, answer);
+  }
+
+  /** An answer is through. */
+  ended(socket: Duplex, request: IncomingMessage): void {
+    if (request.complete) this.#answers.delete(socket);
+    else this.#answers.set(socket, 'answered');
+  }
+
+  /** What the parser gave up on. */
+  broken(error: NodeJS.ErrnoException, socket: Socket): void {
+    const code = error.code ?? 'unknown';
+    if (!socket.writable || code === 'ECONNRESET') {
+      socket.destroy();
+      return;
+    }
+    this.#refuse(socket, byCode.get(code) ?? invalid, code);
+  }
+
+  /** `CONNECT` (B23). */
+  tunnel(socket: Duplex): void {
+    // Node has let go of it: nobody else would see its error, or that the client leaves.
+    socket.on('error', () => socket.destroy());
+    socket.resume();
+    this.#refuse(socket, noTunnel, 'CONNECT');
+  }
+
+  /** An `Expect` that is not 100-continue (B20). Whether the body comes is not known: it is the last. */
+  expectation(socket: Duplex): void {
+    this.#refuse(socket, noExpectation, 'Expect');
+  }
+
+  #refuse(socket: Duplex, { status, reason, message }: Words, error: string): void {
+    if (this.#ending.has(socket)) return;
+    const id = this.#parts.newId('req_');
+    this.#parts.refused({ id, status, error, address: addressOf(socket) });
+    const answer = this.#answers.get(socket);
+    if (answer !== undefined && answer !== 'answered' && answer.req.complete) {
+      this.#endBehind(socket, answer);
+      return;
+    }
+    if (answer === 'answered' || answer?.headersSent === true) {
+      // What was written goes out; nothing is put behind or into it.
+      endSoon(socket);
+      return;
+    }
+    // Both dialects' readers find their fields in it: the dialect is not known at this point.
+    const body = JSON.stringify({
+      type: 'error',
+      error: { type: 'invalid_request_error', message, param: null, code: null },
+      request_id: id,
+    });
+    const head = [
+      `HTTP/1.1 ${status} ${reason}`,
+      'connection: close',
+      `x-request-id: ${id}`,
+      `request-id: ${id}`,
+      ...(status === 405 ? ['allow: GET, HEAD, POST'] : []),
+      ...Object.entries(this.#parts.refusalHeaders ?? {}).map(
+        ([name, value]) => `${name}: ${value}`,
+      ),
+      'content-type: application/json',
+      `content-length: ${Buffer.byteLength(body)}`,
+    ];
+    endSoon(socket, `${head.join('\r\n')}\r\n\r\n${body}`);
+  }
+
+  /** What is wrong follows a good request: that one gets its own answer, and the last one. */
+  #endBehind(socket: Duplex, answer: ServerResponse): void {
+    this.#ending.add(socket);
+    answer.shouldKeepAlive = false;
+    answer.once('finish', () => endSoon(socket));
+  }
+}
+
+/** What was read of the connection may be waited for no longer than this. */
+const lingerMs = 2000;
+
+/** Ends it with these bytes; a client that does not end its side is not waited for. */
+function endSoon(socket: Duplex, bytes = ''): void {
+  socket.end(bytes);
+  const timer = setTimeout(() => socket.destroy(), lingerMs).unref();
+  socket.once('close', () => clearTimeout(timer));
+}
+
+function addressOf(socket: Duplex): string | undefined {
+  return 'remoteAddress' in socket && typeof socket.remoteAddress === 'string'
+    ? socket.remoteAddress
+    : undefined;
+}

@@ -1,0 +1,504 @@
+/**
+ * The endpoints that clients call: accept → read head → admit, then the gateway's path. Everything
+ * under /v1 needs a key; nothing else tells more than that a gateway is here.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ClientDialect, RequestHead } from '../core/dialect.ts';
+import { mayHoldMedia, checkMedia } from '../dialects/shared/body-media.ts';
+import { asGatewayError, GatewayError } from '../core/errors.ts';
+import { LimitError } from '../core/policy.ts';
+import type { JsonSource } from '../core/client-body.ts';
+import type { Route } from '../core/provider.ts';
+import type { CallTrace, Tracer } from '../core/trace.ts';
+import { leastOutputTokens, type AskedCall } from '../access/admission.ts';
+import type { CallGrant } from '../access/call-grant.ts';
+import type { Call } from '../core/call.ts';
+import type { Gateway } from '../gateway/gateway.ts';
+import type { ClientSink } from '../gateway/client-answer.ts';
+import { CallSize, otherModels } from '../gateway/call-size.ts';
+import { LongBody } from '../gateway/long-bodies/long-body.ts';
+import { firstAble } from '../gateway/routing/routing.ts';
+import { handleCall } from '../gateway/handle.ts';
+import type { Registry } from '../providers/registry.ts';
+import type { CallRow } from '../store/store.ts';
+import { keyRefusal } from '../access/keys.ts';
+import { presentedKey } from '../access/presented-key.ts';
+import type { Principal } from '../access/principal.ts';
+import { clientLeft } from './body.ts';
+import { newRequestProgress, type RequestProgress } from './request-progress.ts';
+import { callLabels, clientTags } from './call-labels.ts';
+import { refusedRow } from '../access/settle.ts';
+import { refusedSpan } from '../observe/traces/call-spans.ts';
+import { checkClientHeaders, checkRequestHead, headerValue } from './request-headers.ts';
+import {
+  allowedMethods,
+  type ClientDialects,
+  countingPaths,
+  generatingPaths,
+  maxNameLength,
+  MethodNotAllowed,
+  modelsPath,
+  notFound,
+  openAnswer,
+  openPaths,
+  readPath,
+  type RequestPath,
+  requireModels,
+  requireScope,
+  unknownModel,
+} from './paths.ts';
+import type { ContentLog } from '../features/content-log/content-log.ts';
+import type { IdempotentAnswers } from '../features/idempotency/idempotent-answers.ts';
+import { answerCount } from './count-answer.ts';
+import { answerOnce } from '../features/idempotency/idempotent-call.ts';
+import { modelsAnswer } from './models.ts';
+import { parseRequestBody, readRequestBody } from './overload/request-body.ts';
+import type { Overload } from './overload/overload.ts';
+import { idHeaders, RefusalLog, refuse, ResponseSink, sendJson } from './send.ts';
+import { authenticateRequest, type AuthenticationDeps } from './authenticate-request.ts';
+
+/** The name of the endpoint that counts, in a key's scope. */
+const countScope = 'count_tokens';
+
+export interface DataPlaneOptions extends AuthenticationDeps {
+  readonly gateway: Gateway;
+  readonly dialects: ClientDialects;
+  /** The current one: a reload replaces it. */
+  readonly registry: () => Registry;
+  /** Why no traffic should come now, or undefined when ready. */
+  readonly notReady: () => string | undefined;
+  /** Whether the ledger takes rows; what it could not record is not served (E18). */
+  readonly mayAdmit: () => boolean;
+  /** What may be begun at all (G2, G5–G8). */
+  readonly overload: Overload;
+  readonly admission: Admits;
+  /** Answers an admitted call; absent = as its upstream does. */
+  readonly serve?: typeof handleCall;
+  /** By `Idempotency-Key`. */
+  readonly answers: IdempotentAnswers;
+  /** Of keys whose content is logged; absent = of none. */
+  readonly contents?: Pick<ContentLog, 'watch'>;
+  /** Records a call that was refused before it reached the gateway's path (F8). */
+  readonly record: (row: CallRow) => void;
+  /** Absent = no traces. */
+  readonly tracer?: Tracer | undefined;
+  /** Told of each refusal that is no call, by its error code. */
+  readonly refused?: (code: string) => void;
+  readonly version: string;
+}
+
+/** What the path needs of limits: `Admission`, or what only tells what it would do. */
+interface Admits {
+  admit(call: AskedCall): CallGrant | undefined | Promise<CallGrant | undefined>;
+}
+
+/** One request as the handlers see it. */
+interface RequestContext extends RequestPath {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly requestId: string;
+  /** Dialect of errors. */
+  readonly dialect: ClientDialect;
+  readonly startedAt: number;
+  readonly startedWall: number;
+}
+
+/** A call whose labels and route are known, and what it may use is not yet. */
+interface LabelledCall extends Pick<
+  Call,
+  'dialect' | 'source' | 'head' | 'route' | 'cache' | 'labels' | 'header' | 'trace'
+> {
+  readonly principal: Principal;
+  readonly tags: readonly string[];
+}
+
+export class DataPlane {
+  readonly #options: DataPlaneOptions;
+  readonly #refusals: RefusalLog;
+  readonly #generating: ReadonlyMap<string, ClientDialect>;
+  readonly #counting: ReadonlyMap<string, ClientDialect>;
+
+  constructor(options: DataPlaneOptions) {
+    this.#options = options;
+    this.#refusals = new RefusalLog(options.gateway);
+    this.#generating = generatingPaths(options.dialects);
+    this.#counting = countingPaths(options.dialects);
+  }
+
+  /** Handles one request; never throws. */
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { gateway } = this.#options;
+    const { path, query } = readPath(request.url ?? '');
+    const context: RequestContext = {
+      request,
+      response,
+      path,
+      query,
+      requestId: gateway.newId('req_'),
+      dialect: this.#errorDialect(request, path, query),
+      startedAt: gateway.clock.now(),
+      startedWall: gateway.clock.wall(),
+    };
+    try {
+      checkRequestHead(request, response);
+      await this.#route(context);
+    } catch (error) {
+      this.#tell(context, asGatewayError(error));
+    }
+  }
+
+  /** A refusal that is no call: it has a line in the log and no row. */
+  #tell(context: RequestContext, error: GatewayError): void {
+    const { request, requestId, path } = context;
+    const status = this.#refuse(context, error);
+    this.#options.refused?.(error.code);
+    this.#refusals.note({
+      id: requestId,
+      status,
+      error: error.code,
+      method: request.method,
+      path: path.slice(0, maxNameLength),
+      address: this.#options.clientAddress(request),
+    });
+  }
+
+  #route(context: RequestContext): Promise<void> | void {
+    const { path, request } = context;
+    // Whoever may ask what, nobody is shown his own headers (B23).
+    if (request.method === 'TRACE') throw new MethodNotAllowed(allowedMethods(path));
+    const dialect = this.#generating.get(path);
+    if (dialect !== undefined) return this.#generate(context, dialect);
+    if (!path.startsWith('/v1/')) return this.#open(context);
+    return this.#beside(context);
+  }
+
+  async #beside(context: RequestContext): Promise<void> {
+    const { path } = context;
+    const found = this.#authenticate(context);
+    const principal = found instanceof Promise ? await found : found;
+    const counting = this.#counting.get(path);
+    if (counting !== undefined) {
+      return this.#count(context, newRequestProgress(principal, counting));
+    }
+    if (path === modelsPath || path.startsWith(`${modelsPath}/`))
+      return this.#models(context, principal);
+    throw notFound(path);
+  }
+
+  /** Probes and the greeting: the only paths without a key. */
+  #open({ request, response, path, requestId }: RequestContext): void {
+    const reading = request.method === 'GET' || request.method === 'HEAD';
+    if (!openPaths.includes(path)) throw notFound(path);
+    if (!reading) throw new MethodNotAllowed('GET, HEAD');
+    const { version, notReady, overload } = this.#options;
+    const answer = openAnswer(path, { version, notReady, step: overload.step });
+    sendJson(response, { ...answer, headers: idHeaders(requestId) });
+  }
+
+  async #generate(context: RequestContext, dialect: ClientDialect): Promise<void> {
+    const { overload } = this.#options;
+    const found = this.#authenticate(context);
+    const principal = found instanceof Promise ? await found : found;
+    // No row of it: the queue of rows is what is full.
+    if (!this.#options.mayAdmit()) {
+      throw new GatewayError('store_unavailable', 'The gateway cannot record calls; retry later.');
+    }
+    const asked = newRequestProgress(principal, dialect, this.#trace(context.request));
+    try {
+      overload.enter(principal.keyId);
+    } catch (error) {
+      const refusal = asGatewayError(error);
+      this.#recordRefusal(context, asked, { refusal, status: this.#refuse(context, refusal) });
+      return;
+    }
+    if (principal.logsContent) asked.content = this.#watch(context, principal);
+    try {
+      await this.#serve(context, asked);
+      overload.answered(context.response);
+    } catch (error) {
+      const refusal = asGatewayError(error);
+      const status = this.#refuse(context, refusal);
+      asked.content?.refused(status, dialect.writeError(refusal, context.requestId).body);
+      this.#recordRefusal(context, asked, { refusal, status });
+    } finally {
+      asked.content?.end();
+      asked.body?.release();
+      this.#forget(asked);
+      overload.calls.leave(principal.keyId);
+    }
+  }
+
+  /** Where traces are not configured this is all that they cost. */
+  #trace(request: IncomingMessage): CallTrace | undefined {
+    const { tracer } = this.#options;
+    if (tracer === undefined) return undefined;
+    return tracer.begin(headerValue(request, 'traceparent'), headerValue(request, 'tracestate'));
+  }
+
+  #watch(
+    { requestId: id, startedWall: startedAt, path, request }: RequestContext,
+    { keyId }: Principal,
+  ): RequestProgress['content'] {
+    return this.#options.contents?.watch({ id, keyId, startedAt, path, request });
+  }
+
+  #recordRefusal(
+    context: RequestContext,
+    { principal, dialect, tags, head, trace, content }: RequestProgress,
+    { refusal, status }: { readonly refusal: GatewayError; readonly status: number | undefined },
+  ): void {
+    const { record, gateway, tracer, overload } = this.#options;
+    // A flood has some rows only; what is kept of a call's content belongs to one.
+    if (refusal.code === 'overloaded' && !overload.noteShed() && content === undefined) return;
+    const row = refusedRow({
+      id: context.requestId,
+      startedWall: context.startedWall,
+      principal,
+      trace,
+      tags,
+      endpoint: dialect.id,
+      model: head?.model ?? '',
+      stream: head?.stream ?? false,
+      error: refusal,
+      status,
+      totalMs: gateway.clock.now() - context.startedAt,
+    });
+    record(row);
+    if (trace?.sampled === true) tracer?.record(refusedSpan(row, trace));
+  }
+
+  async #serve(context: RequestContext, asked: RequestProgress): Promise<void> {
+    const { principal, dialect, trace, content } = asked;
+    const source = await this.#readBody(context, asked, dialect.scope);
+    const head = headOf(source, dialect);
+    asked.head = head;
+    const { request, response, requestId, path } = context;
+    const header = (name: string): string | undefined => headerValue(request, name);
+    const tags = clientTags(header, principal.tags);
+    asked.tags = tags;
+    const asks = dialect.describe(source);
+    const labels = callLabels(asks, header, { ofKey: principal.tags, ofClient: tags });
+    const route = this.#knownRoute(principal, head.model) ?? (await this.#searchRoute(head.model));
+    const others = otherModels(asks, { dialect, route });
+    if (others !== undefined) requireModels(principal, others.names);
+    const cache = principal.cache ?? route.cache;
+    const labelled = {
+      principal,
+      dialect,
+      source,
+      head,
+      tags,
+      labels,
+      route,
+      cache,
+      header,
+      trace,
+    };
+    const socket = new ResponseSink(response);
+    const sink = content?.watch(socket) ?? socket;
+    const idempotencyKey = header('idempotency-key');
+    if (idempotencyKey === undefined) return this.#call(context, labelled, sink);
+    const { method = '' } = request;
+    const { keyId } = principal;
+    const secret = presentedKey(header('authorization'), header('x-api-key'));
+    const sent = { keyId, secret, idempotencyKey, method, path, body: source.bytes };
+    const { answers, gateway } = this.#options;
+    await answerOnce({ answers, request: sent, gateway, sink, requestId }, (tee) =>
+      this.#call(context, labelled, tee),
+    );
+  }
+
+  async #call(
+    { requestId, response, startedAt, startedWall }: RequestContext,
+    { principal, tags, ...asked }: LabelledCall,
+    sink: ClientSink,
+  ): Promise<void> {
+    const { route } = asked;
+    const admitted = this.#admit({ ...asked, principal, tags, id: requestId });
+    const grant = admitted instanceof Promise ? await admitted : admitted;
+    if (response.destroyed) {
+      // It left while it waited for a route or for the counters: no upstream is asked (F71).
+      grant?.settle({ tokens: 0, nanodollars: 0 });
+      throw clientLeft();
+    }
+    const call = {
+      ...asked,
+      id: requestId,
+      strict: principal.strict || route.strict === true,
+      caller: principal,
+      grant,
+      startedAt,
+      startedWall,
+    };
+    const { gateway, serve = handleCall } = this.#options;
+    await serve(gateway, call, sink);
+  }
+
+  /** What the call may use; without limits nothing is looked at. */
+  #admit(call: LabelledCall & { readonly id: string }): ReturnType<Admits['admit']> {
+    const { gateway, admission } = this.#options;
+    const { id, principal, tags, head, route } = call;
+    const registry = this.#options.registry();
+    const strict = principal.strict || route.strict === true;
+    return admission.admit({
+      id,
+      principal,
+      tags,
+      model: head.model,
+      route,
+      registry,
+      endpoint: call.dialect.id,
+      size: new CallSize(gateway, call, (target) => registry.outputLimit(target)),
+      mayShrink: principal.shrink && !strict,
+      leastOutput: (head.reasoningBudget ?? 0) + leastOutputTokens,
+    });
+  }
+
+  /** The worker thread keeps nothing of the body. */
+  #forget({ longBody }: RequestProgress): void {
+    if (longBody !== undefined) this.#options.gateway.bodies.forget(longBody);
+  }
+
+  /** It takes a slot and memory as a call does. */
+  async #count(context: RequestContext, asked: RequestProgress): Promise<void> {
+    await this.#options.overload.within(asked.principal.keyId, () =>
+      this.#countIn(context, asked).finally(() => {
+        asked.body?.release();
+        this.#forget(asked);
+      }),
+    );
+  }
+
+  async #countIn(context: RequestContext, asked: RequestProgress): Promise<void> {
+    const { gateway } = this.#options;
+    const { principal, dialect } = asked;
+    const source = await this.#readBody(context, asked, countScope);
+    const model = countedModel(source, dialect);
+    const route = this.#knownRoute(principal, model) ?? (await this.#searchRoute(model));
+    const able = firstAble(route.targets, gateway.health);
+    const target = able ?? route.targets[0];
+    if (target === undefined) throw unknownModel(model);
+    const header = (name: string): string | undefined => headerValue(context.request, name);
+    const tags = clientTags(header, principal.tags);
+    // It counts as a request, and takes neither tokens nor money.
+    const { requestId: id } = context;
+    const registry = this.#options.registry();
+    const wanted = { id, principal, tags, model, route, registry };
+    const grant = await this.#options.admission.admit(wanted);
+    try {
+      const { request, response } = context;
+      const unasked = able === undefined;
+      const counted = { request, response, requestId: id, dialect, source, target, unasked, grant };
+      await answerCount(gateway, counted);
+    } finally {
+      grant?.settle({ tokens: 0, nanodollars: 0 });
+    }
+  }
+
+  /** It takes a slot: providers may have to be asked what they have. */
+  async #models(context: RequestContext, principal: Principal): Promise<void> {
+    if (context.request.method !== 'GET') throw new MethodNotAllowed('GET');
+    requireScope(principal, 'models');
+    const { overload, registry } = this.#options;
+    const { path, query, requestId, response } = context;
+    const name = path === modelsPath ? undefined : path.slice(modelsPath.length + 1);
+    const asked = { name, query };
+    const answer = overload.within(principal.keyId, () =>
+      modelsAnswer(registry(), principal, asked),
+    );
+    sendJson(response, { status: 200, body: await answer, headers: idHeaders(requestId) });
+  }
+
+  async #readBody(
+    context: RequestContext,
+    asked: RequestProgress,
+    scope: string,
+  ): Promise<JsonSource> {
+    const { request } = context;
+    const { principal, dialect } = asked;
+    if (request.method !== 'POST') throw new MethodNotAllowed('POST');
+    requireScope(principal, scope);
+    checkClientHeaders((name) => headerValue(request, name));
+    const { overload } = this.#options;
+    const taken = await readRequestBody(context, principal.keyId, overload);
+    asked.body = taken.share;
+    // A body may take minutes; the key of a call that begins only now must still be one (S6).
+    if (principal.revoked()) throw new GatewayError('unauthenticated', keyRefusal);
+    asked.content?.asked(taken.pieces);
+    const { bodies } = this.#options.gateway;
+    const means = { overload, response: context.response, bodies };
+    const counting = scope === countScope;
+    const parsed = parseRequestBody(taken, { dialect, counting }, means);
+    if (parsed instanceof Promise) {
+      // It was checked where it was read.
+      const long = await parsed;
+      asked.longBody = long.id;
+      return long;
+    }
+    dialect.names.check(parsed);
+    if (mayHoldMedia(parsed)) checkMedia(parsed.skeleton, dialect.fault);
+    return parsed;
+  }
+
+  /**
+   * The route of a name as far as it is known without asking a provider. One answer for unknown and
+   * out of scope: a key cannot find out what else there is (E6).
+   */
+  #knownRoute(principal: Principal, model: string): Route | undefined {
+    if (!principal.allowsModel(model)) throw unknownModel(model);
+    return this.#options.registry().find(model);
+  }
+
+  async #searchRoute(model: string): Promise<Route> {
+    const route = await this.#options.registry().search(model);
+    if (route === undefined) throw unknownModel(model);
+    return route;
+  }
+
+  #authenticate({ request }: RequestContext): Principal | Promise<Principal> {
+    return authenticateRequest(this.#options, request, headerValue(request, 'x-api-key'));
+  }
+
+  #errorDialect(request: IncomingMessage, path: string, query: string): ClientDialect {
+    const own = this.#generating.get(path);
+    if (own !== undefined) return own;
+    const { dialects } = this.#options;
+    const header = (name: string): string | undefined => headerValue(request, name);
+    return dialects.find(({ claims }) => claims?.({ path, query, header }) === true) ?? dialects[0];
+  }
+
+  /** Sends the error unless the answer has begun; the status, if one was sent. */
+  #refuse(context: RequestContext, error: GatewayError): number | undefined {
+    const { request, response, requestId, dialect } = context;
+    const { random, log, clock } = this.#options.gateway;
+    if (error.code === 'internal') {
+      const cause =
+        error.cause instanceof Error
+          ? (error.cause.stack ?? error.cause.message)
+          : String(error.cause);
+      log.error('request failed', { id: requestId, cause });
+    }
+    if (response.headersSent || response.destroyed || error.code === 'canceled') {
+      response.destroy();
+      return undefined;
+    }
+    const headers =
+      error instanceof MethodNotAllowed
+        ? ['allow', error.allow]
+        : error instanceof LimitError
+          ? dialect.limitHeaders(error.standings, clock.wall())
+          : [];
+    return refuse(request, response, { error, dialect, requestId, random, headers });
+  }
+}
+
+function headOf(source: JsonSource, dialect: ClientDialect): RequestHead {
+  const known = source instanceof LongBody ? source.head : undefined;
+  return known ?? dialect.readHead(source.skeleton);
+}
+
+function countedModel(source: JsonSource, { count }: ClientDialect): string {
+  if (source instanceof LongBody) return source.model;
+  if (count === undefined) throw new TypeError('The dialect counts no tokens.');
+  return count.readModel(source.value);
+}

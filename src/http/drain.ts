@@ -1,0 +1,135 @@
+/**
+ * How a gateway stops (G14). It reports that it is not ready and goes on serving, so that load balancers send their
+ * traffic elsewhere; then it accepts no more connections and waits for running calls; then it ends the remaining ones.
+ */
+import type { Server } from 'node:http';
+import type { Clock } from '../core/runtime.ts';
+import { closeWaiting } from './connections.ts';
+import { closeListeners, drainAcceptQueue } from './listen.ts';
+
+export interface DrainTimes {
+  /**
+   * How long new calls are served after a stop was requested. Undefined: `defaultWaitMs` where /readyz was probed
+   * lately, else 0.
+   */
+  readonly waitMs: number | undefined;
+  /** How long running calls may continue after that. */
+  readonly limitMs: number;
+}
+
+interface DrainParts {
+  readonly server: Server;
+  readonly clock: Clock;
+  readonly times: () => DrainTimes;
+  readonly calls: {
+    /** Ends all running calls; their answers end in an error. */
+    shutDown(): void;
+    /** Streams that are read to their end after their client left, to know their cost (F73). */
+    readonly readingOn: number;
+  };
+}
+
+export interface DrainWay {
+  readonly announced: boolean;
+  readonly alone?: boolean;
+}
+
+/** Load balancers probe every few seconds and remove a backend after one or two failures. */
+export const defaultWaitMs = 5000;
+const lookEveryMs = 100;
+/** A probe within this time is taken as one of a series. */
+const probedWithinMs = 60_000;
+
+export class Drain {
+  readonly #parts: DrainParts;
+  readonly #hurry = Promise.withResolvers<void>();
+  #probedAt = -Infinity;
+  #begun = false;
+  #told = false;
+  #isCut = false;
+
+  constructor(parts: DrainParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether each answer closes its connection. */
+  get begun(): boolean {
+    return this.#begun;
+  }
+
+  /** Whether /readyz reports that the gateway is not ready. */
+  get told(): boolean {
+    return this.#told;
+  }
+
+  /** Notes a probe of /readyz. */
+  probed(): void {
+    this.#probedAt = this.#parts.clock.now();
+  }
+
+  /** Whether /readyz is probed. */
+  get watched(): boolean {
+    return this.#parts.clock.now() - this.#probedAt <= probedWithinMs;
+  }
+
+  /**
+   * Resolves when the last connection is closed and the last call is settled. `announced`: load balancers get time to
+   * notice. `alone`: other processes go on serving at the same address.
+   */
+  async run({ announced, alone = false }: DrainWay): Promise<void> {
+    this.#begun = true;
+    this.#told = !alone;
+    const waitMs = announced ? this.#waitMs() : 0;
+    if (waitMs > 0) await this.#waitAtMost(waitMs);
+    const timer = setTimeout(() => this.cut(), this.#parts.times().limitMs);
+    await closeServer(this.#parts.server, { drainQueue: !this.#isCut });
+    await this.#untilAllRead();
+    clearTimeout(timer);
+  }
+
+  /** Ends running calls now; `run` then waits for nothing more. */
+  cut(): void {
+    this.#isCut = true;
+    this.#hurry.resolve();
+    this.#parts.calls.shutDown();
+    // The calls write their final errors in this turn of the event loop; the connections close after it.
+    setImmediate(() => this.#parts.server.closeAllConnections());
+  }
+
+  /** No client waits for these streams, but the providers charge for all that they still send. */
+  async #untilAllRead(): Promise<void> {
+    const { calls } = this.#parts;
+    while (calls.readingOn > 0) {
+      await new Promise<void>((resolve) => {
+        setTimeout(resolve, lookEveryMs);
+      });
+    }
+  }
+
+  #waitMs(): number {
+    const { waitMs } = this.#parts.times();
+    if (waitMs !== undefined) return waitMs;
+    return this.watched ? defaultWaitMs : 0;
+  }
+
+  async #waitAtMost(ms: number): Promise<void> {
+    const timer = setTimeout(this.#hurry.resolve, ms);
+    await this.#hurry.promise;
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * Drains the accept queue, stops listening and waits until the last connection is closed. Does nothing for a server
+ * that never listened.
+ */
+export async function closeServer(server: Server, { drainQueue = true } = {}): Promise<void> {
+  if (!server.listening) return;
+  if (drainQueue) await drainAcceptQueue(server);
+  const closed = closeListeners(server);
+  closeWaiting(server);
+  // Connections become idle one by one, as their answers end.
+  const timer = setInterval(() => closeWaiting(server), 100);
+  await closed;
+  clearInterval(timer);
+}

@@ -1,0 +1,318 @@
+/** The HTTP server of both planes: limits of the connection, and refusals Node makes by itself. */
+import { once } from 'node:events';
+import { createServer, ServerResponse, type IncomingMessage, type Server } from 'node:http';
+import {
+  createServer as createTcpServer,
+  type AddressInfo,
+  type ListenOptions,
+  type Server as TcpServer,
+  type Socket,
+} from 'node:net';
+import type { Duplex } from 'node:stream';
+import { setImmediate as turn } from 'node:timers/promises';
+import { leavesTooMuch } from './body.ts';
+import {
+  type RawRefusalParts,
+  RawRefusals,
+  restMs,
+  stalledEndMs,
+  StuckConnections,
+  type StuckTimes,
+  watchConnections,
+} from './connections.ts';
+import { DeferredWork } from './overload/deferred-work.ts';
+
+type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
+
+interface ServerTimes extends StuckTimes {
+  /** A head must be there by then; looked at forty times a second (G10). */
+  readonly headMs: number;
+  /** And all of its request; 0 = its body has a rate to keep instead. */
+  readonly requestMs: number;
+}
+
+interface ListenerOptions extends Partial<RawRefusalParts> {
+  readonly times?: ServerTimes;
+  /** Whether answers that begin now close their connections: the gateway stops (G14). */
+  readonly lastAnswers?: () => boolean;
+}
+
+/**
+ * With the interval, no head lives for longer than ten seconds. Bodies have no time in all: one of 32 MB at
+ * `limits.body_rate` takes half an hour (G10, `overload/slow-bodies.ts`).
+ */
+export const dataTimes: ServerTimes = {
+  headMs: 9000,
+  requestMs: 0,
+  restMs,
+  stalledMs: stalledEndMs,
+};
+
+/**
+ * Node looks at all heads that are not whole in one go, and makes an error with a stack for each late one: of 2,500 that
+ * came within a second those of a tenth of it took 9 ms, in which nobody else had a turn.
+ */
+const lookEveryMs = 25;
+/** Those that came together end together. */
+const lateCode = 'ERR_HTTP_REQUEST_TIMEOUT';
+
+/** A server that is not listening yet. */
+export function createListener(
+  handle: RequestHandler,
+  {
+    lastAnswers = () => false,
+    newId = () => '',
+    refused = ignore,
+    refusalHeaders = {},
+    times = dataTimes,
+  }: ListenerOptions = {},
+): Server {
+  const refusals = new RawRefusals({ newId, refused, refusalHeaders });
+  const stuck = new StuckConnections(times);
+  const server = createServer({
+    ServerResponse: answerClass(lastAnswers, { refusals, stuck }),
+    maxHeaderSize: 16 * 1024,
+    headersTimeout: times.headMs,
+    requestTimeout: times.requestMs,
+    connectionsCheckingInterval: lookEveryMs,
+    // Longer than the usual 60 s of balancers, so that they close first.
+    keepAliveTimeout: 75_000,
+    noDelay: true,
+    highWaterMark: unreadBytes,
+    // Checked with the other headers: Node's own refusal has an empty body.
+    requireHostHeader: false,
+  });
+  server.on('request', (request, response) => {
+    stuck.came(request, response, () => handle(request, response));
+  });
+  // The handler sends `100 Continue` itself once the key and the headers are good (B21).
+  server.on('checkContinue', (request, response) => {
+    stuck.came(request, response, () => handle(request, response));
+  });
+  server.on('checkExpectation', (request: IncomingMessage) => refusals.expectation(request.socket));
+  // Without a listener Node closes the socket without a word (B23).
+  server.on('connect', (_request: IncomingMessage, socket: Duplex) => refusals.tunnel(socket));
+  const late = new DeferredWork();
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (error.code !== lateCode) refusals.broken(error, socket);
+    else late.add(() => refusals.broken(error, socket));
+  });
+  // A client that half-closes has left; answers to nobody are not paid for (F75).
+  server.on('connection', (socket: Socket) => {
+    socket.on('end', () => socket.destroy());
+  });
+  watchConnections(server);
+  return server;
+}
+
+interface Watchers {
+  readonly refusals: RawRefusals;
+  readonly stuck: StuckConnections;
+}
+
+/** Also answers whose requests came before the stop, and refusals from wherever: all write their head. */
+function answerClass(
+  lastAnswers: () => boolean,
+  { refusals, stuck }: Watchers,
+): typeof ServerResponse {
+  return class Answer<
+    Request extends IncomingMessage = IncomingMessage,
+  > extends ServerResponse<Request> {
+    override writeHead(...head: [number, ...never[]]): this {
+      if (lastAnswers() || leavesTooMuch(this.req)) this.shouldKeepAlive = false;
+      return super.writeHead(...head);
+    }
+
+    override end(...last: never[]): this {
+      super.end(...last);
+      stuck.whole(this);
+      return this;
+    }
+
+    override assignSocket(socket: Socket): void {
+      super.assignSocket(socket);
+      refusals.begins(socket, this);
+      stuck.begins(socket, this);
+    }
+
+    override detachSocket(socket: Socket): void {
+      super.detachSocket(socket);
+      refusals.ended(socket, this.req);
+      stuck.ended(socket, this.req);
+    }
+  };
+}
+
+/** Starts listening with one socket; resolves with the address as `http://HOST:PORT`. */
+export async function listen(server: Server, address: ListenAddress): Promise<string> {
+  await listenOnce(server, address);
+  return urlOf(server);
+}
+
+/** Starts listening with several sockets on one port, for thousands of connections a second (G6). */
+export async function listenWidely(server: Server, options: ListenersOptions): Promise<string> {
+  await openListeners(server, options);
+  return urlOf(server);
+}
+
+function urlOf(server: Server): string {
+  const bound = server.address();
+  return isAddress(bound) ? `http://${hostPort(bound)}` : '';
+}
+
+function hostPort({ address, family, port }: AddressInfo): string {
+  return family === 'IPv6' ? `[${address}]:${port}` : `${address}:${port}`;
+}
+
+function ignore(): void {}
+
+// Several listening sockets on one port (SO_REUSEPORT). The event loop accepts one connection per listening socket and
+// turn (libuv since 1.45), and turns are long under load: with one socket, a loop that is 25 ms late accepts forty
+// connections a second, and refusals take as long as their clients wait in the accept queue (G6). The kernel spreads new
+// connections over the sockets of a port by a hash of their addresses. Worker processes share a port in the same way.
+
+interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+interface ListenersOptions extends ListenAddress {
+  /** Other processes of this gateway listen there, too; default: the port must be free. */
+  readonly shared?: boolean;
+}
+
+/** Connections that one turn of the event loop accepts; each takes some 50 µs of it. */
+const listenerCount = 32;
+/** Bytes that an answer may have unread before its upstream is paused (G9). */
+const unreadBytes = 16 * 1024;
+/** Length of each accept queue. */
+const backlog = 1024;
+
+/** The listeners of a server besides itself. */
+const extraListeners = new WeakMap<Server, readonly TcpServer[]>();
+
+/** Listens with one socket. @throws Error EADDRINUSE and the other errors of listen. */
+async function listenOnce(server: TcpServer, options: ListenOptions): Promise<void> {
+  const listening = once(server, 'listening');
+  server.listen({ backlog, ...options });
+  await listening;
+}
+
+/**
+ * Listens with all sockets on Linux, with one elsewhere.
+ * @throws Error EADDRINUSE, also where another gateway of this user shares the port; and the other errors of listen.
+ */
+export async function openListeners(
+  server: Server,
+  { host, port, shared = false }: ListenersOptions,
+): Promise<void> {
+  if (process.platform !== 'linux' && !shared) return listenOnce(server, { host, port });
+  if (port !== 0 && !shared) await (await reservePort({ host, port })).release();
+  await listenOnce(server, { host, port, reusePort: true });
+  const bound = server.address();
+  if (!isAddress(bound)) return;
+  const others = Array.from({ length: listenerCount - 1 }, () => extraListener(server));
+  extraListeners.set(server, others);
+  await Promise.all(
+    others.map((listener) =>
+      listenOnce(listener, { host: bound.address, port: bound.port, reusePort: true }),
+    ),
+  );
+}
+
+export interface ReservedPort extends ListenAddress {
+  /** Frees the port for listeners that share it. */
+  release(): Promise<void>;
+}
+
+/**
+ * Binds an address exclusively until it is released. Sockets that share a port could be added to those of another
+ * gateway of the same user without an error; an exclusive one cannot.
+ * @param address port 0 = any free port
+ * @throws Error EADDRINUSE and the other errors of listen.
+ */
+export async function reservePort(address: ListenAddress): Promise<ReservedPort> {
+  const server = createTcpServer((socket) => socket.destroy());
+  await listenOnce(server, address);
+  const bound = server.address();
+  const { host } = address;
+  const port = isAddress(bound) ? bound.port : address.port;
+  return { host, port, release: () => closed(server) };
+}
+
+/** Whether sockets of several processes can share a port here: macOS, Windows and older versions of Node cannot. */
+export async function canSharePorts(): Promise<boolean> {
+  const first = createTcpServer();
+  const second = createTcpServer();
+  try {
+    await listenOnce(first, { host: '127.0.0.1', port: 0, reusePort: true });
+    const bound = first.address();
+    if (!isAddress(bound)) return false;
+    await listenOnce(second, { host: '127.0.0.1', port: bound.port, reusePort: true });
+    return true;
+  } catch {
+    return false;
+  } finally {
+    first.close();
+    second.close();
+  }
+}
+
+/** Connections accepted by the extra listeners are emitted on the main server. */
+function extraListener(server: Server): TcpServer {
+  const options = { allowHalfOpen: true, noDelay: true, highWaterMark: unreadBytes };
+  return createTcpServer(options, (socket: Socket) => server.emit('connection', socket));
+}
+
+/** Bounds the draining of an accept queue to which connections keep coming. */
+const maxDrainQueueMs = 1000;
+/** What comes later in a turn than its poll for connections is not seen: the turn before a close is a short one. */
+const shortTurnMs = 1;
+
+/**
+ * Accepts what waits in the accept queues, because the kernel resets it when their socket closes (G14).
+ * Resolves after a short turn of the event loop without a new connection, or after a second.
+ */
+export async function drainAcceptQueue(server: Server): Promise<void> {
+  let accepted = 0;
+  const count = (): void => void (accepted += 1);
+  server.on('connection', count);
+  const until = performance.now() + maxDrainQueueMs;
+  // The turn that runs may be past its poll, so it says nothing.
+  await turn();
+  for (let quiet = false; !quiet && performance.now() < until;) {
+    const before = { accepted, at: performance.now() };
+    await turn();
+    quiet = accepted === before.accepted && performance.now() - before.at < shortTurnMs;
+  }
+  server.off('connection', count);
+}
+
+/** Stops listening; resolves when the last connection is closed. */
+export async function closeListeners(server: Server): Promise<void> {
+  const others = extraListeners.get(server) ?? [];
+  await Promise.all([server, ...others].map((listener) => closed(listener)));
+}
+
+async function closed(listener: TcpServer): Promise<void> {
+  const over = once(listener, 'close');
+  listener.close();
+  await over;
+}
+
+/** Open connections of all listeners. */
+export async function countConnections(server: Server): Promise<number> {
+  const listeners = [server, ...(extraListeners.get(server) ?? [])];
+  const counts = await Promise.all(listeners.map((listener) => connectionsOf(listener)));
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+function connectionsOf(listener: TcpServer): Promise<number> {
+  return new Promise((resolve) => {
+    listener.getConnections((error, count) => resolve(error === null ? count : 0));
+  });
+}
+
+function isAddress(bound: AddressInfo | string | null): bound is AddressInfo {
+  return typeof bound === 'object' && bound !== null;
+}

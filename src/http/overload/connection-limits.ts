@@ -1,0 +1,182 @@
+/**
+ * How many connections a listener holds (G10). Before one is turned away, those are closed that wait
+ * for nothing: idle ones between two requests when the cap is near, and at the cap those that never
+ * sent a whole head, the oldest first. So half-open heads by the thousand push out each other, and a client
+ * that sends its request gets in.
+ */
+import { readFileSync } from 'node:fs';
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { networkOf } from '../client-address.ts';
+import { closeOldestSilent } from '../connections.ts';
+
+/** From this part of the cap on, idle ones are closed. */
+const near = 0.9;
+/** Where nothing can be closed the next ones are turned away from here on. */
+const beyond = 1.1;
+/** Looking for idle ones costs a look at all of them. */
+const lookEveryMs = 100;
+
+/** Holds the server to the cap. */
+export function capConnections(server: Server, most: () => number): void {
+  /** Those that were told to go are out at once: many come in one turn of the loop, before the first has gone. */
+  const inside = new Set<Socket>();
+  let look: NodeJS.Timeout | undefined;
+  const closeIdle = (): void => {
+    look = undefined;
+    server.closeIdleConnections();
+  };
+  server.on('connection', (socket: Socket) => {
+    const cap = most();
+    inside.add(socket);
+    socket.once('close', () => inside.delete(socket));
+    if (inside.size > near * cap) look ??= setTimeout(closeIdle, lookEveryMs).unref();
+    if (inside.size <= cap) return;
+    const oldest = closeOldestSilent(server);
+    if (oldest !== undefined) inside.delete(oldest);
+    else if (inside.size > Math.ceil(beyond * cap)) {
+      inside.delete(socket);
+      socket.destroy();
+    }
+  });
+}
+
+const defaultMax = 10_000;
+/** Files of the store, the listeners, engines. */
+const otherFiles = 256;
+
+/** How many there may be where nobody says it: each may need another one to an upstream. */
+export function connectionsOfProcess(): number {
+  return Math.min(defaultMax, Math.max(10, Math.floor((openFiles() - otherFiles) / 2)));
+}
+
+/** What the system lets this process open; Node has raised it as far as it may. */
+function openFiles(): number {
+  try {
+    const limits = readFileSync('/proc/self/limits', 'utf8');
+    const found = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
+    return found === undefined ? Number.POSITIVE_INFINITY : Number(found);
+  } catch {
+    // Not Linux.
+    return Number.POSITIVE_INFINITY;
+  }
+}
+
+// Places of connections whose client has shown no credential: on the admin listener they never take the places of
+// signed-in callers and of commands. A new connection is a stranger until a request on it shows a valid credential, and is
+// one again with a request that shows none, because a proxy shares its connections among its clients. Where there
+// are too many, the oldest is closed, whatever it waits for: a head, a body, or a client that reads nothing. A
+// client with a credential sends it within a few turns of the event loop, long before its connection is the oldest.
+
+export interface UnauthenticatedLimits {
+  readonly inAll: number;
+  /** Of one address; an IPv6 address counts as its /64. */
+  readonly ofAddress: number;
+}
+
+export class UnauthenticatedConnections {
+  readonly #limits: UnauthenticatedLimits;
+  /** By network, the oldest connection of each first. */
+  readonly #sockets = new Map<string, Set<Socket>>();
+  #count = 0;
+
+  constructor(limits: UnauthenticatedLimits) {
+    this.#limits = limits;
+  }
+
+  /** Connections without a credential. */
+  get size(): number {
+    return this.#count;
+  }
+
+  /** Keeps account of all connections of the server. */
+  watch(server: Server): void {
+    server.on('connection', (socket: Socket) => {
+      const network = networkOf(socket.remoteAddress);
+      socket.once('close', () => this.#remove(network, socket));
+      this.#add(network, socket);
+    });
+  }
+
+  /** A request on the connection showed a valid credential. */
+  known(socket: Socket): void {
+    this.#remove(networkOf(socket.remoteAddress), socket);
+  }
+
+  /** A request on the connection showed no valid credential. Its place among the others stays where it has one. */
+  unknown(socket: Socket): void {
+    if (!socket.destroyed) this.#add(networkOf(socket.remoteAddress), socket);
+  }
+
+  #add(network: string, socket: Socket): void {
+    const sockets = this.#sockets.get(network) ?? new Set();
+    if (sockets.has(socket)) return;
+    this.#sockets.set(network, sockets);
+    sockets.add(socket);
+    this.#count += 1;
+    if (sockets.size > this.#limits.ofAddress) this.#closeOldest(network);
+    else if (this.#count > this.#limits.inAll) this.#closeOldest(this.#busiest());
+  }
+
+  #remove(network: string, socket: Socket): void {
+    const sockets = this.#sockets.get(network);
+    if (sockets?.delete(socket) !== true) return;
+    this.#count -= 1;
+    if (sockets.size === 0) this.#sockets.delete(network);
+  }
+
+  /** The address that holds most: many connections of one address do not close the few of another. */
+  #busiest(): string {
+    let most = '';
+    let size = 0;
+    for (const [network, sockets] of this.#sockets) {
+      if (sockets.size <= size) continue;
+      most = network;
+      size = sockets.size;
+    }
+    return most;
+  }
+
+  #closeOldest(network: string): void {
+    const [oldest] = this.#sockets.get(network) ?? [];
+    if (oldest === undefined) return;
+    this.#remove(network, oldest);
+    oldest.destroy();
+  }
+}
+
+// Answers to wrong tokens that wait, so that guessing takes time on each connection. Their number is bounded, in all and by
+// address: what waits holds a place. A guess beyond that is answered at once and ends its connection.
+
+export const heldForMs = 1000;
+const maxTotal = 32;
+const maxPerAddress = 8;
+
+export class HeldAnswers {
+  readonly #wait: (ms: number) => Promise<void>;
+  readonly #ofNetwork = new Map<string, number>();
+  #count = 0;
+
+  constructor(wait: (ms: number) => Promise<void>) {
+    this.#wait = wait;
+  }
+
+  get size(): number {
+    return this.#count;
+  }
+
+  /** Waits; false, at once, where too many do. */
+  async hold(address: string | undefined): Promise<boolean> {
+    const network = networkOf(address);
+    const own = this.#ofNetwork.get(network) ?? 0;
+    if (own >= maxPerAddress || this.#count >= maxTotal) return false;
+    this.#ofNetwork.set(network, own + 1);
+    this.#count += 1;
+    await this.#wait(heldForMs);
+    this.#count -= 1;
+    const left = (this.#ofNetwork.get(network) ?? 1) - 1;
+    if (left === 0) this.#ofNetwork.delete(network);
+    else this.#ofNetwork.set(network, left);
+    return true;
+  }
+}

@@ -1,0 +1,273 @@
+/**
+ * What the gateway takes on, and what it does when that was too much (G2, G5–G10): one object that the
+ * data plane asks before it begins anything, and that looks at the process a few times a second.
+ */
+import type { ServerResponse } from 'node:http';
+import { expectedError, GatewayError } from '../../core/errors.ts';
+import type { Clock, Log } from '../../core/runtime.ts';
+import { BadKeys } from './bad-keys.ts';
+import { type AskedRoom, BodyBudget, SlowBodies } from './body-budget.ts';
+import { CallSlots, type SlotLimits } from './call-slots.ts';
+import { type LoadSample, type LoadSource, PressureLevel, type Step } from './load.ts';
+import { DeferredWork } from './deferred-work.ts';
+
+interface OverloadLimits extends SlotLimits {
+  /** Largest request body. */
+  readonly bodyBytes: number;
+  /** What the process may use; undefined = what the system lets it. */
+  readonly memoryBytes: number | undefined;
+  /** Bytes a second at which bodies must come. */
+  readonly bodyRate: number;
+  /** Refused keys a minute and address. */
+  readonly badKeys: number;
+}
+
+/** Calls whose clients take nothing. */
+interface SlowReaders {
+  /** Ends the one that has waited longest; false when there is none. */
+  cutStalest(error: GatewayError): boolean;
+}
+
+interface OverloadParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** In [0, 1). */
+  readonly random: () => number;
+  /** The current ones: a reload changes them. */
+  readonly limits: () => OverloadLimits;
+  readonly load: LoadSource;
+  readonly slowReaders: SlowReaders;
+  /** Told of each change of the step, besides the log. */
+  readonly changed?: (step: Step, facts: { readonly [name: string]: number }) => void;
+  /** What the process may use, and how large its heap can be, in bytes. */
+  readonly memory: { readonly process: number; readonly heap: number };
+  /** `thorough`: memory is given back to the system as well, which takes longer. */
+  readonly collectGarbage: (thorough: boolean) => void;
+}
+
+/** Why a call was not begun. */
+type ShedReason = 'pressure' | 'slots' | 'key_share' | 'large_body' | 'body_memory';
+
+/** From the first step on larger bodies wait for better times. */
+const largeBody = 1024 * 1024;
+/** Collecting takes some hundred ms where it is needed: not more often. */
+const collectEveryMs = 10_000;
+/** Where a large body waits for it. */
+const collectForBodyMs = 2000;
+/** Bodies may fill the memory up to this part of it; what they cost besides is garbage for a while. */
+const forBodies = { large: 0.78, medium: 0.84 };
+/** Garbage is collected before anybody is refused for it. */
+const collectFrom = 0.75;
+/** It takes a second where the heap is full, which is borne only where bodies are refused otherwise. */
+const thoroughFrom = 0.8;
+/** Refused calls that get a row each second; a flood is told by its number. */
+const rowsPerSecond = 10;
+const second = 1000;
+
+export class Overload {
+  readonly calls: CallSlots;
+  readonly bodies: BodyBudget;
+  readonly slowBodies: SlowBodies;
+  readonly badKeys: BadKeys;
+  /** For what falls due for many at once. */
+  readonly paced = new DeferredWork();
+  readonly #parts: OverloadParts;
+  readonly #pressure = new PressureLevel();
+  /** Answers that are whole, and not read yet. */
+  readonly #unread = new Set<ServerResponse>();
+  #delayMs = 0;
+  #rssBytes = 0;
+  #wantsRoom = false;
+  #collectedAt = Number.NEGATIVE_INFINITY;
+  /** Calls that were not begun, since the start. */
+  readonly shedBy: { [R in ShedReason]: number } = {
+    pressure: 0,
+    slots: 0,
+    key_share: 0,
+    large_body: 0,
+    body_memory: 0,
+  };
+  #shed = 0;
+  #shedBefore = 0;
+  #shedSince = 0;
+  #stop: (() => void) | undefined;
+
+  constructor(parts: OverloadParts) {
+    const { clock, limits } = parts;
+    this.#parts = parts;
+    this.calls = new CallSlots({ limits, clock });
+    this.bodies = new BodyBudget({
+      bytes: () => this.#bodyBytes(),
+      hasLeft: (asked) => this.#hasLeft(asked),
+      shareOf: (key) => (this.calls.othersAsk(key) ? limits().keySharePercent / 100 : 1),
+    });
+    this.slowBodies = new SlowBodies({ clock, rate: () => limits().bodyRate });
+    this.badKeys = new BadKeys({ clock, perMinute: () => limits().badKeys });
+  }
+
+  start(): void {
+    this.#stop ??= this.#parts.load((sample) => this.#look(sample));
+  }
+
+  stop(): void {
+    this.#stop?.();
+    this.#stop = undefined;
+  }
+
+  get step(): Step {
+    return this.#pressure.step;
+  }
+
+  /** Largest body that may be read now at all; a larger one is told to try again, or that it never fits. */
+  get maxBodyBytes(): number {
+    return Math.min(this.#parts.limits().bodyBytes, this.bodies.longest);
+  }
+
+  /** @throws GatewayError `overloaded` when bodies of this length are not taken now. */
+  checkBody(length: number): void {
+    if (this.step === 0 || length <= largeBody) return;
+    throw this.refusal(
+      'The gateway is short of memory or time and takes no large bodies',
+      'large_body',
+    );
+  }
+
+  /**
+   * Takes a slot for a call; `calls.leave` gives it back.
+   * @throws GatewayError `overloaded`.
+   */
+  enter(key: string): void {
+    if (this.step >= 2) throw this.refusal('The gateway is short of memory', 'pressure');
+    const why = this.calls.enter(key);
+    if (why === 'all') throw this.refusal('The gateway serves as many calls as it may', 'slots');
+    if (why === 'key') {
+      throw this.refusal('This key has its share of the calls at the same time', 'key_share');
+    }
+  }
+
+  /** Does it in a slot. @throws GatewayError `overloaded`, and what the work throws. */
+  async within<T>(key: string, work: () => Promise<T>): Promise<T> {
+    this.enter(key);
+    try {
+      return await work();
+    } finally {
+      this.calls.leave(key);
+    }
+  }
+
+  /** E10; callers come back at different times. */
+  refusal(why: string, reason: ShedReason): GatewayError {
+    this.shedBy[reason] += 1;
+    const retryAfterMs = second + Math.floor(this.#parts.random() * 9 * second);
+    return expectedError('overloaded', `${why}; retry later.`, { retryAfterMs });
+  }
+
+  /** A call was refused without more ado; whether it shall have a row of its own. */
+  noteShed(): boolean {
+    const now = this.#parts.clock.now();
+    if (now - this.#shedSince >= second) {
+      this.#tellShed();
+      this.#shedSince = now;
+    }
+    this.#shed += 1;
+    return this.#shed - this.#shedBefore <= rowsPerSecond;
+  }
+
+  /** An answer is whole; its client may not have read it. */
+  answered(response: ServerResponse): void {
+    if (response.writableLength === 0 || response.destroyed) return;
+    this.#unread.add(response);
+    response.once('close', () => this.#unread.delete(response));
+  }
+
+  /** By the last look at the process. */
+  get load(): { readonly memoryShare: number; readonly loopDelayMs: number } {
+    return { memoryShare: this.#pressure.share, loopDelayMs: this.#delayMs };
+  }
+
+  status(): { readonly [name: string]: number } {
+    return {
+      pressure: this.step,
+      memory_share: Math.round(this.#pressure.share * 100) / 100,
+      loop_delay_ms: Math.round(this.#delayMs),
+      call_slots: this.calls.slots,
+      calls_held: this.calls.live,
+      calls_shed: this.#shed,
+      body_memory: this.bodies.taken,
+    };
+  }
+
+  get #memoryBytes(): number {
+    return this.#parts.limits().memoryBytes ?? this.#parts.memory.process;
+  }
+
+  /** Half of what bodies cost lies in the heap: all of it at most. */
+  #bodyBytes(): number {
+    return Math.min(this.#memoryBytes / 2, this.#parts.memory.heap);
+  }
+
+  /**
+   * Garbage that stands in the way of a body is collected soon. Values are made in less time than lies between two
+   * looks, and what they leave behind on the way is in no count: what the process uses now tells (G5).
+   */
+  #hasLeft({ cost, added, size }: AskedRoom): boolean {
+    const used = Math.max(this.#rssBytes + added, this.#parts.load.rssBytes?.() ?? 0);
+    const has = used + cost <= forBodies[size] * this.#memoryBytes;
+    if (!has) this.#wantsRoom = true;
+    return has;
+  }
+
+  #look(sample: LoadSample): void {
+    const { clock } = this.#parts;
+    const now = clock.now();
+    this.#delayMs = sample.delayMs;
+    this.#rssBytes = sample.rssBytes;
+    this.bodies.looked();
+    this.calls.adapt(sample);
+    const idle = this.calls.live === 0;
+    const changed = this.#pressure.update({ ...sample, memoryBytes: this.#memoryBytes, idle, now });
+    if (changed) this.#tellStep();
+    // What is collected and not given back would stay in the body's way.
+    if (this.#wantsRoom) this.#collect(now, collectForBodyMs, true);
+    else if (this.#pressure.share >= collectFrom)
+      this.#collect(now, collectEveryMs, this.#pressure.share >= thoroughFrom);
+    if (this.step === 3) this.#relieve();
+    if (this.#shed > this.#shedBefore && now - this.#shedSince >= second) this.#tellShed();
+  }
+
+  #collect(now: number, everyMs: number, thorough: boolean): void {
+    if (now - this.#collectedAt < everyMs) return;
+    this.#collectedAt = now;
+    this.#wantsRoom = false;
+    this.#parts.collectGarbage(thorough);
+  }
+
+  /** A few at each look: memory comes back with some delay. */
+  #relieve(): void {
+    for (const response of [...this.#unread].slice(0, 8)) response.destroy();
+    const why = 'The gateway is out of memory, and this answer was not being read.';
+    const error = new GatewayError('overloaded', why, { retryable: false });
+    for (let i = 0; i < 8; i++) if (!this.#parts.slowReaders.cutStalest(error)) return;
+  }
+
+  #tellStep(): void {
+    const { log } = this.#parts;
+    const { step, share } = this.#pressure;
+    const fields = {
+      step,
+      memory_share: Math.round(share * 100) / 100,
+      loop_delay_ms: Math.round(this.#delayMs),
+      calls: this.calls.live,
+    };
+    if (step === 0) log.info('pressure', fields);
+    else log.warn('pressure', fields);
+    const { changed } = this.#parts;
+    changed?.(step, fields);
+  }
+
+  #tellShed(): void {
+    const calls = this.#shed - this.#shedBefore;
+    this.#shedBefore = this.#shed;
+    if (calls > 0) this.#parts.log.warn('calls_shed', { calls, slots: this.calls.slots });
+  }
+}

@@ -1,0 +1,128 @@
+/** A call's body on its way in: how large, whether there is room, whether it comes in time (G5, G7, G10). */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ClientDialect } from '../../core/dialect.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { parseClientBody, type JsonSource } from '../../core/client-body.ts';
+import type { Pieces } from '../../json/pieces.ts';
+import { checkBodyHeaders, readBody, type BodyWatch } from '../body.ts';
+import type { LongBodies } from '../../gateway/long-bodies/body-thread.ts';
+import { type LongBody, openLongBody } from '../../gateway/long-bodies/long-body.ts';
+import type { BodyShare, ComingBody } from './body-budget.ts';
+import type { Overload } from './overload.ts';
+
+interface TakenBody {
+  readonly pieces: Pieces;
+  /** What it holds of the memory for bodies; to be released when its call is over. */
+  readonly share: BodyShare;
+}
+
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+/**
+ * Reads the body of a call of this key. Nothing of it is read before there is room for it.
+ * @throws GatewayError `too_large`, `unsupported_media_type`, `overloaded`, `request_timeout`, `canceled`.
+ */
+export async function readRequestBody(
+  { request, response }: Exchange,
+  key: string,
+  overload: Overload,
+): Promise<TakenBody> {
+  const most = overload.maxBodyBytes;
+  checkBodyHeaders(request, most);
+  const { 'content-length': told, 'transfer-encoding': coding, expect } = request.headers;
+  const length = coding === undefined ? Number(told ?? 0) : undefined;
+  if (length !== undefined) overload.checkBody(length);
+  const share = overload.bodies.take(key, length);
+  if (share === undefined) throw noRoom(overload);
+  const watch = new WatchedBody(share, overload, length === undefined);
+  try {
+    // HTTP/1.0 knows no interim answers.
+    if (expect !== undefined && request.httpVersionMinor > 0) response.writeContinue();
+    const pieces = await readBody(request, most, watch);
+    return { pieces, share };
+  } catch (error) {
+    share.release();
+    throw error;
+  }
+}
+
+/**
+ * Parses it: a long one in the worker thread, whose values cost the memory for bodies nothing, as there are those of one
+ * body at a time.
+ * @throws GatewayError `too_large` when its values would never have room, `overloaded`, `canceled` when the client left,
+ * and as `parseClientBody` and `openLongBody`.
+ */
+export function parseRequestBody(
+  { pieces, share }: TakenBody,
+  { dialect, counting }: { readonly dialect: ClientDialect; readonly counting: boolean },
+  { overload, response, bodies }: ParseOptions,
+): JsonSource | Promise<LongBody> {
+  const parsed = parseClientBody(pieces, dialect.ownedKeys);
+  if (parsed !== undefined) {
+    if (!share.parsed(pieces.length, parsed.tokens)) throw noRoom(overload);
+    return parsed;
+  }
+  const wanted = (): boolean => !response.destroyed;
+  return openLongBody(bodies, pieces, { client: dialect.id, counting, wanted }).then((body) => {
+    if (share.parsed(pieces.length, 0)) return body;
+    body.forget();
+    throw noRoom(overload);
+  });
+}
+
+export interface ParseOptions {
+  readonly overload: Overload;
+  readonly response: ServerResponse;
+  readonly bodies: LongBodies;
+}
+
+/** A body while it comes; nothing of it is told by closures that are set later (docs/maintainer/performance.md). */
+class WatchedBody implements BodyWatch, ComingBody {
+  received = 0;
+  readonly #share: BodyShare;
+  readonly #overload: Overload;
+  /** Its length was not told, so that what it needs is seen only as it comes. */
+  readonly #grows: boolean;
+  #refuse: ((error: GatewayError) => void) | undefined;
+  #forget: (() => void) | undefined;
+
+  constructor(share: BodyShare, overload: Overload, grows: boolean) {
+    this.#share = share;
+    this.#overload = overload;
+    this.#grows = grows;
+  }
+
+  begun(refuse: (error: GatewayError) => void): void {
+    this.#refuse = refuse;
+    this.#forget = this.#overload.slowBodies.watch(this);
+  }
+
+  came(length: number): void {
+    this.received = length;
+    if (!this.#grows) return;
+    this.#overload.checkBody(length);
+    if (!this.#share.grow(length)) throw noRoom(this.#overload);
+  }
+
+  over(): void {
+    this.#forget?.();
+  }
+
+  tooSlow(): void {
+    this.#overload.paced.add(() => this.#refuse?.(lateBody()));
+  }
+}
+
+function noRoom(overload: Overload): GatewayError {
+  return overload.refusal('The gateway has no memory left for a body of this size', 'body_memory');
+}
+
+function lateBody(): GatewayError {
+  return new GatewayError(
+    'request_timeout',
+    'The request timed out: its body did not arrive in time.',
+  );
+}

@@ -1,0 +1,218 @@
+/** Which endpoint a request target means, and what is answered where there is none. */
+import type { Principal } from '../access/principal.ts';
+import type { ClientDialect } from '../core/dialect.ts';
+import { GatewayError } from '../core/errors.ts';
+import type { JsonObject } from '../json/value.ts';
+import type { Step } from './overload/load.ts';
+
+export interface RequestPath {
+  /** Without the query string, and without a doubled `/v1` (A8). */
+  readonly path: string;
+  readonly query: string;
+}
+
+/** Splits a target. Paths are compared exactly, undecoded: `%2e` and `//` match nothing (B25). */
+export function readPath(url: string): RequestPath {
+  const mark = url.indexOf('?');
+  const path = mark === -1 ? url : url.slice(0, mark);
+  return {
+    // Clients that append /v1 themselves may have been given an address that ends in it.
+    path: path.startsWith('/v1/v1/') ? path.slice(3) : path,
+    query: mark === -1 ? '' : url.slice(mark + 1),
+  };
+}
+
+// The paths of the data plane that need a key.
+
+/** The first one writes the errors of requests that no dialect claims. */
+export type ClientDialects = readonly [ClientDialect, ...ClientDialect[]];
+
+export const modelsPath = '/v1/models';
+
+/** The paths on which tokens are counted, each with the dialect of its requests. */
+export function countingPaths(dialects: ClientDialects): ReadonlyMap<string, ClientDialect> {
+  const paths = new Map<string, ClientDialect>();
+  for (const dialect of dialects) {
+    if (dialect.count !== undefined) paths.set(dialect.count.path, dialect);
+  }
+  return paths;
+}
+
+/** The other paths that need a key; no model is called on them. */
+export function sidePaths(dialects: ClientDialects): readonly string[] {
+  return [...countingPaths(dialects).keys(), modelsPath];
+}
+
+/** All paths on which models are called, each with its dialect (K4). */
+export function generatingPaths(dialects: ClientDialects): ReadonlyMap<string, ClientDialect> {
+  return new Map(
+    dialects.flatMap((dialect) => dialect.paths.map((path) => [path, dialect] as const)),
+  );
+}
+
+/** The same paths as clients name them, behind `/v1/`. */
+export function generatingEndpoints(dialects: ClientDialects): readonly string[] {
+  return [...generatingPaths(dialects).keys()].map((path) => path.replace(/^\/v1\//, ''));
+}
+
+// What answers without a key: probes and a greeting.
+
+export const openPaths: readonly string[] = ['/', '/healthz', '/readyz'];
+
+interface OpenFacts {
+  readonly version: string;
+  /** Why no traffic should come now, or undefined when ready. */
+  readonly notReady: () => string | undefined;
+  /** How hard the process is pressed. */
+  readonly step: Step;
+}
+
+/**
+ * Under pressure the gateway stays alive and ready: a restart would end the calls that run, and with
+ * one gateway turned away from, the others get its calls on top.
+ */
+export function openAnswer(
+  path: string,
+  { version, notReady, step }: OpenFacts,
+): { readonly status: number; readonly body: JsonObject } {
+  if (path === '/') {
+    const endpoints = ['/v1/chat/completions', '/v1/messages'];
+    return { status: 200, body: { name: 'model-gateway', version, endpoints } };
+  }
+  if (path === '/healthz') {
+    return { status: 200, body: { status: 'ok', ...(step === 0 ? {} : { pressure: step }) } };
+  }
+  const why = notReady();
+  if (why === undefined) return { status: 200, body: { status: 'ready' } };
+  return { status: 503, body: { status: 'not ready', why } };
+}
+
+// What is said of a path that is not served (E7): whether it is another API, or one of this with a wrong address.
+
+const served = 'POST /v1/chat/completions and POST /v1/messages';
+
+interface KnownPath {
+  /** Of the path without `/v1`. */
+  readonly form: RegExp;
+  readonly sentence: string;
+}
+
+/** APIs that clients ask for, and what does the same here; the first that fits counts. */
+const otherApis: readonly KnownPath[] = [
+  {
+    form: /^\/responses(\/|$)/,
+    sentence: `The Responses API is not offered yet. Use the chat completions API or the messages API of the client instead: ${served}.`,
+  },
+  {
+    form: /^\/messages\/batches(\/|$)/,
+    sentence: 'Message batches are not offered; send each request to POST /v1/messages.',
+  },
+  {
+    form: /^\/batches(\/|$)/,
+    sentence: `Batches are not offered; send each request by itself: ${served}.`,
+  },
+  {
+    form: /^\/(complete|completions)$/,
+    sentence: `Completions of a plain text are not offered; send the text as a message: ${served}.`,
+  },
+  {
+    form: /^\/(embeddings|rerank|moderations|images|audio|videos|realtime)(\/|$)/,
+    sentence: `Only models that chat are offered: ${served}.`,
+  },
+  {
+    form: /^\/(files|uploads|vector_stores|containers|assistants|threads|conversations|fine_tuning|evals|skills|organizations?)(\/|$)/,
+    sentence: `The gateway keeps no files, conversations or jobs of clients; it offers ${served}.`,
+  },
+  {
+    form: /^\/chat\/completions\/./,
+    sentence: 'Kept chat completions are not offered; there is POST /v1/chat/completions only.',
+  },
+];
+
+/** APIs of others, which do not begin with `/v1`. */
+const foreignApis: readonly KnownPath[] = [
+  {
+    form: /^\/api\/(chat|generate|tags|show|embed)/,
+    sentence: 'This is an address of Ollama’s own API.',
+  },
+  { form: /^\/v1(beta|alpha)\d*\//, sentence: 'This is an address of Gemini’s own API.' },
+  { form: /^\/openai\/(deployments|v1)\//, sentence: 'This is an address of Azure OpenAI.' },
+  { form: /^\/(model|invocations)(\/|$)/, sentence: 'This is an address of Amazon’s own API.' },
+];
+
+/** Paths that are served, without `/v1`. */
+const ownPaths = /^\/(chat\/completions|messages(\/count_tokens)?|models(\/.*)?)$/;
+
+/** A 404 that tells what is wrong with this path and what to use instead. */
+export function notFound(path: string): GatewayError {
+  const shown = path.length > maxNameLength ? `${path.slice(0, maxNameLength)}…` : path;
+  return new GatewayError('route_not_found', `There is no endpoint ${shown}. ${hintFor(path)}`);
+}
+
+function hintFor(path: string): string {
+  const [, prefix = '', rest = path] = /^((?:\/v1)*)(\/[^]*)$/.exec(path) ?? [];
+  const plain = rest.replace(/\/$/, '');
+  const other = otherApis.find(({ form }) => form.test(plain));
+  if (other !== undefined) return other.sentence;
+  if (ownPaths.test(plain)) return wrongAddress(prefix, { plain, rest });
+  const foreign = foreignApis.find(({ form }) => form.test(path));
+  const what = foreign === undefined ? '' : `${foreign.sentence} `;
+  return `${what}The gateway offers ${served}.`;
+}
+
+function wrongAddress(prefix: string, { plain, rest }: { plain: string; rest: string }): string {
+  const right = `/v1${plain}`;
+  if (prefix === '') {
+    return `The base address of the client lacks /v1; with it the path is ${right}.`;
+  }
+  if (prefix !== '/v1') {
+    return `/v1 stands in it several times: the base address of the client must not hold what the client adds. The path is ${right}.`;
+  }
+  return rest === plain
+    ? `The path is ${right}.`
+    : `The path is ${right}, without a slash at its end.`;
+}
+
+// Refusals of requests that name something which is not there, or not for them (E5–E7).
+
+/** So much of a name or path is repeated to whoever sent it. */
+export const maxNameLength = 256;
+
+/** @throws GatewayError `forbidden` when the key may not use the endpoint of this name. */
+export function requireScope(principal: Principal, scope: string): void {
+  if (principal.allowsEndpoint(scope)) return;
+  throw new GatewayError('forbidden', 'This key may not use this endpoint.');
+}
+
+/** One answer for unknown models and those that the key may not use (E6). */
+export function unknownModel(model: string): GatewayError {
+  const shown = model.length > maxNameLength ? `${model.slice(0, maxNameLength)}…` : model;
+  return new GatewayError(
+    'model_not_found',
+    `The model "${shown}" does not exist or this key may not use it.`,
+    {
+      path: ['model'],
+    },
+  );
+}
+
+export class MethodNotAllowed extends GatewayError {
+  /** Value of the `allow` header. */
+  readonly allow: string;
+
+  constructor(allow: string) {
+    super('method_not_allowed', `This endpoint takes ${allow} only.`);
+    this.allow = allow;
+  }
+}
+
+/** @throws GatewayError as for a name that does not exist. */
+export function requireModels(principal: Principal, names: readonly string[]): void {
+  for (const name of names) if (!principal.allowsModel(name)) throw unknownModel(name);
+}
+
+/** What a path takes, for `allow`. */
+export function allowedMethods(path: string): string {
+  if (!path.startsWith('/v1/')) return 'GET, HEAD';
+  return path.startsWith('/v1/models') ? 'GET' : 'POST';
+}

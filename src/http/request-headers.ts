@@ -1,0 +1,117 @@
+/** Headers of a call that mean something here or go on to an upstream (reliability.md B67–B71). */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { GatewayError, invalidRequest } from '../core/errors.ts';
+
+type Header = (name: string) => string | undefined;
+
+const betaForm = /^[A-Za-z0-9._-]{1,128}$/;
+const versionForm = /^[A-Za-z0-9._-]{1,64}$/;
+const maxBetas = 50;
+/** Visible ASCII and spaces within. */
+const keyForm = /^[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?$/;
+
+/**
+ * Refuses values that no upstream could read, so that none is sent on.
+ * @throws GatewayError `invalid_request`.
+ */
+export function checkClientHeaders(header: Header): void {
+  const version = header('anthropic-version');
+  if (version !== undefined && version !== '' && !versionForm.test(version)) {
+    throw invalidRequest('The header anthropic-version is no version, such as 2023-06-01.');
+  }
+  const betas = header('anthropic-beta');
+  if (betas !== undefined && betas !== '') checkBetas(betas);
+  const key = header('idempotency-key');
+  if (key !== undefined && !keyForm.test(key)) {
+    throw invalidRequest('The header idempotency-key must have 1 to 255 characters of ASCII.');
+  }
+}
+
+function checkBetas(text: string): void {
+  const betas = new Set(text.split(',').map((beta) => beta.trim()));
+  if (betas.size > maxBetas) {
+    throw invalidRequest(`The header anthropic-beta names more than ${maxBetas} values.`);
+  }
+  for (const beta of betas) {
+    if (beta !== '' && !betaForm.test(beta)) {
+      throw invalidRequest('The header anthropic-beta holds a value that is no name.');
+    }
+  }
+}
+
+/** A header of a request; one that came several times is joined by commas. */
+export function headerValue(request: IncomingMessage, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value.join(',') : value;
+}
+
+// What Node's HTTP parser lets pass and a gateway must not (reliability.md B11–B15).
+
+/** Headers that may stand once only: two readers could pick different twins. */
+const once: ReadonlySet<string> = new Set(['host', 'authorization', 'x-api-key', 'content-type']);
+const lengthsOfOnce: ReadonlySet<number> = new Set([...once].map((name) => name.length));
+
+/** B18: no client sends a third of it. */
+const maxHeaders = 100;
+
+/**
+ * What is refused here is the last request of its connection: somebody else may frame what follows it
+ * in another way (S18).
+ * @throws GatewayError `invalid_request`.
+ */
+export function checkRequestHead(request: IncomingMessage, response: ServerResponse): void {
+  try {
+    checkHead(request);
+  } catch (error) {
+    response.shouldKeepAlive = false;
+    throw error;
+  }
+}
+
+function checkHead(request: IncomingMessage): void {
+  const url = request.url ?? '';
+  if (!url.startsWith('/') || url.startsWith('//')) {
+    throw invalidRequest('The request target must be a path.');
+  }
+  if (request.httpVersionMajor !== 1) throw invalidRequest('HTTP/1.1 is expected.');
+  checkHost(request);
+  const transfer = request.headers['transfer-encoding'];
+  if (transfer !== undefined) checkTransfer(transfer, request.httpVersionMinor);
+  if (request.rawHeaders.length > 2 * maxHeaders) {
+    throw invalidRequest(`The request has more than ${maxHeaders} headers.`);
+  }
+  checkTwins(request.rawHeaders);
+}
+
+/** It names nothing here, but what a proxy in front reads from an odd one is anybody's guess (B12, B14). */
+function checkHost({ headers: { host }, httpVersionMinor }: IncomingMessage): void {
+  if (host === undefined) {
+    if (httpVersionMinor === 0) return;
+    throw invalidRequest('The header host is missing.');
+  }
+  if (!hostForm.test(host)) throw invalidRequest('The header host is no host name.');
+}
+
+const hostForm = /^[\w.~!$&'()*+,;=%:[\]-]*$/;
+
+/** HTTP/1.0 knows no transfer codings: two readers would frame such a request in two ways (B11). */
+function checkTransfer(transfer: string, minor: number): void {
+  if (minor > 0 && transfer.toLowerCase() === 'chunked') return;
+  throw invalidRequest('The only transfer-encoding that is accepted is chunked, with HTTP/1.1.');
+}
+
+function checkTwins(rawHeaders: readonly string[]): void {
+  let seen = '';
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const written = rawHeaders[i] ?? '';
+    if (!lengthsOfOnce.has(written.length)) continue;
+    const name = written.toLowerCase();
+    if (!once.has(name)) continue;
+    if (seen.includes(`${name},`)) throw repeated(name);
+    seen += `${name},`;
+  }
+}
+
+function repeated(name: string): GatewayError {
+  return invalidRequest(`The header ${name} stands more than once.`);
+}

@@ -1,0 +1,270 @@
+/** The client's socket as the gateway writes to it: one head, back-pressure, and who hung up. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { ClientDialect } from '../core/dialect.ts';
+import type { GatewayError } from '../core/errors.ts';
+import type { Clock, Log } from '../core/runtime.ts';
+import { type ClientObserver, type ClientSink, retryHeaders } from '../gateway/client-answer.ts';
+import { leavesTooMuch } from './body.ts';
+import { cutWhenStalled, stalledEndMs } from './connections.ts';
+
+const smallBody = 16 * 1024;
+
+export class ResponseSink implements ClientSink {
+  readonly #response: ServerResponse;
+  #stalledEndMs: number;
+  #ended = false;
+  #chunked = false;
+  /** Status and headers were written, and nothing of this answer waits for its turn on the connection. */
+  #headOut = false;
+  #observer: ClientObserver | undefined;
+
+  constructor(response: ServerResponse, stalledMs = stalledEndMs) {
+    this.#response = response;
+    this.#stalledEndMs = stalledMs;
+  }
+
+  start(status: number, headers: readonly string[]): void {
+    const response = this.#response;
+    if (response.headersSent || response.destroyed) return;
+    response.writeHead(status, [...headers]);
+    if (response.chunkedEncoding) {
+      // From here on the chunks are framed below, in one buffer and one write each; Node would send
+      // length, line end, bytes and line end as four pieces of a vectored write.
+      response.chunkedEncoding = false;
+      this.#chunked = true;
+    }
+  }
+
+  write(bytes: Buffer | string): boolean {
+    if (this.#ended || this.#response.destroyed) return true;
+    const { socket } = this.#response;
+    const piece = this.#chunked ? chunk(bytes, noBytes) : bytes;
+    if (this.#headOut && socket !== null && takesAtOnce(socket, piece.length)) {
+      // Past the response, which would count, cork, and call back in the next tick for every chunk. Where the
+      // client is slow it is asked all the same: it is what knows of `drain`.
+      return socket.write(piece);
+    }
+    // Node would hold the bytes until the next tick, and schedule one for every chunk.
+    socket?.cork();
+    const ready = this.#response.write(piece);
+    socket?.uncork();
+    this.#headOut = this.#chunked && socket !== null;
+    if (!ready) this.#response.once('drain', () => this.#observer?.drained());
+    return ready;
+  }
+
+  end(bytes?: Buffer | string): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    if (this.#chunked) this.#response.end(chunk(bytes ?? noBytes, lastChunk));
+    else if (bytes === undefined || bytes.length === 0) this.#response.end();
+    else if (typeof bytes === 'string') this.#response.end(bytes);
+    // Head and body of a small answer leave in one write when both are strings; latin-1 keeps bytes.
+    else if (bytes.length <= smallBody) this.#response.end(bytes.toString('latin1'), 'latin1');
+    else this.#response.end(bytes);
+    // The call is settled by now and watches no clock.
+    cutWhenStalled(this.#response, this.#stalledEndMs);
+  }
+
+  cut(): void {
+    this.#ended = true;
+    this.#response.destroy();
+  }
+
+  observe(observer: ClientObserver, stalledMs = this.#stalledEndMs): void {
+    this.#observer = observer;
+    this.#stalledEndMs = stalledMs;
+    // It may have left while its model was looked up; its `close` will not come again.
+    if (this.#response.destroyed) queueMicrotask(() => observer.left());
+    this.#response.on('close', () => {
+      // A client that closes right behind the ending has the whole answer (F74).
+      if (!this.#ended) observer.left();
+    });
+    this.#response.on('error', ignore);
+  }
+}
+
+/** Nothing waits in it, and so few bytes will not make it say that it is full. */
+function takesAtOnce(socket: Socket, length: number): boolean {
+  return socket.writable && socket.writableLength === 0 && length < socket.writableHighWaterMark;
+}
+
+const noBytes = Buffer.alloc(0);
+const lastChunk = Buffer.from('0\r\n\r\n');
+const carriageReturn = 0x0d;
+const lineFeed = 0x0a;
+
+/** One chunk of the chunked transfer coding (RFC 9112 §7.1) and what follows it. */
+function chunk(bytes: Buffer | string, behind: Buffer): Buffer {
+  const length = typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length;
+  // A chunk without bytes would be the last one.
+  if (length === 0) return behind;
+  const size = length.toString(16);
+  const start = size.length + 2;
+  const end = start + length;
+  const framed = Buffer.allocUnsafe(end + 2 + behind.length);
+  framed.write(size, 'latin1');
+  framed[start - 2] = carriageReturn;
+  framed[start - 1] = lineFeed;
+  if (typeof bytes === 'string') framed.write(bytes, start);
+  else bytes.copy(framed, start);
+  framed[end] = carriageReturn;
+  framed[end + 1] = lineFeed;
+  behind.copy(framed, end + 2);
+  return framed;
+}
+
+/** A broken socket is seen by its close. */
+function ignore(): void {}
+
+/** Sends a whole JSON body with flat extra headers. */
+export function sendJson(
+  response: ServerResponse,
+  answer: { readonly status: number; readonly body: unknown; readonly headers?: readonly string[] },
+): void {
+  const bytes = Buffer.from(JSON.stringify(answer.body));
+  response.writeHead(answer.status, [
+    ...(answer.headers ?? []),
+    'content-type',
+    'application/json',
+    'content-length',
+    String(bytes.length),
+  ]);
+  response.end(bytes);
+}
+
+/** The id of a call, in the words of both dialects. */
+export function idHeaders(requestId: string): readonly string[] {
+  return ['x-request-id', requestId, 'request-id', requestId];
+}
+
+// Refusals made before a call exists: in the caller's dialect, with the body that was not read.
+
+/** How long an unread body is read and thrown away, so that the client sees the answer first. */
+const lingerMs = 2000;
+
+interface Refusal {
+  readonly error: GatewayError;
+  readonly dialect: ClientDialect;
+  readonly requestId: string;
+  readonly random: () => number;
+  readonly headers?: readonly string[];
+}
+
+/** Answers with the error; closes the connection when much of the body is unread (E2, B24). Returns the status. */
+export function refuse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  refusal: Refusal,
+): number {
+  const { error, dialect, requestId } = refusal;
+  const written = dialect.writeError(error, requestId);
+  const text = request.method === 'HEAD' ? '' : JSON.stringify(written.body);
+  // What comes too slowly is not waited for even if it is short (G10).
+  const late = error.code === 'request_timeout' && !request.complete;
+  const unread = late || leavesTooMuch(request);
+  response.writeHead(written.status, [
+    'x-request-id',
+    requestId,
+    'request-id',
+    requestId,
+    ...retryHeaders(error, refusal.random),
+    ...(refusal.headers ?? []),
+    ...(unread ? ['connection', 'close'] : []),
+    'content-type',
+    'application/json',
+    'content-length',
+    String(Buffer.byteLength(text)),
+  ]);
+  if (!unread) {
+    // As a string it leaves in one write with its head, which is most of what a refusal costs.
+    response.end(text);
+    return written.status;
+  }
+  // Closing with unread bytes in the socket would reset it and may destroy the answer on its way.
+  response.write(text);
+  const finish = (): void => {
+    clearTimeout(timer);
+    response.end();
+  };
+  const timer = setTimeout(finish, lingerMs);
+  request.once('end', finish);
+  request.once('close', finish);
+  request.resume();
+  return written.status;
+}
+
+// Log lines of requests that are no calls (X-6). Anybody can cause them without a key: 36 MB of them came in 5 s. Of each
+// kind some have a line of their own, and the others are counted.
+
+/** The members of a line are named one by one where they are made. */
+interface RefusedRequest {
+  /** What it was refused for: of a list, not the client's words. */
+  readonly error: string;
+  readonly [name: string]: string | number | undefined;
+}
+
+interface RefusalLogParts {
+  readonly log: Pick<Log, 'info' | 'warn'>;
+  readonly clock: Pick<Clock, 'now'>;
+}
+
+/** Lines of a kind at once; whoever tries something out by hand finds each request. */
+export const linesAtOnce = 100;
+/** Lines of a kind a second behind that. */
+export const linesPerSecond = 10;
+const secondMs = 1000;
+
+interface Kind {
+  left: number;
+  at: number;
+  /** Requests that had no line since the last count. */
+  counted: number;
+}
+
+export class RefusalLog {
+  readonly #parts: RefusalLogParts;
+  readonly #kinds = new Map<string, Kind>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(parts: RefusalLogParts) {
+    this.#parts = parts;
+  }
+
+  /** A request was refused: a line of its own, or one more of those that are counted each second. */
+  note(request: RefusedRequest): void {
+    const now = this.#parts.clock.now();
+    const kind = this.#kindOf(request.error, now);
+    kind.left = Math.min(linesAtOnce, kind.left + ((now - kind.at) * linesPerSecond) / secondMs);
+    kind.at = now;
+    if (kind.left >= 1) {
+      kind.left -= 1;
+      this.#parts.log.info('refused', request);
+      return;
+    }
+    kind.counted += 1;
+    this.#timer ??= setTimeout(() => this.tell(), secondMs).unref();
+  }
+
+  /** Tells how many had no line, now. */
+  tell(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const [error, kind] of this.#kinds) {
+      if (kind.counted > 0) {
+        this.#parts.log.warn('refused_without_line', { error, requests: kind.counted });
+      }
+      kind.counted = 0;
+    }
+  }
+
+  #kindOf(error: string, now: number): Kind {
+    let kind = this.#kinds.get(error);
+    if (kind === undefined) {
+      kind = { left: linesAtOnce, at: now, counted: 0 };
+      this.#kinds.set(error, kind);
+    }
+    return kind;
+  }
+}

@@ -1,0 +1,386 @@
+/** The state of a gateway as metrics. */
+import type { BudgetReading } from '../../access/budget-watch.ts';
+import type { HealthReading } from '../../gateway/health.ts';
+import {
+  type Family,
+  labelText,
+  mayBeLabel,
+  type NumberFamily,
+  type NumberSample,
+  other,
+  single,
+} from './family.ts';
+
+export function gatewayFamilies(facts: GatewayFacts): readonly Family[] {
+  const { version, ready, calls, countersUp, clientConnections, log, webhooks } = facts;
+  return [
+    gauge('model_gateway_build_info', {
+      help: 'Always 1; its labels say what runs.',
+      samples: [{ labels: labelText({ version, node: process.versions.node }), value: 1 }],
+      across: 'max',
+    }),
+    gauge('model_gateway_ready', {
+      help: '1 while calls are welcome, as /readyz says; 0 while starting, draining or without the store.',
+      samples: single(ready ? 1 : 0),
+      across: 'min',
+    }),
+    gauge('model_gateway_calls_in_flight', {
+      help: 'Calls that run now.',
+      samples: single(calls.live),
+    }),
+    gauge('model_gateway_streams_in_flight', {
+      help: 'Those of them whose client wants a stream.',
+      samples: single(calls.streams),
+    }),
+    gauge('model_gateway_client_connections', {
+      help: 'Connections of clients.',
+      samples: single(clientConnections),
+    }),
+    ...overloadFamilies(facts.overload),
+    ...storeFamilies(facts.store),
+    gauge('model_gateway_counters_up', {
+      help: '1 while limits and budgets are counted.',
+      samples: single(countersUp ? 1 : 0),
+      across: 'min',
+    }),
+    counter('model_gateway_log_lines_dropped', {
+      help: 'Log lines that nobody took in time (F95).',
+      samples: single(log.dropped),
+    }),
+    counter('model_gateway_webhooks_dropped', {
+      help: 'Webhook events that were given up (F95).',
+      samples: single(webhooks.dropped),
+    }),
+    counter('model_gateway_webhooks_delivered', {
+      help: 'Webhook events that arrived.',
+      samples: single(webhooks.delivered),
+    }),
+    gauge('model_gateway_webhooks_pending', {
+      help: 'Webhook events that wait or are on their way.',
+      samples: single(webhooks.pending),
+    }),
+    ...(facts.spans === undefined ? [] : spanFamilies(facts.spans)),
+    ...idempotencyFamilies(facts.idempotency),
+    ...contentFamilies(facts.contents),
+    ...upstreamFamilies(facts),
+    ...targetFamilies(facts),
+    ...budgetFamilies(facts),
+  ];
+}
+
+interface Told extends Pick<NumberFamily, 'help' | 'samples'> {
+  readonly unit?: string;
+  readonly across?: 'max' | 'min';
+}
+
+function gauge(name: string, told: Told): Family {
+  return { name, type: 'gauge', ...told };
+}
+
+function counter(name: string, told: Told): Family {
+  return { name, type: 'counter', ...told };
+}
+
+function spanFamilies({
+  waiting,
+  ...outcomes
+}: NonNullable<GatewayFacts['spans']>): readonly Family[] {
+  return [
+    counter('model_gateway_spans', {
+      help: 'Spans by what became of them: the collector took them, they were given up, it did not take them.',
+      samples: Object.entries(outcomes).map(([outcome, value]) => ({
+        labels: labelText({ outcome }),
+        value,
+      })),
+    }),
+    gauge('model_gateway_spans_waiting', {
+      help: 'Spans that wait to be sent.',
+      samples: single(waiting),
+    }),
+  ];
+}
+
+function idempotencyFamilies(facts: GatewayFacts['idempotency']): readonly Family[] {
+  return [
+    counter('model_gateway_idempotent_calls', {
+      help: 'Calls with an Idempotency-Key, by what became of them (docs/user/idempotency.md).',
+      samples: Object.entries(facts.tallies).map(([outcome, value]) => ({
+        labels: labelText({ outcome }),
+        value,
+      })),
+    }),
+    gauge('model_gateway_idempotent_calls_held', {
+      help: 'Idempotency-Keys that this gateway holds: calls that run, and answers that wait for the store.',
+      samples: single(facts.claims),
+    }),
+    gauge('model_gateway_idempotent_answer_bytes', {
+      help: 'Memory that their answers take until they are kept.',
+      unit: 'bytes',
+      samples: single(facts.memory),
+    }),
+  ];
+}
+
+function contentFamilies({
+  tallies,
+  redacted,
+  memory,
+}: GatewayFacts['contents']): readonly Family[] {
+  return [
+    counter('model_gateway_contents', {
+      help: 'Calls of keys whose content is logged, by what became of it (docs/user/content.md).',
+      samples: Object.entries(tallies).map(([outcome, value]) => ({
+        labels: labelText({ outcome }),
+        value,
+      })),
+    }),
+    counter('model_gateway_redacted_contents', {
+      help: 'Calls of such keys with something in what they said that looks like a key or a credential: it was taken out.',
+      samples: single(redacted),
+    }),
+    gauge('model_gateway_content_bytes', {
+      help: 'Memory that contents take until they are written.',
+      unit: 'bytes',
+      samples: single(memory),
+    }),
+  ];
+}
+
+function overloadFamilies(overload: GatewayFacts['overload']): readonly Family[] {
+  const { step, memoryShare, loopDelayMs, slots, slotsHeld, bodyMemory, shedBy } = overload;
+  return [
+    counter('model_gateway_shed_calls', {
+      help: 'Calls that were refused because the gateway had no room for them, by reason (G2, G6-G8).',
+      samples: Object.entries(shedBy).map(([reason, value]) => ({
+        labels: labelText({ reason }),
+        value,
+      })),
+    }),
+    gauge('model_gateway_pressure_step', {
+      help: '0 to 3: how hard the process is pressed (docs/operator/overload.md).',
+      samples: single(step),
+      across: 'max',
+    }),
+    gauge('model_gateway_memory_used_ratio', {
+      help: 'Part of the memory that is used, by the worse of resident memory and heap.',
+      unit: 'ratio',
+      samples: single(memoryShare),
+      across: 'max',
+    }),
+    gauge('model_gateway_event_loop_delay_seconds', {
+      help: 'How late the usual turn of the event loop was in the last quarter of a second.',
+      unit: 'seconds',
+      samples: single(loopDelayMs / 1000),
+      across: 'max',
+    }),
+    gauge('model_gateway_call_slots', {
+      help: 'Calls that may run at the same time now; fewer while the event loop is late.',
+      samples: single(slots),
+    }),
+    gauge('model_gateway_call_slots_held', {
+      help: 'Slots that are taken, by calls and by counts of tokens.',
+      samples: single(slotsHeld),
+    }),
+    gauge('model_gateway_request_body_memory_bytes', {
+      help: 'Memory set aside for request bodies.',
+      unit: 'bytes',
+      samples: single(bodyMemory),
+    }),
+  ];
+}
+
+function storeFamilies(store: GatewayFacts['store']): readonly Family[] {
+  const { up, queued, spooled, waitMs, saved, failures, refused } = store;
+  return [
+    gauge('model_gateway_store_up', {
+      help: '1 while the store takes rows.',
+      samples: single(up ? 1 : 0),
+      across: 'min',
+    }),
+    gauge('model_gateway_ledger_queued_rows', {
+      help: 'Finished calls that the store does not have yet, in memory.',
+      samples: single(queued),
+    }),
+    gauge('model_gateway_ledger_spooled_rows', {
+      help: 'Finished calls on the disk of this machine until the store is back (F88).',
+      samples: single(spooled),
+    }),
+    gauge('model_gateway_ledger_lag_seconds', {
+      help: 'How long the running write has been trying; some milliseconds where all is well.',
+      unit: 'seconds',
+      samples: single(waitMs / 1000),
+      across: 'max',
+    }),
+    counter('model_gateway_ledger_rows', {
+      help: 'Calls that the store took.',
+      samples: single(saved),
+    }),
+    counter('model_gateway_ledger_write_failures', {
+      help: 'Writes of the ledger that failed; each is tried again (F85).',
+      samples: single(failures),
+    }),
+    counter('model_gateway_ledger_refused_rows', {
+      help: 'Rows that the store refused for what stands in them, and that lie in a file now.',
+      samples: single(refused),
+    }),
+  ];
+}
+
+/** Origins come from the config; somebody may have very many. */
+const maxOrigins = 100;
+
+function upstreamFamilies({ upstreams, engines }: GatewayFacts): readonly Family[] {
+  return [
+    gauge('model_gateway_upstream_connections', {
+      help: 'Connections to upstreams, by what they do.',
+      samples: upstreams.slice(0, maxOrigins).flatMap(({ origin, open, idle }) => [
+        { labels: labelText({ origin, state: 'idle' }), value: idle },
+        { labels: labelText({ origin, state: 'busy' }), value: Math.max(0, open - idle) },
+      ]),
+    }),
+    gauge('model_gateway_engine_up', {
+      help: '1 while the embedded engine of a model can answer at once.',
+      samples: engines.map(({ name, phase }) => ({
+        labels: labelText({ model: name, phase }),
+        value: phase === 'ready' ? 1 : 0,
+      })),
+    }),
+  ];
+}
+
+const maxTargets = 300;
+const stateNumbers = { closed: 0, half_open: 1, open: 2 } as const;
+
+interface TargetSeries {
+  readonly labels: string;
+  state: number;
+  cooling: boolean;
+}
+
+/** Names come from clients as well: what may be no label counts under `other`, by the worst of them (B49). */
+function targetSeries({ health, targets }: GatewayFacts): readonly TargetSeries[] {
+  const series = new Map<string, TargetSeries>();
+  const at = (target: string, credential: string): TargetSeries => {
+    const labels = labelText({ target, credential });
+    const known = series.get(labels) ?? { labels, state: stateNumbers.closed, cooling: false };
+    series.set(labels, known);
+    return known;
+  };
+  const declared = new Set(targets);
+  for (const target of declared) at(target, '');
+  // Those that are in trouble before those that only were.
+  const known = health.toSorted((a, b) => stateNumbers[b.state] - stateNumbers[a.state]);
+  for (const { target, credential, state, cooling } of known) {
+    const stands = declared.has(target) || (mayBeLabel(target) && series.size < maxTargets);
+    const one = stands ? at(target, credential) : at(other, '');
+    one.state = Math.max(one.state, stateNumbers[state]);
+    one.cooling ||= cooling;
+  }
+  return [...series.values()];
+}
+
+function targetFamilies(facts: GatewayFacts): readonly Family[] {
+  const all = targetSeries(facts);
+  return [
+    gauge('model_gateway_target_state', {
+      help: 'Breaker of a target or credential: 0 closed, 1 being tried again, 2 open (R6).',
+      samples: all.map(({ labels, state }) => ({ labels, value: state })),
+      across: 'max',
+    }),
+    gauge('model_gateway_target_cooling', {
+      help: '1 while a target or credential wants no calls because a limit of its provider is used up.',
+      samples: all.map(({ labels, cooling }) => ({ labels, value: cooling ? 1 : 0 })),
+      across: 'max',
+    }),
+  ];
+}
+
+const maxBudgets = 200;
+
+/** The fullest ones; each holder and period once. */
+function budgetFamilies({ budgets }: GatewayFacts): readonly Family[] {
+  const samples = new Map<string, NumberSample>();
+  for (const { holder, per, budgetNanodollars, spentNanodollars } of budgets) {
+    if (budgetNanodollars === 0) continue;
+    const labels = labelText({ holder: holder.kind, name: holder.name, per });
+    const value = spentNanodollars / budgetNanodollars;
+    if (value >= (samples.get(labels)?.value ?? 0)) samples.set(labels, { labels, value });
+  }
+  return [
+    gauge('model_gateway_budget_used_ratio', {
+      help: 'Part of a budget that settled calls have spent in its present window; the fullest 200.',
+      unit: 'ratio',
+      samples: [...samples.values()].sort((a, b) => b.value - a.value).slice(0, maxBudgets),
+      across: 'max',
+    }),
+  ];
+}
+
+// What a scrape asks the parts of a gateway: all of it is there anyway, and nothing is counted for it.
+
+export interface GatewayFacts {
+  readonly version: string;
+  readonly ready: boolean;
+  readonly calls: { readonly live: number; readonly streams: number };
+  readonly overload: {
+    readonly step: number;
+    readonly memoryShare: number;
+    readonly loopDelayMs: number;
+    readonly slots: number;
+    readonly slotsHeld: number;
+    /** Bytes. */
+    readonly bodyMemory: number;
+    readonly shedBy: { readonly [reason: string]: number };
+  };
+  readonly clientConnections: number;
+  readonly upstreams: readonly {
+    readonly origin: string;
+    readonly open: number;
+    readonly idle: number;
+  }[];
+  readonly store: {
+    readonly up: boolean;
+    /** Rows that it does not have yet. */
+    readonly queued: number;
+    /** Rows on the disk of this machine, because the book was away. */
+    readonly spooled: number;
+    readonly waitMs: number;
+    readonly saved: number;
+    readonly failures: number;
+    readonly refused: number;
+  };
+  readonly countersUp: boolean;
+  readonly log: { readonly dropped: number };
+  /** Absent = no traces are configured. */
+  readonly spans?: {
+    readonly waiting: number;
+    readonly sent: number;
+    readonly dropped: number;
+    readonly failed: number;
+  };
+  readonly webhooks: {
+    readonly dropped: number;
+    readonly delivered: number;
+    readonly pending: number;
+  };
+  /** Calls with an `Idempotency-Key`. */
+  readonly idempotency: {
+    readonly tallies: { readonly [outcome: string]: number };
+    /** Calls that are being answered, or wait to be kept. */
+    readonly claims: number;
+    /** Bytes of their answers. */
+    readonly memory: number;
+  };
+  /** What calls said, of keys whose content is logged. */
+  readonly contents: {
+    readonly tallies: { readonly [outcome: string]: number };
+    /** Calls in whose words a key stood. */
+    readonly redacted: number;
+    readonly memory: number;
+  };
+  readonly health: readonly HealthReading[];
+  /** `provider/model` of all targets that the config names. */
+  readonly targets: readonly string[];
+  readonly budgets: readonly BudgetReading[];
+  readonly engines: readonly { readonly name: string; readonly phase: string }[];
+}

@@ -1,0 +1,624 @@
+/**
+ * Budgets that several gateways share. The database is their only home; a gateway draws money from it in
+ * leases and admits calls from its own lease without a round trip (docs/decisions/0043-budget-leases.md).
+ *
+ * For each window of a budget a gateway has taken out `free + open + unbooked` nanodollars: no call holds
+ * them, running calls hold them, or calls that ended have spent them and have no row yet. A gateway states
+ * these amounts absolutely, with rising numbers, one statement at a time. The database keeps
+ *
+ *   spending (rows of the ledger) + amounts of all leases ≤ budget
+ *
+ * so an answer that was lost is neither counted twice nor lost: the next statement names what the gateway
+ * really has. The transaction that writes a call's row adds its cost to `spending` and takes it off the lease.
+ */
+import { IdTable } from '../../core/id-table.ts';
+import type { Clock } from '../../core/runtime.ts';
+import type { CallRow } from '../calls.ts';
+import { StoreError } from '../store-error.ts';
+import type { Balance, BudgetDraw, Draw, DrawResult, Granted, Used } from './counters.ts';
+import { ServerTime } from './server-time.ts';
+import { grant, refusal, type Reading } from './verdict.ts';
+
+/** What a gateway says of its lease on one window of a budget. Amounts are nanodollars. */
+export interface StatedLease {
+  readonly counter: string;
+  readonly window: string;
+  /** Ms since the epoch; undefined for `ever`. */
+  readonly endsAt: number | undefined;
+  /** The budget. */
+  readonly limit: number;
+  /** All that the gateway has taken out and the ledger does not have. */
+  readonly amount: number;
+  /** The part of `amount` that no call holds or has spent. */
+  readonly free: number;
+  /**
+   * What rows have taken off this lease, as far as the gateway knows. What the database knows beyond it is
+   * still in `amount`, and is taken off again.
+   */
+  readonly booked: number;
+  /** What waiting calls need; `free` counts towards it. */
+  readonly wanted: number;
+  /** Asks for a slice although no call waits. */
+  readonly refill: boolean;
+  /** Where the budget has too little left: other gateways are asked to give back what is free there. */
+  readonly ask: boolean;
+}
+
+export interface LeaseStatement {
+  readonly instance: string;
+  /** Rises with each statement of the instance; a lower one that comes later has no effect. */
+  readonly number: number;
+  /** Whether the database has acknowledged a statement of this instance before. */
+  readonly isKnown: boolean;
+  readonly leases: readonly StatedLease[];
+}
+
+/** What the database says of one stated lease. */
+export interface LeaseState {
+  /** By the ledger. */
+  readonly settled: number;
+  /** Leased by other gateways. */
+  readonly others: number;
+  /** Added to the stated amount. */
+  readonly granted: number;
+  /** What is left beside `settled` and all leases; below 0 = calls cost more than they had reserved. */
+  readonly room: number;
+  /** Living gateways that were asked for their free money and have not stated their lease since. */
+  readonly asked: number;
+}
+
+export type LeaseAnswer =
+  | {
+      readonly code: 'ok';
+      /** Ms since the epoch, by the server. */
+      readonly now: number;
+      /** In the order of the statement. */
+      readonly leases: readonly LeaseState[];
+      /** Windows (`counter|window`) of which other gateways want what is free here. */
+      readonly asked: readonly { readonly counter: string; readonly window: string }[];
+    }
+  /** `late`: a statement with a higher number came first. `expired`: the instance counts as dead, its leases are over. */
+  | { readonly code: 'late' | 'expired'; readonly now: number };
+
+/** The database that budgets live in. */
+export interface BudgetHome {
+  /** @throws StoreError; whether the statement took effect is not known then. */
+  state(statement: LeaseStatement): Promise<LeaseAnswer>;
+  /**
+   * `settled` by the ledger, `open` what other gateways than `instance` hold or have not booked.
+   * @throws StoreError
+   */
+  balance(instance: string, counter: string, window: string): Promise<Balance>;
+}
+
+export interface BudgetLeasesOptions {
+  readonly home: BudgetHome;
+  /** The name of this process among all gateways; never used again after it ended. */
+  readonly instance: string;
+  readonly clock: Clock;
+}
+
+/**
+ * An instance that states nothing for so long counts as dead: what was free in its leases is given back,
+ * what its calls held is booked as spent. Measured by the monotonic clock of an instance that watches.
+ */
+export const leaseExpiryMs = 600_000;
+/** An instance that was not acknowledged for so long admits nothing from its leases. */
+export const leaseFenceMs = leaseExpiryMs / 2;
+/** Free money of a lease that no call used for so long goes back. */
+const idleMs = 10_000;
+const beatMs = 1000;
+/** The database knows so soon what calls hold: a killed instance leaves no more than that unknown. */
+const tellMs = 20;
+/** A refused call waits so long at most for other gateways to give back what is free there. */
+const othersMs = 1500;
+const askAgainMs = 5;
+const maxLeasesStated = 500;
+
+interface Lease {
+  readonly counter: string;
+  readonly window: string;
+  readonly endsAt: number | undefined;
+  /** The budget when it was last drawn from. */
+  limit: number;
+  free: number;
+  open: number;
+  unbooked: number;
+  /** What rows have taken off this lease. */
+  booked: number;
+  /** Whether the database may have a row of this lease. */
+  isRegistered: boolean;
+  /** `free` after the last answer; a new slice is asked for when half of it is used. */
+  slice: number;
+  settled: number;
+  others: number;
+  room: number;
+  asked: number;
+  /** Monotonic ms. */
+  usedAt: number;
+  /** What is free is given back with the next statement. */
+  isGivenBack: boolean;
+  isRefilled: boolean;
+}
+
+interface Part {
+  readonly lease: Lease;
+  readonly wanted: BudgetDraw;
+  /** Whether other gateways were asked for what is free there. */
+  hasAsked: boolean;
+}
+
+interface Waiting {
+  readonly draw: Draw;
+  readonly parts: readonly Part[];
+  /** Monotonic ms. */
+  readonly until: number;
+  /** Whether the last statement named what it wants. */
+  isStated: boolean;
+  resolve(result: DrawResult): void;
+  reject(error: unknown): void;
+}
+
+/** A call that ended and that has no row yet. */
+interface Unbooked {
+  readonly leases: readonly Lease[];
+  readonly nanodollars: number;
+}
+
+export class BudgetLeases {
+  readonly instance: string;
+  readonly #home: BudgetHome;
+  readonly #clock: Clock;
+  readonly #time: ServerTime;
+  /** By `counter|window`. */
+  readonly #leases = new Map<string, Lease>();
+  readonly #live = new IdTable<readonly Part[]>();
+  readonly #unbooked = new IdTable<Unbooked>();
+  readonly #due = new Set<Lease>();
+  /** Leases of which the database was not told the last draws or settlements. */
+  readonly #stale = new Set<Lease>();
+  readonly #timer: NodeJS.Timeout;
+  #waiting: Waiting[] = [];
+  #again: NodeJS.Timeout | undefined;
+  #telling: NodeJS.Timeout | undefined;
+  #sending: Promise<void> | undefined;
+  #number = 0;
+  /** A statement is on its way. */
+  #isUnanswered = false;
+  #isKnown = false;
+  /** When the last statement was sent that the database acknowledged, monotonic ms. */
+  #acknowledgedAt = Number.NEGATIVE_INFINITY;
+  #isClosed = false;
+
+  constructor({ home, instance, clock }: BudgetLeasesOptions) {
+    this.#home = home;
+    this.instance = instance;
+    this.#clock = clock;
+    this.#time = new ServerTime(clock);
+    this.#timer = setInterval(() => this.#beat(), beatMs);
+    this.#timer.unref();
+  }
+
+  /** The server's clock, by which windows are named. */
+  wall(): number {
+    return this.#time.wall();
+  }
+
+  /** How many leases, running calls and calls without a row are known. */
+  get size(): number {
+    return this.#leases.size + this.#live.size + this.#unbooked.size;
+  }
+
+  /**
+   * Takes the budgets of the draw, all or none; a plain value while the leases last.
+   * @throws StoreError as a rejection, where the database is needed and does not answer.
+   */
+  draw(draw: Draw): DrawResult | Promise<DrawResult> {
+    const parts = this.#partsOf(draw);
+    if (this.#live.has(draw.callId)) return this.#granted(draw, parts);
+    if (this.#mayUse() && fits(parts) && isSameBudget(parts)) return this.#take(draw, parts);
+    return this.#drawLater(draw, parts);
+  }
+
+  /** Ends what the call holds; its cost counts here until the ledger has its row. A second time changes nothing. */
+  settle(callId: string, used: Used): void {
+    const parts = this.#live.delete(callId);
+    if (parts === undefined) return;
+    const spent = Math.max(0, used.nanodollars ?? 0);
+    for (const { lease, wanted } of parts) {
+      lease.open -= wanted.amount;
+      lease.free += wanted.amount - spent;
+      lease.unbooked += spent;
+      this.#stale.add(lease);
+      if (lease.free >= 0) continue;
+      // It cost more than the lease had: the database must know.
+      lease.room += lease.free;
+      this.#state(lease);
+    }
+    if (spent > 0) {
+      this.#unbooked.set(callId, { leases: parts.map(({ lease }) => lease), nanodollars: spent });
+    }
+    this.#tellSoon();
+    if (this.#waiting.length > 0) this.#admit();
+  }
+
+  /** The ledger has the rows of these calls. */
+  written(rows: readonly Pick<CallRow, 'id'>[]): void {
+    for (const { id } of rows) {
+      const booked = this.#unbooked.delete(id);
+      if (booked === undefined) continue;
+      for (const lease of booked.leases) {
+        lease.unbooked -= booked.nanodollars;
+        lease.booked += booked.nanodollars;
+        lease.settled += booked.nanodollars;
+      }
+    }
+  }
+
+  /** @throws StoreError */
+  async balance(counter: string, window: string): Promise<Balance> {
+    const { settled, open } = await this.#home.balance(this.instance, counter, window);
+    const lease = this.#leases.get(`${counter}|${window}`);
+    return { settled: settled + (lease?.unbooked ?? 0), open: open + (lease?.open ?? 0) };
+  }
+
+  /** Another gateway needs what is free here. */
+  asked(counter: string, window: string): void {
+    if (this.#isClosed) return;
+    const lease = this.#leases.get(`${counter}|${window}`);
+    if (lease === undefined) return;
+    lease.isGivenBack = true;
+    this.#state(lease);
+  }
+
+  /** Gives back what is free. What calls spent that have no row stays leased until they have one. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+    clearTimeout(this.#again);
+    clearTimeout(this.#telling);
+    while (this.#sending !== undefined) await this.#sending;
+    this.#fail(new StoreError('closed', 'The counters are closed.'));
+    for (const lease of this.#leases.values()) {
+      lease.isGivenBack = true;
+      this.#due.add(lease);
+    }
+    while (this.#due.size > 0 && (await this.#send()));
+  }
+
+  /** As a process that is killed: it says nothing more. Only the simulation calls this. */
+  abandon(): void {
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+    clearTimeout(this.#again);
+    clearTimeout(this.#telling);
+  }
+
+  #partsOf(draw: Draw): readonly Part[] {
+    return draw.budgets.map((wanted) => ({
+      lease: this.#leaseOf(wanted),
+      wanted,
+      hasAsked: false,
+    }));
+  }
+
+  #leaseOf({ counter, window, endsAt, nanodollars: limit }: BudgetDraw): Lease {
+    const name = `${counter}|${window}`;
+    const known = this.#leases.get(name);
+    if (known !== undefined) return known;
+    const lease: Lease = {
+      counter,
+      window,
+      endsAt,
+      limit,
+      free: 0,
+      open: 0,
+      unbooked: 0,
+      booked: 0,
+      isRegistered: false,
+      slice: 0,
+      settled: 0,
+      others: 0,
+      room: -1,
+      asked: 0,
+      usedAt: this.#clock.now(),
+      isGivenBack: false,
+      isRefilled: false,
+    };
+    this.#leases.set(name, lease);
+    return lease;
+  }
+
+  #mayUse(): boolean {
+    return this.#clock.now() - this.#acknowledgedAt < leaseFenceMs;
+  }
+
+  #take(draw: Draw, parts: readonly Part[]): Granted {
+    const now = this.#clock.now();
+    for (const { lease, wanted } of parts) {
+      lease.free -= wanted.amount;
+      lease.open += wanted.amount;
+      lease.usedAt = now;
+      this.#stale.add(lease);
+      if (lease.room > 0 && lease.free < lease.slice / 2 && !lease.isRefilled) {
+        lease.isRefilled = true;
+        this.#state(lease);
+      }
+    }
+    this.#live.set(draw.callId, parts);
+    this.#tellSoon();
+    return this.#granted(draw, parts);
+  }
+
+  #tellSoon(): void {
+    if (!this.#isClosed) this.#telling ??= setTimeout(() => this.#tell(), tellMs).unref();
+  }
+
+  #tell(): void {
+    this.#telling = undefined;
+    for (const lease of this.#stale) this.#due.add(lease);
+    if (this.#due.size > 0) this.#pump();
+  }
+
+  #granted(draw: Draw, parts: readonly Part[]): Granted {
+    const granted = grant(draw, readingOf(parts), { wall: this.wall(), taken: true });
+    return { ...granted, lease: this.instance };
+  }
+
+  #drawLater(draw: Draw, parts: readonly Part[]): Promise<DrawResult> {
+    if (this.#isClosed) {
+      return Promise.reject(new StoreError('closed', 'The counters are closed.'));
+    }
+    const now = this.#clock.now();
+    const { promise, resolve, reject } = Promise.withResolvers<DrawResult>();
+    const until = now + othersMs;
+    this.#waiting.push({ draw, parts, until, isStated: false, resolve, reject });
+    for (const { lease, wanted } of parts) {
+      lease.limit = wanted.nanodollars;
+      lease.usedAt = now;
+      this.#state(lease);
+    }
+    return promise;
+  }
+
+  /** Has the lease stated as soon as the statement that is on its way is answered. */
+  #state(lease: Lease): void {
+    this.#due.add(lease);
+    this.#pump();
+  }
+
+  #pump(): void {
+    if (this.#sending !== undefined || this.#isClosed) return;
+    this.#sending = this.#sendDue().finally(() => {
+      this.#sending = undefined;
+      if (this.#due.size > 0) this.#pump();
+    });
+  }
+
+  async #sendDue(): Promise<void> {
+    // What is drawn in one turn of the event loop is stated together.
+    await Promise.resolve();
+    do if (!(await this.#send())) return;
+    while (this.#due.size > 0 && !this.#isClosed);
+  }
+
+  /** @returns false when the database did not answer. */
+  async #send(): Promise<boolean> {
+    const leases = this.#nextLeases();
+    const stated = this.#stated(leases);
+    const sentAt = this.#clock.now();
+    const { instance } = this;
+    const [number, isKnown] = [(this.#number += 1), this.#isKnown];
+    this.#isUnanswered = true;
+    try {
+      const answer = await this.#home.state({ instance, number, isKnown, leases: stated });
+      this.#isUnanswered = false;
+      this.#time.heard(answer.now);
+      if (answer.code === 'ok') {
+        this.#isKnown = true;
+        this.#acknowledgedAt = sentAt;
+        this.#answered(leases, stated, answer.leases);
+        for (const { counter, window } of answer.asked) this.#giveBack(counter, window);
+      } else {
+        if (answer.code === 'expired') this.#expired();
+        // A first try of this statement may have come through: what it granted is not counted here.
+        for (const lease of leases) this.#due.add(lease);
+      }
+      return true;
+    } catch (error) {
+      this.#isUnanswered = false;
+      for (const lease of leases) this.#stale.add(lease);
+      this.#fail(error);
+      return false;
+    }
+  }
+
+  /** All that calls wait for, and a part of the others that are due. */
+  #nextLeases(): readonly Lease[] {
+    const leases = new Set<Lease>();
+    for (const { parts } of this.#waiting) for (const { lease } of parts) leases.add(lease);
+    for (const lease of this.#due) {
+      if (leases.size >= maxLeasesStated) break;
+      leases.add(lease);
+    }
+    for (const lease of leases) this.#due.delete(lease);
+    return [...leases];
+  }
+
+  #stated(leases: readonly Lease[]): readonly StatedLease[] {
+    const wants = new Map<Lease, { wanted: number; ask: boolean }>();
+    for (const each of this.#waiting) {
+      each.isStated = true;
+      for (const { lease, wanted, hasAsked } of each.parts) {
+        const before = wants.get(lease);
+        const ask = !hasAsked || before?.ask === true;
+        wants.set(lease, { wanted: (before?.wanted ?? 0) + wanted.amount, ask });
+      }
+    }
+    const useful = new Set(
+      this.#waiting
+        .filter(({ parts }) => fits(parts))
+        .flatMap(({ parts }) => parts.map(({ lease }) => lease)),
+    );
+    return leases.map((lease) => {
+      const { wanted, ask } = wants.get(lease) ?? { wanted: 0, ask: false };
+      // Money that no waiting call can use yet goes to the gateway that asked: two that each hold a part would both wait.
+      const usable = useful.has(lease) ? Math.min(lease.free, wanted) : 0;
+      const kept = lease.isGivenBack ? usable : lease.free;
+      lease.free = Math.max(0, kept);
+      const { counter, window, endsAt, limit, free, open, unbooked, booked } = lease;
+      const { isRefilled: refill } = lease;
+      lease.isGivenBack = false;
+      lease.isRefilled = false;
+      this.#stale.delete(lease);
+      lease.isRegistered = true;
+      const amount = free + open + unbooked;
+      return { counter, window, endsAt, limit, amount, free, booked, wanted, refill, ask };
+    });
+  }
+
+  #answered(
+    leases: readonly Lease[],
+    stated: readonly StatedLease[],
+    states: readonly LeaseState[],
+  ): void {
+    for (const [i, lease] of leases.entries()) {
+      const [state, said] = [states[i], stated[i]];
+      if (state === undefined || said === undefined) continue;
+      lease.free += state.granted;
+      lease.isRegistered = said.amount + state.granted > 0;
+      lease.slice = Math.max(0, lease.free - said.wanted);
+      lease.settled = state.settled;
+      lease.others = state.others;
+      lease.asked = state.asked;
+      lease.room = state.room;
+      const need = Math.max(0, said.wanted - said.free);
+      if (said.ask && need > state.granted + state.room) this.#hasAsked(lease);
+      // Calls elsewhere cost more than they had reserved, or the budget was lowered.
+      const over = Math.min(Math.max(0, lease.free), -state.room);
+      if (over <= 0) continue;
+      lease.free -= over;
+      lease.room += over;
+      this.#due.add(lease);
+    }
+    this.#admit();
+  }
+
+  #hasAsked(lease: Lease): void {
+    for (const { parts, isStated } of this.#waiting) {
+      for (const part of parts) if (isStated && part.lease === lease) part.hasAsked = true;
+    }
+  }
+
+  /** Answers the calls that wait, as far as it is known what is left for them. */
+  #admit(): void {
+    const now = this.#clock.now();
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const each of waiting) {
+      const { draw, parts } = each;
+      if (this.#mayUse() && fits(parts)) each.resolve(this.#take(draw, parts));
+      else if (!each.isStated || this.#isUnanswered) this.#waiting.push(each);
+      else if (now >= each.until || parts.some(isHopeless))
+        each.resolve(this.#refused(draw, parts));
+      else {
+        this.#waiting.push(each);
+        if (parts.some(({ lease }) => lease.asked > 0)) this.#askAgain();
+        else for (const { lease } of parts) this.#due.add(lease);
+      }
+    }
+  }
+
+  #refused(draw: Draw, parts: readonly Part[]): DrawResult {
+    const refused = refusal(draw, readingOf(parts), this.wall());
+    // The reading says why it does not fit; where it says nothing, another process has just given something back.
+    if (refused === undefined) {
+      const index = Math.max(0, parts.findIndex(lacks));
+      const { counter = '', nanodollars: limit = 0 } = draw.budgets[index] ?? {};
+      const state = { counter, limit, remaining: 0, resetMs: 0 };
+      const none = { waitMs: undefined, requests: [], tokens: [] };
+      return { granted: false, kind: 'budget', index, state, ...none };
+    }
+    return refused;
+  }
+
+  /** Looks whether the other gateways have given back what was free there. */
+  #askAgain(): void {
+    this.#again ??= setTimeout(() => {
+      this.#again = undefined;
+      if (this.#waiting.length > 0) this.#pump();
+    }, askAgainMs);
+  }
+
+  #giveBack(counter: string, window: string): void {
+    const name = `${counter}|${window}`;
+    const lease =
+      this.#leases.get(name) ??
+      this.#leaseOf({ counter, window, endsAt: undefined, nanodollars: 0, amount: 0 });
+    lease.isGivenBack = true;
+    this.#due.add(lease);
+  }
+
+  /** Others have given this instance up: what was free here is not its own any more. */
+  #expired(): void {
+    this.#isKnown = false;
+    for (const lease of this.#leases.values()) {
+      lease.free = 0;
+      if (lease.open + lease.unbooked > 0) this.#due.add(lease);
+    }
+  }
+
+  #fail(error: unknown): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const { reject } of waiting) reject(error);
+  }
+
+  /** Says that this instance lives, gives back what nobody uses, and states again what did not arrive. */
+  #beat(): void {
+    const now = this.#clock.now();
+    for (const [name, lease] of this.#leases) {
+      const isIdle = now - lease.usedAt >= idleMs;
+      const isEmpty = lease.open === 0 && lease.unbooked === 0;
+      if (this.#stale.has(lease)) this.#due.add(lease);
+      if (!isIdle) continue;
+      if (lease.free > 0) lease.isGivenBack = true;
+      if (lease.free > 0 || (isEmpty && lease.isRegistered)) this.#due.add(lease);
+      else if (isEmpty && lease.free === 0 && !this.#due.has(lease)) this.#leases.delete(name);
+    }
+    // The first statement tells the server's time.
+    if (this.#leases.size > 0 || !this.#isKnown) this.#pump();
+  }
+}
+
+function fits(parts: readonly Part[]): boolean {
+  for (const part of parts) if (lacks(part)) return false;
+  return true;
+}
+
+/** Another amount of a budget holds from the next call on: the database tells what is left of it. */
+function isSameBudget(parts: readonly Part[]): boolean {
+  return parts.every(({ lease, wanted }) => lease.limit === wanted.nanodollars);
+}
+
+function lacks({ lease, wanted: { amount } }: Part): boolean {
+  // A call that reserves nothing is refused by a budget that is overspent.
+  return lease.free < amount || (lease.free === 0 && lease.room < 0);
+}
+
+/** Too little is left, and no other gateway has yet to say what is free there. */
+function isHopeless(part: Part): boolean {
+  const { lease, wanted, hasAsked } = part;
+  if (!hasAsked || lease.asked > 0) return false;
+  return lacks(part) && lease.free + lease.room < wanted.amount;
+}
+
+function readingOf(parts: readonly Part[]): Reading {
+  const budgets = parts.map(({ lease, wanted: { window } }) => ({
+    window,
+    settled: lease.settled + lease.unbooked,
+    open: lease.others + lease.open,
+  }));
+  return { concurrent: [], requests: [], tokens: [], budgets };
+}

@@ -1,0 +1,154 @@
+/** Settlements on their way to a server: a few at a time, again until each has arrived. */
+import { IdTable } from '../../core/id-table.ts';
+import type { Log } from '../../core/runtime.ts';
+import type { Used } from './counters.ts';
+import { StoreError } from '../store-error.ts';
+
+export interface Settlement {
+  readonly callId: string;
+  readonly used: Used;
+}
+
+export interface SettlementsOptions {
+  /**
+   * Sends at least one; what has arrived already changes nothing.
+   * @throws StoreError `refused` when it would be refused again; anything else when it is to be sent again
+   */
+  send(calls: readonly Settlement[]): Promise<void>;
+  readonly log: Log;
+  /** So many are on their way at the same time. */
+  readonly atOnce: number;
+  /** So many are sent as one, at most; absent = each alone. */
+  readonly together?: number;
+  /** How long one waits for others to be sent with; absent = it is sent at once. */
+  readonly waitMs?: number;
+}
+
+const againMs = 500;
+/** As many as wait at most for a server that is away; their leases end then. */
+const mostWaiting = 100_000;
+/** Sent ones at the queue's beginning are cut off from here on. */
+const longestTail = 1000;
+
+export class Settlements {
+  readonly #options: SettlementsOptions;
+  /** Those that have not arrived. */
+  readonly #waiting = new IdTable<Used>();
+  /** Those that are to be sent, from `#next` on. */
+  #queue: string[] = [];
+  #next = 0;
+  #sending = 0;
+  /** Told when one has arrived or failed; there is one while somebody waits. */
+  #progress: PromiseWithResolvers<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #again: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(options: SettlementsOptions) {
+    this.#options = options;
+  }
+
+  get waiting(): Iterable<string> {
+    return this.#waiting.entries().map(([callId]) => callId);
+  }
+
+  /** The first one of a call counts (Q3). */
+  add(callId: string, used: Used): void {
+    if (this.#waiting.has(callId)) return;
+    if (this.#waiting.size >= mostWaiting) {
+      this.#options.log.error('settlement_dropped', { call: callId });
+      return;
+    }
+    this.#waiting.set(callId, used);
+    this.#queue.push(callId);
+    const { waitMs = 0 } = this.#options;
+    if (waitMs === 0) this.#sendMore();
+    else this.#timer ??= setTimeout(() => this.flush(), waitMs);
+  }
+
+  /** Sends now what waits for company. */
+  flush(): void {
+    if (this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#sendMore();
+  }
+
+  /** Waits for those that are known now, until one fails; under load more come all the time. */
+  async sent(): Promise<void> {
+    this.flush();
+    const known = [...this.waiting];
+    while (this.#sending > 0 && known.some((callId) => this.#waiting.has(callId))) {
+      this.#progress ??= Promise.withResolvers();
+      await this.#progress.promise;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.sent();
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    clearTimeout(this.#again);
+  }
+
+  #sendMore(): void {
+    while (this.#sending < this.#options.atOnce && this.#again === undefined && !this.#closed) {
+      const some = this.#take(this.#options.together ?? 1);
+      if (some.length === 0) break;
+      void this.#send(some);
+    }
+    if (this.#next === this.#queue.length) this.#queue.length = 0;
+    else if (this.#next >= longestTail) this.#queue = this.#queue.slice(this.#next);
+    else return;
+    this.#next = 0;
+  }
+
+  /** The next ones of the queue. */
+  #take(most: number): readonly Settlement[] {
+    const some: Settlement[] = [];
+    while (some.length < most && this.#next < this.#queue.length) {
+      const callId = this.#queue[this.#next] ?? '';
+      this.#next += 1;
+      const used = this.#waiting.get(callId);
+      if (used !== undefined) some.push({ callId, used });
+    }
+    return some;
+  }
+
+  async #send(calls: readonly Settlement[]): Promise<void> {
+    this.#sending += 1;
+    try {
+      await this.#options.send(calls);
+      for (const { callId } of calls) this.#waiting.delete(callId);
+    } catch (error) {
+      this.#failed(calls, error);
+    }
+    this.#sending -= 1;
+    this.#progress?.resolve();
+    this.#progress = undefined;
+    this.#sendMore();
+  }
+
+  #failed(calls: readonly Settlement[], error: unknown): void {
+    if (!(error instanceof StoreError) || error.kind !== 'refused') {
+      for (const { callId } of calls) this.#queue.push(callId);
+      this.#later();
+    } else if (calls.length > 1) {
+      // Which of them it was is told by the others that arrive.
+      for (const call of calls) void this.#send([call]);
+    } else {
+      // It must not hold up all others. What it held comes back with its lease, what it spent with the ledger.
+      for (const { callId } of calls) {
+        this.#waiting.delete(callId);
+        this.#options.log.error('settlement_refused', { call: callId, reason: error.message });
+      }
+    }
+  }
+
+  #later(): void {
+    this.#again ??= setTimeout(() => {
+      this.#again = undefined;
+      this.#sendMore();
+    }, againMs).unref();
+  }
+}

@@ -1,0 +1,302 @@
+/** The reading half of the ledger in PostgreSQL, on the connections of the admin pages (L5). */
+import { readCallRow, readSums, sampleOf } from '../call-rows.ts';
+import type {
+  CallCursor,
+  CallPage,
+  CallQuery,
+  CallRow,
+  UsageGrouping,
+  SeriesQuery,
+  SeriesRow,
+  UsageQuery,
+  UsageRow,
+  Spent,
+  SpentPage,
+} from '../calls.ts';
+import { readTexts, number, text, compareText } from '../columns.ts';
+import {
+  addSums,
+  callsKeptSince,
+  hoursKeptSince,
+  labelsOf,
+  noSums,
+  planUsage,
+  mostLooks,
+  slicesOf,
+  type LatencyQuery,
+  type LatencySamples,
+  type KeptSince,
+  type Sums,
+} from '../roll-up.ts';
+import type { Row, Sql, SqlValue } from './pool.ts';
+import type { Statement } from '../statements.ts';
+import { callStatements } from '../statements.ts';
+import type { PostgresServer } from './server.ts';
+import { seriesPostgres, usageStatement, usageValues } from './usage.ts';
+
+/** So many rows are looked at for a page at most: a rare filter makes pages short, not slow (L5). */
+const mostScanned = 20_000;
+
+const inPage = `started_at >= $1 AND (started_at, id) < ($2, $3)`;
+const wanted = `($5::text IS NULL OR coalesce(team, '') = $5) AND ($6::text IS NULL OR model = $6)
+  AND ($7::text IS NULL OR coalesce(provider, '') = $7) AND ($8::text IS NULL OR outcome = $8)
+  AND ($9::text IS NULL OR endpoint = $9) AND ($10::text IS NULL OR user_name = $10)
+  AND ($11::text IS NULL OR CASE $11 WHEN '' THEN tags IS NULL ELSE tags::jsonb ? $11 END)
+  AND ($12::integer IS NULL OR status = $12) AND ($13::text IS NULL OR mode = $13)
+  AND ($14::text IS NULL OR position(lower($14) IN lower(notes)) > 0)`;
+
+function pageStatement(name: string, place: string): Statement {
+  return {
+    name,
+    text: `SELECT c.*, prices.price FROM (SELECT * FROM calls WHERE ${place} AND ${inPage} AND ${wanted}
+      ORDER BY started_at DESC, id DESC LIMIT $4) c
+      LEFT JOIN prices ON prices.id = c.price_id ORDER BY c.started_at DESC, c.id DESC`,
+  };
+}
+
+const pageOfAll = pageStatement('page_of_all', 'true');
+const pageOfKey = pageStatement('page_of_key', 'key_id = $15');
+const lastScanned: Statement = {
+  name: 'last_scanned',
+  text: `SELECT started_at FROM calls WHERE started_at <= $1
+    ORDER BY started_at DESC, id DESC LIMIT 1 OFFSET ${mostScanned}`,
+};
+const lastScannedOfKey: Statement = {
+  name: 'last_scanned_of_key',
+  text: `SELECT started_at FROM calls WHERE key_id = $2 AND started_at <= $1
+    ORDER BY started_at DESC, id DESC LIMIT 1 OFFSET ${mostScanned}`,
+};
+
+const attemptsOf: Statement = {
+  name: 'attempts_of',
+  text: 'SELECT * FROM attempts WHERE call_id = $1 ORDER BY ordinal',
+};
+const keptSince: Statement = {
+  name: 'kept_since',
+  text: 'SELECT name, value FROM settings WHERE name IN ($1, $2)',
+};
+
+/** Above every id in the order of bytes. */
+const aboveIds = '\u{10FFFF}';
+
+export class PostgresCallReads {
+  readonly #server: PostgresServer;
+
+  constructor(server: PostgresServer) {
+    this.#server = server;
+  }
+
+  async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
+    const groups = await this.#read((sql) => sumsOf(sql, query));
+    return [...groups]
+      .map(([group, sums]) => ({ group, ...sums }))
+      .toSorted((a, b) => compareText(a.group, b.group));
+  }
+
+  series(query: SeriesQuery): Promise<readonly SeriesRow[]> {
+    return this.#read(async (sql) => seriesPostgres(sql, query, await keptSinceOf(sql)));
+  }
+
+  sampleLatency(query: LatencyQuery): Promise<LatencySamples> {
+    return this.#read((sql) => sampleOfPostgres(sql, query));
+  }
+
+  list(query: CallQuery): Promise<CallPage> {
+    return this.#read((sql) => page(sql, query));
+  }
+
+  find(id: string): Promise<CallRow | undefined> {
+    return this.#read(async (sql) => {
+      const [row] = (await sql.run(callStatements.find, [id])).rows;
+      if (row === undefined) return undefined;
+      return readCallRow(row, (await sql.run(attemptsOf, [id])).rows);
+    });
+  }
+
+  async spent(endingAfter: number, counters?: readonly string[]): Promise<readonly Spent[]> {
+    const { rows } =
+      counters === undefined
+        ? await this.#server.run(spent, [endingAfter])
+        : await this.#server.run(spentOf, [endingAfter, counters]);
+    return rows.map(readSpent);
+  }
+
+  async spentPage(endingAfter: number, { limit, after }: SpentPage): Promise<readonly Spent[]> {
+    const { counter, window } = after ?? { counter: '', window: '' };
+    const { rows } = await this.#server.run(spentPage, [endingAfter, counter, window, limit]);
+    return rows.map(readSpent);
+  }
+
+  #read<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    return this.#server.use(() => this.#server.admin.snapshot(work));
+  }
+}
+
+async function keptSinceOf(sql: Sql): Promise<KeptSince> {
+  const settings = (await sql.run(keptSince, [callsKeptSince, hoursKeptSince])).rows;
+  const kept = (name: string): number => {
+    const row = settings.find((each) => text(each, 'name') === name);
+    return row === undefined ? 0 : Number(text(row, 'value'));
+  };
+  return { calls: kept(callsKeptSince), hours: kept(hoursKeptSince) };
+}
+
+async function sumsOf(sql: Sql, query: UsageQuery): Promise<ReadonlyMap<string, Sums>> {
+  const plan = planUsage(query, await keptSinceOf(sql));
+  const groups = new Map<string, Sums>();
+  for (const source of ['days', 'hours', 'calls'] as const) {
+    for (const period of plan[source]) {
+      const { rows } = await sql.run(
+        usageStatement(source, query.by),
+        usageValues(query.filter, period),
+      );
+      for (const row of rows) addRow(groups, row, { by: query.by, day: source === 'days' });
+    }
+  }
+  return groups;
+}
+
+function addRow(
+  groups: Map<string, Sums>,
+  row: Row,
+  { by, day }: { readonly by: UsageGrouping; readonly day: boolean },
+): void {
+  for (const group of groupsOf(by, row, day)) {
+    const sums = groups.get(group) ?? noSums();
+    groups.set(group, sums);
+    addSums(sums, readSums(row));
+  }
+}
+
+function groupsOf(by: UsageGrouping, row: Row, day: boolean): readonly string[] {
+  const label = row['label'];
+  if (typeof label === 'number') return labelsOf(by, noGroup, { at: label, day });
+  const value = text(row, 'label');
+  if (by !== 'tag') return [value];
+  const tags = [...new Set(readTexts(value))];
+  return tags.length === 0 ? [''] : tags;
+}
+
+const noGroup = { key: '', team: '', model: '', provider: '', tags: [] };
+
+async function page(sql: Sql, query: CallQuery): Promise<CallPage> {
+  const { key, limit, before } = query;
+  const latest = (query.until ?? Number.MAX_SAFE_INTEGER) - 1;
+  const start =
+    before !== undefined && before.startedAt <= latest
+      ? before
+      : { startedAt: latest, id: aboveIds };
+  const end = await scannedTo(sql, key, start.startedAt);
+  const since = Math.max(query.since ?? 0, end ?? 0);
+  const values: SqlValue[] = [since, start.startedAt, start.id, limit + 1, ...wishes(query)];
+  const { rows } =
+    key === undefined
+      ? await sql.run(pageOfAll, values)
+      : await sql.run(pageOfKey, [...values, key]);
+  const calls = rows.slice(0, limit).map((row) => readCallRow(row, []));
+  const next = rows.length > limit ? cursorOf(calls.at(-1)) : scanEnd(query, end);
+  return { calls, ...(next === undefined ? {} : { next }) };
+}
+
+function wishes(query: CallQuery): SqlValue[] {
+  const { team, model, provider, outcome, endpoint, user, tag, status, mode, notes } = query;
+  const asked = [team, model, provider, outcome, endpoint, user, tag, status, mode, notes];
+  return asked.map((value) => value ?? null);
+}
+
+/** Where the look for a page ends; undefined = at the oldest call. */
+async function scannedTo(
+  sql: Sql,
+  key: string | undefined,
+  top: number,
+): Promise<number | undefined> {
+  const { rows } =
+    key === undefined
+      ? await sql.run(lastScanned, [top])
+      : await sql.run(lastScannedOfKey, [top, key]);
+  const [row] = rows;
+  return row === undefined ? undefined : number(row, 'started_at');
+}
+
+function cursorOf(call: CallRow | undefined): CallCursor | undefined {
+  return call === undefined ? undefined : { startedAt: call.startedAt, id: call.id };
+}
+
+/** All calls of that very millisecond were looked at: the next page begins below it. */
+function scanEnd({ since = 0 }: CallQuery, end: number | undefined): CallCursor | undefined {
+  return end === undefined || end <= since ? undefined : { startedAt: end, id: '' };
+}
+
+const columns = `c.started_at, c.key_id, c.team, c.model, c.provider, c.total_ms,
+  CASE c.stream WHEN 1 THEN c.first_event_ms END AS first_event_ms`;
+
+const isWanted = `c.outcome = 'ok' AND ($3::text IS NULL OR c.key_id = $3)
+  AND ($4::text IS NULL OR coalesce(c.team, '') = $4) AND ($5::text IS NULL OR c.model = $5)
+  AND ($6::text IS NULL OR coalesce(c.provider, '') = $6)
+  AND ($7::text IS NULL OR CASE $7 WHEN '' THEN c.tags IS NULL ELSE c.tags::jsonb ? $7 END)`;
+
+/**
+ * Rows have no number here: of each short piece of time a few calls are taken, found by the index. A burst
+ * within one piece counts as little as the quiet around it.
+ */
+const callsOfPiece = 4;
+const sample: Statement = {
+  name: 'sample_latency',
+  text: `SELECT ${columns}
+    FROM generate_series($1::bigint, $2::bigint - 1, $8::bigint) AS piece(begins)
+    CROSS JOIN LATERAL (SELECT * FROM calls WHERE started_at >= begins
+      AND started_at < least(begins + $8::bigint, $2::bigint)
+      ORDER BY started_at, id LIMIT ${callsOfPiece}) c
+    WHERE ${isWanted}`,
+};
+const fewCalls: Statement = {
+  name: 'few_calls',
+  text: `SELECT count(*)::double precision AS calls FROM (SELECT 1 FROM calls
+    WHERE started_at >= $1 AND started_at < $2 LIMIT ${mostLooks + 1}) few`,
+};
+const all: Statement = {
+  name: 'all_latencies',
+  text: `SELECT ${columns} FROM calls c WHERE started_at >= $1 AND started_at < $2 AND ${isWanted}`,
+};
+
+export async function sampleOfPostgres(sql: Sql, query: LatencyQuery): Promise<LatencySamples> {
+  const period = { from: Math.round(query.since), to: Math.round(query.until) };
+  const values = usageValues(query.filter, period);
+  const [few] = (await sql.run(fewCalls, [period.from, period.to])).rows;
+  if (few !== undefined && number(few, 'calls') <= mostLooks) {
+    const { rows } = await sql.run(all, values);
+    return { calls: rows.map(sampleOf), isAll: true };
+  }
+  const looks = slicesOf(query)[0]?.looks ?? 1;
+  const slices = slicesOf(query).length;
+  const pieces = Math.max(1, Math.floor(looks / callsOfPiece)) * slices;
+  const piece = Math.max(1, Math.ceil((period.to - period.from) / pieces));
+  const { rows } = await sql.run(sample, [...values, piece]);
+  return { calls: rows.map(sampleOf), isAll: false };
+}
+
+const spent: Statement = {
+  name: 'spent',
+  text: `SELECT counter, period, nanodollars FROM spending
+    WHERE ends_at IS NULL OR ends_at > $1`,
+};
+const spentOf: Statement = {
+  name: 'spent_of',
+  text: `SELECT counter, period, nanodollars FROM spending
+    WHERE counter = ANY ($2) AND (ends_at IS NULL OR ends_at > $1)`,
+};
+
+const spentPage: Statement = {
+  name: 'spent_page',
+  text: `SELECT counter, period, nanodollars FROM spending
+    WHERE (counter, period) > ($2, $3) AND (ends_at IS NULL OR ends_at > $1)
+    ORDER BY counter, period LIMIT $4`,
+};
+
+function readSpent(row: Row): Spent {
+  return {
+    counter: text(row, 'counter'),
+    window: text(row, 'period'),
+    nanodollars: number(row, 'nanodollars'),
+  };
+}

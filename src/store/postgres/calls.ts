@@ -1,0 +1,341 @@
+/**
+ * The writing half of the ledger in PostgreSQL. A batch of calls is one statement, and so one
+ * transaction and one round trip: rows, attempts, roll-ups and spending move together, and only for
+ * calls that were not there before (K5, F8).
+ */
+import type { CallRow, OpenCall, Retention } from '../calls.ts';
+import type { SeenInstance } from '../counters/lease-expiry.ts';
+import { isEstimate, lostLease } from '../lost-calls.ts';
+import { callStatements, settingStatements, type Statement } from '../statements.ts';
+import { rowsText, type Sql } from './pool.ts';
+import type { CallStore } from '../store.ts';
+import type { PostgresServer } from './server.ts';
+import { columnTypes } from './schema.ts';
+import { PostgresCallReads } from './call-reads.ts';
+import { Batch, PostgresTagGroups, type Teller } from './batch.ts';
+import { callsKeptSince, dayMs, hourMs, hoursKeptSince } from '../roll-up.ts';
+import { isOfRow, type RefusedOrphan } from '../refused-rows.ts';
+import {
+  attemptColumns,
+  attemptTable,
+  callColumns,
+  callTable,
+  callText,
+  readCallRow,
+  readCallText,
+  sumColumns,
+  sumTable,
+} from '../call-rows.ts';
+import { number, optionalNumber, text } from '../columns.ts';
+
+/** Types of the columns that arrive as JSON; all others are texts. */
+const inputTypes = new Map<string, string>([
+  ['ordinal', 'integer'],
+  ['at', 'bigint'],
+  ['ends_at', 'bigint'],
+  ['freed', 'bigint'],
+  ['booked', 'bigint'],
+  ['seen_at', 'bigint'],
+  ['group_id', 'uuid'],
+  ...[...callTable, ...attemptTable, ...sumTable].map(({ name, type }): [string, string] => [
+    name,
+    columnTypes[type],
+  ]),
+]);
+
+/** Rows of a parameter (`rowsText`) as columns. */
+function rowsOf(parameter: number, columns: readonly string[]): string {
+  const values = columns.map(
+    (column, i) => `(r->>${i})::${inputTypes.get(column) ?? 'text'} AS ${column}`,
+  );
+  return `(SELECT ${values.join(', ')} FROM jsonb_array_elements($${parameter}::jsonb) AS r)`;
+}
+
+const attemptInput = ['call_id', 'ordinal', ...attemptColumns];
+const sumInput = ['call_id', 'at', 'group_id', ...sumColumns];
+const groupInput = ['key_id', 'team', 'model', 'provider', 'tags'];
+const spendingInput = [
+  'call_id',
+  'counter',
+  'period',
+  'ends_at',
+  'nanodollars',
+  // Whose lease paid, what comes off that lease, and the part of it that the instance itself knows of.
+  'lease',
+  'freed',
+  'booked',
+];
+
+function addSums(
+  table: 'usage_hours' | 'usage_days',
+  { unit, sums }: { readonly unit: number; readonly sums: number },
+): string {
+  const added = sumColumns.map((name) => `${name} = ${table}.${name} + excluded.${name}`);
+  // Sorted: instances that add to the same sums wait for each other in the same order.
+  return `INSERT INTO ${table} (at, group_id, ${sumColumns.join(', ')})
+    SELECT at / ${unit} * ${unit}, group_id, ${sumColumns.map((name) => `sum(${name})`).join(', ')}
+    FROM ${rowsOf(sums, sumInput)} s JOIN added ON added.id = s.call_id GROUP BY 1, 2 ORDER BY 1, 2
+    ON CONFLICT (at, group_id) DO UPDATE SET ${added.join(', ')}`;
+}
+
+const addSpending = (
+  spending: number,
+): string => `INSERT INTO spending (counter, period, ends_at, nanodollars)
+    SELECT counter, period, max(ends_at), sum(nanodollars)
+    FROM ${rowsOf(spending, spendingInput)} s JOIN added ON added.id = s.call_id GROUP BY 1, 2 ORDER BY 1, 2
+    ON CONFLICT (counter, period)
+    DO UPDATE SET nanodollars = spending.nanodollars + excluded.nanodollars`;
+
+/**
+ * What rows cost moves from the leases to `spending` in one statement, so their sum never changes (Q1). Leases
+ * are locked in one order, as by `budget_state`.
+ */
+const takeOffLeases = (
+  spending: number,
+): string => `UPDATE budget_leases l SET amount = greatest(0, l.amount - p.freed), booked = l.booked + p.booked
+    FROM (SELECT held.counter, held.period, held.instance, s.freed, s.booked FROM budget_leases held
+      JOIN (SELECT counter, period, lease, sum(freed) AS freed, sum(booked) AS booked
+        FROM ${rowsOf(spending, spendingInput)} s JOIN added ON added.id = s.call_id
+        WHERE lease IS NOT NULL GROUP BY 1, 2, 3) s
+      ON s.counter = held.counter AND s.period = held.period AND s.lease = held.instance
+      ORDER BY 1, 2 FOR UPDATE OF held) p
+    WHERE l.counter = p.counter AND l.period = p.period AND l.instance = p.instance`;
+
+/** 1 calls, 2 attempts, 3 sums, 4 groups, 5 prices, 6 spending, 7 ids. */
+const record: Statement = {
+  name: 'record_calls',
+  text: `WITH added AS (INSERT INTO calls (${callColumns.join(', ')})
+    SELECT * FROM ${rowsOf(1, callColumns)} c ON CONFLICT (id) DO NOTHING RETURNING id),
+  closed AS (DELETE FROM open_calls WHERE id = ANY ($7::text[])),
+  tried AS (INSERT INTO attempts (${attemptInput.join(', ')})
+    SELECT a.* FROM ${rowsOf(2, attemptInput)} a JOIN added ON added.id = a.call_id),
+  priced AS (INSERT INTO prices (id, price)
+    SELECT (r->>0)::uuid, r->>1 FROM jsonb_array_elements($5::jsonb) AS r ORDER BY 1
+    ON CONFLICT (id) DO NOTHING),
+  grouped AS (INSERT INTO usage_groups (id, ${groupInput.join(', ')})
+    SELECT group_id, ${groupInput.join(', ')} FROM ${rowsOf(4, ['group_id', ...groupInput])} g
+    ORDER BY 1 ON CONFLICT (id) DO NOTHING),
+  hours AS (${addSums('usage_hours', { unit: hourMs, sums: 3 })}),
+  days AS (${addSums('usage_days', { unit: dayMs, sums: 3 })}),
+  spent AS (${addSpending(6)}),
+  paid AS (${takeOffLeases(6)})
+  SELECT id FROM added`,
+};
+
+/** Rows of calls that others recorded for a gateway that seemed dead (`isEstimate`). */
+const findEstimates: Statement = {
+  name: 'find_estimates',
+  text: `SELECT calls.*, prices.price FROM calls LEFT JOIN prices ON prices.id = calls.price_id
+    WHERE calls.id = ANY ($1::text[]) AND error = 'interrupted' AND usage_source = 'estimated'
+    ORDER BY calls.id FOR UPDATE OF calls`,
+};
+
+/** The opposite of `record`, for sums below zero: 1 ids, 2 sums, 3 spending. */
+const unrecord: Statement = {
+  name: 'unrecord_calls',
+  text: `WITH added AS (DELETE FROM calls WHERE id = ANY ($1::text[]) RETURNING id),
+  tried AS (DELETE FROM attempts WHERE call_id = ANY ($1::text[])),
+  hours AS (${addSums('usage_hours', { unit: hourMs, sums: 2 })}),
+  days AS (${addSums('usage_days', { unit: dayMs, sums: 2 })}),
+  spent AS (${addSpending(3)})
+  SELECT id FROM added`,
+};
+/** A group that no call is in any more: nobody has heard of it. 1 sums. */
+const emptyHours: Statement = {
+  name: 'empty_sums',
+  text: `WITH old AS (SELECT DISTINCT group_id FROM ${rowsOf(1, sumInput)} s),
+    hours AS (DELETE FROM usage_hours USING old WHERE usage_hours.group_id = old.group_id AND calls = 0)
+    DELETE FROM usage_days USING old WHERE usage_days.group_id = old.group_id AND calls = 0`,
+};
+
+// A checkpoint that comes behind the end of its call must not open it again.
+const open: Statement = {
+  name: 'open_calls',
+  text: `INSERT INTO open_calls (id, seen_at, call)
+    SELECT id, seen_at, call FROM ${rowsOf(1, ['id', 'seen_at', 'call'])} o
+    WHERE NOT EXISTS (SELECT 1 FROM calls WHERE calls.id = o.id) ORDER BY id
+    ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, call = excluded.call RETURNING id`,
+};
+
+/** Whoever locks an orphan first settles it; the others pass on (Q2). */
+const findOrphans: Statement = {
+  name: 'find_orphans',
+  text: `SELECT id, call FROM open_calls WHERE seen_at < $1 ORDER BY id LIMIT $2
+    FOR UPDATE SKIP LOCKED`,
+};
+const orphansAtOnce = 500;
+
+/** An instance that stated something meanwhile lives. */
+const expireInstance: Statement = {
+  name: 'expire_instance',
+  text: 'DELETE FROM budget_instances WHERE instance = $1 AND number = $2 RETURNING instance',
+};
+const expireLeases: Statement = {
+  name: 'expire_leases',
+  text: `WITH held AS (SELECT counter, period FROM budget_leases WHERE instance = $1
+      ORDER BY counter, period FOR UPDATE)
+    DELETE FROM budget_leases l USING held
+    WHERE l.instance = $1 AND l.counter = held.counter AND l.period = held.period
+    RETURNING l.counter, l.period, l.ends_at, l.amount - least(l.free, l.amount) AS held`,
+};
+
+const pruneCalls: Statement = {
+  name: 'prune_calls',
+  text: `WITH gone AS (DELETE FROM calls WHERE id IN
+      (SELECT id FROM calls WHERE started_at < $1 ORDER BY started_at, id LIMIT $2)
+      RETURNING id),
+    tries AS (DELETE FROM attempts WHERE call_id IN (SELECT id FROM gone))
+    SELECT id FROM gone`,
+};
+/** Calls on their way into the ledger wait for nothing but the server: `PostgresStore` spools them. */
+export class PostgresCalls extends PostgresCallReads implements CallStore {
+  readonly #server: PostgresServer;
+  readonly #setAside: (orphan: RefusedOrphan) => Promise<void>;
+  /** Prices that the database is known to have. */
+  #prices = new Set<string>();
+  readonly #groups: PostgresTagGroups;
+
+  /**
+   * @param setAside takes an orphan that cannot be recorded. It is forgotten then, and holds up no other; what it
+   * holds of budgets is recorded like that of a call of which nothing is known.
+   */
+  constructor(server: PostgresServer, setAside: (orphan: RefusedOrphan) => Promise<void>) {
+    super(server);
+    this.#server = server;
+    this.#setAside = setAside;
+    this.#groups = new PostgresTagGroups(server);
+  }
+
+  async record(rows: readonly CallRow[]): Promise<void> {
+    if (rows.length === 0) return;
+    const added = await this.#server.use(() => this.#recordIn(this.#server.data, rows));
+    const own = rows.filter((row) => !added.has(row.id) && !isEstimate(row));
+    if (own.length > 0) await this.#replaceEstimates(own);
+  }
+
+  /** @returns the ids of calls that have their final row. */
+  async open(calls: readonly OpenCall[]): Promise<readonly string[]> {
+    if (calls.length === 0) return [];
+    const rows = calls.map((call) => [call.row.id, Math.round(call.seenAt), callText(call.row)]);
+    const noted = await this.#server.run(open, [rowsText(rows)]);
+    if (noted.count === calls.length) return [];
+    const ids = new Set(noted.rows.map((row) => text(row, 'id')));
+    return calls.map(({ row }) => row.id).filter((id) => !ids.has(id));
+  }
+
+  async settleOrphans(seenBefore: number): Promise<readonly CallRow[]> {
+    // By the server's clock: those of the instances differ (F90).
+    const limit = Math.min(seenBefore + this.#server.aheadMs, Number.MAX_SAFE_INTEGER);
+    const settled: CallRow[] = [];
+    for (let atOnce = orphansAtOnce; ;) {
+      try {
+        const rows = await this.#settleSome(limit, atOnce);
+        settled.push(...rows);
+        if (rows.length < atOnce) return settled;
+      } catch (error) {
+        if (!isOfRow(error)) throw error;
+        // One of them: it is found by taking each alone.
+        if (atOnce === 1) await this.#removeOrphan(limit, String(error));
+        atOnce = 1;
+      }
+    }
+  }
+
+  /**
+   * Ends the leases of an instance that stated nothing since: what was free is there again, what its calls held
+   * and no row tells of is booked as spent (Q1).
+   * @returns nanodollars that were booked; undefined when it lives, or another instance was faster
+   * @throws StoreError
+   */
+  async expire({ instance, number: n }: SeenInstance): Promise<number | undefined> {
+    return this.#server.transaction(async (sql) => {
+      if ((await sql.run(expireInstance, [instance, n])).count === 0) return undefined;
+      const { rows } = await sql.run(expireLeases, [instance]);
+      const at = Date.now() + this.#server.aheadMs;
+      const lost = rows.flatMap((row) => {
+        const nanodollars = number(row, 'held');
+        if (nanodollars === 0) return [];
+        const [counter, window] = [text(row, 'counter'), text(row, 'period')];
+        const endsAt = optionalNumber(row, 'ends_at');
+        return [lostLease({ instance, number: n, counter, window, endsAt, nanodollars, at })];
+      });
+      await this.#recordIn(sql, lost);
+      return lost.reduce((sum, { cost }) => sum + (cost?.total ?? 0), 0);
+    });
+  }
+
+  #settleSome(limit: number, atOnce: number): Promise<readonly CallRow[]> {
+    return this.#server.transaction(async (sql) => {
+      const found = await sql.run(findOrphans, [limit, atOnce]);
+      const orphans = found.rows.map((row) => readCallText(text(row, 'call')));
+      if (orphans.length === 0) return orphans;
+      await this.#recordIn(sql, orphans, 'others');
+      return orphans;
+    });
+  }
+
+  /** The first orphan, as `#settleSome` finds it. */
+  #removeOrphan(limit: number, reason: string): Promise<void> {
+    return this.#server.transaction(async (sql) => {
+      const [row] = (await sql.run(findOrphans, [limit, 1])).rows;
+      if (row === undefined) return;
+      const id = text(row, 'id');
+      await this.#setAside({ id, call: text(row, 'call'), reason });
+      await sql.run(callStatements.close, [id]);
+    });
+  }
+
+  /** What may be gone is said before it goes: no query counts on half of an hour. */
+  async prune({ callsBefore, hoursBefore }: Retention, most: number): Promise<number> {
+    const calls = Math.floor(callsBefore / hourMs) * hourMs;
+    const hours = Math.floor(hoursBefore / dayMs) * dayMs;
+    const { admin } = this.#server;
+    return this.#server.use(() =>
+      admin.transaction(async (sql) => {
+        await sql.run(settingStatements.raise, [callsKeptSince, String(calls)]);
+        await sql.run(settingStatements.raise, [hoursKeptSince, String(hours)]);
+        let { count } = await sql.run(pruneCalls, [calls, most]);
+        for (const statement of [callStatements.pruneHours, callStatements.pruneSpending]) {
+          if (count < most) count += (await sql.run(statement, [hours, most - count])).count;
+        }
+        return count;
+      }),
+    );
+  }
+
+  /** @returns the ids of those that were not there. */
+  async #recordIn(
+    sql: Sql,
+    rows: readonly CallRow[],
+    teller: Teller = 'own',
+  ): Promise<ReadonlySet<string>> {
+    if (rows.length === 0) return new Set();
+    await this.#groups.learn(rows);
+    const batch = new Batch(rows, { prices: this.#prices, groups: this.#groups, teller });
+    const added = await sql.run(record, batch.parameters());
+    for (const id of batch.newPrices) this.#prices.add(id);
+    if (this.#prices.size > mostPrices) this.#prices = new Set();
+    return new Set(added.rows.map((row) => text(row, 'id')));
+  }
+
+  /** Rows of calls that others took for lost: the estimate goes, with all that was added up for it (Q3). */
+  async #replaceEstimates(rows: readonly CallRow[]): Promise<void> {
+    await this.#server.transaction(async (sql) => {
+      const found = await sql.run(findEstimates, [rows.map(({ id }) => id)]);
+      if (found.count === 0) return;
+      const old = found.rows.map((row) => readCallRow(row, []));
+      await this.#groups.learn(old);
+      const batch = new Batch(old, { prices: this.#prices, groups: this.#groups, sign: -1 });
+      await sql.run(unrecord, batch.takenBack());
+      const ids = new Set(old.map(({ id }) => id));
+      await this.#recordIn(
+        sql,
+        rows.filter(({ id }) => ids.has(id)),
+        'late',
+      );
+      await sql.run(emptyHours, [batch.takenBack()[1] ?? '']);
+    });
+  }
+}
+
+const mostPrices = 1000;

@@ -1,0 +1,380 @@
+/**
+ * Connections to one PostgreSQL server. New ones are looked at before they are used: a read-only server
+ * (a replica, yesterday's primary) is as good as none. Statements are constants with parameters (S21).
+ */
+import { Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { checkServerIdentity } from 'node:tls';
+import type { ClientBase, ClientConfig, Pool, PoolClient, QueryResult } from 'pg';
+import type { ServerAddress, ServerTls } from '../../core/addresses.ts';
+import type { Columns } from '../columns.ts';
+import type { Statement } from '../statements.ts';
+import { StoreError } from '../store-error.ts';
+import { asPostgresError, isConflict, isCrowded } from './failure.ts';
+
+export interface PoolOptions {
+  readonly address: ServerAddress;
+  /** What the server's administrator sees in pg_stat_activity. */
+  readonly name: string;
+  /** At most so many at a time. */
+  readonly connections: number;
+  /** The server ends a statement after so long. */
+  readonly statementMs: number;
+  /** From 0, below 1; spreads out those who try again. */
+  random(): number;
+}
+
+/** Columns are texts, numbers or NULL; `bigint` is a number too. */
+export type Row = Columns;
+
+export interface Rows {
+  readonly rows: readonly Row[];
+  /** How many rows the statement read or changed. */
+  readonly count: number;
+}
+
+/** Texts, numbers, JSON texts, bytes, null; lists become arrays. */
+export type SqlValue =
+  string | number | boolean | null | Uint8Array | readonly string[] | readonly number[];
+
+/** Runs statements: each in a transaction of its own, or all in the one that is open. */
+export interface Sql {
+  run(statement: Statement, values?: readonly SqlValue[]): Promise<Rows>;
+}
+
+const connectMs = 2000;
+/** The server's limit comes first; this one is for a server that says nothing any more. */
+const silenceMs = 2000;
+const idleMs = 30_000;
+/** Names are looked up again in time, without a restart. */
+const connectionLifeSeconds = 1800;
+
+const conflictTries = 5;
+const conflictPauseMs = 20;
+
+/** Oid of `bigint`: counts, times and nanodollars, all safe integers. */
+const bigintType = 20;
+
+/** Loads the driver; nothing is connected yet. */
+export async function openPool(options: PoolOptions): Promise<PostgresPool> {
+  const { Pool: PgPool, types } = await import('pg');
+  const sockets = new Set<Socket>();
+  const stream = (): Socket => {
+    const socket = new Socket();
+    sockets.add(socket);
+    return socket.once('close', () => sockets.delete(socket));
+  };
+  const make = (): Pool =>
+    new PgPool({
+      ...connectionConfig(options.address, options.name),
+      stream,
+      max: options.connections,
+      idleTimeoutMillis: idleMs,
+      maxLifetimeSeconds: connectionLifeSeconds,
+      statement_timeout: options.statementMs,
+      query_timeout: options.statementMs + silenceMs,
+      types: {
+        getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+          oid === bigintType && format !== 'binary'
+            ? Number
+            : types.getTypeParser(oid, format ?? 'text'),
+      },
+      onConnect: (client) => verify(client, options.address.shown),
+    });
+  return new PostgresPool({ make, sockets }, options);
+}
+
+/** What every connection to the server needs. */
+export function connectionConfig(address: ServerAddress, name: string): ClientConfig {
+  const { host, port, user, password, database, tls } = address;
+  return {
+    host,
+    port,
+    database,
+    ...(user === undefined ? {} : { user }),
+    ...(password === undefined ? {} : { password: password.reveal() }),
+    ssl: tls === undefined ? false : tlsOptions(tls, host),
+    application_name: name,
+    connectionTimeoutMillis: connectMs,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+  };
+}
+
+function tlsOptions({ ca, cert, key, checkHost }: ServerTls, host: string): ClientConfig['ssl'] {
+  return {
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key: key.reveal() }),
+    rejectUnauthorized: true,
+    // The driver tells TLS no name for a host that is an address.
+    checkServerIdentity: (_, certificate) =>
+      checkHost ? checkServerIdentity(host, certificate) : undefined,
+  };
+}
+
+const lookAround =
+  "SELECT current_setting('transaction_read_only') AS read_only, current_setting('server_encoding') AS encoding";
+
+async function verify(client: ClientBase, shown: string): Promise<void> {
+  const { rows }: QueryResult<Row> = await client.query(lookAround);
+  if (rows[0]?.['read_only'] === 'on') {
+    throw new StoreError('unavailable', `${shown}: the server takes no writes now (a replica?).`);
+  }
+  if (rows[0]?.['encoding'] !== 'UTF8') {
+    throw new StoreError('failed', `${shown}: the database must have the encoding UTF8.`);
+  }
+}
+
+/**
+ * Whether the server answers to one who waits for nobody: by a connection of its own, within seconds.
+ * @throws StoreError
+ */
+export async function knock(address: ServerAddress, name: string): Promise<void> {
+  const { Client } = await import('pg');
+  const client = new Client({ ...connectionConfig(address, name), query_timeout: silenceMs });
+  client.on('error', ignore);
+  try {
+    await client.connect();
+    await verify(client, address.shown);
+  } catch (error) {
+    if (!isCrowded(error)) throw asPostgresError(error, address.shown);
+  } finally {
+    client.end().catch(ignore);
+  }
+}
+
+const activity = 'SELECT state FROM pg_stat_activity WHERE pid = $1';
+
+/**
+ * Whether another connection's statement is being worked on, by what the server says of it. A server without a
+ * connection left for the question is at work; one that says nothing within `ms` is not.
+ */
+export async function isAtWork(address: ServerAddress, pid: number, ms: number): Promise<boolean> {
+  const { Client } = await import('pg');
+  const limits = { connectionTimeoutMillis: ms, query_timeout: ms };
+  const client = new Client({ ...connectionConfig(address, 'model-gateway look'), ...limits });
+  client.on('error', ignore);
+  try {
+    await client.connect();
+    const { rows }: QueryResult<Row> = await client.query(activity, [pid]);
+    // Idle: it has answered, and the answer was lost. `disabled` and the like say nothing.
+    return rows.length > 0 && !String(rows[0]?.['state']).startsWith('idle');
+  } catch (error) {
+    return asPostgresError(error, address.shown).kind !== 'unavailable' || isCrowded(error);
+  } finally {
+    client.end().catch(ignore);
+  }
+}
+
+interface PoolParts {
+  readonly make: () => Pool;
+  /** Of all connections, also of those of a pool that was left. */
+  readonly sockets: ReadonlySet<Socket>;
+}
+
+export class PostgresPool implements Sql {
+  /** For messages: the address without user and password. */
+  readonly shown: string;
+  readonly #make: () => Pool;
+  readonly #sockets: ReadonlySet<Socket>;
+  readonly #random: () => number;
+  #pool: Pool;
+  #connected: ReadonlySet<PoolClient> = new Set();
+  #closed = false;
+
+  constructor(parts: PoolParts, options: Pick<PoolOptions, 'address' | 'random'>) {
+    this.shown = options.address.shown;
+    this.#make = parts.make;
+    this.#sockets = parts.sockets;
+    this.#random = () => options.random();
+    this.#pool = this.#open();
+  }
+
+  /** How many connections there are; those that are still being made are none yet. */
+  get connected(): number {
+    return this.#connected.size;
+  }
+
+  /** Whether somebody waits for an answer of the server. */
+  get waiting(): boolean {
+    return this.#pool.totalCount > this.#pool.idleCount;
+  }
+
+  /** Bytes that the connections which are open have brought: another number tells that the server speaks. */
+  get heard(): number {
+    let bytes = 0;
+    for (const socket of this.#sockets) bytes += socket.bytesRead;
+    return bytes;
+  }
+
+  /** One statement in a transaction of its own. @throws StoreError */
+  run(statement: Statement, values: readonly SqlValue[] = []): Promise<Rows> {
+    return this.#withClient((client) => query(client, statement, values));
+  }
+
+  /**
+   * Runs `work` in one transaction; again from its beginning when others made it fail.
+   * @throws StoreError, or what `work` throws; then nothing was changed, unless it is `unavailable`:
+   * then the end of the transaction may have been lost on the way.
+   */
+  transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    return this.#transaction('BEGIN', work);
+  }
+
+  /** Reads in one transaction that sees no change of others. @throws StoreError */
+  snapshot<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    return this.#transaction(
+      `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${readSettings}`,
+      work,
+    );
+  }
+
+  #transaction<T>(begin: string, work: (sql: Sql) => Promise<T>): Promise<T> {
+    return this.#withClient(async (client) => {
+      await client.query(begin);
+      try {
+        const sql: Sql = { run: (statement, values) => query(client, statement, values ?? []) };
+        const result = await work(sql);
+        await client.query('COMMIT');
+        return result;
+      } catch (error) {
+        // A connection that cannot even do that is thrown away below.
+        await client.query('ROLLBACK').catch(() => undefined);
+        throw error;
+      }
+    });
+  }
+
+  /** Leaves all connections for new ones: they lead to a server that is no longer the right one. */
+  reset(): void {
+    const old = this.#pool;
+    this.#pool = this.#open();
+    old.end().catch(() => undefined);
+  }
+
+  /** Breaks all connections: who waits for an answer is told `unavailable` at once. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** @returns whether something had to be cut off, since the server did not answer in time. */
+  async close(): Promise<boolean> {
+    if (this.#closed) return false;
+    this.#closed = true;
+    // The pool itself is over when it has said goodbye, heard or not.
+    const closed = [...this.#sockets].map(
+      (socket) => new Promise((resolve) => socket.once('close', resolve)),
+    );
+    return endOrCut(Promise.all([this.#pool.end(), ...closed]), () => this.cut());
+  }
+
+  async #withClient<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.#once(work);
+      } catch (error) {
+        if (!isConflict(error) || tries === conflictTries) throw error;
+        await pause(conflictPauseMs * tries * this.#random());
+      }
+    }
+  }
+
+  async #once<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    if (this.#closed) throw new StoreError('closed', 'The store is closed.');
+    let client: PoolClient;
+    try {
+      client = await this.#pool.connect();
+    } catch (error) {
+      const failure = asPostgresError(error, this.shown);
+      // The server has none left for us; those that there are serve on.
+      const servesOn = isCrowded(error) && this.connected > 0;
+      throw servesOn ? new StoreError('busy', failure.message, error) : failure;
+    }
+    // A connection may die between two statements; the next one then fails and tells.
+    client.on('error', ignore);
+    let broken = false;
+    try {
+      return await work(client);
+    } catch (error) {
+      const failure = asPostgresError(error, this.shown);
+      broken = failure.kind === 'unavailable';
+      throw failure;
+    } finally {
+      client.off('error', ignore);
+      client.release(broken);
+    }
+  }
+
+  #open(): Pool {
+    const pool = this.#make();
+    // Idle connections die when the server goes; who needs one is told then.
+    pool.on('error', ignore);
+    const connected = new Set<PoolClient>();
+    pool.on('connect', (client) => connected.add(client));
+    pool.on('remove', (client) => connected.delete(client));
+    this.#connected = connected;
+    return pool;
+  }
+}
+
+function ignore(): void {
+  // On purpose: see where it is used.
+}
+
+async function query(
+  client: PoolClient,
+  { name, text }: Statement,
+  values: readonly SqlValue[],
+): Promise<Rows> {
+  const result: QueryResult<Row> = await client.query({ name, text, values: values.map(clean) });
+  return { rows: result.rows, count: result.rowCount ?? 0 };
+}
+
+/**
+ * Questions of the admin pages differ in their period and filter from one to the next: from the sixth time on
+ * the server would take one plan for all of them, which at ten million calls took 12 s in the place of 0.3.
+ * What is compiled for them (JIT) costs more than it saves.
+ */
+const readSettings = 'SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL jit = off';
+
+/** PostgreSQL knows no text with a NUL: an odd name must not hold up the rows beside it. */
+function clean(value: SqlValue): SqlValue {
+  return typeof value === 'string' && value.includes('\0')
+    ? value.replaceAll('\0', '\ufffd')
+    : value;
+}
+
+/** Rows for `jsonb_array_elements`, which refuses NUL and half a surrogate pair even escaped. */
+export function rowsText(rows: readonly (readonly unknown[])[]): string {
+  const text = JSON.stringify(rows);
+  return text.includes('\\u') ? text.replace(unfitEscapes, '\\ufffd') : text;
+}
+
+const unfitEscapes = /\\u(?:0000|d[89a-f][0-9a-f]{2})/g;
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}
+
+/** A server that is well closes its side within milliseconds. */
+const closeMs = 1000;
+
+/**
+ * Waits until `ending` is over, for a second at most, and then destroys what is still open.
+ * @returns whether it was not over by then
+ */
+export async function endOrCut(ending: Promise<unknown>, destroy: () => void): Promise<boolean> {
+  const over = new AbortController();
+  const ended = ending.then(
+    () => false,
+    () => false,
+  );
+  const waited = delay(closeMs, true, { signal: over.signal, ref: false }).catch(() => true);
+  const isCut = await Promise.race([ended, waited]);
+  over.abort();
+  destroy();
+  return isCut;
+}

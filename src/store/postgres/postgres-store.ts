@@ -1,0 +1,226 @@
+/**
+ * The store on PostgreSQL, for several gateways. While the server is away everything is refused
+ * at once with `unavailable`, and goes on when it is back, without a restart (L1, F88).
+ */
+import { join } from 'node:path';
+import type { CallRow, OpenCall } from '../calls.ts';
+import { layOrphanAside, type RefusedOrphan } from '../refused-rows.ts';
+import { overridden } from '../remote.ts';
+import { StoreError, type StoreFailure } from '../store-error.ts';
+import type { CallStore, Store, StoreParts } from '../store.ts';
+import { PostgresAnswers } from './answers.ts';
+import { PostgresCalls } from './calls.ts';
+import { PostgresChanges } from './changes.ts';
+import { PostgresBudgets } from './budgets.ts';
+import { PostgresContents } from './contents.ts';
+import type { LeaseRegister, SeenInstance } from '../counters/lease-expiry.ts';
+import { PostgresAudit, PostgresKeys, PostgresPolicies, PostgresSettings } from './keys.ts';
+import { makePostgresServer, type PostgresServer, type PostgresServerOptions } from './server.ts';
+import { Spool } from './spool.ts';
+import { inTurn } from './prepare.ts';
+
+export interface PostgresStoreOptions extends PostgresServerOptions {
+  /** Where finished calls wait while the server is away; a folder of this instance alone. */
+  readonly spoolDirectory: string;
+}
+
+/**
+ * Opens the store, and makes its tables at the first start. A server that is away now is no failure.
+ * @throws StoreError `newer_schema`, `failed` (wrong password, no right to make tables, …).
+ */
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
+  const { spoolDirectory: directory, log } = options;
+  const spool = new Spool({ directory, log });
+  const server = await makePostgresServer(options);
+  const store = new PostgresStore({ server, spool, options });
+  try {
+    await server.begin();
+    return store;
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** What passes: finished calls need not wait for it in memory. */
+const passing: ReadonlySet<StoreFailure> = new Set(['unavailable', 'busy', 'full']);
+const drainAgainMs = 5000;
+
+function passes(error: unknown): boolean {
+  return error instanceof StoreError && passing.has(error.kind);
+}
+
+/** Any number: who starts for the first time makes what all share. */
+const startTurn = 5_563_204_122;
+
+interface PostgresParts {
+  readonly server: PostgresServer;
+  readonly spool: Spool;
+  readonly options: PostgresStoreOptions;
+}
+
+export class PostgresStore implements Store, LeaseRegister {
+  /** Whether it is there; connections for others that keep something in the same database. */
+  readonly server: PostgresServer;
+  readonly keys: StoreParts['keys'];
+  readonly policies: StoreParts['policies'];
+  readonly audit: StoreParts['audit'];
+  readonly calls: StoreParts['calls'];
+  readonly answers: StoreParts['answers'];
+  readonly contents: StoreParts['contents'];
+  readonly settings: StoreParts['settings'];
+  /** Where budgets are kept. */
+  readonly budgets: PostgresBudgets;
+  readonly #options: PostgresStoreOptions;
+  readonly #spool: Spool;
+  readonly #calls: PostgresCalls;
+  #changes: PostgresChanges | undefined;
+  #draining: NodeJS.Timeout | undefined;
+  #closed = false;
+  #onWritten: ((rows: readonly CallRow[]) => void) | undefined;
+  #onAsked: ((counter: string, window: string) => void) | undefined;
+
+  constructor({ server, spool, options }: PostgresParts) {
+    this.server = server;
+    this.#options = options;
+    this.#spool = spool;
+    this.#calls = new PostgresCalls(server, (orphan) => this.#setAside(orphan));
+    this.keys = new PostgresKeys(server);
+    this.policies = new PostgresPolicies(server);
+    this.audit = new PostgresAudit(server);
+    this.calls = overridden<CallStore>(this.#calls, {
+      record: (rows) => this.#recordOrSpool(rows),
+      open: (calls) => this.#open(calls),
+    });
+    this.answers = new PostgresAnswers(server);
+    this.contents = new PostgresContents(server);
+    this.budgets = new PostgresBudgets(server);
+    this.settings = new PostgresSettings(server);
+    server.onUp(() => void this.#drain());
+  }
+
+  /** The address without user and password. */
+  get shown(): string {
+    return this.#options.address.shown;
+  }
+
+  /** Finished calls that wait on the disk of this instance. */
+  get spooled(): number {
+    return this.#spool.rows;
+  }
+
+  /** Calls `onChange` when keys or policies may have changed; it must not throw. */
+  watch(onChange: () => void): void {
+    // A start that waited for its turn may get so far while the gateway stops.
+    if (this.#closed) return;
+    const { address, log, random } = this.#options;
+    const onBroken = (): void => this.server.look();
+    const onAsked = (counter: string, window: string): void => this.#onAsked?.(counter, window);
+    this.#changes ??= new PostgresChanges({ address, log, random, onChange, onAsked, onBroken });
+  }
+
+  /** Runs `work` while no other instance does the same. @throws StoreError, or what `work` throws. */
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    return inTurn(this.#options.address, startTurn, work);
+  }
+
+  /** Calls `tell` with calls that are in the ledger from now on. */
+  onWritten(tell: (rows: readonly CallRow[]) => void): void {
+    this.#onWritten = tell;
+  }
+
+  /** Calls `tell` with windows of budgets of which another instance needs what is free here. */
+  onAsked(tell: (counter: string, window: string) => void): void {
+    this.#onAsked = tell;
+  }
+
+  /** On the disk of this instance while the server is away (F88). @throws StoreError */
+  async #recordOrSpool(rows: readonly CallRow[]): Promise<void> {
+    try {
+      await this.#record(rows);
+    } catch (error) {
+      if (!passes(error)) throw error;
+      await this.#spool.append(rows);
+      this.#drainLater();
+    }
+  }
+
+  /** While the server is away nothing is noted, and no call is held up: the next sign of life counts. */
+  async #open(calls: readonly OpenCall[]): Promise<readonly string[]> {
+    try {
+      return await this.#calls.open(calls);
+    } catch (error) {
+      if (!passes(error)) throw error;
+      return [];
+    }
+  }
+
+  /** Instances that hold leases of budgets. @throws StoreError */
+  instances(): Promise<readonly SeenInstance[]> {
+    return this.budgets.instances();
+  }
+
+  /** Ends the leases of an instance that is dead (`LeaseRegister`). @throws StoreError */
+  expire(seen: SeenInstance): Promise<number | undefined> {
+    return this.#calls.expire(seen);
+  }
+
+  async backup(): Promise<void> {
+    throw new StoreError(
+      'failed',
+      'The store is in PostgreSQL: back it up with its own tools (pg_dump, base backups).',
+    );
+  }
+
+  /** The gateway stops: from now on a server that is silent is not waited for. */
+  stopping(): void {
+    this.server.stopping();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#draining);
+    const cut = await Promise.all([this.#changes?.close(), this.server.close()]);
+    await this.#spool.close();
+    if (cut.includes(true)) this.#tellSilence();
+  }
+
+  #tellSilence(): void {
+    const { spoolDirectory, log } = this.#options;
+    const calls = this.#spool.rows;
+    const left = `${calls} finished calls wait in ${spoolDirectory} for the next start with this data directory.`;
+    const reason = `${this.shown} did not answer any more: its connections were cut. ${left}`;
+    log.warn('store_silent_at_stop', { spooled: calls, reason });
+  }
+
+  async #setAside(orphan: RefusedOrphan): Promise<void> {
+    const path = join(this.#options.spoolDirectory, 'orphans.unread');
+    await layOrphanAside(path, orphan);
+    const { id: call, reason } = orphan;
+    this.#options.log.error('orphan_refused', { call, path, reason });
+  }
+
+  async #drain(): Promise<void> {
+    try {
+      await this.#spool.drain((rows) => this.#record(rows));
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : 'unknown';
+      if (this.server.up) this.#options.log.error('spool_not_written', { reason });
+      if (!(error instanceof StoreError) || error.kind !== 'closed') this.#drainLater();
+    }
+  }
+
+  async #record(rows: readonly CallRow[]): Promise<void> {
+    await this.#calls.record(rows);
+    this.#onWritten?.(rows);
+  }
+
+  /** Besides at each return of the server: it may be slow, or full, without being away. */
+  #drainLater(): void {
+    if (this.#draining !== undefined || this.#closed) return;
+    this.#draining = setTimeout(() => {
+      this.#draining = undefined;
+      if (this.#spool.rows > 0) void this.#drain();
+    }, drainAgainMs);
+  }
+}

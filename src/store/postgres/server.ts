@@ -1,0 +1,283 @@
+/**
+ * Whether the PostgreSQL server is there. What fails for want of it is refused at once until it answers
+ * again; somebody asks it all the time, with pauses that differ from instance to instance (F88).
+ */
+import type { Clock, Log } from '../../core/runtime.ts';
+import type { ServerAddress } from '../../core/addresses.ts';
+import { prepareSchema } from './prepare.ts';
+import { knock, openPool, type PostgresPool, type Rows, type Sql, type SqlValue } from './pool.ts';
+import type { Statement } from '../statements.ts';
+import { asPostgresError, isCrowded, isPoolWait } from './failure.ts';
+import { mayPass, StoreError } from '../store-error.ts';
+
+export interface PostgresServerOptions {
+  readonly address: ServerAddress;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** From 0, below 1. */
+  random(): number;
+}
+
+const probe: Statement = { name: 'probe', text: 'SELECT 1' };
+const whatTime: Statement = {
+  name: 'what_time',
+  text: 'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now',
+};
+const heartbeatMs = 2000;
+/** Longer than a knock takes: there is never more than one. */
+const knockAgainMs = 5000;
+/** At a stop: twelve looks without a word are three seconds, also of a process that stood still itself. */
+const listenEveryMs = 250;
+const mostSilentLooks = 12;
+const firstPauseMs = 100;
+const lastPauseMs = 2000;
+
+/** Writes and what calls wait for; the admin pages have their own, so that they hold nothing up (L5). */
+const dataConnections = 6;
+const adminConnections = 3;
+const dataStatementMs = 5000;
+const adminStatementMs = 20_000;
+
+export class PostgresServer {
+  readonly data: PostgresPool;
+  readonly admin: PostgresPool;
+  readonly #options: PostgresServerOptions;
+  readonly #listeners: (() => void)[] = [];
+  readonly #heartbeat: NodeJS.Timeout;
+  #failure: StoreError | undefined;
+  /** What was logged last, so that a long outage is not told each second. */
+  #told = '';
+  #timer: NodeJS.Timeout | undefined;
+  #stopping: NodeJS.Timeout | undefined;
+  #cut = false;
+  #upSince: number | undefined;
+  #aheadMs = 0;
+  #knockAgainAt = Number.NEGATIVE_INFINITY;
+  #tries = 0;
+  #prepared = false;
+  #closed = false;
+
+  constructor(options: PostgresServerOptions, pools: { data: PostgresPool; admin: PostgresPool }) {
+    this.#options = options;
+    this.data = pools.data;
+    this.admin = pools.admin;
+    this.#failure = new StoreError('unavailable', `${options.address.shown}: not asked yet.`);
+    this.#heartbeat = setInterval(() => this.look(), heartbeatMs);
+    this.#heartbeat.unref();
+  }
+
+  /** Whether it answered the last time. */
+  get up(): boolean {
+    return this.#failure === undefined;
+  }
+
+  /** Since when it is up, ms on the monotonic clock; undefined while it is not. */
+  get upSince(): number | undefined {
+    return this.up ? this.#upSince : undefined;
+  }
+
+  /** How far its clock is ahead of this machine's, in whole seconds of ms (F90). */
+  get aheadMs(): number {
+    return this.#aheadMs;
+  }
+
+  /** Why it is not up; undefined when it is. */
+  get failure(): string | undefined {
+    return this.#failure?.message;
+  }
+
+  /** Calls `listener` each time it is there again, the first time included. */
+  onUp(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /**
+   * Asks it for the first time and makes the schema.
+   * @throws StoreError unless it is only `unavailable` or `busy`: then it is asked again, and `up` tells when.
+   */
+  async begin(): Promise<void> {
+    try {
+      await this.#bringUp();
+    } catch (error) {
+      if (!mayPass(error)) throw error;
+      this.#goDown(error);
+    }
+  }
+
+  /** One statement on the calls' connections, run as by `use`. @throws StoreError */
+  run(statement: Statement, values?: readonly SqlValue[]): Promise<Rows> {
+    return this.use(() => this.data.run(statement, values));
+  }
+
+  /** All or nothing on the calls' connections, run as by `use`. @throws StoreError */
+  transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    return this.use(() => this.data.transaction(work));
+  }
+
+  /**
+   * Runs `work`, and once more where its connection broke or none came free: it must do no harm when it is
+   * done twice.
+   * @throws StoreError `unavailable` at once while it is down; `busy` where nothing was done; or what `work` throws.
+   */
+  async use<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#failure !== undefined) throw this.#failure;
+    let first: StoreError;
+    try {
+      return await work();
+    } catch (error) {
+      if (isPoolWait(error)) this.#knock();
+      const again = isPoolWait(error) || isCrowded(error) || isUnavailable(error);
+      if (!again || this.#failure !== undefined) throw error;
+      first = asPostgresError(error, this.#options.address.shown);
+    }
+    try {
+      return await work();
+    } catch (error) {
+      const failure = this.#crowdedOut(error);
+      if (isUnavailable(failure)) this.#goDown(failure);
+      // The first time it may have been done, unless no connection was to be had for it.
+      throw isBusy(failure) && !isCrowded(first) ? first : failure;
+    }
+  }
+
+  /** Asks whether it is still there, so that readiness tells the truth of an idle gateway too. */
+  look(): void {
+    if (this.up) this.use(() => this.data.run(probe)).catch(() => undefined);
+  }
+
+  /**
+   * From now on silence is borne for three seconds only: then who waits for an answer is told `unavailable`. Finished
+   * calls then wait on the disk of this instance, and the stop for nobody who will not answer.
+   */
+  stopping(): void {
+    let heard = -1;
+    let silentLooks = 0;
+    this.#stopping ??= setInterval(() => {
+      const isWaiting = this.data.waiting || this.admin.waiting;
+      const bytes = this.data.heard + this.admin.heard;
+      silentLooks = isWaiting && bytes === heard ? silentLooks + 1 : 0;
+      heard = bytes;
+      if (silentLooks < mostSilentLooks) return;
+      silentLooks = 0;
+      this.#cutOff();
+    }, listenEveryMs);
+  }
+
+  #cutOff(): void {
+    this.#cut = true;
+    const { shown } = this.#options.address;
+    const text = `${shown}: it said nothing for three seconds of the stop, and is not waited for.`;
+    this.#goDown(new StoreError('unavailable', text));
+    this.data.cut();
+    this.admin.cut();
+  }
+
+  /** @returns whether the server was silent, and something was cut off. */
+  async close(): Promise<boolean> {
+    this.#closed = true;
+    clearInterval(this.#heartbeat);
+    clearInterval(this.#stopping);
+    clearTimeout(this.#timer);
+    this.#failure = new StoreError('closed', 'The store is closed.');
+    const cut = await Promise.all([this.data.close(), this.admin.close()]);
+    return this.#cut || cut.includes(true);
+  }
+
+  async #bringUp(): Promise<void> {
+    // Once: a newer version may upgrade the tables while this one runs on (N2).
+    if (!this.#prepared) await prepareSchema(this.#options.address);
+    this.#prepared = true;
+    const { clock } = this.#options;
+    const { rows } = await this.data.run(whatTime);
+    if (this.#closed) return;
+    this.#aheadMs = Math.round((Number(rows[0]?.['now']) - clock.wall()) / 1000) * 1000;
+    this.#failure = undefined;
+    this.#upSince = clock.now();
+    this.#tries = 0;
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** An admin page that gets no connection is no reason to close those that calls go on by (L5). */
+  #crowdedOut(error: unknown): unknown {
+    if (!isUnavailable(error) || !isCrowded(error) || this.data.connected === 0) return error;
+    return new StoreError('busy', error.message, error.cause);
+  }
+
+  /**
+   * All connections may be at work, or wait for a server that says nothing any more. The pool cannot tell:
+   * who took the one for the other would close what works, and make an outage of its own (F88).
+   */
+  #knock(): void {
+    const now = this.#options.clock.now();
+    if (now < this.#knockAgainAt) return;
+    this.#knockAgainAt = now + knockAgainMs;
+    knock(this.#options.address, 'model-gateway look').catch((error: unknown) => {
+      if (isUnavailable(error)) this.#goDown(error);
+    });
+  }
+
+  #goDown(failure: StoreError): void {
+    if (this.#closed || this.#timer !== undefined) return;
+    this.#fail(failure);
+    this.data.reset();
+    this.admin.reset();
+    this.#askLater();
+  }
+
+  #fail(failure: StoreError): void {
+    this.#failure = failure;
+    if (this.#told === failure.message) return;
+    this.#told = failure.message;
+    this.#options.log.error('store_unavailable', { reason: failure.message });
+  }
+
+  #askLater(): void {
+    const longest = Math.min(lastPauseMs, firstPauseMs * 2 ** this.#tries);
+    this.#tries += 1;
+    const pauseMs = longest / 2 + (longest / 2) * this.#options.random();
+    this.#timer = setTimeout(() => void this.#askAgain(), pauseMs);
+  }
+
+  async #askAgain(): Promise<void> {
+    try {
+      await this.#bringUp();
+      this.#timer = undefined;
+      this.#told = '';
+      if (!this.#closed) this.#options.log.warn('store_available', {});
+    } catch (error) {
+      if (this.#closed) return;
+      // A server that comes back may say anything first, and the person who mends it reads the log.
+      this.#fail(asPostgresError(error, this.#options.address.shown));
+      this.#askLater();
+    }
+  }
+}
+
+function isUnavailable(error: unknown): error is StoreError {
+  return error instanceof StoreError && error.kind === 'unavailable';
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof StoreError && error.kind === 'busy';
+}
+
+/** Loads the driver; nothing is connected yet. */
+export async function makePostgresServer(options: PostgresServerOptions): Promise<PostgresServer> {
+  const { address } = options;
+  const random = (): number => options.random();
+  const data = await openPool({
+    address,
+    random,
+    name: 'model-gateway data',
+    connections: dataConnections,
+    statementMs: dataStatementMs,
+  });
+  const admin = await openPool({
+    address,
+    random,
+    name: 'model-gateway admin',
+    connections: adminConnections,
+    statementMs: adminStatementMs,
+  });
+  return new PostgresServer(options, { data, admin });
+}

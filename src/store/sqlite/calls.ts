@@ -1,0 +1,240 @@
+/** The ledger in SQLite. */
+import type { CallRow, Retention, Spent, SpentPage } from '../calls.ts';
+import { valuesText, readValuesText } from '../call-rows.ts';
+import type { RefusedOrphan } from '../refused-rows.ts';
+import { callsKeptSince, dayMs, hourMs, hoursKeptSince } from '../roll-up.ts';
+import { attemptColumns, callColumns, type CallValues } from '../call-rows.ts';
+import { insertInto, number, text, type Columns } from '../columns.ts';
+import { type Statements } from './database.ts';
+import { asStoreError } from './failure.ts';
+import type { Synchronous } from '../remote.ts';
+import type { CallStore } from '../store.ts';
+import { SqliteCallReads } from './call-reads.ts';
+import { SqliteSums } from './sums.ts';
+import { callStatements, settingStatements } from '../statements.ts';
+import { StoreError } from '../store-error.ts';
+
+// A retried batch may hold rows that are already there: the id makes it count once (K5), and an
+// existing row is never overwritten (F8).
+const insertCall = `${insertInto('calls', callColumns)} ON CONFLICT (id) DO NOTHING`;
+const insertAttempt = insertInto('attempts', ['call_n', 'ordinal', ...attemptColumns]);
+const insertPrice = 'INSERT INTO prices (price) VALUES (?) ON CONFLICT DO NOTHING';
+const findPrice = 'SELECT id FROM prices WHERE price = ?';
+// A checkpoint that comes behind the end of its call must not open it again.
+const openCall = `INSERT INTO open_calls (id, seen_at, call)
+  SELECT $id, $seenAt, $call WHERE NOT EXISTS (SELECT 1 FROM calls WHERE id = $id)
+  ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, call = excluded.call`;
+const findOrphans = 'SELECT id, call FROM open_calls WHERE seen_at < ? ORDER BY id';
+// As a float: an integer beyond 2^53 could not be read, and no budget is so large.
+const spent = `SELECT counter, period, nanodollars * 1.0 AS nanodollars FROM spending
+  WHERE ends_at IS NULL OR ends_at > ?`;
+const spentOf = `SELECT counter, period, nanodollars * 1.0 AS nanodollars FROM spending
+  WHERE counter = ? AND (ends_at IS NULL OR ends_at > ?)`;
+const spentPage = `SELECT counter, period, nanodollars * 1.0 AS nanodollars FROM spending
+  WHERE (counter, period) > (?, ?) AND (ends_at IS NULL OR ends_at > ?)
+  ORDER BY counter, period LIMIT ?`;
+const findOld = 'SELECT n FROM calls WHERE started_at < ? ORDER BY started_at LIMIT ?';
+const idAt = callColumns.indexOf('id');
+const priceAt = callColumns.indexOf('price_id');
+
+/** A running call as it comes from the other thread. */
+export interface OpenValues {
+  readonly values: CallValues;
+  readonly seenAt: number;
+}
+
+export interface SettledOrphans {
+  readonly rows: readonly CallRow[];
+  /** Those that cannot be recorded; they are still there. */
+  readonly refused: readonly RefusedOrphan[];
+}
+
+type Plain = Omit<Synchronous<CallStore>, 'record' | 'open' | 'settleOrphans'>;
+
+/** What is written comes as flat values. */
+export class SqliteCalls extends SqliteCallReads implements Plain {
+  readonly #sql: Statements;
+  readonly #sums: SqliteSums;
+  readonly #prices = new Map<string, number>();
+  /** Ids in `open_calls`: most calls end before they get there, and need no look. */
+  #open: Set<string> | undefined;
+
+  constructor(sql: Statements) {
+    super(sql);
+    this.#sql = sql;
+    this.#sums = new SqliteSums(sql);
+  }
+
+  /** One transaction for the batch: one sync of the log for all its rows. */
+  record(rows: readonly CallValues[]): void {
+    this.#write(() => {
+      for (const row of rows) this.#recordOne(row);
+      this.#sums.write();
+    });
+  }
+
+  open(calls: readonly OpenValues[]): readonly string[] {
+    return this.#write(() => {
+      const open = this.#openIds();
+      const insert = this.#sql.of(openCall);
+      for (const { values, seenAt } of calls) {
+        const id = String(values[idAt]);
+        insert.run({ id, seenAt, call: valuesText(values) });
+        open.add(id);
+      }
+      return [];
+    });
+  }
+
+  settleOrphans(seenBefore: number): SettledOrphans {
+    const limit = Math.min(seenBefore, Number.MAX_SAFE_INTEGER);
+    const orphans = this.#sql.of(findOrphans).all(limit);
+    try {
+      return { rows: this.#settle(orphans), refused: [] };
+    } catch (error) {
+      if (!isRefused(error)) throw error;
+    }
+    // One of them must not hold up the others: each for itself.
+    const rows: CallRow[] = [];
+    const refused: RefusedOrphan[] = [];
+    for (const orphan of orphans) {
+      try {
+        rows.push(...this.#settle([orphan]));
+      } catch (error) {
+        if (!isRefused(error)) throw error;
+        const [id, call] = [text(orphan, 'id'), text(orphan, 'call')];
+        refused.push({ id, call, reason: String(error) });
+      }
+    }
+    return { rows, refused };
+  }
+
+  /** A running call that cannot be recorded. */
+  forgetOrphan(id: string): void {
+    this.#write(() => this.#close(id));
+  }
+
+  #settle(orphans: readonly Columns[]): readonly CallRow[] {
+    const ids = this.#write(() => {
+      const rows = orphans.map(readOpenCall);
+      for (const row of rows) this.#recordOne(row);
+      this.#sums.write();
+      return rows.map((row) => String(row[idAt]));
+    });
+    return ids.map((id) => this.find(id)).filter((row) => row !== undefined);
+  }
+
+  spent(endingAfter: number, counters?: readonly string[]): readonly Spent[] {
+    const rows =
+      counters === undefined
+        ? this.#sql.of(spent).all(endingAfter)
+        : counters.flatMap((counter) => this.#sql.of(spentOf).all(counter, endingAfter));
+    return rows.map(readSpent);
+  }
+
+  spentPage(endingAfter: number, { limit, after }: SpentPage): readonly Spent[] {
+    const { counter, window } = after ?? { counter: '', window: '' };
+    return this.#sql.of(spentPage).all(counter, window, endingAfter, limit).map(readSpent);
+  }
+
+  /** What may be gone is said before it goes: no query counts on half of an hour. */
+  prune({ callsBefore, hoursBefore }: Retention, most: number): number {
+    const calls = Math.floor(callsBefore / hourMs) * hourMs;
+    const hours = Math.floor(hoursBefore / dayMs) * dayMs;
+    return this.#write(() => {
+      const raise = this.#sql.of(settingStatements.raise);
+      raise.run(callsKeptSince, String(calls));
+      raise.run(hoursKeptSince, String(hours));
+      let pruned = this.#pruneCalls(calls, most);
+      for (const sql of [callStatements.pruneHours, callStatements.pruneSpending]) {
+        if (pruned < most) pruned += Number(this.#sql.of(sql).run(hours, most - pruned).changes);
+      }
+      return pruned;
+    });
+  }
+
+  #pruneCalls(before: number, most: number): number {
+    const old = this.#sql.of(findOld).all(before, most);
+    for (const row of old) {
+      const n = number(row, 'n');
+      this.#sql.of('DELETE FROM attempts WHERE call_n = ?').run(n);
+      this.#sql.of('DELETE FROM calls WHERE n = ?').run(n);
+    }
+    return old.length;
+  }
+
+  #recordOne(row: CallValues): void {
+    const values = row.slice(0, callColumns.length);
+    const price = values[priceAt];
+    if (typeof price === 'string') values[priceAt] = this.#priceId(price);
+    const { changes, lastInsertRowid } = this.#sql.of(insertCall).run(...values);
+    this.#close(String(row[idAt]));
+    if (changes === 0) return;
+    for (let from = callColumns.length; from < row.length; from += attemptColumns.length) {
+      const ordinal = (from - callColumns.length) / attemptColumns.length;
+      const attempt = row.slice(from, from + attemptColumns.length);
+      this.#sql.of(insertAttempt).run(lastInsertRowid, ordinal, ...attempt);
+    }
+    this.#sums.add(values);
+  }
+
+  #priceId(price: string): number {
+    let id = this.#prices.get(price);
+    if (id === undefined) {
+      this.#sql.of(insertPrice).run(price);
+      id = number(this.#sql.of(findPrice).get(price) ?? {}, 'id');
+      this.#prices.set(price, id);
+    }
+    return id;
+  }
+
+  #close(id: string): void {
+    if (this.#openIds().delete(id)) this.#sql.of(callStatements.close).run(id);
+  }
+
+  #openIds(): Set<string> {
+    this.#open ??= new Set(
+      this.#sql
+        .of('SELECT id FROM open_calls')
+        .all()
+        .map((row) => text(row, 'id')),
+    );
+    return this.#open;
+  }
+
+  /** What is remembered of the database is wrong once a transaction is rolled back. */
+  #write<T>(work: () => T): T {
+    try {
+      return this.#sql.write(work);
+    } catch (error) {
+      this.#open = undefined;
+      this.#prices.clear();
+      this.#sums.drop();
+      throw error;
+    }
+  }
+}
+
+function readSpent(row: Columns): Spent {
+  return {
+    counter: text(row, 'counter'),
+    window: text(row, 'period'),
+    nanodollars: number(row, 'nanodollars'),
+  };
+}
+
+function readOpenCall(row: Parameters<typeof text>[0]): CallValues {
+  try {
+    return readValuesText(text(row, 'call'));
+  } catch {
+    throw unreadable();
+  }
+}
+
+function isRefused(error: unknown): boolean {
+  return asStoreError(error, '').kind === 'refused';
+}
+
+function unreadable(): StoreError {
+  return new StoreError('refused', 'A running call in the store cannot be read.');
+}

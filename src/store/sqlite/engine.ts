@@ -1,0 +1,101 @@
+/** The parts of the store on one SQLite connection, synchronous: each method is called by its name. */
+import { statSync } from 'node:fs';
+import type { DatabaseSync } from 'node:sqlite';
+import { callMethod } from '../remote.ts';
+import { StoreError } from '../store-error.ts';
+import type { StoreParts } from '../store.ts';
+import { SqliteAnswers } from './answers.ts';
+import { writeCopy, requireSound, Statements } from './database.ts';
+import { asStoreError } from './failure.ts';
+import { SqliteCalls } from './calls.ts';
+import { SqliteContents } from './contents.ts';
+import { SqliteAudit, SqliteKeys, SqlitePolicies, SqliteSettings } from './keys.ts';
+
+/** How often the file is looked for while rows are written to it (F87). */
+const fileCheckMs = 10_000;
+
+export interface EngineOptions {
+  readonly db: DatabaseSync;
+  /** Absent: the database is in memory. */
+  readonly path?: string;
+  /** Monotonic ms. */
+  now(): number;
+  /** Ms since the epoch. */
+  wall(): number;
+}
+
+/** A part of the store, or the engine itself. */
+export type EnginePart = keyof StoreParts | 'engine';
+
+export class SqliteEngine {
+  readonly keys: SqliteKeys;
+  readonly policies: SqlitePolicies;
+  readonly audit: SqliteAudit;
+  readonly calls: SqliteCalls;
+  readonly answers: SqliteAnswers;
+  readonly contents: SqliteContents;
+  readonly settings: SqliteSettings;
+  readonly #options: EngineOptions;
+  readonly #inode: number | undefined;
+  #checkedAt: number;
+
+  constructor(options: EngineOptions) {
+    this.#options = options;
+    this.#inode = this.#readInode();
+    this.#checkedAt = options.now();
+    const sql = new Statements(options.db, () => this.#requireFile());
+    this.keys = new SqliteKeys(sql);
+    this.policies = new SqlitePolicies(sql);
+    this.audit = new SqliteAudit(sql, this.keys, this.policies);
+    this.calls = new SqliteCalls(sql);
+    this.answers = new SqliteAnswers(sql, () => options.wall());
+    this.contents = new SqliteContents(sql);
+    this.settings = new SqliteSettings(sql);
+  }
+
+  /** @throws StoreError, whatever the method throws. */
+  call(part: EnginePart, method: string, args: readonly unknown[]): unknown {
+    try {
+      return callMethod(part === 'engine' ? this : this[part], method, args);
+    } catch (error) {
+      throw asStoreError(error, this.#options.path ?? 'the store in memory');
+    }
+  }
+
+  /** @throws StoreError `failed` where the database is in memory, or there is a file of this name. */
+  backup(path: string): void {
+    if (this.#options.path === undefined) {
+      throw new StoreError('failed', 'The store is in memory: there is no file to copy.');
+    }
+    writeCopy(this.#options.db, path);
+  }
+
+  /** @throws StoreError `corrupt` */
+  check(): void {
+    requireSound(this.#options.db, this.#options.path ?? '');
+  }
+
+  /** Folds the write-ahead log into the database; safe to skip. */
+  close(): void {
+    this.#options.db.close();
+  }
+
+  /** A deleted file can be written to for ever without an error; nobody would find the rows. */
+  #requireFile(): void {
+    const { path, now } = this.#options;
+    const at = now();
+    if (path === undefined || at - this.#checkedAt < fileCheckMs) return;
+    if (this.#readInode() !== this.#inode) {
+      throw new StoreError(
+        'gone',
+        `${path} was removed or replaced while the gateway runs; put it back or restart.`,
+      );
+    }
+    this.#checkedAt = at;
+  }
+
+  #readInode(): number | undefined {
+    const { path } = this.#options;
+    return path === undefined ? undefined : statSync(path, { throwIfNoEntry: false })?.ino;
+  }
+}

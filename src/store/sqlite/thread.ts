@@ -1,0 +1,143 @@
+/** A worker thread with one database connection. A thread that dies is replaced by the next request. */
+import { Worker } from 'node:worker_threads';
+import type { StoreFailure } from '../store-error.ts';
+import type { EnginePart } from './engine.ts';
+import { StoreError } from '../store-error.ts';
+
+// The published program is JavaScript; in development Node runs the TypeScript file itself.
+const entry = new URL(
+  import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js',
+  import.meta.url,
+);
+
+/** `full` loses no call even when the power fails, at the price of a sync of the disk per commit (F83). */
+export type Durability = 'normal' | 'full';
+
+export interface WorkerOptions {
+  readonly path: string;
+  /** A reader opens the file for queries only, so that a long one never holds up a write (L5). */
+  readonly readOnly: boolean;
+  /** False once the file was open: a thread that replaces a dead one must find it (F87). */
+  readonly mayCreate: boolean;
+  readonly durability: Durability;
+}
+
+/** Values travel by structured clone. */
+export interface RequestMessage {
+  readonly seq: number;
+  readonly part: EnginePart;
+  readonly method: string;
+  readonly args: readonly unknown[];
+}
+
+/** The answer to `seq`; 0 is the opening of the database. */
+export interface ReplyMessage {
+  readonly seq: number;
+  readonly value?: unknown;
+  readonly failure?: { readonly kind: StoreFailure; readonly message: string };
+}
+
+interface Waiting {
+  resolve(value: unknown): void;
+  reject(error: StoreError): void;
+}
+
+export class SqliteThread {
+  readonly #options: WorkerOptions;
+  readonly #waiting = new Map<number, Waiting>();
+  #worker: Worker | undefined;
+  #opened: Promise<void> | undefined;
+  #sequence = 0;
+  #mayCreate: boolean;
+  #closed = false;
+
+  constructor(options: WorkerOptions) {
+    this.#options = options;
+    this.#mayCreate = options.mayCreate;
+  }
+
+  /** Starts the thread and opens the database. @throws StoreError */
+  open(): Promise<void> {
+    if (this.#closed) return Promise.reject(new StoreError('closed', 'The store is closed.'));
+    this.#opened ??= this.#start();
+    return this.#opened;
+  }
+
+  /** Calls a method in the thread. @throws StoreError */
+  async call(part: EnginePart, method: string, args: readonly unknown[]): Promise<unknown> {
+    await this.open();
+    return this.#post(part, method, args);
+  }
+
+  /** Finishes what was asked before, then ends the thread. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    const opened = this.#opened;
+    this.#closed = true;
+    if (opened === undefined) return;
+    const isOpen = await opened.then(
+      () => true,
+      () => false,
+    );
+    if (isOpen && this.#worker !== undefined) await this.#post('engine', 'close', []);
+    await this.#worker?.terminate();
+  }
+
+  /** Ends the thread with what it has begun; what it has not answered fails. */
+  async stop(): Promise<void> {
+    this.#closed = true;
+    await this.#worker?.terminate();
+  }
+
+  #start(): Promise<void> {
+    const worker = new Worker(entry, {
+      workerData: { ...this.#options, mayCreate: this.#mayCreate },
+      execArgv: ['--disable-warning=ExperimentalWarning'],
+    });
+    this.#worker = worker;
+    worker.on('message', (reply: ReplyMessage) => this.#settle(reply));
+    worker.on('error', (error) => this.#lose(worker, error));
+    worker.on('exit', () => this.#lose(worker, undefined));
+    return new Promise<void>((resolve, reject) => {
+      const resolveOpen = (): void => {
+        this.#mayCreate = false;
+        resolve();
+      };
+      this.#waiting.set(0, { resolve: resolveOpen, reject });
+    });
+  }
+
+  #post(part: EnginePart, method: string, args: readonly unknown[]): Promise<unknown> {
+    const worker = this.#worker;
+    if (worker === undefined) return Promise.reject(threadEnded(this.#options.path, undefined));
+    this.#sequence += 1;
+    const seq = this.#sequence;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(seq, { resolve, reject });
+      const request: RequestMessage = { seq, part, method, args };
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, no window
+      worker.postMessage(request);
+    });
+  }
+
+  #settle(reply: ReplyMessage): void {
+    const waiting = this.#waiting.get(reply.seq);
+    this.#waiting.delete(reply.seq);
+    if (reply.failure === undefined) waiting?.resolve(reply.value);
+    else waiting?.reject(new StoreError(reply.failure.kind, reply.failure.message));
+  }
+
+  #lose(worker: Worker, cause: Error | undefined): void {
+    if (this.#worker !== worker) return;
+    this.#worker = undefined;
+    this.#opened = undefined;
+    const error = threadEnded(this.#options.path, cause);
+    const lost = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const waiting of lost) waiting.reject(error);
+  }
+}
+
+function threadEnded(path: string, cause: Error | undefined): StoreError {
+  return new StoreError('failed', `${path}: the store's thread ended.`, cause);
+}

@@ -1,0 +1,214 @@
+/**
+ * D3: nothing that a client sends is lost in silence. An unknown member in any object of any request of the corpus, which
+ * has every field that the SDKs know, is named by a note, arrives, or is refused; `strict` refuses it.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { JsonObject } from '../../src/json/value.ts';
+import { GatewayError } from '../../src/core/errors.ts';
+import { NoteList, StrictNotes, StrictRefusal, type Notes } from '../../src/core/notes.ts';
+import { ask as askOf, halves } from '../property/dialect-halves.ts';
+import { dialects, type Dialect } from '../support/reading.ts';
+import { ask, startRig, type Rig } from '../support/rig.ts';
+import { requestBody } from '../support/requests.ts';
+import { replying } from '../upstream/reply.ts';
+import { notedPaths } from './corpus.ts';
+import { corpus } from './samples.ts';
+import { dotted } from './locate.ts';
+import { objectsIn, withMember } from './objects.ts';
+
+const other: { readonly [D in Dialect]: Dialect } = { chat: 'messages', messages: 'chat' };
+const stranger = ['made_up_inside', { deep: 'nothing knows this' }] as const;
+/** With everything on that a provider may be allowed. */
+const generous = { serverTools: true, webSearch: { chat: 'options', messages: 'tool' } } as const;
+
+function translated(dialect: Dialect, body: JsonObject, notes: Notes): string {
+  const { client } = halves[dialect];
+  const target = halves[other[dialect]];
+  const conversation = client.readRequest(body, notes);
+  const traits = {
+    ...target.traits,
+    serverTools: generous.serverTools,
+    webSearch: generous.webSearch[other[dialect]],
+  };
+  return JSON.stringify(
+    target.upstream.writeRequest(conversation, { ...askOf(target), traits }, notes),
+  );
+}
+
+/** Undefined where the request is refused. */
+function outcome(
+  dialect: Dialect,
+  body: JsonObject,
+): { sent: string; noted: string[] } | undefined {
+  const notes = new NoteList();
+  try {
+    return { sent: translated(dialect, body, notes), noted: notes.all.map(({ path }) => path) };
+  } catch (error) {
+    assert.ok(error instanceof GatewayError, String(error));
+    return undefined;
+  }
+}
+
+function isRefusedStrictly(dialect: Dialect, body: JsonObject): boolean {
+  try {
+    translated(dialect, body, new StrictNotes());
+    return false;
+  } catch (error) {
+    assert.ok(error instanceof StrictRefusal || error instanceof GatewayError, String(error));
+    return true;
+  }
+}
+
+/** Hints that are left out as a whole, by the table of decisions: what is inside has no meaning elsewhere. */
+const ignored = /(^|\.)(prediction|audio|prompt_cache_options|citations|input_examples)\./;
+
+/** What the vendor of the dialect wrote itself is told of as a whole: a note names the block or field around it. */
+function isNamed(path: string, noted: readonly string[]): boolean {
+  return noted.some((note) => dotted(note) === path || path.startsWith(`${dotted(note)}.`));
+}
+
+for (const dialect of dialects) {
+  test(`D3 ${dialect}: a member that nothing knows, in each object of each request`, () => {
+    let seen = 0;
+    const silent: string[] = [];
+    for (const [id, { sends }] of Object.entries(corpus[dialect])) {
+      const more: JsonObject = { ...sends };
+      const body = requestBody(dialect, { model: 'm', stream: false, more });
+      if (outcome(dialect, body) === undefined) continue;
+      for (const { path } of objectsIn(body)) {
+        const strange = withMember(body, path, stranger);
+        const found = outcome(dialect, strange);
+        const name = [...path, stranger[0]].join('.');
+        if (ignored.test(name)) continue;
+        seen += 1;
+        if (found === undefined) continue;
+        const arrives = found.sent.includes(stranger[0]);
+        if (!arrives && !isNamed(name, found.noted)) silent.push(`${id}: ${name}`);
+        if (!arrives && !isRefusedStrictly(dialect, strange)) silent.push(`${id}: ${name}, strict`);
+      }
+    }
+    assert.deepEqual(silent, []);
+    assert.ok(seen > 300, String(seen));
+  });
+}
+
+/** One place of each kind that was silent. */
+const places: { readonly [D in Dialect]: JsonObject } = {
+  chat: {
+    messages: [
+      { role: 'user', content: [{ type: 'text', text: 'Hi', in_part: 1 }] },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [
+          {
+            id: 'a',
+            type: 'function',
+            in_call: 1,
+            function: { name: 'f', arguments: '{"free":1}', in_called: 1 },
+          },
+        ],
+      },
+      { role: 'tool', tool_call_id: 'a', content: 'done' },
+    ],
+    tools: [
+      {
+        type: 'function',
+        in_tool: 1,
+        function: { name: 'f', in_function: 1, parameters: { type: 'object', free: 1 } },
+      },
+    ],
+    tool_choice: { type: 'function', in_choice: 1, function: { name: 'f', in_chosen: 1 } },
+    response_format: {
+      type: 'json_schema',
+      in_format: 1,
+      json_schema: {
+        name: 'o',
+        in_json_schema: 1,
+        schema: { type: 'object', properties: {}, additionalProperties: false },
+      },
+    },
+    stream_options: { include_usage: true, in_stream_options: 1 },
+    at_the_top: 1,
+  },
+  messages: {
+    system: [{ type: 'text', text: 'Be good.', in_system: 1 }],
+    messages: [
+      { role: 'user', content: [{ type: 'text', text: 'Hi', in_block: 1 }], in_message: 1 },
+      {
+        role: 'assistant',
+        content: [{ type: 'tool_use', id: 'a', name: 'f', input: { free: 1 }, in_call: 1 }],
+      },
+      {
+        role: 'user',
+        content: [
+          {
+            type: 'tool_result',
+            tool_use_id: 'a',
+            in_result: 1,
+            content: [{ type: 'text', text: 'done', in_result_block: 1 }],
+          },
+        ],
+      },
+    ],
+    tools: [{ name: 'f', in_tool: 1, input_schema: { type: 'object', free: 1 } }],
+    tool_choice: { type: 'auto', in_choice: 1 },
+    output_config: {
+      in_config: 1,
+      format: { type: 'json_schema', in_format: 1, schema: { type: 'object', free: 1 } },
+    },
+    at_the_top: 1,
+  },
+};
+
+let rig: Rig;
+before(async () => {
+  rig = await startRig({
+    models: {
+      'strict-chat': { targets: ['up-chat/strict'], strict: true },
+      'strict-messages': { targets: ['up-messages/strict'], strict: true },
+    },
+  });
+});
+after(() => rig.stop());
+
+function isStranger(key: string): boolean {
+  return key.startsWith('in_') || key === 'at_the_top';
+}
+
+function strangersIn(body: JsonObject): readonly string[] {
+  return objectsIn(body).flatMap(({ path, value }) =>
+    Object.keys(value)
+      .filter(isStranger)
+      .map((key) => [...path, key].join('.')),
+  );
+}
+
+for (const dialect of dialects) {
+  const upstream = other[dialect];
+  test(`D3 ${dialect}: the client is told of each, and what is free-form arrives`, async () => {
+    const { model, script } = rig.play(upstream, replying(upstream, { text: 'Hello' }));
+    const body = requestBody(dialect, { model, stream: false, more: places[dialect] });
+    const reply = await ask(rig, dialect, body);
+    assert.equal(reply.status, 200, reply.text);
+    const noted = notedPaths(String(reply.headers['x-gateway-notes']));
+    for (const name of strangersIn(body))
+      assert.ok(noted.includes(name), `${name}: ${noted.join(' ')}`);
+    assert.match(script.requests[0]?.body.toString() ?? '', /"free/);
+  });
+
+  test(`D3 ${dialect}: a strict route refuses each alone, and no upstream is asked`, async () => {
+    const script = rig.upstreams[upstream].script('strict', replying(upstream, { text: 'Hello' }));
+    const more: JsonObject = JSON.parse(JSON.stringify(places[dialect]), (key, value: unknown) =>
+      isStranger(key) ? undefined : value,
+    );
+    const whole = requestBody(dialect, { model: `strict-${upstream}`, stream: false, more });
+    for (const { path } of objectsIn(whole)) {
+      const reply = await ask(rig, dialect, withMember(whole, path, stranger));
+      assert.equal(reply.status, 400, reply.text);
+      assert.ok(reply.text.includes(stranger[0]), reply.text);
+    }
+    assert.equal(script.requests.length, 0);
+  });
+}

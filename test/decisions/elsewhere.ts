@@ -1,0 +1,124 @@
+/**
+ * What becomes of the sample of each row at each known model, by the gateway's own readers and writers: a
+ * decision that a model departs from is told in docs/user/translation.md with the model's name (D12).
+ */
+import { Buffer } from 'node:buffer';
+import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
+import { withDemandAsFormat } from '../../src/dialects/shared/demanded-call.ts';
+import type { ClientDialect } from '../../src/core/dialect.ts';
+import { GatewayError } from '../../src/core/errors.ts';
+import { parseBody } from '../../src/core/client-body.ts';
+import { NoteList, type Note } from '../../src/core/notes.ts';
+import { anthropicMessagesClient } from '../../src/dialects/anthropic-messages/client.ts';
+import { openaiChatClient } from '../../src/dialects/openai-chat/client.ts';
+import { locate, speaksOf } from '../corpus/locate.ts';
+import type { Sample } from '../corpus/sample.ts';
+import { corpus } from '../corpus/samples.ts';
+import type { Dialect } from '../support/reading.ts';
+import { requestBody } from '../support/requests.ts';
+import { knownModels, type KnownModel } from './known-models.ts';
+
+export const clients: { readonly [D in Dialect]: ClientDialect } = {
+  chat: openaiChatClient,
+  messages: anthropicMessagesClient,
+};
+
+export interface Tried {
+  readonly request: JsonObject;
+  readonly notes: readonly Note[];
+  /** Undefined where it was refused. */
+  readonly body: JsonObject | undefined;
+  /** The path of the refusal. */
+  readonly refused: string | undefined;
+}
+
+/** A request of a dialect at a model, without a socket; of the model's own dialect it is relayed. */
+export function tryAt(client: Dialect, request: JsonObject, known: KnownModel): Tried {
+  const notes = new NoteList();
+  try {
+    const body =
+      known.speaks === client
+        ? relay(request, known, notes)
+        : translate(client, request, known, notes);
+    return { request, notes: notes.all, body, refused: undefined };
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    return { request, notes: notes.all, body: undefined, refused: (error.path ?? []).join('.') };
+  }
+}
+
+function translate(
+  client: Dialect,
+  request: JsonObject,
+  known: KnownModel,
+  notes: NoteList,
+): JsonObject {
+  const { traits, dialect } = known;
+  clients[client].readHead(request);
+  const read = clients[client].readRequest(request, notes);
+  return dialect.writeRequest(withDemandAsFormat(read, traits, notes), askOf(known), notes);
+}
+
+function relay(request: JsonObject, known: KnownModel, notes: NoteList): JsonObject {
+  clients[known.speaks].readHead(request);
+  const source = parseBody(Buffer.from(JSON.stringify(request)), new Set());
+  const body: Json = JSON.parse(known.dialect.relayRequest(source, askOf(known), notes).toString());
+  return isObject(body) ? body : {};
+}
+
+function askOf({
+  model,
+  traits,
+  vendor,
+}: KnownModel): Parameters<KnownModel['dialect']['writeRequest']>[1] {
+  return { model, stream: false, traits, provider: vendor, newId: (prefix) => `${prefix}1` };
+}
+
+/** The request that shows a row. */
+export function sampleRequest(client: Dialect, { sends }: Sample<object>): JsonObject {
+  return requestBody(client, { model: 'm', stream: false, more: { ...sends } });
+}
+
+/** The sample of a row: its own, else one that shows the row beside its own. */
+export function sampleOf(client: Dialect, rowId: string): Sample<object> | undefined {
+  const samples = corpus[client];
+  return samples[rowId] ?? Object.values(samples).find(({ also = [] }) => also.includes(rowId));
+}
+
+export interface Departures {
+  readonly told: readonly string[];
+  readonly refused: readonly string[];
+}
+
+/** The models that carry a row's field otherwise than other models do, with a note, or refuse it. */
+export function departures(
+  client: Dialect,
+  upstream: Dialect,
+  row: { id: string; path: string },
+): Departures {
+  const sample = sampleOf(client, row.id);
+  if (sample === undefined || sample.unasked === true) return { told: [], refused: [] };
+  const request = sampleRequest(client, sample);
+  const paths = locate(request, row.path);
+  const concerns = (path: string): boolean => paths.some((each) => speaksOf(path, each));
+  const told: KnownModel[] = [];
+  const refused: KnownModel[] = [];
+  for (const known of knownModels(upstream)) {
+    const tried = tryAt(client, request, known);
+    if (tried.refused !== undefined && concerns(tried.refused)) refused.push(known);
+    else if (tried.notes.some(({ path }) => concerns(path))) told.push(known);
+  }
+  return { told: named(told, upstream), refused: named(refused, upstream) };
+}
+
+/** A vendor's name where all of its models are meant. */
+function named(found: readonly KnownModel[], upstream: Dialect): readonly string[] {
+  const all = knownModels(upstream);
+  if (found.length === all.length) return ['all'];
+  const vendors = [...new Set(found.map(({ vendor }) => vendor))];
+  return vendors.flatMap((vendor) => {
+    const own = found.filter((each) => each.vendor === vendor);
+    const whole = all.filter((each) => each.vendor === vendor).length === own.length;
+    return whole ? [vendor] : own.map(({ name }) => name);
+  });
+}

@@ -1,0 +1,244 @@
+/** The database of a lease history: what src/store/postgres/budgets.ts does in SQL, with a network before it. */
+import type {
+  BudgetHome,
+  LeaseAnswer,
+  LeaseState,
+  LeaseStatement,
+  StatedLease,
+} from '../../src/store/counters/budget-leases.ts';
+import type { LeaseRegister, SeenInstance } from '../../src/store/counters/lease-expiry.ts';
+import type { Balance } from '../../src/store/counters/counters.ts';
+import { StoreError } from '../../src/store/store-error.ts';
+import type { Clock } from '../../src/core/runtime.ts';
+import type { Dice } from './dice.ts';
+import type { VirtualTime } from './virtual-time.ts';
+
+/** As in SQL. */
+const sliceShare = 64;
+const aliveMs = 3000;
+
+interface LeaseRow {
+  amount: number;
+  free: number;
+  booked: number;
+  asked: boolean;
+}
+
+/** A row of the ledger, as far as budgets need it. */
+export interface BookedCall {
+  readonly id: string;
+  /** `counter|window` of its budgets. */
+  readonly windows: readonly string[];
+  readonly nanodollars: number;
+  /** Whose lease paid. */
+  readonly instance: string;
+  /** Taken off the lease; more than the cost where others settle a call of a dead instance. */
+  readonly freed: number;
+  /** Written by others, since its instance died. */
+  readonly isEstimate: boolean;
+}
+
+export interface LeaseDatabaseOptions {
+  readonly clock: Clock;
+  /** Tells an instance that others want what is free there. */
+  readonly notify: (counter: string, window: string) => void;
+  /** Called after each transaction. */
+  readonly changed: () => void;
+}
+
+export class LeaseDatabase implements LeaseRegister {
+  readonly spending = new Map<string, number>();
+  /** By window, then by instance. */
+  readonly leases = new Map<string, Map<string, LeaseRow>>();
+  /** What was free when leases expired. */
+  readonly returned = new Map<string, number>();
+  readonly rows = new Map<string, BookedCall>();
+  readonly #instances = new Map<string, { number: number; seenAt: number }>();
+  readonly #options: LeaseDatabaseOptions;
+  /** Ms by which the server's clock is wrong. */
+  wrongBy = 0;
+  /** Until then nobody reaches the server. */
+  awayUntil = -1;
+
+  constructor(options: LeaseDatabaseOptions) {
+    this.#options = options;
+  }
+
+  get now(): number {
+    return this.#options.clock.wall() + this.wrongBy;
+  }
+
+  leased(window: string): number {
+    let sum = 0;
+    for (const { amount } of this.leases.get(window)?.values() ?? []) sum += amount;
+    return sum;
+  }
+
+  spent(window: string): number {
+    return this.spending.get(window) ?? 0;
+  }
+
+  /** The transaction of `budget_state`. */
+  state({ instance, number, isKnown, leases }: LeaseStatement): LeaseAnswer {
+    const found = this.#instances.get(instance);
+    if (found !== undefined && found.number >= number) return { code: 'late', now: this.now };
+    if (found === undefined && isKnown) return { code: 'expired', now: this.now };
+    this.#instances.set(instance, { number, seenAt: this.now });
+    const states = leases.map((lease) => this.#stateOne(instance, lease));
+    const asked: { counter: string; window: string }[] = [];
+    for (const [name, rows] of this.leases) {
+      if (rows.get(instance)?.asked !== true) continue;
+      const [counter = '', window = ''] = name.split('|');
+      asked.push({ counter, window });
+    }
+    this.#options.changed();
+    return { code: 'ok', now: this.now, leases: states, asked };
+  }
+
+  /** The transaction that writes rows; a row that is there changes nothing. */
+  record(calls: readonly BookedCall[]): void {
+    for (const call of calls) {
+      if (this.rows.has(call.id)) continue;
+      this.rows.set(call.id, call);
+      for (const name of call.windows) {
+        this.spending.set(name, this.spent(name) + call.nanodollars);
+        const lease = this.leases.get(name)?.get(call.instance);
+        if (lease === undefined) continue;
+        lease.amount = Math.max(0, lease.amount - call.freed);
+        if (!call.isEstimate) lease.booked += call.nanodollars;
+      }
+    }
+    this.#options.changed();
+  }
+
+  async instances(): Promise<readonly SeenInstance[]> {
+    this.#reach();
+    return [...this.#instances].map(([instance, { number }]) => ({ instance, number }));
+  }
+
+  async expire({ instance, number }: SeenInstance): Promise<number | undefined> {
+    this.#reach();
+    if (this.#instances.get(instance)?.number !== number) return undefined;
+    this.#instances.delete(instance);
+    let booked = 0;
+    for (const [name, rows] of this.leases) {
+      const lease = rows.get(instance);
+      if (lease === undefined) continue;
+      rows.delete(instance);
+      const free = Math.min(lease.free, lease.amount);
+      const nanodollars = lease.amount - free;
+      this.returned.set(name, (this.returned.get(name) ?? 0) + free);
+      if (nanodollars === 0) continue;
+      booked += nanodollars;
+      const id = `lost ${instance} ${name}`;
+      this.record([{ id, windows: [name], nanodollars, instance, freed: 0, isEstimate: true }]);
+    }
+    this.#options.changed();
+    return booked;
+  }
+
+  /** @throws StoreError while nobody reaches it */
+  #reach(): void {
+    if (this.#options.clock.now() < this.awayUntil) throw away();
+  }
+
+  #stateOne(instance: string, lease: StatedLease): LeaseState {
+    const { counter, window, limit, free, wanted, refill, ask } = lease;
+    const name = `${counter}|${window}`;
+    const rows = this.leases.get(name) ?? new Map<string, LeaseRow>();
+    this.leases.set(name, rows);
+    const settled = this.spent(name);
+    const known = rows.get(instance)?.booked ?? lease.booked;
+    const amount = Math.max(0, lease.amount - Math.max(0, known - lease.booked));
+    let others = 0;
+    for (const [other, row] of rows) if (other !== instance) others += row.amount;
+    const left = limit - settled - others - amount;
+    const need = Math.max(0, wanted - free);
+    let granted = 0;
+    if (left > 0 && need > left) granted = left;
+    else if (left > 0 && (need > 0 || refill)) {
+      granted = need + Math.floor((left - need) / sliceShare);
+    }
+    if (lease.amount + granted > 0) {
+      const rest = Math.max(0, free + granted - wanted);
+      rows.set(instance, {
+        amount: amount + granted,
+        free: rest,
+        booked: Math.max(known, lease.booked),
+        // A statement that was on its way when it was asked gives nothing back.
+        asked: rest > 0 && rows.get(instance)?.asked === true,
+      });
+    } else rows.delete(instance);
+    if (ask && need > left) {
+      for (const [other, row] of rows) if (this.#isOther(other, instance)) row.asked = true;
+      this.#options.notify(counter, window);
+    }
+    let asked = 0;
+    for (const [other, row] of rows) if (row.asked && this.#isOther(other, instance)) asked += 1;
+    return { settled, others, granted, room: left - granted, asked };
+  }
+
+  #isOther(other: string, instance: string): boolean {
+    const seenAt = this.#instances.get(other)?.seenAt ?? 0;
+    return other !== instance && seenAt > this.now - aliveMs;
+  }
+}
+
+/** One instance's way to the database. */
+export class LeaseNetwork implements BudgetHome {
+  readonly #database: LeaseDatabase;
+  readonly #time: VirtualTime;
+  readonly #dice: Dice;
+  readonly #faulty: number;
+  /** Until then nothing that this instance says arrives in time. */
+  cutUntil = -1;
+
+  constructor(parts: {
+    readonly database: LeaseDatabase;
+    readonly time: VirtualTime;
+    readonly dice: Dice;
+    readonly faulty: number;
+  }) {
+    this.#database = parts.database;
+    this.#time = parts.time;
+    this.#dice = parts.dice;
+    this.#faulty = parts.faulty;
+  }
+
+  state(statement: LeaseStatement): Promise<LeaseAnswer> {
+    return this.send(() => this.#database.state(statement));
+  }
+
+  balance(): Promise<Balance> {
+    return Promise.reject(away());
+  }
+
+  /** Does something there, in a transaction: it arrives, is lost, arrives late, or its answer is lost. */
+  send<T>(work: () => T): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const [time, dice] = [this.#time, this.#dice];
+    const isCut = time.now() < Math.max(this.cutUntil, this.#database.awayUntil);
+    const fault = isCut
+      ? dice.pick(['lost', 'lost', 'late'])
+      : dice.chance(this.#faulty)
+        ? dice.pick(['lost', 'late', 'unanswered'])
+        : 'none';
+    const way = (): number => dice.int(0, 8);
+    const fail = (): void => reject(away());
+    if (fault === 'lost') time.after(dice.int(0, 200), fail);
+    else if (fault === 'late') {
+      time.after(dice.int(0, 200), fail);
+      time.after(dice.int(200, 20_000), () => void work());
+    } else {
+      time.after(way(), () => {
+        const answer = work();
+        time.after(way(), fault === 'unanswered' ? fail : () => resolve(answer));
+      });
+    }
+    return promise;
+  }
+}
+
+function away(): StoreError {
+  return new StoreError('unavailable', 'The database is away, simulated.');
+}

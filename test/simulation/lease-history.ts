@@ -1,0 +1,418 @@
+/**
+ * One history of budgets on several instances, from one seed: the real leases (budget-leases.ts) on a simulated
+ * database. Instances are killed, statements and answers are lost or come late, instances are cut off, the
+ * database is away, its clock jumps, calls cost more than they reserved. After each event every budget must hold.
+ */
+import {
+  BudgetLeases,
+  leaseExpiryMs,
+  leaseFenceMs,
+} from '../../src/store/counters/budget-leases.ts';
+import type { BudgetDraw, Draw } from '../../src/store/counters/counters.ts';
+import { LeaseExpiry } from '../../src/store/counters/lease-expiry.ts';
+import { StoreError } from '../../src/store/store-error.ts';
+import { Dice } from './dice.ts';
+import { LeaseDatabase, LeaseNetwork } from './lease-database.ts';
+import { VirtualTime } from './virtual-time.ts';
+
+export interface LeaseOutcome {
+  readonly seed: number;
+  readonly complaints: readonly string[];
+  readonly granted: number;
+  readonly refused: number;
+  readonly kills: number;
+}
+
+/** Something that is broken on purpose, to see that the judge tells it. */
+export type LeaseSabotage = 'an answer that counts twice' | 'a lease that is never given back';
+
+/** What the world knows of a call, whether or not any database does. */
+interface Call {
+  readonly id: string;
+  readonly names: readonly string[];
+  readonly amount: number;
+  state: 'running' | 'ended' | 'booked' | 'settled by others';
+  cost: number;
+}
+
+interface Wanting {
+  readonly names: readonly string[];
+  readonly amount: number;
+  /** By name: the most that was held, spent or wanted by others while this one waited. */
+  readonly peak: Map<string, number>;
+}
+
+const budgetNames = ['key:a:ever', 'key:b:ever', 'team:t:ever', 'tag:g:ever'] as const;
+const noteAfterMs = 30;
+const orphanAfterMs = 30_000;
+
+export async function runLeaseHistory(
+  seed: number,
+  sabotage?: LeaseSabotage,
+): Promise<LeaseOutcome> {
+  const time = new VirtualTime();
+  const giveBack = time.install();
+  const history = new LeaseHistory(seed, time, sabotage);
+  try {
+    await history.run();
+  } catch (error) {
+    history.complaints.push(error instanceof Error ? (error.stack ?? error.message) : 'failed');
+  } finally {
+    giveBack();
+  }
+  const { complaints, granted, refused, kills } = history;
+  return { seed, complaints, granted, refused, kills };
+}
+
+class Instance {
+  readonly leases: BudgetLeases;
+  readonly network: LeaseNetwork;
+  readonly expiry: LeaseExpiry;
+  readonly calls = new Map<string, Call>();
+  isAlive = true;
+
+  constructor(
+    name: string,
+    network: LeaseNetwork,
+    world: { database: LeaseDatabase; time: VirtualTime },
+  ) {
+    const { database, time } = world;
+    this.network = network;
+    this.leases = new BudgetLeases({ home: network, instance: name, clock: time });
+    this.expiry = new LeaseExpiry(database, time);
+  }
+}
+
+class LeaseHistory {
+  readonly complaints: string[] = [];
+  granted = 0;
+  refused = 0;
+  kills = 0;
+  readonly #time: VirtualTime;
+  readonly #dice: Dice;
+  readonly #database: LeaseDatabase;
+  readonly #instances: Instance[] = [];
+  readonly #wanting = new Set<Wanting>();
+  readonly #limits = new Map<string, number>();
+  readonly #calls: Call[] = [];
+  readonly #faulty: number;
+  readonly #sabotage: LeaseSabotage | undefined;
+  /** Nanodollars that calls cost beyond their reservations, by budget. */
+  readonly #overruns = new Map<string, number>();
+  #hadFaults = false;
+  #made = 0;
+
+  constructor(seed: number, time: VirtualTime, sabotage: LeaseSabotage | undefined) {
+    const dice = new Dice(seed);
+    this.#time = time;
+    this.#dice = dice;
+    this.#sabotage = sabotage;
+    this.#faulty = dice.pick([0, 0, 0.05, 0.2]);
+    this.#hadFaults = this.#faulty > 0;
+    this.#database = new LeaseDatabase({
+      clock: time,
+      notify: (counter, window) => this.#notify(counter, window),
+      changed: () => this.#check('the database'),
+    });
+    for (const name of budgetNames) {
+      this.#limits.set(`${name}|ever`, dice.pick([1000, 3000, 20_000, 1_000_000]));
+    }
+  }
+
+  async run(): Promise<void> {
+    const [dice, time] = [this.#dice, this.#time];
+    const count = dice.int(1, 3);
+    for (let i = 0; i < count; i++) this.#start();
+    const activeMs = dice.pick([500, 5000, 40_000]);
+    const calls = dice.int(5, 80);
+    for (let i = 0; i < calls; i++) time.after(dice.int(0, activeMs), () => void this.#call());
+    this.#mishaps(activeMs);
+    const watch = setInterval(() => void this.#sweep(), 5000);
+    await time.run(activeMs + 80_000);
+    // Long enough for the dead to be found.
+    await time.run(time.now() + (this.kills > 0 ? 2 * leaseExpiryMs : 30_000));
+    clearInterval(watch);
+    await this.#judgeEnd();
+    for (const { leases } of this.#instances) leases.abandon();
+  }
+
+  #start(): void {
+    this.#made += 1;
+    const [time, dice, database] = [this.#time, this.#dice, this.#database];
+    const network = new LeaseNetwork({ database, time, dice, faulty: this.#faulty });
+    const home = sabotages[this.#sabotage ?? 'none'](network);
+    this.#instances.push(new Instance(`gw_${this.#made}`, home, { database, time }));
+  }
+
+  #mishaps(activeMs: number): void {
+    const [dice, time] = [this.#dice, this.#time];
+    const at = (): number => dice.int(0, activeMs);
+    const some = (share: number, happens: () => void): void => {
+      if (!dice.chance(share)) return;
+      time.after(at(), () => {
+        this.#hadFaults = true;
+        happens();
+      });
+    };
+    some(0.3, () => this.#kill());
+    some(0.2, () => {
+      const { network } = dice.pick(this.#living);
+      // Longer ones end an instance: docs/limits.md says what that costs.
+      network.cutUntil = time.now() + dice.pick([300, 5000, 60_000, leaseFenceMs / 2]);
+    });
+    some(0.2, () => (this.#database.awayUntil = time.now() + dice.pick([300, 5000, 50_000])));
+    some(0.2, () => {
+      this.#database.wrongBy = dice.pick([-7_200_000, 3_600_000, 86_400_000]);
+    });
+    some(0.2, () => {
+      const name = `${dice.pick(budgetNames)}|ever`;
+      this.#limits.set(name, (this.#limits.get(name) ?? 0) * 2);
+    });
+  }
+
+  get #living(): readonly [Instance, ...Instance[]] {
+    const [first, ...others] = this.#instances.filter(({ isAlive }) => isAlive);
+    if (first === undefined) throw new Error('nobody lives');
+    return [first, ...others];
+  }
+
+  async #call(): Promise<void> {
+    const dice = this.#dice;
+    const instance = dice.pick(this.#living);
+    const key = dice.pick(['key:a:ever', 'key:b:ever']);
+    const budgets = dice.pick<readonly string[]>([
+      [key],
+      [key, 'team:t:ever'],
+      [key, 'team:t:ever', 'tag:g:ever'],
+    ]);
+    const amount = dice.pick([0, 10, 100, 250, 900]);
+    const draw = this.#drawOf(budgets, amount);
+    const names = budgets.map((counter) => `${counter}|ever`);
+    const wanting: Wanting = { names, amount, peak: new Map() };
+    this.#wanting.add(wanting);
+    this.#note();
+    try {
+      const result = await instance.leases.draw(draw);
+      this.#note();
+      this.#wanting.delete(wanting);
+      if (!instance.isAlive) return;
+      if (result.granted) this.#run(instance, { id: draw.callId, names, amount });
+      else this.#judgeRefusal(draw.callId, wanting);
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      if (!this.#hadFaults) this.complaints.push(`${draw.callId}: ${error.message}`);
+    } finally {
+      this.#wanting.delete(wanting);
+    }
+  }
+
+  #run(instance: Instance, { id, names, amount }: Pick<Call, 'id' | 'names' | 'amount'>): void {
+    const [dice, time] = [this.#dice, this.#time];
+    this.granted += 1;
+    const call: Call = { id, names, amount, state: 'running', cost: 0 };
+    this.#calls.push(call);
+    instance.calls.set(id, call);
+    this.#check(`the draw of ${id}`);
+    time.after(dice.pick([0, 1, 20, 3000, 20_000]), () => {
+      if (!instance.isAlive || call.state !== 'running') return;
+      const isOverrun = amount > 0 && dice.chance(0.02);
+      call.cost = isOverrun ? amount + dice.int(1, 200) : dice.int(0, amount);
+      call.state = 'ended';
+      if (isOverrun) {
+        for (const name of names) {
+          this.#overruns.set(name, (this.#overruns.get(name) ?? 0) + call.cost - amount);
+        }
+      }
+      instance.leases.settle(id, { tokens: 0, nanodollars: call.cost });
+      this.#note();
+      this.#check(`the end of ${id}`);
+      this.#book(instance, call);
+    });
+  }
+
+  /** Until the ledger says that it has the row. */
+  #book(instance: Instance, call: Call): void {
+    const time = this.#time;
+    const { id, names: windows, cost: nanodollars } = call;
+    const name = instance.leases.instance;
+    const row = { id, windows, nanodollars, instance: name, freed: nanodollars, isEstimate: false };
+    const write = async (): Promise<void> => {
+      if (!instance.isAlive) return;
+      try {
+        await instance.network.send(() => {
+          call.state = 'booked';
+          this.#database.record([row]);
+        });
+      } catch {
+        time.after(100, () => void write());
+        return;
+      }
+      if (!instance.isAlive) return;
+      instance.calls.delete(id);
+      instance.leases.written([call]);
+      this.#check(`the row of ${id}`);
+    };
+    time.after(this.#dice.int(0, 25), () => void write());
+  }
+
+  /** kill -9. Another instance takes its place; what was noted of its calls is settled by others. */
+  #kill(): void {
+    const [dice, time] = [this.#dice, this.#time];
+    const victim = dice.pick(this.#living);
+    this.kills += 1;
+    victim.isAlive = false;
+    victim.leases.abandon();
+    this.#start();
+    const instance = victim.leases.instance;
+    for (const call of victim.calls.values()) {
+      if (call.state !== 'running' || !dice.chance(0.7)) continue;
+      time.after(orphanAfterMs + noteAfterMs, () => {
+        if (call.state !== 'running') return;
+        call.state = 'settled by others';
+        call.cost = dice.int(0, call.amount);
+        const { id, names: windows, cost: nanodollars, amount: freed } = call;
+        this.#database.record([{ id, windows, nanodollars, instance, freed, isEstimate: true }]);
+      });
+    }
+  }
+
+  #notify(counter: string, window: string): void {
+    for (const { leases, isAlive } of this.#instances) {
+      if (!isAlive || this.#dice.chance(this.#faulty)) continue;
+      this.#time.after(this.#dice.int(0, 5), () => leases.asked(counter, window));
+    }
+  }
+
+  async #sweep(): Promise<void> {
+    for (const { expiry, isAlive } of this.#instances) {
+      if (isAlive) await expiry.look().catch(() => undefined);
+    }
+  }
+
+  #drawOf(counters: readonly string[], amount: number): Draw {
+    this.#made += 1;
+    const budgets = counters.map((counter): BudgetDraw => {
+      const nanodollars = this.#limits.get(`${counter}|ever`) ?? 0;
+      return { counter, window: 'ever', endsAt: undefined, nanodollars, amount };
+    });
+    return { callId: `call_${this.#made}`, concurrent: [], requests: [], tokens: [], budgets };
+  }
+
+  /** By what the world knows: held by running calls, or spent, in the ledger or not. */
+  #used(name: string): number {
+    let used = 0;
+    for (const call of this.#calls) {
+      if (!call.names.includes(name)) continue;
+      used += call.state === 'running' ? call.amount : call.cost;
+    }
+    return used;
+  }
+
+  /** What nobody can draw: of dead instances, whose calls are not settled yet. */
+  #note(): void {
+    for (const name of this.#limits.keys()) {
+      const used = this.#used(name);
+      for (const each of this.#wanting) {
+        if (!each.names.includes(name)) continue;
+        let wanted = 0;
+        for (const other of this.#wanting) {
+          if (other !== each && other.names.includes(name)) wanted += other.amount;
+        }
+        each.peak.set(name, Math.max(each.peak.get(name) ?? 0, used + wanted));
+      }
+    }
+  }
+
+  #judgeRefusal(id: string, { names, amount, peak }: Wanting): void {
+    this.refused += 1;
+    if (this.#hadFaults) return;
+    const isShort = names.some(
+      (name) => (peak.get(name) ?? 0) + amount > (this.#limits.get(name) ?? 0),
+    );
+    if (!isShort)
+      this.complaints.push(`${id}: refused ${amount} although every budget had as much`);
+  }
+
+  #check(when: string): void {
+    for (const [name, limit] of this.#limits) {
+      const beyond = this.#overruns.get(name) ?? 0;
+      const held = this.#database.spent(name) + this.#database.leased(name);
+      if (held > limit + beyond) {
+        this.complaints.push(`${name} after ${when}: ${held} spent and leased of ${limit}`);
+      }
+      const used = this.#used(name);
+      // What a killed instance drew behind its last word is known to nobody.
+      const unknown = this.#database.returned.get(name) ?? 0;
+      if (used > limit + beyond + unknown) {
+        this.complaints.push(`${name} after ${when}: ${used} used of ${limit}`);
+      }
+    }
+  }
+
+  async #judgeEnd(): Promise<void> {
+    for (const [name, limit] of this.#limits) {
+      const sum = [...this.#database.rows.values()]
+        .filter(({ windows }) => windows.includes(name))
+        .reduce((total, { nanodollars }) => total + nanodollars, 0);
+      const spent = this.#database.spent(name);
+      if (sum !== spent) this.complaints.push(`${name}: rows cost ${sum}, ${spent} are booked`);
+      const leased = this.#database.leased(name);
+      if (leased !== 0) this.complaints.push(`${name}: ${leased} of ${limit} are still leased`);
+      const left = limit - spent;
+      if (left <= 0) continue;
+      await this.#drawLast(name, left);
+    }
+  }
+
+  /** The last nanodollar can be spent, and no more. */
+  async #drawLast(name: string, left: number): Promise<void> {
+    const time = this.#time;
+    const [counter = ''] = name.split('|');
+    const { leases, network } = this.#dice.pick(this.#living);
+    const outcomes: string[] = [];
+    for (const amount of [left + 1, left]) {
+      for (let tries = 0; tries < 40; tries++) {
+        network.cutUntil = -1;
+        const drawing = leases.draw(this.#drawOf([counter], amount));
+        void (async () => {
+          const result = await Promise.resolve(drawing).catch(() => undefined);
+          if (result !== undefined) outcomes.push(`${result.granted}`);
+        })();
+        const before = outcomes.length;
+        await time.run(time.now() + 3000);
+        if (outcomes.length > before) break;
+      }
+    }
+    if (outcomes.join(' ') !== 'false true') {
+      this.complaints.push(`${name}: of ${left} that are left, ${outcomes.join(' ')}`);
+    }
+  }
+}
+
+const sabotages: { readonly [name in LeaseSabotage | 'none']: (to: LeaseNetwork) => LeaseNetwork } =
+  {
+    none: (network) => network,
+    'an answer that counts twice': (network) => {
+      const state = network.state.bind(network);
+      network.state = async (statement) => {
+        const answer = await state(statement);
+        if (answer.code !== 'ok') return answer;
+        const leases = answer.leases.map((each) => ({ ...each, granted: 2 * each.granted }));
+        return { ...answer, leases };
+      };
+      return network;
+    },
+    'a lease that is never given back': (network) => {
+      const state = network.state.bind(network);
+      const most = new Map<string, number>();
+      network.state = (statement) => {
+        const leases = statement.leases.map((lease) => {
+          const amount = Math.max(lease.amount, most.get(lease.counter) ?? 0);
+          most.set(lease.counter, amount);
+          return { ...lease, amount };
+        });
+        return state({ ...statement, leases });
+      };
+      return network;
+    },
+  };

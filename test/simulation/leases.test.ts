@@ -1,0 +1,41 @@
+/** Budgets on several instances: many histories of the real leases, and what goes wrong in them is seen. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { runLeaseHistory, type LeaseSabotage } from './lease-history.ts';
+
+/** Each history has a seed of its own, from 1 on. LEASE_ROUNDS=10000 plays more. */
+const rounds = Number(process.env['LEASE_ROUNDS'] ?? '1000');
+const told = 5;
+
+test('Q1 Q2: histories of leases: kills, lost and late answers, cuts, clock jumps, overruns', async (t) => {
+  const failed: string[] = [];
+  let [granted, refused, kills] = [0, 0, 0];
+  for (let seed = 1; seed <= rounds && failed.length < told; seed++) {
+    const outcome = await runLeaseHistory(seed);
+    granted += outcome.granted;
+    refused += outcome.refused;
+    kills += outcome.kills;
+    if (outcome.complaints.length === 0) continue;
+    failed.push(
+      `npm run simulate -- --leases --seed ${seed}\n  ${outcome.complaints.join('\n  ')}`,
+    );
+  }
+  t.diagnostic(`${rounds} histories, ${granted} calls, ${refused} refused, ${kills} kills`);
+  assert.equal(failed.length, 0, failed.join('\n'));
+  assert.ok(refused > 0 && kills > 0);
+});
+
+const sabotages: { readonly [name in LeaseSabotage]: RegExp } = {
+  'an answer that counts twice': /spent and leased|used of|are left/,
+  'a lease that is never given back': /refused|still leased|are left/,
+};
+
+for (const sabotage of Object.keys(sabotages) as LeaseSabotage[]) {
+  test(`the judge sees ${sabotage}`, async () => {
+    const complaints: string[] = [];
+    for (let seed = 1; seed < 60 && complaints.length === 0; seed++) {
+      complaints.push(...(await runLeaseHistory(seed, sabotage)).complaints);
+    }
+    assert.match(complaints.join('\n'), sabotages[sabotage]);
+  });
+}

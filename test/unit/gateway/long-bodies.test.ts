@@ -1,0 +1,151 @@
+/** G11 E10: the worker thread for long bodies gives what the event loop would, and its failures are those of one call. */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { GatewayError } from '../../../src/core/errors.ts';
+import { NoteList, StrictRefusal } from '../../../src/core/notes.ts';
+import { BodyThread } from '../../../src/gateway/long-bodies/body-thread.ts';
+import type { RequestInput } from '../../../src/gateway/long-bodies/jobs.ts';
+import { openLongBody } from '../../../src/gateway/long-bodies/long-body.ts';
+import { packed, receivedPieces, unpacked } from '../../../src/gateway/long-bodies/transfer.ts';
+import { upstreamBody } from '../../../src/gateway/upstream-body.ts';
+import { parseBody } from '../../../src/core/client-body.ts';
+import { Pieces } from '../../../src/json/pieces.ts';
+import { ask, halves } from '../../property/dialect-halves.ts';
+import { dialects } from '../../support/reading.ts';
+import { requestBody } from '../../support/requests.ts';
+
+const entry = new URL('../../../src/compose/long-body-thread.ts', import.meta.url);
+const data = () => ({ sealKey: new Uint8Array(32).fill(7) });
+const thread = new BodyThread({ entry, data });
+after(() => thread.close());
+
+const wanted = (): boolean => true;
+const bytesOf = (value: object): Pieces => Pieces.of(Buffer.from(JSON.stringify(value)));
+const canceled = (error: unknown): boolean =>
+  error instanceof GatewayError && error.code === 'canceled';
+
+for (const from of dialects) {
+  for (const to of dialects) {
+    test(`G2 a ${from} request for ${to} is what the event loop would make of it`, async () => {
+      const [client, upstream] = [halves[from].client, halves[to].upstream];
+      const messages = Array.from({ length: 99 }, (_, i) => {
+        return { role: i % 2 === 0 ? 'user' : 'assistant', content: `turn ${i}` };
+      });
+      const body = requestBody(from, { model: 'm', stream: false, more: { messages, top_k: 5 } });
+      const pieces = bytesOf(body);
+      const asked = { ...ask(halves[to]), model: 'other', provider: 'p' };
+      const notes = new NoteList();
+      const here = upstreamBody({
+        client,
+        upstream,
+        source: parseBody(pieces.whole(), client.ownedKeys),
+        ask: { ...asked, recall: () => undefined },
+        notes,
+      });
+      const long = await openLongBody(thread, pieces, {
+        client: client.id,
+        counting: false,
+        wanted,
+      });
+      assert.deepEqual(long.head, client.readHead({ ...body }));
+      assert.deepEqual(long.skeleton, { ...body, messages: [] });
+      const { newId: _, ...plain } = asked;
+      const input: RequestInput = {
+        client: client.id,
+        upstream: upstream.id,
+        ask: plain,
+        strict: false,
+        keyId: 'k',
+      };
+      // The second one sends the bytes again.
+      for (let attempt = 0; attempt < 2; attempt += 1) {
+        const made = await thread.run('request', input, long);
+        assert.equal(receivedPieces(made.body, pieces).toString(), here.body.toString());
+        assert.deepEqual(made.notes, notes.all);
+        assert.deepEqual(
+          [made.stream, made.scanned, made.needed],
+          [here.stream, here.scanned, here.needed],
+        );
+        assert.equal(made.conversation === undefined, from === to);
+      }
+      if (notes.all.length === 0) return;
+      const strict = thread.run('request', { ...input, strict: true }, long);
+      await assert.rejects(strict, (error) => error instanceof StrictRefusal);
+    });
+  }
+}
+
+test('B51 a refusal names its field, as on the event loop', async () => {
+  const opening = openLongBody(thread, bytesOf({ model: 'm', messages: [{ role: 'user' }, 7] }), {
+    client: 'openai-chat',
+    counting: false,
+    wanted,
+  });
+  await assert.rejects(opening, (error) => {
+    assert.ok(error instanceof GatewayError);
+    assert.deepEqual(error.path?.[0], 'messages');
+    return true;
+  });
+});
+
+test('B40 numbers of many digits cross to the thread and back', () => {
+  const text = '{"a":[12345678901234567890,{"b":1}],"c":[1,2]}';
+  const { value } = parseBody(Buffer.from(text), new Set());
+  const cloned: unknown = structuredClone(packed(value));
+  assert.equal(JSON.stringify(unpacked(cloned)), text);
+  const plain = { list: [1, { a: 'x' }], map: new Map([['k', { y: 2 }]]) };
+  assert.equal(packed(plain), plain);
+});
+
+test('S20 no JSON of a client or an upstream can pass for what packing makes', () => {
+  const text = '{"\\u0000number":"nope","a":{"\\u0000number":"5"},"b":["x"]}';
+  const { value } = parseBody(Buffer.from(text), new Set());
+  assert.equal(packed(value), value);
+  assert.deepEqual(unpacked(structuredClone(packed(value))), value);
+});
+
+test('F72 a job whose client left is not done', async () => {
+  const left = { client: 'openai-chat', counting: false, wanted: () => false } as const;
+  await assert.rejects(openLongBody(thread, bytesOf({}), left), canceled);
+});
+
+test('E10 a thread that fails fails the call that it works on, and starts again for the next', async (t) => {
+  const failures: string[] = [];
+  let starts = 0;
+  const crashing = new BodyThread({
+    entry: new URL('data:text/javascript,setTimeout(() => process.exit(1), 20)'),
+    data: () => {
+      starts += 1;
+      return data();
+    },
+    failed: (reason) => failures.push(reason),
+  });
+  t.after(() => crashing.close());
+  const open = { client: 'openai-chat', counting: false, wanted } as const;
+  const jobs = [1, 2].map(() => openLongBody(crashing, bytesOf({}), open));
+  for (const job of await Promise.allSettled(jobs)) {
+    assert.equal(job.status, 'rejected');
+    assert.ok(job.reason instanceof GatewayError && job.reason.code === 'internal');
+  }
+  assert.deepEqual([starts, failures.length], [2, 2]);
+});
+
+test('G8 more jobs than may wait are refused, and a thread that is closed does none', async () => {
+  const idle = new BodyThread({
+    entry: new URL('data:text/javascript,setInterval(() => {}, 1e6)'),
+    data,
+  });
+  const open = { client: 'openai-chat', counting: false, wanted } as const;
+  const jobs = Array.from({ length: 300 }, () => openLongBody(idle, bytesOf({}), open));
+  const settling = Promise.allSettled(jobs);
+  await assert.rejects(
+    async () => jobs.at(-1),
+    // Retryable it would count against the target.
+    (error) => error instanceof GatewayError && error.code === 'overloaded' && !error.retryable,
+  );
+  await idle.close();
+  const codes = (await settling).map((each) =>
+    each.status === 'rejected' && each.reason instanceof GatewayError ? each.reason.code : '',
+  );
+  assert.deepEqual(new Set(codes), new Set(['shutting_down', 'overloaded']));
+});

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { collectGarbage, type LoadSample } from '../../../../src/http/overload/load.ts';
+import { Overload } from '../../../../src/http/overload/overload.ts';
+import { HeldClock, silentLog } from '../../access/parts.ts';
+
+test('G7 garbage between a few objects that live is given back to the system', () => {
+  const all = Array.from({ length: 1_500_000 }, () => ({}));
+  const few = all.filter((_, i) => i % 997 === 0);
+  const full = process.memoryUsage().heapTotal;
+  all.length = 0;
+  collectGarbage(true);
+  const left = process.memoryUsage().heapTotal;
+  assert.ok(left < full - 60_000_000, `${left} of ${full}`);
+  assert.ok(few.length > 1000);
+});
+
+/** What a test sees and sets of a process that may use so many bytes. */
+interface Rig {
+  readonly overload: Overload;
+  readonly collected: boolean[];
+  /** What it uses at this moment. */
+  readonly now: { rssBytes: number };
+  /** A look at it. */
+  look(rssBytes: number): void;
+}
+
+function rig(memoryBytes: number): Rig {
+  let tell: (sample: LoadSample) => void = () => undefined;
+  const collected: boolean[] = [];
+  const now = { rssBytes: 0 };
+  const clock = new HeldClock();
+  const watch = (listener: typeof tell) => {
+    tell = listener;
+    return () => undefined;
+  };
+  const overload = new Overload({
+    clock,
+    log: silentLog,
+    random: () => 0,
+    limits: () => ({
+      streams: 100,
+      keySharePercent: 50,
+      loopDelayMs: 25,
+      bodyBytes: memoryBytes,
+      memoryBytes,
+      bodyRate: 1,
+      badKeys: 1,
+    }),
+    load: Object.assign(watch, { rssBytes: () => now.rssBytes }),
+    slowReaders: { cutStalest: () => false },
+    memory: { process: memoryBytes, heap: memoryBytes },
+    collectGarbage: (thorough) => collected.push(thorough),
+  });
+  overload.start();
+  const look = (rssBytes: number): void => {
+    clock.time += 10_000;
+    now.rssBytes = rssBytes;
+    tell({ rssBytes, heapShare: 0, delayMs: 0, busy: 0 });
+  };
+  return { overload, collected, now, look };
+}
+
+test('G7 as long as nobody is refused for it, garbage is collected in the usual way', () => {
+  const { collected, look } = rig(1000);
+  for (const rssBytes of [740, 760, 810, 930]) look(rssBytes);
+  assert.deepEqual(collected, [false, true, true]);
+});
+
+test('G5 values are refused by what the process uses when they are made, not by the last look', () => {
+  const mb = 1_000_000;
+  const { overload, collected, now, look } = rig(500 * mb);
+  look(100 * mb);
+  const share = overload.bodies.take('a', mb);
+  assert.ok(share !== undefined);
+  assert.equal(share.parsed(mb, 100_000), true);
+  // Its values, what they were copied from, and reads of bodies that were refused.
+  now.rssBytes = 390 * mb;
+  assert.equal(share.parsed(mb, 200_000), false);
+  now.rssBytes = 100 * mb;
+  assert.equal(share.parsed(mb, 200_000), true);
+  // Somebody was refused: it is collected at the next look, however little that finds.
+  look(100 * mb);
+  assert.deepEqual(collected, [true]);
+});

@@ -1,0 +1,36 @@
+/** D13 B9: whatever is learned from a refusal changes a relayed request, as it changes a translated one. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JsonObject } from '../../../src/json/value.ts';
+import { parseBody } from '../../../src/core/client-body.ts';
+import { chatTraits, type UpstreamTraits } from '../../../src/core/traits.ts';
+import { relayRequest } from '../../../src/dialects/openai-chat/relay-request.ts';
+import { chatRows } from '../gateway/chat-refusals.ts';
+
+const messages: JsonObject['messages'] = [
+  { role: 'developer', content: 'Be brief.' },
+  { role: 'user', content: 'Hi' },
+  { role: 'system', content: 'Use UTC.' },
+  { role: 'user', content: 'Hi' },
+];
+
+function relayed(sent: JsonObject, traits: UpstreamTraits): string {
+  const body = { model: 'm', ...sent, messages };
+  const source = parseBody(Buffer.from(JSON.stringify(body)), new Set());
+  const wanted = sent['stream'] === true || traits.streams === 'only';
+  const stream = wanted && traits.streams !== 'never';
+  const ask = { model: 'm', stream, traits, newId: () => 'id' };
+  return relayRequest(source, ask).toString();
+}
+
+/** Only a translated request has a breakpoint; a relayed one keeps the client's own `system`. */
+const translatedOnly = new Set(['prompt_cache_breakpoint', 'OpenAI system role']);
+
+for (const { name, sent, traits, learned } of chatRows) {
+  if (learned === undefined || translatedOnly.has(name)) continue;
+  test(`D13 relay: ${name}`, () => {
+    const developerRole = traits?.systemRole === 'developer';
+    const base = { ...chatTraits, known: true, developerRole, ...traits } as const;
+    assert.notEqual(relayed(sent, { ...base, ...learned }), relayed(sent, base));
+  });
+}

@@ -1,0 +1,124 @@
+/** What becomes of the calls of a worker that dies (F81, Q1, Q2). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { BudgetDraw } from '../../src/store/counters/counters.ts';
+import { MemoryCounters } from '../../src/store/counters/memory-counters.ts';
+import { memoryStore } from '../support/memory-store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { RemoteCounters, remoteStore } from '../../src/compose/workers/remote-store.ts';
+import { drawOf } from '../counters/rig.ts';
+import { callRow } from '../unit/store/call-rows.ts';
+import { HeldClock } from '../unit/access/parts.ts';
+import { linkedBook, type LinkedBook } from './linked.ts';
+
+const budget: BudgetDraw = {
+  counter: 'key:abc:month',
+  window: '2026-11',
+  endsAt: 9e12,
+  nanodollars: 1000,
+  amount: 100,
+};
+const about = { keyId: 'abc', tags: [], endpoint: 'chat', model: 'm', startedAt: 5 };
+
+interface Scene {
+  readonly book: LinkedBook;
+  readonly store: Store;
+  readonly counters: MemoryCounters;
+  readonly own: RemoteCounters;
+}
+
+async function scene(): Promise<Scene> {
+  const clock = new HeldClock();
+  const store = memoryStore();
+  const counters = new MemoryCounters(clock);
+  const book = await linkedBook(store, counters, clock);
+  const state = { aheadMs: 0, countersUp: true };
+  const own = new RemoteCounters({ link: book.link, clock, state: () => state });
+  return { book, store, counters, own };
+}
+
+test('Q1: a call of which nobody was told is booked with all that it held, once', async () => {
+  const { book, store, counters, own } = await scene();
+  const draw = drawOf({ budgets: [budget], about });
+  await own.draw(draw);
+  await own.draw(drawOf({ callId: `${draw.callId}+`, budgets: [{ ...budget, amount: 50 }] }));
+  book.close();
+  await book.desk.end();
+  assert.deepEqual(counters.balance(budget.counter, budget.window), { settled: 150, open: 0 });
+  assert.deepEqual(await store.calls.spent(0), [
+    { counter: budget.counter, window: budget.window, nanodollars: 150 },
+  ]);
+  const row = await store.calls.find(draw.callId);
+  assert.deepEqual(
+    [row?.keyId, row?.outcome, row?.error, row?.usageSource, row?.cost?.total],
+    ['abc', 'failed', 'interrupted', 'estimated', 150],
+  );
+  assert.equal(book.desk.calls, 0);
+});
+
+test('F81: a call that was noted is recorded as it was last known', async () => {
+  const { book, store, counters, own } = await scene();
+  const draw = drawOf({ budgets: [budget], about });
+  await own.draw(draw);
+  const cost = {
+    total: 30,
+    input: 30,
+    cacheRead: 0,
+    cacheWrite: 0,
+    output: 0,
+    reasoning: 0,
+    call: 0,
+  };
+  const row = callRow(draw.callId, {
+    outcome: 'failed',
+    error: 'interrupted',
+    usageSource: 'estimated',
+    cost,
+    budgets: [{ counter: budget.counter, window: budget.window, endsAt: 9e12 }],
+  });
+  await remoteStore(book.link).calls.open([{ row, seenAt: 6 }]);
+  book.close();
+  await book.desk.end();
+  assert.deepEqual(counters.balance(budget.counter, budget.window), { settled: 30, open: 0 });
+  assert.equal((await store.calls.find(draw.callId))?.cost?.total, 30);
+  assert.deepEqual(await store.calls.settleOrphans(Infinity), []);
+});
+
+test('F82: a call that ended, and whose row was not written yet, is booked with what it cost', async () => {
+  const { book, store, counters, own } = await scene();
+  const draw = drawOf({ budgets: [budget], about });
+  await own.draw(draw);
+  own.settle(draw.callId, { tokens: 7, nanodollars: 42 });
+  await own.balance(budget.counter, budget.window);
+  book.close();
+  await book.desk.end();
+  assert.deepEqual(counters.balance(budget.counter, budget.window), { settled: 42, open: 0 });
+  assert.equal((await store.calls.find(draw.callId))?.cost?.total, 42);
+});
+
+test('Q3: what was recorded before its worker died is not recorded again', async () => {
+  const { book, store, counters, own } = await scene();
+  const draw = drawOf({ budgets: [budget], about });
+  await own.draw(draw);
+  own.settle(draw.callId, { tokens: 7, nanodollars: 42 });
+  const row = callRow(draw.callId, { outcome: 'ok' });
+  await remoteStore(book.link).calls.record([row]);
+  assert.equal(book.desk.calls, 0);
+  book.close();
+  await book.desk.end();
+  assert.equal(counters.balance(budget.counter, budget.window).settled, 42);
+  assert.equal((await store.calls.find(draw.callId))?.outcome, 'ok');
+});
+
+test('F81: places of a dead worker are free, and its idempotency keys as well', async () => {
+  const { book, store, counters, own } = await scene();
+  const concurrent = [{ counter: 'c', most: 1 }];
+  await own.draw(drawOf({ concurrent }));
+  const claim = { id: 'i', keyId: 'abc', owner: 'o', mark: 'm', leaseMs: 30_000 };
+  assert.deepEqual(await remoteStore(book.link).answers.claim(claim), { state: 'mine' });
+  book.close();
+  await book.desk.end();
+  assert.equal(counters.draw(drawOf({ concurrent })).granted, true);
+  const other = { ...claim, owner: 'other' };
+  assert.deepEqual(await store.answers.claim(other), { state: 'mine' });
+});
