@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { tryParseObject } from '../src/core/json.ts';
+import { tryParseObject } from '../src/json/parse.ts';
 import { startHelper, subjectCore } from './child.ts';
 import { isPort } from './protocol.ts';
 import type { RunningSubject, Subject } from './subject.ts';

@@ -2,8 +2,8 @@
  * What a draw and its settlement cost in memory: `node bench/counters.ts`. One of each kind of limit, on
  * one of 5,000 keys, CPU time of the whole process.
  */
-import { systemClock } from '../src/observe/clock.ts';
-import { MemoryCounters } from '../src/store/memory-counters.ts';
+import { systemClock } from '../src/observe/runtime.ts';
+import { MemoryCounters } from '../src/store/counters/memory-counters.ts';
 
 const calls = 200_000;
 const keys = 5000;

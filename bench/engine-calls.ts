@@ -1,7 +1,7 @@
 /** Streamed calls to the gateway's embedded engine, with the moments that count. */
 import { Agent, request } from 'node:http';
-import type { JsonObject } from '../src/core/conversation.ts';
-import { isObject, tryParseObject } from '../src/core/json.ts';
+import { isObject, type JsonObject } from '../src/json/value.ts';
+import { tryParseObject } from '../src/json/parse.ts';
 import { gatewayKey } from './gateway.ts';
 
 export interface Message {

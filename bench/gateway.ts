@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync, openSync, closeSync } from 'no
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { makeScratch, removeScratch, startProcess, stopProcess, subjectCore } from './child.ts';
-import { tryParseObject } from '../src/core/json.ts';
+import { tryParseObject } from '../src/json/parse.ts';
 import { programArguments } from '../test/support/program.ts';
 import type { RunningSubject, Subject } from './subject.ts';
 

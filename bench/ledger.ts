@@ -7,9 +7,9 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { SqliteBook } from '../src/store/sqlite-book.ts';
-import { openForReading } from '../src/store/sqlite-file.ts';
-import { openSqliteStore } from '../src/store/sqlite.ts';
+import { SqliteEngine } from '../src/store/sqlite/engine.ts';
+import { openForReading } from '../src/store/sqlite/database.ts';
+import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts';
 import type { CallRow, Store, UsageGrouping } from '../src/store/store.ts';
 import { putSection } from './kept-sections.ts';
 import { begin, callId, dayMs, days, end, fillCalls, madeCall, silent } from './many-rows.ts';
@@ -47,10 +47,10 @@ async function measureStore(): Promise<void> {
     for (const size of [1, 25, 100, 500]) {
       const count = size === 1 ? 3000 : 30_000;
       const calls = Array.from({ length: count }, () => ({ ...call((made += 1)), ...change }));
-      await store.recordCalls(calls.splice(0, 500));
+      await store.calls.record(calls.splice(0, 500));
       const began = cpuUs();
       for (let i = 0; i < calls.length; i += size)
-        await store.recordCalls(calls.slice(i, i + size));
+        await store.calls.record(calls.slice(i, i + size));
       const each = ((cpuUs() - began) / calls.length).toFixed(1);
       say(`CPU of a row, ${groups}, batches of ${size}`, `${each} µs`);
     }
@@ -71,33 +71,35 @@ async function time(what: string, work: () => Promise<unknown>): Promise<void> {
 async function ask(store: Store): Promise<void> {
   const groupings: readonly UsageGrouping[] = ['key', 'model', 'provider', 'team', 'tag', 'day'];
   for (const by of groupings) {
-    await time(`usage by ${by}, all`, () => store.usage({ by, since: 0 }));
-    await time(`usage by ${by}, 30 days`, () => store.usage({ by, since: end - 30 * dayMs }));
+    await time(`usage by ${by}, all`, () => store.calls.usage({ by, since: 0 }));
+    await time(`usage by ${by}, 30 days`, () => store.calls.usage({ by, since: end - 30 * dayMs }));
   }
   const until = end - 5 * dayMs;
-  await time('usage by hour, 7 days', () => store.usage({ by: 'hour', since: end - 7 * dayMs }));
+  await time('usage by hour, 7 days', () =>
+    store.calls.usage({ by: 'hour', since: end - 7 * dayMs }),
+  );
   await time('usage by key, two ragged ends', () =>
-    store.usage({ by: 'key', since: end - 60 * dayMs, until }),
+    store.calls.usage({ by: 'key', since: end - 60 * dayMs, until }),
   );
   await time('usage by day of one key', () =>
-    store.usage({ by: 'day', since: 0, filter: { key: 'key00007' } }),
+    store.calls.usage({ by: 'day', since: 0, filter: { key: 'key00007' } }),
   );
   await time('usage by model of one tag', () =>
-    store.usage({ by: 'model', since: 0, filter: { tag: 'project-7' } }),
+    store.calls.usage({ by: 'model', since: 0, filter: { tag: 'project-7' } }),
   );
-  await time('page of calls', () => store.listCalls({ limit: 50 }));
-  await time('page of one key', () => store.listCalls({ limit: 50, key: 'key00007' }));
-  await time('page of failed calls', () => store.listCalls({ limit: 50, outcome: 'failed' }));
+  await time('page of calls', () => store.calls.list({ limit: 50 }));
+  await time('page of one key', () => store.calls.list({ limit: 50, key: 'key00007' }));
+  await time('page of failed calls', () => store.calls.list({ limit: 50, outcome: 'failed' }));
   await time('page of a filter that nothing matches', () =>
-    store.listCalls({ limit: 50, model: 'no such model' }),
+    store.calls.list({ limit: 50, model: 'no such model' }),
   );
   await time('page in the middle', () =>
-    store.listCalls({ limit: 50, before: { startedAt: begin + (days / 2) * dayMs, id: '' } }),
+    store.calls.list({ limit: 50, before: { startedAt: begin + (days / 2) * dayMs, id: '' } }),
   );
-  await time('one call', () => store.findCall(callId(Math.floor(rows / 2))));
-  await time('what is spent', () => store.spent(end));
+  await time('one call', () => store.calls.find(callId(Math.floor(rows / 2))));
+  await time('what is spent', () => store.calls.spent(end));
   await time('1,000 rows pruned', () =>
-    store.prune({ callsBefore: begin + dayMs, hoursBefore: 0 }, 1000),
+    store.calls.prune({ callsBefore: begin + dayMs, hoursBefore: 0 }, 1000),
   );
 }
 
@@ -111,7 +113,7 @@ const store = await openSqliteStore({ path, log: silent });
 say('opened', `${(performance.now() - opening).toFixed(0)} ms`);
 await ask(store);
 await store.close();
-const reader = new SqliteBook({ db: openForReading(path), path, now: () => 0 });
+const reader = new SqliteEngine({ db: openForReading(path), path, now: () => 0, wall: Date.now });
 const checking = performance.now();
 reader.check();
 say('all pages read (quick_check)', `${(performance.now() - checking).toFixed(0)} ms`);

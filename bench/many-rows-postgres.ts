@@ -1,6 +1,8 @@
 /** The calls of `many-rows.ts` in PostgreSQL, made by the server: sent row by row, ten million take an hour. */
 import { Client } from 'pg';
-import { keyColumns, keyValues } from '../src/store/sqlite-key-rows.ts';
+import { sumColumns } from '../src/store/call-rows.ts';
+import { valuesOf } from '../src/store/columns.ts';
+import { keyColumns, keyTable } from '../src/store/key-rows.ts';
 import { begin, dayMs, days, madeKey } from './many-rows.ts';
 
 const part = 500_000;
@@ -22,7 +24,7 @@ const calls = `INSERT INTO calls (id, started_at, key_id, team, tags, endpoint, 
     CASE WHEN n % 50 = 0 THEN 'failed' ELSE 'ok' END, 200, 1, fresh, 50, output, fresh, 50, output,
     'reported', fresh * 1000 + output * 4000, fresh * 1000 + output * 4000, 120.5, 815.25
   FROM (${keyed}) keyed`;
-const attempts = `INSERT INTO attempts (call_id, place, provider, upstream_model, started_at, ms, status,
+const attempts = `INSERT INTO attempts (call_id, ordinal, provider, upstream_model, started_at, ms, status,
     outcome, reported_fresh_input_tokens, reported_cache_read_tokens, reported_output_tokens)
   SELECT 'req_' || lpad(n::text, 9, '0') || substr(md5(n::text), 1, 14), 0, 'openai', substr(model, 8), at,
     812.5, 200, 'ok', fresh, 50, output
@@ -30,14 +32,21 @@ const attempts = `INSERT INTO attempts (call_id, place, provider, upstream_model
 const groups = `INSERT INTO usage_groups (id, key_id, team, model, provider, tags)
   SELECT DISTINCT id::uuid, key, 'team-' || key_n % 20, model, 'openai', tags FROM (${made}) made
   ON CONFLICT DO NOTHING`;
-const sums = `count(*), count(*) FILTER (WHERE n % 50 = 0), sum(fresh + 50), sum(50), 0, sum(output),
-  count(*), 0, sum(fresh * 1000 + output * 4000)`;
+const sums: { readonly [column: string]: string } = {
+  calls: 'count(*)',
+  failed: 'count(*) FILTER (WHERE n % 50 = 0)',
+  input_tokens: 'sum(fresh + 50)',
+  cache_read_tokens: 'sum(50)',
+  output_tokens: 'sum(output)',
+  priced_calls: 'count(*)',
+  nanodollars: 'sum(fresh * 1000 + output * 4000)',
+};
+const into = `(at, group_id, ${sumColumns.join(', ')})`;
 // In the order in which a gateway writes them: scattered, the hours of a week lie on ten times as many pages.
-const hours = `INSERT INTO usage_hours SELECT at / 3600000 * 3600000, id::uuid, ${sums}
-  FROM (${made}) made GROUP BY 1, 2 ORDER BY 1`;
-const daysSql = `INSERT INTO usage_days SELECT at / 86400000 * 86400000, group_id, sum(calls), sum(failed),
-  sum(input_tokens), sum(cache_read_tokens), sum(cache_write_tokens), sum(output_tokens),
-  sum(priced_calls), sum(unpriced_calls), sum(nanodollars) FROM usage_hours GROUP BY 1, 2 ORDER BY 1`;
+const hours = `INSERT INTO usage_hours ${into} SELECT at / 3600000 * 3600000, id::uuid,
+  ${sumColumns.map((name) => sums[name] ?? '0').join(', ')} FROM (${made}) made GROUP BY 1, 2 ORDER BY 1`;
+const daysSql = `INSERT INTO usage_days ${into} SELECT at / 86400000 * 86400000, group_id,
+  ${sumColumns.map((name) => `sum(${name})`).join(', ')} FROM usage_hours GROUP BY 1, 2 ORDER BY 1`;
 
 /** Into a database whose tables were made by the gateway, and are empty. */
 export async function fillPostgres(url: string, rows: number): Promise<void> {
@@ -71,7 +80,7 @@ export async function fillPostgresKeys(url: string, count: number): Promise<void
     for (let from = 0; from < count; from += keysAtOnce) {
       const some = Array.from({ length: Math.min(keysAtOnce, count - from) }, (_, i) => {
         const record = madeKey(from + i);
-        const values = keyValues(record);
+        const values = valuesOf(keyTable, record);
         const columns = keyColumns.map((name, at) => [name, values[at]] as const);
         // Behind those that the gateway made for itself.
         return { stamp: 1000 + from + i, id: record.id, ...Object.fromEntries(columns) };

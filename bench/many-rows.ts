@@ -1,13 +1,14 @@
 /** Many rows and many keys on SQLite, for what is measured with them. */
 import { createHash } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
-import type { Price } from '../src/core/price.ts';
+import type { Price } from '../src/core/money.ts';
 import type { KeyRecord } from '../src/store/records.ts';
-import { SqliteBook } from '../src/store/sqlite-book.ts';
-import { callValues } from '../src/store/sqlite-call-rows.ts';
-import { openForWriting } from '../src/store/sqlite-file.ts';
-import { keyColumns, keyValues } from '../src/store/sqlite-key-rows.ts';
-import { openSqliteStore } from '../src/store/sqlite.ts';
+import { SqliteEngine } from '../src/store/sqlite/engine.ts';
+import { callValues } from '../src/store/call-rows.ts';
+import { openForWriting } from '../src/store/sqlite/database.ts';
+import { valuesOf } from '../src/store/columns.ts';
+import { keyColumns, keyTable } from '../src/store/key-rows.ts';
+import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts';
 import type { CallRow } from '../src/store/store.ts';
 
 const batch = 500;
@@ -90,22 +91,23 @@ export function madeCall(n: number, rows: number): CallRow {
 
 /** Writes so many calls into a new ledger. @returns how long a row took, with making it. */
 export function fillCalls(path: string, rows: number): number {
-  const book = new SqliteBook({
+  const engine = new SqliteEngine({
     db: openForWriting({ path, mayCreate: true, durability: 'normal' }),
     path,
     now: () => performance.now(),
+    wall: Date.now,
   });
   const began = performance.now();
   for (let i = 0; i < rows; i += batch) {
     const values = Array.from({ length: Math.min(batch, rows - i) }, (_, j) =>
       callValues(madeCall(i + j, rows)),
     );
-    book.recordCalls(values);
+    engine.calls.record(values);
     const written = i + batch;
     if (written % 1_000_000 === 0) process.stderr.write(`${written} rows\n`);
   }
   const us = ((performance.now() - began) * 1000) / rows;
-  book.close();
+  engine.close();
   return us;
 }
 
@@ -134,7 +136,7 @@ export function madeKey(n: number): KeyRecord {
   };
 }
 
-/** Adds so many keys to a book, which is made where it is missing. */
+/** Adds a number of keys to a store, which is made where it is missing. */
 export async function fillKeys(path: string, count: number): Promise<void> {
   const store = await openSqliteStore({ path, log: silent });
   await store.close();
@@ -145,7 +147,7 @@ export async function fillKeys(path: string, count: number): Promise<void> {
   sql.exec('BEGIN');
   for (let n = 0; n < count; n++) {
     const record = madeKey(n);
-    add.run(n + 1, record.id, ...keyValues(record));
+    add.run(n + 1, record.id, ...valuesOf(keyTable, record));
   }
   sql.exec('COMMIT');
   sql.close();

@@ -2,7 +2,7 @@
  * What counting costs: microseconds of a call in `CallMetrics`, and of a scrape. `node bench/metrics.ts`.
  * Nothing of it depends on a network, so that one process measures itself.
  */
-import { CallMetrics } from '../src/server/metrics/call-metrics.ts';
+import { CallMetrics } from '../src/observe/metrics/call-metrics.ts';
 import { familyText } from '../src/observe/metrics/exposition.ts';
 import type { CallRow } from '../src/store/calls.ts';
 

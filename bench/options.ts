@@ -20,7 +20,7 @@ export const usage = `Usage: npm run bench -- [options]
                       one grew by more than 15 %; writes nothing
 `;
 
-/** Long enough for the last wave of compiling, some 15,000 calls after the first (docs/performance.md). */
+/** Long enough for the last wave of compiling, some 15,000 calls after the first (docs/maintainer/performance.md). */
 const full = { warmMs: 1000, longWarmMs: 8000, measureMs: 3000, settleMs: 1000 };
 const quick = { warmMs: 500, longWarmMs: 1500, measureMs: 1500, settleMs: 700 };
 

@@ -1,6 +1,6 @@
 /**
  * `node bench/overload.ts RUN`: overloads a gateway of its own in one way and prints what became of it.
- * Exits with 1 when a bound was not kept. What the runs show is in docs/overload.md.
+ * Exits with 1 when a bound was not kept. What the runs show is in docs/operator/overload.md.
  */
 import { parseArgs } from 'node:util';
 import { loadCore, stopAll } from './child.ts';

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
-import { tryParseObject } from '../src/core/json.ts';
+import { tryParseObject } from '../src/json/parse.ts';
 import { everyCore } from './child.ts';
 import { gatewayKey, startGateway } from './gateway.ts';
 

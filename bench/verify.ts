@@ -1,6 +1,6 @@
 /** Is this answer whole and right? A measurement with a wrong answer in it is not a result. */
-import type { JsonObject } from '../src/core/conversation.ts';
-import { isObject, tryParseObject } from '../src/core/json.ts';
+import { isObject, type JsonObject } from '../src/json/value.ts';
+import { tryParseObject } from '../src/json/parse.ts';
 import { chunkMark, promptTokens, unaryTokens } from './bodies.ts';
 import type { Dialect } from './protocol.ts';
 

@@ -1,6 +1,7 @@
 /** G1: a thousand translated streams of twenty events a second, for minutes. */
 import { createHistogram, type RecordableHistogram } from 'node:perf_hooks';
-import { isObject, tryParseObject } from '../../src/core/json.ts';
+import { tryParseObject } from '../../src/json/parse.ts';
+import { isObject } from '../../src/json/value.ts';
 import { Callers, translatedCall, type Outcome } from './client.ts';
 import { floodKey, openStage, sleep, startUpstream, type Figure, type Stage } from './stage.ts';
 import type { StreamsWanted } from './streams.ts';
