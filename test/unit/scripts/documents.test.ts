@@ -1,0 +1,86 @@
+/** The documents: links lead somewhere, table cells stay short, and the files that path.md names exist. */
+import assert from 'node:assert/strict';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+
+const root = join(import.meta.dirname, '..', '..', '..');
+const maxCellLength = 300;
+
+const pages = globSync(['*.md', 'docs/**/*.md', 'bench/*.md', 'deploy/**/*.md'], { cwd: root });
+const textOf = (page: string): string => readFileSync(join(root, page), 'utf8');
+
+/** A page without its code: blocks and spans may hold what looks like a link. */
+function proseOf(text: string): string {
+  return text
+    .replace(/^```[^]*?^```/gm, '')
+    .replace(/`[^`\n]*`/g, (span) => ' '.repeat(span.length));
+}
+
+/** Anchors of headings, as GitHub forms them. */
+function anchorsOf(text: string): ReadonlySet<string> {
+  const anchors = new Set<string>();
+  for (const [, heading = ''] of text.replace(/^```[^]*?^```/gm, '').matchAll(/^#+ +(.+)$/gm)) {
+    const words = heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase();
+    const slug = words
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .trim()
+      .replace(/\s/g, '-');
+    let anchor = slug;
+    for (let n = 1; anchors.has(anchor); n += 1) anchor = `${slug}-${n}`;
+    anchors.add(anchor);
+  }
+  return anchors;
+}
+
+function brokenLinks(page: string): readonly string[] {
+  const links = [...proseOf(textOf(page)).matchAll(/\]\(([^)\s]+)\)/g)].map(
+    ([, link = '']) => link,
+  );
+  return links
+    .filter((link) => !/^[a-z]+:/.test(link))
+    .filter((link) => {
+      const [path = '', anchor] = link.split('#');
+      const target = path === '' ? page : join(dirname(page), path);
+      if (!existsSync(join(root, target))) return true;
+      return (
+        anchor !== undefined && target.endsWith('.md') && !anchorsOf(textOf(target)).has(anchor)
+      );
+    })
+    .map((link) => `${page}: ${link}`);
+}
+
+function longCells(page: string): readonly string[] {
+  return textOf(page)
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .flatMap((line) => line.split(/(?<!\\)\|/).map((cell) => cell.trim()))
+    .filter((cell) => cell.length > maxCellLength)
+    .map((cell) => `${page}: ${cell.slice(0, 60)}… (${cell.length})`);
+}
+
+test('links between documents lead to a file and a heading', () => {
+  assert.ok(pages.length > 60);
+  assert.deepEqual(pages.flatMap(brokenLinks), []);
+});
+
+test('no cell of a table is longer than 300 characters', () => {
+  const others = ['CHANGELOG.md', 'docs/user/translation.md', 'docs/maintainer/counters.md'];
+  const written = pages.filter((page) => !page.startsWith('bench/') && !others.includes(page));
+  assert.deepEqual(written.flatMap(longCells), []);
+});
+
+test('the files that docs/maintainer/path.md names exist', () => {
+  const names = [
+    ...textOf('docs/maintainer/path.md').matchAll(
+      /(?<![\w./-])[\w*<>-]+(?:\/[\w*<>-]+)*(?:\/|\.(?:ts|mjs))(?=[\s`,;:)])/g,
+    ),
+  ];
+  const paths = new Set(names.map(([name]) => name.replace('<dialect>', '*')));
+  const folders = ['src', '', 'src/dialects/*', 'src/observe/metrics', 'src/store/*'];
+  const missing = [...paths].filter((path) =>
+    folders.every((folder) => globSync(join(folder, path), { cwd: root }).length === 0),
+  );
+  assert.ok(paths.size > 60);
+  assert.deepEqual(missing, []);
+});
