@@ -26,8 +26,20 @@ export interface RequestHead {
   readonly reasoningBudget?: number;
   /** The client asks for reasoning, in whatever words: the first event may take its time (R7). */
   readonly reasons?: boolean;
-  /** Chat `stream_options.include_usage`; always true for messages. */
+  /** Chat `stream_options.include_usage`; always true for messages and responses. */
   readonly wantsUsageFrame: boolean;
+  /** What the request wants to be kept or refers to; absent = its dialect has no such thing. */
+  readonly state?: RequestState;
+}
+
+/** State on the side of the service, which some dialects have (wire/responses.md §2.4). */
+export interface RequestState {
+  /** The answer may be kept; later requests refer to it. */
+  readonly store: boolean;
+  /** The response that this request goes on with. */
+  readonly previousResponseId?: string;
+  /** Ids of kept items that stand in the request by their id only, in their order. */
+  readonly itemReferences: readonly string[];
 }
 
 /** What a writer needs to know about the call that it answers. */
@@ -82,6 +94,10 @@ export interface StreamWriter {
   write(event: GenerationEvent): string;
   /** The terminator. Called once, only after a `finish` was written. */
   end(): string;
+  /** The frames that end the stream in failure; absent = the dialect's `writeStreamError`. */
+  fail?(error: GatewayError, requestId: string): string;
+  /** A harmless frame for silent times; absent = the dialect's `keepAlive`. */
+  keepAlive?(): string;
 }
 
 /** Edits that a relayed answer needs so that it is the client's and not the upstream's. */
@@ -107,6 +123,9 @@ export interface AnswerRelay {
    * @param choices how many answers were asked for.
    */
   cutShort(usage: Usage, choices: number): string;
+  /** As a writer's. */
+  fail?(error: GatewayError, requestId: string): string;
+  keepAlive?(): string;
 }
 
 /** How this dialect shows each error code. */
@@ -155,7 +174,7 @@ export interface ClientDialect {
   readonly count?: CountEndpoint;
   /** Whether a request on a shared path comes from a client of this dialect; absent = never. */
   claims?(request: SharedRequest): boolean;
-  /** Name of the endpoint in a key's scope: `chat` or `messages`. */
+  /** Name of the endpoint in a key's scope: `chat`, `messages` or `responses`. */
   readonly scope: string;
   /** Keys that may not stand twice (B39). */
   readonly ownedKeys: ReadonlySet<string>;

@@ -1,0 +1,98 @@
+/** Errors as the Responses API shows them: the envelope of chat completions, and two events at the end of a stream. */
+import type { WrittenError } from '../../core/dialect.ts';
+import {
+  type ErrorCode,
+  GatewayError,
+  type GatewayErrorOptions,
+  streamError,
+} from '../../core/errors.ts';
+import { isObject, type JsonObject } from '../../json/value.ts';
+import { writeError as writeEnvelope } from '../openai-chat/errors.ts';
+import { textOf } from './fields.ts';
+
+/** What a stream's `response.failed` says of each error: Codex decides by it whether to ask again. */
+const streamCodes = {
+  invalid_request: 'invalid_prompt',
+  too_large: 'invalid_prompt',
+  unsupported_media_type: 'invalid_prompt',
+  unauthenticated: 'invalid_prompt',
+  forbidden: 'invalid_prompt',
+  model_not_found: 'invalid_prompt',
+  route_not_found: 'invalid_prompt',
+  method_not_allowed: 'invalid_prompt',
+  rate_limited: 'rate_limit_exceeded',
+  budget_exhausted: 'insufficient_quota',
+  overloaded: 'server_is_overloaded',
+  upstream_unavailable: 'server_error',
+  upstream_invalid: 'server_error',
+  timeout: 'server_error',
+  upstream_rejected: 'invalid_prompt',
+  context_overflow: 'context_length_exceeded',
+  upstream_auth: 'server_error',
+  internal: 'server_error',
+  idempotency_busy: 'server_error',
+  idempotency_conflict: 'invalid_prompt',
+  idempotency_expired: 'invalid_prompt',
+  store_unavailable: 'server_is_overloaded',
+  stream_interrupted: 'server_error',
+  shutting_down: 'server_is_overloaded',
+  request_timeout: 'server_error',
+  canceled: 'server_error',
+} satisfies Record<ErrorCode, string>;
+
+/** The error of a 404 for an item or response of which no copy is kept. */
+export const itemNotFound = 'item_not_found';
+
+/** Status and body of an error answer. */
+export function writeError(error: GatewayError, requestId: string): WrittenError {
+  if (error.reason !== itemNotFound) return writeEnvelope(error, requestId);
+  const { body } = writeEnvelope(error, requestId);
+  const told = isObject(body['error']) ? body['error'] : {};
+  return { status: 404, body: { error: { ...told, code: null } } };
+}
+
+/** The two objects in which a stream tells a failure: that of the `error` event, and that of the failed response. */
+export interface StreamFailure {
+  readonly event: JsonObject;
+  readonly response: JsonObject;
+}
+
+export function streamFailure(error: GatewayError, requestId: string): StreamFailure {
+  const { body } = writeError(streamError(error), requestId);
+  const told = isObject(body['error']) ? body['error'] : {};
+  const message = textOf(told['message']) || 'The call failed.';
+  const code = textOf(told['code']) || streamCodes[error.code];
+  return {
+    event: { type: textOf(told['type']), code, message, param: told['param'] ?? null },
+    response: { code: streamCodes[error.code], message: withWait(message, error) },
+  };
+}
+
+/** Codex reads from these words how long it should wait. */
+function withWait(message: string, { code, retryAfterMs }: GatewayError): string {
+  if (code !== 'rate_limited') return message;
+  return `${message} Please try again in ${((retryAfterMs ?? 1000) / 1000).toFixed(1)}s.`;
+}
+
+/** A 404 for an id of an item that the gateway does not keep, in the service's words. */
+export function unknownItem(id: string): GatewayError {
+  return new GatewayError(
+    'invalid_request',
+    `Item with id '${id}' not found. Items are not persisted when \`store\` is set to false. ` +
+      'Try again with `store` set to true, or remove this item from your input.',
+    { path: ['input'], reason: itemNotFound },
+  );
+}
+
+/** A 400 for an id of a response that the gateway does not keep, in the service's words. */
+export function unknownResponse(id: string): GatewayError {
+  const options: GatewayErrorOptions = {
+    path: ['previous_response_id'],
+    reason: 'previous_response_not_found',
+  };
+  return new GatewayError(
+    'invalid_request',
+    `Previous response with id '${id}' not found.`,
+    options,
+  );
+}

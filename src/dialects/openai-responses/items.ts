@@ -1,0 +1,248 @@
+/**
+ * Items of the Responses API as both halves of the dialect know them: their types, the prefixes of their ids, and the
+ * names under which `extras['openai-responses']` keeps what the canonical form has no slot for.
+ */
+import type { DialectId, Extras, PartBase } from '../../core/conversation.ts';
+import { tryParseInnerObject } from '../../json/parse.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+
+export const dialectId = 'openai-responses' satisfies DialectId;
+
+/** How the client runs a tool: the type of a call's item follows from it. */
+export type CallKind =
+  'function' | 'custom' | 'tool_search' | 'local_shell' | 'shell' | 'apply_patch';
+
+interface CallItem {
+  readonly type: string;
+  readonly output: string;
+  readonly prefix: string;
+}
+
+/** The item types of a call and of its result, and the prefix of the call's item id. */
+export const callItems: { readonly [K in CallKind]: CallItem } = {
+  function: { type: 'function_call', output: 'function_call_output', prefix: 'fc_' },
+  custom: { type: 'custom_tool_call', output: 'custom_tool_call_output', prefix: 'ctc_' },
+  tool_search: { type: 'tool_search_call', output: 'tool_search_output', prefix: 'tsc_' },
+  local_shell: { type: 'local_shell_call', output: 'local_shell_call_output', prefix: 'lsh_' },
+  shell: { type: 'shell_call', output: 'shell_call_output', prefix: 'sh_' },
+  apply_patch: { type: 'apply_patch_call', output: 'apply_patch_call_output', prefix: 'apc_' },
+};
+
+const kinds: readonly CallKind[] = [
+  'function',
+  'custom',
+  'tool_search',
+  'local_shell',
+  'shell',
+  'apply_patch',
+];
+
+const kindsByCall = new Map(kinds.map((kind) => [callItems[kind].type, kind]));
+const kindsByOutput = new Map(kinds.map((kind) => [callItems[kind].output, kind]));
+
+/** The kind of a call by its item type; undefined for an item that is no call of the client. */
+export function callKindOf(type: Json | undefined): CallKind | undefined {
+  return typeof type === 'string' ? kindsByCall.get(type) : undefined;
+}
+
+/** The kind of the call that an item of this type answers. */
+export function outputKindOf(type: Json | undefined): CallKind | undefined {
+  return typeof type === 'string' ? kindsByOutput.get(type) : undefined;
+}
+
+export function isCallKind(value: Json | undefined): value is CallKind {
+  return kinds.some((kind) => kind === value);
+}
+
+/** Prefixes of the ids of all other items that are written. */
+export const idPrefixes = {
+  response: 'resp_',
+  message: 'msg_',
+  reasoning: 'rs_',
+  search: 'ws_',
+} as const;
+
+/** What the service takes as the id of an item. */
+const itemId = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** Whether an id may stand on an item whose ids begin like this. */
+export function isItemId(id: Json | undefined, prefix: string): id is string {
+  return typeof id === 'string' && id.startsWith(prefix) && itemId.test(id);
+}
+
+/**
+ * Members of `extras['openai-responses']`. On a part: `id`, `status`, `phase`, `caller` and `created_by` of its item, `kind`
+ * and `namespace` of a call, `summary` (how many parts the text was made of) and `content` of reasoning, `detail` of an
+ * image. On a tool: `kind`, `namespace`, the bare `name`, and the `format` of a free text.
+ */
+export interface ItemExtras {
+  readonly id?: string;
+  readonly status?: string;
+  readonly phase?: string;
+  readonly kind?: CallKind;
+  readonly namespace?: string;
+  readonly name?: string;
+  readonly format?: JsonObject;
+  readonly summary?: number;
+  readonly content?: readonly Json[];
+  readonly detail?: string;
+}
+
+/** What the dialect kept of a part or tool; empty where it kept nothing. */
+export function itemExtras(value: { readonly extras?: Extras }): JsonObject {
+  return value.extras?.[dialectId] ?? {};
+}
+
+/** Extras of a part or tool with the members that are not undefined; nothing where there is none. */
+export function withItemExtras(members: {
+  readonly [name: string]: Json | undefined;
+}): Pick<PartBase, 'extras'> {
+  const kept = Object.entries(members).filter(([, value]) => value !== undefined);
+  return kept.length === 0 ? {} : { extras: { [dialectId]: Object.fromEntries(kept) } };
+}
+
+// Calls: the canonical form has one text of JSON, each type of item has its own members.
+
+/** The canonical arguments of a call's item. */
+export function argumentsOf(kind: CallKind, item: JsonObject): string {
+  switch (kind) {
+    case 'function':
+      return textOf(item['arguments']);
+    case 'custom':
+      return JSON.stringify({ input: textOf(item['input']) });
+    case 'tool_search': {
+      const given = item['arguments'];
+      return typeof given === 'string' ? given : JSON.stringify(given ?? {});
+    }
+    case 'local_shell':
+    case 'shell': {
+      const { type: _type, ...action } = isObject(item['action']) ? item['action'] : {};
+      return JSON.stringify(action);
+    }
+    case 'apply_patch':
+      return JSON.stringify({ operation: item['operation'] ?? {} });
+    default:
+      return kind satisfies never;
+  }
+}
+
+/**
+ * The members of a call's item that hold its arguments, `name` of functions and free texts not among them; undefined where
+ * the arguments do not fit the kind.
+ */
+export function callMembers(kind: CallKind, argumentsJson: string): JsonObject | undefined {
+  switch (kind) {
+    case 'function':
+      return { arguments: argumentsJson.trim() === '' ? '{}' : argumentsJson };
+    case 'custom':
+      return { input: freeText(argumentsJson) };
+    case 'tool_search':
+      return { execution: 'client', arguments: tryParseInnerObject(argumentsJson) ?? {} };
+    case 'local_shell':
+      return shellAction(argumentsJson);
+    case 'shell':
+      return commandsAction(argumentsJson);
+    case 'apply_patch': {
+      const operation = tryParseInnerObject(argumentsJson)?.['operation'];
+      return isObject(operation) ? { operation } : undefined;
+    }
+    default:
+      return kind satisfies never;
+  }
+}
+
+/** The text of `{"input": text}`; any other arguments as they are. */
+export function freeText(argumentsJson: string): string {
+  const input = tryParseInnerObject(argumentsJson)?.['input'];
+  return typeof input === 'string' ? input : argumentsJson;
+}
+
+function shellAction(argumentsJson: string): JsonObject | undefined {
+  const given = tryParseInnerObject(argumentsJson);
+  const command = given?.['command'];
+  if (given === undefined || !Array.isArray(command)) return undefined;
+  const { timeout_ms: timeout, working_directory: place, env, user } = given;
+  return {
+    action: {
+      type: 'exec',
+      command,
+      env: isObject(env) ? env : {},
+      ...(typeof timeout === 'number' ? { timeout_ms: timeout } : {}),
+      ...(typeof place === 'string' ? { working_directory: place } : {}),
+      ...(typeof user === 'string' ? { user } : {}),
+    },
+  };
+}
+
+function commandsAction(argumentsJson: string): JsonObject | undefined {
+  const given = tryParseInnerObject(argumentsJson);
+  const commands = given?.['commands'];
+  if (given === undefined || !Array.isArray(commands)) return undefined;
+  const { timeout_ms: timeout = null, max_output_length: length = null } = given;
+  return { action: { commands, timeout_ms: timeout, max_output_length: length } };
+}
+
+/** The published arguments of the tools that the API defines and the client runs. */
+export const typedTools: {
+  readonly [K in 'local_shell' | 'shell' | 'apply_patch']: {
+    readonly description: string;
+    readonly schema: JsonObject;
+  };
+} = {
+  local_shell: {
+    description: 'Runs a command on the machine of the user and returns its output.',
+    schema: {
+      type: 'object',
+      properties: {
+        command: { type: 'array', items: { type: 'string' }, description: 'The command to run.' },
+        timeout_ms: { type: 'integer' },
+        working_directory: { type: 'string' },
+        env: { type: 'object', additionalProperties: { type: 'string' } },
+        user: { type: 'string' },
+      },
+      required: ['command'],
+    },
+  },
+  shell: {
+    description: 'Runs shell commands on the machine of the user and returns their output.',
+    schema: {
+      type: 'object',
+      properties: {
+        commands: { type: 'array', items: { type: 'string' }, description: 'Commands to run.' },
+        timeout_ms: { type: 'integer' },
+        max_output_length: { type: 'integer' },
+      },
+      required: ['commands'],
+    },
+  },
+  apply_patch: {
+    description: 'Creates, changes or deletes a file by a patch in the V4A diff format.',
+    schema: {
+      type: 'object',
+      properties: {
+        operation: {
+          type: 'object',
+          properties: {
+            type: { type: 'string', enum: ['create_file', 'update_file', 'delete_file'] },
+            path: { type: 'string' },
+            diff: { type: 'string' },
+          },
+          required: ['type', 'path'],
+        },
+      },
+      required: ['operation'],
+    },
+  },
+};
+
+/** The arguments of a free-text tool. */
+export const freeTextSchema: JsonObject = {
+  type: 'object',
+  properties: { input: { type: 'string' } },
+  required: ['input'],
+  additionalProperties: false,
+};
+
+function textOf(value: Json | undefined): string {
+  return typeof value === 'string' ? value : '';
+}
