@@ -1,47 +1,89 @@
 /** docs/user/translation.md, written from the tables. */
 import type { Dialect } from '../support/reading.ts';
 import { departures } from './elsewhere.ts';
+import { knownModels, type KnownModel } from './known-models.ts';
 import { answerTables, requestTables, rowId, type DecidedRow, type DecidedTable } from './rows.ts';
 
-const intro = `# What becomes of each field
+const intro = `# Translation
 
 <!-- Written by scripts/write-translation.mjs from test/decisions; a test fails while this file is stale. -->
 
-A model behind the gateway speaks one of two formats, chat completions or messages. A client that speaks the same
-format is **relayed**: its body arrives as it was sent, apart from the model's name (and \`stream_options\`, since usage
-is always asked for) and what the model is known to refuse or skip, told at the end. Otherwise the gateway **translates**, and these tables say what becomes of each field that the
-official clients' types know. They are what the tests read: a field of a newer client that is missing here fails the
-type check, and a request for each row is sent through every pair of formats.
+A provider speaks one of two APIs, chat completions or messages. A client of the same API is **relayed**: its bytes arrive as they were sent,
+except for the model name, \`stream_options\` (usage is always requested), and what the target is known to refuse or ignore (last two sections).
+A client of the other API is **translated**. The tables list every field that the official SDKs' types have. Tests send a request for each row
+through every pair of APIs.
 
 | word | meaning |
 |---|---|
-| **EXACT** | the same meaning on both sides |
+| **EXACT** | same meaning on both sides |
 | **APPROX** | carried with a slightly different meaning |
-| **WARN** | dropped, and you are told |
-| **IGNORE** | dropped without a word: a hint, or its value is the default |
-| **REJECT** | refused with a 400 that names the field, before any model is asked |
+| **WARN** | dropped, and noted |
+| **IGNORE** | dropped without a note: a hint, or the default value |
+| **REJECT** | refused with 400 and the field's path, before any model is called |
 
-- **You are told** in the answer's header \`x-gateway-notes\`, as \`field: dropped, why; field: changed, why\`, in the
-  call's record (\`GET /api/calls\`) and in the log. APPROX rows marked ° are not noted: they cannot surprise.
-- **Strict**: with a key made by \`model-gateway keys create --strict\`, or on a route with \`strict: true\`, whatever would
-  be noted is a 400 instead.
-- A member that no table knows is noted by its path, in whatever object it stands. Schemas, arguments and inputs of calls
-  are carried whole; what stands inside a field that is ignored or told of as a whole goes with it.
-- A value that equals the API's default is never an error and never noted, nor is \`null\`.
-- What a model can do is known by vendor and model (\`src/providers\`); where a row depends on it, its case says so.
-- **Otherwise at** names known models at which the row's sample is noted or refused though the decision does not say so; EXACT* has
-  such models. It is found by running the samples through the readers and writers at all known models.
+- **Notes** are in the answer's header \`x-gateway-notes\` (\`field: dropped, why; field: changed, why\`), in the call's record (\`GET /api/calls\`)
+  and in the log. APPROX° is not noted.
+- **Strict**, on a key (\`keys create --strict\`) or a route (\`strict: true\`): what would be noted is refused with 400.
+- **Unknown members** are noted by their path in every object. JSON Schemas, arguments and inputs of calls are carried whole.
+- **Defaults**: the API's default value and \`null\` are neither refused nor noted.
+- **By model**: EXACT* and "noted at", "refused at" name known models that depart from the row. They are found by running the row's sample at
+  every known model. "all but openai" leaves one vendor out, "openai (o1, o3)" names models, [set 1](#sets-of-models) is listed at the end.
 
-Paths: \`messages[user].content[text].text\` is the field \`text\` of parts of the type \`text\` in messages of the role
-\`user\`; \`messages[]\` means any role. A case in the second column narrows a row.
+\`messages[user].content[text].text\` is the field \`text\` of parts of the type \`text\` in messages of the role \`user\`; \`messages[]\` means any role.
+A case narrows a row. Empty cells at the end of a row are left out.
 `;
+
+const maxCellLength = 300;
 
 function cell(text: string): string {
   return text.replaceAll('|', '\\|');
 }
 
+/** A line of a table; empty cells at its end are left out. */
+function tableLine(cells: readonly string[]): string {
+  const last = cells.findLastIndex((text) => text !== '');
+  return `| ${cells
+    .slice(0, last + 1)
+    .map(cell)
+    .join(' | ')} |`;
+}
+
+/** Names longer than this are told once, in the last section. */
+const maxNamesLength = 80;
+
+/** Sets of models with long names, each with its number: the text of one document. */
+type ModelSets = Map<string, number>;
+
+/** The models in few words: vendors with all of their models, `vendor (model, …)`, or `all but …` where that is shorter. */
+function named(found: readonly KnownModel[], upstream: Dialect): string {
+  const all = knownModels(upstream);
+  if (found.length === all.length) return 'all';
+  const others = all.filter((each) => !found.some(({ name }) => name === each.name));
+  const names = byVendor(found, all);
+  const allBut = `all but ${byVendor(others, all)}`;
+  return allBut.length < names.length ? allBut : names;
+}
+
+function byVendor(found: readonly KnownModel[], all: readonly KnownModel[]): string {
+  const vendors = [...new Set(found.map(({ vendor }) => vendor))];
+  const names = vendors.map((vendor) => {
+    const own = found.filter((each) => each.vendor === vendor);
+    const whole = all.filter((each) => each.vendor === vendor).length === own.length;
+    return whole ? vendor : `${vendor} (${own.map(({ model }) => model).join(', ')})`;
+  });
+  return names.join(', ');
+}
+
+/** The names, or the number of their set. */
+function shown(names: string, sets: ModelSets): string {
+  if (names.length <= maxNamesLength) return names;
+  const number = sets.get(names) ?? sets.size + 1;
+  sets.set(names, number);
+  return `[set ${number}](#sets-of-models)`;
+}
+
 /** What known models do otherwise than an unknown one. */
-function elsewhere(table: DecidedTable, row: DecidedRow): string {
+function elsewhere(table: DecidedTable, row: DecidedRow, sets: ModelSets): string {
   if (table.what !== 'request' || row.outer) return '';
   const upstream = table.from === 'chat' ? 'messages' : 'chat';
   const { decision } = row.verdict;
@@ -49,61 +91,90 @@ function elsewhere(table: DecidedTable, row: DecidedRow): string {
   const { told, refused } = departures(table.from, upstream, { id: rowId(row), path: row.path });
   const isTold = decision === 'WARN' || (decision === 'APPROX' && !('silent' in row.verdict));
   return [
-    ...(isTold || told.length === 0 ? [] : [`noted at ${told.join(', ')}`]),
-    ...(refused.length === 0 ? [] : [`refused at ${refused.join(', ')}`]),
+    ...(isTold || told.length === 0 ? [] : [`noted at ${shown(named(told, upstream), sets)}`]),
+    ...(refused.length === 0 ? [] : [`refused at ${shown(named(refused, upstream), sets)}`]),
   ].join('; ');
 }
 
-function requestLine(table: DecidedTable, row: DecidedRow): string {
-  const departing = elsewhere(table, row);
-  const { decision } = row.verdict;
-  // What a known model departs from is not the same everywhere.
-  const starred = departing !== '' && decision === 'EXACT' ? `${line(row, '*')}` : line(row);
-  return `${starred} ${cell(departing)} |`;
-}
-
-function line({ path, when, verdict }: DecidedRow, mark = ''): string {
+/** The cells of a row behind its path. */
+function cellsOf(table: DecidedTable, row: DecidedRow, sets: ModelSets): readonly string[] {
+  const { when, verdict } = row;
+  const departing = elsewhere(table, row, sets);
   const kept = verdict.decision === 'EXACT' || verdict.decision === 'APPROX';
-  const to = kept && verdict.to !== '' ? verdict.to : '';
-  const word = kept && verdict.silent === true ? `${verdict.decision}°` : verdict.decision;
-  const cells = [`\`${path}\``, when, word + mark, to, verdict.how ?? ''];
-  return `| ${cells.map(cell).join(' | ')} |`;
+  const silent = kept && verdict.silent === true ? '°' : '';
+  // What a known model departs from is not the same everywhere.
+  const starred = departing !== '' && verdict.decision === 'EXACT' ? '*' : '';
+  const remarks = [verdict.how ?? '', departing].filter((text) => text !== '').join('; ');
+  return [when, verdict.decision + silent + starred, kept ? verdict.to : '', remarks];
 }
 
-function section(table: DecidedTable): string {
-  const asks = table.what === 'request';
+/** Fields in a row that are decided alike share a line. */
+function tableLines(table: DecidedTable, sets: ModelSets): readonly string[] {
+  const lines: { path: string; cells: readonly string[] }[] = [];
+  for (const row of table.rows) {
+    const path = `\`${row.path}\``;
+    const cells = cellsOf(table, row, sets);
+    const before = lines.at(-1);
+    const alike = before?.cells.join('|') === cells.join('|');
+    if (before !== undefined && alike && before.path.length + path.length < maxCellLength - 2) {
+      before.path += `, ${path}`;
+    } else lines.push({ path, cells });
+  }
+  return lines.map(({ path, cells }) => tableLine([path, ...cells]));
+}
+
+function section(table: DecidedTable, sets: ModelSets): string {
   return [
     `## ${table.title}`,
     '',
-    `| field | case | decision | becomes | remarks |${asks ? ' otherwise at |' : ''}`,
-    `|---|---|---|---|---|${asks ? '---|' : ''}`,
-    ...table.rows.map((row) => (asks ? requestLine(table, row) : line(row))),
+    '| field | case | decision | becomes | remarks |',
+    '|---|---|---|---|---|',
+    ...tableLines(table, sets),
     '',
   ].join('\n');
 }
 
-const relayIntro = `What a relayed request is changed in, by the samples of the tests at the same models. Everything else arrives as it was sent.
-Whatever is named here is in \`x-gateway-notes\`, and refused under strict.`;
+const relayIntro = `Fields of a relayed request that known models do not take as they are. Each change is noted, and refused under strict.`;
 
-/** The changes of relayed requests, by field. */
+/** The models that do not take a row of a relayed request as it is; '' = none. */
+function relayedAt(dialect: Dialect, row: DecidedRow): string {
+  const { told, refused } = departures(dialect, dialect, { id: rowId(row), path: row.path });
+  return [
+    ...(told.length === 0 ? [] : [`changed at ${named(told, dialect)}`]),
+    ...(refused.length === 0 ? [] : [`refused at ${named(refused, dialect)}`]),
+  ].join('; ');
+}
+
+/** The changes of relayed requests, by the models that they are made for. */
 function relaySection(dialect: Dialect): string {
   const rows = requestTables[dialect].rows
     .filter(({ outer }) => !outer)
-    .map((row) => ({ row, ...departures(dialect, dialect, { id: rowId(row), path: row.path }) }))
-    .filter(({ told, refused }) => told.length + refused.length > 0);
-  return [
-    `## Relayed: ${dialect} request to a ${dialect} model`,
-    '',
-    relayIntro,
-    '',
-    '| field | case | changed at | refused at |',
-    '|---|---|---|---|',
-    ...rows.map(({ row, told, refused }) => {
-      const cells = [`\`${row.path}\``, row.when, told.join(', '), refused.join(', ')];
-      return `| ${cells.map(cell).join(' | ')} |`;
-    }),
-    '',
-  ].join('\n');
+    .map((row) => ({ path: row.path, when: row.when, models: relayedAt(dialect, row) }));
+  const groups = new Map<string, Set<string>>();
+  for (const { path, when, models } of rows) {
+    if (models === '') continue;
+    // Where all cases of a field are alike, its name says it.
+    const isWhole = rows.every((each) => each.path !== path || each.models === models);
+    const field = `\`${path}\`` + (isWhole || when === '' ? '' : ` (${when})`);
+    groups.set(models, (groups.get(models) ?? new Set()).add(field));
+  }
+  const lines = [...groups].map(([models, fields]) =>
+    wrapped(`- ${models}: ${[...fields].join(', ')}`),
+  );
+  const title = `## Relayed: ${dialect} request to a ${dialect} model`;
+  return [title, '', relayIntro, '', ...lines, ''].join('\n');
+}
+
+/** Lines of at most 150 characters; those after the first are indented. */
+function wrapped(text: string): string {
+  const lines: string[] = [''];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1) ?? '';
+    if (line.length + word.length < 150)
+      lines[lines.length - 1] = line === '' ? word : `${line} ${word}`;
+    else lines.push(`  ${word}`);
+  }
+  return lines.join('\n');
 }
 
 export function translationText(): string {
@@ -111,6 +182,9 @@ export function translationText(): string {
     ...Object.values(requestTables),
     ...Object.values(answerTables),
   ];
+  const sets: ModelSets = new Map();
+  const sections = tables.map((table) => section(table, sets));
   const relayed = (['chat', 'messages'] as const).map(relaySection);
-  return [intro, ...tables.map(section), ...relayed].join('\n');
+  const setLines = [...sets].map(([names, number]) => wrapped(`- **Set ${number}**: ${names}`));
+  return [intro, ...sections, ...relayed, '## Sets of models', '', ...setLines, ''].join('\n');
 }

@@ -86,8 +86,8 @@ export function sampleOf(client: Dialect, rowId: string): Sample<object> | undef
 }
 
 export interface Departures {
-  readonly told: readonly string[];
-  readonly refused: readonly string[];
+  readonly told: readonly KnownModel[];
+  readonly refused: readonly KnownModel[];
 }
 
 /** The models that carry a row's field otherwise than other models do, with a note, or refuse it. */
@@ -108,17 +108,5 @@ export function departures(
     if (tried.refused !== undefined && concerns(tried.refused)) refused.push(known);
     else if (tried.notes.some(({ path }) => concerns(path))) told.push(known);
   }
-  return { told: named(told, upstream), refused: named(refused, upstream) };
-}
-
-/** A vendor's name where all of its models are meant. */
-function named(found: readonly KnownModel[], upstream: Dialect): readonly string[] {
-  const all = knownModels(upstream);
-  if (found.length === all.length) return ['all'];
-  const vendors = [...new Set(found.map(({ vendor }) => vendor))];
-  return vendors.flatMap((vendor) => {
-    const own = found.filter((each) => each.vendor === vendor);
-    const whole = all.filter((each) => each.vendor === vendor).length === own.length;
-    return whole ? [vendor] : own.map(({ name }) => name);
-  });
+  return { told, refused };
 }
