@@ -22,6 +22,7 @@ export function remoteParts(send: Send): StoreParts {
     calls: remotePart(part('calls')),
     answers: remotePart(part('answers')),
     contents: remotePart(part('contents')),
+    responses: remotePart(part('responses')),
     settings: remotePart(part('settings')),
   };
 }

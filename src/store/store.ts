@@ -1,5 +1,6 @@
 /**
- * What must survive a restart, in parts: keys, policies, the audit log, the ledger, answers, contents and settings.
+ * What must survive a restart, in parts: keys, policies, the audit log, the ledger, answers, contents,
+ * responses and settings.
  * Each method is one transaction. The records stand in records.ts (keys, policies, audit) and calls.ts (ledger, usage).
  *
  * SQLite (`sqlite/`) and PostgreSQL (`postgres/`) implement the parts. Arguments and results are plain data: a method
@@ -8,6 +9,7 @@
 import type { SharedPolicy } from '../core/policy.ts';
 import type { AnswerStore } from './answers.ts';
 import type { ContentStore } from './contents.ts';
+import type { ResponseStore } from './responses.ts';
 import type {
   CallPage,
   CallQuery,
@@ -37,6 +39,7 @@ export type * from './calls.ts';
 export type * from './contents.ts';
 export type * from './roll-up.ts';
 export type * from './records.ts';
+export type * from './responses.ts';
 
 export interface KeyStore {
   /** In the order of creation. */
@@ -137,6 +140,8 @@ export interface StoreParts {
   readonly answers: AnswerStore;
   /** What calls said, of keys whose content is logged. */
   readonly contents: ContentStore;
+  /** Responses that clients may refer to. */
+  readonly responses: ResponseStore;
   readonly settings: SettingStore;
 }
 

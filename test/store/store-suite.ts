@@ -2,6 +2,7 @@
 import { describe } from 'node:test';
 import { answerSuite } from './answer-suite.ts';
 import { contentSuite } from './content-suite.ts';
+import { responseSuite } from './response-suite.ts';
 import { auditSuite } from './audit-suite.ts';
 import { callSuite } from './call-suite.ts';
 import { keySuite } from './key-suite.ts';
@@ -30,5 +31,6 @@ export function storeSuite(name: string, open: OpenStore, kind: 'own' | 'shared'
     sumSuite(open);
     answerSuite(open);
     contentSuite(open);
+    responseSuite(open);
   });
 }

@@ -13,12 +13,13 @@ export function memoryStore(
 }
 
 /** The store, with some methods done otherwise. */
-export function altered(store: Store, { keys, calls, answers, contents }: Own): Store {
+export function altered(store: Store, { keys, calls, answers, contents, responses }: Own): Store {
   return {
     ...store,
     keys: keys === undefined ? store.keys : overridden(store.keys, keys),
     calls: calls === undefined ? store.calls : overridden(store.calls, calls),
     answers: answers === undefined ? store.answers : overridden(store.answers, answers),
     contents: contents === undefined ? store.contents : overridden(store.contents, contents),
+    responses: responses === undefined ? store.responses : overridden(store.responses, responses),
   };
 }

@@ -13,6 +13,7 @@ import { PostgresCalls } from './calls.ts';
 import { PostgresChanges } from './changes.ts';
 import { PostgresBudgets } from './budgets.ts';
 import { PostgresContents } from './contents.ts';
+import { PostgresResponses } from './responses.ts';
 import type { LeaseRegister, SeenInstance } from '../counters/lease-expiry.ts';
 import { PostgresAudit, PostgresKeys, PostgresPolicies, PostgresSettings } from './keys.ts';
 import { makePostgresServer, type PostgresServer, type PostgresServerOptions } from './server.ts';
@@ -68,6 +69,7 @@ export class PostgresStore implements Store, LeaseRegister {
   readonly calls: StoreParts['calls'];
   readonly answers: StoreParts['answers'];
   readonly contents: StoreParts['contents'];
+  readonly responses: StoreParts['responses'];
   readonly settings: StoreParts['settings'];
   /** Where budgets are kept. */
   readonly budgets: PostgresBudgets;
@@ -94,6 +96,7 @@ export class PostgresStore implements Store, LeaseRegister {
     });
     this.answers = new PostgresAnswers(server);
     this.contents = new PostgresContents(server);
+    this.responses = new PostgresResponses(server);
     this.budgets = new PostgresBudgets(server);
     this.settings = new PostgresSettings(server);
     server.onUp(() => void this.#drain());

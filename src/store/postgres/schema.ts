@@ -154,6 +154,31 @@ CREATE TABLE forgotten_contents (
   key_id text COLLATE "C" PRIMARY KEY,
   before bigint NOT NULL
 );
+
+CREATE TABLE kept_responses (
+  key_id text COLLATE "C" NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  previous text COLLATE "C",
+  kept_at bigint NOT NULL,
+  until bigint NOT NULL,
+  bytes bigint NOT NULL,
+  response bytea NOT NULL,
+  PRIMARY KEY (key_id, id)
+);
+-- Sealed bytes do not get smaller.
+ALTER TABLE kept_responses ALTER COLUMN response SET STORAGE EXTERNAL;
+CREATE INDEX kept_responses_until ON kept_responses (until);
+CREATE INDEX kept_responses_time ON kept_responses (kept_at, bytes);
+CREATE INDEX kept_responses_key ON kept_responses (key_id, kept_at, bytes);
+
+CREATE TABLE kept_response_items (
+  key_id text COLLATE "C" NOT NULL,
+  item_id text COLLATE "C" NOT NULL,
+  response_id text COLLATE "C" NOT NULL,
+  PRIMARY KEY (key_id, item_id, response_id),
+  FOREIGN KEY (key_id, response_id) REFERENCES kept_responses ON DELETE CASCADE
+);
+CREATE INDEX kept_response_items_of ON kept_response_items (key_id, response_id);
 `;
 
 /**
@@ -247,5 +272,25 @@ BEGIN
 END $$;
 `;
 
+/**
+ * One round trip, since the end of an answer waits for it. The lock is that of contents: what a key kept is forgotten
+ * behind all that was looked at before the mark was there.
+ */
+const responseFunctions = `
+CREATE FUNCTION response_keep(of_key text, of_id text, of_previous text, started bigint, keep_ms bigint,
+  size bigint, sealed bytea, items text[]) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  PERFORM pg_advisory_xact_lock_shared(5563204124);
+  IF EXISTS (SELECT 1 FROM forgotten_contents f WHERE f.key_id = of_key AND f.before > started) THEN
+    RETURN false;
+  END IF;
+  DELETE FROM kept_responses r WHERE r.key_id = of_key AND r.id = of_id;
+  INSERT INTO kept_responses VALUES
+    (of_key, of_id, of_previous, counter_now(), counter_now() + keep_ms, size, sealed);
+  INSERT INTO kept_response_items SELECT DISTINCT of_key, item, of_id FROM unnest(items) AS item;
+  RETURN true;
+END $$;
+`;
+
 /** Tables and functions, in the order in which they can be made. */
-export const postgresSchema = `${tables}${counterSchema}${answerFunctions}`;
+export const postgresSchema = `${tables}${counterSchema}${answerFunctions}${responseFunctions}`;

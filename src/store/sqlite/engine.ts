@@ -9,6 +9,7 @@ import { writeCopy, requireSound, Statements } from './database.ts';
 import { asStoreError } from './failure.ts';
 import { SqliteCalls } from './calls.ts';
 import { SqliteContents } from './contents.ts';
+import { SqliteResponses } from './responses.ts';
 import { SqliteAudit, SqliteKeys, SqlitePolicies, SqliteSettings } from './keys.ts';
 
 /** How often the file is looked for while rows are written to it (F87). */
@@ -34,6 +35,7 @@ export class SqliteEngine {
   readonly calls: SqliteCalls;
   readonly answers: SqliteAnswers;
   readonly contents: SqliteContents;
+  readonly responses: SqliteResponses;
   readonly settings: SqliteSettings;
   readonly #options: EngineOptions;
   readonly #inode: number | undefined;
@@ -50,6 +52,7 @@ export class SqliteEngine {
     this.calls = new SqliteCalls(sql);
     this.answers = new SqliteAnswers(sql, () => options.wall());
     this.contents = new SqliteContents(sql);
+    this.responses = new SqliteResponses(sql, () => options.wall());
     this.settings = new SqliteSettings(sql);
   }
 

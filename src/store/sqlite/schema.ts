@@ -155,6 +155,29 @@ CREATE TABLE forgotten_contents (
   before INTEGER NOT NULL
 ) STRICT;
 
+CREATE TABLE kept_responses (
+  key_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  previous TEXT,
+  kept_at INTEGER NOT NULL,
+  until INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  response BLOB NOT NULL,
+  PRIMARY KEY (key_id, id)
+) STRICT;
+CREATE INDEX kept_responses_until ON kept_responses (until);
+CREATE INDEX kept_responses_time ON kept_responses (kept_at, bytes);
+CREATE INDEX kept_responses_key ON kept_responses (key_id, kept_at, bytes);
+
+CREATE TABLE kept_response_items (
+  key_id TEXT NOT NULL,
+  item_id TEXT NOT NULL,
+  response_id TEXT NOT NULL,
+  PRIMARY KEY (key_id, item_id, response_id),
+  FOREIGN KEY (key_id, response_id) REFERENCES kept_responses ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+CREATE INDEX kept_response_items_of ON kept_response_items (key_id, response_id);
+
 PRAGMA application_id = ${applicationId};
 PRAGMA user_version = ${schemaVersion};
 `;

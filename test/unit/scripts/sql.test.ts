@@ -27,7 +27,7 @@ const constants: readonly RegExp[] = [
   /^summedClasses\.map\(\(\{ column \}\) => `charged_\$\{column\} AS \$\{column\}`\)\.join\(', '\)$/,
   // The schemas: descriptions of tables, and constants.
   /^columnsOf\((key|audit|call|attempt|sum)Table\)$/,
-  /^(applicationId|schemaVersion|tables|counterSchema|answerFunctions)$/,
+  /^(applicationId|schemaVersion|tables|counterSchema|answerFunctions|responseFunctions)$/,
   /^(attemptInput|groupInput|values|added)\.join\(', '\)$/,
   /^\w+Columns\.map\(\(name\) => `(\$\{name\} = \?|sum\(\$\{name\}\))`\)\.join\(', '\)$/,
   /^columns\.map\(\(\) => '\?'\)\.join\(', '\)$/,
