@@ -12,9 +12,15 @@ import type { FinishReason, Generation } from '../../core/generation.ts';
 import { placedReasoning } from '../../core/kept-turn.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
-import { answerObject, answerObjects, answerText, wrongType } from '../shared/answers.ts';
+import {
+  answerObject,
+  answerObjects,
+  answerText,
+  isPresent,
+  wrongType,
+} from '../shared/answers.ts';
+import { looksLikeError, readErrorValue } from '../shared/read-errors.ts';
 import { wrappedArguments } from '../shared/tools.ts';
-import { readErrorValue } from './errors.ts';
 import { isArray, type JsonMembers } from './fields.ts';
 import {
   findUsage,
@@ -88,16 +94,6 @@ export function readResponse(body: JsonObject, traits: UpstreamTraits): Generati
 /** Null or missing is a natural end; anything else that is no text hides why the answer ended. */
 function assertWord(finish: Json | undefined): void {
   if (isPresent(finish) && typeof finish !== 'string') throw wrongType('a finish_reason');
-}
-
-/** Error shapes without an `error` member, as they stand in 200 answers. */
-export function looksLikeError(body: JsonObject): boolean {
-  if (body['object'] === 'error' || body['type'] === 'error') return true;
-  return typeof body['message'] === 'string' || isPresent(body['detail']);
-}
-
-export function isPresent(value: Json | undefined): boolean {
-  return value !== undefined && value !== null && value !== '' && value !== false;
 }
 
 function firstChoice(body: JsonObject): JsonObject | undefined {

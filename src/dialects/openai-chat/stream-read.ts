@@ -16,8 +16,14 @@ import {
 } from '../../json/parse.ts';
 import { parseExactly } from '../../json/exact.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
-import { answerObject, answerObjects, answerText, wrongType } from '../shared/answers.ts';
-import { readErrorValue } from './errors.ts';
+import {
+  answerObject,
+  answerObjects,
+  answerText,
+  isPresent,
+  wrongType,
+} from '../shared/answers.ts';
+import { looksLikeError, readErrorValue } from '../shared/read-errors.ts';
 import { isArray } from './fields.ts';
 import { type AnswerIdentity, readCitations } from './message-forms.ts';
 import {
@@ -27,7 +33,7 @@ import {
   type ReasoningEntry,
   reasoningPart,
 } from './reasoning.ts';
-import { isPresent, looksLikeError, pieceKind, transcriptOf } from './response.ts';
+import { pieceKind, transcriptOf } from './response.ts';
 import { type CallTraits, StreamCalls } from './stream-calls.ts';
 import { findUsage, isCut, readFailedFinish, readFinish } from './usage.ts';
 

@@ -1,8 +1,8 @@
 /** The half of chat completions that faces a provider. */
 import type { UpstreamDialect } from '../../core/dialect.ts';
 import { promptOf } from '../shared/prompt.ts';
+import { readError } from '../shared/read-errors.ts';
 import { chatCountable } from './countable.ts';
-import { readError } from './errors.ts';
 import { relayRequest } from './relay-request.ts';
 import { stopsOf } from './request-read.ts';
 import { writeRequest } from './request-write.ts';

@@ -30,6 +30,10 @@ export function answerObject(value: Json | undefined, name: string): JsonObject 
   return value;
 }
 
+export function isPresent(value: Json | undefined): boolean {
+  return !isAbsent(value);
+}
+
 /** What servers write for nothing. */
 function isAbsent(value: Json | undefined): value is undefined | null | '' | false {
   return value === undefined || value === null || value === '' || value === false;

@@ -68,6 +68,7 @@ export const vendorErrors: readonly VendorErrorRow[] = [
   // OpenRouter's 402: the balance is too small for this many tokens, and enough for fewer.
   { means: 'money-for-less', match: /fewer max_tokens|can only afford/i, field: 'message' },
   { means: 'overloaded', match: /overload/i },
+  { means: 'overloaded', match: /\bslow_down\b/i, field: 'words' },
   {
     means: 'overloaded',
     match: /\bunavailable|service_?unavailable|model_?not_?ready|capacity_exceeded/i,
@@ -84,6 +85,9 @@ export const vendorErrors: readonly VendorErrorRow[] = [
     match: /invalid_request|badrequest|invalid_argument|context_length|content_filter/i,
     field: 'words',
   },
+  // What the Responses API calls a prompt or a picture that it refuses, in streams.
+  { means: 'rejected', match: /invalid_prompt|_policy\b|data_residency/i, field: 'words' },
+  { means: 'rejected', match: /image_|_image/i, field: 'words' },
   { means: 'not-found', match: /not_?found/i, field: 'words' },
   { means: 'no-model', match: /model|not_?found/i },
   {

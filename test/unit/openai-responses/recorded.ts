@@ -1,0 +1,112 @@
+/** Recorded answers of the Responses API (../shared/recordings), one entry for each answer of a file. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import type { Frame } from '../../../src/core/dialect.ts';
+import type { GenerationEvent } from '../../../src/core/generation.ts';
+import { ResponsesStreamReader } from '../../../src/dialects/openai-responses/stream-read.ts';
+import { tryParseObject } from '../../../src/json/parse.ts';
+import { isObject, type JsonObject } from '../../../src/json/value.ts';
+import { SseSplitter } from '../../../src/wire/sse.ts';
+
+const root = new URL('../../../../shared/recordings/', import.meta.url);
+
+/** Why the tests on recordings are left out, or false where they can run. */
+export const leftOut = existsSync(root) ? false : 'there are no recordings at ../shared/recordings';
+
+export interface RecordedStream {
+  readonly name: string;
+  readonly events: readonly JsonObject[];
+}
+
+export interface RecordedDocument {
+  readonly name: string;
+  readonly text: string;
+  readonly body: JsonObject;
+}
+
+function files(ending: string): readonly (readonly [name: string, text: string])[] {
+  if (leftOut !== false) return [];
+  return [
+    ['openai-responses', ''],
+    ['azure', 'azure-t'],
+  ].flatMap(([folder = '', start = '']) =>
+    readdirSync(new URL(`${folder}/`, root))
+      .filter((file) => file.startsWith(start) && file.endsWith(ending))
+      .map((file) => {
+        const text = readFileSync(new URL(`${folder}/${file}`, root), 'utf8');
+        return [file.slice(0, -ending.length), text] as const;
+      }),
+  );
+}
+
+export function recordedDocuments(): readonly RecordedDocument[] {
+  return files('.json').map(([name, text]) => ({ name, text, body: tryParseObject(text) ?? {} }));
+}
+
+/** Each `response.created` begins an answer. Two lines of one recording lack their last brace. */
+export function recordedStreams(): readonly RecordedStream[] {
+  return files('.chunks.txt').flatMap(([name, text]) => {
+    const answers: JsonObject[][] = [];
+    for (const line of text.split('\n')) {
+      if (line.trim() === '') continue;
+      const event = tryParseObject(line) ?? tryParseObject(`${line}}`);
+      if (event === undefined) throw new Error(`${name}: no JSON object: ${line}`);
+      if (event['type'] === 'response.created') answers.push([]);
+      answers.at(-1)?.push(event);
+    }
+    return answers.map((events, i) => ({
+      name: answers.length === 1 ? name : `${name}#${i + 1}`,
+      events,
+    }));
+  });
+}
+
+export function recordedStream(name: string): RecordedStream {
+  const found = recordedStreams().find((recorded) => recorded.name === name);
+  if (found === undefined) throw new Error(`there is no recording ${name}`);
+  return found;
+}
+
+/** An event as the service frames it. */
+export function framed(event: JsonObject): string {
+  return `event: ${String(event['type'])}\ndata: ${JSON.stringify(event)}\n\n`;
+}
+
+export function wire(events: readonly JsonObject[]): string {
+  return events.map(framed).join('');
+}
+
+/** All frames of a stream's bytes, in pieces of this size. */
+export function framesOf(bytes: Buffer, size = bytes.length): readonly Frame[] {
+  const splitter = new SseSplitter();
+  const frames: Frame[] = [];
+  for (let i = 0; i < bytes.length; i += size) {
+    frames.push(...splitter.push(bytes.subarray(i, i + size)));
+  }
+  const last = splitter.end();
+  return last === undefined ? frames : [...frames, last];
+}
+
+/** Everything that a reader yields for this text and the close behind it. */
+export function readText(text: string, size?: number): readonly GenerationEvent[] {
+  const reader = new ResponsesStreamReader();
+  const events = framesOf(Buffer.from(text), size).flatMap((frame) => [...reader.read(frame)]);
+  return [...events, ...reader.end()];
+}
+
+export function read(events: readonly JsonObject[]): readonly GenerationEvent[] {
+  return readText(wire(events));
+}
+
+/** The items of an answer as its events told them complete. */
+export function doneItems(events: readonly JsonObject[]): readonly JsonObject[] {
+  return events
+    .filter((event) => event['type'] === 'response.output_item.done')
+    .map((event) => event['item'])
+    .filter(isObject);
+}
+
+/** The response of the terminal event. */
+export function lastResponse(events: readonly JsonObject[]): JsonObject {
+  const last = events.at(-1)?.['response'];
+  return isObject(last) ? last : {};
+}
