@@ -1,6 +1,7 @@
 /** Hedging through the whole gateway: a second request beside a first one that is slow to begin. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { JsonObject } from '../../src/json/value.ts';
 import { nanodollarsOfOutput, startLimitedRig, type LimitedRig } from '../limits/limited-rig.ts';
 import type { Reply } from '../support/http.ts';
@@ -187,15 +188,13 @@ for (const dialect of dialects) {
         const fails: Answer = { body: [gate.promise], rawHead: '', ending: 'reset' };
         const late = Promise.withResolvers<void>();
         const here = behind(late.promise, replying(other[up], { text: 'Second.' }));
-        const { model, first, second } = pair(up, { first: fails, second: here });
+        const { model, second } = pair(up, { first: fails, second: here });
         const answering = call(dialect, model, stream);
         await second.request(0);
         gate.resolve();
-        await (
-          await first.request(0)
-        ).closed;
-        // The gateway hears of it a little later than the upstream that did it.
-        setTimeout(late.resolve, 100);
+        // The gateway hears of it later than the upstream that did it.
+        await rig.gateway.trouble(model, `${model}-a/${model}-1`);
+        late.resolve();
         const reply = await answering;
         assert.equal(textOf(dialect, stream, reply), 'Second.', reply.text);
         const { row, tries } = await triesOf(idOf(reply));
@@ -328,10 +327,13 @@ for (const sdk of sdks) {
 }
 
 test('G12 hedging: a second request takes from the retry budget, and none is sent where it is spent', async () => {
+  const paid = 3;
+  let asked = 0;
   const slow: Scripted = (request) => {
-    const gate = Promise.withResolvers<void>();
-    setTimeout(gate.resolve, 150);
-    const answer = behind(gate.promise, replying('chat', { text: 'First.' }));
+    // The first ones answer when the second request is there, the others after several times its delay.
+    const gate = asked < paid ? second.request(asked) : sleep(150);
+    asked += 1;
+    const answer = behind(gate, replying('chat', { text: 'First.' }));
     return typeof answer === 'function' ? answer(request) : answer;
   };
   const { model, second } = pair('chat', { first: slow, second: silence });
@@ -342,7 +344,7 @@ test('G12 hedging: a second request takes from the retry budget, and none is sen
     attempts.push(reply.headers['x-gateway-attempts']);
   }
   assert.deepEqual(attempts, ['2', '2', '2', '1', '1']);
-  assert.equal(second.requests.length, 3);
+  assert.equal(second.requests.length, paid);
 });
 
 test('Hedging is off where nobody asks for it', async () => {

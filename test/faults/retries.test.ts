@@ -56,6 +56,7 @@ before(async () => {
       models: Object.fromEntries(
         Array.from({ length: providers }, (_, index): [string, JsonObject][] => [
           [`pair-${index + 1}`, { targets: [`chat-${index + 1}/a`, `messages-${index + 1}/b`] }],
+          [`only-${index + 1}`, { targets: [`chat-${index + 1}/m-${index + 1}`] }],
           [
             `hasty-${index + 1}`,
             {
@@ -346,16 +347,13 @@ test('F37 R4 a client that leaves ends the wait, and is charged nothing', async 
   const number = fresh();
   const limited = errorIn('chat', 429, 'slow down', { 'retry-after': '5' });
   const script = rig.upstreams.chat.script(`m-${number}`, limited);
-  const model = `chat-${number}/m-${number}`;
+  const model = `only-${number}`;
   const leaving = new AbortController();
   const asking = ask(rig, 'chat', requestBody('chat', { model, stream: false }), {
     signal: leaving.signal,
   }).catch(() => undefined);
-  await (
-    await script.request(0)
-  ).answered;
-  // Only the gateway knows when it has read the answer; the ledger tells below whether it had.
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  // It waits once it has read the answer.
+  await rig.gateway.trouble(model, `chat-${number}/m-${number}`);
   leaving.abort();
   await asking;
   await rig.gateway.noneLeft();

@@ -144,23 +144,26 @@ test('R1 a document waits for its status: no sign of life before it', async () =
 });
 
 test('R1 signs of life are switched off for chat, and only for chat', async () => {
-  const pause = new Promise((resolve) => setTimeout(resolve, 900));
-  await Promise.all(
-    dialects.map(async (dialect) => {
-      const refusal = errorIn('chat', 400, 'no');
-      const { model } = quiet.play('chat', {
-        rawHead: '',
-        framing: 'close',
-        body: [
-          pause,
-          'HTTP/1.1 400 No\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n',
-          typeof refusal.body === 'string' ? refusal.body : '',
-        ],
-      });
-      const got = await ask(quiet, dialect, requestBody(dialect, { model, stream: true }));
-      // Nothing was sent to a chat client, so that its status is still the real one.
-      assert.equal(got.status, dialect === 'chat' ? 400 : 200, got.text);
-      assert.equal(signsIn(got.text) > 0, dialect === 'messages');
-    }),
-  );
+  const { enough, onData } = watch(1);
+  const refusal = errorIn('chat', 400, 'no');
+  const { model, script } = quiet.play('chat', {
+    rawHead: '',
+    framing: 'close',
+    body: [
+      enough,
+      'HTTP/1.1 400 No\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n',
+      typeof refusal.body === 'string' ? refusal.body : '',
+    ],
+  });
+  const chat = ask(quiet, 'chat', requestBody('chat', { model, stream: true }));
+  await script.request(0);
+  // Asked later, it gets its sign of life at a time at which the chat client would have had one.
+  const body = requestBody('messages', { model, stream: true });
+  const messages = await ask(quiet, 'messages', body, { onData });
+  assert.equal(messages.status, 200, messages.text);
+  assert.ok(signsIn(messages.text) > 0);
+  // Nothing was sent to the chat client, so that its status is still the real one.
+  const { status, text } = await chat;
+  assert.equal(status, 400, text);
+  assert.equal(signsIn(text), 0);
 });

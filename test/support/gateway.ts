@@ -18,6 +18,8 @@ export interface TestGateway {
   callRows(model: string, count: number): Promise<readonly JsonObject[]>;
   /** The same, once they have asked upstreams at least so many times. */
   callsAfter(model: string, attempts: number): Promise<readonly JsonObject[]>;
+  /** What is wrong with a target of a route (`provider/model`), by the admin API, once something is. */
+  trouble(route: string, target: string): Promise<string>;
   /** Writes another config and has it read; it must be one that can be applied. */
   reload(config: TestConfig): Promise<void>;
   /** Resolves when no call is left, by the gateway's own count. */
@@ -119,6 +121,18 @@ export async function startTestGateway(
         const path = `/api/calls/${encodeURIComponent(requestId)}`;
         const { status, body, text } = await askAdmin(adminUrl, path);
         return status === 200 ? { found: body } : { instead: `${path}: ${status} ${text}` };
+      }),
+    trouble: (route, target) =>
+      until(async () => {
+        const { models } = await readAdmin(adminUrl, '/api/models');
+        const model = Array.isArray(models)
+          ? models.filter(isObject).find(({ id }) => id === route)
+          : undefined;
+        const targets = Array.isArray(model?.['targets']) ? model['targets'].filter(isObject) : [];
+        const health = targets.find((each) => each['target'] === target)?.['health'];
+        return typeof health === 'string' && health !== 'ready'
+          ? { found: health }
+          : { instead: `${target} of ${route}: ${String(health)}` };
       }),
     reload: async (wanted) => {
       await writeFile(configFile, configText(wanted));

@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { after, it } from 'node:test';
-import { Ledger } from '../../../src/access/ledger.ts';
+import { after, it, type TestContext } from 'node:test';
+import { Ledger, type LedgerParts } from '../../../src/access/ledger.ts';
 import type { Log } from '../../../src/core/runtime.ts';
 import { altered, memoryStore } from '../../support/memory-store.ts';
 import type { CallRow } from '../../../src/store/calls.ts';
@@ -16,23 +16,27 @@ import { HeldClock, silentLog } from './parts.ts';
 const folder = mkdtempSync(join(tmpdir(), 'gateway-ledger-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-async function ledgerOn(name: string) {
+/** Both are closed behind the test, however it ends: an open store keeps the process alive. */
+async function ledgerOn(t: TestContext, name: string, options: Partial<LedgerParts> = {}) {
   const path = join(folder, name, 'gateway.db');
   const store = await openSqliteStore({ path, log: silentLog });
   const clock = new HeldClock();
-  return { path, store, clock, ledger: new Ledger({ store, clock, log: silentLog }) };
+  const ledger = new Ledger({ store, clock, log: silentLog, ...options });
+  t.after(async () => {
+    await ledger.close();
+    await store.close();
+  });
+  return { path, store, clock, ledger };
 }
 
-it('F8 10,000 rows go in, 10,000 are there', async () => {
-  const { store, ledger } = await ledgerOn('many');
+it('F8 10,000 rows go in, 10,000 are there', async (t) => {
+  const { store, ledger } = await ledgerOn(t, 'many');
   for (let i = 0; i < 10_000; i++) ledger.record(callRow(`c${i}`));
   assert.equal(ledger.queued, 10_000);
   await ledger.flush();
   assert.equal(ledger.queued, 0);
   assert.equal(ledger.healthy(), true);
   assert.equal((await store.calls.usage({ by: 'key', since: 0 }))[0]?.calls, 10_000);
-  await ledger.close();
-  await store.close();
 });
 
 it('writes by itself, without a flush', async () => {
@@ -51,13 +55,14 @@ it('writes by itself, without a flush', async () => {
 });
 
 it('F84 a held database: unhealthy at 10,000 rows or after 5 s, nothing is lost', async (t) => {
-  const { path, store, clock, ledger } = await ledgerOn('held');
-  const other = new DatabaseSync(path);
-  t.after(async () => {
-    if (other.isOpen) other.close();
-    await ledger.close();
-    await store.close();
+  const held: DatabaseSync[] = [];
+  // Before the ledger is closed, which writes what waits.
+  t.after(() => {
+    for (const each of held) if (each.isOpen) each.close();
   });
+  const { path, store, clock, ledger } = await ledgerOn(t, 'held');
+  const other = new DatabaseSync(path);
+  held.push(other);
   other.exec('BEGIN IMMEDIATE');
   ledger.record(callRow('first'));
   const flushed = ledger.flush();
@@ -103,16 +108,14 @@ it('F85 a store that refuses keeps the rows queued and gets them when it returns
   await ledger.close();
 });
 
-it('F84 a row that the store refuses for what stands in it is laid aside, and holds up no other', async () => {
-  const path = join(folder, 'refused', 'gateway.db');
-  const store = await openSqliteStore({ path, log: silentLog });
+it('F84 a row that the store refuses for what stands in it is laid aside, and holds up no other', async (t) => {
   const refusedFile = join(folder, 'refused', 'refused-calls.jsonl');
   const lines: unknown[] = [];
   const log: Log = {
     ...silentLog,
     error: (event, fields) => lines.push([event, fields?.['call']]),
   };
-  const ledger = new Ledger({ store, clock: new HeldClock(), log, refusedFile });
+  const { store, ledger } = await ledgerOn(t, 'refused', { log, refusedFile });
   for (let i = 0; i < 20; i++) ledger.record(callRow(`c${i}`));
   ledger.record(callRow('poison', { startedAt: Number.NaN }));
   for (let i = 20; i < 40; i++) ledger.record(callRow(`c${i}`));
@@ -123,8 +126,6 @@ it('F84 a row that the store refuses for what stands in it is laid aside, and ho
   assert.deepEqual(lines, [['ledger_row_refused', 'poison']]);
   assert.match(readFileSync(refusedFile, 'utf8'), /^\{"schema":\d+,"call":\["poison",.*\]\}\n$/);
   assert.equal(statSync(refusedFile).mode & 0o777, 0o600);
-  await ledger.close();
-  await store.close();
 });
 
 it('L4 close ends in bounded time and tells what it could not write', async () => {
@@ -186,8 +187,8 @@ it('F81 a call is noted by itself once it runs for 10 ms, and never when it is o
   await ledger.close();
 });
 
-it('F81 a running call is noted, refreshed, and gone with its final row', async () => {
-  const { store, clock, ledger } = await ledgerOn('running');
+it('F81 a running call is noted, refreshed, and gone with its final row', async (t) => {
+  const { store, clock, ledger } = await ledgerOn(t, 'running');
   const noted = (output: number) => (): CallRow =>
     callRow('c1', {
       outcome: 'failed',
@@ -214,5 +215,4 @@ it('F81 a running call is noted, refreshed, and gone with its final row', async 
   ledger.record(callRow('c1'));
   await ledger.close();
   assert.equal((await store.calls.find('c1'))?.error, 'interrupted');
-  await store.close();
 });
