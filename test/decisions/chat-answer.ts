@@ -25,7 +25,7 @@ const finishReason = byCase({
   function_call: exact('stop_reason', 'tool_use'),
   content_filter: exact('stop_reason', 'refusal'),
 });
-const notAsked = ignore('refused in requests, so nobody asked for it');
+const notAsked = ignore('refused in requests');
 const moderation = ignore('the request had none');
 const noSlot = ignore('no counter there; kept in the ledger');
 
@@ -70,7 +70,7 @@ export const chatAnswer = {
   object: exact('type', 'message'),
   metadata: ignore('not sent in requests'),
   choices: {
-    ...exact('', 'the first; nobody asked for more'),
+    ...exact('', 'the first one'),
     in: {
       index: exact(''),
       finish_reason: finishReason,
@@ -81,7 +81,7 @@ export const chatAnswer = {
           role: exact('role'),
           content: exact('text block', 'none when it is empty'),
           refusal: exact('text block, stop_details.explanation'),
-          annotations: warn('a citation there needs a key that nobody else can make'),
+          annotations: warn('citations there carry a key that only Anthropic can make'),
           audio: whole(near('text block', 'what was said; a messages client cannot ask for it')),
           function_call: {
             ...exact('tool_use block'),
@@ -127,7 +127,7 @@ export const chatAnswer = {
 const callDelta = {
   ...exact('tool_use block'),
   in: {
-    index: exact('', 'tells the calls apart'),
+    index: exact('', 'distinguishes the calls'),
     id: exact('content_block.id'),
     function: {
       ...exact('tool_use block'),
@@ -156,7 +156,7 @@ export const chatChunk = {
           role: exact('message_start'),
           content: exact('text_delta'),
           refusal: exact('text_delta, stop_details.explanation'),
-          audio: whole(near('text_delta', 'what is said; a messages client cannot ask for it')),
+          audio: whole(near('text_delta', 'text only; a messages client cannot request audio')),
           function_call: {
             ...exact('tool_use block'),
             in: { name: exact('content_block.name'), arguments: exact('input_json_delta') },

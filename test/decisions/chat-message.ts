@@ -8,10 +8,10 @@ const { text, image_url, input_audio, file, refusal } = chatParts;
 
 const instructions = {
   ...byCase({
-    'before the first turn': exact('system', 'one block a part, never joined'),
-    'later on, a model that takes it': exact('message of the role system', 'stays where it is'),
+    'before the first turn': exact('system', 'one block for each part'),
+    'later on, a model that takes it': exact('message of the role system', 'keeps its position'),
     'later on, other models': near('user message', 'marked as <system>'),
-    'nothing but instructions': approx('user message', 'the last of them asks the question'),
+    'nothing but instructions': approx('user message', 'the last one becomes the question'),
   }),
   in: {
     content: {
@@ -41,7 +41,7 @@ export const chatMessages = {
     in: {
       content: { ...exact('content'), one: { text, refusal } },
       refusal: exact('text block'),
-      audio: reject('the model cannot hear its earlier answers'),
+      audio: reject('messages models take no audio'),
       function_call: {
         ...exact('tool_use block'),
         in: { name: exact('name'), arguments: exact('input') },
@@ -53,7 +53,10 @@ export const chatMessages = {
           function: {
             ...exact('tool_use block'),
             in: {
-              id: exact('id', 'replaced, the same way each time, where the characters do not fit'),
+              id: exact(
+                'id',
+                'replaced deterministically if it has characters that are refused there',
+              ),
               function: {
                 ...exact('name, input'),
                 in: {

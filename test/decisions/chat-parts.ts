@@ -14,7 +14,7 @@ export const textPart = {
   in: {
     text: byCase({
       'some text': exact('text'),
-      'white space only': ignore('a block of white space is refused there; it says nothing'),
+      'white space only': ignore('blank blocks are refused there'),
     }),
     prompt_cache_breakpoint: breakpoint,
   },
@@ -38,13 +38,13 @@ export const chatParts = {
             'data URL of another type': reject(),
             'http or https': exact('source (url)'),
           }),
-          detail: ignore('no such choice there'),
+          detail: ignore('no such option there'),
         },
       },
       prompt_cache_breakpoint: breakpoint,
     },
   },
-  input_audio: reject('messages models do not listen'),
+  input_audio: reject('messages models take no audio'),
   file: {
     ...exact('document block'),
     in: {

@@ -28,7 +28,7 @@ const endUser = byCase({
 });
 
 export const chatRequest = {
-  model: exact('model', "the route's; the answer tells the name that the client used"),
+  model: exact('model', "the route's model; the answer shows the name that the client used"),
   messages: { ...exact('system, messages'), one: chatMessages },
   max_completion_tokens: exact('max_tokens', "absent: the model's own limit, else 8192"),
   max_tokens: exact('max_tokens', 'the old spelling'),
@@ -42,7 +42,7 @@ export const chatRequest = {
   stop: byCase({
     text: exact('stop_sequences'),
     list: exact('stop_sequences'),
-    'white space only': exact('', 'the gateway finds it and ends the answer there'),
+    'white space only': exact('', 'the gateway enforces it and ends the answer there'),
     'an empty text': reject(),
   }),
   stream: exact('stream'),
@@ -50,14 +50,14 @@ export const chatRequest = {
     ...exact(''),
     in: {
       include_usage: exact('', 'the gateway sends the usage chunk'),
-      include_obfuscation: ignore('nothing is ever padded'),
+      include_obfuscation: ignore('no padding there'),
     },
   },
   tools: { ...exact('tools'), one: chatTools },
   tool_choice: {
     ...byCase({
       auto: exact('{type: "auto"}'),
-      none: exact('{type: "none"}', 'the tools stay, for the sake of the cache'),
+      none: exact('{type: "none"}', 'the tools stay, to keep the cached prefix'),
       required: exact('{type: "any"}', 'thinking is switched off and noted if it was asked for'),
     }),
     one: chatToolChoice,
@@ -92,11 +92,11 @@ export const chatRequest = {
   prediction: ignore('a hint about speed'),
   modalities: byCase({
     'text only': ignore('the default'),
-    'with audio': reject('messages models do not speak'),
+    'with audio': reject('messages models produce no audio'),
   }),
   audio: byCase({
     'without the audio modality': ignore(),
-    'with it': reject('messages models do not speak'),
+    'with it': reject('messages models produce no audio'),
   }),
   user: endUser,
   safety_identifier: endUser,
@@ -105,7 +105,7 @@ export const chatRequest = {
   prompt_cache_key: ignore('a hint about caching'),
   prompt_cache_options: ignore('marks are kept; nothing is marked that the client did not mark'),
   prompt_cache_retention: byCase({
-    '24h': approx('cache_control.ttl', '1h on the marks that are there'),
+    '24h': approx('cache_control.ttl', '1h on existing marks'),
     in_memory: ignore('the default'),
   }),
   service_tier: byCase({
@@ -124,13 +124,13 @@ export const chatRequest = {
     in: {
       search_context_size: byCase({
         medium: ignore('the default'),
-        'low, high': warn('that search cannot be told so'),
+        'low, high': warn('that search has no such option'),
       }),
       user_location: whole(exact('tools[].user_location')),
     },
   },
   moderation: byCase({
-    'with the mode block': reject('a promise of safety that nobody would keep'),
+    'with the mode block': reject('the upstream could not keep this promise'),
     'without it': noSuchField,
   }),
 } as const satisfies Fields<ChatCompletionCreateParamsBase>;

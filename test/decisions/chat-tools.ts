@@ -53,7 +53,10 @@ export const chatToolChoice = {
     in: { custom: { ...exact('name'), in: { name: exact('name') } } },
   },
   allowed_tools: {
-    ...approx('tools, tool_choice', 'only the named tools are sent, which changes what is cached'),
+    ...approx(
+      'tools, tool_choice',
+      'only the named tools are sent, which changes the cached prefix',
+    ),
     in: {
       allowed_tools: {
         ...exact('tools'),
@@ -94,18 +97,18 @@ export const responseFormats = {
               'tools, tool_choice',
               'a tool that must be called; its input becomes the content',
             ),
-            absent: reject('it would hold the model to nothing'),
+            absent: reject('it would constrain nothing'),
           }),
           strict: byCase({
             true: exact('output_config.format', 'enforced'),
-            false: approx('output_config.format', 'enforced all the same'),
+            false: approx('output_config.format', 'enforced nevertheless'),
           }),
         },
       },
     },
   },
   json_object: {
-    ...approx('system', 'asked for in the instructions; nothing enforces it'),
+    ...approx('system', 'only requested in the instructions; not enforced'),
     in: {},
   },
 } as const satisfies Variants<NonNullable<ChatCompletionCreateParamsBase['response_format']>>;

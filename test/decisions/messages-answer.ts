@@ -20,9 +20,9 @@ const citations = {
     search_result_location: whole(
       near('annotations[].url_citation', 'where the source is an address; else dropped'),
     ),
-    char_location: warn('places in documents have no form there'),
-    page_location: warn('places in documents have no form there'),
-    content_block_location: warn('places in documents have no form there'),
+    char_location: warn('positions in documents cannot be expressed there'),
+    page_location: warn('positions in documents cannot be expressed there'),
+    content_block_location: warn('positions in documents cannot be expressed there'),
   },
 } as const satisfies { one: Variants<Beta.BetaTextCitation | Stable.TextCitation> } & object;
 
@@ -47,7 +47,7 @@ export const answerBlocks = {
       id: exact('tool_calls[].id'),
       name: exact('tool_calls[].function.name'),
       input: exact('tool_calls[].function.arguments'),
-      caller: ignore('who called does not change the call'),
+      caller: ignore('the caller does not change the call'),
       toolset_name: ignore('toolsets are refused in requests'),
     },
   },
@@ -80,9 +80,9 @@ export const messagesUsage = {
   server_tool_use: ignore('no counter there'),
   service_tier: near('service_tier', 'standard and batch: default'),
   inference_geo: ignore(),
-  iterations: ignore('the totals hold'),
+  iterations: ignore('the totals apply'),
   speed: ignore(),
-  fallback_credit: ignore('it is worth something to its own provider only'),
+  fallback_credit: ignore('only its own provider can use it'),
 } as const satisfies Fields<Beta.BetaUsage | Stable.Usage | Beta.BetaMessageDeltaUsage>;
 
 const stopReason = byCase({
@@ -90,7 +90,7 @@ const stopReason = byCase({
   stop_sequence: exact('finish_reason, stop_reason', 'stop'),
   max_tokens: exact('finish_reason', 'length'),
   tool_use: exact('finish_reason', 'tool_calls, or function_call for requests with functions'),
-  pause_turn: exact('', 'the gateway lets the model go on; length after five rounds'),
+  pause_turn: exact('', 'the gateway continues the turn; length after five rounds'),
   refusal: exact('finish_reason', 'content_filter'),
   model_context_window_exceeded: near('finish_reason', 'length'),
   compaction: near('finish_reason', 'stop; a chat client cannot ask for it'),
@@ -102,7 +102,7 @@ const stopDetails = {
     type: exact(''),
     explanation: exact('message.refusal'),
     category: ignore('no field there'),
-    fallback_credit_token: ignore('it is worth something to its own provider only'),
+    fallback_credit_token: ignore('only its own provider can use it'),
     fallback_has_prefill_claim: ignore(),
     recommended_model: ignore('the route decides'),
   },
@@ -184,7 +184,7 @@ export const messagesEvents = {
         },
       },
       usage: {
-        ...exact('usage chunk', 'replaces what message_start told'),
+        ...exact('usage chunk', 'replaces the count of message_start'),
         in: {
           input_tokens: messagesUsage.input_tokens,
           cache_read_input_tokens: messagesUsage.cache_read_input_tokens,
@@ -200,5 +200,5 @@ export const messagesEvents = {
       input_transformations: native,
     },
   },
-  message_stop: { ...exact('[DONE]', 'behind the finish chunk and the usage chunk'), in: {} },
+  message_stop: { ...exact('[DONE]', 'after the finish chunk and the usage chunk'), in: {} },
 } as const satisfies Variants<Beta.BetaRawMessageStreamEvent | Stable.RawMessageStreamEvent>;

@@ -31,7 +31,7 @@ const text = {
   in: {
     text: exact('text'),
     cache_control: cacheMark,
-    citations: ignore('the words stay; where they came from is not said again'),
+    citations: ignore('the text stays, without its source'),
   },
 } as const;
 
@@ -52,7 +52,7 @@ const image = {
       in: {
         oversized_image: byCase({
           downsize: ignore('the default'),
-          error: warn('the model decides itself what is too large'),
+          error: warn('the model decides what is too large'),
         }),
       },
     },
@@ -77,7 +77,7 @@ const document = {
           ...approx('text and image parts', 'its blocks, in order'),
           in: { content: whole(exact('text and image parts')) },
         },
-        url: reject('chat files have no address'),
+        url: reject('chat files cannot be addresses'),
         file: fileId,
       },
     },
@@ -101,10 +101,7 @@ const searchResult = asText('title, source and texts');
 export const toolResultContent = {
   text,
   image: {
-    ...near(
-      'image_url part',
-      'in a user message behind the results; the tool message points there',
-    ),
+    ...near('image_url part', 'in a user message after the results; the tool message points there'),
     whole: true,
   },
   search_result: searchResult,
@@ -117,8 +114,8 @@ const caller = {
   ...holder,
   one: {
     direct: ignore('the default'),
-    code_execution_20250825: ignore('who called does not change the call'),
-    code_execution_20260120: ignore('who called does not change the call'),
+    code_execution_20250825: ignore('the caller does not change the call'),
+    code_execution_20260120: ignore('the caller does not change the call'),
   },
 } as const;
 
@@ -137,7 +134,7 @@ export const messagesBlocks = {
   redacted_thinking: {
     ...byCase({
       'written by a model like the one behind': exact('reasoning_details'),
-      'written by another model': warn('nobody else can read it'),
+      'written by another model': warn('only its own provider can read it'),
     }),
     whole: true,
   },
@@ -145,10 +142,7 @@ export const messagesBlocks = {
     ...exact('tool_calls'),
     in: {
       id: exact('tool_calls[].id'),
-      name: exact(
-        'tool_calls[].function.name',
-        'shortened, the same way each time, above 64 characters',
-      ),
+      name: exact('tool_calls[].function.name', 'shortened deterministically above 64 characters'),
       input: exact('tool_calls[].function.arguments'),
       cache_control: cacheMark,
       caller,
@@ -178,10 +172,10 @@ export const messagesBlocks = {
   tool_search_tool_result: asText('the tools that were found'),
   mcp_tool_use: asText('with its result'),
   mcp_tool_result: asText('what was answered'),
-  container_upload: warn('containers are not carried on'),
+  container_upload: warn('containers are not continued'),
   compaction: asText('the summary'),
-  tool_addition: asText('and in tools: what is offered in the end is offered from the start'),
+  tool_addition: asText('and in tools: all tools are offered from the start'),
   tool_removal: asText('and out of tools, if it is not added again'),
-  mcp_tool_listing: reject('no server of tools is asked'),
-  fallback: warn('it says which model wrote what'),
+  mcp_tool_listing: reject('no MCP server is called'),
+  fallback: warn('it names the model that wrote a part'),
 } as const satisfies Variants<Block>;

@@ -26,7 +26,7 @@ type Params =
 const { text, tool_addition, tool_removal } = messagesBlocks;
 
 const display = byCase({
-  'summarized, updates': ignore('the model shows what it shows'),
+  'summarized, updates': ignore('the model decides'),
   omitted: exact('', 'the gateway leaves the text out of the answer'),
 });
 const binding = warn('a check of signatures, which only messages models make');
@@ -50,7 +50,7 @@ const untunable = warn('the model refuses sampling parameters');
 const notKnown = warn('chat completions have no such field');
 
 export const messagesRequest = {
-  model: exact('model', "the route's; the answer tells the name that the client used"),
+  model: exact('model', "the route's model; the answer shows the name that the client used"),
   messages: {
     ...exact('messages'),
     one: {
@@ -66,22 +66,22 @@ export const messagesRequest = {
         ...byCase({
           'upstream that takes instructions anywhere': exact(
             'system message',
-            'stays at its place',
+            'keeps its position',
           ),
           'upstream that does not': approx(
             'user message',
-            'before the first answer in front, behind it marked as <system> in a user message',
+            'before the first answer: first; later: in a user message, marked as <system>',
           ),
         }),
         in: {
           content: { ...exact('content'), one: { text, tool_addition, tool_removal } },
           clear_at: byCase({
             never: ignore('the default'),
-            next_user_message: warn('it stays for good'),
+            next_user_message: warn('it is never cleared'),
           }),
           output_config: {
             ...holder,
-            in: { effort: exact('reasoning_effort', 'the last one that is set holds') },
+            in: { effort: exact('reasoning_effort', 'the last one set applies') },
           },
         },
       },
@@ -89,7 +89,7 @@ export const messagesRequest = {
   },
   max_tokens: byCase({
     'above 0': exact('max_completion_tokens or max_tokens'),
-    '0': warn('there is no cache to warm: answered empty, the model is not asked'),
+    '0': warn('no cache to warm: an empty answer without a model call'),
   }),
   system: {
     ...exact('system or developer message'),
@@ -108,7 +108,7 @@ export const messagesRequest = {
   }),
   stop_sequences: byCase({
     'up to 4': exact('stop'),
-    'above 4': exact('', 'the gateway finds them and ends the answer there'),
+    'above 4': exact('', 'the gateway enforces them and ends the answer there'),
   }),
   stream: exact('stream', 'with stream_options.include_usage'),
   tools: { ...exact('tools'), one: messagesTools },
@@ -158,12 +158,12 @@ export const messagesRequest = {
   service_tier: byCase({
     auto: exact('', 'the default there as well'),
     'standard_only, OpenAI': exact('service_tier', 'default'),
-    'other upstreams': ignore('they have no tiers'),
+    'other upstreams': ignore('no tiers there'),
   }),
   speed: byCase({
     standard: ignore('the default'),
     'fast, OpenAI': exact('service_tier', 'fast'),
-    'fast, other upstreams': warn('they have no faster tier'),
+    'fast, other upstreams': warn('no faster tier there'),
   }),
   cache_control: {
     ...near('cache_control or prompt_cache_breakpoint', 'where the upstream knows marks'),
@@ -174,15 +174,15 @@ export const messagesRequest = {
   },
   inference_geo: byCase({
     "global, or the provider's region": exact('', 'the provider is in that region, by the config'),
-    'another region': reject('a promise of place that nobody would keep'),
+    'another region': reject('the upstream could not keep this promise'),
   }),
-  container: reject('nothing would run in it'),
-  mcp_servers: reject('nobody would ask them'),
+  container: reject('the upstream runs no containers'),
+  mcp_servers: reject('the upstream calls no MCP servers'),
   fallbacks: byCase({
     'a list': reject('the route decides on fallbacks'),
     default: warn('the route decides on fallbacks'),
   }),
-  fallback_credit_token: warn('it is worth something to its own provider only'),
+  fallback_credit_token: warn('only its own provider can use it'),
   context_management: warn('nothing is cleared; the whole history is sent'),
   compaction: warn('nothing is compacted; the whole history is sent'),
   diagnostics: notKnown,

@@ -18,21 +18,21 @@ const webSearch = {
   }),
   whole: true,
 } as const;
-const serverRun = reject('nobody would run it');
-const toolSearch = whole(approx('', 'left out: all tools are offered at once'));
+const serverRun = reject('neither the upstream nor the client would run it');
+const toolSearch = whole(approx('', 'left out: all tools are offered from the start'));
 
 export const messagesTools = {
   custom: {
     ...exact('function tool'),
     in: {
-      name: exact('function.name', 'shortened, the same way each time, above 64 characters'),
+      name: exact('function.name', 'shortened deterministically above 64 characters'),
       description: exact('function.description'),
-      input_schema: exact('function.parameters', 'cleaned for servers that refuse parts of it'),
+      input_schema: exact('function.parameters', 'keywords that the server refuses are removed'),
       strict: exact('function.strict', 'where the schema allows it; else dropped and noted'),
       cache_control: cacheMark,
       defer_loading: byCase({
         false: ignore('the default'),
-        true: approx('function tool', 'offered at once'),
+        true: approx('function tool', 'offered from the start'),
       }),
       eager_input_streaming: ignore('a hint about speed'),
       input_examples: ignore('a hint'),
