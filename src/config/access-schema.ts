@@ -60,7 +60,7 @@ const limit = z.strictObject({
   kind: z
     .enum(['requests', 'tokens', 'concurrent'], 'must be one of requests, tokens, concurrent')
     .describe('requests and tokens: a minute; concurrent: calls at the same time.'),
-  amount: amount.describe('At most so many.'),
+  amount: amount.describe('The limit.'),
   model: modelGlob.optional().describe('Glob of the models that it counts. Default: all.'),
 });
 
@@ -93,7 +93,7 @@ export const policyMembers = {
     .max(periods.length, `has more than ${periods.length} entries`)
     .nullable()
     .optional()
-    .describe('More budgets, one a period; all of them hold.'),
+    .describe('More budgets, one for each period; all apply.'),
 };
 
 /** Of tags, besides. */
@@ -275,8 +275,8 @@ export const scopeMembers = {
     .max(20, 'has more than 20 entries')
     .optional()
     .describe('Default: all.'),
-  team: label.optional().describe('The team that it counts for.'),
-  owner: label.optional().describe('Who answers for it.'),
+  team: label.optional().describe('The team that its calls count for.'),
+  owner: label.optional().describe('The person responsible.'),
   tags: z
     .array(tag, 'must be a list of tags')
     .max(20, 'has more than 20 entries')
@@ -330,7 +330,7 @@ const keyForm = z
         'is no date such as 2026-12-31 or 2026-12-31T12:00:00Z',
       )
       .optional()
-      .describe('From when on it is refused. Default: never.'),
+      .describe('When it stops working. Default: never.'),
     ...policyMembers,
   })
   .describe('A key that the file alone decides on.');
@@ -352,7 +352,7 @@ export const teamsForm = z
     z.strictObject(policyMembers),
   )
   .nullish()
-  .describe('What the keys of a team may use together.');
+  .describe('Limits of all keys of a team together.');
 
 export const tagsForm = z
   .record(
@@ -360,7 +360,7 @@ export const tagsForm = z
     z.strictObject({ ...policyMembers, ...namedByMembers }),
   )
   .nullish()
-  .describe('What all calls with a tag may use together.');
+  .describe('Limits of all calls with a tag together.');
 
 export const trustedProxiesForm = z
   .array(addressRange)

@@ -29,18 +29,18 @@ function rate(description: string) {
 }
 
 const rates = {
-  input: rate('Input that no cache served. Dollars per million tokens, as all rates.'),
+  input: rate('Uncached input, in dollars per million tokens like all rates.'),
   output: rate('Output.'),
   cache_read: rate('Input read from a cache. Default: as input.').optional(),
   cache_write: rate('Input written to a cache. Default: as input.').optional(),
   cache_write_1h: rate('The same, kept for an hour. Default: as cache_write.').optional(),
   reasoning: rate('Output spent on reasoning. Default: as output.').optional(),
-  audio_input: rate('Sound in the prompt. Default: as input.').optional(),
-  image_input: rate('Pictures in the prompt. Default: as input.').optional(),
-  video_input: rate('Film in the prompt. Default: as input.').optional(),
-  audio_cache_read: rate('Sound read from a cache. Default: as cache_read.').optional(),
-  audio_output: rate('Answers in sound. Default: as output.').optional(),
-  image_output: rate('Answers in pictures. Default: as output.').optional(),
+  audio_input: rate('Audio in the prompt. Default: as input.').optional(),
+  image_input: rate('Images in the prompt. Default: as input.').optional(),
+  video_input: rate('Video in the prompt. Default: as input.').optional(),
+  audio_cache_read: rate('Audio read from a cache. Default: as cache_read.').optional(),
+  audio_output: rate('Audio in the answer. Default: as output.').optional(),
+  image_output: rate('Images in the answer. Default: as output.').optional(),
 };
 
 /** By the length of the prompt. */
@@ -58,7 +58,7 @@ function tiers() {
       }),
     )
     .optional()
-    .describe('Rates that hold for the whole call when its prompt is long; by rising above.');
+    .describe('Rates of the whole call for long prompts, in rising order of above.');
 }
 
 const service = z.strictObject({
@@ -76,10 +76,7 @@ const price = z.strictObject({
     ),
   tiers: tiers(),
   call: dollars(12, 'Dollars for each call, whatever its size.').optional(),
-  per_image: dollars(
-    12,
-    'Dollars for each picture in the prompt, besides what its tokens cost.',
-  ).optional(),
+  per_image: dollars(12, 'Dollars for each image in the prompt, besides its tokens.').optional(),
   web_search: dollars(12, 'Dollars for each web search that the provider runs.').optional(),
 });
 /** `default`, or what a target is called. */

@@ -110,7 +110,7 @@ const local = z
         rowsForm(localModelOptions).nullable(),
       )
       .nullish()
-      .describe('How single models are run, by their names without local/.'),
+      .describe('Settings of single models, by name without local/.'),
   })
   .nullish();
 
@@ -205,7 +205,7 @@ const storage = z
         .enum(['closed', 'open'])
         .optional()
         .describe(
-          'Calls with a budget while neither server counts: closed (default) refuses them, open admits them up to $1 a budget and gateway.',
+          'Calls with a budget while no server counts: closed (default) refuses them; open admits up to $1 for each budget and gateway.',
         ),
     }),
   ])
@@ -235,7 +235,7 @@ export const configForm = z
         provider,
       )
       .nullish()
-      .describe('Addresses that answer. A known vendor needs no more than {}.'),
+      .describe('Providers of models. A known vendor needs only {}.'),
     models: z
       .record(
         z.string().regex(/^\S{1,256}$/, 'a model name has no spaces and at most 256 characters'),
@@ -252,8 +252,10 @@ export const configForm = z
     limits: rowsForm(limitOptions)
       .nullish()
       .describe('Bounds of the whole gateway (docs/operator/overload.md).'),
-    timeouts: timeouts.describe('Time limits of all calls, where nothing nearer says otherwise.'),
-    retry: retry.describe('What is asked again after a failure (docs/user/retries.md).'),
+    timeouts: timeouts.describe(
+      'Time limits of all calls; those of a provider or a name come first.',
+    ),
+    retry: retry.describe('What is sent again after a failure (docs/user/retries.md).'),
     clients: clients.describe(
       'What clients are sent while they wait, and how long the gateway waits for them.',
     ),

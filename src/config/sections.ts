@@ -373,7 +373,7 @@ export const routeOptions = {
     key: 'strict',
     kind: onOff,
     otherwise: 'false; x-gateway-notes names the loss',
-    about: 'Refuses a request of which a translation would drop or change anything.',
+    about: 'Refuses a request that a translation would change or drop something from.',
   }),
   serverTools: providerOptions.serverTools,
 } as const;
