@@ -65,8 +65,8 @@ test('links between documents lead to a file and a heading', () => {
 });
 
 test('no cell of a table is longer than 300 characters', () => {
-  const others = ['CHANGELOG.md', 'docs/maintainer/counters.md'];
-  const written = pages.filter((page) => !page.startsWith('bench/') && !others.includes(page));
+  const made = ['bench/RESULTS.md', 'CHANGELOG.md'];
+  const written = pages.filter((page) => !made.includes(page));
   assert.deepEqual(written.flatMap(longCells), []);
 });
 
