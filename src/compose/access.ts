@@ -30,7 +30,7 @@ import { openCounters, type OpenedCounters } from './limits.ts';
 import { leaseMs } from '../store/counters/lease.ts';
 import { LeaseExpiry } from '../store/counters/lease-expiry.ts';
 import { lockDataDir, type DataDirLock } from '../store/data-dir.ts';
-import type { AnswerStore, ContentStore, Spent, Store } from '../store/store.ts';
+import type { AnswerStore, ContentStore, ResponseStore, Spent, Store } from '../store/store.ts';
 import { version } from './version.ts';
 
 export interface AccessOptions {
@@ -92,6 +92,8 @@ export interface Access {
   /** What calls said, and the key that seals it. */
   readonly contents: ContentStore;
   readonly contentKey: ContentKey;
+  /** That clients may refer to. */
+  readonly responses: ResponseStore;
   /** Present when this start made them; shown once. */
   readonly newKey?: string;
   readonly newAdminToken?: string;
@@ -210,7 +212,7 @@ export async function openAdminHandler(
       audit,
       store: opened,
       contents: new LoggedContents({
-        store: opened.contents,
+        store: opened,
         key: contentKeyFor(settings, env),
         clock: systemClock,
       }),
@@ -256,6 +258,7 @@ class OpenAccess implements Access {
   readonly store: Store;
   readonly contents: ContentStore;
   readonly contentKey: ContentKey;
+  readonly responses: ResponseStore;
   readonly newKey?: string;
   readonly newAdminToken?: string;
   readonly stillMs?: number;
@@ -271,6 +274,7 @@ class OpenAccess implements Access {
     this.answers = parts.store.answers;
     this.store = parts.store;
     this.contents = parts.store.contents;
+    this.responses = parts.store.responses;
     this.contentKey = parts.contentKey;
     this.counting = parts.counting;
     this.policies = parts.authenticator.policies;
@@ -357,7 +361,7 @@ class OpenAccess implements Access {
       version,
       store,
       flushLedger: flush,
-      contents: new LoggedContents({ store: store.contents, key: contentKey, clock: systemClock }),
+      contents: new LoggedContents({ store, key: contentKey, clock: systemClock }),
       clock: systemClock,
       newId,
       random,

@@ -2,25 +2,29 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { AnswerSweeper } from '../access/answer-sweeper.ts';
+import { ResponseSweeper } from '../access/response-sweeper.ts';
 import {
   type ContentKey,
   contentKeyFile,
   contentKeyOf,
+  keyOrNone,
   noContentKey,
   passingContentKey,
 } from '../access/content-key.ts';
 import { ContentSweeper } from '../access/content-sweeper.ts';
 import { readSecretVariable } from '../config/config-file.ts';
-import type { ContentSettings, IdempotencySettings } from '../config/sections.ts';
+import type { ContentSettings, IdempotencySettings, ResponseSettings } from '../config/sections.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Log } from '../core/runtime.ts';
 import type { Sealer } from '../core/sealer.ts';
 import { ContentLog } from '../features/content-log/content-log.ts';
 import { ContentThread } from '../features/content-log/content-thread.ts';
 import { IdempotentAnswers } from '../features/idempotency/idempotent-answers.ts';
+import { StoredResponses } from '../features/stored-responses/stored-responses.ts';
 import { systemClock } from '../observe/runtime.ts';
 import type { AnswerStore } from '../store/answers.ts';
 import type { ContentStore } from '../store/contents.ts';
+import type { ResponseStore } from '../store/responses.ts';
 
 export interface ContentOptions {
   readonly access: { readonly contents: ContentStore; readonly contentKey: ContentKey };
@@ -152,4 +156,36 @@ function statusOf({
     idempotency_running: claims,
     idempotency_bytes: memory,
   };
+}
+
+// Part of the composition root: responses that later requests refer to, in the store that the gateway has.
+
+export interface ResponseOptions {
+  readonly access: { readonly responses: ResponseStore; readonly contentKey: ContentKey };
+  readonly log: Log;
+}
+
+export interface Responses {
+  readonly stored: StoredResponses;
+  close(): Promise<void>;
+}
+
+/** @param settings the current ones: a reload replaces them. */
+export function createResponses(
+  { access, log }: ResponseOptions,
+  settings: () => ResponseSettings,
+): Responses {
+  const { responses: store, contentKey } = access;
+  const sweeper = new ResponseSweeper({ store, log, room: settings });
+  sweeper.start();
+  const tell = (reason: string): void => log.warn('content_key_unusable', { reason });
+  const stored = new StoredResponses({
+    store,
+    contentKey: () => keyOrNone(contentKey, tell),
+    log,
+    random,
+    settings,
+    muchKept: () => void sweeper.run(),
+  });
+  return { stored, close: () => sweeper.close() };
 }

@@ -14,7 +14,7 @@ import type { SpanTracer } from '../observe/traces/tracer.ts';
 import type { LocalEngines } from '../providers/local.ts';
 import type { HttpClient } from '../wire/http-client.ts';
 import type { Access } from './access.ts';
-import type { Contents, Idempotency } from './features.ts';
+import type { Contents, Idempotency, Responses } from './features.ts';
 import { storeDown, type Tallies, unready } from './data-plane-host.ts';
 import type { Limits } from './limits.ts';
 import { version } from './version.ts';
@@ -27,6 +27,7 @@ export interface FactSources {
   readonly health: TargetHealth;
   readonly idempotency: Idempotency;
   readonly contents: Contents;
+  readonly responses: Responses;
   readonly limits: Pick<Limits, 'budgets'>;
   readonly log: LineLog;
   readonly overload: Overload;
@@ -70,6 +71,7 @@ async function gatewayFacts(sources: FactSources): Promise<GatewayFacts> {
     webhooks: sources.webhooks.counts,
     idempotency: sources.idempotency.answers,
     contents: sources.contents.log,
+    responses: sources.responses.stored,
     health: health.readings(),
     targets: targetsOf(settings),
     budgets: limits.budgets(systemClock.wall()),

@@ -43,7 +43,14 @@ import { TokenizerThread } from '../tokens/tokenizer.ts';
 import type { HttpClient } from '../wire/http-client.ts';
 import type { Access } from './access.ts';
 import type { PlaneEvents } from './events.ts';
-import { type Contents, createContents, createIdempotency, type Idempotency } from './features.ts';
+import {
+  type Contents,
+  createContents,
+  createIdempotency,
+  createResponses,
+  type Idempotency,
+  type Responses,
+} from './features.ts';
 import { createLimits, type Limits } from './limits.ts';
 import type { LocalModels } from './local.ts';
 import { createMetrics, type FactSources } from './metrics.ts';
@@ -72,6 +79,7 @@ export type PlaneAccess = Pick<
   | 'answers'
   | 'contents'
   | 'contentKey'
+  | 'responses'
   | 'stillMs'
   | 'mayAdmit'
   | 'trouble'
@@ -121,6 +129,7 @@ export class Plane {
   readonly #overload: Overload;
   readonly #idempotency: Idempotency;
   readonly #contents: Contents;
+  readonly #responses: Responses;
   readonly #limits: Limits;
   readonly #turns: ReasoningStore;
   #settings: Settings;
@@ -154,6 +163,7 @@ export class Plane {
     this.#overload = this.#createOverload();
     this.#idempotency = createIdempotency(parts, () => this.#settings.idempotency);
     this.#contents = createContents(parts, () => this.#settings.content);
+    this.#responses = createResponses(parts, () => this.#settings.responses);
     this.metrics = createMetrics(() => this.facts());
     this.#limits = this.#createLimits();
     const { peers } = parts;
@@ -206,6 +216,7 @@ export class Plane {
       health: this.health,
       idempotency: this.#idempotency,
       contents: this.#contents,
+      responses: this.#responses,
       limits: this.#limits,
       log,
       overload: this.#overload,
@@ -285,6 +296,7 @@ export class Plane {
     await this.#bodies.close();
     await this.#idempotency.close();
     await this.#contents.close();
+    await this.#responses.close();
   }
 
   #createLimits(): Limits {
@@ -383,6 +395,7 @@ export class Plane {
       admission: this.#limits.admission,
       answers: this.#idempotency.answers,
       contents: this.#contents.log,
+      responses: this.#responses.stored,
       record: (row) => this.#limits.settlement.record(row),
       tracer,
       refused: (code) => this.metrics.refusedRequests.add([code]),

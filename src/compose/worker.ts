@@ -302,6 +302,7 @@ export class WorkerAccess implements PlaneAccess {
   readonly counting: OpenedCounters;
   readonly answers: AnswerStore;
   readonly contents: Store['contents'];
+  readonly responses: Store['responses'];
   readonly contentKey: ContentKey;
   readonly sealer: Sealer;
   readonly stillMs?: number;
@@ -323,6 +324,7 @@ export class WorkerAccess implements PlaneAccess {
     this.policies = this.authenticator.policies;
     this.answers = store.answers;
     this.contents = store.contents;
+    this.responses = store.responses;
     this.contentKey = { find: () => contentKey, need: () => contentKey };
     const refusedFile = join(settings.dataDir, 'refused-calls.jsonl');
     this.ledger = new Ledger({ store, clock: systemClock, log, refusedFile });

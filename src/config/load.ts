@@ -32,6 +32,7 @@ import {
   contentOptions,
   drainOptions,
   idempotencyOptions,
+  responseOptions,
   keepAliveOptions,
   ledgerOptions,
   type LedgerSettings,
@@ -80,6 +81,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
     ledger: readLedger(file, report),
     idempotency: readOptions(idempotencyOptions, file?.content.idempotency, inMemory),
     content: readOptions(contentOptions, file?.content.content, inMemory),
+    responses: readOptions(responseOptions, file?.content.responses, inMemory),
   };
   if (issues.length > 0) throw new ConfigError(inOrder(issues));
   return {
@@ -120,7 +122,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
 
 type Sections = Pick<
   Settings,
-  'limits' | 'timeouts' | 'clients' | 'drain' | 'ledger' | 'idempotency' | 'content'
+  'limits' | 'timeouts' | 'clients' | 'drain' | 'ledger' | 'idempotency' | 'content' | 'responses'
 >;
 
 /** The lines of `check` for the options that have a default. */
@@ -139,6 +141,7 @@ function sectionLines(
     ...lines('ledger', ledgerOptions),
     ...lines('idempotency', idempotencyOptions),
     ...lines('content', contentOptions),
+    ...lines('responses', responseOptions),
     ...lines('limits', limitOptions),
     ...lines('timeouts', timeoutOptions),
     // One value for both endpoints stands at keep_alive itself.

@@ -14,6 +14,7 @@ import {
   drainOptions,
   hedgeOptions,
   idempotencyOptions,
+  responseOptions,
   keepAliveOptions,
   ledgerOptions,
   limitOptions,
@@ -264,6 +265,9 @@ export const configForm = z
     content: rowsForm(contentOptions)
       .nullish()
       .describe('What is kept of calls of keys with log_content (docs/user/content.md).'),
+    responses: rowsForm(responseOptions)
+      .nullish()
+      .describe('What is kept of responses that clients may refer to (docs/user/responses.md).'),
     idempotency: idempotency.describe(
       'What is kept of calls with an Idempotency-Key (docs/user/idempotency.md).',
     ),

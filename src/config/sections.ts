@@ -283,6 +283,38 @@ export const contentOptions = {
 } as const;
 export type ContentSettings = SettingsOf<typeof contentOptions>;
 
+/** `responses:`; bytes are of all gateways on one store together. */
+export const responseOptions = {
+  store: option({
+    key: 'store',
+    kind: choice(['on', 'off']),
+    default: 'on',
+    about:
+      'Whether responses are kept so that previous_response_id and item_reference find them. off: responses say store: false, and nothing is found.',
+  }),
+  keepMs: option({
+    key: 'keep',
+    kind: span(hourMs),
+    default: dayMs,
+    about: 'How long a response is kept, at least 1h.',
+  }),
+  keyBytes: option({
+    key: 'key',
+    kind: size(mebibyte, tebibyte, ['256MiB', '1GiB']),
+    default: 256 * mebibyte,
+    defaultInMemory: 16 * mebibyte,
+    about: 'What the responses of one API key may take. The oldest are removed first.',
+  }),
+  totalBytes: option({
+    key: 'total',
+    kind: size(mebibyte, tebibyte, ['1GiB', '20GiB']),
+    default: 1024 * mebibyte,
+    defaultInMemory: 64 * mebibyte,
+    about: 'What all responses may take in the store. The oldest are removed first.',
+  }),
+} as const;
+export type ResponseSettings = SettingsOf<typeof responseOptions>;
+
 /** A provider, besides its keys, headers, network and time limits (providers.ts). */
 export const providerOptions = {
   dialect: option({

@@ -16,6 +16,7 @@ import type {
   ContentSettings,
   DrainSettings,
   IdempotencySettings,
+  ResponseSettings,
   LedgerSettings,
   LimitSettings,
   LocalModelOptions,
@@ -60,6 +61,8 @@ export interface Settings {
   readonly idempotency: IdempotencySettings;
   /** `content:` of the file. */
   readonly content: ContentSettings;
+  /** `responses:` of the file. */
+  readonly responses: ResponseSettings;
   readonly timeouts: Timeouts;
   readonly clients: ClientSettings;
   /** `drain:` of the file: how a stop goes (G14). */

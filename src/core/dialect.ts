@@ -7,6 +7,7 @@ import type { Generation, GenerationEvent, Usage } from './generation.ts';
 import type { Standings } from './policy.ts';
 import type { JsonSource, WholeDocument } from './client-body.ts';
 import type { Recall } from './kept-turn.ts';
+import type { KeptResponses } from './kept-response.ts';
 import type { Notes } from './notes.ts';
 import type { Pieces } from '../json/pieces.ts';
 import type { NewId } from './runtime.ts';
@@ -50,6 +51,8 @@ export interface AnswerContext {
   /** Unix seconds, for `created`. */
   readonly createdSeconds: number;
   readonly wantsUsageFrame: boolean;
+  /** What the request referred to, and whether the answer is kept: the answer says so. */
+  readonly state?: RequestState;
   /** A guess of the prompt's tokens, for `message_start` when the upstream has not said yet. */
   readonly promptTokensEstimate: number;
   readonly newId: NewId;
@@ -170,6 +173,8 @@ export interface ClientDialect {
   readonly id: DialectId;
   /** Paths under the listener that speak this dialect, e.g. `/v1/messages`. */
   readonly paths: readonly string[];
+  /** Absent = requests of the dialect refer to nothing that is kept. */
+  readonly kept?: KeptResponses;
   /** Absent = the dialect has no endpoint that counts tokens. */
   readonly count?: CountEndpoint;
   /** Whether a request on a shared path comes from a client of this dialect; absent = never. */

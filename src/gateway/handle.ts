@@ -4,7 +4,7 @@
  */
 import type { Conversation } from '../core/conversation.ts';
 import type { JsonObject } from '../json/value.ts';
-import type { AnswerContext, Sealing } from '../core/dialect.ts';
+import type { AnswerContext, RequestState, Sealing } from '../core/dialect.ts';
 import { GatewayError, asGatewayError } from '../core/errors.ts';
 import type { Generation, Usage } from '../core/generation.ts';
 import {
@@ -434,6 +434,7 @@ export class CallContext implements AnswerContext {
   readonly requestId: string;
   readonly createdSeconds: number;
   readonly wantsUsageFrame: boolean;
+  readonly state?: RequestState;
   readonly newId: NewId;
   readonly notes: Notes;
   readonly conversation?: Conversation;
@@ -445,6 +446,7 @@ export class CallContext implements AnswerContext {
     this.requestId = call.id;
     this.createdSeconds = Math.floor(clock.wall() / 1000);
     this.wantsUsageFrame = call.head.wantsUsageFrame;
+    if (call.head.state !== undefined) this.state = call.head.state;
     this.newId = newId;
     this.notes = notes;
     if (prepared?.conversation !== undefined) this.conversation = prepared.conversation;

@@ -3,7 +3,7 @@
  * under /v1 needs a key; nothing else tells more than that a gateway is here.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ClientDialect, RequestHead } from '../core/dialect.ts';
+import type { ClientDialect, RequestHead, RequestState } from '../core/dialect.ts';
 import { mayHoldMedia, checkMedia } from '../dialects/shared/body-media.ts';
 import { asGatewayError, GatewayError } from '../core/errors.ts';
 import { LimitError } from '../core/policy.ts';
@@ -49,10 +49,12 @@ import {
 } from './paths.ts';
 import type { ContentLog } from '../features/content-log/content-log.ts';
 import type { IdempotentAnswers } from '../features/idempotency/idempotent-answers.ts';
+import type { StoredResponses } from '../features/stored-responses/stored-responses.ts';
 import { answerCount } from './count-answer.ts';
+import { expandRequest, keepingSink, ownerOf, refersTo } from './kept-state.ts';
 import { answerOnce } from '../features/idempotency/idempotent-call.ts';
 import { modelsAnswer } from './models.ts';
-import { parseRequestBody, readRequestBody } from './overload/request-body.ts';
+import { parseRequestBody, readRequestBody, type TakenBody } from './overload/request-body.ts';
 import type { Overload } from './overload/overload.ts';
 import { idHeaders, RefusalLog, refuse, ResponseSink, sendJson } from './send.ts';
 import { authenticateRequest, type AuthenticationDeps } from './authenticate-request.ts';
@@ -76,6 +78,8 @@ export interface DataPlaneOptions extends AuthenticationDeps {
   readonly serve?: typeof handleCall;
   /** By `Idempotency-Key`. */
   readonly answers: IdempotentAnswers;
+  /** That later requests may refer to. */
+  readonly responses: StoredResponses;
   /** Of keys whose content is logged; absent = of none. */
   readonly contents?: Pick<ContentLog, 'watch'>;
   /** Records a call that was refused before it reached the gateway's path (F8). */
@@ -110,6 +114,17 @@ interface LabelledCall extends Pick<
 > {
   readonly principal: Principal;
   readonly tags: readonly string[];
+}
+
+/** A call's request as it is served. */
+interface ReadCall {
+  /** As it came. */
+  readonly sent: JsonSource;
+  /** With all that it refers to. */
+  readonly source: JsonSource;
+  readonly head: RequestHead;
+  /** Its own items where others were put before them. */
+  readonly input: Buffer | undefined;
 }
 
 export class DataPlane {
@@ -269,9 +284,8 @@ export class DataPlane {
 
   async #serve(context: RequestContext, asked: RequestProgress): Promise<void> {
     const { principal, dialect, trace, content } = asked;
-    const source = await this.#readBody(context, asked, dialect.scope);
-    const head = headOf(source, dialect);
-    asked.head = head;
+    const read = await this.#readCall(context, asked);
+    const { source, head } = read;
     const { request, response, requestId, path } = context;
     const header = (name: string): string | undefined => headerValue(request, name);
     const tags = clientTags(header, principal.tags);
@@ -295,17 +309,70 @@ export class DataPlane {
       trace,
     };
     const socket = new ResponseSink(response);
-    const sink = content?.watch(socket) ?? socket;
+    const watched = content?.watch(socket) ?? socket;
     const idempotencyKey = header('idempotency-key');
-    if (idempotencyKey === undefined) return this.#call(context, labelled, sink);
+    const run = (sink: ClientSink): Promise<void> =>
+      this.#keeping(context, labelled, { read, sink });
+    if (idempotencyKey === undefined) return run(watched);
     const { method = '' } = request;
     const { keyId } = principal;
-    const secret = presentedKey(header('authorization'), header('x-api-key'));
-    const sent = { keyId, secret, idempotencyKey, method, path, body: source.bytes };
+    const secret = secretOf(request);
+    // What the client sent: what the request refers to may be another thing by now.
+    const sent = { keyId, secret, idempotencyKey, method, path, body: read.sent.bytes };
     const { answers, gateway } = this.#options;
-    await answerOnce({ answers, request: sent, gateway, sink, requestId }, (tee) =>
-      this.#call(context, labelled, tee),
-    );
+    await answerOnce({ answers, request: sent, gateway, sink: watched, requestId }, run);
+  }
+
+  /** A call whose response may be kept; over when its end was passed on. */
+  async #keeping(
+    context: RequestContext,
+    call: LabelledCall,
+    { read, sink }: { readonly read: ReadCall; readonly sink: ClientSink },
+  ): Promise<void> {
+    const { dialect, principal } = call;
+    const { state } = read.head;
+    const { kept } = dialect;
+    if (kept === undefined || state?.store !== true) return this.#call(context, call, sink);
+    const owner = ownerOf(principal, secretOf(context.request));
+    const { source, input } = read;
+    const { startedWall: startedAt } = context;
+    const request = { dialect, kept, source, state, owner, input, startedAt };
+    const keeping = keepingSink(this.#options, request, sink);
+    await this.#call(context, call, keeping);
+    await keeping.finished();
+  }
+
+  /** The request with its head, and with all that it refers to. */
+  async #readCall(context: RequestContext, asked: RequestProgress): Promise<ReadCall> {
+    const { dialect } = asked;
+    const sent = await this.#readBody(context, asked, dialect.scope);
+    const head = headOf(sent, dialect);
+    asked.head = head;
+    const { state } = head;
+    if (state === undefined) return { sent, source: sent, head, input: undefined };
+    const own = { ...state, store: state.store && this.#options.responses.on };
+    const { source, input } = await this.#expanded(context, asked, { sent, state: own });
+    asked.head = { ...(source === sent ? head : headOf(source, dialect)), state: own };
+    return { sent, source, head: asked.head, input };
+  }
+
+  async #expanded(
+    context: RequestContext,
+    asked: RequestProgress,
+    { sent, state }: { readonly sent: JsonSource; readonly state: RequestState },
+  ): Promise<{ readonly source: JsonSource; readonly input: Buffer | undefined }> {
+    const { dialect, principal, body: share } = asked;
+    const { kept } = dialect;
+    if (kept === undefined || share === undefined || !refersTo(state)) {
+      return { source: sent, input: undefined };
+    }
+    const owner = ownerOf(principal, secretOf(context.request));
+    const request = { dialect, kept, source: sent, state, owner };
+    const { maxBodyBytes } = this.#options.overload;
+    const { pieces, input } = await expandRequest(this.#options, request, maxBodyBytes);
+    this.#forget(asked);
+    const source = await this.#parse(context, asked, { pieces, share, counting: false });
+    return { source, input };
   }
 
   async #call(
@@ -415,7 +482,7 @@ export class DataPlane {
     scope: string,
   ): Promise<JsonSource> {
     const { request } = context;
-    const { principal, dialect } = asked;
+    const { principal } = asked;
     if (request.method !== 'POST') throw new MethodNotAllowed('POST');
     requireScope(principal, scope);
     checkClientHeaders((name) => headerValue(request, name));
@@ -425,9 +492,17 @@ export class DataPlane {
     // A body may take minutes; the key of a call that begins only now must still be one (S6).
     if (principal.revoked()) throw new GatewayError('unauthenticated', keyRefusal);
     asked.content?.asked(taken.pieces);
-    const { bodies } = this.#options.gateway;
-    const means = { overload, response: context.response, bodies };
-    const counting = scope === countScope;
+    return this.#parse(context, asked, { ...taken, counting: scope === countScope });
+  }
+
+  async #parse(
+    { response }: RequestContext,
+    asked: RequestProgress,
+    { counting, ...taken }: TakenBody & { readonly counting: boolean },
+  ): Promise<JsonSource> {
+    const { dialect } = asked;
+    const { overload, gateway } = this.#options;
+    const means = { overload, response, bodies: gateway.bodies };
     const parsed = parseRequestBody(taken, { dialect, counting }, means);
     if (parsed instanceof Promise) {
       // It was checked where it was read.
@@ -490,6 +565,11 @@ export class DataPlane {
           : [];
     return refuse(request, response, { error, dialect, requestId, random, headers });
   }
+}
+
+/** The API key as the client presented it. */
+function secretOf(request: IncomingMessage): string {
+  return presentedKey(headerValue(request, 'authorization'), headerValue(request, 'x-api-key'));
 }
 
 function headOf(source: JsonSource, dialect: ClientDialect): RequestHead {

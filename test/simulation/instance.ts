@@ -25,6 +25,7 @@ import { createListener } from '../../src/http/listen.ts';
 import { createLimits, openCounters } from '../../src/compose/limits.ts';
 import type { CallRow } from '../../src/store/calls.ts';
 import { idempotentAnswers } from '../support/idempotency.ts';
+import { storedResponses } from '../support/stored-responses.ts';
 import { HttpClient } from '../../src/wire/http-client.ts';
 import type { Dice } from './dice.ts';
 import { Disk } from './disk.ts';
@@ -222,6 +223,7 @@ export class Instance {
       overload,
       badKeys: overload.badKeys,
       admission: limits.admission,
+      responses: storedResponses(),
       answers: idempotentAnswers({ clock: time, random: this.#world.random }),
       record,
       version: 'simulated',

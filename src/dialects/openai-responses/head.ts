@@ -21,7 +21,6 @@ import {
   textOf,
   wrongType,
 } from './fields.ts';
-import { unknownItem, unknownResponse } from './error-write.ts';
 import { callKindOf, outputKindOf } from './items.ts';
 
 /** Keys that may not stand twice in a body (B39). */
@@ -59,7 +58,6 @@ export function readHead(body: JsonObject): RequestHead {
   checkOptions(body);
   checkTools(readArray({ of: body, key: 'tools' }) ?? [], ['tools'], new Set());
   checkInput(body, state);
-  refuseReferences(state);
   return {
     model,
     stream,
@@ -90,7 +88,7 @@ function asksReasoning({ reasoning }: JsonObject): boolean {
 }
 
 /** What the request wants to be kept, or refers to. @throws GatewayError for what is never kept here. */
-function readState(body: JsonObject): RequestState {
+export function readState(body: JsonObject): RequestState {
   const store = readBoolean({ of: body, key: 'store' });
   if (readBoolean({ of: body, key: 'background' }) === true) {
     throw refused(
@@ -110,13 +108,6 @@ function readState(body: JsonObject): RequestState {
     itemReferences: referencesIn(body['input']),
     ...(previous === undefined ? {} : { previousResponseId: previous }),
   };
-}
-
-/** Nothing is kept yet that a request could refer to. */
-function refuseReferences({ previousResponseId, itemReferences }: RequestState): void {
-  if (previousResponseId !== undefined) throw unknownResponse(previousResponseId);
-  const [item] = itemReferences;
-  if (item !== undefined) throw unknownItem(item);
 }
 
 function refused(member: string, why: string): GatewayError {

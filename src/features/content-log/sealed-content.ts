@@ -2,22 +2,15 @@
  * What a call said as a store holds it: packed, and sealed with a key that stands in no store, so that a
  * stolen database or backup shows no word of it (T6).
  */
-import { createCipheriv, createDecipheriv, hash } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { ContentKey } from '../../access/content-key.ts';
 import type { Clock } from '../../core/runtime.ts';
 import { tryParseObject } from '../../json/parse.ts';
 import type { JsonObject } from '../../json/value.ts';
-import type { ContentStore } from '../../store/contents.ts';
+import type { StoreParts } from '../../store/store.ts';
+import { openBytes, sealBytes } from '../sealed-bytes.ts';
 import type { KeptContent } from './seen-call.ts';
 
-/** Of what is sealed; another form would have another number. */
-const version = 1;
-/** Tells with which key it was sealed, and nothing of the key. */
-const markBytes = 4;
-const ivBytes = 12;
-const tagBytes = 16;
-const headBytes = 1 + markBytes + ivBytes + tagBytes;
 /** Nothing that is kept comes near it. */
 const maxOpenedBytes = 64 * 1024 * 1024;
 
@@ -35,11 +28,8 @@ export function sealContent(
   place: ContentPlace,
   { key, iv }: { readonly key: Uint8Array; readonly iv: Uint8Array },
 ): Buffer {
-  const cipher = createCipheriv('aes-256-gcm', key, iv);
-  cipher.setAAD(boundTo(place));
   const packed = deflateRawSync(JSON.stringify(content));
-  const parts = [cipher.update(packed), cipher.final()];
-  return Buffer.concat([Buffer.of(version), markOf(key), iv, cipher.getAuthTag(), ...parts]);
+  return sealBytes(packed, boundTo(place), { key, iv });
 }
 
 /** @param key undefined where there is none: then nothing opens. */
@@ -48,35 +38,19 @@ export function openContent(
   place: ContentPlace,
   key: Uint8Array | undefined,
 ): OpenedContent {
-  if (sealed.length < headBytes || sealed[0] !== version) return 'unreadable';
-  const mark = sealed.subarray(1, 1 + markBytes);
-  if (key === undefined || !markOf(key).equals(mark)) return 'other key';
-  const ivAt = 1 + markBytes;
-  const tagAt = ivAt + ivBytes;
-  const cipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(ivAt, tagAt), {
-    authTagLength: tagBytes,
-  });
-  cipher.setAAD(boundTo(place));
-  cipher.setAuthTag(sealed.subarray(tagAt, headBytes));
+  const packed = openBytes(sealed, boundTo(place), key);
+  if (typeof packed === 'string') return packed;
   try {
-    const packed = Buffer.concat([cipher.update(sealed.subarray(headBytes)), cipher.final()]);
     const text = inflateRawSync(packed, { maxOutputLength: maxOpenedBytes }).toString('utf8');
     return tryParseObject(text) ?? 'unreadable';
   } catch {
-    // The seal does not fit: what was decrypted means nothing.
+    // It is no packed text.
     return 'unreadable';
   }
 }
 
-function boundTo({ id, keyId }: ContentPlace): Buffer {
-  return Buffer.from(`content ${keyId} ${id}`);
-}
-
-function markOf(key: Uint8Array): Buffer {
-  return hash('sha256', Buffer.concat([Buffer.from('content key mark\n'), key]), 'buffer').subarray(
-    0,
-    markBytes,
-  );
+function boundTo({ id, keyId }: ContentPlace): string {
+  return `content ${keyId} ${id}`;
 }
 
 // What was kept of calls, for whoever may enter the admin plane.
@@ -87,7 +61,7 @@ export type FoundContent =
   | { readonly state: 'absent' | 'locked' | 'unreadable' };
 
 interface LoggedContentsParts {
-  readonly store: ContentStore;
+  readonly store: Pick<StoreParts, 'contents' | 'responses'>;
   readonly key: Pick<ContentKey, 'find'>;
   readonly clock: Pick<Clock, 'wall'>;
 }
@@ -104,22 +78,33 @@ export class LoggedContents {
   /** @param id of the call. @throws StoreError */
   async find(id: string): Promise<FoundContent> {
     const { store, key } = this.#parts;
-    const found = await store.find(id);
+    const found = await store.contents.find(id);
     if (found === undefined) return { state: 'absent' };
     const opened = openContent(found.sealed, found, key.find());
     if (opened === 'other key') return { state: 'locked' };
     return opened === 'unreadable' ? { state: opened } : { state: 'kept', content: opened };
   }
 
-  /** Removes what was kept of a key's calls; of those that run nothing will be. @returns of how many. @throws StoreError */
+  /**
+   * Removes what was kept of a key's calls, responses included; of those that run nothing will be.
+   * @returns how many contents and responses
+   * @throws StoreError
+   */
   async removeOf(keyId: string): Promise<number> {
     const { store, clock } = this.#parts;
-    await store.forget(keyId, clock.wall() + 1);
-    let removed = 0;
-    for (;;) {
-      const { rows } = await store.remove({ keyId }, batchRows);
-      if (rows === 0) return removed;
-      removed += rows;
-    }
+    await store.contents.forget(keyId, clock.wall() + 1);
+    const contents = async (): Promise<number> =>
+      (await store.contents.remove({ keyId }, batchRows)).rows;
+    const responses = (): Promise<number> => store.responses.removeOf(keyId, batchRows);
+    return (await removeAll(contents)) + (await removeAll(responses));
+  }
+}
+
+async function removeAll(some: () => Promise<number>): Promise<number> {
+  let removed = 0;
+  for (;;) {
+    const rows = await some();
+    if (rows === 0) return removed;
+    removed += rows;
   }
 }

@@ -28,7 +28,13 @@ import { correctionFor, type LearnedCorrection } from '../learned-parameters.ts'
 import { addAsked } from '../reasoning-memory.ts';
 import { originKey, recallKey } from '../reasoning-store.ts';
 import { conversationForAnswer, upstreamBody } from '../upstream-body.ts';
-import { receivedError, sentPieces, type SentError, type SentPiece } from './transfer.ts';
+import {
+  bufferOver,
+  receivedError,
+  sentPieces,
+  type SentError,
+  type SentPiece,
+} from './transfer.ts';
 
 /** What the thread has besides a job's input. */
 export interface JobTools {
@@ -118,6 +124,20 @@ export interface CountedLong {
   readonly countable: Countable | undefined;
 }
 
+export interface ExpandInput {
+  readonly client: DialectId;
+  /** Items that references stand for, by their ids: JSON. */
+  readonly found: ReadonlyMap<string, Uint8Array>;
+  /** Arrays of items that go before its own; absent = the request stays as it is. */
+  readonly before?: readonly Uint8Array[];
+}
+
+export interface ExpandedBody {
+  /** The array of the request's own items. */
+  readonly input: Uint8Array;
+  readonly body: readonly SentPiece[];
+}
+
 export interface CorrectInput {
   readonly error: SentError;
   readonly traits: UpstreamTraits;
@@ -159,6 +179,8 @@ export interface Jobs {
   /** Makes the body for one target. @throws GatewayError */
   readonly request: { readonly input: RequestInput; readonly output: MadeBody };
   readonly count: { readonly input: CountJobInput; readonly output: CountedLong };
+  /** Puts kept items into a request, and tells its own ones. */
+  readonly expand: { readonly input: ExpandInput; readonly output: ExpandedBody };
   /** Looks what an upstream refused of the body that it was sent. */
   readonly correct: {
     readonly input: CorrectInput;
@@ -198,7 +220,7 @@ type Work = {
   ) => Jobs[N]['output'];
 };
 
-const work: Work = { open, request, count, correct, read, answer };
+const work: Work = { open, request, count, expand, correct, read, answer };
 
 /** Does a job. @throws what its function throws. */
 export function doJob<N extends JobName>(
@@ -319,6 +341,16 @@ function count(input: CountJobInput, body: JobBody, { newId, sealer }: JobTools)
     guess: counted.guess,
     countable: tokenizer && counted.countable(tokenizer),
   };
+}
+
+function expand({ client: id, found, before }: ExpandInput, body: JobBody): ExpandedBody {
+  const { kept, ownedKeys } = clientDialect(id);
+  if (kept === undefined) throw new TypeError(`Nothing is kept for ${id}.`);
+  const source = body.source(ownedKeys);
+  const items = new Map([...found].map(([item, bytes]) => [item, bufferOver(bytes)]));
+  const input = kept.inputOf(source, items);
+  const expanded = before && kept.expand(source, [...before.map(bufferOver), input]);
+  return { input: new Uint8Array(input), body: expanded ? sentPieces(expanded, body.bytes) : [] };
 }
 
 function correct(

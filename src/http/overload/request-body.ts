@@ -10,7 +10,7 @@ import { type LongBody, openLongBody } from '../../gateway/long-bodies/long-body
 import type { BodyShare, ComingBody } from './body-budget.ts';
 import type { Overload } from './overload.ts';
 
-interface TakenBody {
+export interface TakenBody {
   readonly pieces: Pieces;
   /** What it holds of the memory for bodies; to be released when its call is over. */
   readonly share: BodyShare;
@@ -60,6 +60,8 @@ export function parseRequestBody(
   { dialect, counting }: { readonly dialect: ClientDialect; readonly counting: boolean },
   { overload, response, bodies }: ParseOptions,
 ): JsonSource | Promise<LongBody> {
+  // What it refers to was put into it: it is longer than what came.
+  if (!share.grow(pieces.length)) throw noRoom(overload);
   const parsed = parseClientBody(pieces, dialect.ownedKeys);
   if (parsed !== undefined) {
     if (!share.parsed(pieces.length, parsed.tokens)) throw noRoom(overload);

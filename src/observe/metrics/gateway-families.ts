@@ -61,6 +61,7 @@ export function gatewayFamilies(facts: GatewayFacts): readonly Family[] {
     }),
     ...(facts.spans === undefined ? [] : spanFamilies(facts.spans)),
     ...idempotencyFamilies(facts.idempotency),
+    keptResponses(facts.responses),
     ...contentFamilies(facts.contents),
     ...upstreamFamilies(facts),
     ...targetFamilies(facts),
@@ -119,6 +120,16 @@ function idempotencyFamilies(facts: GatewayFacts['idempotency']): readonly Famil
       samples: single(facts.memory),
     }),
   ];
+}
+
+function keptResponses({ tallies }: GatewayFacts['responses']): Family {
+  return counter('model_gateway_kept_responses', {
+    help: 'Responses that clients asked to be kept, by what became of them (docs/user/responses.md).',
+    samples: Object.entries(tallies).map(([outcome, value]) => ({
+      labels: labelText({ outcome }),
+      value,
+    })),
+  });
 }
 
 function contentFamilies({
@@ -371,6 +382,8 @@ export interface GatewayFacts {
     /** Bytes of their answers. */
     readonly memory: number;
   };
+  /** Responses that were to be kept. */
+  readonly responses: { readonly tallies: { readonly [outcome: string]: number } };
   /** What calls said, of keys whose content is logged. */
   readonly contents: {
     readonly tallies: { readonly [outcome: string]: number };

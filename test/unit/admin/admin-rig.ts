@@ -95,7 +95,7 @@ export async function adminRig(
     downloads: async () => [],
     prices: async () => [],
     defaultPrice: () => undefined,
-    contents: new LoggedContents({ store: store.contents, key: noContentKey, clock }),
+    contents: new LoggedContents({ store, key: noContentKey, clock }),
     status: () => ({ version: '1.2.3' }),
     reload: async () => ({ applied: true, problems: [] }),
     ...change,

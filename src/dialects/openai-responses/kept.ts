@@ -1,0 +1,181 @@
+/**
+ * What the gateway keeps of a request and its response, and how a later request gets it back: whole items, in their own
+ * bytes (wire/responses.md §2.4).
+ */
+import type { KeptAnswer, KeptResponses } from '../../core/kept-response.ts';
+import { parseBody } from '../../core/client-body.ts';
+import { editJson, type Spliceable } from '../../json/edit.ts';
+import { tryParseInnerObject, tryParseObject } from '../../json/parse.ts';
+import type { Pieces } from '../../json/pieces.ts';
+import { skipSpace, valueEnd } from '../../json/scan.ts';
+import { isObject, type JsonObject } from '../../json/value.ts';
+import { unknownItem, unknownResponse } from './error-write.ts';
+import { referenceOf, readState } from './head.ts';
+import { isArray, textOf } from './fields.ts';
+
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const comma = 0x2c;
+const empty = Buffer.from('[]');
+const noKeys: ReadonlySet<string> = new Set();
+
+export const keptResponses: KeptResponses = {
+  stateOf: readState,
+  inputOf: ownInput,
+  expand,
+  answered,
+  unkept,
+  outputOf,
+  itemsOf,
+  unknownItem,
+  unknownResponse,
+};
+
+/** The request's own items as one array, references replaced by the items that they stand for. */
+function ownInput(
+  { pieces, spans }: Pick<Spliceable, 'pieces' | 'spans'>,
+  found: ReadonlyMap<string, Buffer>,
+): Buffer {
+  const span = spans.get('input');
+  if (span === undefined) return empty;
+  const input = Buffer.concat(pieces.between(span.start, span.end));
+  if (input[0] === openBracket) return found.size === 0 ? input : withItems(input, found);
+  const text = input.toString('utf8');
+  if (!text.startsWith('"')) return empty;
+  return Buffer.from(`[{"type":"message","role":"user","content":${text}}]`);
+}
+
+function withItems(input: Buffer, found: ReadonlyMap<string, Buffer>): Buffer {
+  const items = elementsOf(input).map((bytes) => {
+    const item = tryParseInnerObject(bytes.toString('utf8'));
+    const id = item === undefined ? undefined : referenceOf(item);
+    return id === undefined ? bytes : (found.get(id) ?? bytes);
+  });
+  return arrayOf(items);
+}
+
+/** The request with the items of all arrays as its input, and without the response that it went on from. */
+function expand(source: Spliceable, arrays: readonly Buffer[]): Pieces {
+  const items = arrays.map((array) => insideOf(array)).filter((inside) => inside.length > 0);
+  return editJson(source, [
+    { path: ['previous_response_id'], text: undefined },
+    { path: ['input'], text: arrayOf(items).toString('utf8') },
+  ]);
+}
+
+/** The response in the last bytes of an answer; undefined where it is none that is kept. */
+function answered(last: Buffer): KeptAnswer | undefined {
+  const found = responseIn(last);
+  if (found === undefined) return undefined;
+  const { response, from } = found;
+  const { id, status, output } = response;
+  if (typeof id !== 'string' || (status !== 'completed' && status !== 'incomplete')) {
+    return undefined;
+  }
+  const items = isArray(output) ? output.flatMap((item) => idsIn(item)) : [];
+  return { id, items, response: from() };
+}
+
+function idsIn(item: unknown): readonly string[] {
+  return isObject(item) && typeof item['id'] === 'string' ? [item['id']] : [];
+}
+
+interface FoundResponse {
+  readonly response: JsonObject;
+  /** Its own bytes. */
+  readonly from: () => Buffer;
+  /** Where the JSON that holds it stands in the bytes, and the path of the response in it. */
+  readonly start: number;
+  readonly end: number;
+  readonly path: readonly string[];
+}
+
+function responseIn(last: Buffer): FoundResponse | undefined {
+  const start = skipSpace(last, 0);
+  if (last[start] === 0x7b) {
+    const response = tryParseObject(last.toString('utf8', start));
+    if (response === undefined) return undefined;
+    return { response, from: () => last, start, end: last.length, path: [] };
+  }
+  return terminalIn(last);
+}
+
+const dataMark = Buffer.from('data:');
+const newline = 0x0a;
+const endings: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete']);
+
+/** The event that ends a stream, which is the last one that has data in one line. */
+function terminalIn(last: Buffer): FoundResponse | undefined {
+  for (let at = last.lastIndexOf(dataMark); at !== -1;) {
+    const isLine = at === 0 || last[at - 1] === newline;
+    const start = at + dataMark.length;
+    const lineEnd = last.indexOf(newline, start);
+    const end = lineEnd === -1 ? last.length : lineEnd;
+    const event = isLine ? tryParseObject(last.toString('utf8', start, end)) : undefined;
+    if (event !== undefined && endings.has(textOf(event['type']))) {
+      const { response } = event;
+      if (!isObject(response)) return undefined;
+      const from = (): Buffer => memberOf(last.subarray(start, end), 'response') ?? empty;
+      return { response, from, start, end, path: ['response'] };
+    }
+    at = at === 0 ? -1 : last.lastIndexOf(dataMark, at - 1);
+  }
+  return undefined;
+}
+
+/** The same bytes with a response that says that it was not kept. */
+function unkept(last: Buffer): Buffer {
+  const found = responseIn(last);
+  if (found === undefined || found.response['store'] === false) return last;
+  const { start, end, path } = found;
+  const holder = parseBody(last.subarray(start, end), noKeys);
+  const edited = editJson(holder, [{ path: [...path, 'store'], text: 'false' }]).whole();
+  return Buffer.concat([last.subarray(0, start), edited, last.subarray(end)]);
+}
+
+/** The array of a kept response's output items. */
+function outputOf(response: Buffer): Buffer {
+  return memberOf(response, 'output') ?? empty;
+}
+
+/** The items of an array by their ids; those without one are left out. */
+function itemsOf(array: Buffer): ReadonlyMap<string, Buffer> {
+  return new Map(
+    elementsOf(array).flatMap((bytes) =>
+      idsIn(tryParseInnerObject(bytes.toString('utf8'))).map((id) => [id, bytes] as const),
+    ),
+  );
+}
+
+function memberOf(object: Buffer, key: string): Buffer | undefined {
+  const { spans } = parseBody(object, noKeys);
+  const span = spans.get(key);
+  return span && object.subarray(span.start, span.end);
+}
+
+/** The elements of a JSON array, each with its own bytes. */
+export function elementsOf(array: Buffer): readonly Buffer[] {
+  const elements: Buffer[] = [];
+  if (array[0] !== openBracket) return elements;
+  let at = skipSpace(array, 1);
+  while (at < array.length && array[at] !== closeBracket) {
+    const end = valueEnd(array, at);
+    elements.push(array.subarray(at, end));
+    at = skipSpace(array, end);
+    if (array[at] === comma) at = skipSpace(array, at + 1);
+  }
+  return elements;
+}
+
+function insideOf(array: Buffer): Buffer {
+  const start = skipSpace(array, 1);
+  const inside = array.subarray(start, array.lastIndexOf(closeBracket));
+  return inside.toString('utf8').trim() === '' ? inside.subarray(0, 0) : inside;
+}
+
+const between = Buffer.from(',');
+
+function arrayOf(items: readonly Buffer[]): Buffer {
+  const joined = items.flatMap((item, i) => (i === 0 ? [item] : [between, item]));
+  return Buffer.concat([Buffer.from('['), ...joined, Buffer.from(']')]);
+}

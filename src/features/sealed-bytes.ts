@@ -1,0 +1,56 @@
+/** Bytes as a store holds them: sealed with a key that stands in no store, and bound to their place (T6). */
+import { createCipheriv, createDecipheriv, hash } from 'node:crypto';
+
+/** Of what is sealed; another form would have another number. */
+const version = 1;
+/** Tells with which key it was sealed, and nothing of the key. */
+const markBytes = 4;
+const ivBytes = 12;
+const tagBytes = 16;
+const headBytes = 1 + markBytes + ivBytes + tagBytes;
+
+/**
+ * @param place moved to another place they do not open
+ * @param sealing `key`: 32 bytes; `iv`: 12 random bytes, other ones each time
+ */
+export function sealBytes(
+  plain: Uint8Array,
+  place: string,
+  { key, iv }: { readonly key: Uint8Array; readonly iv: Uint8Array },
+): Buffer {
+  const cipher = createCipheriv('aes-256-gcm', key, iv);
+  cipher.setAAD(Buffer.from(place));
+  const parts = [cipher.update(plain), cipher.final()];
+  return Buffer.concat([Buffer.of(version), markOf(key), iv, cipher.getAuthTag(), ...parts]);
+}
+
+/** @param key undefined where there is none: then nothing opens. */
+export function openBytes(
+  sealed: Uint8Array,
+  place: string,
+  key: Uint8Array | undefined,
+): Buffer | 'other key' | 'unreadable' {
+  if (sealed.length < headBytes || sealed[0] !== version) return 'unreadable';
+  const mark = sealed.subarray(1, 1 + markBytes);
+  if (key === undefined || !markOf(key).equals(mark)) return 'other key';
+  const ivAt = 1 + markBytes;
+  const tagAt = ivAt + ivBytes;
+  const cipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(ivAt, tagAt), {
+    authTagLength: tagBytes,
+  });
+  cipher.setAAD(Buffer.from(place));
+  cipher.setAuthTag(sealed.subarray(tagAt, headBytes));
+  try {
+    return Buffer.concat([cipher.update(sealed.subarray(headBytes)), cipher.final()]);
+  } catch {
+    // The seal does not fit: what was decrypted means nothing.
+    return 'unreadable';
+  }
+}
+
+function markOf(key: Uint8Array): Buffer {
+  return hash('sha256', Buffer.concat([Buffer.from('content key mark\n'), key]), 'buffer').subarray(
+    0,
+    markBytes,
+  );
+}

@@ -1,0 +1,251 @@
+/**
+ * Responses that later requests refer to (docs/user/responses.md): kept in the gateway's own store on any upstream, and
+ * put back into a request as whole items.
+ */
+import type { KeptAnswer, KeptResponses } from '../../core/kept-response.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { RequestState } from '../../core/dialect.ts';
+import type { Log } from '../../core/runtime.ts';
+import type { ResponseStore, SealedResponse } from '../../store/responses.ts';
+import { StoreError } from '../../store/store-error.ts';
+import { openResponse, responseKey, sealResponse, type OpenedResponse } from './sealed-response.ts';
+
+/** Whose responses. */
+export interface ResponseOwner {
+  readonly keyId: string;
+  /** The API key as the client presented it. */
+  readonly secret: string;
+}
+
+export interface ResponseSettings {
+  readonly store: 'on' | 'off';
+  readonly keepMs: number;
+  readonly totalBytes: number;
+}
+
+/** What became of responses that were to be kept; each counts up from the start. */
+type ResponseTallies = {
+  kept: number;
+  /** Longer than what is kept. */
+  large: number;
+  /** The store did not take it, or not in time. */
+  failed: number;
+};
+
+interface StoredResponsesParts {
+  readonly store: ResponseStore;
+  /** The gateway's own secret; undefined where there is none. */
+  readonly contentKey: () => Uint8Array | undefined;
+  readonly log: Log;
+  readonly random: (count: number) => Uint8Array;
+  /** The current ones: a reload replaces them. */
+  readonly settings: () => ResponseSettings;
+  /** Told each time when much was kept: there may be too much. */
+  readonly muchKept: () => void;
+}
+
+/** What a request refers to. */
+export interface Referred {
+  /** Arrays of items, in their order. */
+  readonly before: readonly Buffer[];
+  /** Items by their ids. */
+  readonly found: ReadonlyMap<string, Buffer>;
+}
+
+export interface ResponseToStore extends KeptAnswer {
+  readonly input: Buffer;
+  /** Ids of its own items that were references. */
+  readonly referred: readonly string[];
+  readonly previous: string | undefined;
+  readonly startedAt: number;
+}
+
+/** A response with its own items. */
+export interface FoundResponse extends OpenedResponse {
+  readonly id: string;
+}
+
+const maxLinks = 1000;
+/** Of one response, with its items. */
+const maxResponseBytes = 4 * 1024 * 1024;
+const indexed = /^[A-Za-z0-9_-]{1,64}$/;
+
+export class StoredResponses {
+  readonly tallies: ResponseTallies = { kept: 0, large: 0, failed: 0 };
+  readonly #parts: StoredResponsesParts;
+  #keptSinceSweep = 0;
+  /** The last key that was derived: deriving takes longer than sealing. */
+  #key: { readonly of: string; readonly root: Uint8Array | string; readonly key: Uint8Array };
+
+  constructor(parts: StoredResponsesParts) {
+    this.#parts = parts;
+    this.#key = { of: '', root: '', key: new Uint8Array() };
+  }
+
+  get on(): boolean {
+    return this.#parts.settings().store === 'on';
+  }
+
+  /**
+   * What the state of a request names.
+   * @param bytes how many the expanded request may have
+   * @throws GatewayError for what is unknown, or too much; `store_unavailable`
+   */
+  async resolve(
+    owner: ResponseOwner,
+    { previousResponseId: previous, itemReferences }: RequestState,
+    { dialect, bytes }: { readonly dialect: KeptResponses; readonly bytes: number },
+  ): Promise<Referred> {
+    const found = await this.#items(owner, itemReferences, { dialect, bytes });
+    if (previous === undefined) return { before: [], found };
+    const chain = await this.#chain(owner, previous, bytes);
+    if (chain === undefined) throw dialect.unknownResponse(previous);
+    const before = chain.flatMap(({ input, response }) => [input, dialect.outputOf(response)]);
+    if (before.reduce((sum, array) => sum + array.length, 0) > bytes) throw tooLong(bytes);
+    return { before, found };
+  }
+
+  /** Keeps a response; one of a call that began before its key's content was removed is dropped. @throws StoreError */
+  async keep(owner: ResponseOwner, response: ResponseToStore): Promise<void> {
+    const { store, random, settings } = this.#parts;
+    const { id, input, referred, previous, startedAt } = response;
+    const place = { id, keyId: owner.keyId };
+    const sealing = { key: this.#keyOf(owner), iv: random(12) };
+    const sealed = await sealResponse({ input, response: response.response }, place, sealing);
+    const items = [...response.items, ...referred].filter((item) => indexed.test(item));
+    const { keepMs } = settings();
+    const kept = await store.keep({ ...place, previous, sealed, items, startedAt, keepMs });
+    if (!kept) return;
+    this.tallies.kept += 1;
+    this.#keptSinceSweep += sealed.length;
+    if (this.#keptSinceSweep < settings().totalBytes / 16) return;
+    this.#keptSinceSweep = 0;
+    this.#parts.muchKept();
+  }
+
+  /** Counts and logs a response that could not be kept. */
+  failed(reason: string): void {
+    this.tallies.failed += 1;
+    this.#parts.log.warn('response_not_kept', { reason });
+  }
+
+  /** Whether a response of these parts is short enough. */
+  fits(input: Buffer, response: Buffer): boolean {
+    if (input.length + response.length <= maxResponseBytes) return true;
+    this.tallies.large += 1;
+    return false;
+  }
+
+  /** Undefined for what is unknown, over, or another key's. @throws GatewayError `store_unavailable` */
+  async find(owner: ResponseOwner, id: string): Promise<FoundResponse | undefined> {
+    const limits = { links: 1, bytes: Infinity };
+    const { responses } = await this.#asked(this.#parts.store.chain(owner.keyId, id, limits));
+    const [found] = responses;
+    return found && this.#opened(owner, found);
+  }
+
+  /** The response with those before it, the oldest first; undefined as `find`. @throws GatewayError */
+  async chain(
+    owner: ResponseOwner,
+    id: string,
+    bytes: number,
+  ): Promise<readonly FoundResponse[] | undefined> {
+    return this.#chain(owner, id, bytes);
+  }
+
+  /** False when there was none. @throws GatewayError `store_unavailable` */
+  remove({ keyId }: ResponseOwner, id: string): Promise<boolean> {
+    return this.#asked(this.#parts.store.remove(keyId, id));
+  }
+
+  async #chain(
+    owner: ResponseOwner,
+    id: string,
+    bytes: number,
+  ): Promise<readonly FoundResponse[] | undefined> {
+    const limits = { links: maxLinks, bytes };
+    const { responses, end } = await this.#asked(this.#parts.store.chain(owner.keyId, id, limits));
+    if (end === 'long') throw tooLong(bytes);
+    if (end === 'broken') return undefined;
+    const opened: FoundResponse[] = [];
+    let sum = 0;
+    for (const each of responses) {
+      const response = await this.#opened(owner, each);
+      if (response === undefined) return undefined;
+      sum += response.input.length + response.response.length;
+      if (sum > 2 * bytes) throw tooLong(bytes);
+      opened.push(response);
+    }
+    return opened.toReversed();
+  }
+
+  async #items(
+    owner: ResponseOwner,
+    ids: readonly string[],
+    { dialect, bytes }: { readonly dialect: KeptResponses; readonly bytes: number },
+  ): Promise<ReadonlyMap<string, Buffer>> {
+    const found = new Map<string, Buffer>();
+    if (ids.length === 0) return found;
+    const wanted = [...new Set(ids)];
+    const { places, responses } = await this.#asked(
+      this.#parts.store.holding(owner.keyId, wanted, bytes),
+    );
+    const placeOf = new Map(places);
+    const read = new Set(responses.map(({ id }) => id));
+    for (const sealed of responses) {
+      const opened = await this.#opened(owner, sealed);
+      if (opened === undefined) continue;
+      const { input, response } = opened;
+      const items = new Map([
+        ...dialect.itemsOf(input),
+        ...dialect.itemsOf(dialect.outputOf(response)),
+      ]);
+      for (const [item, place] of places) {
+        const bytesOf = items.get(item);
+        if (place === sealed.id && bytesOf !== undefined) found.set(item, bytesOf);
+      }
+    }
+    for (const id of wanted) {
+      if (found.has(id)) continue;
+      const place = placeOf.get(id);
+      if (place !== undefined && !read.has(place)) throw tooLong(bytes);
+      throw dialect.unknownItem(id);
+    }
+    return found;
+  }
+
+  async #opened(owner: ResponseOwner, sealed: SealedResponse): Promise<FoundResponse | undefined> {
+    const opened = await openResponse(sealed, this.#keyOf(owner));
+    return opened && { ...opened, id: sealed.id };
+  }
+
+  /** A shared store without a common secret is opened by the client's own key only. */
+  #keyOf({ keyId, secret }: ResponseOwner): Uint8Array {
+    const root = this.#parts.contentKey() ?? secret;
+    if (this.#key.of !== keyId || this.#key.root !== root) {
+      this.#key = { of: keyId, root, key: responseKey(root, keyId) };
+    }
+    return this.#key.key;
+  }
+
+  async #asked<T>(asking: Promise<T>): Promise<T> {
+    try {
+      return await asking;
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      this.#parts.log.warn('response_not_found', { reason: error.message });
+      throw new GatewayError(
+        'store_unavailable',
+        'The gateway cannot look up kept responses now; retry later. Nothing was sent to a model.',
+      );
+    }
+  }
+}
+
+function tooLong(bytes: number): GatewayError {
+  return new GatewayError(
+    'too_large',
+    `The request and the earlier responses that it refers to are larger than ${bytes} bytes, or more than ${maxLinks} responses. Begin a new conversation, or send fewer items in \`input\` without \`previous_response_id\`.`,
+    { path: ['previous_response_id'] },
+  );
+}

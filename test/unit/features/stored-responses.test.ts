@@ -1,0 +1,192 @@
+/** Kept responses: sealed, bound to their key, and never the fault of an answer (docs/user/responses.md). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { GatewayError } from '../../../src/core/errors.ts';
+import { keptResponses as dialect } from '../../../src/dialects/openai-responses/kept.ts';
+import { KeepingSink } from '../../../src/features/stored-responses/keeping-sink.ts';
+import { openBytes } from '../../../src/features/sealed-bytes.ts';
+import type { ClientSink } from '../../../src/gateway/client-answer.ts';
+import { memoryStore } from '../../support/memory-store.ts';
+import { storedResponses } from '../../support/stored-responses.ts';
+import type { ResponseToStore } from '../../../src/features/stored-responses/stored-responses.ts';
+
+const owner = { keyId: 'key', secret: 'sk-one' };
+const roomy = { dialect, bytes: 1e6 };
+
+function response(id: string, more: Partial<ResponseToStore> = {}): ResponseToStore {
+  const text = JSON.stringify({ id, output: [{ id: `msg_${id}`, text: `said ${id}` }] });
+  return {
+    id,
+    items: [`msg_${id}`],
+    response: Buffer.from(text),
+    input: Buffer.from(`[{"asked":"${id}"}]`),
+    referred: [],
+    previous: undefined,
+    startedAt: 1,
+    ...more,
+  };
+}
+
+function textOf(buffers: readonly Buffer[]): string {
+  return buffers.map(String).join('');
+}
+
+const asks = (previousResponseId: string, itemReferences: readonly string[] = []) => ({
+  store: true,
+  previousResponseId,
+  itemReferences,
+});
+
+test('R-27 a chain is told from its beginning, items and answers', async () => {
+  const stored = storedResponses();
+  await stored.keep(owner, response('a'));
+  await stored.keep(owner, response('b', { previous: 'a' }));
+  const { before } = await stored.resolve(owner, asks('b'), roomy);
+  assert.equal(
+    textOf(before),
+    '[{"asked":"a"}][{"id":"msg_a","text":"said a"}][{"asked":"b"}][{"id":"msg_b","text":"said b"}]',
+  );
+});
+
+test('R-28 another key, an unknown id and a removed one are told alike', async () => {
+  const stored = storedResponses();
+  await stored.keep(owner, response('a'));
+  const other = { ...owner, keyId: 'other' };
+  const refusals = [];
+  refusals.push(await stored.resolve(other, asks('a'), roomy).catch(String));
+  await stored.remove(owner, 'a');
+  refusals.push(await stored.resolve(owner, asks('a'), roomy).catch(String));
+  assert.deepEqual(new Set(refusals).size, 1);
+  assert.match(String(refusals[0]), /Previous response with id 'a' not found\./);
+});
+
+test('ST10 items are found in the input and the output of what is kept', async () => {
+  const stored = storedResponses();
+  await stored.keep(owner, response('a'));
+  const input = Buffer.from('[{"id":"msg_a","text":"said a"},{"asked":"b"}]');
+  await stored.keep(owner, response('b', { input, referred: ['msg_a'] }));
+  await stored.remove(owner, 'a');
+  const state = { store: true, itemReferences: ['msg_a', 'msg_b'] };
+  const { found } = await stored.resolve(owner, state, roomy);
+  assert.deepEqual([...found.keys()].sort(), ['msg_a', 'msg_b']);
+  await assert.rejects(
+    stored.resolve(owner, { store: true, itemReferences: ['rs_none'] }, roomy),
+    /Item with id 'rs_none' not found/,
+  );
+});
+
+test('R-36 a chain that is too long is refused as too large', async () => {
+  const stored = storedResponses();
+  await stored.keep(owner, response('a', { input: Buffer.from(`["${'x'.repeat(5000)}"]`) }));
+  await assert.rejects(
+    stored.resolve(owner, asks('a'), { dialect, bytes: 1000 }),
+    (error) => error instanceof GatewayError && error.code === 'too_large',
+  );
+});
+
+test('R-33 what is kept opens with the gateway’s secret only, and survives the rotation of a key', async () => {
+  const store = memoryStore();
+  const stored = storedResponses({ store: store.responses });
+  await stored.keep(owner, response('a'));
+  const { responses } = await store.responses.chain('key', 'a', { links: 1, bytes: 1e6 });
+  const sealed = Buffer.from(responses[0]?.sealed ?? []);
+  assert.equal(sealed.includes('asked') || sealed.includes('said'), false);
+  assert.equal(openBytes(sealed, 'response key a', Buffer.alloc(32, 9)), 'other key');
+  const rotated = { ...owner, secret: 'sk-two' };
+  assert.ok(await stored.find(rotated, 'a'));
+});
+
+test('without a secret of the gateway the client’s own key opens what is kept, and no other', async () => {
+  const stored = storedResponses({ contentKey: () => undefined });
+  await stored.keep(owner, response('a'));
+  assert.ok(await stored.find(owner, 'a'));
+  assert.equal(await stored.find({ ...owner, secret: 'sk-two' }, 'a'), undefined);
+});
+
+class Written implements ClientSink {
+  readonly told: string[] = [];
+  start(status: number, headers: readonly string[]): void {
+    this.told.push(`${status} ${headers.join(' ')}`);
+  }
+  write(bytes: Buffer | string): boolean {
+    this.told.push(String(bytes));
+    return true;
+  }
+  end(bytes: Buffer | string = ''): void {
+    this.told.push(`end ${String(bytes)}`);
+  }
+  cut(): void {
+    this.told.push('cut');
+  }
+  observe(): void {}
+}
+
+const document = '{"id":"r","status":"completed","output":[],"store":true}';
+const terminal = `data: {"type":"response.completed","response":${document}}\n\n`;
+const later = (ms: number, run: () => void): (() => void) => {
+  const timer = setTimeout(run, ms / 100);
+  return () => clearTimeout(timer);
+};
+
+test('ST6 the last event waits for the store, and goes out saying so when it was not kept', async () => {
+  for (const [kept, end] of [
+    ['kept', terminal],
+    ['failed', terminal.replace('"store":true', '"store":false')],
+  ] as const) {
+    const sink = new Written();
+    const keeping = Promise.withResolvers<'kept' | 'failed'>();
+    const late = (): void => assert.fail('it came in time');
+    const parts = { sink, dialect, later, keep: () => keeping.promise, late };
+    const keeper = new KeepingSink(parts);
+    keeper.start(200, ['content-type', 'text/event-stream']);
+    keeper.write('data: 1\n\n');
+    keeper.end(terminal);
+    await Promise.resolve();
+    assert.equal(sink.told.length, 2);
+    keeping.resolve(kept);
+    await keeper.finished();
+    assert.equal(sink.told[2], `end ${end}`);
+  }
+});
+
+test('R-31 a store that is silent holds an answer up for a while, and R-32 a note tells what is too large', async () => {
+  const silent = new Written();
+  let late = 0;
+  const never = new Promise<'kept'>(() => undefined);
+  const keeper = new KeepingSink({
+    sink: silent,
+    dialect,
+    later,
+    keep: () => never,
+    late: () => void (late += 1),
+  });
+  keeper.start(200, ['content-length', String(document.length)]);
+  keeper.end(document);
+  await keeper.finished();
+  assert.deepEqual(silent.told, [
+    `200 content-length ${document.length + 1}`,
+    `end ${document.replace('true', 'false')}`,
+  ]);
+  assert.equal(late, 1);
+  const large = new Written();
+  const keep = async () => 'large' as const;
+  const other = new KeepingSink({ sink: large, dialect, later, keep, late: () => undefined });
+  other.start(200, ['content-length', '1', 'x-gateway-notes', 'a: dropped, b']);
+  other.end(document);
+  await other.finished();
+  assert.match(large.told[0] ?? '', /a: dropped, b; store: dropped, too large/);
+});
+
+test('an error and a failed stream are passed on at once', () => {
+  const keep = async () => assert.fail('nothing is to be kept');
+  for (const [status, last] of [
+    [400, '{"error":{}}'],
+    [200, 'data: {"type":"response.failed","response":{"id":"r","status":"failed"}}\n\n'],
+  ] as const) {
+    const sink = new Written();
+    const keeper = new KeepingSink({ sink, dialect, later, keep, late: () => undefined });
+    keeper.start(status, ['content-length', '1']);
+    keeper.end(last);
+    assert.equal(sink.told.at(-1), `end ${last}`);
+  }
+});
