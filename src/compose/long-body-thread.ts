@@ -11,7 +11,7 @@ import { newId } from '../observe/runtime.ts';
 const mostHeap = 64 * 1024 * 1024;
 
 const { sealKey }: ThreadData = workerData;
-const desk = new JobDesk({ newId, sealer: createSealer(sealKey) });
+const desk = new JobDesk({ newId, sealer: createSealer(sealKey), random: Math.random });
 
 parentPort?.on('message', (message: ThreadMessage) => {
   if ('forget' in message) return desk.forget(message.forget);

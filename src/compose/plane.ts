@@ -147,6 +147,7 @@ export class Plane {
       entry: longBodyThread,
       data: () => ({ sealKey: access.sealer.key() }),
       failed: (reason) => log.error('body_thread_failed', { reason }),
+      memoryBytes: settings.limits.memoryBytes ?? memoryOfProcess(),
     });
     this.#sweeper = new Sweeper(systemClock, stillMs === undefined ? {} : { stillMs });
     access.ledger.onSettled((callIds) => this.#sweeper.endSettled(callIds));

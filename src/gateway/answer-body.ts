@@ -70,10 +70,10 @@ export class AnswerBody {
   document(
     provider: Provider,
     traits: UpstreamTraits,
-    bodies: LongBodies,
+    thread: ReadingThread,
   ): ReadDocument | Promise<ReadDocument> {
     const bytes = this.bytes();
-    if (bytes.length > longBytes) return readInThread(bytes, { provider, traits, bodies });
+    if (bytes.length > longBytes) return readInThread(bytes, { provider, traits, ...thread });
     try {
       return { kind: 'document', bytes, ...readAnswerDocument(bytes, provider.dialect, traits) };
     } catch (error) {
@@ -98,17 +98,23 @@ export class AnswerBody {
   }
 }
 
-interface Reading {
+/** Where a long document is read. */
+export interface ReadingThread {
+  readonly bodies: LongBodies;
+  /** Whether the answer is still of use when its turn comes. */
+  readonly wanted: () => boolean;
+}
+
+interface Reading extends ReadingThread {
   readonly provider: Provider;
   readonly traits: UpstreamTraits;
-  readonly bodies: LongBodies;
 }
 
 async function readInThread(
   bytes: Buffer,
-  { provider, traits, bodies }: Reading,
+  { provider, traits, bodies, wanted }: Reading,
 ): Promise<ReadDocument> {
-  const body = { id: bodies.nextId(), pieces: Pieces.of(bytes), give: true };
+  const body = { id: bodies.nextId(), pieces: Pieces.of(bytes), give: true, wanted };
   try {
     const read = await bodies.run('read', { upstream: provider.dialect.id, traits }, body);
     return { kind: 'document', bytes: bufferOver(read.bytes), generation: read.generation };

@@ -80,6 +80,8 @@ export class AttemptLoop {
   #waiting: PromiseWithResolvers<void> | undefined;
   #promptGuess: number | undefined;
   #stopped = false;
+  /** Nothing more is asked of any upstream. */
+  #lastAsked = false;
 
   constructor(gateway: Gateway, call: Call) {
     this.#gateway = gateway;
@@ -113,6 +115,19 @@ export class AttemptLoop {
   touch(): void {
     this.#track.attempt?.touch();
     this.#secondary?.attempt?.touch();
+  }
+
+  /**
+   * The client left. False where nothing is to be read on: a document that has come is, as it says what it costs; it
+   * counts of two hedged requests, and no other request follows.
+   */
+  readOn(): boolean {
+    const tracks = [this.#track, this.#secondary];
+    const track = tracks.find((each) => each?.attempt?.reading === true);
+    if (track === undefined) return false;
+    track.onContent?.();
+    this.#lastAsked = true;
+    return true;
   }
 
   /** Ends what runs as failed. */
@@ -184,7 +199,7 @@ export class AttemptLoop {
 
   /** The target of the next attempt, when its wait is over. @throws GatewayError when the call is stopped. */
   async #next(retries: Retries): Promise<Target | undefined> {
-    if (this.#left === 0 || this.continued) return undefined;
+    if (this.#left === 0 || this.#lastAsked || this.continued) return undefined;
     const next = retries.next();
     if (next === undefined || next.waitMs === 0) return next?.target;
     const waiting = Promise.withResolvers<void>();
@@ -299,7 +314,7 @@ export class AttemptLoop {
     for (;;) {
       try {
         const attempt = this.#begin(track, target);
-        const prepared = await this.#prepare(attempt, traits);
+        const prepared = await this.#prepare(track, attempt, traits);
         if (again !== undefined) assertCorrected(prepared, again, attempt.notes);
         const answer = await this.#send(track, attempt, prepared);
         if (again !== undefined) learned.remember({ target, tenant, ...again.taught });
@@ -345,10 +360,10 @@ export class AttemptLoop {
   }
 
   /** @param round of a paused turn: its notes were told with the first request. */
-  #prepare(attempt: Attempt, traits: UpstreamTraits, round?: NextRound): Preparing {
+  #prepare(track: Track, attempt: Attempt, traits: UpstreamTraits, round?: NextRound): Preparing {
     const notes = round === undefined ? attempt.notes : new NoteList();
     const { spanId } = attempt;
-    const options = { traits, notes, round, spanId };
+    const options = { traits, notes, round, spanId, wanted: () => !track.stopped };
     const prepared = requestOf(this.#gateway, this.#call, attempt.target, options);
     // Rounds and corrections parse it again; it is not kept in memory while the upstream works.
     this.#call.source.forget();
@@ -361,11 +376,13 @@ export class AttemptLoop {
     traits: UpstreamTraits,
   ): Promise<RefusedRequest | undefined> {
     const body = track.attempt?.prepared?.request.body;
-    if (body === undefined || track.stopped || this.#left === 0) return undefined;
+    if (body === undefined || track.stopped || this.#left === 0 || this.#lastAsked) {
+      return undefined;
+    }
     const { source } = this.#call;
     const refused = await readRefused(
       asGatewayError(error),
-      { body, traits, source },
+      { body, traits, source, wanted: () => !track.stopped },
       this.#gateway.bodies,
     );
     // The call may have ended while a long answer was read.
@@ -380,6 +397,8 @@ export class AttemptLoop {
     if (prepared.conversation?.sampling.maxOutputTokens === 0) return this.#answerNothing(attempt);
     if (mayPause(prepared.conversation)) attempt.rounds = new TurnRounds();
     const answer = await this.#exchange(track, attempt, prepared.request);
+    // Its client left: what it used is all that is wanted of it.
+    if (this.#lastAsked) return answer;
     const mustCollect =
       answer.kind === 'stream' || prepared.scanned.length > 0 || attempt.rounds?.paused === true;
     return mustCollect && !this.#call.head.stream ? this.#collect(track, answer) : answer;
@@ -510,7 +529,10 @@ export class AttemptLoop {
       const most = await payRound(this.#call, used);
       if (track.stopped) return undefined;
       const attempt = this.#begin(track, target, before);
-      const { request } = await this.#prepare(attempt, prepared.traits, { answered, most });
+      const { request } = await this.#prepare(track, attempt, prepared.traits, {
+        answered,
+        most,
+      });
       meter.goOn(used);
       const rest = await this.#exchange(track, attempt, request).catch((error: unknown) => {
         // A request that no upstream began to answer costs nothing (L0).

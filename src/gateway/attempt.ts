@@ -84,6 +84,8 @@ export class Attempt implements UpstreamHandler {
   #phase: Phase = 'unsent';
   #sent = false;
   readonly #deadlines: Deadlines;
+  /** A whole document is read in the worker thread. */
+  #reading = false;
   #status = 0;
   #headers: ResponseHeaders = {};
   readonly #body = new AnswerBody();
@@ -119,7 +121,8 @@ export class Attempt implements UpstreamHandler {
     this.chargeable = true;
   }
 
-  get #traits(): UpstreamTraits {
+  /** What its answer is read by. */
+  get traits(): UpstreamTraits {
     return this.prepared?.traits ?? this.target.provider.traits(this.target.model);
   }
 
@@ -215,6 +218,11 @@ export class Attempt implements UpstreamHandler {
   /** It was sent, and more may come of it. */
   get running(): boolean {
     return this.#phase !== 'over' && this.#phase !== 'unsent';
+  }
+
+  /** All of its document came, and is read in the worker thread: what it used is known soon. */
+  get reading(): boolean {
+    return this.#reading && this.running;
   }
 
   get #over(): boolean {
@@ -342,7 +350,7 @@ export class Attempt implements UpstreamHandler {
 
   #beginStream(): void {
     this.#phase = 'stream';
-    this.#reader = this.target.provider.dialect.streamReader(this.#traits);
+    this.#reader = this.target.provider.dialect.streamReader(this.traits);
   }
 
   #readStream(frames: readonly Frame[]): void {
@@ -461,9 +469,11 @@ export class Attempt implements UpstreamHandler {
   }
 
   #endDocument(): void {
-    const answer = this.#body.document(this.target.provider, this.#traits, this.#bodies);
+    const reading = { bodies: this.#bodies, wanted: () => this.running };
+    const answer = this.#body.document(this.target.provider, this.traits, reading);
     if (!(answer instanceof Promise)) this.#takeDocument(answer);
     else {
+      this.#reading = true;
       // All bytes are here: reading them is the gateway's own work.
       this.#deadlines.lastActivityAt = Number.POSITIVE_INFINITY;
       answer

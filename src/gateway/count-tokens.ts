@@ -16,6 +16,7 @@ import { requestWhole } from '../wire/exchange.ts';
 import { type CountedBody, CountingBody } from './counted-body.ts';
 import type { Gateway } from './gateway.ts';
 import type { UsageSource } from '../core/receipt.ts';
+import type { BodyOfJob } from './long-bodies/body-thread.ts';
 import type { CountedLong } from './long-bodies/jobs.ts';
 import { LongBody } from './long-bodies/long-body.ts';
 import { bufferOver, receivedPieces } from './long-bodies/transfer.ts';
@@ -48,7 +49,7 @@ const limits = { timeoutMs: 10_000, maxBytes: 32 * 1024 * 1024 } as const;
 /** @throws GatewayError `invalid_request` for a body that no provider could take, `canceled`. */
 export async function countTokens(gateway: Gateway, request: CountRequest): Promise<TokenCount> {
   const { provider, model } = request.target;
-  const body = await countedBody(gateway, request);
+  const body = await countedBody(gateway, request, () => !request.signal.aborted);
   const asked = { gateway, request, body };
   return (
     (await byCounter(asked)) ??
@@ -90,10 +91,11 @@ async function tokenized(
   return media.reduce((sum, medium) => sum + mediumTokens(medium, image), tokens + constant);
 }
 
-/** What of the body is counted. @throws GatewayError `invalid_request` */
+/** What of the body is counted. @param wanted whether its client is still there @throws GatewayError `invalid_request` */
 async function countedBody(
   { newId, random, memory, bodies }: Gateway,
   { target, source, dialect: client, counting }: CountedRequest,
+  wanted?: () => boolean,
 ): Promise<CountedBody> {
   const { provider, model } = target;
   const upstream = provider.dialect;
@@ -111,7 +113,12 @@ async function countedBody(
     members: [...new Set(members)],
     tokenizer: tokenizerOf(target),
   };
-  return new CountedLongBody(await bodies.run('count', input, source), source);
+  const body: BodyOfJob = {
+    id: source.id,
+    pieces: source.pieces,
+    ...(wanted === undefined ? {} : { wanted }),
+  };
+  return new CountedLongBody(await bodies.run('count', input, body), source);
 }
 
 /** What the worker thread counted. */

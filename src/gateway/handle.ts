@@ -17,6 +17,7 @@ import type { Call } from '../core/call.ts';
 import type { ClientTimes, Gateway } from './gateway.ts';
 import { type Swept, maxDetachedMs } from './sweeper.ts';
 import type { ClientEnd, Receipt } from '../core/receipt.ts';
+import type { MadeAnswer } from './long-bodies/jobs.ts';
 import { writeLongAnswer } from './long-bodies/long-answer.ts';
 import { type StreamOwner, StreamResponder } from './stream-responder.ts';
 import type { Attempt } from './attempt.ts';
@@ -84,8 +85,10 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   #responder: StreamResponder | undefined;
   #closedAt: number | undefined;
   #settled = false;
-  /** Monotonic ms since which the stream is detached: read without its client (F73). */
+  /** Monotonic ms since which the answer is read without its client (F73). */
   #leftAt: number | undefined;
+  /** It holds one of the slots of detached streams. */
+  #detached = false;
 
   constructor(gateway: Gateway, call: Call, sink: ClientSink) {
     this.#gateway = gateway;
@@ -108,7 +111,9 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
       const answer = await answering;
       const { attempt } = this.#loop;
       if (this.#settled || attempt === undefined) return;
-      if (this.#call.head.stream) this.#respondStream(answer, attempt);
+      // Its client left while it was read.
+      if (this.#leftAt !== undefined) this.completed();
+      else if (this.#call.head.stream) this.#respondStream(answer, attempt);
       else if (answer.kind !== 'stream') {
         if (isLong(answer, attempt)) await this.#respondLong(answer, attempt);
         else this.#respondDocument(answer, attempt);
@@ -148,13 +153,12 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
 
   /** A long one is relayed and written in the worker thread (G11). */
   async #respondLong(answer: WholeAnswer, attempt: Attempt): Promise<void> {
-    const relayed = attempt.mode === 'relay' && answer.kind === 'document';
     const bytes = await writeLongAnswer(this.#gateway.bodies, {
       client: this.#call.dialect.id,
       context: this.#context(attempt),
-      ...(relayed
-        ? { document: answer.bytes, gap: attempt.meter.gap }
-        : { generation: completed(answer, attempt) }),
+      make: longAnswerOf(answer, attempt),
+      ...(answer.kind === 'document' ? { document: answer.bytes } : {}),
+      wanted: () => !this.#settled,
     });
     // The call may have ended meanwhile.
     if (this.#settled) return;
@@ -192,7 +196,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   /** Ends the call with an error, before or after the answer began. */
   #refuse(error: GatewayError): void {
     if (this.#settled) return;
-    this.#out.error(error);
+    if (this.#leftAt === undefined) this.#out.error(error);
     this.broken(error);
   }
 
@@ -214,18 +218,24 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     this.#close();
   }
 
-  /** Detaches a stream that is billed in full anyway: its end reports the usage. */
+  /**
+   * Detaches what is billed in full anyway and says how much it is: a stream by its end, and a document that has come
+   * and is still read.
+   */
   #readsOn(): boolean {
-    const { attempt } = this.#loop;
-    const { clock, detachedStreams } = this.#gateway;
-    if (attempt?.running !== true || this.#responder === undefined) return false;
-    if (attempt.target.provider.options?.onAbort !== 'drain' || detachedStreams?.take() !== true) {
-      return false;
-    }
-    this.#leftAt = clock.now();
+    if (!this.#loop.readOn() && !this.#drains()) return false;
+    this.#leftAt = this.#gateway.clock.now();
     this.#call.grant?.vacate();
     this.drained();
     return true;
+  }
+
+  #drains(): boolean {
+    const { attempt } = this.#loop;
+    if (attempt?.running !== true || this.#responder === undefined) return false;
+    if (attempt.target.provider.options?.onAbort !== 'drain') return false;
+    this.#detached = this.#gateway.detachedStreams?.take() === true;
+    return this.#detached;
   }
 
   completed(): void {
@@ -353,7 +363,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     const left = this.#leftAt !== undefined;
     const outcome = left ? 'canceled' : how;
     const failure = left ? 'canceled' : why;
-    if (left) this.#gateway.detachedStreams?.done();
+    if (this.#detached) this.#gateway.detachedStreams?.done();
     const error = typeof failure === 'string' ? failure : failure?.code;
     // Before the end of the last attempt, which may make it free of charge.
     const charged = chargedOf(outcome, this.#loop.attempt);
@@ -409,6 +419,17 @@ function chargedOf(outcome: Receipt['outcome'], attempt: Attempt | undefined): U
 /** The answer with the usage that the client is told. */
 function completed({ generation }: WholeAnswer, { meter }: Attempt): Generation {
   return { ...generation, usage: meter.complete() };
+}
+
+/** The texts of a document are read once more in the thread, which has its bytes. */
+function longAnswerOf(answer: WholeAnswer, attempt: Attempt): MadeAnswer {
+  const { meter, mode, target, traits } = attempt;
+  if (answer.kind === 'collected') {
+    return { from: 'generation', generation: completed(answer, attempt) };
+  }
+  if (mode === 'relay') return { from: 'relay', gap: meter.gap };
+  const upstream = target.provider.dialect.id;
+  return { from: 'document', upstream, traits, usage: meter.complete() };
 }
 
 function isLong(answer: WholeAnswer, { meter }: Attempt): boolean {

@@ -158,6 +158,8 @@ export interface SentRequest {
   readonly traits: UpstreamTraits;
   /** The client's own body. */
   readonly source: JsonSource;
+  /** Whether the request may still be sent once more. */
+  readonly wanted: () => boolean;
 }
 
 const noKeys: ReadonlySet<string> = new Set();
@@ -168,7 +170,7 @@ const noKeys: ReadonlySet<string> = new Set();
  */
 export async function readRefused(
   error: GatewayError,
-  { body, traits, source }: SentRequest,
+  { body, traits, source, wanted }: SentRequest,
   bodies: LongBodies,
 ): Promise<RefusedRequest | undefined> {
   if (readComplaint(error) === undefined) return undefined;
@@ -179,7 +181,11 @@ export async function readRefused(
   else {
     const input = { error: sentError(error), traits, asked };
     try {
-      correction = await bodies.run('correct', input, { id: bodies.nextId(), pieces: body });
+      correction = await bodies.run('correct', input, {
+        id: bodies.nextId(),
+        pieces: body,
+        wanted,
+      });
     } catch {
       // The client is told of the refusal, not of a thread that could not look for its reason.
       return undefined;

@@ -8,9 +8,9 @@ import type { UpstreamTraits } from '../core/traits.ts';
 import type { UpstreamRequest } from '../wire/exchange.ts';
 import type { Call } from '../core/call.ts';
 import type { Gateway } from './gateway.ts';
-import type { LongBodies } from './long-bodies/body-thread.ts';
+import type { BodyOfJob, LongBodies } from './long-bodies/body-thread.ts';
 import { LongBody } from './long-bodies/long-body.ts';
-import { addNotes, receivedPieces } from './long-bodies/transfer.ts';
+import { addNotes, receivedError, receivedPieces } from './long-bodies/transfer.ts';
 import type { NextRound } from './turn-rounds.ts';
 import { type ReasoningMemory, type TurnWatch } from './reasoning-memory.ts';
 import type { Mode } from '../core/receipt.ts';
@@ -42,6 +42,8 @@ export interface TargetMeans {
   readonly round?: NextRound | undefined;
   /** Of the span of this request, where the call is traced. */
   readonly spanId?: string | undefined;
+  /** Whether the request may still be sent, where that can change while a long body waits; absent = it may. */
+  readonly wanted?: () => boolean;
 }
 
 /** Holds nothing: shared by all calls. */
@@ -55,7 +57,7 @@ export function requestOf(
   { newId, memory, bodies }: Pick<Gateway, 'newId' | 'memory' | 'bodies'>,
   call: Call,
   target: Target,
-  { traits, notes: own, round, spanId }: TargetMeans,
+  { traits, notes: own, round, spanId, wanted }: TargetMeans,
 ): Preparing {
   const { grant, head, cache } = call;
   const answered = round?.answered;
@@ -66,7 +68,7 @@ export function requestOf(
   const notes = strict ? strictNotes : own;
   if (grant?.capNote !== undefined)
     own.changed([call.dialect.describe(call.source).capMember()], grant.capNote);
-  return prepareRequest(call, target, { ask, memory, bodies, notes, answered, spanId });
+  return prepareRequest(call, target, { ask, memory, bodies, notes, answered, spanId, wanted });
 }
 
 export interface RequestMeans {
@@ -78,6 +80,7 @@ export interface RequestMeans {
   readonly answered?: readonly Part[] | undefined;
   /** Of the span of this request, where the call is traced. */
   readonly spanId?: string | undefined;
+  readonly wanted?: (() => boolean) | undefined;
 }
 
 /**
@@ -110,7 +113,7 @@ interface Asked {
 /** The same where the body is long. A kept turn that the thread asked for makes it do the work once more. */
 async function requestInThread(asked: Asked, source: LongBody): Promise<PreparedRequest> {
   const { call, target, means, ask } = asked;
-  const { bodies, memory } = means;
+  const { bodies, memory, wanted } = means;
   const { newId: _, recall: __, originOf: ___, sealer: ____, ...plain } = ask;
   const input = {
     client: call.dialect.id,
@@ -121,12 +124,18 @@ async function requestInThread(asked: Asked, source: LongBody): Promise<Prepared
     keyId: call.caller.keyId,
     recalled: memory.empty ? undefined : new Map<string, KeptTurn>(),
   };
-  let made = await bodies.run('request', input, source);
-  const recalled = memory.turnsOf(made.wanted);
-  if (recalled.size > 0) made = await bodies.run('request', { ...input, recalled }, source);
+  const body: BodyOfJob = {
+    id: source.id,
+    pieces: source.pieces,
+    ...(wanted === undefined ? {} : { wanted }),
+  };
+  let made = await bodies.run('request', input, body);
+  const recalled = memory.turnsOf('wanted' in made ? made.wanted : []);
+  if (recalled.size > 0) made = await bodies.run('request', { ...input, recalled }, body);
   addNotes(means.notes, made.notes);
-  const { conversation, body, stream, scanned, needed, asked: digest } = made;
-  const pieces = receivedPieces(body, source.pieces);
+  if ('refused' in made) throw receivedError(made.refused);
+  const { conversation, body: sent, stream, scanned, needed, asked: digest } = made;
+  const pieces = receivedPieces(sent, source.pieces);
   return prepared(asked, { body: pieces, stream, scanned, needed, conversation }, digest);
 }
 

@@ -20,9 +20,12 @@ import { TokenEstimator } from '../../src/gateway/token-estimator.ts';
 import { newId, systemClock as clock } from '../../src/observe/runtime.ts';
 import { HttpClient } from '../../src/wire/http-client.ts';
 import { requestBody } from '../support/requests.ts';
+import { chatDocument } from '../upstream/chat.ts';
 import { errorIn } from '../upstream/reply.ts';
 import { ScriptedUpstream, type Answer } from '../upstream/scripted.ts';
 import { InlineBodies } from '../support/inline-bodies.ts';
+import type { BodyOfJob } from '../../src/gateway/long-bodies/body-thread.ts';
+import type { JobName, Jobs } from '../../src/gateway/long-bodies/jobs.ts';
 import { openLongBody } from '../../src/gateway/long-bodies/long-body.ts';
 import { Pieces } from '../../src/json/pieces.ts';
 
@@ -55,12 +58,34 @@ interface Means {
   readonly arrived?: (leave: () => void) => void;
   /** The request is so long that it is translated off the event loop; called while it is. */
   readonly translated?: (leave: () => void) => void;
+  /** Called when a long document of the upstream is about to be read off the event loop. */
+  readonly reading?: (leave: () => void) => void;
+}
+
+/** Tells of documents that are to be read. */
+class ToldBodies extends InlineBodies {
+  readonly #reading: () => void;
+
+  constructor(reading: () => void) {
+    super();
+    this.#reading = reading;
+  }
+
+  override run<N extends JobName>(
+    name: N,
+    input: Jobs[N]['input'],
+    body: BodyOfJob,
+  ): Promise<Jobs[N]['output']> {
+    // Before the job, which is done in the turn behind it.
+    if (name === 'read') setImmediate(this.#reading);
+    return super.run(name, input, body);
+  }
 }
 
 /** A call of a route with one target, which always answers so. */
 async function callThatWaits(
   answer: Answer,
-  { random = () => 0.5, wait = setImmediate, wake, arrived, translated }: Means,
+  { random = () => 0.5, wait = setImmediate, wake, arrived, translated, reading }: Means,
 ): Promise<Waited> {
   let observer: ClientObserver | undefined;
   const upstream = await ScriptedUpstream.start();
@@ -100,7 +125,7 @@ async function callThatWaits(
     routing: new Routing({ clock, random: () => 0.5, priceOf: () => undefined }),
     estimator: new TokenEstimator(),
     textCounter: { count: () => Promise.resolve(undefined) },
-    bodies: new InlineBodies(),
+    bodies: new ToldBodies(() => reading?.(() => observer?.left())),
     learned: new LearnedParameters(clock),
     memory: new ReasoningMemory(createSealer(Buffer.alloc(32, 1)), new ReasoningStore({ clock })),
     sweeper,
@@ -223,3 +248,37 @@ for (const drawn of [0.1, 0.5, 0.9]) {
     assert.equal(asked, 3);
   });
 }
+
+const longDocument = JSON.stringify(
+  chatDocument({
+    text: 'word '.repeat(400_000),
+    usage: { prompt_tokens: 12, completion_tokens: 400_000, total_tokens: 400_012 },
+  }),
+);
+
+test('F73 L0 G11 a client that leaves while a whole document waits for the thread is charged what it says', async () => {
+  const { asked, receipts, left } = await callThatWaits(
+    { headers: { 'content-type': 'application/json' }, body: longDocument },
+    { reading: (leave) => leave() },
+  );
+  assert.deepEqual([asked, left, receipts.length], [1, 0, 1]);
+  const [receipt] = receipts;
+  assert.deepEqual(
+    [receipt?.outcome, receipt?.error, receipt?.usageSource, receipt?.readToEnd],
+    ['canceled', 'canceled', 'reported', true],
+  );
+  assert.equal(receipt?.charged.freshInputTokens, 12);
+  assert.equal(receipt.charged.outputTokens, 400_000);
+});
+
+test('F73 R3 a document that cannot be read is not asked for again for a client that left', async () => {
+  const { asked, receipts, left, waits } = await callThatWaits(
+    { headers: { 'content-type': 'application/json' }, body: longDocument.slice(0, -1) },
+    { reading: (leave) => leave() },
+  );
+  assert.deepEqual([asked, left, waits.length], [1, 0, 0]);
+  assert.deepEqual(
+    receipts.map(({ outcome, charged, attempts }) => [outcome, charged, attempts.length]),
+    [['canceled', {}, 1]],
+  );
+});

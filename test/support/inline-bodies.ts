@@ -4,7 +4,7 @@ import { doJob, JobBody, type JobName, type Jobs } from '../../src/gateway/long-
 import { newId } from '../../src/observe/runtime.ts';
 import { testSealer } from './sealing.ts';
 
-const tools = { newId, sealer: testSealer };
+const tools = { newId, sealer: testSealer, random: () => 0.5 };
 
 export class InlineBodies implements LongBodies {
   #lastId = 0;

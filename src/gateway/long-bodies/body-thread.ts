@@ -36,6 +36,8 @@ export interface BodyOfJob {
   /** Bodies with the same id are the same. */
   readonly id: number;
   readonly pieces: Pieces;
+  /** Characters of texts that go to the thread besides the bytes; default 0. */
+  readonly textLength?: number;
   /** The bytes are the thread's from now on; else it gets a copy. */
   readonly give?: boolean;
   /** Whether anybody still waits for the result; asked when the job's turn comes. */
@@ -46,7 +48,10 @@ export interface BodyOfJob {
 export interface LongBodies {
   /** A new id for a body. */
   nextId(): number;
-  /** @throws GatewayError what the job throws; `overloaded` where too many wait; `canceled` where it is not wanted */
+  /**
+   * @throws GatewayError what the job throws; `overloaded` where too many wait; `canceled` where it is not wanted;
+   * `too_large` (a request) or `upstream_invalid` (an answer) where the thread has no room for it
+   */
   run<N extends JobName>(
     name: N,
     input: Jobs[N]['input'],
@@ -59,6 +64,17 @@ export interface LongBodies {
 
 /** Jobs that may wait: the memory for bodies is the bound as a rule (`body-budget.ts`). */
 const maxWaiting = 256;
+/** The heap of the thread, where half of the memory is not less. */
+const maxHeapBytes = 512 * 1024 * 1024;
+/**
+ * Heap that one byte of a job may need. V8 ends the process, and not the thread, where its own code (`JSON.parse`,
+ * `JSON.stringify`) finds no room for a text. A character takes two bytes where one of the text is not Latin-1, and up to
+ * three copies of a text stand side by side (the body, its value, the new body), beside the values.
+ */
+const heapPerByte = 8;
+/** Bytes of the jobs that may wait, in heaps of the thread: documents of upstreams have no other bound. */
+const heapsWaiting = 2;
+const mebibyte = 1024 * 1024;
 /** The longest job takes some seconds; a thread that takes longer is stuck. */
 const maxJobMs = 60_000;
 /** A thread without a job ends: it holds tens of megabytes. */
@@ -77,13 +93,18 @@ export interface BodyThreadOptions {
   readonly entry: URL;
   /** Asked when the thread starts. */
   readonly data: () => ThreadData;
+  /** Bytes that the process may use. */
+  readonly memoryBytes: number;
   /** Told why a thread ended that should not have. */
   readonly failed?: (reason: string) => void;
 }
 
 export class BodyThread implements LongBodies {
   readonly #options: BodyThreadOptions;
+  readonly #heapBytes: number;
   readonly #waiting: Waiting[] = [];
+  /** Of the jobs that wait. */
+  #waitingBytes = 0;
   #running: Waiting | undefined;
   #worker: Worker | undefined;
   /** The body that the thread has kept. */
@@ -94,6 +115,7 @@ export class BodyThread implements LongBodies {
 
   constructor(options: BodyThreadOptions) {
     this.#options = options;
+    this.#heapBytes = Math.min(maxHeapBytes, options.memoryBytes / 2);
   }
 
   /** Jobs that wait or run. */
@@ -113,7 +135,11 @@ export class BodyThread implements LongBodies {
   ): Promise<Jobs[N]['output']> {
     if (this.#closed)
       return Promise.reject(new GatewayError('shutting_down', 'The gateway stops.'));
-    if (this.#waiting.length >= maxWaiting) {
+    const bytes = sizeOf(body);
+    const most = Math.floor(this.#heapBytes / heapPerByte);
+    if (bytes > most) return Promise.reject(tooLong(name, bytes, most));
+    const mostWaiting = heapsWaiting * this.#heapBytes;
+    if (this.#waiting.length >= maxWaiting || this.#waitingBytes + bytes > mostWaiting) {
       const why = 'The gateway has too many long bodies to work on; retry later.';
       // The gateway is short of time, not the target: nothing speaks against it.
       return Promise.reject(new GatewayError('overloaded', why, { retryable: false }));
@@ -121,6 +147,7 @@ export class BodyThread implements LongBodies {
     return new Promise((resolve, reject) => {
       const settle = (output: Jobs[N]['output']): void => resolve(output);
       this.#waiting.push({ name, input, body, resolve: settle, reject });
+      this.#waitingBytes += bytes;
       this.#next();
     });
   }
@@ -139,6 +166,7 @@ export class BodyThread implements LongBodies {
   }
 
   #rejectAll(error: GatewayError): void {
+    this.#waitingBytes = 0;
     for (const { reject } of this.#waiting.splice(0)) reject(error);
   }
 
@@ -146,6 +174,7 @@ export class BodyThread implements LongBodies {
     if (this.#running !== undefined) return;
     const next = this.#waiting.shift();
     if (next === undefined) return this.#rest();
+    this.#waitingBytes -= sizeOf(next.body);
     if (next.body.wanted?.() === false) {
       next.reject(new GatewayError('canceled', 'The client left.'));
       return this.#next();
@@ -185,13 +214,16 @@ export class BodyThread implements LongBodies {
     const { entry, data } = this.#options;
     const worker = new Worker(entry, {
       workerData: data(),
+      resourceLimits: { maxOldGenerationSizeMb: Math.ceil(this.#heapBytes / mebibyte) },
       execArgv: ['--disable-warning=ExperimentalWarning'],
     });
     this.#worker = worker;
     worker.unref();
     worker.on('message', (reply: JobReply) => this.#settle(worker, reply));
-    worker.on('error', (error: Error) => void this.#lose(worker, crashed(error)));
-    worker.on('exit', () => void this.#lose(worker, crashed(new Error('it ended by itself'))));
+    const failed = (error: Error): void =>
+      void this.#lose(worker, crashed(error, this.#running?.name));
+    worker.on('error', failed);
+    worker.on('exit', () => failed(new Error('it ended by itself')));
     return worker;
   }
 
@@ -251,11 +283,28 @@ function bytesOf({ pieces, give }: BodyOfJob): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-function crashed(error: Error): GatewayError {
+function sizeOf({ pieces, textLength = 0 }: BodyOfJob): number {
+  return pieces.length + textLength;
+}
+
+function tooLong(name: JobName, bytes: number, most: number): GatewayError {
+  const mib = (count: number): string => `${(count / mebibyte).toFixed(1)} MiB`;
+  const room = `the memory of the gateway is enough for at most ${mib(most)} (limits.memory)`;
+  return withoutRoom(name, `has ${mib(bytes)}; ${room}`);
+}
+
+/** What the client sent is its fault, what an upstream answered is not. @param why behind the name of the body */
+function withoutRoom(name: JobName | undefined, why: string, detail?: string): GatewayError {
+  const more = { retryable: false, ...(detail === undefined ? {} : { detail }) };
+  return name === 'read' || name === 'answer'
+    ? new GatewayError('upstream_invalid', `The answer of the upstream ${why}.`, more)
+    : new GatewayError('too_large', `The request body ${why}.`, more);
+}
+
+function crashed(error: Error, name: JobName | undefined): GatewayError {
   const code: unknown = Reflect.get(error, 'code');
   if (code === 'ERR_WORKER_OUT_OF_MEMORY') {
-    const why = 'The body holds more values than there is memory for.';
-    return new GatewayError('too_large', why, { detail: error.message });
+    return withoutRoom(name, 'holds more values than there is memory for', error.message);
   }
   return internal(`the thread for long bodies failed: ${error.message}`);
 }

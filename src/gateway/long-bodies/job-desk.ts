@@ -53,12 +53,12 @@ export class JobDesk {
   }
 }
 
-/** The memory of all bytes that stand in an output or in a list of it. */
+/** The memory of all bytes that stand in an output, or in a list or a map of it. */
 function memoryOf(output: unknown): readonly ArrayBuffer[] {
   if (typeof output !== 'object' || output === null) return [];
   const found = new Set<ArrayBuffer>();
   for (const value of Object.values(output)) {
-    for (const each of Array.isArray(value) ? value : [value]) {
+    for (const each of Array.isArray(value) || value instanceof Map ? value.values() : [value]) {
       if (!(each instanceof Uint8Array) || !(each.buffer instanceof ArrayBuffer)) continue;
       // What shares its memory with others is copied.
       if (each.byteLength === each.buffer.byteLength) found.add(each.buffer);

@@ -31,6 +31,7 @@ import { conversationForAnswer, upstreamBody } from '../upstream-body.ts';
 import {
   bufferOver,
   receivedError,
+  sentError,
   sentPieces,
   type SentError,
   type SentPiece,
@@ -40,6 +41,8 @@ import {
 export interface JobTools {
   readonly newId: NewId;
   readonly sealer: Sealer;
+  /** From 0 up to 1. */
+  readonly random: () => number;
 }
 
 /** `Ask` without what only a thread itself has. */
@@ -105,6 +108,13 @@ export interface MadeBody {
   readonly wanted: readonly string[];
 }
 
+/** The target cannot be asked this. */
+export interface RefusedBody {
+  readonly refused: SentError;
+  /** What was noted before it. */
+  readonly notes: readonly Note[];
+}
+
 export interface CountJobInput {
   readonly client: DialectId;
   readonly upstream: DialectId;
@@ -159,11 +169,21 @@ export interface ReadAnswer {
 export interface AnswerInput {
   readonly client: DialectId;
   readonly context: PlainContext;
-  /** The upstream's own document is relayed, with this usage where it has none. */
-  readonly gap?: Usage | undefined;
-  /** It is written in the client's dialect; absent = relayed. */
-  readonly generation?: Generation;
+  /** What becomes of the bytes, or of what is written in their place. */
+  readonly make: MadeAnswer;
 }
+
+/** How the client's document is made. */
+export type MadeAnswer =
+  /** The upstream's own document, with this usage where it has none. */
+  | { readonly from: 'relay'; readonly gap: Usage | undefined }
+  /**
+   * The upstream's document, read once more and written in the client's dialect with this usage: its texts do not cross
+   * from the event loop, which has them, to the thread again.
+   */
+  | ({ readonly from: 'document'; readonly usage: Usage } & ReadInput)
+  /** An answer that was put together of a stream. */
+  | { readonly from: 'generation'; readonly generation: Generation };
 
 export interface WrittenAnswer {
   readonly bytes: Uint8Array;
@@ -176,8 +196,8 @@ export interface WrittenAnswer {
 export interface Jobs {
   /** Reads and checks a client's body. @throws GatewayError */
   readonly open: { readonly input: OpenInput; readonly output: OpenedBody };
-  /** Makes the body for one target. @throws GatewayError */
-  readonly request: { readonly input: RequestInput; readonly output: MadeBody };
+  /** Makes the body for one target. */
+  readonly request: { readonly input: RequestInput; readonly output: MadeBody | RefusedBody };
   readonly count: { readonly input: CountJobInput; readonly output: CountedLong };
   /** Puts kept items into a request, and tells its own ones. */
   readonly expand: { readonly input: ExpandInput; readonly output: ExpandedBody };
@@ -234,7 +254,11 @@ export function doJob<N extends JobName>(
   return work[name](input, body, tools);
 }
 
-function open({ client: id, counting }: OpenInput, body: JobBody): OpenedBody {
+function open(
+  { client: id, counting }: OpenInput,
+  body: JobBody,
+  { random }: JobTools,
+): OpenedBody {
   const client = clientDialect(id);
   const source = body.source(client.ownedKeys);
   client.names.check(source);
@@ -252,7 +276,7 @@ function open({ client: id, counting }: OpenInput, body: JobBody): OpenedBody {
     features: featuresOf(source),
     opening: asks.opening(),
     prompt: {
-      guess: countPrompt(prompt, Math.random),
+      guess: countPrompt(prompt, random),
       sample: samplePrompt(prompt),
       images: imagesIn(prompt),
     },
@@ -275,7 +299,24 @@ function featuresOf(source: JsonSource): number {
   );
 }
 
-function request(input: RequestInput, body: JobBody, { newId, sealer }: JobTools): MadeBody {
+function request(input: RequestInput, body: JobBody, tools: JobTools): MadeBody | RefusedBody {
+  const notes = new NoteList();
+  try {
+    return made(input, { body, tools, notes });
+  } catch (error) {
+    return { refused: sentError(error), notes: notes.all };
+  }
+}
+
+/** @throws GatewayError for what the upstream cannot be asked, StrictRefusal */
+function made(
+  input: RequestInput,
+  {
+    body,
+    tools: { newId, sealer },
+    notes,
+  }: { readonly body: JobBody; readonly tools: JobTools; readonly notes: NoteList },
+): MadeBody {
   const { keyId, recalled, answered } = input;
   const [client, upstream] = [clientDialect(input.client), upstreamDialect(input.upstream)];
   const wanted: string[] = [];
@@ -285,9 +326,8 @@ function request(input: RequestInput, body: JobBody, { newId, sealer }: JobTools
     if (turn === undefined) wanted.push(key());
     return turn;
   };
-  const notes = new NoteList();
   const source = body.source(client.ownedKeys);
-  const made = upstreamBody({
+  const written = upstreamBody({
     client,
     upstream,
     source,
@@ -301,13 +341,13 @@ function request(input: RequestInput, body: JobBody, { newId, sealer }: JobTools
       originOf: (said) => find(() => originKey(keyId, said))?.origin,
     },
   });
-  const { conversation, ...rest } = made;
+  const { conversation, ...rest } = written;
   const asked = new PromptTrail((trail) =>
     addAsked(trail, { dialect: client, source }, conversation),
   );
   return {
     ...rest,
-    body: sentPieces(made.body, body.bytes),
+    body: sentPieces(written.body, body.bytes),
     notes: notes.all,
     ...(conversation === undefined ? {} : { conversation: conversationForAnswer(conversation) }),
     asked: asked.digest(),
@@ -315,7 +355,11 @@ function request(input: RequestInput, body: JobBody, { newId, sealer }: JobTools
   };
 }
 
-function count(input: CountJobInput, body: JobBody, { newId, sealer }: JobTools): CountedLong {
+function count(
+  input: CountJobInput,
+  body: JobBody,
+  { newId, sealer, random }: JobTools,
+): CountedLong {
   const [client, upstream] = [clientDialect(input.client), upstreamDialect(input.upstream)];
   const source = body.source(client.ownedKeys);
   const ask = { ...input.ask, newId, sealer };
@@ -326,7 +370,7 @@ function count(input: CountJobInput, body: JobBody, { newId, sealer }: JobTools)
     source,
     ask,
     counting,
-    random: Math.random,
+    random,
   });
   const { bytes } = counted;
   return {
@@ -369,7 +413,7 @@ function read({ upstream, traits }: ReadInput, { bytes }: JobBody): ReadAnswer {
 }
 
 function answer(
-  { client: id, context: plain, gap, generation }: AnswerInput,
+  { client: id, context: plain, make }: AnswerInput,
   { bytes }: JobBody,
   { newId, sealer }: JobTools,
 ): WrittenAnswer {
@@ -381,8 +425,14 @@ function answer(
   const sealing = upstream === undefined ? {} : { sealing: { sealer, upstream, callShown } };
   const context: AnswerContext = { ...rest, newId, notes, ...sealing };
   const written =
-    generation === undefined
-      ? client.answerRelay(context).document({ bytes, body: parseAnswer(bytes) }, gap)
-      : Buffer.from(JSON.stringify(client.writeResponse(generation, context)));
+    make.from === 'relay'
+      ? client.answerRelay(context).document({ bytes, body: parseAnswer(bytes) }, make.gap)
+      : Buffer.from(JSON.stringify(client.writeResponse(generationOf(make, bytes), context)));
   return { bytes: written, notes: notes.all, shown };
+}
+
+function generationOf(make: Exclude<MadeAnswer, { from: 'relay' }>, bytes: Buffer): Generation {
+  if (make.from === 'generation') return make.generation;
+  const { upstream, traits, usage } = make;
+  return { ...readAnswerDocument(bytes, upstreamDialect(upstream), traits).generation, usage };
 }

@@ -1,22 +1,28 @@
 /** Writes or relays a long answer in the worker thread. */
-import type { DialectId } from '../../core/conversation.ts';
+import type { DialectId, Part } from '../../core/conversation.ts';
 import type { AnswerContext } from '../../core/dialect.ts';
-import type { Generation, Usage } from '../../core/generation.ts';
 import { Pieces } from '../../json/pieces.ts';
-import type { LongBodies } from './body-thread.ts';
-import type { PlainContext } from './jobs.ts';
+import type { BodyOfJob, LongBodies } from './body-thread.ts';
+import type { MadeAnswer, PlainContext } from './jobs.ts';
 import { addNotes, bufferOver } from './transfer.ts';
 
 export interface LongAnswer {
   /** Dialect of the client. */
   readonly client: DialectId;
   readonly context: AnswerContext;
-  /** The upstream's own bytes, where they are relayed; they cannot be read afterwards. */
+  readonly make: MadeAnswer;
+  /** The upstream's document, where the answer is made of it; it cannot be read afterwards. */
   readonly document?: Buffer;
-  /** Usage of a relayed document that has none to believe. */
-  readonly gap?: Usage | undefined;
-  /** The answer, where it is written. */
-  readonly generation?: Generation;
+  /** Whether the client still waits. */
+  readonly wanted?: () => boolean;
+}
+
+/** Characters of the texts and arguments of an answer. */
+function textLength(parts: readonly Part[]): number {
+  return parts.reduce((sum, part) => {
+    if (part.type === 'tool-call') return sum + part.argumentsJson.length;
+    return sum + ('text' in part ? part.text.length : 0);
+  }, 0);
 }
 
 const nothing = Pieces.of(Buffer.alloc(0));
@@ -24,7 +30,7 @@ const nothing = Pieces.of(Buffer.alloc(0));
 /** @returns the document for the client. @throws GatewayError */
 export async function writeLongAnswer(
   bodies: LongBodies,
-  { client, context, document, gap, generation }: LongAnswer,
+  { client, context, make, document, wanted }: LongAnswer,
 ): Promise<Buffer> {
   const { sealing, notes } = context;
   const plain: PlainContext = {
@@ -36,12 +42,14 @@ export async function writeLongAnswer(
     ...(context.conversation === undefined ? {} : { conversation: context.conversation }),
     ...(sealing === undefined ? {} : { upstream: sealing.upstream }),
   };
-  const pieces = document === undefined ? nothing : Pieces.of(document);
-  const written = await bodies.run(
-    'answer',
-    { client, context: plain, gap, ...(generation === undefined ? {} : { generation }) },
-    { id: bodies.nextId(), pieces, give: document !== undefined },
-  );
+  const body: BodyOfJob = {
+    id: bodies.nextId(),
+    pieces: document === undefined ? nothing : Pieces.of(document),
+    textLength: make.from === 'generation' ? textLength(make.generation.parts) : 0,
+    give: document !== undefined,
+    ...(wanted === undefined ? {} : { wanted }),
+  };
+  const written = await bodies.run('answer', { client, context: plain, make }, body);
   addNotes(notes, written.notes);
   for (const [id, shown] of written.shown) sealing?.callShown?.(id, shown);
   return bufferOver(written.bytes);

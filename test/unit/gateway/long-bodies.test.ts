@@ -2,11 +2,17 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { GatewayError } from '../../../src/core/errors.ts';
+import { chatTraits } from '../../../src/core/traits.ts';
 import { NoteList, StrictRefusal } from '../../../src/core/notes.ts';
-import { BodyThread } from '../../../src/gateway/long-bodies/body-thread.ts';
+import { type BodyOfJob, BodyThread } from '../../../src/gateway/long-bodies/body-thread.ts';
 import type { RequestInput } from '../../../src/gateway/long-bodies/jobs.ts';
 import { openLongBody } from '../../../src/gateway/long-bodies/long-body.ts';
-import { packed, receivedPieces, unpacked } from '../../../src/gateway/long-bodies/transfer.ts';
+import {
+  packed,
+  receivedError,
+  receivedPieces,
+  unpacked,
+} from '../../../src/gateway/long-bodies/transfer.ts';
 import { upstreamBody } from '../../../src/gateway/upstream-body.ts';
 import { parseBody } from '../../../src/core/client-body.ts';
 import { Pieces } from '../../../src/json/pieces.ts';
@@ -16,11 +22,16 @@ import { requestBody } from '../../support/requests.ts';
 
 const entry = new URL('../../../src/compose/long-body-thread.ts', import.meta.url);
 const data = () => ({ sealKey: new Uint8Array(32).fill(7) });
-const thread = new BodyThread({ entry, data });
+const memoryBytes = 2 ** 30;
+const thread = new BodyThread({ entry, data, memoryBytes });
 after(() => thread.close());
 
 const wanted = (): boolean => true;
 const bytesOf = (value: object): Pieces => Pieces.of(Buffer.from(JSON.stringify(value)));
+const codeOf = (settled: PromiseSettledResult<unknown>): string =>
+  settled.status === 'rejected' && settled.reason instanceof GatewayError
+    ? settled.reason.code
+    : settled.status;
 const canceled = (error: unknown): boolean =>
   error instanceof GatewayError && error.code === 'canceled';
 
@@ -60,6 +71,7 @@ for (const from of dialects) {
       // The second one sends the bytes again.
       for (let attempt = 0; attempt < 2; attempt += 1) {
         const made = await thread.run('request', input, long);
+        assert.ok('body' in made);
         assert.equal(receivedPieces(made.body, pieces).toString(), here.body.toString());
         assert.deepEqual(made.notes, notes.all);
         assert.deepEqual(
@@ -69,8 +81,9 @@ for (const from of dialects) {
         assert.equal(made.conversation === undefined, from === to);
       }
       if (notes.all.length === 0) return;
-      const strict = thread.run('request', { ...input, strict: true }, long);
-      await assert.rejects(strict, (error) => error instanceof StrictRefusal);
+      const strict = await thread.run('request', { ...input, strict: true }, long);
+      assert.ok('refused' in strict);
+      assert.ok(receivedError(strict.refused) instanceof StrictRefusal);
     });
   }
 }
@@ -119,6 +132,7 @@ test('E10 a thread that fails fails the call that it works on, and starts again 
       return data();
     },
     failed: (reason) => failures.push(reason),
+    memoryBytes,
   });
   t.after(() => crashing.close());
   const open = { client: 'openai-chat', counting: false, wanted } as const;
@@ -130,10 +144,97 @@ test('E10 a thread that fails fails the call that it works on, and starts again 
   assert.deepEqual([starts, failures.length], [2, 2]);
 });
 
+test('E10 a thread without memory fails the call in the name of who sent the body', async (t) => {
+  const fatal = `import { workerData } from 'node:worker_threads';
+    setTimeout(() => { const all = []; for (;;) all.push(new Array(1e5).fill(1.5)); }, 20);`;
+  const small = new BodyThread({
+    entry: new URL(`data:text/javascript,${encodeURIComponent(fatal)}`),
+    data,
+    memoryBytes: 2 ** 25,
+  });
+  t.after(() => small.close());
+  const open = { client: 'openai-chat', counting: false, wanted } as const;
+  const body = (): BodyOfJob => ({ id: small.nextId(), pieces: bytesOf({}) });
+  const read = { upstream: 'openai-chat', traits: chatTraits } as const;
+  const failures = await Promise.allSettled([
+    openLongBody(small, bytesOf({}), open),
+    small.run('read', read, body()),
+  ]);
+  assert.deepEqual(failures.map(codeOf), ['too_large', 'upstream_invalid']);
+});
+
+test('G5 a body beyond what the thread has room for is refused by name, and does not end the process', async (t) => {
+  const tight = new BodyThread({ entry, data, memoryBytes: 2 ** 26 });
+  t.after(() => tight.close());
+  const long = (bytes: number): Pieces => bytesOf({ model: 'm', text: '你'.repeat(bytes / 3) });
+  const open = { client: 'openai-chat', counting: false, wanted } as const;
+  const read = { upstream: 'openai-chat', traits: chatTraits } as const;
+  const refused = await Promise.allSettled([
+    openLongBody(tight, long(5 * 2 ** 20), open),
+    tight.run('read', read, { id: tight.nextId(), pieces: long(5 * 2 ** 20) }),
+  ]);
+  assert.deepEqual(refused.map(codeOf), ['too_large', 'upstream_invalid']);
+  const [first] = refused;
+  assert.ok(first.status === 'rejected');
+  assert.match(String(first.reason), /5\.0 MiB; .* at most 4\.0 MiB \(limits\.memory\)/);
+  // One that is as long as may be is read.
+  const whole = { model: 'm', messages: [{ role: 'user', content: '你'.repeat(2 ** 20) }] };
+  assert.equal((await openLongBody(tight, bytesOf(whole), open)).model, 'm');
+});
+
+test('G8 what waits has a bound in bytes', async () => {
+  const idle = new BodyThread({
+    entry: new URL('data:text/javascript,setInterval(() => {}, 1e6)'),
+    data,
+    memoryBytes: 2 ** 26,
+  });
+  const pieces = Pieces.of(Buffer.alloc(2 ** 22));
+  const open = { client: 'openai-chat', counting: false, wanted } as const;
+  // One is worked on; sixteen of 4 MiB are twice the heap of 32 MiB.
+  const jobs = Array.from({ length: 18 }, () => openLongBody(idle, pieces, open));
+  const settling = Promise.allSettled(jobs);
+  const [last] = await Promise.allSettled([jobs.at(-1)]);
+  assert.equal(last && codeOf(last), 'overloaded');
+  await idle.close();
+  const codes = (await settling).map(codeOf);
+  assert.equal(codes.filter((code) => code === 'overloaded').length, 1);
+});
+
+test('F72 no job is done whose result nobody waits for', async () => {
+  const body = { id: thread.nextId(), pieces: bytesOf({}), wanted: () => false };
+  const read = { upstream: 'openai-chat', traits: chatTraits } as const;
+  await assert.rejects(thread.run('read', read, body), canceled);
+});
+
+test('B51 what was noted before a refusal comes with it', async () => {
+  const more = {
+    thinking: { type: 'enabled', budget_tokens: 1024 },
+    mcp_servers: [{ type: 'url', url: 'https://tools.example', name: 'tools' }],
+  };
+  const pieces = bytesOf(requestBody('messages', { model: 'm', stream: false, more }));
+  const open = { client: 'anthropic-messages', counting: false, wanted } as const;
+  const long = await openLongBody(thread, pieces, open);
+  const { newId: _, ...plain } = ask(halves.chat);
+  const made = await thread.run(
+    'request',
+    {
+      client: 'anthropic-messages',
+      upstream: 'openai-chat',
+      ask: { ...plain, provider: 'p' },
+      strict: false,
+      keyId: 'k',
+    },
+    long,
+  );
+  assert.ok('refused' in made, 'no chat upstream takes servers of tools');
+  assert.ok(made.notes.length > 0);
+});
+
 test('G8 more jobs than may wait are refused, and a thread that is closed does none', async () => {
   const idle = new BodyThread({
     entry: new URL('data:text/javascript,setInterval(() => {}, 1e6)'),
     data,
+    memoryBytes,
   });
   const open = { client: 'openai-chat', counting: false, wanted } as const;
   const jobs = Array.from({ length: 300 }, () => openLongBody(idle, bytesOf({}), open));
@@ -144,8 +245,6 @@ test('G8 more jobs than may wait are refused, and a thread that is closed does n
     (error) => error instanceof GatewayError && error.code === 'overloaded' && !error.retryable,
   );
   await idle.close();
-  const codes = (await settling).map((each) =>
-    each.status === 'rejected' && each.reason instanceof GatewayError ? each.reason.code : '',
-  );
+  const codes = (await settling).map(codeOf);
   assert.deepEqual(new Set(codes), new Set(['shutting_down', 'overloaded']));
 });

@@ -14,11 +14,12 @@ import { InlineBodies } from '../../support/inline-bodies.ts';
 const provider = createHttpProvider({ id: 'p', dialect: 'openai-chat', baseUrl: 'http://h/v1' });
 
 const bodies = new InlineBodies();
+const reading = { bodies, wanted: () => true };
 
 function read(text: string | Buffer) {
   const body = new AnswerBody();
   body.add(Buffer.from(text));
-  return body.document(provider, chatTraits, bodies);
+  return body.document(provider, chatTraits, reading);
 }
 
 /** 4 MB of what stands beside the answer, with what readers could get wrong. */
@@ -83,12 +84,12 @@ for (const dialect of ['chat', 'messages'] as const) {
       });
       const body = new AnswerBody();
       body.add(Buffer.from(JSON.stringify(long)));
-      const { bytes } = await body.document(from, { ...chatTraits, ...traits }, bodies);
+      const { bytes } = await body.document(from, { ...chatTraits, ...traits }, reading);
       const relayed = await writeLongAnswer(bodies, {
         client: client.id,
         context: answerContext('alias'),
         document: bytes,
-        gap: { freshInputTokens: 3, outputTokens: 4 },
+        make: { from: 'relay', gap: { freshInputTokens: 3, outputTokens: 4 } },
       });
       const { usage: told, ...others } = JSON.parse(relayed.toString());
       assert.ok(isObject(told) && Object.values(told).includes(4), JSON.stringify(told));
