@@ -503,7 +503,8 @@ export class DataPlane {
     const { dialect } = asked;
     const { overload, gateway } = this.#options;
     const means = { overload, response, bodies: gateway.bodies };
-    const parsed = parseRequestBody(taken, { dialect, counting }, means);
+    const traced = asked.trace?.content === true;
+    const parsed = parseRequestBody(taken, { dialect, counting, traced }, means);
     if (parsed instanceof Promise) {
       // It was checked where it was read.
       const long = await parsed;

@@ -141,6 +141,7 @@ async function callThatWaits(
       : await openLongBody(gateway.bodies, Pieces.of(bytes), {
           client: 'openai-chat',
           counting: false,
+          traced: false,
           wanted: () => true,
         });
   const dialect = translated === undefined ? 'openai-chat' : 'anthropic-messages';

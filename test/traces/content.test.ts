@@ -176,6 +176,24 @@ test('issue 8.3 long prompts and answers are cut: of a prompt the end stays, of 
   assert.equal(call?.attributes['gateway.content_cut'], true);
 });
 
+for (const dialect of dialects) {
+  test(`issue 8.3 G11 the end of a prompt that is not read on the event loop is told, ${dialect}`, async () => {
+    const messages = Array.from({ length: 400 }, (_, i) => ({
+      role: i % 2 === 0 ? 'user' : 'assistant',
+      content: `turn ${i} ${'word '.repeat(1000)}`,
+    }));
+    messages.push({ role: 'user', content: 'the last one' });
+    const { model } = rig.play(dialect, answerIn(dialect, { text: 'Hello.' }, false));
+    const body = requestBody(dialect, { model, stream: false, more: { messages } });
+    assert.ok(JSON.stringify(body).length > 2 ** 20);
+    const [call] = await spansOf(dialect, body);
+    const input = String(call?.attributes['gen_ai.input.messages']);
+    assert.ok(input.length <= 70_000 && input.length > 30_000, `${input.length}`);
+    assert.ok(input.includes('the last one') && !input.includes('turn 0 '));
+    assert.equal(call?.attributes['gateway.content_cut'], true);
+  });
+}
+
 for (const word of [
   'true',
   'SPAN_ONLY',

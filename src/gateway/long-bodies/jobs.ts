@@ -7,7 +7,7 @@ import type { Countable } from '../../core/description.ts';
 import { checkMedia, mayHoldMedia } from '../../dialects/shared/body-media.ts';
 import { thinSkeleton } from '../../dialects/shared/thin-skeleton.ts';
 import type { Conversation, DialectId, Part, Origin } from '../../core/conversation.ts';
-import type { AnswerContext, Ask, RequestHead } from '../../core/dialect.ts';
+import type { AnswerContext, Ask, ClientDialect, RequestHead } from '../../core/dialect.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Generation, Usage } from '../../core/generation.ts';
 import { featureBits, type Feature } from '../../json/skeleton.ts';
@@ -16,6 +16,7 @@ import { parseBody, type JsonSource } from '../../core/client-body.ts';
 import type { ModelTokenizer } from '../../core/tokenizer.ts';
 import { type KeptTurn, PromptTrail } from '../../core/kept-turn.ts';
 import { type Note, NoteList, StrictNotes } from '../../core/notes.ts';
+import { excerptOf, type PromptExcerpt } from '../../core/prompt-excerpt.ts';
 import type { NewId } from '../../core/runtime.ts';
 import type { Sealer } from '../../core/sealer.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
@@ -58,6 +59,8 @@ export interface OpenInput {
   readonly client: DialectId;
   /** It is a request to count tokens. */
   readonly counting: boolean;
+  /** What it asks is told in a trace. */
+  readonly traced: boolean;
 }
 
 /** What the event loop needs to know of a client's body. */
@@ -65,6 +68,8 @@ export interface OpenedBody {
   /** Absent for a request to count. */
   readonly head?: RequestHead;
   readonly model: string;
+  /** Of a traced one that the canonical form can hold. */
+  readonly excerpt?: PromptExcerpt;
   /** JSON of `thinSkeleton`. */
   readonly skeleton: string;
   readonly tokens: number;
@@ -255,7 +260,7 @@ export function doJob<N extends JobName>(
 }
 
 function open(
-  { client: id, counting }: OpenInput,
+  { client: id, counting, traced }: OpenInput,
   body: JobBody,
   { random }: JobTools,
 ): OpenedBody {
@@ -267,7 +272,9 @@ function open(
   const model = head?.model ?? client.count?.readModel(source.value) ?? '';
   const asks = client.describe(source);
   const prompt = asks.prompt();
+  const excerpt = traced ? tryExcerpt(client, source) : undefined;
   return {
+    ...(excerpt === undefined ? {} : { excerpt }),
     ...(head === undefined ? {} : { head }),
     model,
     skeleton: JSON.stringify(thinSkeleton(source.value)),
@@ -281,6 +288,15 @@ function open(
       images: imagesIn(prompt),
     },
   };
+}
+
+function tryExcerpt(client: ClientDialect, { value }: JsonSource): PromptExcerpt | undefined {
+  try {
+    return excerptOf(client.readRequest(value, new NoteList()));
+  } catch {
+    // A relayed request may say what the canonical form cannot hold.
+    return undefined;
+  }
 }
 
 const allFeatures: readonly Feature[] = [

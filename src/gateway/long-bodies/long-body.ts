@@ -5,6 +5,7 @@ import { featureBits, type Feature } from '../../json/skeleton.ts';
 import { tryParseObject } from '../../json/parse.ts';
 import type { Span } from '../../json/scan.ts';
 import type { JsonSource } from '../../core/client-body.ts';
+import type { PromptExcerpt } from '../../core/prompt-excerpt.ts';
 import type { Pieces } from '../../json/pieces.ts';
 import type { BodyOfJob, LongBodies } from './body-thread.ts';
 import type { OpenedBody, OpenInput } from './jobs.ts';
@@ -25,6 +26,7 @@ export class LongBody implements JsonSource, BodyOfJob {
   readonly model: string;
   readonly opening: string;
   readonly prompt: OpenedBody['prompt'];
+  readonly excerpt: PromptExcerpt | undefined;
   readonly #features: number;
 
   constructor(id: number, pieces: Pieces, opened: OpenedBody) {
@@ -37,6 +39,7 @@ export class LongBody implements JsonSource, BodyOfJob {
     this.model = opened.model;
     this.opening = opened.opening;
     this.prompt = opened.prompt;
+    this.excerpt = opened.excerpt;
     this.#features = opened.features;
   }
 

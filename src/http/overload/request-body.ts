@@ -57,7 +57,7 @@ export async function readRequestBody(
  */
 export function parseRequestBody(
   { pieces, share }: TakenBody,
-  { dialect, counting }: { readonly dialect: ClientDialect; readonly counting: boolean },
+  { dialect, counting, traced }: AskedBody,
   { overload, response, bodies }: ParseOptions,
 ): JsonSource | Promise<LongBody> {
   // What it refers to was put into it: it is longer than what came.
@@ -68,11 +68,21 @@ export function parseRequestBody(
     return parsed;
   }
   const wanted = (): boolean => !response.destroyed;
-  return openLongBody(bodies, pieces, { client: dialect.id, counting, wanted }).then((body) => {
-    if (share.parsed(pieces.length, 0)) return body;
-    body.forget();
-    throw noRoom(overload);
-  });
+  return openLongBody(bodies, pieces, { client: dialect.id, counting, traced, wanted }).then(
+    (body) => {
+      if (share.parsed(pieces.length, 0)) return body;
+      body.forget();
+      throw noRoom(overload);
+    },
+  );
+}
+
+interface AskedBody {
+  readonly dialect: ClientDialect;
+  /** It is a request to count tokens. */
+  readonly counting: boolean;
+  /** What it asks is told in a trace. */
+  readonly traced: boolean;
 }
 
 export interface ParseOptions {

@@ -3,24 +3,23 @@
  * OpenTelemetry's conventions give (gen-ai-input-messages.json and its sisters). Under a limit, without bytes of
  * media and without what looks like a key.
  */
-import type { Conversation, Part, Turn } from '../../core/conversation.ts';
+import type { Part, Turn } from '../../core/conversation.ts';
 import type { Json, JsonObject } from '../../json/value.ts';
 import type { FinishReason } from '../../core/generation.ts';
 import { tryParseObject } from '../../json/parse.ts';
 import { withoutKeys } from '../../core/secret.ts';
 import { NoteList } from '../../core/notes.ts';
 import type { Call } from '../../core/call.ts';
+import {
+  keyMargin,
+  maxAttributeLength,
+  maxPartLength,
+  type PromptExcerpt,
+} from '../../core/prompt-excerpt.ts';
+import { LongBody } from '../../gateway/long-bodies/long-body.ts';
 import { maskValues } from '../../gateway/mask-credentials.ts';
 import type { AttemptReceipt } from '../../core/receipt.ts';
 
-/** Of one part; the rest of it is left out. */
-const maxPartLength = 8192;
-/** Of each attribute, as JSON: of a prompt the end is kept, of an answer the beginning. */
-const maxAttributeLength = 65_536;
-/** A longer body is not read once more for a span. */
-const maxBodyBytes = 4 * 1024 * 1024;
-/** So much more of a text is looked at for keys, so that none is cut in two. */
-const margin = 512;
 export interface SpanContent {
   /** All three may be absent. */
   readonly attributes: { readonly [name: string]: string | boolean | undefined };
@@ -31,31 +30,32 @@ export interface SpanContent {
 /** @param attempt whose answer is the call's. Never throws. */
 export function spanContent(call: Call, attempt: AttemptReceipt | undefined): SpanContent {
   const text = new Texts(call, attempt);
-  const conversation = read(call);
-  const system = conversation === undefined ? [] : text.parts(conversation.system);
-  const asked = conversation === undefined ? [] : conversation.turns.flatMap((t) => text.turn(t));
+  const { system: instructed, turns, cut } = read(call);
+  const system = text.parts(instructed);
+  const asked = turns.flatMap((turn) => text.turn(turn));
   const input = text.last(asked);
   const instructions = text.first(system);
   const output = answerText(attempt, text);
-  const long = conversation === undefined || text.cut;
   return {
     attributes: {
       'gen_ai.system_instructions': instructions,
       'gen_ai.input.messages': input,
       'gen_ai.output.messages': output,
-      'gateway.content_cut': long ? true : undefined,
+      'gateway.content_cut': cut || text.cut ? true : undefined,
     },
     length: [instructions, input, output].reduce((sum, each) => sum + (each?.length ?? 0), 0),
   };
 }
 
-function read(call: Call): Conversation | undefined {
-  if (call.source.pieces.length > maxBodyBytes) return undefined;
+/** A relayed request may say what the canonical form cannot hold: nothing of it is told. */
+const unreadable: PromptExcerpt = { system: [], turns: [], cut: true };
+
+function read({ source, dialect }: Call): PromptExcerpt {
+  if (source instanceof LongBody) return source.excerpt ?? unreadable;
   try {
-    return call.dialect.readRequest(call.source.value, new NoteList());
+    return { ...dialect.readRequest(source.value, new NoteList()), cut: false };
   } catch {
-    // A relayed request may say what the canonical form cannot hold.
-    return undefined;
+    return unreadable;
   }
 }
 
@@ -197,7 +197,7 @@ class Texts {
   }
 
   #text(text: string): string {
-    const looked = withoutKeys(text.slice(0, maxPartLength + margin));
+    const looked = withoutKeys(text.slice(0, maxPartLength + keyMargin));
     const shown = maskValues(looked, this.#secrets);
     if (text.length <= maxPartLength) return shown;
     this.cut = true;

@@ -56,6 +56,7 @@ for (const from of dialects) {
       const long = await openLongBody(thread, pieces, {
         client: client.id,
         counting: false,
+        traced: false,
         wanted,
       });
       assert.deepEqual(long.head, client.readHead({ ...body }));
@@ -92,6 +93,7 @@ test('B51 a refusal names its field, as on the event loop', async () => {
   const opening = openLongBody(thread, bytesOf({ model: 'm', messages: [{ role: 'user' }, 7] }), {
     client: 'openai-chat',
     counting: false,
+    traced: false,
     wanted,
   });
   await assert.rejects(opening, (error) => {
@@ -118,7 +120,12 @@ test('S20 no JSON of a client or an upstream can pass for what packing makes', (
 });
 
 test('F72 a job whose client left is not done', async () => {
-  const left = { client: 'openai-chat', counting: false, wanted: () => false } as const;
+  const left = {
+    client: 'openai-chat',
+    counting: false,
+    traced: false,
+    wanted: () => false,
+  } as const;
   await assert.rejects(openLongBody(thread, bytesOf({}), left), canceled);
 });
 
@@ -135,7 +142,7 @@ test('E10 a thread that fails fails the call that it works on, and starts again 
     memoryBytes,
   });
   t.after(() => crashing.close());
-  const open = { client: 'openai-chat', counting: false, wanted } as const;
+  const open = { client: 'openai-chat', counting: false, traced: false, wanted } as const;
   const jobs = [1, 2].map(() => openLongBody(crashing, bytesOf({}), open));
   for (const job of await Promise.allSettled(jobs)) {
     assert.equal(job.status, 'rejected');
@@ -153,7 +160,7 @@ test('E10 a thread without memory fails the call in the name of who sent the bod
     memoryBytes: 2 ** 25,
   });
   t.after(() => small.close());
-  const open = { client: 'openai-chat', counting: false, wanted } as const;
+  const open = { client: 'openai-chat', counting: false, traced: false, wanted } as const;
   const body = (): BodyOfJob => ({ id: small.nextId(), pieces: bytesOf({}) });
   const read = { upstream: 'openai-chat', traits: chatTraits } as const;
   const failures = await Promise.allSettled([
@@ -167,7 +174,7 @@ test('G5 a body beyond what the thread has room for is refused by name, and does
   const tight = new BodyThread({ entry, data, memoryBytes: 2 ** 26 });
   t.after(() => tight.close());
   const long = (bytes: number): Pieces => bytesOf({ model: 'm', text: '你'.repeat(bytes / 3) });
-  const open = { client: 'openai-chat', counting: false, wanted } as const;
+  const open = { client: 'openai-chat', counting: false, traced: false, wanted } as const;
   const read = { upstream: 'openai-chat', traits: chatTraits } as const;
   const refused = await Promise.allSettled([
     openLongBody(tight, long(5 * 2 ** 20), open),
@@ -189,7 +196,7 @@ test('G8 what waits has a bound in bytes', async () => {
     memoryBytes: 2 ** 26,
   });
   const pieces = Pieces.of(Buffer.alloc(2 ** 22));
-  const open = { client: 'openai-chat', counting: false, wanted } as const;
+  const open = { client: 'openai-chat', counting: false, traced: false, wanted } as const;
   // One is worked on; sixteen of 4 MiB are twice the heap of 32 MiB.
   const jobs = Array.from({ length: 18 }, () => openLongBody(idle, pieces, open));
   const settling = Promise.allSettled(jobs);
@@ -212,7 +219,7 @@ test('B51 what was noted before a refusal comes with it', async () => {
     mcp_servers: [{ type: 'url', url: 'https://tools.example', name: 'tools' }],
   };
   const pieces = bytesOf(requestBody('messages', { model: 'm', stream: false, more }));
-  const open = { client: 'anthropic-messages', counting: false, wanted } as const;
+  const open = { client: 'anthropic-messages', counting: false, traced: false, wanted } as const;
   const long = await openLongBody(thread, pieces, open);
   const { newId: _, ...plain } = ask(halves.chat);
   const made = await thread.run(
@@ -236,7 +243,7 @@ test('G8 more jobs than may wait are refused, and a thread that is closed does n
     data,
     memoryBytes,
   });
-  const open = { client: 'openai-chat', counting: false, wanted } as const;
+  const open = { client: 'openai-chat', counting: false, traced: false, wanted } as const;
   const jobs = Array.from({ length: 300 }, () => openLongBody(idle, bytesOf({}), open));
   const settling = Promise.allSettled(jobs);
   await assert.rejects(
