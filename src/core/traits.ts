@@ -40,6 +40,8 @@ export interface UpstreamTraits {
   readonly systemRole: 'system' | 'developer';
   /** Instructions may come as `developer` messages; else they are told as `system`. */
   readonly developerRole?: boolean;
+  /** Messages with the role `system` are refused; else they are taken, whatever `systemRole` says. */
+  readonly refusesSystemRole?: true;
   /**
    * Whether a system message may stand after the first turn; else there is one in front, and what comes
    * behind the first answer is tagged in a user turn (C1).

@@ -170,9 +170,18 @@ class MessageAdapter {
   }
 
   #knownRole(message: JsonObject, i: number): JsonObject {
-    if (message['role'] !== 'developer' || this.#traits.developerRole === true) return message;
-    this.#note(['messages', i, 'role'], 'this model knows instructions as system messages');
-    return { ...message, role: 'system' };
+    const { role: sent } = message;
+    const { developerRole, refusesSystemRole } = this.#traits;
+    if (sent === 'developer' && developerRole !== true)
+      return this.#addressed(message, 'system', i);
+    if (sent === 'system' && refusesSystemRole === true)
+      return this.#addressed(message, 'developer', i);
+    return message;
+  }
+
+  #addressed(message: JsonObject, role: 'system' | 'developer', i: number): JsonObject {
+    this.#note(['messages', i, 'role'], `this model knows instructions as ${role} messages`);
+    return { ...message, role };
   }
 
   /** The deprecated form of calls and results in the current one. */
@@ -216,7 +225,9 @@ class MessageAdapter {
   #place(message: JsonObject, i: number): void {
     const { role } = message;
     if (role === 'assistant') this.#answered = true;
-    if (role === 'system' && !this.#traits.systemAnywhere) return this.#instruct(message, i);
+    const { systemAnywhere, refusesSystemRole } = this.#traits;
+    const instructs = role === 'system' || (role === 'developer' && refusesSystemRole === true);
+    if (instructs && !systemAnywhere) return this.#instruct(message, i);
     if (role !== 'tool' && role !== 'user') this.#flush();
     if (role === 'user' && this.#waiting.length > 0) {
       const before = this.#waiting;

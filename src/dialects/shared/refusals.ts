@@ -322,15 +322,16 @@ export const repairs: readonly Repair[] = [
     field: role,
     sent: 'messages',
     match: /developer/,
-    when: ({ traits }) => traits.systemRole === 'developer' || traits.developerRole === true,
+    when: ({ traits }) =>
+      traits.refusesSystemRole !== true &&
+      (traits.systemRole === 'developer' || traits.developerRole === true),
     repair: { systemRole: 'system', developerRole: false },
   },
   {
     field: role,
     sent: 'messages',
     match: /does not support 'system'/,
-    when: ({ traits }) => traits.systemRole === 'system',
-    repair: { systemRole: 'developer' },
+    repair: { systemRole: 'developer', developerRole: true, refusesSystemRole: true },
   },
   // Templates that take one system message, as the first one.
   {

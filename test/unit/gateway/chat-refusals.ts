@@ -399,7 +399,7 @@ export const chatRows: readonly Row[] = [
       'unsupported_value',
     ),
     sent: { messages: [{ role: 'system', content: 'x' }] },
-    learned: { systemRole: 'developer' },
+    learned: { systemRole: 'developer', developerRole: true, refusesSystemRole: true },
   },
   {
     name: 'C1 a late system message',

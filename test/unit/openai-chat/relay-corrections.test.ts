@@ -23,8 +23,8 @@ function relayed(sent: JsonObject, traits: UpstreamTraits): string {
   return relayRequest(source, ask).toString();
 }
 
-/** Only a translated request has a breakpoint; a relayed one keeps the client's own `system`. */
-const translatedOnly = new Set(['prompt_cache_breakpoint', 'OpenAI system role']);
+/** Only a translated request has a breakpoint. */
+const translatedOnly = new Set(['prompt_cache_breakpoint']);
 
 for (const { name, sent, traits, learned } of chatRows) {
   if (learned === undefined || translatedOnly.has(name)) continue;
@@ -34,3 +34,12 @@ for (const { name, sent, traits, learned } of chatRows) {
     assert.notEqual(relayed(sent, { ...base, ...learned }), relayed(sent, base));
   });
 }
+
+test('D13 C1 a relayed system message goes as a developer message to a model that refuses system', () => {
+  const roles = { systemRole: 'developer', developerRole: true, systemAnywhere: true } as const;
+  const known = { ...chatTraits, known: true, ...roles } as const;
+  const base = JSON.stringify({ model: 'm', messages });
+  assert.equal(relayed({}, known), base);
+  const refusing = { ...known, refusesSystemRole: true } as const;
+  assert.equal(relayed({}, refusing), base.replace('"system"', '"developer"'));
+});
