@@ -30,7 +30,7 @@ through every pair of APIs.
   every known model. "all but openai" leaves one vendor out, "openai (o1, o3)" names models, [set 1](#sets-of-models) is listed at the end.
 
 \`messages[user].content[text].text\` is the field \`text\` of parts of the type \`text\` in messages of the role \`user\`; \`messages[]\` means any role.
-A case narrows a row. Empty cells at the end of a row are left out.
+A case narrows a row. Empty cells at the end of a row are left out. An object that is EXACT may have members that are not.
 `;
 
 const maxCellLength = 300;
@@ -108,28 +108,45 @@ function cellsOf(table: DecidedTable, row: DecidedRow, sets: ModelSets): readonl
   return [when, verdict.decision + silent + starred, kept ? verdict.to : '', remarks];
 }
 
+interface Line {
+  path: string;
+  readonly cells: readonly string[];
+}
+
+/** Fields that are carried in every case, with nothing to be said of them. */
+function isPlain({ cells: [when, decision, , remarks] }: Line): boolean {
+  return when === '' && decision === 'EXACT' && remarks === '';
+}
+
 /** Fields in a row that are decided alike share a line. */
-function tableLines(table: DecidedTable, sets: ModelSets): readonly string[] {
-  const lines: { path: string; cells: readonly string[] }[] = [];
-  for (const row of table.rows) {
-    const path = `\`${row.path}\``;
-    const cells = cellsOf(table, row, sets);
-    const before = lines.at(-1);
+function tableLines(lines: readonly Line[]): readonly string[] {
+  const joined: Line[] = [];
+  for (const { path, cells } of lines) {
+    const before = joined.at(-1);
     const alike = before?.cells.join('|') === cells.join('|');
     if (before !== undefined && alike && before.path.length + path.length < maxCellLength - 2) {
       before.path += `, ${path}`;
-    } else lines.push({ path, cells });
+    } else joined.push({ path, cells });
   }
-  return lines.map(({ path, cells }) => tableLine([path, ...cells]));
+  return joined.map(({ path, cells }) => tableLine([path, ...cells]));
 }
 
 function section(table: DecidedTable, sets: ModelSets): string {
+  const lines = table.rows.map((row) => ({
+    path: `\`${row.path}\``,
+    cells: cellsOf(table, row, sets),
+  }));
+  const plain = lines.filter(isPlain).map(({ path, cells: [, , to = ''] }) => {
+    return to === '' ? path : `${path} → ${to}`;
+  });
   return [
     `## ${table.title}`,
     '',
     '| field | case | decision | becomes | remarks |',
     '|---|---|---|---|---|',
-    ...tableLines(table, sets),
+    ...tableLines(lines.filter((line) => !isPlain(line))),
+    '',
+    wrapped(`All other fields are EXACT: ${plain.join('; ')}.`, ''),
     '',
   ].join('\n');
 }
@@ -165,14 +182,14 @@ function relaySection(dialect: Dialect): string {
   return [title, '', relayIntro, '', ...lines, ''].join('\n');
 }
 
-/** Lines of at most 150 characters; those after the first are indented. */
-function wrapped(text: string): string {
+/** Lines of at most 150 characters; those after the first have an indent. */
+function wrapped(text: string, indent = '  '): string {
   const lines: string[] = [''];
   for (const word of text.split(' ')) {
     const line = lines.at(-1) ?? '';
     if (line.length + word.length < 150)
       lines[lines.length - 1] = line === '' ? word : `${line} ${word}`;
-    else lines.push(`  ${word}`);
+    else lines.push(indent + word);
   }
   return lines.join('\n');
 }
