@@ -25,6 +25,8 @@ export interface KnownProvider {
   readonly dialect?: string;
   /** It has an address that speaks messages beside its own. */
   readonly messages?: object;
+  /** It speaks the Responses API beside its own. */
+  readonly responses?: object;
   /** Environment variable of the key; absent for engines that need none. */
   readonly keyVariable?: string;
   /** Environment variable that replaces the vendor's address. */
@@ -108,8 +110,8 @@ export function givenTimeouts(form: TimeoutsForm | null | undefined): {
 function checkOptions(id: string, form: ProviderForm, { scope, complain }: Check): void {
   const dialect = form.dialect ?? scope.known.get(id)?.dialect;
   if (form.like !== undefined) checkLikeness(form.like, dialect, { scope, complain });
-  if (form.betas !== undefined && dialect === 'openai-chat') {
-    complain('has no meaning for openai-chat: such servers get no anthropic-beta', 'betas');
+  if (form.betas !== undefined && (dialect === 'openai-chat' || dialect === 'openai-responses')) {
+    complain(`has no meaning for ${dialect}: such servers get no anthropic-beta`, 'betas');
   }
   if (form.region !== undefined && dialect === 'anthropic-messages') {
     complain(
@@ -129,8 +131,9 @@ function checkLikeness(like: string, dialect: string | undefined, check: Check):
 }
 
 function speaks(known: KnownProvider, dialect: string): boolean {
-  const beside = dialect === 'anthropic-messages' && known.messages !== undefined;
-  return beside || known.dialect === dialect;
+  if (dialect === 'anthropic-messages' && known.messages !== undefined) return true;
+  if (dialect === 'openai-responses' && known.responses !== undefined) return true;
+  return known.dialect === dialect;
 }
 
 type Complain = (message: string, ...keys: readonly string[]) => void;

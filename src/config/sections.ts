@@ -320,8 +320,8 @@ export const providerOptions = {
   dialect: option({
     key: 'dialect',
     kind: choice(
-      ['openai-chat', 'anthropic-messages'],
-      ['openai-responses', 'gemini', 'bedrock-converse'],
+      ['openai-chat', 'anthropic-messages', 'openai-responses'],
+      ['gemini', 'bedrock-converse'],
     ),
     about: 'The wire format that the address speaks. Preset for known vendors.',
   }),

@@ -206,7 +206,7 @@ export interface LocalModelEntry extends LocalModelOptions {
 }
 
 /** Dialects that a provider of the config may speak today. */
-type ConfigDialect = 'openai-chat' | 'anthropic-messages';
+type ConfigDialect = 'openai-chat' | 'anthropic-messages' | 'openai-responses';
 
 export interface RouteSettings extends RouteOptions {
   readonly name: string;

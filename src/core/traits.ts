@@ -82,6 +82,14 @@ export interface UpstreamTraits {
   readonly efforts: readonly Effort[];
   /** It may reason for minutes before its first event, whether it was asked to or not (R7). */
   readonly reasonsFirst?: boolean;
+  /** Responses upstreams: ids of items must begin with the prefix of their type, or are refused. */
+  readonly itemIdPrefixes?: true;
+  /** Responses upstreams: what Codex tells its own maker of the session may go there. */
+  readonly clientMetadata?: true;
+  /** Responses upstreams: false = `include`, which asks for encrypted reasoning, is refused. */
+  readonly asksForReasoning?: false;
+  /** Responses upstreams: a summary of the reasoning may be asked for. */
+  readonly reasoningSummary?: boolean;
   /** A budget of reasoning tokens is taken as it is, in the form of `reasoningControl`. */
   readonly reasoningBudget?: boolean;
   /** Function tools are refused unless reasoning is switched off (OpenAI's newer chat models). */
@@ -237,6 +245,22 @@ export const chatTraits: UpstreamTraits = {
   reasoningReplay: false,
   completionExcludesReasoning: false,
   defaultMaxOutputTokens: 8192,
+};
+
+/**
+ * An unknown server of the Responses API: functions are the only tools, reasoning of earlier turns goes back to the
+ * provider that made it, and stop sequences are the gateway's to find.
+ */
+export const responsesTraits: UpstreamTraits = {
+  ...chatTraits,
+  toolResultMedia: true,
+  usageOption: false,
+  seed: false,
+  stopMax: 0,
+  toolIdMax: 64,
+  endUserField: undefined,
+  reasoningSummary: true,
+  webSearch: 'tool',
 };
 
 /** A current messages server. */

@@ -5,6 +5,7 @@ import { anthropicMessagesClient } from './anthropic-messages/client.ts';
 import { anthropicMessagesUpstream } from './anthropic-messages/upstream.ts';
 import { openaiChatClient } from './openai-chat/client.ts';
 import { openaiChatUpstream } from './openai-chat/upstream.ts';
+import { openaiResponsesUpstream } from './openai-responses/upstream.ts';
 
 /** Errors of requests that no dialect claims are written in the first one. */
 export const clientDialects: readonly [ClientDialect, ...ClientDialect[]] = [
@@ -15,6 +16,7 @@ export const clientDialects: readonly [ClientDialect, ...ClientDialect[]] = [
 export const upstreamDialects: readonly UpstreamDialect[] = [
   openaiChatUpstream,
   anthropicMessagesUpstream,
+  openaiResponsesUpstream,
 ];
 
 /** @throws TypeError for an id that no client dialect has. */

@@ -27,7 +27,7 @@ import type { DeclaredProvider } from './registry.ts';
 
 export interface ProviderRow {
   readonly id: string;
-  readonly dialect: 'openai-chat' | 'anthropic-messages';
+  readonly dialect: 'openai-chat' | 'anthropic-messages' | 'openai-responses';
   readonly baseUrl: string;
   /** Environment variable of the key; a row without one is an engine that needs no key. */
   readonly keyVariable?: string;
@@ -47,6 +47,8 @@ export interface ProviderRow {
   readonly modelTraits?: (model: string) => Partial<UpstreamTraits>;
   /** Its address that speaks messages, beside the one of the row. */
   readonly messages?: MessagesAddress;
+  /** What it does differently where it speaks the Responses API, at the same address as a rule. */
+  readonly responses?: ResponsesAddress;
   /** The same by the path of the base address, where a vendor has beta features behind another one. */
   readonly pathTraits?: (path: string) => Partial<UpstreamTraits>;
 }
@@ -62,6 +64,15 @@ interface MessagesAddress {
   readonly baseUrl: string;
   /** What it does differently from Anthropic's service. */
   readonly traits: Partial<UpstreamTraits>;
+  readonly modelTraits?: (model: string) => Partial<UpstreamTraits>;
+}
+
+/** The Responses API of a vendor whose own dialect is another. */
+interface ResponsesAddress {
+  /** Absent = that of the row. */
+  readonly baseUrl?: string;
+  readonly traits?: Partial<UpstreamTraits>;
+  /** Absent = what the row says of its models. */
   readonly modelTraits?: (model: string) => Partial<UpstreamTraits>;
 }
 
@@ -130,6 +141,17 @@ export const providerRows: readonly ProviderRow[] = [
       extensions: [],
     },
     modelTraits: openaiModelTraits,
+    responses: {
+      traits: {
+        ...anywhere,
+        endUserField: 'safety_identifier',
+        serviceTiers: true,
+        customTools: true,
+        allowedTools: true,
+        itemIdPrefixes: true,
+        clientMetadata: true,
+      },
+    },
   },
   {
     id: 'anthropic',
@@ -164,6 +186,7 @@ export const providerRows: readonly ProviderRow[] = [
     modelTraits: openrouterModelTraits,
     // Its messages address takes what Anthropic's does, and brings it to what each model knows.
     messages: { baseUrl: 'https://openrouter.ai/api', traits: { systemAnywhere: false } },
+    responses: { traits: { ...anywhere, efforts: allEfforts }, modelTraits: () => ({}) },
   },
   {
     id: 'groq',
@@ -179,6 +202,8 @@ export const providerRows: readonly ProviderRow[] = [
       extensions: extensions.groq,
     },
     modelTraits: groqModelTraits,
+    // A beta without state; files are not taken.
+    responses: { traits: { ...anywhere, fileInput: false } },
   },
   {
     id: 'mistral',
@@ -255,6 +280,7 @@ export const providerRows: readonly ProviderRow[] = [
       schemaRules: 'resolved',
     },
     modelTraits: xaiModelTraits,
+    responses: { traits: { ...anywhere, schemaRules: 'resolved' } },
   },
   {
     id: 'together',
@@ -419,6 +445,16 @@ export const providerRows: readonly ProviderRow[] = [
       baseUrl: 'http://127.0.0.1:11434',
       traits: { ...engineMessages, toolChoice: false },
     },
+    // Another word of effort is an error, as are files and addresses of images.
+    responses: {
+      traits: {
+        toolChoice: false,
+        imageInput: 'base64',
+        fileInput: false,
+        schemaRules: 'resolved',
+        efforts: ['none', 'low', 'medium', 'high', 'max'],
+      },
+    },
   },
   {
     id: 'vllm',
@@ -437,6 +473,7 @@ export const providerRows: readonly ProviderRow[] = [
       baseUrl: 'http://127.0.0.1:8000',
       traits: { ...engineMessages, imageInput: 'url' },
     },
+    responses: {},
   },
   {
     id: 'lm-studio',
@@ -452,6 +489,7 @@ export const providerRows: readonly ProviderRow[] = [
       bufferToolArguments: true,
     },
     messages: { baseUrl: 'http://127.0.0.1:1234', traits: engineMessages },
+    responses: { traits: { imageInput: 'base64', schemaRules: 'resolved' } },
   },
   {
     id: 'llama-cpp',
@@ -461,6 +499,8 @@ export const providerRows: readonly ProviderRow[] = [
     counter: 'llama-cpp',
     traits: { ...engine, oneCapField: true, imageInput: 'base64', prefill: true },
     messages: { baseUrl: 'http://127.0.0.1:8080', traits: engineMessages },
+    // It makes chat completions of them: results of tools are text there.
+    responses: { traits: { imageInput: 'base64', fileInput: false, toolResultMedia: false } },
   },
 ];
 
@@ -475,16 +515,19 @@ export function rowIn(
   dialect: ProviderRow['dialect'] | undefined,
 ): ProviderRow | undefined {
   if (row === undefined || dialect === undefined || row.dialect === dialect) return row;
-  const { messages } = row;
-  if (messages === undefined || dialect !== 'anthropic-messages') return undefined;
-  const {
-    traits: _traits,
-    modelTraits: _models,
-    pathTraits: _paths,
-    counter: _counter,
-    ...rest
-  } = row;
-  return { ...rest, dialect, ...messages };
+  const { messages, responses } = row;
+  const { traits: _traits, modelTraits, pathTraits: _paths, counter: _counter, ...rest } = row;
+  if (dialect === 'anthropic-messages' && messages !== undefined) {
+    return { ...rest, dialect, ...messages };
+  }
+  if (dialect !== 'openai-responses' || responses === undefined) return undefined;
+  return { ...rest, dialect, ...(modelTraits === undefined ? {} : { modelTraits }), ...responses };
+}
+
+/** The vendor whose Responses address this is, by its host; undefined for all others. */
+export function responsesRowAt(baseUrl: string | undefined): ProviderRow | undefined {
+  const row = rowAt(baseUrl);
+  return row?.probed === true ? undefined : rowIn(row, 'openai-responses');
 }
 
 /** The vendor whose messages address this is, by its host; undefined for all others. */

@@ -10,12 +10,18 @@ import type {
 } from '../core/provider.ts';
 import type { Secret } from '../core/secret.ts';
 import type { ImageRule, ModelTokenizer } from '../core/tokenizer.ts';
-import { chatTraits, messagesTraits, type UpstreamTraits } from '../core/traits.ts';
+import {
+  chatTraits,
+  messagesTraits,
+  responsesTraits,
+  type UpstreamTraits,
+} from '../core/traits.ts';
 import {
   anthropicMessagesUpstream,
   fastModeBeta,
 } from '../dialects/anthropic-messages/upstream.ts';
 import { openaiChatUpstream } from '../dialects/openai-chat/upstream.ts';
+import { openaiResponsesUpstream } from '../dialects/openai-responses/upstream.ts';
 import type { JsonObject } from '../json/value.ts';
 import type { ProviderRow } from './compatible.ts';
 import { anthropicModelTraits, namedTraits } from './model-traits.ts';
@@ -59,6 +65,14 @@ const conventions: { readonly [D in HttpDialect]: DialectConventions } = {
     upstream: openaiChatUpstream,
     traits: chatTraits,
     generate: '/chat/completions',
+    models: '/models',
+    forwarded: [],
+    auth: (key) => ['authorization', `Bearer ${key}`],
+  },
+  'openai-responses': {
+    upstream: openaiResponsesUpstream,
+    traits: responsesTraits,
+    generate: '/responses',
     models: '/models',
     forwarded: [],
     auth: (key) => ['authorization', `Bearer ${key}`],

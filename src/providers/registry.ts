@@ -15,7 +15,14 @@ import type {
 } from '../core/provider.ts';
 import { Secret } from '../core/secret.ts';
 import { contextOf, type LocalModelFile } from '../local-models/model-file.ts';
-import { messagesRowAt, providerRow, type ProviderRow, providerRows, rowIn } from './compatible.ts';
+import {
+  messagesRowAt,
+  providerRow,
+  type ProviderRow,
+  providerRows,
+  responsesRowAt,
+  rowIn,
+} from './compatible.ts';
 import { createHttpProvider, type HttpDialect, withTraits } from './http-provider.ts';
 import type { LocalEngines } from './local.ts';
 import type { ModelFacts, ModelLists } from './model-list.ts';
@@ -364,13 +371,14 @@ export class Registry {
   }
 }
 
-/** Whom it is like by its word, its name, or the host of its messages address. */
+/** Whom it is like by its word, its name, or the host of its address. */
 function waysOf(
   { id, like, baseUrl }: DeclaredProvider,
   dialect: HttpDialect,
 ): ProviderRow | undefined {
   const named = rowIn(providerRow(like ?? id), dialect);
-  return named ?? (dialect === 'anthropic-messages' ? messagesRowAt(baseUrl) : undefined);
+  if (named !== undefined || dialect === 'openai-chat') return named;
+  return dialect === 'anthropic-messages' ? messagesRowAt(baseUrl) : responsesRowAt(baseUrl);
 }
 
 /** The least of each limit, where it is known of all: what fits into that fits everywhere. */

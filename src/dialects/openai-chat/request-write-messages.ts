@@ -493,7 +493,7 @@ function writeDocument(part: MediaPart, { fileInput }: UpstreamTraits): JsonObje
 }
 
 /** A plain-text document below a line with its title and context. */
-function documentText(part: MediaPart, text: string): string {
+export function documentText(part: MediaPart, text: string): string {
   const context = part.extras?.['anthropic-messages']?.['context'];
   const head = [part.name, typeof context === 'string' ? context : undefined]
     .filter((line) => line !== undefined && line !== '')

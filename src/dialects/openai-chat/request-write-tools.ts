@@ -109,16 +109,16 @@ function usableNative(
   throw unsupported([...path, 'type'], `This model has no tool of the type '${type}'.`);
 }
 
-function typeOf({ native }: Tool): string {
+export function typeOf({ native }: Tool): string {
   return String(native?.value['type'] ?? '');
 }
 
-function isSearch(tool: Tool): boolean {
+export function isSearch(tool: Tool): boolean {
   return typeOf(tool).startsWith('web_search_');
 }
 
 /** Some agents always list web search among their own tools; they work without it. */
-function isOptional(tool: Tool, { tools, toolChoice }: Conversation): boolean {
+export function isOptional(tool: Tool, { tools, toolChoice }: Conversation): boolean {
   if (toolChoice?.type === 'tool' && toolChoice.name === tool.name) return false;
   return tools.some((other) => other.native === undefined);
 }
@@ -165,7 +165,7 @@ function writeStrict({ tool, path }: OfferedTool, { traits, notes }: ToolSetting
 }
 
 /** Some engines refuse an object schema without `properties` (B8). */
-function objectSchema(schema: JsonObject): JsonObject {
+export function objectSchema(schema: JsonObject): JsonObject {
   const typed = schema['type'] === undefined ? { type: 'object', ...schema } : schema;
   if (typed['type'] !== 'object' || isObject(typed['properties'])) return typed;
   return { ...typed, properties: {} };
@@ -213,7 +213,7 @@ function writeNamed(tool: Tool, { tools }: Conversation): JsonObject {
     : { type: 'function', function: { name } };
 }
 
-function writeParallel(
+export function writeParallel(
   parallelTools: boolean | undefined,
   traits: UpstreamTraits,
   notes: Notes,
@@ -227,7 +227,7 @@ function writeParallel(
 // Whether the strict mode of chat completions takes a schema.
 
 /** Strict mode wants every property required and no others, at every level. */
-function isStrict(schema: Json | undefined): boolean {
+export function isStrict(schema: Json | undefined): boolean {
   if (isArray(schema)) return schema.every(isStrict);
   if (!isObject(schema)) return true;
   const { properties, required } = schema;

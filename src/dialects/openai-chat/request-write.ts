@@ -70,7 +70,7 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
  * Instructions before the first answer stand in front, where they stay in later requests; those behind it are left to
  * be told at their place, or the beginning of the prompt would change with each turn.
  */
-function withInstructionsInFront(
+export function withInstructionsInFront(
   { system, turns }: Conversation,
   notes: Notes,
 ): Pick<Conversation, 'system' | 'turns'> {
@@ -91,7 +91,8 @@ function isInstructionTurn({ role }: Turn): boolean {
   return role === 'system';
 }
 
-function isInstruction(part: Part): boolean {
+/** False for a line of Claude Code's that changes with each call. */
+export function isInstruction(part: Part): boolean {
   return part.type !== 'text' || !part.text.startsWith(billingHeader);
 }
 
@@ -105,9 +106,23 @@ const refused: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * What became of fields that only other dialects know: members of the request, notes or a refusal.
+ * What becomes of fields that only the messages dialect knows: members of the request, notes or a refusal.
  * @throws GatewayError `invalid_request` for a field whose loss would be a false promise.
  */
+export function writeMessagesExtras(
+  extras: JsonObject,
+  traits: UpstreamTraits,
+  notes: Notes,
+): JsonMembers {
+  const members: JsonMembers = {};
+  for (const [key, value] of Object.entries(extras)) {
+    if (value === undefined || value === null) continue;
+    Object.assign(members, writeMessagesField(key, value, { traits, notes }));
+  }
+  return members;
+}
+
+/** The same of all other dialects. */
 function writeForeignExtras(extras: Extras, traits: UpstreamTraits, notes: Notes): JsonMembers {
   const members: JsonMembers = {};
   const dialects: readonly DialectId[] = [
@@ -117,11 +132,14 @@ function writeForeignExtras(extras: Extras, traits: UpstreamTraits, notes: Notes
     'bedrock-converse',
   ];
   for (const dialect of dialects) {
-    for (const [key, value] of Object.entries(extras[dialect] ?? {})) {
+    const fields = extras[dialect] ?? {};
+    if (dialect === 'anthropic-messages') {
+      Object.assign(members, writeMessagesExtras(fields, traits, notes));
+      continue;
+    }
+    for (const [key, value] of Object.entries(fields)) {
       if (value === undefined || value === null) continue;
-      if (dialect === 'anthropic-messages') {
-        Object.assign(members, writeMessagesField(key, value, { traits, notes }));
-      } else notes.lost([key], 'chat completions has no such field');
+      notes.lost([key], 'chat completions has no such field');
     }
   }
   return members;
@@ -237,7 +255,7 @@ interface OptionTarget {
   readonly notes: Notes;
 }
 
-function writeTemperature(
+export function writeTemperature(
   members: JsonMembers,
   { temperature, topP }: Sampling,
   { traits, notes }: OptionTarget,
@@ -262,7 +280,7 @@ function writeStop(stop: readonly string[] | undefined, traits: UpstreamTraits):
 const maxEndUserLength = 64;
 
 /** Longer ids are hashed: cutting them would merge users with a common prefix. */
-function writeEndUser(
+export function writeEndUser(
   endUser: string | undefined,
   { endUserField }: UpstreamTraits,
   notes: Notes,
@@ -331,7 +349,7 @@ function findObstacle(question: ReasoningQuestion): Obstacle | undefined {
   return undefined;
 }
 
-interface Wanted {
+export interface Wanted {
   readonly reasoning: Reasoning;
   readonly wanted: Effort;
   readonly traits: UpstreamTraits;
@@ -367,7 +385,7 @@ function writeControl(question: Wanted): JsonMembers {
   }
 }
 
-function noteUncontrolled({ reasoning, wanted, traits, notes }: Wanted): void {
+export function noteUncontrolled({ reasoning, wanted, traits, notes }: Wanted): void {
   if (wanted !== 'none') {
     notes.lost(reasoningPath(reasoning), 'the model has no control over its reasoning');
   } else if (traits.thinkingOff === 'never' || traits.reasonsFirst === true) {
@@ -391,7 +409,10 @@ function writeWord(question: Wanted): JsonMembers {
   return {};
 }
 
-function namedEffort({ reasoning, wanted, traits, notes }: Wanted): { readonly effort?: Effort } {
+/** The nearest word that the model knows. */
+export function namedEffort({ reasoning, wanted, traits, notes }: Wanted): {
+  readonly effort?: Effort;
+} {
   const effort = nearestEffort(wanted, traits.efforts);
   if (effort === undefined) {
     if (wanted !== 'none') {
@@ -413,7 +434,7 @@ function geminiBudget(budget: number): JsonMembers {
   return { extra_body: { google: { thinking_config: { thinking_budget: budget } } } };
 }
 
-function wantedEffort({ effort, budgetTokens, adaptive }: Reasoning): Effort | undefined {
+export function wantedEffort({ effort, budgetTokens, adaptive }: Reasoning): Effort | undefined {
   if (effort !== undefined) return effort;
   if (budgetTokens !== undefined) return effortOfBudget(budgetTokens);
   return adaptive === true ? 'high' : undefined;

@@ -1,4 +1,4 @@
-/** What a model reads of a chat or messages body: its texts, its media, its frames. */
+/** What a model reads of a chat, messages or Responses body: its texts, its media, its frames. */
 import type { Medium, Prompt } from '../../core/description.ts';
 import type { FieldPath } from '../../core/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
@@ -15,6 +15,8 @@ const unread: ReadonlySet<string> = new Set([
   'id',
   'tool_use_id',
   'tool_call_id',
+  'call_id',
+  'encrypted_content',
   'signature',
   'cache_control',
   'media_type',
@@ -28,10 +30,16 @@ const toolLists = ['tools', 'functions'] as const;
 const formats = ['response_format', 'output_config'] as const;
 const nothing: readonly Json[] = [];
 
-/** The prompt of a chat-completions or messages body. */
+/** The prompt of a body of any dialect. */
 export function promptOf(body: JsonObject): Prompt {
   const reader = new PromptReader();
   reader.read(body['system']);
+  reader.read(body['instructions']);
+  if (typeof body['input'] === 'string') reader.read(body['input']);
+  for (const item of listOf(body['input'])) {
+    reader.frameTokens += messageFrame;
+    reader.read(item);
+  }
   for (const message of listOf(body['messages'])) {
     reader.frameTokens += messageFrame;
     reader.read(message);
@@ -46,6 +54,8 @@ export function promptOf(body: JsonObject): Prompt {
     const format = body[member];
     if (isObject(format)) reader.write(format);
   }
+  const format = isObject(body['text']) ? body['text']['format'] : undefined;
+  if (isObject(format) && format['type'] !== 'text') reader.write(format);
   const { texts, media, frameTokens } = reader;
   return { texts, media, frameTokens };
 }
@@ -91,8 +101,17 @@ class PromptReader {
   }
 }
 
+const mediaMembers: ReadonlySet<string> = new Set([
+  'source',
+  'image_url',
+  'file',
+  'file_data',
+  'file_url',
+  'input_audio',
+]);
+
 function isMediaMember(key: string): boolean {
-  return key === 'source' || key === 'image_url' || key === 'file' || key === 'input_audio';
+  return mediaMembers.has(key);
 }
 
 function isArray(value: unknown): value is readonly Json[] {
@@ -117,6 +136,7 @@ export function mediumOf(part: JsonObject): Medium | undefined {
     const low = given['detail'] === 'low';
     return { ...medium('image', dataOfUrl(given['url'])), lowDetail: low };
   }
+  if (type === 'input_file') return medium('document', dataOfUrl(part['file_data']));
   if (isObject(file)) return medium('document', dataOfUrl(file['file_data']));
   return isObject(audio) ? medium('audio', audio['data']) : undefined;
 }
@@ -134,7 +154,13 @@ function dataOfUrl(url: unknown): string | undefined {
 // Leaves a member out of a body at the path that an error tells.
 
 /** Members without which there is no prompt. */
-const needed: ReadonlySet<string | number> = new Set(['model', 'messages', 'type', 'role']);
+const needed: ReadonlySet<string | number> = new Set([
+  'model',
+  'messages',
+  'input',
+  'type',
+  'role',
+]);
 
 /** The body without the member at a path; undefined when it is not there or is needed. */
 export function leftOut(body: JsonObject, path: FieldPath): JsonObject | undefined {

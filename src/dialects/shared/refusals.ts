@@ -45,12 +45,15 @@ export const wordings = {
 } as const satisfies { readonly [name: string]: RegExp };
 
 /**
- * Errors of chat templates: they name a rule of the template. vLLM, omlx and Ollama answer them with 400, llama.cpp with
+ * Errors that name a rule and no member: of chat templates, and of the items of a Responses input. Of templates: vLLM, omlx and Ollama answer them with 400, llama.cpp with
  * 400 or 500 (vllm#41114, llama.cpp#20733, ollama#17774), so their status does not matter.
  */
 export const templateRules = {
   system_position:
     /system (?:message|prompt|role)s? (?:must|should|can only|may only) (?:be|come|appear|stand)[^.]{0,20}(?:beginning|start|first)/i,
+  /** Reasoning of another account, without what it led to, or known by an id of a provider that kept nothing. */
+  reasoning_items:
+    /invalid_encrypted_content|encrypted content[^]{0,400}(could not be|not issued to)|without its required (following item|'reasoning' item)|items are not persisted/i,
 } as const satisfies { readonly [name: string]: RegExp };
 
 /** Lists of what is allowed: the names in them are not refused. */
@@ -166,6 +169,7 @@ const writtenFrom: { readonly [T in keyof UpstreamTraits]?: readonly string[] } 
   streams: ['stream'],
   topK: ['top_k'],
   seed: ['seed'],
+  asksForReasoning: ['include'],
   stopMax: ['stop', 'stop_sequences'],
   refusesBlankStops: ['stop', 'stop_sequences'],
   samplingAllowed: ['temperature', 'top_p', 'top_k'],
@@ -320,7 +324,6 @@ export const repairs: readonly Repair[] = [
   },
   {
     field: role,
-    sent: 'messages',
     match: /developer/,
     when: ({ traits }) =>
       traits.refusesSystemRole !== true &&
@@ -339,6 +342,19 @@ export const repairs: readonly Repair[] = [
     when: ({ traits }) => traits.systemAnywhere,
     repair: { systemAnywhere: false },
   },
+  {
+    field: ['reasoning_items'],
+    sent: 'input',
+    repair: { historyReasoning: false },
+    value: /./,
+  },
+  // Accounts that are not verified may not see summaries.
+  {
+    field: ['reasoning.summary'],
+    when: ({ traits }) => traits.reasoningSummary === true,
+    repair: { reasoningSummary: false },
+  },
+  { field: ['include'], sent: 'include', repair: { asksForReasoning: false } },
   // Thoughts of earlier turns that were changed, or that this provider never signed.
   {
     field: [...thinking, 'signature'],

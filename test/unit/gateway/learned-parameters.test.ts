@@ -6,9 +6,15 @@ import { describe, test } from 'node:test';
 import type { JsonObject } from '../../../src/json/value.ts';
 import type { UpstreamDialect } from '../../../src/core/dialect.ts';
 import type { Target } from '../../../src/core/provider.ts';
-import { chatTraits, messagesTraits, type UpstreamTraits } from '../../../src/core/traits.ts';
+import {
+  chatTraits,
+  messagesTraits,
+  responsesTraits,
+  type UpstreamTraits,
+} from '../../../src/core/traits.ts';
 import { anthropicMessagesUpstream } from '../../../src/dialects/anthropic-messages/upstream.ts';
 import { openaiChatUpstream } from '../../../src/dialects/openai-chat/upstream.ts';
+import { openaiResponsesUpstream } from '../../../src/dialects/openai-responses/upstream.ts';
 import { correctionFor, LearnedParameters } from '../../../src/gateway/learned-parameters.ts';
 import {
   readComplaint,
@@ -19,6 +25,7 @@ import {
 import { createHttpProvider } from '../../../src/providers/http-provider.ts';
 import { chatRows, openai, type Row } from './chat-refusals.ts';
 import { messagesRows } from './messages-refusals.ts';
+import { responsesRows } from './responses-refusals.ts';
 
 function assertLearns(dialect: UpstreamDialect, base: UpstreamTraits, row: Row): void {
   const error = dialect.readError(row.status ?? 400, JSON.stringify(row.body));
@@ -52,6 +59,12 @@ describe('messages upstreams', () => {
   }
 });
 
+describe('responses upstreams', () => {
+  for (const row of responsesRows) {
+    test(`B9 ${row.name}`, () => assertLearns(openaiResponsesUpstream, responsesTraits, row));
+  }
+});
+
 test('B9 each row of the table of repairs has a refusal that it reads', () => {
   const used = new Set<unknown>();
   const fixtures = [
@@ -60,6 +73,11 @@ test('B9 each row of the table of repairs has a refusal that it reads', () => {
       row,
       dialect: anthropicMessagesUpstream,
       base: messagesTraits,
+    })),
+    ...responsesRows.map((row) => ({
+      row,
+      dialect: openaiResponsesUpstream,
+      base: responsesTraits,
     })),
   ];
   for (const { row, dialect, base } of fixtures) {

@@ -1,0 +1,67 @@
+/** Refusals of Responses servers, in their own words. */
+import { openai, type Row } from './chat-refusals.ts';
+
+const input = [{ type: 'message', role: 'user', content: 'Hi' }];
+
+export const responsesRows: readonly Row[] = [
+  {
+    name: 'R-60 encrypted reasoning of another account',
+    body: openai(
+      'The encrypted content gAAA...xyz could not be verified. Reason: Encrypted content could not be decrypted or parsed.',
+      null,
+      'invalid_encrypted_content',
+    ),
+    sent: { input },
+    learned: { historyReasoning: false },
+  },
+  {
+    name: 'R-60 reasoning without what it led to',
+    body: openai(
+      "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+      'input',
+      'invalid_value',
+    ),
+    sent: { input },
+    learned: { historyReasoning: false },
+  },
+  {
+    name: 'R-60 an id of a service that kept nothing',
+    body: openai(
+      "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input.",
+      'input',
+      'invalid_value',
+    ),
+    sent: { input },
+    learned: { historyReasoning: false },
+  },
+  {
+    name: 'a summary that an account may not see',
+    body: openai(
+      'Your organization must be verified to generate reasoning summaries. Please go to the settings of your organization.',
+      'reasoning.summary',
+      'unsupported_value',
+    ),
+    sent: { input, reasoning: { effort: 'low', summary: 'auto' } },
+    learned: { reasoningSummary: false },
+  },
+  {
+    name: 'a server that does not know what may be included',
+    body: openai(
+      "Unsupported parameter: 'include' is not supported.",
+      'include',
+      'unsupported_parameter',
+    ),
+    sent: { input, include: ['reasoning.encrypted_content'] },
+    learned: { asksForReasoning: false },
+  },
+  {
+    name: 'sampling that a reasoning model does not take, as it was recorded',
+    body: openai(
+      "Unsupported parameter: 'temperature' is not supported with this model.",
+      'temperature',
+      '',
+    ),
+    sent: { input, temperature: 0 },
+    learned: { samplingAllowed: false },
+  },
+];

@@ -1,0 +1,80 @@
+/** Same-dialect requests: what is changed in the client's bytes, and what is not (wire/responses.md §3.12). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseBody } from '../../../src/core/client-body.ts';
+import type { Ask } from '../../../src/core/dialect.ts';
+import { responsesTraits, type UpstreamTraits } from '../../../src/core/traits.ts';
+import { openaiResponsesUpstream } from '../../../src/dialects/openai-responses/upstream.ts';
+
+const ask: Ask = {
+  model: 'up',
+  stream: false,
+  traits: responsesTraits,
+  newId: (prefix) => prefix,
+};
+const own = '"model":"up","store":false,"include":["reasoning.encrypted_content"]';
+
+function relayed(body: string, changes: Partial<Ask> = {}): string {
+  const source = parseBody(Buffer.from(body), new Set(['model', 'input', 'store']));
+  return openaiResponsesUpstream.relayRequest(source, { ...ask, ...changes }).toString();
+}
+
+function withTraits(changes: Partial<UpstreamTraits>): Partial<Ask> {
+  return { traits: { ...responsesTraits, ...changes } };
+}
+
+test('R-3 what fits keeps every byte', () => {
+  const body = `{ "z":1.0, ${own},\n "input" : [ {"type":"message","role":"user","content":"Hi"} ] }`;
+  assert.equal(relayed(body), body);
+});
+
+test('§3.12 nothing is kept at the provider, and encrypted reasoning is always asked for', () => {
+  assert.equal(
+    relayed(
+      '{"model":"alias","store":true,"include":["x"],"previous_response_id":"r","input":"Hi"}',
+    ),
+    '{"model":"up","store":false,"include":["x","reasoning.encrypted_content"],"input":"Hi"}',
+  );
+  assert.deepEqual(JSON.parse(relayed('{"model":"up","input":"Hi"}')), {
+    model: 'up',
+    store: false,
+    include: ['reasoning.encrypted_content'],
+    input: 'Hi',
+  });
+  assert.deepEqual(JSON.parse(relayed(`{${own}}`, { stream: true, maxOutputTokens: 7 })), {
+    model: 'up',
+    store: false,
+    include: ['reasoning.encrypted_content'],
+    stream: true,
+    max_output_tokens: 7,
+  });
+});
+
+test('R-82 what Codex tells of its session goes to OpenAI only', () => {
+  const body = `{${own},"client_metadata":{"a":"b"},"input":[{"type":"message","role":"user","content":"x","internal_chat_message_metadata_passthrough":{}}]}`;
+  assert.equal(relayed(body), `{${own},"input":[{"type":"message","role":"user","content":"x"}]}`);
+  assert.equal(relayed(body, withTraits({ clientMetadata: true })), body);
+});
+
+test('R-61 ids that the service would refuse are left out, and long call ids are shortened alike', () => {
+  const long = 'c'.repeat(96);
+  const body = `{${own},"input":[{"type":"function_call","id":"item_1","call_id":"${long}","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"${long}","output":"x"},{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"b"}]}`;
+  const sent = JSON.parse(relayed(body, withTraits({ itemIdPrefixes: true })));
+  assert.equal(sent.input[0].id, undefined);
+  assert.equal(sent.input[2].id, 'rs_1');
+  assert.ok(sent.input[0].call_id.length <= 64);
+  assert.equal(sent.input[0].call_id, sent.input[1].call_id);
+});
+
+test('R-60 refused reasoning is left out together with the ids of what it led to', () => {
+  const body = `{${own},"input":[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"b"},{"type":"message","id":"msg_1","role":"assistant","content":[]}]}`;
+  assert.equal(
+    relayed(body, withTraits({ historyReasoning: false })),
+    `{${own},"input":[{"type":"message","role":"assistant","content":[]}]}`,
+  );
+});
+
+test('§8.3 reasoning that the gateway sealed for another dialect is shown to no provider', () => {
+  const body = `{${own},"input":[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gw1.x"}]}`;
+  assert.equal(relayed(body), `{${own},"input":[]}`);
+});
