@@ -1,6 +1,6 @@
 /** Single messages of this dialect in the forms that its servers differ in. */
 import { createHash } from 'node:crypto';
-import type { CacheMark, Citation, Tool, ToolCallPart } from '../../core/conversation.ts';
+import type { CacheMark, Citation, Part, Tool, ToolCallPart } from '../../core/conversation.ts';
 import type { AnswerContext } from '../../core/dialect.ts';
 import { type FieldPath, unsupported } from '../../core/errors.ts';
 import type { Notes } from '../../core/notes.ts';
@@ -294,6 +294,25 @@ function markWhole(message: JsonMembers, text: string): Marking {
 
 function unmarked({ prompt_cache_breakpoint: _mark, ...part }: JsonObject): JsonObject {
   return part;
+}
+
+/** Tells where one text of an answer ends and the next begins, since chat has one content. */
+export class MessageBounds {
+  #told = false;
+  #between = false;
+
+  /** What stands before the text of a part: a blank line where a Responses server had a message of its own for it. */
+  before(part: Part): string {
+    const own = part.extras?.['openai-responses'] !== undefined;
+    if (part.type !== 'text') {
+      this.#between ||= own || (part.type === 'opaque' && part.dialect === 'openai-responses');
+      return '';
+    }
+    const apart = this.#told && (own || this.#between);
+    this.#told = true;
+    this.#between = false;
+    return apart ? '\n\n' : '';
+  }
 }
 
 // `annotations` of an answer and canonical citations.

@@ -28,6 +28,8 @@ export interface ReasoningEntry {
 
 /** Anthropic's signatures are native to the messages dialect: their format needs no mention. */
 export const nativeFormat = 'anthropic-claude-v1';
+/** OpenRouter's name for reasoning that a Responses server encrypted. */
+export const responsesFormat = 'openai-responses-v1';
 
 /** All reasoning of a message or delta, in order; empty when there is none. */
 export function readReasoning(message: JsonObject): readonly ReasoningEntry[] {
@@ -254,6 +256,8 @@ export function writeDetail(part: ReasoningPart, index: number): JsonObject {
 }
 
 export function isSummary(part: ReasoningPart): boolean {
+  const ofResponses = part.extras?.['openai-responses'];
+  if (ofResponses !== undefined) return ofResponses['raw'] !== true;
   return part.extras?.['openai-chat']?.['summary'] === true;
 }
 
@@ -265,9 +269,10 @@ export function detailType(part: ReasoningPart): string {
 /** What stands once in an entry: a stream may repeat only `index` and `type`. */
 export function detailConstants(part: ReasoningPart): JsonObject {
   const { format, id } = part.extras?.['openai-chat'] ?? {};
+  const usual = part.extras?.['openai-responses'] === undefined ? nativeFormat : responsesFormat;
   return {
     ...(typeof id === 'string' ? { id } : {}),
-    format: typeof format === 'string' ? format : nativeFormat,
+    format: typeof format === 'string' ? format : usual,
   };
 }
 

@@ -38,6 +38,7 @@ import {
   callArguments,
   derivedCallId,
   freeTextInput,
+  MessageBounds,
   readCall,
   readCitations,
   saysSomething,
@@ -242,8 +243,13 @@ export function writeResponse(generation: Generation, context: AnswerContext): J
 }
 
 function contentOf(parts: readonly Part[]): string | null {
-  const texts = parts.filter((part): part is TextPart => part.type === 'text');
-  return texts.length === 0 ? null : texts.map((part) => part.text).join('');
+  const bounds = new MessageBounds();
+  let content: string | null = null;
+  for (const part of parts) {
+    const before = bounds.before(part);
+    if (part.type === 'text') content = (content ?? '') + before + part.text;
+  }
+  return content;
 }
 
 function refusalOf(parts: readonly Part[], finish: FinishReason): string | null {
@@ -314,8 +320,10 @@ function writeCall(call: ToolCallPart, tools: AnsweredTools): JsonObject {
 
 function writeAnnotations(parts: readonly Part[], context: AnswerContext): JsonMembers {
   const annotations: JsonObject[] = [];
+  const bounds = new MessageBounds();
   let start = 0;
   for (const part of parts) {
+    start += bounds.before(part).length;
     if (part.type !== 'text') continue;
     const span = { start, end: start + part.text.length };
     for (const citation of part.citations ?? []) {

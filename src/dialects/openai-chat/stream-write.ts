@@ -13,7 +13,13 @@ import {
 import type { Sealer } from '../../core/sealer.ts';
 import type { JsonObject } from '../../json/value.ts';
 import { writeStreamError } from './errors.ts';
-import { AnsweredTools, answerId, freeTextInput, writeCitation } from './message-forms.ts';
+import {
+  AnsweredTools,
+  answerId,
+  freeTextInput,
+  MessageBounds,
+  writeCitation,
+} from './message-forms.ts';
 import {
   detailConstants,
   detailMark,
@@ -43,6 +49,7 @@ export class ChatStreamWriter implements StreamWriter {
   readonly #tools: AnsweredTools;
   readonly #parts: (OpenPart | undefined)[] = [];
   readonly #reasoning: ReasoningDeltas;
+  readonly #bounds = new MessageBounds();
   /** Everything of a frame before and behind the members of the delta. */
   #before = '';
   #behind = '';
@@ -152,6 +159,8 @@ export class ChatStreamWriter implements StreamWriter {
   #startPart(index: number, part: Part): string {
     const role = this.#role(part.type === 'tool-call' ? 'null' : '""');
     const isCall = part.type === 'tool-call';
+    const bound = this.#bounds.before(part);
+    this.#textLength += bound.length;
     const open: OpenPart = {
       part,
       textStart: this.#textLength,
@@ -165,7 +174,9 @@ export class ChatStreamWriter implements StreamWriter {
       case 'text':
       case 'refusal':
         return (
-          role + this.#writeDelta({ type: 'part-delta', index, field: 'text', delta: part.text })
+          role +
+          (bound === '' ? '' : this.#frame(`"content":${JSON.stringify(bound)}`)) +
+          this.#writeDelta({ type: 'part-delta', index, field: 'text', delta: part.text })
         );
       case 'reasoning':
         return role + this.#frame(this.#reasoning.start(index, part, this.#nextTool));

@@ -13,6 +13,7 @@ import type { Notes } from '../../core/notes.ts';
 import { pathOf } from '../../core/paths.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import type { JsonObject } from '../../json/value.ts';
+import { responsesFormat } from '../openai-chat/reasoning.ts';
 import { taggedInstructions, taggedNote } from '../openai-chat/message-forms.ts';
 import { documentText } from '../openai-chat/request-write-messages.ts';
 import { sentToolName, ToolIdMap, toolIdMapFor } from '../shared/tool-ids.ts';
@@ -266,7 +267,9 @@ export class ItemWriter {
         origin.dialect === dialectId && (provider === undefined || origin.provider === provider)
       );
     }
-    return extras?.[dialectId] !== undefined || extras?.['openai-chat']?.['format'] === chatFormat;
+    return (
+      extras?.[dialectId] !== undefined || extras?.['openai-chat']?.['format'] === responsesFormat
+    );
   }
 
   // Results of calls.
@@ -324,8 +327,6 @@ export class ItemWriter {
 
 const brokenReasoning = 'reasoning came back changed or incomplete';
 const foreignReasoning = 'reasoning of another provider is not shown to this one';
-/** What chat clients are told of reasoning that a Responses server encrypted, in OpenRouter's words. */
-export const chatFormat = 'openai-responses-v1';
 
 function assistantPart(type: 'text' | 'refusal', text: string): JsonMembers {
   return type === 'text'
