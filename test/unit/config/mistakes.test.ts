@@ -239,7 +239,7 @@ const mistakes: readonly (readonly [string, string, string])[] = [
   [
     'a dialect that is planned',
     'providers:\n  a: { dialect: gemini, base_url: "http://a" }\n',
-    'gateway.yaml:2: providers.a.dialect: is not available yet; expected one of openai-chat, anthropic-messages',
+    'gateway.yaml:2: providers.a.dialect: is not available yet; expected one of openai-chat, anthropic-messages, openai-responses',
   ],
   ['too many workers', 'workers: 65\n', 'gateway.yaml:1: workers: must be at most 64'],
   [
