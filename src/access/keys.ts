@@ -8,10 +8,17 @@ import type { Policy } from '../core/policy.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
 import type { KeyRecord, KeyUse, NotedChange } from '../store/records.ts';
-import type { Store } from '../store/store.ts';
+import type { Store, KeyStore } from '../store/store.ts';
 import { digestOf, leastSecretLength, requireUsableSecret } from './digest.ts';
 import { requireNotGuessable } from './guessable.ts';
-import { KeyEntry, matchNobody, type Digests, type KeySource, type KeyState } from './key-entry.ts';
+import {
+  KeyEntry,
+  matchNobody,
+  type Digests,
+  type KeySource,
+  type KeyState,
+  type Match,
+} from './key-entry.ts';
 import { makeKey, makeKeyOf, readKey, type RandomBytes } from './key-format.ts';
 import {
   changedRecord,
@@ -21,13 +28,11 @@ import {
   type KeyWish,
 } from './key-wish.ts';
 import { KeyIndex } from './key-index.ts';
-import { LastUses } from './last-uses.ts';
-import { CoalescedRefresh } from './coalesced-refresh.ts';
 import type { Pepper } from './pepper.ts';
 import { noPolicies, type PolicySource } from './policies.ts';
 import { presentedKey } from './presented-key.ts';
 import type { Principal } from './principal.ts';
-import { KeyedMutex } from './keyed-mutex.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface KeyRingParts {
   readonly store: Store;
@@ -493,4 +498,120 @@ function fixedRecord({ id, digests, ...wish }: DeclaredKey, now: number): KeyRec
 
 function holdsText({ id, name, team = '', owner = '', tags }: KeyRecord, part: string): boolean {
   return [id, name, team, owner, ...tags].some((text) => text.toLowerCase().includes(part));
+}
+
+/** Runs the changes of one thing one after the other: two at the same time would each start from the old state. */
+class KeyedMutex {
+  readonly #last = new Map<string, Promise<unknown>>();
+
+  /** Runs `work` once all work that was given under this name before has settled. */
+  run<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(name);
+    const current = before === undefined ? work() : before.then(work, work);
+    this.#last.set(name, current);
+    const over = (): void => {
+      if (this.#last.get(name) === current) this.#last.delete(name);
+    };
+    current.then(over, over);
+    return current;
+  }
+}
+
+// Reads a shared store for keys that are not known here: another instance may have made them a moment ago. Requests
+// that ask at the same time share one read, and reads are at least 250 ms apart.
+
+interface CoalescedRefreshOptions {
+  /** Reads what is new. */
+  read(): Promise<void>;
+  readonly clock: Pick<Clock, 'now'>;
+}
+
+const pauseMs = 250;
+/** Requests beyond these are refused without a read. */
+const maxWaiting = 1000;
+
+export class CoalescedRefresh {
+  readonly #options: CoalescedRefreshOptions;
+  /** The read that has not begun yet: what it finds is newer than the question. */
+  #next: Promise<void> | undefined;
+  #waiting = 0;
+  #lastAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: CoalescedRefreshOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined when too many requests wait already. @throws what `read` throws. */
+  ask(): Promise<void> | undefined {
+    if (this.#waiting >= maxWaiting) return undefined;
+    this.#waiting += 1;
+    this.#next ??= this.#soon();
+    return this.#next.finally(() => {
+      this.#waiting -= 1;
+    });
+  }
+
+  async #soon(): Promise<void> {
+    const { read, clock } = this.#options;
+    // Awaited without a pause, too: `ask` must have stored this promise before the read begins.
+    await sleep(Math.max(0, this.#lastAt + pauseMs - clock.now()));
+    this.#next = undefined;
+    this.#lastAt = clock.now();
+    await read();
+  }
+}
+
+// When keys were last used: noted in memory with each call, told to the store now and then.
+
+/** A crash loses so much of it; it is a hint for people, nothing is decided by it. */
+const writeEveryMs = 10_000;
+
+class LastUses {
+  readonly #store: Pick<KeyStore, 'touch'>;
+  readonly #log: Log;
+  #current = new Set<KeyEntry>();
+  #previous = new Set<KeyEntry>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(store: Pick<KeyStore, 'touch'>, log: Log) {
+    this.#store = store;
+    this.#log = log;
+  }
+
+  note(entry: KeyEntry, match: Match, now: number): void {
+    entry.used(now, match);
+    if (entry.source !== 'store') return;
+    (match === 'previous' ? this.#previous : this.#current).add(entry);
+    this.#timer ??= setTimeout(() => void this.flush(), writeEveryMs).unref();
+  }
+
+  /** Tells the store; what it does not take is told with the next ones. Never rejects. */
+  async flush(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const [current, previous] = [this.#current, this.#previous];
+    if (current.size + previous.size === 0) return;
+    this.#current = new Set();
+    this.#previous = new Set();
+    const uses = [
+      ...[...current].map(({ record, lastUsedAt = 0 }) => ({
+        id: record.id,
+        at: lastUsedAt,
+        previous: false,
+      })),
+      ...[...previous].map(({ record, previousUsedAt = 0 }) => ({
+        id: record.id,
+        at: previousUsedAt,
+        previous: true,
+      })),
+    ];
+    try {
+      await this.#store.touch(uses);
+    } catch (error) {
+      for (const entry of current) this.#current.add(entry);
+      for (const entry of previous) this.#previous.add(entry);
+      const reason = error instanceof Error ? error.message : 'unknown';
+      this.#log.warn('key_uses_not_written', { keys: uses.length, reason });
+    }
+  }
 }

@@ -7,11 +7,15 @@ import { suggestion } from '../config/errors.ts';
 import { baseOptions } from '../config/base.ts';
 import { clientText, type Ask, type Client, type SettingsFile } from './clients/client.ts';
 import { clients } from './clients/clients.ts';
-import { placeholderKey, type Connection } from './connection.ts';
-import type { Command, CommandContext } from './command.ts';
-import { limitsByAdmin, limitsByKey } from './model-limits.ts';
+import { placeholderKey, type Connection, answerLimits } from './connection.ts';
+import type { Command, CommandContext, AdminClient } from './command.ts';
 import { editSettings } from './settings-file.ts';
 import { columns } from './table.ts';
+import { request as plain } from 'node:http';
+import { request as encrypted } from 'node:https';
+import { isObject, type JsonObject } from '../json/value.ts';
+import { tryParseObject } from '../json/parse.ts';
+import { objectsOf } from './reply.ts';
 
 const alwaysThere = 'local/tiny';
 const keyVariable = 'MODEL_GATEWAY_KEY';
@@ -240,4 +244,56 @@ function placeOf(settings: SettingsFile, { ask, file }: Target): string {
   const place = file ?? settings.path(ask.env);
   if (file !== undefined || isAbsolute(place)) return place;
   throw new Error(`--write: say where ${place} is with --file`);
+}
+
+// Asks a gateway what it knows of a model.
+
+type ModelLimits = Pick<Connection, 'window' | 'maxOutput'>;
+
+const timeoutMs = 3000;
+const mostBytes = 1024 * 1024;
+
+/** By `GET /v1/models/NAME` with the key; nothing is known where that is not answered with 200. Never throws. */
+function limitsByKey({ url, key, model }: Connection): Promise<ModelLimits> {
+  return new Promise((resolve) => {
+    const nothing = (): void => resolve({});
+    const send = url.startsWith('https:') ? encrypted : plain;
+    const outgoing = send(`${url}/v1/models/${encodeURIComponent(model)}`, {
+      agent: false,
+      timeout: timeoutMs,
+      headers: { authorization: `Bearer ${key}` },
+    });
+    outgoing.on('timeout', () => outgoing.destroy(new Error('too slow')));
+    outgoing.on('error', nothing);
+    outgoing.on('response', (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('error', nothing);
+      response.on('data', (piece: string) => {
+        text += piece;
+        if (text.length > mostBytes) outgoing.destroy(new Error('too long'));
+      });
+      response.on('end', () => {
+        const body = response.statusCode === 200 ? tryParseObject(text) : undefined;
+        resolve(body === undefined ? {} : limitsIn(body));
+      });
+    });
+    outgoing.end();
+  });
+}
+
+/** By the admin API of the gateway that runs here. Never throws. */
+async function limitsByAdmin(admin: AdminClient, model: string): Promise<ModelLimits> {
+  try {
+    const { body } = await admin.request('GET', '/api/models');
+    const models = isObject(body) ? objectsOf(body, 'models') : [];
+    const found = models.find(({ id }) => id === model);
+    return found === undefined ? {} : limitsIn(found);
+  } catch {
+    return {};
+  }
+}
+
+function limitsIn({ max_input_tokens: window, max_tokens: output }: JsonObject): ModelLimits {
+  return answerLimits(window, output);
 }

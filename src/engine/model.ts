@@ -4,12 +4,9 @@ import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import type { LlamaContext, LlamaModel, Token, TokenBias } from 'node-llama-cpp';
+import type { LlamaContext, LlamaModel, Token, TokenBias, LlamaGrammar } from 'node-llama-cpp';
 import { FullBatches } from './batching.ts';
-import { planCapacity, type Capacity } from './capacity.ts';
-import { GrammarStore, type MakeGrammarState } from './grammar-store.ts';
 import { EngineUnavailable, loadLibrary, type LoadedLibrary } from './library.ts';
-import { keepLogitsApart } from './logits.ts';
 import { factsOf, generalMetadata, hiddenTags, markersOf, type ModelFacts } from './model-facts.ts';
 import { PromptWriter, type ChatTemplate } from './prompt.ts';
 import { reasoningTagsOf, type ReasoningTags } from './reasoning-scanner.ts';
@@ -275,4 +272,125 @@ function compile({ compileTemplate }: LoadedLibrary, source: string): ChatTempla
   } catch (error) {
     throw new EngineUnavailable("The model's chat template cannot be read.", error);
   }
+}
+
+// How many requests are answered at once, and how long they may be, within the machine's memory.
+
+interface CapacityWishes {
+  /** Tokens of prompt and answer together that the operator asked for; never made less. */
+  readonly contextSize?: number;
+  /** Requests at once, at most. */
+  readonly parallel: number;
+  readonly trainContextSize: number;
+  /** Bytes that the state of all sequences together may take. */
+  readonly memoryBytes: number;
+  /** Bytes that it takes. */
+  readonly estimate: (capacity: Capacity) => Promise<number>;
+}
+
+export interface Capacity {
+  /** Of each sequence. */
+  readonly contextSize: number;
+  readonly parallel: number;
+}
+
+/** Used where the operator says nothing. */
+const customaryContext = 8192;
+const leastContext = 2048;
+
+/** Gives up requests at once before it gives up their length. */
+export async function planCapacity(wishes: CapacityWishes): Promise<Capacity> {
+  const usual = Math.min(wishes.trainContextSize, customaryContext);
+  let capacity = { contextSize: wishes.contextSize ?? usual, parallel: wishes.parallel };
+  while ((await wishes.estimate(capacity)) > wishes.memoryBytes) {
+    const { contextSize, parallel } = capacity;
+    if (parallel > 1) capacity = { contextSize, parallel: Math.floor(parallel / 2) };
+    else if (wishes.contextSize === undefined && contextSize > leastContext) {
+      capacity = { contextSize: Math.max(leastContext, Math.floor(contextSize / 2)), parallel };
+    } else break;
+  }
+  return capacity;
+}
+
+// Compiled grammars: an agent sends the same tools with every turn.
+
+type State = InstanceType<LoadedLibrary['library']['LlamaGrammarEvaluationState']>;
+
+/** Makes a state at the beginning of a grammar; each answer, and each call in it, needs its own. */
+type MakeGrammarState = () => State;
+
+const maxKept = 16;
+
+class GrammarStore {
+  readonly #loaded: LoadedLibrary;
+  readonly #model: LlamaModel;
+  /** The latest used one last. */
+  readonly #kept = new Map<string, LlamaGrammar>();
+
+  constructor(loaded: LoadedLibrary, model: LlamaModel) {
+    this.#loaded = loaded;
+    this.#model = model;
+  }
+
+  /** @throws Error when llama.cpp refuses the grammar. */
+  compile(text: string): MakeGrammarState {
+    const { library, llama } = this.#loaded;
+    const grammar = this.#kept.get(text) ?? new library.LlamaGrammar(llama, { grammar: text });
+    this.#kept.delete(text);
+    this.#kept.set(text, grammar);
+    const [oldest] = this.#kept.keys();
+    if (this.#kept.size > maxKept && oldest !== undefined) this.#kept.delete(oldest);
+    return () => new library.LlamaGrammarEvaluationState({ model: this.#model, grammar });
+  }
+}
+
+// Keeps the answers of one batch apart while their next tokens are chosen.
+
+/** What the library's context calls of its native half. */
+interface NativeContext {
+  decodeBatch(): Promise<unknown>;
+  sampleToken(...args: readonly unknown[]): Promise<unknown>;
+}
+
+/**
+ * Chooses the first token of a batch alone, and only then the others. llama.cpp leaves the logits of a
+ * batch in the order in which it computed them, and moves each row to its place at the first look
+ * (`output_reorder`, ggml-org/llama.cpp pull request 14853). The library looks from several threads at
+ * once, so that two moved the same rows: an answer got a token of another one's.
+ *
+ * @param context a `LlamaContext`; its native half is not a part of the library's interface
+ * @throws EngineUnavailable when the library has become another one
+ */
+function keepLogitsApart(context: object): void {
+  const native: unknown = Reflect.get(context, '_ctx');
+  if (!isNativeContext(native)) {
+    throw new EngineUnavailable(
+      'The installed node-llama-cpp is of another version than this gateway needs; run npm ci.',
+    );
+  }
+  const decode = native.decodeBatch.bind(native);
+  const sample = native.sampleToken.bind(native);
+  let first: Promise<unknown> | undefined;
+  const decodeBatch: NativeContext['decodeBatch'] = () => {
+    first = undefined;
+    return decode();
+  };
+  const sampleToken: NativeContext['sampleToken'] = async (...args) => {
+    if (first === undefined) return (first = sample(...args));
+    await first.catch(() => undefined);
+    return sample(...args);
+  };
+  // Native methods cannot be assigned over.
+  Object.defineProperties(native, {
+    decodeBatch: { value: decodeBatch },
+    sampleToken: { value: sampleToken },
+  });
+}
+
+function isNativeContext(value: unknown): value is NativeContext {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    ['decodeBatch', 'sampleToken'].every((name) => typeof Reflect.get(value, name) === 'function')
+  );
 }

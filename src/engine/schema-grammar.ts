@@ -16,8 +16,6 @@ import {
   type SchemaType,
 } from './schema-merge.ts';
 import { areDisjoint, isOfType } from './schema-values.ts';
-import { stringFormats } from './string-formats.ts';
-import { arrayRule, objectRule, type Property } from './container-grammar.ts';
 
 export interface SchemaGrammarOptions {
   readonly rules: GrammarRules;
@@ -390,4 +388,70 @@ function wholeBounds(
     ...(low === undefined ? {} : { low: exclusive.low ? Math.floor(low) + 1 : low }),
     ...(high === undefined ? {} : { high: exclusive.high ? Math.ceil(high) - 1 : high }),
   };
+}
+
+// Formats of JSON Schema strings that the engine can hold an answer to, as grammar rules.
+
+const day31 = '("0" [1-9] | [12] [0-9] | "3" [01])';
+const day30 = '("0" [1-9] | [12] [0-9] | "30")';
+const day28 = '("0" [1-9] | "1" [0-9] | "2" [0-8])';
+const long = '("0" [13578] | "10" | "12")';
+const short = '("0" [469] | "11")';
+const date = `("20" | "19") [0-9]{2} "-" (${long} "-" ${day31} | ${short} "-" ${day30} | "02-" ${day28})`;
+const hour = '([01] [0-9] | "2" [0-3])';
+const time = `${hour} ":" [0-5] [0-9] ":" [0-5] [0-9] ("." [0-9]{1,6})? ("Z" | [-+] ${hour} ":" [0-5] [0-9])`;
+const hex = (count: number): string => `[0-9a-f]{${count}}`;
+const byte = '("25" [0-5] | "2" [0-4] [0-9] | "1" [0-9]{2} | [1-9] [0-9] | [0-9])';
+const label = '[a-z0-9] ([-a-z0-9]{0,30} [a-z0-9])?';
+const host = `${label} ("." ${label}){0,3} "." [a-z]{2,12}`;
+
+/** What stands between the quotes. */
+const stringFormats: { readonly [format: string]: string | undefined } = {
+  date,
+  time,
+  'date-time': `${date} "T" ${time}`,
+  uuid: `${hex(8)} "-" ${hex(4)} "-4" ${hex(3)} "-" [89ab] ${hex(3)} "-" ${hex(12)}`,
+  ipv4: `${byte} "." ${byte} "." ${byte} "." ${byte}`,
+  ipv6: `[0-9a-f]{1,4} (":" [0-9a-f]{1,4}){7}`,
+  hostname: host,
+  email: `[a-z0-9] ([a-z0-9] | [._] [a-z0-9]){0,30} "@" ${host}`,
+};
+
+// Grammar rules of objects and arrays.
+
+interface Property {
+  readonly name: string;
+  readonly required: boolean;
+  /** What its value follows. */
+  readonly rule: string;
+}
+
+interface ItemCount {
+  readonly least: number;
+  readonly most: number | undefined;
+  readonly brackets?: '[]' | '{}';
+}
+
+/** So many items between two brackets; `most` undefined = any number. */
+function arrayRule(item: string, { least, most, brackets = '[]' }: ItemCount): string {
+  const [open, close] = brackets;
+  if (most === 0) return `"${open}" "${close}"`;
+  const more = `("," space ${item}){${Math.max(0, least - 1)},${most === undefined ? '' : most - 1}}`;
+  const items = `${item} ${more}`;
+  return `"${open}" space ${least > 0 ? items : `(${items})?`} "${close}"`;
+}
+
+/** An object with these properties and no others, in this order; optional ones may be left out. */
+function objectRule(rules: GrammarRules, properties: readonly Property[]): string {
+  // From the end: what may follow when nothing was written yet, and when something was.
+  let first = '""';
+  let after = '""';
+  for (const { name, required, rule } of properties.toReversed()) {
+    const pair = rules.add(`${literal(JSON.stringify(name))} ":" space ${rule}`);
+    const begun = `${pair} ${after}`;
+    first = rules.add(required ? begun : `${begun} | ${first}`);
+    const next = `"," space ${pair} ${after}`;
+    after = rules.add(required ? next : `${next} | ${after}`);
+  }
+  return rules.add(`"{" space ${first} "}"`);
 }

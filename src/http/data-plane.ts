@@ -6,9 +6,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ClientDialect, RequestHead, RequestState } from '../core/dialect.ts';
 import { mayHoldMedia, checkMedia } from '../dialects/shared/body-media.ts';
 import { asGatewayError, GatewayError } from '../core/errors.ts';
-import { LimitError } from '../core/policy.ts';
+import { LimitError, type Grant } from '../core/policy.ts';
 import type { JsonSource } from '../core/client-body.ts';
-import type { Route } from '../core/provider.ts';
+import type { Route, Target } from '../core/provider.ts';
 import type { CallTrace, Tracer } from '../core/trace.ts';
 import { leastOutputTokens, type AskedCall } from '../access/admission.ts';
 import type { CallGrant } from '../access/call-grant.ts';
@@ -25,7 +25,6 @@ import { keyRefusal } from '../access/keys.ts';
 import { presentedKey } from '../access/presented-key.ts';
 import type { Principal } from '../access/principal.ts';
 import { clientLeft } from './body.ts';
-import { newRequestProgress, type RequestProgress } from './request-progress.ts';
 import { callLabels, clientTags } from './call-labels.ts';
 import { refusedRow } from '../access/settle.ts';
 import { refusedSpan } from '../observe/traces/call-spans.ts';
@@ -50,7 +49,6 @@ import {
 import type { ContentLog } from '../features/content-log/content-log.ts';
 import type { IdempotentAnswers } from '../features/idempotency/idempotent-answers.ts';
 import type { StoredResponses } from '../features/stored-responses/stored-responses.ts';
-import { answerCount } from './count-answer.ts';
 import { expandRequest, keepingSink, ownerOf, refersTo } from './kept-state.ts';
 import { answerOnce } from '../features/idempotency/idempotent-call.ts';
 import { modelsAnswer } from './models.ts';
@@ -58,6 +56,9 @@ import { parseRequestBody, readRequestBody, type TakenBody } from './overload/re
 import type { Overload } from './overload/overload.ts';
 import { idHeaders, RefusalLog, refuse, ResponseSink, sendJson } from './send.ts';
 import { authenticateRequest, type AuthenticationDeps } from './authenticate-request.ts';
+import { countTokens } from '../gateway/count-tokens.ts';
+import type { WatchedCall } from '../features/content-log/watched-call.ts';
+import type { BodyShare } from './overload/body-budget.ts';
 
 /** The name of the endpoint that counts, in a key's scope. */
 const countScope = 'count_tokens';
@@ -582,4 +583,79 @@ function countedModel(source: JsonSource, { count }: ClientDialect): string {
   if (source instanceof LongBody) return source.model;
   if (count === undefined) throw new TypeError('The dialect counts no tokens.');
   return count.readModel(source.value);
+}
+
+// What `POST /v1/messages/count_tokens` answers, once it is known who counts.
+
+interface AskedCount {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly requestId: string;
+  /** Of the body. */
+  readonly dialect: ClientDialect;
+  readonly source: JsonSource;
+  readonly target: Target;
+  /** The target takes no calls now. */
+  readonly unasked: boolean;
+  /** Absent where nothing limits who asks. */
+  readonly grant: Pick<Grant, 'standings'> | undefined;
+}
+
+/** Counts and sends the number, with who counted it. Rejects as `countTokens` does. */
+async function answerCount(gateway: Gateway, asked: AskedCount): Promise<void> {
+  const { request, response, requestId, dialect, source, target, unasked, grant } = asked;
+  const left = new AbortController();
+  response.once('close', () => left.abort());
+  const count = await countTokens(gateway, {
+    target,
+    unasked,
+    source,
+    dialect,
+    counting: true,
+    header: (name) => headerValue(request, name),
+    signal: left.signal,
+  });
+  sendJson(response, {
+    status: 200,
+    body: dialect.count?.write(count.tokens) ?? {},
+    headers: [
+      ...idHeaders(requestId),
+      'x-gateway-usage',
+      count.source,
+      ...(grant === undefined ? [] : dialect.limitHeaders(grant.standings, gateway.clock.wall())),
+    ],
+  });
+}
+
+// What is known of a request while it is read.
+
+/** A call as far as it was read, for the row of its refusal. */
+interface RequestProgress {
+  readonly principal: Principal;
+  readonly dialect: ClientDialect;
+  readonly trace: CallTrace | undefined;
+  head: RequestHead | undefined;
+  tags: readonly string[];
+  /** What its body holds of the memory for bodies. */
+  body: BodyShare | undefined;
+  /** Id of a long body in the worker thread. */
+  longBody?: number;
+  /** Absent unless the key's content is logged. */
+  content: WatchedCall | undefined;
+}
+
+function newRequestProgress(
+  principal: Principal,
+  dialect: ClientDialect,
+  trace?: CallTrace,
+): RequestProgress {
+  return {
+    principal,
+    dialect,
+    trace,
+    head: undefined,
+    tags: [],
+    body: undefined,
+    content: undefined,
+  };
 }

@@ -112,7 +112,7 @@ export class VirtualTime implements Clock {
       clearInterval: clear,
       clearImmediate: clear,
     };
-    makeCurrent(this);
+    current.time = this;
     Object.assign(globalThis, replaced);
     return () => {
       Object.assign(globalThis, globals);
@@ -187,11 +187,7 @@ export class VirtualTime implements Clock {
 }
 
 /** undici keeps one timer for all its connections, over all histories: it goes by the current one's time. */
-let current: VirtualTime | undefined;
-
-function makeCurrent(time: VirtualTime): void {
-  current = time;
-}
+const current: { time?: VirtualTime } = {};
 
 interface Waiting {
   readonly ms: number;
@@ -226,7 +222,7 @@ class Timer {
 
   refresh(): this {
     this.close();
-    this.#time = current ?? this.#time;
+    this.#time = current.time ?? this.#time;
     this.#arm(this.#waiting.ms);
     return this;
   }

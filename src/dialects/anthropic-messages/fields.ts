@@ -16,8 +16,8 @@ export interface Field {
   readonly at?: FieldPath;
 }
 
-/** Top-level fields of this API, those of betas included. */
-export const messagesFields: ReadonlySet<string> = new Set([
+/** Top-level fields that have a canonical slot, or that the head has read. */
+export const knownFields: ReadonlySet<string> = new Set([
   'model',
   'max_tokens',
   'messages',
@@ -33,6 +33,11 @@ export const messagesFields: ReadonlySet<string> = new Set([
   'tools',
   'tool_choice',
   'metadata',
+]);
+
+/** Top-level fields of this API, those of betas included. */
+export const messagesFields: ReadonlySet<string> = new Set([
+  ...knownFields,
   'service_tier',
   'cache_control',
   'container',

@@ -16,7 +16,7 @@ import { withPathOf, withPath } from '../../core/paths.ts';
 import type { Sealer } from '../../core/sealer.ts';
 import { noteStrangers } from '../../core/shape.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
-import { isArray, isPresent, textOf } from './fields.ts';
+import { isArray, isPresent, knownFields, textOf } from './fields.ts';
 import { checkRequest, isClientTool, readModel } from './head.ts';
 import {
   BlockReader,
@@ -28,7 +28,7 @@ import {
   requestReading as readingOf,
   without,
 } from './request-read-blocks.ts';
-import { knownFields, requestShape } from './shape.ts';
+import { requestShape } from './shape.ts';
 
 /** Claude Code puts a line that changes with each request first; it would defeat prompt caches. */
 const billingLine = 'x-anthropic-billing-header:';

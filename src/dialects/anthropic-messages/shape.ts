@@ -2,27 +2,8 @@
 import type { JsonObject } from '../../json/value.ts';
 import { fields, kinds, openFields, whole, wholes, type Fields } from '../../core/shape.ts';
 import { pricedTool, vendorMembers } from '../shared/vendor-members.ts';
-import { textOf } from './fields.ts';
+import { knownFields, textOf } from './fields.ts';
 import { isClientTool } from './head.ts';
-
-/** Top-level fields that have a canonical slot, or that the head has read. */
-export const knownFields: ReadonlySet<string> = new Set([
-  'model',
-  'max_tokens',
-  'messages',
-  'system',
-  'stop_sequences',
-  'stream',
-  'temperature',
-  'top_p',
-  'top_k',
-  'thinking',
-  'output_config',
-  'output_format',
-  'tools',
-  'tool_choice',
-  'metadata',
-]);
 
 const cache_control = fields(wholes('type', 'ttl'));
 const marks = { cache_control };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { makeKey } from '../../../src/access/key-format.ts';
 import { KeyRing } from '../../../src/access/keys.ts';
-import { CoalescedRefresh } from '../../../src/access/coalesced-refresh.ts';
+import { CoalescedRefresh } from '../../../src/access/keys.ts';
 import { altered, memoryStore } from '../../support/memory-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { countingBytes, HeldClock } from './parts.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
 import { FullBatches, nextBatch } from '../../../src/engine/batching.ts';
-import { planCapacity, type Capacity } from '../../../src/engine/capacity.ts';
+import { planCapacity, type Capacity } from '../../../src/engine/model.ts';
 import { Pace } from '../../../src/engine/pace.ts';
 import {
   aloneInBatch,
