@@ -1,17 +1,11 @@
 /** What documents and streams of this dialect share when an answer is written. */
-import type {
-  Citation,
-  DialectId,
-  OpaquePart,
-  Origin,
-  ReasoningPart,
-  ToolCallPart,
-} from '../../core/conversation.ts';
-import type { AnswerContext, Sealing } from '../../core/dialect.ts';
-import { isSealed, type Sealer } from '../../core/sealer.ts';
+import type { Citation, OpaquePart, ReasoningPart, ToolCallPart } from '../../core/conversation.ts';
+import type { AnswerContext } from '../../core/dialect.ts';
+import { isSealed } from '../../core/sealer.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { AnswerCallIds, originalToolName } from '../shared/tool-ids.ts';
 import { answerObjects } from '../shared/answers.ts';
+import { sealCall, sealReasoning } from '../shared/seals.ts';
 import { isArray } from './fields.ts';
 
 /** A call, and the block before it that keeps what only the upstream knows of it. */
@@ -99,80 +93,6 @@ export function isRedacted(part: ReasoningPart): boolean {
 export function isEmptyReasoning(part: ReasoningPart): boolean {
   return part.text === '' && part.encrypted === undefined && (part.signature ?? '') === '';
 }
-
-// Signatures that the gateway mints for what came from an upstream of another dialect: this dialect
-// demands one for reasoning, and on the way back it must be known whose reasoning it was, with what
-// that upstream wants to see again. The seal keeps clients from
-// making up a record, or from changing the text that a foreign signature vouches for.
-
-/** What a minted signature holds. */
-interface SealedRecord {
-  readonly origin: Origin;
-  readonly signature?: string;
-  readonly encrypted?: string;
-  /** The text, where the client did not want to be shown it but its upstream wants it back. */
-  readonly text?: string;
-  /** Digest of a text that stands beside the record and that `signature` vouches for. */
-  readonly textDigest?: string;
-  /** Members that only the foreign dialect knows, of the reasoning or of the call. */
-  readonly extras?: JsonObject;
-  /** Id of the tool call that `extras` belong to: Gemini signs calls, not reasoning. */
-  readonly callId?: string;
-}
-
-/** The signature for what a foreign upstream said of a call. */
-function sealCall(callId: string, extras: JsonObject, sealing: Sealing): string {
-  return seal({ extras, callId }, sealing);
-}
-
-/**
- * The signature for reasoning of a foreign upstream.
- * @param hidden the client is not shown the text, so that the record must hold it.
- */
-function sealReasoning(part: ReasoningPart, hidden: boolean, sealing: Sealing): string {
-  const { signature, encrypted, text } = part;
-  const extras = part.extras?.[sealing.upstream.dialect];
-  const vouched = signature !== undefined && !hidden;
-  return seal(
-    {
-      ...(signature === undefined ? {} : { signature }),
-      ...(encrypted === undefined ? {} : { encrypted }),
-      ...(hidden && text !== '' ? { text } : {}),
-      ...(vouched ? { digest: sealing.sealer.digest(text) } : {}),
-      ...(extras === undefined ? {} : { extras }),
-    },
-    sealing,
-  );
-}
-
-function seal(record: JsonObject, { sealer, upstream }: Sealing): string {
-  return sealer.seal({ v: 1, from: upstream.dialect, by: upstream.provider, ...record });
-}
-
-/** Undefined when this gateway did not seal it, or not like this. */
-export function unseal(sealed: string, sealer: Sealer | undefined): SealedRecord | undefined {
-  const record = sealer?.open(sealed);
-  if (record === undefined) return undefined;
-  const { from, by, signature, encrypted, text, digest, extras, callId } = record;
-  const dialect = foreignDialects.find((each) => each === from);
-  if (dialect === undefined || typeof by !== 'string') return undefined;
-  return {
-    origin: { provider: by, dialect },
-    ...(typeof signature === 'string' ? { signature } : {}),
-    ...(typeof encrypted === 'string' ? { encrypted } : {}),
-    ...(typeof text === 'string' ? { text } : {}),
-    ...(typeof digest === 'string' ? { textDigest: digest } : {}),
-    ...(isObject(extras) ? { extras } : {}),
-    ...(typeof callId === 'string' ? { callId } : {}),
-  };
-}
-
-const foreignDialects: readonly DialectId[] = [
-  'openai-chat',
-  'openai-responses',
-  'gemini',
-  'bedrock-converse',
-];
 
 /** Whether a messages server may be shown this reasoning: it signed or encrypted it itself. */
 export function isNative(part: ReasoningPart): boolean {

@@ -14,7 +14,8 @@ import type { Notes } from '../../core/notes.ts';
 import { withPath } from '../../core/paths.ts';
 import { isSealed, type Sealer } from '../../core/sealer.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
-import { readCitations, unseal } from './answer-blocks.ts';
+import { unseal } from '../shared/seals.ts';
+import { readCitations } from './answer-blocks.ts';
 import { isArray, textOf } from './fields.ts';
 
 /** Where content stands. */
@@ -144,7 +145,7 @@ export class BlockReader {
    */
   #unsealed(sealed: string, text: string): readonly Part[] {
     const { sealer } = this.#reading;
-    const record = unseal(sealed, sealer);
+    const record = unseal(sealed, sealer, 'anthropic-messages');
     if (record === undefined) return [broken];
     const { origin, extras, callId, textDigest, ...proof } = record;
     if (callId !== undefined) {
