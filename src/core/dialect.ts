@@ -61,6 +61,16 @@ export interface AnswerContext {
   readonly conversation?: Conversation;
   /** Present when the upstream speaks another dialect: marks what must find its way back to it. */
   readonly sealing?: Sealing;
+  /** Present when the client was told of the answer before an upstream began it. */
+  readonly opening?: StreamOpening;
+}
+
+/** A stream that began before any upstream answered, since clients count events and not comments. */
+export interface StreamOpening {
+  /** The next event for a silent time. */
+  keepAlive(): string;
+  /** The frames that end the stream in failure. */
+  fail(error: GatewayError, requestId: string): string;
 }
 
 /** How an answer is marked for the way back. */
@@ -202,6 +212,8 @@ export interface ClientDialect {
   readRequest(body: JsonObject, notes: Notes, sealer?: Sealer): Conversation;
   writeResponse(generation: Generation, context: AnswerContext): JsonObject;
   streamWriter(context: AnswerContext): StreamWriter;
+  /** Begins a stream in silence; absent = `keepAlive` says all. */
+  openStream?(context: Pick<AnswerContext, 'model' | 'createdSeconds' | 'newId'>): StreamOpening;
   answerRelay(context: AnswerContext): AnswerRelay;
   writeError(error: GatewayError, requestId: string): WrittenError;
   /** One frame that ends a committed stream in failure (EM); nothing may follow it. */

@@ -57,7 +57,7 @@ export interface SharedPolicy extends CommonPolicy {
 export const noPolicy: Policy = { limits: [], budgets: [] };
 
 /** The endpoints that a key can be limited to (interface.md). */
-export const endpointScopes = ['chat', 'messages', 'count_tokens', 'models'] as const;
+export const endpointScopes = ['chat', 'messages', 'responses', 'count_tokens', 'models'] as const;
 
 /** State of one of the caller's rate limits when the call was admitted. */
 export interface Standing {

@@ -5,12 +5,14 @@ import { anthropicMessagesClient } from './anthropic-messages/client.ts';
 import { anthropicMessagesUpstream } from './anthropic-messages/upstream.ts';
 import { openaiChatClient } from './openai-chat/client.ts';
 import { openaiChatUpstream } from './openai-chat/upstream.ts';
+import { openaiResponsesClient } from './openai-responses/client.ts';
 import { openaiResponsesUpstream } from './openai-responses/upstream.ts';
 
 /** Errors of requests that no dialect claims are written in the first one. */
 export const clientDialects: readonly [ClientDialect, ...ClientDialect[]] = [
   openaiChatClient,
   anthropicMessagesClient,
+  openaiResponsesClient,
 ];
 
 export const upstreamDialects: readonly UpstreamDialect[] = [

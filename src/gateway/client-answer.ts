@@ -1,5 +1,6 @@
 /** The answer to the client of one call: status line, headers, then a document, a stream or an error. */
 import { type GatewayError, transientCodes } from '../core/errors.ts';
+import type { StreamOpening } from '../core/dialect.ts';
 import type { Call } from '../core/call.ts';
 import type { Receipt } from '../core/receipt.ts';
 import { maxRetryAfterMs } from '../wire/upstream-error.ts';
@@ -38,11 +39,16 @@ export class ClientAnswer {
     this.#json(200, body, []);
   }
 
-  /** A failure: as a status before the first byte, as an error frame after it. */
-  error(error: GatewayError): void {
+  /**
+   * A failure: as a status before the first byte, as an error frame after it.
+   * @param opening of a stream that was begun before any upstream answered.
+   */
+  error(error: GatewayError, opening?: StreamOpening): void {
     const { call, sink, random } = this.#options;
     const { dialect, id } = call;
-    if (this.#status !== undefined) return sink.end(dialect.writeStreamError(error, id));
+    if (this.#status !== undefined) {
+      return sink.end(opening?.fail(error, id) ?? dialect.writeStreamError(error, id));
+    }
     const { status, body } = dialect.writeError(error, id);
     this.#json(status, Buffer.from(JSON.stringify(body)), retryHeaders(error, random));
   }

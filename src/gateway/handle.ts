@@ -4,7 +4,7 @@
  */
 import type { Conversation } from '../core/conversation.ts';
 import type { JsonObject } from '../json/value.ts';
-import type { AnswerContext, RequestState, Sealing } from '../core/dialect.ts';
+import type { AnswerContext, RequestState, Sealing, StreamOpening } from '../core/dialect.ts';
 import { GatewayError, asGatewayError } from '../core/errors.ts';
 import type { Generation, Usage } from '../core/generation.ts';
 import {
@@ -83,6 +83,8 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   #checkpointLength = 0;
   #fullSince: number | undefined;
   #responder: StreamResponder | undefined;
+  /** What the client was told before an upstream answered. */
+  #opening: StreamOpening | undefined;
   #closedAt: number | undefined;
   #settled = false;
   /** Monotonic ms since which the answer is read without its client (F73). */
@@ -190,13 +192,13 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   }
 
   #context(attempt: Attempt): AnswerContext {
-    return new CallContext(this.#gateway, this.#call, attempt);
+    return new CallContext(this.#gateway, this.#call, attempt, this.#opening);
   }
 
   /** Ends the call with an error, before or after the answer began. */
   #refuse(error: GatewayError): void {
     if (this.#settled) return;
-    if (this.#leftAt === undefined) this.#out.error(error);
+    if (this.#leftAt === undefined) this.#out.error(error, this.#opening);
     this.broken(error);
   }
 
@@ -354,7 +356,16 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     if (now - this.#lastSentAt < (this.#times.keepAliveMs[dialect.scope] ?? keepAliveMs)) return;
     this.#lastSentAt = now;
     this.#out.startStream();
-    this.#sink.write(dialect.keepAlive(this.#responder !== undefined));
+    this.#sink.write(this.#responder?.keepAlive() ?? this.#keepOpening());
+  }
+
+  /** Of a stream that no upstream has begun. */
+  #keepOpening(): string {
+    const { dialect, head } = this.#call;
+    const { clock, newId } = this.#gateway;
+    const createdSeconds = Math.floor(clock.wall() / 1000);
+    this.#opening ??= dialect.openStream?.({ model: head.model, createdSeconds, newId });
+    return this.#opening?.keepAlive() ?? dialect.keepAlive(false);
   }
 
   #settle(how: Receipt['outcome'], why: GatewayError | ClientEnd | undefined): void {
@@ -460,9 +471,15 @@ export class CallContext implements AnswerContext {
   readonly notes: Notes;
   readonly conversation?: Conversation;
   readonly sealing?: Sealing;
+  readonly opening?: StreamOpening;
   readonly #meter: Meter;
 
-  constructor({ clock, newId }: Gateway, call: Call, { meter, notes, prepared }: Attempt) {
+  constructor(
+    { clock, newId }: Gateway,
+    call: Call,
+    { meter, notes, prepared }: Attempt,
+    opening?: StreamOpening,
+  ) {
     this.model = call.head.model;
     this.requestId = call.id;
     this.createdSeconds = Math.floor(clock.wall() / 1000);
@@ -472,6 +489,7 @@ export class CallContext implements AnswerContext {
     this.notes = notes;
     if (prepared?.conversation !== undefined) this.conversation = prepared.conversation;
     if (prepared?.watch?.sealing !== undefined) this.sealing = prepared.watch.sealing;
+    if (opening !== undefined) this.opening = opening;
     this.#meter = meter;
   }
 

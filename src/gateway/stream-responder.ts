@@ -63,8 +63,18 @@ export class StreamResponder implements StreamConsumer {
     if (this.#over) return;
     this.#over = true;
     const { sink, dialect, requestId, owner } = this.#options;
-    sink.end(dialect.writeStreamError(error, requestId));
+    sink.end(this.#own.fail?.(error, requestId) ?? dialect.writeStreamError(error, requestId));
     owner.broken(error);
+  }
+
+  /** A harmless frame for silent times. */
+  keepAlive(): string {
+    return this.#own.keepAlive?.() ?? this.#options.dialect.keepAlive(true);
+  }
+
+  get #own(): Pick<StreamWriter, 'fail' | 'keepAlive'> {
+    const { output } = this.#options;
+    return 'relay' in output ? output.relay : output.writer;
   }
 
   cutShort(events: readonly GenerationEvent[]): void {

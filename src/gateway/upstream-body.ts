@@ -129,14 +129,14 @@ export function conversationForAnswer(conversation: Conversation): Conversation 
     ...conversation,
     system: [],
     turns: calls.length === 0 ? [] : [{ role: 'assistant', parts: calls }],
-    tools: tools.map(({ name, freeText, native }) => ({
+    tools: tools.map(({ name, freeText, native, extras }) => ({
       name,
       schema: {},
+      ...(extras === undefined ? {} : { extras }),
       ...(freeText === undefined ? {} : { freeText }),
       ...(native === undefined ? {} : { native: { dialect: native.dialect, value: {} } }),
     })),
     output:
       output.type === 'json' && output.schema !== undefined ? { ...output, schema: {} } : output,
-    extras: {},
   };
 }

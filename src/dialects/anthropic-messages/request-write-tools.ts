@@ -2,9 +2,11 @@
 import type { Conversation, Tool, ToolChoice } from '../../core/conversation.ts';
 import { type FieldPath, unsupported } from '../../core/errors.ts';
 import { pathOf } from '../../core/paths.ts';
+import type { UpstreamTraits } from '../../core/traits.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { searchRefusal, toolsOf } from '../shared/tools.ts';
 import { canDemandCalls, type JsonTool } from '../shared/demanded-call.ts';
+import { describedTool } from '../shared/responses-fields.ts';
 import { sentToolName } from '../shared/tool-ids.ts';
 import { cleanSchema } from '../shared/tool-schema.ts';
 import { isArray, type JsonMembers } from './fields.ts';
@@ -41,12 +43,28 @@ export function writeJsonTool(
 
 /** A choice among some tools offers only those: this dialect cannot narrow it otherwise. */
 function offeredTools(conversation: Conversation, { traits, notes }: Writing): readonly Tool[] {
-  const tools = toolsOf(conversation, traits, notes);
+  const tools = toolsOf(conversation, traits, notes).filter((tool) => {
+    if (!isLeftOut(tool, conversation, traits)) return true;
+    notes.lost([...pathOf(tool, ['tools']), 'type'], 'the model has no web search');
+    return false;
+  });
   const { toolChoice } = conversation;
   if (toolChoice?.type !== 'allowed') return tools;
   const { names } = toolChoice;
   notes.changed(pathOf(toolChoice, ['tool_choice']), 'only the allowed tools are offered');
   return tools.filter((tool) => names.includes(tool.name));
+}
+
+/** Agents of the Responses API always offer a web search beside their own tools; they work without it. */
+function isLeftOut(tool: Tool, conversation: Conversation, traits: UpstreamTraits): boolean {
+  if (tool.native?.dialect !== 'openai-responses' || searches(traits)) return false;
+  const { toolChoice, tools } = conversation;
+  if (toolChoice?.type === 'tool' && toolChoice.name === tool.name) return false;
+  return tools.some(({ native }) => native === undefined);
+}
+
+function searches({ serverTools, webSearch }: UpstreamTraits): boolean {
+  return serverTools === true && webSearch === 'tool';
 }
 
 /** @throws GatewayError `invalid_request` for tools that another provider defines or runs. */
@@ -56,11 +74,10 @@ function writeTool(tool: Tool, path: FieldPath, writing: Writing): JsonMembers {
     if (tool.native.dialect === 'anthropic-messages') return { ...tool.native.value };
     return writeForeignTool(tool, path, writing);
   }
+  const description = describedTool(tool, writing.notes);
   const written: JsonMembers = {
     name: sentToolName(tool.name, maxToolName, writing.tools),
-    ...(tool.description === undefined || tool.description === ''
-      ? {}
-      : { description: tool.description }),
+    ...(description === undefined || description === '' ? {} : { description }),
     input_schema: writeSchema(tool, path, writing),
     ...tool.extras?.['anthropic-messages'],
   };
@@ -71,12 +88,12 @@ function writeTool(tool: Tool, path: FieldPath, writing: Writing): JsonMembers {
 /** @throws GatewayError for tools of other providers but the search that this one has as well. */
 function writeForeignTool(tool: Tool, path: FieldPath, { traits, notes }: Writing): JsonMembers {
   const options = tool.native?.value ?? {};
+  if (tool.native?.dialect === 'openai-responses')
+    return writeSearch(tool, path, { traits, notes });
   if (options['type'] !== 'web_search_options') {
     throw unsupported([...path, 'type'], 'This model has no tool of this type.');
   }
-  if (traits.serverTools !== true || traits.webSearch !== 'tool') {
-    throw searchRefusal(['web_search_options']);
-  }
+  if (!searches(traits)) throw searchRefusal(['web_search_options']);
   const { user_location: location, search_context_size: size } = options;
   if (size !== undefined && size !== null && size !== 'medium') {
     notes.lost(['web_search_options', 'search_context_size'], 'the search cannot be told so');
@@ -86,6 +103,26 @@ function writeForeignTool(tool: Tool, path: FieldPath, { traits, notes }: Writin
     type: 'web_search_20250305',
     name: tool.name,
     ...(isObject(place) ? { user_location: { type: 'approximate', ...place } } : {}),
+  };
+}
+
+/** The search of the Responses API. */
+function writeSearch(
+  tool: Tool,
+  path: FieldPath,
+  { traits, notes }: Pick<Writing, 'traits' | 'notes'>,
+): JsonMembers {
+  if (!searches(traits)) throw searchRefusal([...path, 'type']);
+  const { filters, user_location: location, search_context_size: size } = tool.native?.value ?? {};
+  const domains = isObject(filters) ? filters['allowed_domains'] : undefined;
+  if (size !== undefined && size !== null && size !== 'medium') {
+    notes.lost([...path, 'search_context_size'], 'the search cannot be told so');
+  }
+  return {
+    type: 'web_search_20250305',
+    name: tool.name,
+    ...(isArray(domains) ? { allowed_domains: domains } : {}),
+    ...(isObject(location) ? { user_location: { ...location, type: 'approximate' } } : {}),
   };
 }
 

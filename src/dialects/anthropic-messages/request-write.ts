@@ -21,6 +21,7 @@ import { pathOf } from '../../core/paths.ts';
 import { plannedStops } from '../../core/stops.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { responsesOptions } from '../shared/responses-fields.ts';
 import { canDemandCalls, demandsCall, jsonTool } from '../shared/demanded-call.ts';
 import { isPresent, type JsonMembers, messagesFields } from './fields.ts';
 import { endsPaused, isBlank, writeTurns, type Writing } from './request-write-messages.ts';
@@ -248,12 +249,17 @@ function writeForeignFields(
 ): JsonMembers {
   const members: JsonMembers = {};
   for (const [dialect, fields] of Object.entries(extras)) {
-    if (dialect === 'anthropic-messages') continue;
+    if (dialect === 'anthropic-messages' || dialect === 'openai-responses') continue;
     for (const [key, value] of Object.entries(fields ?? {})) {
       if (!isPresent(value) || value === chatDefaults.get(key) || isEmpty(value)) continue;
       if (key === 'service_tier') Object.assign(members, writeServiceTier(value, traits, notes));
       else notes.lost([key], whyForeign(key));
     }
+  }
+  const { verbosity, serviceTier } = responsesOptions(extras);
+  if (verbosity !== undefined) notes.lost(['text', 'verbosity'], 'not known to the model');
+  if (serviceTier !== undefined) {
+    Object.assign(members, writeServiceTier(serviceTier, traits, notes));
   }
   return members;
 }

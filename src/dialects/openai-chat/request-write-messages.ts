@@ -71,7 +71,8 @@ export class MessageWriter {
     this.#replay = new ReasoningReplay({ traits, notes, provider });
     this.#ids = toolIdMapFor(traits) ?? new ToolIdMap();
     this.#tools = conversation.tools;
-    const freeText = conversation.tools.filter((tool) => tool.freeText === true);
+    const custom = traits.customTools === true ? conversation.tools : [];
+    const freeText = custom.filter((tool) => tool.freeText === true);
     this.#freeText = new Set(freeText.map((tool) => tool.name));
   }
 

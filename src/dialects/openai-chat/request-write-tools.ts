@@ -7,6 +7,7 @@ import type { UpstreamTraits } from '../../core/traits.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { publishedTool, searchRefusal, toolsOf } from '../shared/tools.ts';
 import { asksToThink, type JsonTool, jsonTool } from '../shared/demanded-call.ts';
+import { describedTool, grammarOf } from '../shared/responses-fields.ts';
 import { sentToolName } from '../shared/tool-ids.ts';
 import { cleanSchema } from '../shared/tool-schema.ts';
 import { isArray, type JsonMembers } from './fields.ts';
@@ -76,7 +77,7 @@ function offeredTools(setting: ToolSetting): Offer {
   const tools: OfferedTool[] = [];
   let search: JsonMembers = {};
   toolsOf(conversation, traits, notes).forEach((tool, i) => {
-    const path = ['tools', i];
+    const path = pathOf(tool, ['tools', i]);
     if (tool.native === undefined || tool.native.dialect === 'openai-chat') {
       tools.push({ tool, path });
     } else if (isSearch(tool) && searchesByItself(traits)) {
@@ -114,7 +115,7 @@ export function typeOf({ native }: Tool): string {
 }
 
 export function isSearch(tool: Tool): boolean {
-  return typeOf(tool).startsWith('web_search_');
+  return typeOf(tool).startsWith('web_search');
 }
 
 /** Some agents always list web search among their own tools; they work without it. */
@@ -125,15 +126,17 @@ export function isOptional(tool: Tool, { tools, toolChoice }: Conversation): boo
 
 function writeTool({ tool, path }: OfferedTool, setting: ToolSetting): JsonObject {
   if (tool.native !== undefined) return tool.native.value;
-  const { traits, conversation } = setting;
-  const { name, description, cacheUntilHere } = tool;
+  const { traits, conversation, notes } = setting;
+  const { name, cacheUntilHere } = tool;
+  const isCustom = tool.freeText === true && traits.customTools === true;
+  const description = isCustom ? tool.description : describedTool(tool, notes);
   const described = {
     name: sentToolName(name, maxToolName, conversation.tools),
     ...(description === undefined || description === '' ? {} : { description }),
   };
   const mark =
     traits.cacheMarks && cacheUntilHere !== undefined ? writeCacheMark(cacheUntilHere) : {};
-  if (tool.freeText === true) return { type: 'custom', custom: described, ...mark };
+  if (isCustom) return { type: 'custom', custom: { ...described, ...writeGrammar(tool) }, ...mark };
   return {
     type: 'function',
     function: {
@@ -143,6 +146,14 @@ function writeTool({ tool, path }: OfferedTool, setting: ToolSetting): JsonObjec
     },
     ...mark,
   };
+}
+
+/** Chat completions nests the grammar. */
+function writeGrammar(tool: Tool): JsonMembers {
+  const grammar = grammarOf(tool);
+  if (grammar === undefined) return {};
+  const { syntax, definition } = grammar;
+  return { format: { type: 'grammar', grammar: { syntax, definition } } };
 }
 
 function writeSchema({ tool, path }: OfferedTool, { traits, notes }: ToolSetting): JsonObject {

@@ -20,6 +20,7 @@ import { pathOf } from '../../core/paths.ts';
 import { plannedStops } from '../../core/stops.ts';
 import type { UpstreamTraits } from '../../core/traits.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { responsesOptions } from '../shared/responses-fields.ts';
 import { chatFields, isArray, type JsonMembers } from './fields.ts';
 import { frontNote } from './message-forms.ts';
 import { isPrefill, MessageWriter, writePrefill } from './request-write-messages.ts';
@@ -58,6 +59,7 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
     ...writePrefill(messages.written, traits),
     ...writeEndUser(conversation.endUser, traits, notes),
     ...writeForeignExtras(conversation.extras, traits, notes),
+    ...writeResponsesOptions(conversation.extras, { traits, notes }),
   };
   if (ask.stream) {
     body['stream'] = true;
@@ -125,12 +127,7 @@ export function writeMessagesExtras(
 /** The same of all other dialects. */
 function writeForeignExtras(extras: Extras, traits: UpstreamTraits, notes: Notes): JsonMembers {
   const members: JsonMembers = {};
-  const dialects: readonly DialectId[] = [
-    'anthropic-messages',
-    'openai-responses',
-    'gemini',
-    'bedrock-converse',
-  ];
+  const dialects: readonly DialectId[] = ['anthropic-messages', 'gemini', 'bedrock-converse'];
   for (const dialect of dialects) {
     const fields = extras[dialect] ?? {};
     if (dialect === 'anthropic-messages') {
@@ -140,6 +137,24 @@ function writeForeignExtras(extras: Extras, traits: UpstreamTraits, notes: Notes
     for (const [key, value] of Object.entries(fields)) {
       if (value === undefined || value === null) continue;
       notes.lost([key], 'chat completions has no such field');
+    }
+  }
+  return members;
+}
+
+/** Members that both APIs of OpenAI have. */
+function writeResponsesOptions(extras: Extras, { traits, notes }: Target): JsonMembers {
+  const { verbosity, serviceTier } = responsesOptions(extras);
+  const members: JsonMembers = {};
+  if (verbosity !== undefined) {
+    if (traits.known === true && traits.refuses?.includes('verbosity') !== true) {
+      members['verbosity'] = verbosity;
+    } else notes.lost(['text', 'verbosity'], 'not known to the model');
+  }
+  if (serviceTier !== undefined) {
+    if (traits.serviceTiers === true) members['service_tier'] = serviceTier;
+    else if (serviceTier !== 'default') {
+      notes.lost(['service_tier'], 'the provider has no such tier');
     }
   }
   return members;

@@ -5,6 +5,7 @@
 import type { FieldPath } from '../../core/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { badValue, isArray, missing, wrongType } from '../openai-chat/fields.ts';
+import type { ShapeWords } from '../shared/demanded-call.ts';
 
 export {
   badValue,
@@ -14,6 +15,9 @@ export {
   spellPath,
   wrongType,
 } from '../openai-chat/fields.ts';
+
+/** Where a demanded call says that it is the only one. */
+export const shapeWords: ShapeWords = { single: ['parallel_tool_calls'] };
 
 /** A JSON object under construction. */
 export type JsonMembers = { [key: string]: Json | undefined };

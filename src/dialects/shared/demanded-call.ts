@@ -231,9 +231,14 @@ class ShapedWriter implements StreamWriter {
   /** A text whose first character has not come yet. */
   #undecided: PartStart | undefined;
 
+  readonly fail?: NonNullable<StreamWriter['fail']>;
+  readonly keepAlive?: NonNullable<StreamWriter['keepAlive']>;
+
   constructor(writer: StreamWriter, shape: Shape) {
     this.#writer = writer;
     this.#shape = shape;
+    if (writer.fail !== undefined) this.fail = writer.fail.bind(writer);
+    if (writer.keepAlive !== undefined) this.keepAlive = writer.keepAlive.bind(writer);
   }
 
   write(event: GenerationEvent): string {

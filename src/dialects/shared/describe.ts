@@ -34,11 +34,23 @@ export class BodyDescription implements RequestDescription {
     return promptOf(this.#source.value);
   }
 
+  protected get body(): JsonObject {
+    return this.#source.value;
+  }
+
+  protected get options(): JsonObject {
+    return this.#source.skeleton;
+  }
+
   opening(): string {
     const { system, messages } = this.#source.value;
+    return this.openingOf(system, Array.isArray(messages) ? messages : []);
+  }
+
+  protected openingOf(instructions: Json | undefined, messages: readonly Json[]): string {
     const text = new OpeningText();
-    text.add(system);
-    for (const message of Array.isArray(messages) ? messages : []) {
+    text.add(instructions);
+    for (const message of messages) {
       text.add(message);
       if (isUserMessage(message)) break;
     }

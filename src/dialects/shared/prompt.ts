@@ -27,7 +27,7 @@ const unread: ReadonlySet<string> = new Set([
 
 /** `functions` is what chat completions called tools before. */
 const toolLists = ['tools', 'functions'] as const;
-const formats = ['response_format', 'output_config'] as const;
+const formats = ['response_format', 'output_config', 'text'] as const;
 const nothing: readonly Json[] = [];
 
 /** The prompt of a body of any dialect. */

@@ -7,7 +7,7 @@ import type { FinishReason, Usage } from '../../../src/core/generation.ts';
 import { NoteList } from '../../../src/core/notes.ts';
 import { messagesTraits } from '../../../src/core/traits.ts';
 import { anthropicMessagesClient } from '../../../src/dialects/anthropic-messages/client.ts';
-import { unseal } from '../../../src/dialects/anthropic-messages/answer-blocks.ts';
+import { unseal } from '../../../src/dialects/shared/seals.ts';
 import { truncatedInput } from '../../../src/dialects/shared/tools.ts';
 import { anthropicMessagesUpstream } from '../../../src/dialects/anthropic-messages/upstream.ts';
 import { chatUpstream, testSealer } from '../../support/sealing.ts';
@@ -205,7 +205,7 @@ describe('writing', () => {
     assert.ok(Array.isArray(blocks) && blocks.every(isObject));
     const [thinking, redacted] = blocks;
     assert.equal(thinking?.['thinking'], 'hm');
-    const opened = (text: Json | undefined) => unseal(String(text), testSealer);
+    const opened = (text: Json | undefined) => unseal(String(text), testSealer, 'anthropic-messages');
     assert.deepEqual(opened(thinking?.['signature']), { origin: chatUpstream });
     assert.equal(redacted?.['type'], 'redacted_thinking');
     assert.deepEqual(opened(redacted?.['data']), {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Part } from '../../../src/core/conversation.ts';
 import type { GenerationEvent } from '../../../src/core/generation.ts';
-import { unseal } from '../../../src/dialects/anthropic-messages/answer-blocks.ts';
+import { unseal } from '../../../src/dialects/shared/seals.ts';
 import { chatUpstream, testSealer } from '../../support/sealing.ts';
 import { translated, writeStreamText } from './answer-context.ts';
 import { assertLegal } from './legal-stream.ts';
@@ -27,7 +27,7 @@ test('§5.4 reasoning of a foreign upstream is sealed, with what that upstream w
   assertLegal(written);
   const sealed = [...written.matchAll(/"(?:signature|data)":"(gw1\.[\w.-]+)"/g)];
   assert.deepEqual(
-    sealed.map((found) => unseal(found[1] ?? '', testSealer)),
+    sealed.map((found) => unseal(found[1] ?? '', testSealer, 'anthropic-messages')),
     [
       { origin: chatUpstream, signature: 's', textDigest: testSealer.digest('hm') },
       { origin: chatUpstream, encrypted: 'e' },
@@ -42,6 +42,6 @@ test('§4.2 hidden reasoning: the block stays, its text does not', () => {
   assertLegal(written);
   assert.ok(!written.includes('hm') && written.includes('signature_delta'));
   const signature = /"signature":"(gw1\.[\w.-]+)"/.exec(written)?.[1] ?? '';
-  const opened = unseal(signature, testSealer);
+  const opened = unseal(signature, testSealer, 'anthropic-messages');
   assert.deepEqual(opened, { origin: chatUpstream, text: 'hm' }, 'D6 its upstream may want it');
 });

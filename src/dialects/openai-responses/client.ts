@@ -1,0 +1,45 @@
+/** The half of the Responses dialect that faces clients: `POST /v1/responses`. */
+import type { ClientDialect } from '../../core/dialect.ts';
+import { TwinNames } from '../../core/shape.ts';
+import { limitHeaders } from '../openai-chat/client.ts';
+import { shapedWriter } from '../shared/demanded-call.ts';
+import { ResponsesDescription } from './describe.ts';
+import { writeError } from './error-write.ts';
+import { badValue, shapeWords } from './fields.ts';
+import { ownedKeys, readHead } from './head.ts';
+import { Lifecycle } from './lifecycle.ts';
+import { ResponsesAnswerRelay } from './relay-answer.ts';
+import { readRequest } from './request-read.ts';
+import { writeResponse } from './response-write.ts';
+import { requestShape } from './shape.ts';
+import { ResponsesStreamWriter } from './stream-write.ts';
+
+export const openaiResponsesClient: ClientDialect = {
+  id: 'openai-responses',
+  paths: ['/v1/responses'],
+  claims: ({ path }) => path.startsWith('/v1/responses'),
+  scope: 'responses',
+  ownedKeys,
+  names: new TwinNames(requestShape, ownedKeys),
+  fault: badValue,
+  readHead,
+  describe: (source) => new ResponsesDescription(source),
+  readRequest,
+  writeResponse,
+  streamWriter: (context) => {
+    const writer = new ResponsesStreamWriter(context);
+    return shapedWriter(writer, context, shapeWords);
+  },
+  openStream: (context) => new Lifecycle(context),
+  answerRelay: (context) => new ResponsesAnswerRelay(context),
+  writeError,
+  // Used where nothing is known of the call: writers, relays and openings tell failures with what was sent.
+  writeStreamError: (error, requestId) =>
+    new Lifecycle({
+      model: '',
+      createdSeconds: 0,
+      newId: (prefix) => `${prefix}${requestId}`,
+    }).fail(error, requestId),
+  keepAlive: () => ': ping\n\n',
+  limitHeaders,
+};
