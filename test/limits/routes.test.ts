@@ -20,11 +20,21 @@ after(() => rig.stop());
 
 const routes = generatingPaths(clientDialects);
 
-/** The dialect of a route's requests. */
-function dialectOf(path: string): Dialect {
-  const found = routes.get(path);
-  assert.ok(found !== undefined);
-  return found.id === 'openai-chat' ? 'chat' : 'messages';
+/** The upstream that a route's requests are sent to. */
+function upstreamOf(path: string): Dialect {
+  return routes.get(path)?.id === 'anthropic-messages' ? 'messages' : 'chat';
+}
+
+interface Asked {
+  readonly model: string;
+  readonly stream: boolean;
+}
+
+function bodyOf(path: string, { model, stream }: Asked): object {
+  if (routes.get(path)?.id === 'openai-responses') {
+    return { model, stream, input: 'Hi', max_output_tokens: 100 };
+  }
+  return requestBody(upstreamOf(path), { model, stream, more: { max_tokens: 100 } });
 }
 
 function post(path: string, key: LimitedKey | undefined, body: object): Promise<HttpReply> {
@@ -33,7 +43,8 @@ function post(path: string, key: LimitedKey | undefined, body: object): Promise<
 }
 
 test('K4 these are the routes that there are', () => {
-  assert.deepEqual([...routes.keys()].sort(), Object.values(endpointOf).sort());
+  const known = [...Object.values(endpointOf), '/v1/responses'];
+  assert.deepEqual([...routes.keys()].sort(), known.sort());
   assert.deepEqual(sidePaths(clientDialects), ['/v1/messages/count_tokens', '/v1/models']);
 });
 
@@ -45,9 +56,9 @@ for (const registered of routes.keys()) {
     for (const stream of [false, true]) {
       const how = `${path}, ${stream ? 'stream' : 'document'}`;
       test(`K4 ${how}: key, limit, budget and ledger`, async () => {
-        const dialect = dialectOf(registered);
+        const dialect = upstreamOf(registered);
         const { model, script } = rig.play(dialect, replying(dialect, { text: 'Good day.' }));
-        const body = requestBody(dialect, { model, stream, more: { max_tokens: 100 } });
+        const body = bodyOf(registered, { model, stream });
         assert.equal((await post(path, undefined, body)).status, 401);
         const spent = await post(path, await rig.key({ budget: 0, per: 'ever' }), body);
         assert.match(

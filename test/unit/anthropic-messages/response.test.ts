@@ -205,7 +205,8 @@ describe('writing', () => {
     assert.ok(Array.isArray(blocks) && blocks.every(isObject));
     const [thinking, redacted] = blocks;
     assert.equal(thinking?.['thinking'], 'hm');
-    const opened = (text: Json | undefined) => unseal(String(text), testSealer, 'anthropic-messages');
+    const opened = (text: Json | undefined) =>
+      unseal(String(text), testSealer, 'anthropic-messages');
     assert.deepEqual(opened(thinking?.['signature']), { origin: chatUpstream });
     assert.equal(redacted?.['type'], 'redacted_thinking');
     assert.deepEqual(opened(redacted?.['data']), {
