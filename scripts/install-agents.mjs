@@ -52,6 +52,14 @@ const agents = [
   },
   { name: 'continue', version: '1.5.47', package: '@continuedev/cli', command: 'dist/cn.js' },
   {
+    name: 'codex',
+    version: '0.169.0',
+    package: `@openai/codex-${process.platform}-${process.arch}`,
+    // The native programs are versions of one package.
+    spec: `npm:@openai/codex@0.169.0-${process.platform}-${process.arch}`,
+    command: `vendor/${codexTarget()}/bin/codex${exe}`,
+  },
+  {
     // For the code that `connect` prints: its first package stands for all of them.
     name: 'libraries',
     version: '7.0.173',
@@ -100,6 +108,13 @@ if (existsSync(list) || Object.keys(installed).length > 0) {
   console.log(`In ${folder}: ${names.join(', ') || 'none'}; \`npm test\` drives what is there`);
 }
 
+/** How Rust calls this platform. */
+function codexTarget() {
+  const processor = process.arch === 'arm64' ? 'aarch64' : 'x86_64';
+  if (process.platform === 'darwin') return `${processor}-apple-darwin`;
+  return `${processor}-${windows ? 'pc-windows-msvc' : 'unknown-linux-musl'}`;
+}
+
 function programOf({ name, package: id, command }) {
   return join(folder, name, 'node_modules', id, command);
 }
@@ -114,7 +129,7 @@ function problemWith(agent) {
 }
 
 function install(agent) {
-  const { name, version, package: id, command, others } = agent;
+  const { name, version, package: id, spec = version, command, others } = agent;
   const program = programOf(agent);
   if (startedVersion(program) === version) return undefined;
   const home = join(folder, name);
@@ -122,7 +137,7 @@ function install(agent) {
   mkdirSync(home, { recursive: true });
   writeFileSync(
     join(home, 'package.json'),
-    JSON.stringify({ private: true, dependencies: { [id]: version, ...others } }),
+    JSON.stringify({ private: true, dependencies: { [id]: spec, ...others } }),
   );
   const npm = spawnSync('npm', ['install', ...npmOptions], {
     cwd: home,

@@ -182,10 +182,26 @@ export class DataPlane {
     const { path, request } = context;
     // Whoever may ask what, nobody is shown his own headers (B23).
     if (request.method === 'TRACE') throw new MethodNotAllowed(allowedMethods(path));
+    if (asksForWebSocket(request)) return this.#refuseWebSocket(context);
     const dialect = this.#generating.get(path);
     if (dialect !== undefined) return this.#generate(context, dialect);
     if (!path.startsWith('/v1/')) return this.#open(context);
     return this.#beside(context);
+  }
+
+  /** Before the key is looked at: clients of the Responses API then go on with POST at once. */
+  #refuseWebSocket({ request, response, requestId, dialect }: RequestContext): void {
+    const error = new GatewayError(
+      'invalid_request',
+      'WebSockets are not supported here; send a POST instead.',
+      {
+        reason: 'websocket_not_supported',
+      },
+    );
+    const { body } = dialect.writeError(error, requestId);
+    const headers = [...idHeaders(requestId), 'connection', 'close'];
+    request.resume();
+    sendJson(response, { status: 426, body, headers });
   }
 
   async #beside(context: RequestContext): Promise<void> {
@@ -567,6 +583,10 @@ export class DataPlane {
           : [];
     return refuse(request, response, { error, dialect, requestId, random, headers });
   }
+}
+
+function asksForWebSocket({ headers, method }: IncomingMessage): boolean {
+  return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
 }
 
 /** The API key as the client presented it. */

@@ -20,6 +20,8 @@ export interface Agent {
   readonly dialect: Dialect;
   /** Prepares the box; gives the command that asks a question, answers it and ends. */
   connect(box: Box, connection: Connection): Promise<Asker>;
+  /** What it asks its makers for whatever its settings say; the box refuses all of it. */
+  readonly tries?: readonly string[];
   /** A call of its tool that reads a file. */
   readonly read: (id: string, path: string) => AgentCall;
   readonly write: (id: string, path: string, text: string) => AgentCall;

@@ -87,7 +87,9 @@ async function playIn(rig: Rig, box: Box, plot: Plot): Promise<Scene> {
   const ran = await box.run(asker.command(plot.question ?? 'Do it.', plot.options), {
     env: { ...asker.env, ...plot.env },
   });
-  assert.deepEqual(box.tried, [], 'nothing beyond the gateway');
+  const own = new Set(agent.tries);
+  const tried = box.tried.filter((target) => !own.has(target));
+  assert.deepEqual(tried, [], 'nothing beyond the gateway');
   const asked = script.requests.length;
   const calls = asked === 0 ? [] : await rig.gateway.callsAfter(model, asked);
   return {

@@ -72,13 +72,16 @@ function suite(upstream: Dialect): void {
       replying(upstream, greeting),
     );
     const first = await client.responses.create({ model, input: 'Weather?', tools: [weather] });
+    const made = first.output.filter(
+      (item) => item.type === 'message' || item.type === 'function_call',
+    );
     const results = first.output
       .filter((item) => item.type === 'function_call')
       .map(({ call_id }) => ({ type: 'function_call_output' as const, call_id, output: 'sunny' }));
     const second = await client.responses.create({
       model,
       tools: [weather],
-      input: [{ role: 'user', content: 'Weather?' }, ...first.output, ...results.toReversed()],
+      input: [{ role: 'user', content: 'Weather?' }, ...made, ...results.toReversed()],
     });
     assert.equal(second.output_text, greeting.text);
     assert.deepEqual(resultIds(upstream, script.requests[1]?.json ?? {}), ['call_one', 'call_two']);
