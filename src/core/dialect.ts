@@ -213,7 +213,9 @@ export interface ClientDialect {
   writeResponse(generation: Generation, context: AnswerContext): JsonObject;
   streamWriter(context: AnswerContext): StreamWriter;
   /** Begins a stream in silence; absent = `keepAlive` says all. */
-  openStream?(context: Pick<AnswerContext, 'model' | 'createdSeconds' | 'newId'>): StreamOpening;
+  openStream?(
+    context: Pick<AnswerContext, 'model' | 'createdSeconds' | 'newId' | 'state'>,
+  ): StreamOpening;
   answerRelay(context: AnswerContext): AnswerRelay;
   writeError(error: GatewayError, requestId: string): WrittenError;
   /** One frame that ends a committed stream in failure (EM); nothing may follow it. */

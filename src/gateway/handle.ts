@@ -364,7 +364,9 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     const { dialect, head } = this.#call;
     const { clock, newId } = this.#gateway;
     const createdSeconds = Math.floor(clock.wall() / 1000);
-    this.#opening ??= dialect.openStream?.({ model: head.model, createdSeconds, newId });
+    const { model, state } = head;
+    const known = { model, createdSeconds, newId, ...(state === undefined ? {} : { state }) };
+    this.#opening ??= dialect.openStream?.(known);
     return this.#opening?.keepAlive() ?? dialect.keepAlive(false);
   }
 

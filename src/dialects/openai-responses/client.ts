@@ -7,6 +7,7 @@ import { ResponsesDescription } from './describe.ts';
 import { writeError } from './error-write.ts';
 import { badValue, shapeWords } from './fields.ts';
 import { ownedKeys, readHead } from './head.ts';
+import { keptResponses } from './kept.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { ResponsesAnswerRelay } from './relay-answer.ts';
 import { readRequest } from './request-read.ts';
@@ -19,6 +20,7 @@ export const openaiResponsesClient: ClientDialect = {
   paths: ['/v1/responses'],
   claims: ({ path }) => path.startsWith('/v1/responses'),
   scope: 'responses',
+  kept: keptResponses,
   ownedKeys,
   names: new TwinNames(requestShape, ownedKeys),
   fault: badValue,

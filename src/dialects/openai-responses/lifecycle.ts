@@ -9,7 +9,10 @@ import { streamFailure } from './error-write.ts';
 import { isPresent, textOf } from './fields.ts';
 import { dialectId, idPrefixes } from './items.ts';
 
-type LifecycleContext = Pick<AnswerContext, 'model' | 'createdSeconds' | 'newId' | 'conversation'>;
+type LifecycleContext = Pick<
+  AnswerContext,
+  'model' | 'createdSeconds' | 'newId' | 'conversation' | 'state'
+>;
 
 /** What ends a response. */
 export interface Ending {
@@ -105,7 +108,7 @@ export class Lifecycle implements StreamOpening {
     instead: JsonObject,
     ending: Omit<Ending, 'status'> & { readonly status: string },
   ): JsonObject {
-    const { createdSeconds, model, conversation } = this.#context;
+    const { createdSeconds, model, conversation, state } = this.#context;
     const { status, error, reason, usage, serviceTier } = ending;
     return {
       id: this.#id,
@@ -120,7 +123,8 @@ export class Lifecycle implements StreamOpening {
       ...instead,
       model,
       output,
-      store: false,
+      previous_response_id: state?.previousResponseId ?? null,
+      store: state?.store === true,
       service_tier: serviceTier ?? 'default',
       usage: usage ?? null,
     };
@@ -135,19 +139,21 @@ function echoed(body: JsonObject): JsonObject {
     isPresent(body[key]) ? body[key] : otherwise;
   const format = isObject(text) && isPresent(text['format']) ? text['format'] : { type: 'text' };
   const verbosity = isObject(text) ? textOf(text['verbosity']) : '';
+  // By the published schema these are texts or absent.
+  const texts = ['prompt_cache_key', 'safety_identifier', 'user'].filter((key) =>
+    isPresent(body[key]),
+  );
   return {
+    ...Object.fromEntries(texts.map((key) => [key, body[key]])),
     instructions: echo('instructions', null),
     max_output_tokens: echo('max_output_tokens', null),
     max_tool_calls: echo('max_tool_calls', null),
     metadata: echo('metadata', {}),
     parallel_tool_calls: echo('parallel_tool_calls', true),
-    previous_response_id: echo('previous_response_id', null),
-    prompt_cache_key: echo('prompt_cache_key', null),
     reasoning: {
       effort: reasoning['effort'] ?? null,
       summary: reasoning['summary'] ?? reasoning['generate_summary'] ?? null,
     },
-    safety_identifier: echo('safety_identifier', null),
     temperature: echo('temperature', 1),
     text: { format, ...(verbosity === '' ? {} : { verbosity }) },
     tool_choice: echo('tool_choice', 'auto'),
@@ -155,7 +161,6 @@ function echoed(body: JsonObject): JsonObject {
     top_logprobs: echo('top_logprobs', 0),
     top_p: echo('top_p', 1),
     truncation: echo('truncation', 'disabled'),
-    user: echo('user', null),
   };
 }
 

@@ -139,11 +139,14 @@ export class ResponsesAnswerRelay implements AnswerRelay {
 
   /** The members of a response object that are not the upstream's. */
   #own(response: JsonObject, gap: Usage | undefined): JsonObject {
+    const { state } = this.#context;
     const unreported = this.#ended && !isObject(response['usage']);
     return {
       model: this.#context.model,
-      ...(response['store'] === undefined ? {} : { store: false }),
-      ...(response['previous_response_id'] === undefined ? {} : { previous_response_id: null }),
+      ...(response['store'] === undefined ? {} : { store: state?.store === true }),
+      ...(response['previous_response_id'] === undefined
+        ? {}
+        : { previous_response_id: state?.previousResponseId ?? null }),
       ...(this.#announced ? { id: this.#life.id } : {}),
       ...(gap === undefined && !unreported
         ? {}
