@@ -202,12 +202,12 @@ function writeChoice(
       return { tool_choice: choice.type };
     case 'tool': {
       const tool = offered.find(({ name }) => name === choice.name);
-      return tool === undefined ? {} : { tool_choice: writeNamed(tool, conversation) };
+      return tool === undefined ? {} : { tool_choice: writeNamed(tool, conversation, traits) };
     }
     case 'allowed': {
       const tools = offered
         .filter(({ name }) => choice.names.includes(name))
-        .map((tool) => writeNamed(tool, conversation));
+        .map((tool) => writeNamed(tool, conversation, traits));
       return {
         tool_choice: { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools } },
       };
@@ -217,9 +217,9 @@ function writeChoice(
   }
 }
 
-function writeNamed(tool: Tool, { tools }: Conversation): JsonObject {
+function writeNamed(tool: Tool, { tools }: Conversation, traits: UpstreamTraits): JsonObject {
   const name = sentToolName(tool.name, maxToolName, tools);
-  return tool.freeText === true
+  return tool.freeText === true && traits.customTools === true
     ? { type: 'custom', custom: { name } }
     : { type: 'function', function: { name } };
 }

@@ -340,9 +340,15 @@ describe('tools', () => {
 
   test('custom tools and their choice', () => {
     const tools = [{ name: 'c', schema, freeText: true }];
-    const { body } = write({ tools, toolChoice: { type: 'tool', name: 'c' } });
+    const toolChoice = { type: 'tool', name: 'c' } as const;
+    const { body } = write({ tools, toolChoice }, { traits: { customTools: true } });
     assert.deepEqual(body['tools'], [{ type: 'custom', custom: { name: 'c' } }]);
     assert.deepEqual(body['tool_choice'], { type: 'custom', custom: { name: 'c' } });
+    const elsewhere = write({ tools, toolChoice }).body;
+    assert.deepEqual(elsewhere['tools'], [
+      { type: 'function', function: { name: 'c', parameters: schema } },
+    ]);
+    assert.deepEqual(elsewhere['tool_choice'], { type: 'function', function: { name: 'c' } });
   });
 
   test('client-run tools of the messages API become functions', () => {
