@@ -408,6 +408,13 @@ export const routeOptions = {
     about: 'Refuses a request that a translation would change or drop something from.',
   }),
   serverTools: providerOptions.serverTools,
+  api: option({
+    key: 'api',
+    kind: choice(['chat', 'responses']),
+    otherwise: "the provider's dialect",
+    about:
+      "Which of OpenAI's two APIs its targets are asked by, where they have both. Models of OpenAI that refuse tools beside reasoning in chat take both by responses.",
+  }),
 } as const;
 
 /** `traces:` besides its address, headers, certificates and attributes (traces.ts). */

@@ -63,6 +63,8 @@ export interface DeclaredRoute {
   readonly cache?: 'auto';
   /** Before the provider's. */
   readonly serverTools?: boolean;
+  /** Which of OpenAI's APIs its targets are asked by; absent = the one of the provider. */
+  readonly api?: 'chat' | 'responses';
   readonly timeouts?: Partial<Timeouts>;
 }
 
@@ -98,7 +100,11 @@ interface Known {
   readonly timeouts: Timeouts;
   /** Only real once its address answered. */
   readonly probed: boolean;
+  /** The same by another API of its address; absent where it has none. */
+  speaking?(dialect: HttpDialect): Known;
 }
+
+const dialectOfApi = { chat: 'openai-chat', responses: 'openai-responses' } as const;
 
 /** The name that stands for "whatever is there": the local model when nothing else is configured. */
 const defaultName = 'default';
@@ -231,7 +237,12 @@ export class Registry {
         `providers.${declared.id}: "${declared.id}" is no known vendor: dialect and base_url are needed`,
       );
     }
-    const apiKey = declared.apiKey ?? this.#key(row);
+    this.#providers.set(declared.id, this.#declared(declared, dialect, baseUrl));
+  }
+
+  #declared(declared: DeclaredProvider, dialect: HttpDialect, baseUrl: string): Known {
+    const known = providerRow(declared.id);
+    const apiKey = declared.apiKey ?? this.#key(known);
     const ways = waysOf(declared, dialect);
     const withKey = (key: Secret | undefined): Provider =>
       createHttpProvider({
@@ -248,8 +259,13 @@ export class Registry {
     const each = several.map(({ name, key }) => ({ credential: name, provider: withKey(key) }));
     const provider = each[0]?.provider ?? withKey(apiKey);
     const timeouts = { ...this.#options.timeouts, ...declared.timeouts };
-    const made = { provider, timeouts, probed: false };
-    this.#providers.set(declared.id, each.length === 0 ? made : { ...made, each });
+    return {
+      provider,
+      timeouts,
+      probed: false,
+      ...(each.length === 0 ? {} : { each }),
+      ...speakingOf(dialect, (other) => this.#declared(declared, other, baseUrl)),
+    };
   }
 
   /** A known vendor appears by itself when its key variable is set; an engine when it answers. */
@@ -258,6 +274,11 @@ export class Registry {
     const apiKey = this.#key(row);
     const baseUrl = this.#baseUrl(row);
     if (baseUrl === undefined || (apiKey === undefined && row.probed === undefined)) return;
+    this.#providers.set(row.id, this.#discovered(row, baseUrl));
+  }
+
+  #discovered(row: ProviderRow, baseUrl: string): Known {
+    const apiKey = this.#key(row);
     const provider = createHttpProvider({
       id: row.id,
       dialect: row.dialect,
@@ -267,7 +288,14 @@ export class Registry {
       ...this.#way(baseUrl),
     });
     const { timeouts } = this.#options;
-    this.#providers.set(row.id, { provider, timeouts, probed: row.probed === true });
+    return {
+      provider,
+      timeouts,
+      probed: row.probed === true,
+      ...speakingOf(row.dialect, (other) =>
+        this.#discovered(rowIn(providerRow(row.id), other) ?? row, baseUrl),
+      ),
+    };
   }
 
   #way(
@@ -297,9 +325,7 @@ export class Registry {
 
   #route(declared: DeclaredRoute): Route {
     const targets = declared.targets.flatMap(({ provider, model, weight }) => {
-      const known = this.#providers.get(provider);
-      if (known === undefined)
-        throw new Error(`models.${declared.name}: there is no provider "${provider}"`);
+      const known = this.#spoken(provider, declared);
       const timeouts = { ...known.timeouts, ...declared.timeouts };
       const { serverTools } = declared;
       return targetsOf({ ...known, timeouts }, model).map((each): Target => {
@@ -318,6 +344,16 @@ export class Registry {
       ...(retry === undefined ? {} : { retry }),
       ...(hedge === undefined ? {} : { hedge }),
     };
+  }
+
+  /** @throws Error where there is no such provider, or it does not have the API that the route wants. */
+  #spoken(provider: string, { name, api }: DeclaredRoute): Known {
+    const known = this.#providers.get(provider);
+    if (known === undefined) throw new Error(`models.${name}: there is no provider "${provider}"`);
+    if (api === undefined || known.provider.dialect.id === dialectOfApi[api]) return known;
+    const other = known.speaking?.(dialectOfApi[api]);
+    if (other !== undefined) return other;
+    throw new Error(`models.${name}.api: "${provider}" has no ${api} API`);
   }
 
   /** Only the embedded engine knows all of its models; others are asked by calling them. */
@@ -369,6 +405,14 @@ export class Registry {
     );
     await Promise.all(remote.map(({ provider }) => lists.get(provider)));
   }
+}
+
+/** Servers of one of OpenAI's APIs mostly have the other at the same address; those of the messages API have neither there. */
+function speakingOf(
+  dialect: HttpDialect,
+  speaking: (dialect: HttpDialect) => Known,
+): Pick<Known, 'speaking'> {
+  return dialect === 'anthropic-messages' ? {} : { speaking };
 }
 
 /** Whom it is like by its word, its name, or the host of its address. */

@@ -20,6 +20,7 @@ import {
 import { requestBody } from '../support/requests.ts';
 import { ask, startRig, type Rig } from '../support/rig.ts';
 import { sdks } from '../support/sdks.ts';
+import { chatAnswer } from '../upstream/chat.ts';
 import {
   callItem,
   reasoningItem,
@@ -49,6 +50,11 @@ before(async () => {
     providers: {
       openai: { dialect: 'openai-responses', base_url, api_key: 'key-of-openai' },
       engine: { dialect: 'openai-responses', base_url },
+      both: { dialect: 'openai-chat', base_url },
+    },
+    models: {
+      'by-responses': { targets: ['both/by-responses'], api: 'responses' },
+      'by-chat': { targets: ['engine/by-chat'], api: 'chat' },
     },
   });
 });
@@ -302,6 +308,19 @@ for (const dialect of dialects) {
       });
       const other = await call(dialect, play('engine', filtered).model, false);
       assert.equal(seenOf(dialect, false, other).finish, 'filter');
+    });
+
+    test('a route says by which of the two APIs its targets are asked', async () => {
+      const asked = upstream.script(
+        'by-responses',
+        responsesAnswer([textItem('Hi')], { stream: false }),
+      );
+      const reply = await call(dialect, 'by-responses', false);
+      assert.equal(seenOf(dialect, false, reply).text, 'Hi');
+      assert.equal((await asked.request(0)).path, '/v1/responses');
+      const other = upstream.script('by-chat', chatAnswer({ text: 'Hi' }, false));
+      assert.equal(seenOf(dialect, false, await call(dialect, 'by-chat', false)).text, 'Hi');
+      assert.equal((await other.request(0)).path, '/v1/chat/completions');
     });
 
     test('R-77 a base address of another dialect is named', async () => {
