@@ -64,36 +64,35 @@ async function lockNotes(trio: Trio): Promise<() => Promise<void>> {
 }
 
 /**
- * As if nobody had heard of the dead instance for as long as its leases last: what its calls held and nobody told of
- * is in the ledger, once, and what was free can be spent.
+ * What the calls of the dead instance held and nobody told of is in the ledger, once, and what was free can be spent. As
+ * if nobody had heard of it for as long as its leases last, unless that is so by now, and the others have seen to it.
  */
 export async function assertBookedAsHeld(
   trio: Trio,
   made: MadeKey,
   nanodollars: number,
 ): Promise<void> {
-  const isOfKey = `counter LIKE 'key:${made.id}:%'`;
-  const [held] = await trio.query(
-    `SELECT instance, (amount - free)::integer AS held FROM budget_leases WHERE ${isOfKey}
-      ORDER BY 2 DESC`,
-  );
-  assert.equal(held?.['held'], nanodollars);
+  const holding = `SELECT instance, (amount - free)::integer AS held FROM budget_leases
+    WHERE counter LIKE 'key:${made.id}:%' AND amount > free`;
+  const [held] = await trio.query(holding);
   const { store, close } = await openTestStore(trio.url);
   try {
-    const dead = (await store.instances()).find(({ instance }) => instance === held['instance']);
-    assert.ok(dead);
-    assert.ok(Number(await store.expire(dead)) >= nanodollars);
+    const dead = (await store.instances()).find(({ instance }) => instance === held?.['instance']);
+    if (dead !== undefined) {
+      assert.equal(held?.['held'], nanodollars);
+      await store.expire(dead);
+    }
   } finally {
     await close();
   }
-  assert.equal(await trio.spent(made), nanodollars);
+  await until(async () => (await trio.spent(made)) === nanodollars, 'it is booked');
   const rows = await trio.query(`SELECT outcome, error, usage_source, cost::integer AS cost
     FROM calls WHERE key_id = '${made.id}' AND cost > 0`);
   assert.deepEqual(rows, [
     { outcome: 'failed', error: 'interrupted', usage_source: 'estimated', cost: nanodollars },
   ]);
-  const leases = await trio.query(
-    `SELECT 1 FROM budget_leases WHERE instance = '${held['instance']}'`,
-  );
-  assert.deepEqual(leases, []);
+  assert.deepEqual(await trio.query(holding), []);
+  if (held === undefined) return;
+  const leases = `SELECT 1 FROM budget_leases WHERE instance = '${String(held['instance'])}'`;
+  assert.deepEqual(await trio.query(leases), []);
 }
