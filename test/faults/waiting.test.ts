@@ -60,6 +60,8 @@ interface Means {
   readonly translated?: (leave: () => void) => void;
   /** Called when a long document of the upstream is about to be read off the event loop. */
   readonly reading?: (leave: () => void) => void;
+  /** What another target answers that is asked beside the first one, which is slow. */
+  readonly secondary?: Answer;
 }
 
 /** Tells of documents that are to be read. */
@@ -85,7 +87,7 @@ class ToldBodies extends InlineBodies {
 /** A call of a route with one target, which always answers so. */
 async function callThatWaits(
   answer: Answer,
-  { random = () => 0.5, wait = setImmediate, wake, arrived, translated, reading }: Means,
+  { random = () => 0.5, wait = setImmediate, wake, arrived, translated, reading, secondary }: Means,
 ): Promise<Waited> {
   let observer: ClientObserver | undefined;
   const upstream = await ScriptedUpstream.start();
@@ -150,10 +152,15 @@ async function callThatWaits(
     ...createHttpProvider({ id: 'up', dialect, baseUrl }),
     ...(wake === undefined ? {} : { wake: () => wake(() => observer?.left()) }),
   };
+  if (secondary !== undefined) upstream.script('beside', secondary);
+  const other = createHttpProvider({ id: 'other', dialect, baseUrl });
+  const first = { provider, model: 'm', weight: 1, timeouts };
+  const beside = { provider: other, model: 'beside', weight: 1, timeouts };
   const route = {
     name: 'm',
-    targets: [{ provider, model: 'm', weight: 1, timeouts }],
+    targets: secondary === undefined ? [first] : [first, beside],
     order: 'listed',
+    ...(secondary === undefined ? {} : { hedge: { afterMs: 1 } }),
   } as const;
   const done = handleCall(
     gateway,
@@ -281,5 +288,23 @@ test('F73 R3 a document that cannot be read is not asked for again for a client 
   assert.deepEqual(
     receipts.map(({ outcome, charged, attempts }) => [outcome, charged, attempts.length]),
     [['canceled', {}, 1]],
+  );
+});
+
+test('F73 R5 of two hedged requests the one counts whose document had come when the client left', async () => {
+  const { asked, receipts, left } = await callThatWaits(
+    { body: '', mute: true, ending: 'hang' },
+    {
+      secondary: { headers: { 'content-type': 'application/json' }, body: longDocument },
+      reading: (leave) => leave(),
+    },
+  );
+  assert.deepEqual([asked, left, receipts.length], [1, 0, 1]);
+  const [receipt] = receipts;
+  assert.deepEqual([receipt?.outcome, receipt?.target?.model], ['canceled', 'beside']);
+  assert.equal(receipt?.charged.outputTokens, 400_000);
+  assert.deepEqual(
+    receipt.secondary.map(({ target }) => target.model),
+    ['m'],
   );
 });
