@@ -100,8 +100,7 @@ function listText({ screen }: CommandContext): string {
   return columns([['CLIENT', 'WHAT IT IS', 'CALLS', 'BY'], ...rows], { head: true, screen });
 }
 
-function wayOf({ calls, files, variables, unwritable }: Client): string {
-  if (calls === 'responses') return 'not yet: the gateway has no /v1/responses';
+function wayOf({ files, variables, unwritable }: Client): string {
   if (files !== undefined) return 'settings file (--write)';
   if (variables !== undefined) return 'variables';
   return unwritable === undefined ? 'code' : 'lines';

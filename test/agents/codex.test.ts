@@ -63,7 +63,7 @@ function shell(callId: string, cmd: string) {
 withAgent('codex', (command) => {
   let rig: Rig;
   before(async () => {
-    rig = await startRig();
+    rig = await startRig({ models: { 'gpt-5.5': { targets: ['up-chat/patching'] } } });
   });
   after(() => rig.stop());
   const agent = codex(command);
@@ -118,4 +118,19 @@ withAgent('codex', (command) => {
       assertSaid(scene, 'Whole at last.');
     });
   }
+
+  test('R-4 codex, offered as a free text: it applies the patch of a chat model', async () => {
+    const patch = '*** Begin Patch\n*** Add File: made.txt\n+quince-4711\n*** End Patch\n';
+    const scene = await play(rig, {
+      agent,
+      upstream: 'chat',
+      model: { asked: 'gpt-5.5', upstream: 'patching', server: rig.upstreams.chat },
+      steps: () => [
+        { calls: [{ id: 'call_patch', name: 'apply_patch', input: { input: patch } }] },
+        { text: 'Patched.' },
+      ],
+    });
+    assertSaid(scene, 'Patched.');
+    assert.equal(scene.files['made.txt'], 'quince-4711\n');
+  });
 });

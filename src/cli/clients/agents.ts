@@ -51,11 +51,23 @@ export const codex: Client = {
   name: 'codex',
   title: 'Codex',
   calls: 'responses',
-  lines:
-    () => `Codex speaks POST /v1/responses only, and this gateway does not have that endpoint yet:
-Codex cannot be connected today.
+  lines: ({ connection }) => `In ~/.codex/config.toml:
+
+model = ${JSON.stringify(connection.model)}
+model_provider = "gateway"
+
+[model_providers.gateway]
+name = "gateway"
+base_url = ${JSON.stringify(baseUrl(connection))}
+env_key = "MODEL_GATEWAY_KEY"
+wire_api = "responses"
+
+In the shell:
+
+export MODEL_GATEWAY_KEY=${shellValue(connection.key, connection)}
+codex
 `,
-  unwritable: 'Codex needs POST /v1/responses, which is not there yet; nothing was written',
+  unwritable: 'has settings in TOML, which are not edited; put the lines into ~/.codex/config.toml',
 };
 
 export const opencode: Client = {

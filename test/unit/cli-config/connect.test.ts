@@ -48,7 +48,7 @@ test('each client gets the form of the address that it needs', async () => {
   assert.match(curl, /^curl http:\/\/gw:9\/v1\/messages/m);
   const opencode = await print('opencode');
   assert.match(opencode, /"baseURL": "http:\/\/gw:9\/v1"/);
-  assert.match(await print('codex'), /\/v1\/responses only/);
+  assert.match(await print('codex'), /base_url = "http:\/\/gw:9\/v1"/);
 });
 
 test('without arguments the default address and a placeholder are shown, and said', async () => {

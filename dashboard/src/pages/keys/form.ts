@@ -25,7 +25,7 @@ export interface KeyFields extends PolicyFields {
   readonly logContent: boolean;
 }
 
-export const endpoints = ['chat', 'messages', 'count_tokens', 'models'] as const;
+export const endpoints = ['chat', 'messages', 'responses', 'count_tokens', 'models'] as const;
 
 export const emptyKey: KeyFields = {
   ...emptyPolicy,
