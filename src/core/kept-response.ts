@@ -14,6 +14,14 @@ export interface KeptAnswer {
   readonly response: Buffer;
 }
 
+/** Which items of a list are wanted. */
+export interface ItemPage {
+  readonly limit: number;
+  readonly order: 'asc' | 'desc';
+  /** The id of the item before the first one. */
+  readonly after: string | undefined;
+}
+
 /** What a dialect with state on the side of the service knows of it. */
 export interface KeptResponses {
   /** What a request refers to. @throws GatewayError for what is never kept */
@@ -34,5 +42,13 @@ export interface KeptResponses {
   /** Items of an array by their ids. */
   itemsOf(array: Buffer): ReadonlyMap<string, Buffer>;
   unknownItem(id: string): GatewayError;
+  /** Of a request that goes on from it. */
   unknownResponse(id: string): GatewayError;
+  /** Of a request for the response itself. */
+  unknownId(id: string): GatewayError;
+  deleted(id: string): JsonObject;
+  /** The response as the events of a stream. @param after events up to this `sequence_number` are left out */
+  events(response: Buffer, after: number | undefined): string;
+  /** One page of the items of these arrays; undefined when `after` names none of them. */
+  list(arrays: readonly Buffer[], page: ItemPage): JsonObject | undefined;
 }

@@ -52,6 +52,7 @@ import type { StoredResponses } from '../features/stored-responses/stored-respon
 import { expandRequest, keepingSink, ownerOf, refersTo } from './kept-state.ts';
 import { answerOnce } from '../features/idempotency/idempotent-call.ts';
 import { modelsAnswer } from './models.ts';
+import { answerKept } from './response-endpoints.ts';
 import { parseRequestBody, readRequestBody, type TakenBody } from './overload/request-body.ts';
 import type { Overload } from './overload/overload.ts';
 import { idHeaders, RefusalLog, refuse, ResponseSink, sendJson } from './send.ts';
@@ -115,6 +116,12 @@ interface LabelledCall extends Pick<
 > {
   readonly principal: Principal;
   readonly tags: readonly string[];
+}
+
+interface RequestToExpand {
+  readonly sent: JsonSource;
+  readonly state: RequestState;
+  readonly counting: boolean;
 }
 
 /** A call's request as it is served. */
@@ -212,9 +219,35 @@ export class DataPlane {
     if (counting !== undefined) {
       return this.#count(context, newRequestProgress(principal, counting));
     }
+    const stateful = this.#stateful(path);
+    if (stateful?.kept !== undefined) return this.#kept(context, principal, stateful);
     if (path === modelsPath || path.startsWith(`${modelsPath}/`))
       return this.#models(context, principal);
     throw notFound(path);
+  }
+
+  /** The dialect with kept responses below whose path this one is. */
+  #stateful(path: string): ClientDialect | undefined {
+    const { dialects } = this.#options;
+    return dialects.find(
+      ({ kept, paths }) => kept !== undefined && paths.some((own) => path.startsWith(`${own}/`)),
+    );
+  }
+
+  async #kept(
+    { request, response, requestId, path, query }: RequestContext,
+    principal: Principal,
+    { kept, scope, paths }: ClientDialect,
+  ): Promise<void> {
+    requireScope(principal, scope);
+    if (kept === undefined) throw notFound(path);
+    const { overload, responses } = this.#options;
+    const { maxBodyBytes: mostBytes } = overload;
+    const rest = path.slice((paths[0] ?? '').length + 1);
+    const owner = ownerOf(principal, secretOf(request));
+    const { method } = request;
+    const asked = { method, rest, path, query, owner, kept, response, requestId, mostBytes };
+    await overload.within(principal.keyId, () => answerKept(responses, asked));
   }
 
   /** Probes and the greeting: the only paths without a key. */
@@ -368,7 +401,11 @@ export class DataPlane {
     const { state } = head;
     if (state === undefined) return { sent, source: sent, head, input: undefined };
     const own = { ...state, store: state.store && this.#options.responses.on };
-    const { source, input } = await this.#expanded(context, asked, { sent, state: own });
+    const { source, input } = await this.#expanded(context, asked, {
+      sent,
+      state: own,
+      counting: false,
+    });
     asked.head = { ...(source === sent ? head : headOf(source, dialect)), state: own };
     return { sent, source, head: asked.head, input };
   }
@@ -376,7 +413,7 @@ export class DataPlane {
   async #expanded(
     context: RequestContext,
     asked: RequestProgress,
-    { sent, state }: { readonly sent: JsonSource; readonly state: RequestState },
+    { sent, state, counting }: RequestToExpand,
   ): Promise<{ readonly source: JsonSource; readonly input: Buffer | undefined }> {
     const { dialect, principal, body: share } = asked;
     const { kept } = dialect;
@@ -388,7 +425,7 @@ export class DataPlane {
     const { maxBodyBytes } = this.#options.overload;
     const { pieces, input } = await expandRequest(this.#options, request, maxBodyBytes);
     this.#forget(asked);
-    const source = await this.#parse(context, asked, { pieces, share, counting: false });
+    const source = await this.#parse(context, asked, { pieces, share, counting });
     return { source, input };
   }
 
@@ -456,7 +493,11 @@ export class DataPlane {
   async #countIn(context: RequestContext, asked: RequestProgress): Promise<void> {
     const { gateway } = this.#options;
     const { principal, dialect } = asked;
-    const source = await this.#readBody(context, asked, countScope);
+    const sent = await this.#readBody(context, asked, countScope);
+    const state = dialect.kept?.stateOf(sent.skeleton);
+    const expanded =
+      state && (await this.#expanded(context, asked, { sent, state, counting: true }));
+    const source = expanded?.source ?? sent;
     const model = countedModel(source, dialect);
     const route = this.#knownRoute(principal, model) ?? (await this.#searchRoute(model));
     const able = firstAble(route.targets, gateway.health);

@@ -76,7 +76,7 @@ export function openAnswer(
   { version, notReady, step }: OpenFacts,
 ): { readonly status: number; readonly body: JsonObject } {
   if (path === '/') {
-    const endpoints = ['/v1/chat/completions', '/v1/messages'];
+    const endpoints = ['/v1/chat/completions', '/v1/messages', '/v1/responses'];
     return { status: 200, body: { name: 'model-gateway', version, endpoints } };
   }
   if (path === '/healthz') {
@@ -89,7 +89,7 @@ export function openAnswer(
 
 // What is said of a path that is not served (E7): whether it is another API, or one of this with a wrong address.
 
-const served = 'POST /v1/chat/completions and POST /v1/messages';
+const served = 'POST /v1/chat/completions, POST /v1/messages and POST /v1/responses';
 
 interface KnownPath {
   /** Of the path without `/v1`. */
@@ -100,8 +100,9 @@ interface KnownPath {
 /** APIs that clients ask for, and what does the same here; the first that fits counts. */
 const otherApis: readonly KnownPath[] = [
   {
-    form: /^\/responses(\/|$)/,
-    sentence: `The Responses API is not offered yet. Use the chat completions API or the messages API of the client instead: ${served}.`,
+    form: /^\/responses\/./,
+    sentence:
+      'There are POST /v1/responses, GET and DELETE /v1/responses/ID, GET /v1/responses/ID/input_items and POST /v1/responses/ID/cancel.',
   },
   {
     form: /^\/messages\/batches(\/|$)/,
@@ -141,7 +142,7 @@ const foreignApis: readonly KnownPath[] = [
 ];
 
 /** Paths that are served, without `/v1`. */
-const ownPaths = /^\/(chat\/completions|messages(\/count_tokens)?|models(\/.*)?)$/;
+const ownPaths = /^\/(chat\/completions|messages(\/count_tokens)?|responses|models(\/.*)?)$/;
 
 /** A 404 that tells what is wrong with this path and what to use instead. */
 export function notFound(path: string): GatewayError {

@@ -118,12 +118,13 @@ function chunk(bytes: Buffer | string, behind: Buffer): Buffer {
 /** A broken socket is seen by its close. */
 function ignore(): void {}
 
-/** Sends a whole JSON body with flat extra headers. */
+/** Sends a whole JSON body with flat extra headers. @param answer `body`: a value, or JSON bytes */
 export function sendJson(
   response: ServerResponse,
   answer: { readonly status: number; readonly body: unknown; readonly headers?: readonly string[] },
 ): void {
-  const bytes = Buffer.from(JSON.stringify(answer.body));
+  const { body } = answer;
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body));
   response.writeHead(answer.status, [
     ...(answer.headers ?? []),
     'content-type',

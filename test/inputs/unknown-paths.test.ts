@@ -11,13 +11,12 @@ before(async () => {
 });
 after(() => rig.stop());
 
-const chat = /POST \/v1\/chat\/completions and POST \/v1\/messages/;
+const chat = /POST \/v1\/chat\/completions, POST \/v1\/messages and POST \/v1\/responses/;
 
 const rows: readonly (readonly [path: string, ...said: readonly RegExp[]])[] = [
-  ['/v1/responses', /Responses API is not offered yet/, chat],
-  ['/v1/responses/resp_1/input_items', /Responses API is not offered yet/, chat],
-  ['/v1/v1/responses', /Responses API is not offered yet/, chat],
-  ['/responses', /Responses API is not offered yet/, chat],
+  ['/responses', /lacks \/v1; with it the path is \/v1\/responses\./],
+  ['/responses/resp_1/items', /GET and DELETE \/v1\/responses\/ID/],
+  ['/v1/conversations', /keeps no files, conversations/, chat],
   ['/v1/completions', /plain text are not offered/, chat],
   ['/v1/complete', /plain text are not offered/, chat],
   ['/v1/embeddings', /Only models that chat/, chat],

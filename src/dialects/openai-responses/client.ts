@@ -21,6 +21,12 @@ export const openaiResponsesClient: ClientDialect = {
   claims: ({ path }) => path.startsWith('/v1/responses'),
   scope: 'responses',
   kept: keptResponses,
+  count: {
+    path: '/v1/responses/input_tokens',
+    readModel: (body) => readHead(body).model,
+    readRequest,
+    write: (tokens) => ({ object: 'response.input_tokens', input_tokens: tokens }),
+  },
   ownedKeys,
   names: new TwinNames(requestShape, ownedKeys),
   fault: badValue,

@@ -84,6 +84,12 @@ export function unknownItem(id: string): GatewayError {
   );
 }
 
+/** A 404 for an id of a response that the gateway does not keep. */
+export function unknownId(id: string): GatewayError {
+  const options = { path: ['response_id'], reason: itemNotFound };
+  return new GatewayError('invalid_request', `Response with id '${id}' not found.`, options);
+}
+
 /** A 400 for an id of a response that the gateway does not keep, in the service's words. */
 export function unknownResponse(id: string): GatewayError {
   const options: GatewayErrorOptions = {

@@ -9,9 +9,10 @@ import { tryParseInnerObject, tryParseObject } from '../../json/parse.ts';
 import type { Pieces } from '../../json/pieces.ts';
 import { skipSpace, valueEnd } from '../../json/scan.ts';
 import { isObject, type JsonObject } from '../../json/value.ts';
-import { unknownItem, unknownResponse } from './error-write.ts';
+import { unknownId, unknownItem, unknownResponse } from './error-write.ts';
 import { referenceOf, readState } from './head.ts';
 import { isArray, textOf } from './fields.ts';
+import { itemList, replayEvents } from './replay.ts';
 
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
@@ -29,6 +30,10 @@ export const keptResponses: KeptResponses = {
   itemsOf,
   unknownItem,
   unknownResponse,
+  unknownId,
+  deleted: (id) => ({ id, object: 'response', deleted: true }),
+  events: (response, after) => replayEvents(tryParseObject(response.toString('utf8')) ?? {}, after),
+  list: (arrays, page) => itemList(arrays.flatMap(objectsOf), page),
 };
 
 /** The request's own items as one array, references replaced by the items that they stand for. */
@@ -145,6 +150,13 @@ function itemsOf(array: Buffer): ReadonlyMap<string, Buffer> {
       idsIn(tryParseInnerObject(bytes.toString('utf8'))).map((id) => [id, bytes] as const),
     ),
   );
+}
+
+function objectsOf(array: Buffer): readonly JsonObject[] {
+  return elementsOf(array).flatMap((bytes): readonly JsonObject[] => {
+    const item = tryParseObject(bytes.toString('utf8'));
+    return item === undefined ? [] : [item];
+  });
 }
 
 function memberOf(object: Buffer, key: string): Buffer | undefined {

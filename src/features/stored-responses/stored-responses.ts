@@ -138,7 +138,7 @@ export class StoredResponses {
 
   /** Undefined for what is unknown, over, or another key's. @throws GatewayError `store_unavailable` */
   async find(owner: ResponseOwner, id: string): Promise<FoundResponse | undefined> {
-    const limits = { links: 1, bytes: Infinity };
+    const limits = { links: 1, bytes: Number.MAX_SAFE_INTEGER };
     const { responses } = await this.#asked(this.#parts.store.chain(owner.keyId, id, limits));
     const [found] = responses;
     return found && this.#opened(owner, found);

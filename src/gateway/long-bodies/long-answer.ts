@@ -39,6 +39,7 @@ export async function writeLongAnswer(
     createdSeconds: context.createdSeconds,
     wantsUsageFrame: context.wantsUsageFrame,
     promptTokensEstimate: context.promptTokensEstimate,
+    ...(context.state === undefined ? {} : { state: context.state }),
     ...(context.conversation === undefined ? {} : { conversation: context.conversation }),
     ...(sealing === undefined ? {} : { upstream: sealing.upstream }),
   };

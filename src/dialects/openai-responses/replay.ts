@@ -1,0 +1,173 @@
+/** A kept response told once more: as the events of a stream, and as the list of its input items. */
+import { createHash } from 'node:crypto';
+import type { ItemPage } from '../../core/kept-response.ts';
+import { isObject, type Json, type JsonObject } from '../../json/value.ts';
+import { isArray, textOf } from './fields.ts';
+import { callItems, callKindOf, idPrefixes, outputKindOf } from './items.ts';
+
+/**
+ * The events of a response that has ended, one text each.
+ * @param after events up to this `sequence_number` are left out
+ */
+export function replayEvents(response: JsonObject, after = -1): string {
+  const events = new Events();
+  const begun = { ...response, status: 'in_progress', output: [], usage: null };
+  const open = { ...begun, incomplete_details: null, completed_at: null };
+  events.add('response.created', { response: open });
+  events.add('response.in_progress', { response: open });
+  const { output, status } = response;
+  (isArray(output) ? output : []).forEach((item, at) => {
+    if (isObject(item)) replayItem(events, item, at);
+  });
+  const end = status === 'incomplete' ? 'response.incomplete' : 'response.completed';
+  events.add(end, { response });
+  return events.textAfter(after);
+}
+
+class Events {
+  readonly #all: string[] = [];
+
+  add(type: string, members: JsonObject): void {
+    const data = { type, sequence_number: this.#all.length, ...members };
+    this.#all.push(`event: ${type}\ndata: ${JSON.stringify(data)}\n\n`);
+  }
+
+  textAfter(after: number): string {
+    return this.#all.slice(after + 1).join('');
+  }
+}
+
+function replayItem(events: Events, item: JsonObject, at: number): void {
+  const place = { output_index: at, item_id: textOf(item['id']) };
+  events.add('response.output_item.added', { output_index: at, item: begunItem(item) });
+  switch (item['type']) {
+    case 'message':
+      listOf(item['content']).forEach((part, i) =>
+        replayPart(events, part, { ...place, content_index: i }),
+      );
+      break;
+    case 'reasoning':
+      listOf(item['summary']).forEach((part, i) =>
+        replaySummary(events, part, { ...place, summary_index: i }),
+      );
+      break;
+    case 'function_call': {
+      const text = textOf(item['arguments']);
+      events.add('response.function_call_arguments.delta', { ...place, delta: text });
+      const name = textOf(item['name']);
+      events.add('response.function_call_arguments.done', { ...place, name, arguments: text });
+      break;
+    }
+    case 'custom_tool_call': {
+      const text = textOf(item['input']);
+      events.add('response.custom_tool_call_input.delta', { ...place, delta: text });
+      events.add('response.custom_tool_call_input.done', { ...place, input: text });
+      break;
+    }
+    default:
+  }
+  events.add('response.output_item.done', { output_index: at, item });
+}
+
+/** The item before any of its text was told. */
+function begunItem(item: JsonObject): JsonObject {
+  switch (item['type']) {
+    case 'message':
+      return { ...item, status: 'in_progress', content: [] };
+    case 'reasoning':
+      return { ...item, summary: [] };
+    case 'function_call':
+      return { ...item, status: 'in_progress', arguments: '' };
+    case 'custom_tool_call':
+      return { ...item, status: 'in_progress', input: '' };
+    default:
+      return item;
+  }
+}
+
+function replayPart(events: Events, part: JsonObject, place: JsonObject): void {
+  if (part['type'] === 'refusal') {
+    const text = textOf(part['refusal']);
+    events.add('response.content_part.added', { ...place, part: { ...part, refusal: '' } });
+    events.add('response.refusal.delta', { ...place, delta: text });
+    events.add('response.refusal.done', { ...place, refusal: text });
+  } else {
+    const text = textOf(part['text']);
+    const empty = { ...part, text: '', annotations: [] };
+    events.add('response.content_part.added', { ...place, part: empty });
+    events.add('response.output_text.delta', { ...place, delta: text, logprobs: [] });
+    listOf(part['annotations']).forEach((annotation, i) =>
+      events.add('response.output_text.annotation.added', {
+        ...place,
+        annotation_index: i,
+        annotation,
+      }),
+    );
+    events.add('response.output_text.done', { ...place, text, logprobs: [] });
+  }
+  events.add('response.content_part.done', { ...place, part });
+}
+
+function replaySummary(events: Events, part: JsonObject, place: JsonObject): void {
+  const text = textOf(part['text']);
+  events.add('response.reasoning_summary_part.added', { ...place, part: { ...part, text: '' } });
+  events.add('response.reasoning_summary_text.delta', { ...place, delta: text });
+  events.add('response.reasoning_summary_text.done', { ...place, text });
+  events.add('response.reasoning_summary_part.done', { ...place, part });
+}
+
+function listOf(value: Json | undefined): readonly JsonObject[] {
+  return isArray(value) ? value.filter(isObject) : [];
+}
+
+/**
+ * One page of items.
+ * @param items the oldest first
+ * @returns undefined when `after` names none of them
+ */
+export function itemList(
+  items: readonly JsonObject[],
+  { limit, order, after }: ItemPage,
+): JsonObject | undefined {
+  const listed = items.map((item, at) => listedItem(item, at));
+  if (order === 'desc') listed.reverse();
+  const found = after === undefined ? -1 : listed.findIndex(({ id }) => id === after);
+  if (after !== undefined && found === -1) return undefined;
+  const data = listed.slice(found + 1, found + 1 + limit);
+  return {
+    object: 'list',
+    data,
+    first_id: data.at(0)?.['id'] ?? null,
+    last_id: data.at(-1)?.['id'] ?? null,
+    has_more: listed.length > found + 1 + data.length,
+  };
+}
+
+/** An item as the service lists it: with an id, a type and a status, and the text of a message as a part. */
+function listedItem(item: JsonObject, at: number): JsonObject {
+  const { id, type, content } = item;
+  const named = { ...item, id: textOf(id) || ownId(item, at), type: type ?? 'message' };
+  if (named.type !== 'message') return named;
+  const kind = item['role'] === 'assistant' ? 'output_text' : 'input_text';
+  const parts = typeof content === 'string' ? [{ type: kind, text: content }] : (content ?? []);
+  return { ...named, status: item['status'] ?? 'completed', content: parts };
+}
+
+/** The same for the same item each time, so that pages follow each other. */
+function ownId(item: JsonObject, at: number): string {
+  const { type } = item;
+  const call = callKindOf(type);
+  const output = outputKindOf(type);
+  const prefix =
+    call !== undefined
+      ? callItems[call].prefix
+      : output !== undefined
+        ? callItems[output].prefix.replace('_', 'o_')
+        : type === 'reasoning'
+          ? idPrefixes.reasoning
+          : idPrefixes.message;
+  const digest = createHash('sha256')
+    .update(`${at} ${JSON.stringify(item)}`)
+    .digest('hex');
+  return `${prefix}${digest.slice(0, 24)}`;
+}

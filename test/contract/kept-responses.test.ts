@@ -1,0 +1,256 @@
+/** State of `/v1/responses` with the official SDK: chains, references and the endpoints beside it (docs/user/responses.md). */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import OpenAI, { APIError } from 'openai';
+import type { JsonObject } from '../../src/json/value.ts';
+import { send } from '../support/http.ts';
+import { clientKey } from '../support/keys.ts';
+import { listAt, textAt, type Dialect } from '../support/reading.ts';
+import { startRig, type Rig } from '../support/rig.ts';
+import { replying } from '../upstream/reply.ts';
+
+const said = ['One.', 'Two.', 'Three.', 'Four.', 'Five.'];
+const weather = {
+  type: 'function',
+  name: 'weather',
+  parameters: { type: 'object', properties: { city: { type: 'string' } } },
+  strict: false,
+} as const;
+
+let rig: Rig;
+let client: OpenAI;
+before(async () => {
+  rig = await startRig({ limits: { body: '256KiB' } });
+  client = new OpenAI({ apiKey: clientKey, baseURL: `${rig.gateway.url}/v1`, maxRetries: 0 });
+});
+after(() => rig.stop());
+
+function playAll(upstream: Dialect): ReturnType<Rig['play']> {
+  return rig.play(upstream, ...said.map((text) => replying(upstream, { text })));
+}
+
+/** All texts of a request to an upstream, in their order. */
+function textsOf(body: JsonObject | undefined): string {
+  return JSON.stringify(body?.['messages'] ?? []);
+}
+
+function assertOrder(text: string, parts: readonly string[]): void {
+  const places = parts.map((part) => text.indexOf(part));
+  assert.ok(!places.includes(-1), `${parts.join()} in ${text}`);
+  assert.deepEqual(
+    places,
+    places.toSorted((a, b) => a - b),
+  );
+}
+
+async function refusal(asking: Promise<unknown>): Promise<APIError> {
+  const error = await asking.then(
+    () => assert.fail('it was answered'),
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(error instanceof APIError, String(error));
+  return error;
+}
+
+function suite(upstream: Dialect): void {
+  test('R-27 a chain of three has the whole history each time, and no earlier instructions', async () => {
+    const { model, script } = playAll(upstream);
+    const one = await client.responses.create({
+      model,
+      input: 'First?',
+      instructions: 'Be brief.',
+    });
+    assert.equal(Reflect.get(one, 'store'), true);
+    const stream = client.responses.stream({
+      model,
+      input: 'Second?',
+      previous_response_id: one.id,
+    });
+    const two = await stream.finalResponse();
+    assert.equal(two.previous_response_id, one.id);
+    const three = await client.responses.create({
+      model,
+      input: [{ role: 'user', content: 'Third?' }],
+      previous_response_id: two.id,
+    });
+    assert.equal(three.output_text, 'Three.');
+    const [, second, third] = script.requests.map(({ json }) => json);
+    assertOrder(textsOf(second), ['First?', 'One.', 'Second?']);
+    assertOrder(textsOf(third), ['First?', 'One.', 'Second?', 'Two.', 'Third?']);
+    assert.doesNotMatch(JSON.stringify(second), /Be brief/);
+  });
+
+  test('R-30 two go on from one response, and know nothing of each other', async () => {
+    const { model, script } = playAll(upstream);
+    const { id } = await client.responses.create({ model, input: 'First?' });
+    const ask = (input: string) =>
+      client.responses.create({ model, input, previous_response_id: id });
+    await ask('Left?');
+    await ask('Right?');
+    const last = textsOf(script.requests[2]?.json);
+    assertOrder(last, ['First?', 'One.', 'Right?']);
+    assert.doesNotMatch(last, /Left/);
+  });
+
+  test('R-22 a call that is referred to as the AI SDK does gets its result', async () => {
+    const calls = [{ id: 'call_one', name: 'weather', arguments: '{"city":"Paris"}' }];
+    const { model, script } = rig.play(
+      upstream,
+      replying(upstream, { calls }),
+      replying(upstream, { text: 'Sunny.' }),
+    );
+    const first = await client.responses.create({ model, input: 'Weather?', tools: [weather] });
+    const call = first.output.find((item) => item.type === 'function_call');
+    assert.ok(call?.id !== undefined);
+    const second = await client.responses.create({
+      model,
+      tools: [weather],
+      input: [
+        { role: 'user', content: 'Weather?' },
+        { type: 'item_reference', id: call.id },
+        { type: 'function_call_output', call_id: call.call_id, output: 'sunny' },
+      ],
+    });
+    assert.equal(second.output_text, 'Sunny.');
+    assertOrder(textsOf(script.requests[1]?.json), ['Weather?', 'Paris', 'sunny']);
+  });
+
+  test('R-37 input tokens are counted, also of what is referred to', async () => {
+    const { model } = playAll(upstream);
+    const one = await client.responses.create({ model, input: 'First? '.repeat(50) });
+    const count = (body: object) => client.responses.inputTokens.count({ model, ...body });
+    const alone = await count({ input: 'Second?', tools: [weather] });
+    const whole = await count({ input: 'Second?', previous_response_id: one.id });
+    assert.equal(alone.object, 'response.input_tokens');
+    assert.ok(whole.input_tokens > alone.input_tokens && alone.input_tokens > 0);
+  });
+}
+
+for (const upstream of ['chat', 'messages'] as const) {
+  describe(`kept responses on ${upstream}`, () => suite(upstream));
+}
+
+describe('kept responses', () => {
+  test('R-28 unknown, malformed and deleted ids are told alike, before an upstream is asked', async () => {
+    const { model, script } = playAll('chat');
+    const { id } = await client.responses.create({ model, input: 'First?' });
+    await client.responses.delete(id);
+    for (const previous of [id, 'resp_unknown', 'no id at all']) {
+      const asked = { model, input: 'Second?', previous_response_id: previous };
+      const error = await refusal(client.responses.create(asked));
+      assert.equal(error.status, 400);
+      assert.equal(error.code, 'previous_response_not_found');
+      assert.equal(error.param, 'previous_response_id');
+      assert.match(error.message, /Previous response with id '.*' not found\./);
+    }
+    assert.equal(script.requests.length, 1);
+  });
+
+  test('R-23 an item of a response that was not kept is told in the service’s words', async () => {
+    const { model } = playAll('chat');
+    const first = await client.responses.create({ model, input: 'First?', store: false });
+    assert.equal(Reflect.get(first, 'store'), false);
+    const [item] = first.output;
+    assert.ok(item?.id);
+    const input = [{ type: 'item_reference' as const, id: item.id }];
+    const error = await refusal(client.responses.create({ model, input }));
+    assert.equal(error.status, 404);
+    assert.equal(error.param, 'input');
+    assert.match(error.message, /Items are not persisted when `store` is set to false/);
+  });
+
+  test('R-34 a response is told as it was, as events, and as its input items by pages', async () => {
+    const { model } = playAll('chat');
+    const one = await client.responses.create({ model, input: 'First?' });
+    const two = await client.responses.create({
+      model,
+      input: 'Second?',
+      previous_response_id: one.id,
+    });
+    assert.deepEqual(
+      JSON.parse(JSON.stringify(await client.responses.retrieve(two.id))),
+      JSON.parse(JSON.stringify(two)),
+    );
+    const numbers: number[] = [];
+    let text = '';
+    const events = await client.responses.retrieve(two.id, { stream: true, starting_after: 1 });
+    for await (const event of events) {
+      numbers.push(event.sequence_number);
+      if (event.type === 'response.output_text.delta') text += event.delta;
+      if (event.type === 'response.completed') assert.equal(event.response.id, two.id);
+    }
+    assert.equal(text, 'Two.');
+    assert.equal(numbers[0], 2);
+
+    const all = await client.responses.inputItems.list(two.id, { order: 'asc' });
+    const roles = all.data.map((item) => ('role' in item ? item.role : item.type));
+    assert.deepEqual(roles, ['user', 'assistant', 'user']);
+    const pages: (string | undefined)[] = [];
+    for await (const item of client.responses.inputItems.list(two.id, { limit: 1 }))
+      pages.push(item.id);
+    assert.deepEqual(pages, all.data.map(({ id }) => id).toReversed());
+    assert.equal(
+      (await refusal(client.responses.inputItems.list(two.id, { after: 'no' }))).status,
+      400,
+    );
+  });
+
+  test('R-34 a deleted response is gone, and its chain is broken', async () => {
+    const { model } = playAll('chat');
+    const one = await client.responses.create({ model, input: 'First?' });
+    const two = await client.responses.create({
+      model,
+      input: 'Second?',
+      previous_response_id: one.id,
+    });
+    const url = `${rig.gateway.url}/v1/responses/${one.id}`;
+    const headers = { authorization: `Bearer ${clientKey}` };
+    const gone = await fetch(url, { method: 'DELETE', headers });
+    assert.deepEqual(await gone.json(), { id: one.id, object: 'response', deleted: true });
+    assert.equal((await fetch(url, { method: 'DELETE', headers })).status, 404);
+    assert.equal((await refusal(client.responses.retrieve(one.id))).status, 404);
+    assert.equal((await client.responses.retrieve(two.id)).id, two.id);
+    const asked = { model, input: 'Third?', previous_response_id: two.id };
+    assert.equal((await refusal(client.responses.create(asked))).status, 400);
+  });
+
+  test('R-35 cancel, background, conversations and compaction are refused by name', async () => {
+    const { model } = playAll('chat');
+    const { id } = await client.responses.create({ model, input: 'First?' });
+    assert.equal((await refusal(client.responses.cancel(id))).status, 400);
+    assert.equal((await refusal(client.responses.cancel('resp_unknown'))).status, 404);
+    const background = client.responses.create({ model, input: 'a', background: true });
+    assert.equal((await refusal(background)).param, 'background');
+    const talk = client.responses.create({ model, input: 'a', conversation: 'conv_1' });
+    assert.equal((await refusal(talk)).param, 'conversation');
+    const compacted = await refusal(client.responses.compact({ model: 'gpt-5.5', input: 'a' }));
+    assert.deepEqual(
+      [compacted.status, compacted.code, compacted.param],
+      [400, 'unsupported_parameter', 'model'],
+    );
+    const talks = await refusal(client.conversations.create({}));
+    assert.equal(talks.status, 404);
+  });
+
+  test('R-36 a chain beyond the limit of a body is refused with 413 before an upstream is asked', async () => {
+    const { model, script } = playAll('chat');
+    const long = 'word '.repeat(30_000);
+    const one = await client.responses.create({ model, input: long });
+    const asked = { model, input: long, previous_response_id: one.id };
+    const error = await refusal(client.responses.create(asked));
+    assert.equal(error.status, 413);
+    assert.equal(script.requests.length, 1);
+  });
+
+  test('a repeated request with an Idempotency-Key gets the same response', async () => {
+    const { model, script } = playAll('chat');
+    const headers = { authorization: `Bearer ${clientKey}`, 'idempotency-key': 'kept-1' };
+    const url = `${rig.gateway.url}/v1/responses`;
+    const first = await send(url, { model, input: 'First?' }, { headers });
+    const again = await send(url, { model, input: 'First?' }, { headers });
+    assert.equal(again.text, first.text);
+    assert.equal(script.requests.length, 1);
+    assert.ok(textAt(JSON.parse(first.text), 'id'));
+    assert.equal(listAt(JSON.parse(first.text), 'output').length, 1);
+  });
+});
