@@ -49,7 +49,7 @@ export function talliesOf(plane: Plane): Tallies {
 /** A host without workers. */
 export function localHost(plane: Plane, flushLedger: () => Promise<void>): DataPlaneHost {
   return {
-    listen: () => plane.listen({ shared: false }),
+    listen: () => plane.listen(),
     apply: (settings) => plane.apply(settings),
     drain: (how) => plane.drain(how),
     cut: () => plane.cut(),

@@ -10,7 +10,6 @@ import { systemClock } from '../observe/runtime.ts';
 import type { LineLog } from '../observe/log.ts';
 import { countedFamilies, type Family, single, sumFamilies } from '../observe/metrics/family.ts';
 import { defaultWaitMs } from '../http/drain.ts';
-import { reservePort, type ReservedPort } from '../http/listen.ts';
 import { memoryOfProcess } from '../http/overload/load.ts';
 import type { Access } from './access.ts';
 import { type Member, parentEvents, PoolEvents, Renewal, WorkerPool } from './worker-pool.ts';
@@ -27,7 +26,8 @@ import type {
   WorkerOperations,
 } from './worker-protocol.ts';
 import { StoreError } from '../store/store-error.ts';
-import { WorkerSession } from './workers/session.ts';
+import { WorkerSession, Writes } from './workers/session.ts';
+import { WorkerSockets } from '../http/worker-sockets.ts';
 import {
   watchHeartbeat,
   type WorkerEnd,
@@ -35,7 +35,6 @@ import {
   WorkerProcesses,
 } from './workers/processes.ts';
 import { Link } from './workers/link.ts';
-import { Writes } from './workers/writes.ts';
 
 export interface ParentParts {
   readonly settings: Settings;
@@ -96,8 +95,7 @@ class WorkerHost implements DataPlaneHost {
   #settings: Settings;
   #state: ParentState;
   #looking: NodeJS.Timeout | undefined;
-  /** Until the first worker listens there. */
-  #reserved: ReservedPort | undefined;
+  #sockets: WorkerSockets | undefined;
   #departed: readonly Family[] = [];
   #deaths = 0;
   #running = false;
@@ -109,6 +107,8 @@ class WorkerHost implements DataPlaneHost {
     this.#state = this.#stateNow();
     this.#processes = new WorkerProcesses({
       entry,
+      sockets: (number) => this.#sockets?.of(number) ?? [],
+      vacant: (number) => this.#vacant(number),
       started: (process) => this.#came(process),
       ended: (process, how) => this.#went(process, how),
     });
@@ -126,8 +126,8 @@ class WorkerHost implements DataPlaneHost {
   async listen(): Promise<string> {
     const { settings, pool, localModels } = this.#parts;
     const { host } = settings.listen;
-    this.#reserved = await reservePort(settings.listen);
-    this.#settings = { ...this.#settings, listen: { host, port: this.#reserved.port } };
+    this.#sockets = await WorkerSockets.open(settings.listen, settings.workers);
+    this.#settings = { ...this.#settings, listen: { host, port: this.#sockets.port } };
     localModels.onLooked(() => pool.toAll('localModels', [localModels.engines.models()]));
     this.#looking = setInterval(() => this.#look(), lookEveryMs).unref();
     this.#processes.start(settings.workers);
@@ -158,6 +158,8 @@ class WorkerHost implements DataPlaneHost {
     const { pool, plane } = this.#parts;
     this.#stopping = true;
     this.#processes.stop();
+    // The last worker that closes a socket leaves none listening: nobody waits in a queue until this process ends.
+    await this.#sockets?.close();
     const members = [...pool.members];
     const asked = members.map(({ link }) => link.ask('watched', [], scrapeMs).catch(() => false));
     const watched = (await Promise.all(asked)).includes(true);
@@ -165,7 +167,6 @@ class WorkerHost implements DataPlaneHost {
     const ends = await Promise.all(members.map((member) => this.#end(member, { ...how, watched })));
     await own;
     clearInterval(this.#looking);
-    await this.#releasePort();
     const failed = ends.find((error) => error !== undefined);
     if (failed !== undefined) throw failed;
   }
@@ -221,10 +222,12 @@ class WorkerHost implements DataPlaneHost {
     await access.ledger.flush();
   }
 
-  async #releasePort(): Promise<void> {
-    const reserved = this.#reserved;
-    this.#reserved = undefined;
-    await reserved?.release();
+  /** A worker that serves in this place while its replacement cannot start goes on with the sockets. */
+  #vacant(number: number): void {
+    const serves = [...this.#parts.pool.members].some(
+      (member) => member.process.number === number && member.listening,
+    );
+    if (!serves) this.#sockets?.release(number);
   }
 
   #came(process: WorkerProcess): void {
@@ -243,20 +246,12 @@ class WorkerHost implements DataPlaneHost {
     const failed = (op: string, error: unknown): void =>
       log.error('worker_news_lost', { worker: process.number, op, reason: textOf(error) });
     const link = new Link<WorkerOperations>({ stream: process.stream, serve, failed });
-    const stopHeartbeat = watchHeartbeat({
-      ping: () => link.ask('ping', []),
-      silentMs: maxSilenceMs,
-      silent: () => {
-        log.error('worker_stuck', { worker: process.number, reason: 'It does not answer.' });
-        process.kill('SIGKILL');
-      },
-    });
     const member: Member = {
       process,
       link,
       session,
       gone: gone.promise,
-      stopHeartbeat,
+      stopHeartbeat: () => undefined,
       listening: false,
       replaced: false,
       renewed: false,
@@ -301,8 +296,14 @@ class WorkerHost implements DataPlaneHost {
       ...events.of(process.pid),
       ...pool.relay(plane.heard, self),
       noteBudget: (note) => plane.heard.noteBudget(note),
-      hello: async () => this.#welcome(process),
-      mayListen: () => this.#releasePort(),
+      hello: async () => {
+        this.#watch(self());
+        return this.#welcome(process);
+      },
+      mayListen: async () => {
+        await this.#sockets?.unguard();
+        return process.sockets;
+      },
       listening: (url) => this.#listening(self(), url),
       failed: (why) => {
         log.error('worker_failed', { worker: process.number, why });
@@ -312,11 +313,26 @@ class WorkerHost implements DataPlaneHost {
         // Its `went` sees to one that leaves while the gateway starts.
         if (!this.#running || self().replaced) return;
         self().replaced = true;
+        self().listening = false;
         this.#processes.replaceLater(process);
       },
       wakeEngine: (model) => this.#wake(model),
       ping: () => undefined,
     };
+  }
+
+  /** From its first word on: what it loads before that may take long on a busy machine. */
+  #watch(member: Member): void {
+    const { link, process } = member;
+    member.stopHeartbeat = watchHeartbeat({
+      ping: () => link.ask('ping', []),
+      silentMs: maxSilenceMs,
+      silent: () => {
+        const reason = 'It does not answer.';
+        this.#parts.log.error('worker_stuck', { worker: process.number, reason });
+        process.kill('SIGKILL');
+      },
+    });
   }
 
   #listening(member: Member, url: string): void {

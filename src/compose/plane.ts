@@ -23,7 +23,7 @@ import { callLogFields } from '../http/call-log.ts';
 import { ClientAddresses } from '../http/client-address.ts';
 import { DataPlane, type DataPlaneOptions } from '../http/data-plane.ts';
 import { Drain, type DrainWay } from '../http/drain.ts';
-import { createListener, listenWidely } from '../http/listen.ts';
+import { createListener, listenInherited, listenWidely } from '../http/listen.ts';
 import { capConnections, connectionsOfProcess } from '../http/overload/connection-limits.ts';
 import {
   collectGarbage,
@@ -236,9 +236,14 @@ export class Plane {
     setTimeout(() => this.#prices.warm(), pricesAfterMs).unref();
   }
 
-  /** @param shared other processes of the gateway listen there, too. Resolves with the address. @throws the system's error of listening */
-  listen({ shared }: { readonly shared: boolean }): Promise<string> {
-    return listenWidely(this.#server, { ...this.#settings.listen, shared });
+  /**
+   * Resolves with the address.
+   * @param inherited descriptors of bound sockets; default: those of the configured address are made
+   * @throws the system's error of listening
+   */
+  listen(inherited?: readonly number[]): Promise<string> {
+    if (inherited !== undefined) return listenInherited(this.#server, inherited);
+    return listenWidely(this.#server, this.#settings.listen);
   }
 
   /** Calls that begin from here on go by these. @throws Error that names a key which cannot be taken */

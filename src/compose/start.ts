@@ -26,7 +26,7 @@ import { providerRows } from '../providers/compatible.ts';
 import type { AdminModel, ReloadOutcome } from '../admin/handler.ts';
 import { DataPlane } from '../http/data-plane.ts';
 import { closeServer } from '../http/drain.ts';
-import { canSharePorts, listen } from '../http/listen.ts';
+import { listen } from '../http/listen.ts';
 import { scrapeText } from '../observe/metrics/metrics.ts';
 import { loadOfProcess } from '../http/overload/load.ts';
 import { createExplainer } from '../admin/explain.ts';
@@ -96,12 +96,17 @@ export async function start(options: StartOptions): Promise<RunningGateway> {
 }
 
 /** Undefined = this process serves alone, and loads nothing for workers. */
-async function openPool({ workers }: Settings, log: LineLog): Promise<OpenedPool | undefined> {
+async function openPool(
+  { workers, listen: { host } }: Settings,
+  log: LineLog,
+): Promise<OpenedPool | undefined> {
   if (workers === 1) return undefined;
-  if (!(await canSharePorts())) {
+  const { canShareSockets } = await import('../http/worker-sockets.ts');
+  if (!(await canShareSockets(host))) {
     log.warn('workers_unsupported', {
       workers,
-      reason: 'Processes cannot share a port on this system (SO_REUSEPORT): one process serves.',
+      reason:
+        'Processes cannot share a port with this system and version of Node (SO_REUSEPORT): one process serves.',
     });
     return undefined;
   }

@@ -29,7 +29,7 @@ export interface Member {
   /** Whether it was asked to stop because its replacement serves. */
   renewed: boolean;
   /** Ends the check that it answers. */
-  readonly stopHeartbeat: () => void;
+  stopHeartbeat: () => void;
   /** What it had counted at the last scrape. */
   counted: readonly Family[];
 }

@@ -7,7 +7,7 @@ import type { LocalModelFile } from '../local-models/model-file.ts';
 import type { Family } from '../observe/metrics/family.ts';
 import type { Tallies } from './data-plane-host.ts';
 import type { Environment } from './options.ts';
-import type { SessionOperations } from './workers/protocol.ts';
+import type { SessionOperations } from './workers/session.ts';
 
 /** How the parent is; told whenever it changes. */
 export interface ParentState {
@@ -58,8 +58,8 @@ export type ParentOperations = SessionOperations &
   EventOperations &
   PeerOperations & {
     hello(): Promise<Welcome>;
-    /** Resolves when the address is free for it. */
-    mayListen(): Promise<void>;
+    /** Resolves when the address is free for it, with the descriptors of the listening sockets that it has inherited. */
+    mayListen(): Promise<readonly number[]>;
     /** It takes calls, at this address. */
     listening(url: string): void;
     /** It cannot begin. */

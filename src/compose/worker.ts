@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
 import type { ContentKey } from '../access/content-key.ts';
 import { Ledger } from '../access/ledger.ts';
 import { loadSealKey } from '../access/seal-key.ts';
@@ -52,15 +53,17 @@ interface Served {
   readonly log: LineLog;
 }
 
-class WorkerGateway {
+export class WorkerGateway {
   readonly #link: Link<ParentOperations, WorkerOperations>;
   /** What changes while it gets ready is not in what it began with. */
   readonly #ready = Promise.withResolvers<Served>();
   #served: Served | undefined;
+  /** It begins to listen: what follows a stop waits for that. */
+  #opening: Promise<string> | undefined;
   #stopped: Promise<void> | undefined;
   #leaving = false;
 
-  constructor(stream: Socket) {
+  constructor(stream: Duplex) {
     this.#link = new Link({ stream, serve: this.#operations() });
   }
 
@@ -71,8 +74,11 @@ class WorkerGateway {
       this.#served = served;
       this.#ready.resolve(served);
       await served.access.begin();
-      await this.#link.ask('mayListen', []);
-      const url = await served.plane.listen({ shared: true });
+      const sockets = await this.#link.ask('mayListen', []);
+      if (this.#stopped !== undefined) return;
+      this.#opening = served.plane.listen(sockets);
+      const url = await this.#opening;
+      if (this.#stopped !== undefined) return;
       served.plane.begin();
       const { stillMs } = welcome;
       // A parent that is silent renews no leases: another gateway may spend what this worker's calls hold (Q1).
@@ -179,6 +185,8 @@ class WorkerGateway {
   async #end(how: StopOfWorker): Promise<void> {
     if (this.#served === undefined) return;
     const { plane, access, log } = this.#served;
+    // Its failure is told by `run`.
+    await this.#opening?.catch(() => undefined);
     if (how.watched) plane.probed();
     await plane.drain(how);
     await plane.close();

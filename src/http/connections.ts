@@ -10,13 +10,29 @@ import type { NewId } from '../core/runtime.ts';
 /** Each with the monotonic ms of its start, the oldest first. */
 const silent = new WeakMap<Server, Map<Socket, number>>();
 
-/** Keeps account of the connections that have not asked for anything yet. */
-export function watchConnections(server: Server): void {
+interface OpenConnections {
+  readonly sockets: ReadonlySet<Socket>;
+  readonly isAnswering: (socket: Socket) => boolean;
+}
+
+const opened = new WeakMap<Server, OpenConnections>();
+
+/**
+ * Keeps account of the open connections, and of those that have not asked for anything yet.
+ * @param isAnswering whether the connection has a request without a whole answer
+ */
+export function watchConnections(server: Server, isAnswering: (socket: Socket) => boolean): void {
+  const all = new Set<Socket>();
+  opened.set(server, { sockets: all, isAnswering });
   const sockets = new Map<Socket, number>();
   silent.set(server, sockets);
   server.on('connection', (socket: Socket) => {
+    all.add(socket);
     sockets.set(socket, performance.now());
-    socket.once('close', () => sockets.delete(socket));
+    socket.once('close', () => {
+      all.delete(socket);
+      sockets.delete(socket);
+    });
   });
   const asked = (request: IncomingMessage): void => void sockets.delete(request.socket);
   server.prependListener('request', asked);
@@ -34,6 +50,39 @@ export function closeWaiting(server: Server): void {
   for (const [socket, since] of silent.get(server) ?? []) {
     if (since > before) return;
     socket.destroy();
+  }
+}
+
+/** A client that uses its connections often uses each of them within this time. */
+const quietForMs = 2000;
+
+/**
+ * Closes connections on which nothing has come for two seconds and no request is being answered. A connection that is
+ * closed sooner may have a request on its way, which would be lost.
+ */
+export class QuietConnections {
+  readonly #open: OpenConnections | undefined;
+  /** The bytes that had come at the last look, and since when there are no more of them (monotonic ms). */
+  readonly #heard = new WeakMap<Socket, { readonly bytes: number; readonly since: number }>();
+
+  constructor(server: Server) {
+    this.#open = opened.get(server);
+  }
+
+  /** Looks at all connections. A quiet one is closed at the first look that is two seconds behind its last change. */
+  close(): void {
+    if (this.#open === undefined) return;
+    const { sockets, isAnswering } = this.#open;
+    const now = performance.now();
+    for (const socket of sockets) {
+      const heard = this.#heard.get(socket);
+      const bytes = socket.bytesRead;
+      if (heard?.bytes !== bytes || isAnswering(socket)) {
+        this.#heard.set(socket, { bytes, since: now });
+      } else if (now - heard.since >= quietForMs) {
+        socket.destroy();
+      }
+    }
   }
 }
 
@@ -75,6 +124,8 @@ export interface StuckTimes {
 /** What came on a connection. */
 interface Asked {
   requests: number;
+  /** How many of them have no whole answer. */
+  open: number;
   /** How many of their answers wait for their turn. */
   waiting: number;
 }
@@ -99,6 +150,7 @@ export class StuckConnections {
   came({ socket }: IncomingMessage, answer: ServerResponse, handle: Handle): void {
     const asked = this.#askedOn(socket);
     asked.requests += 1;
+    asked.open += 1;
     if (asked.requests === maxRequests) answer.shouldKeepAlive = false;
     const isServed = asked.requests <= maxRequests;
     if (answer.socket !== null) {
@@ -113,7 +165,7 @@ export class StuckConnections {
   #askedOn(socket: Socket): Asked {
     const known = this.#asked.get(socket);
     if (known !== undefined) return known;
-    const fresh = { requests: 0, waiting: 0 };
+    const fresh = { requests: 0, open: 0, waiting: 0 };
     this.#asked.set(socket, fresh);
     return fresh;
   }
@@ -135,8 +187,15 @@ export class StuckConnections {
     cutWhenStalled(answer, this.#times.stalledMs);
   }
 
+  /** Whether a request on the connection has no whole answer. */
+  isAnswering(socket: Socket): boolean {
+    return (this.#asked.get(socket)?.open ?? 0) > 0;
+  }
+
   /** An answer is through, and its request may not be. */
   ended(socket: Socket, request: IncomingMessage): void {
+    const asked = this.#asked.get(socket);
+    if (asked !== undefined) asked.open -= 1;
     if (request.complete) return;
     const timer = setTimeout(() => socket.destroy(), this.#times.restMs).unref();
     request.once('close', () => clearTimeout(timer));

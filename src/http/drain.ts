@@ -4,7 +4,7 @@
  */
 import type { Server } from 'node:http';
 import type { Clock } from '../core/runtime.ts';
-import { closeWaiting } from './connections.ts';
+import { closeWaiting, QuietConnections } from './connections.ts';
 import { closeListeners, drainAcceptQueue } from './listen.ts';
 
 export interface DrainTimes {
@@ -82,7 +82,8 @@ export class Drain {
     const waitMs = announced ? this.#waitMs() : 0;
     if (waitMs > 0) await this.#waitAtMost(waitMs);
     const timer = setTimeout(() => this.cut(), this.#parts.times().limitMs);
-    await closeServer(this.#parts.server, { drainQueue: !this.#isCut });
+    const close = alone ? leaveServer : closeServer;
+    await close(this.#parts.server, { drainQueue: !this.#isCut });
     await this.#untilAllRead();
     clearTimeout(timer);
   }
@@ -129,7 +130,22 @@ export async function closeServer(server: Server, { drainQueue = true } = {}): P
   const closed = closeListeners(server);
   closeWaiting(server);
   // Connections become idle one by one, as their answers end.
-  const timer = setInterval(() => closeWaiting(server), 100);
+  const timer = setInterval(() => closeWaiting(server), lookEveryMs);
+  await closed;
+  clearInterval(timer);
+}
+
+/**
+ * Drains the accept queue, stops listening where other processes go on and waits until the last connection is closed. A
+ * connection is closed by its next answer, or when it is quiet. Does nothing for a server that never listened.
+ */
+async function leaveServer(server: Server, { drainQueue = true } = {}): Promise<void> {
+  if (!server.listening) return;
+  if (drainQueue) await drainAcceptQueue(server);
+  const closed = closeListeners(server);
+  const quiet = new QuietConnections(server);
+  // Behind the reads of the same turn of the event loop: what has come by then is seen.
+  const timer = setInterval(() => setImmediate(() => quiet.close()), lookEveryMs);
   await closed;
   clearInterval(timer);
 }

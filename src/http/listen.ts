@@ -5,7 +5,7 @@ import {
   createServer as createTcpServer,
   type AddressInfo,
   type ListenOptions,
-  type Server as TcpServer,
+  Server as TcpServer,
   type Socket,
 } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -101,7 +101,7 @@ export function createListener(
   server.on('connection', (socket: Socket) => {
     socket.on('end', () => socket.destroy());
   });
-  watchConnections(server);
+  watchConnections(server, (socket) => stuck.isAnswering(socket));
   return server;
 }
 
@@ -150,8 +150,23 @@ export async function listen(server: Server, address: ListenAddress): Promise<st
 }
 
 /** Starts listening with several sockets on one port, for thousands of connections a second (G6). */
-export async function listenWidely(server: Server, options: ListenersOptions): Promise<string> {
-  await openListeners(server, options);
+export async function listenWidely(server: Server, address: ListenAddress): Promise<string> {
+  await openListeners(server, address);
+  return urlOf(server);
+}
+
+/**
+ * Starts listening with sockets that another process has bound and this one has inherited.
+ * @param fds their descriptors; the server owns them from now on. @throws the errors of listen
+ */
+export async function listenInherited(server: Server, fds: readonly number[]): Promise<string> {
+  const [first, ...rest] = fds;
+  if (first === undefined) throw new Error('No listening socket was inherited.');
+  await listenOnce(server, { fd: first });
+  await addListeners(
+    server,
+    rest.map((fd) => ({ fd })),
+  );
   return urlOf(server);
 }
 
@@ -171,18 +186,13 @@ function ignore(): void {}
 // connections a second, and refusals take as long as their clients wait in the accept queue (G6). The kernel spreads new
 // connections over the sockets of a port by a hash of their addresses. Worker processes share a port in the same way.
 
-interface ListenAddress {
+export interface ListenAddress {
   readonly host: string;
   readonly port: number;
 }
 
-interface ListenersOptions extends ListenAddress {
-  /** Other processes of this gateway listen there, too; default: the port must be free. */
-  readonly shared?: boolean;
-}
-
 /** Connections that one turn of the event loop accepts; each takes some 50 µs of it. */
-const listenerCount = 32;
+export const listenerCount = 32;
 /** Bytes that an answer may have unread before its upstream is paused (G9). */
 const unreadBytes = 16 * 1024;
 /** Length of each accept queue. */
@@ -191,8 +201,10 @@ const backlog = 1024;
 /** The listeners of a server besides itself. */
 const extraListeners = new WeakMap<Server, readonly TcpServer[]>();
 
+type ListenSource = ListenOptions | { readonly fd: number };
+
 /** Listens with one socket. @throws Error EADDRINUSE and the other errors of listen. */
-async function listenOnce(server: TcpServer, options: ListenOptions): Promise<void> {
+export async function listenOnce(server: TcpServer, options: ListenSource): Promise<void> {
   const listening = once(server, 'listening');
   server.listen({ backlog, ...options });
   await listening;
@@ -202,25 +214,33 @@ async function listenOnce(server: TcpServer, options: ListenOptions): Promise<vo
  * Listens with all sockets on Linux, with one elsewhere.
  * @throws Error EADDRINUSE, also where another gateway of this user shares the port; and the other errors of listen.
  */
-export async function openListeners(
-  server: Server,
-  { host, port, shared = false }: ListenersOptions,
-): Promise<void> {
-  if (process.platform !== 'linux' && !shared) return listenOnce(server, { host, port });
-  if (port !== 0 && !shared) await (await reservePort({ host, port })).release();
+export async function openListeners(server: Server, address: ListenAddress): Promise<void> {
+  if (process.platform !== 'linux') return listenOnce(server, { ...address });
+  const { host, port } = address;
+  if (port !== 0) await (await reservePort(address)).release();
   await listenOnce(server, { host, port, reusePort: true });
   const bound = server.address();
   if (!isAddress(bound)) return;
-  const others = Array.from({ length: listenerCount - 1 }, () => extraListener(server));
-  extraListeners.set(server, others);
-  await Promise.all(
-    others.map((listener) =>
-      listenOnce(listener, { host: bound.address, port: bound.port, reusePort: true }),
-    ),
+  const shared = { host: bound.address, port: bound.port, reusePort: true };
+  await addListeners(
+    server,
+    Array.from({ length: listenerCount - 1 }, () => shared),
   );
 }
 
+/** Listens with a further socket for each of the options. */
+async function addListeners(server: Server, options: readonly ListenSource[]): Promise<void> {
+  const others = options.map((each) => ({ each, listener: extraListener(server) }));
+  extraListeners.set(
+    server,
+    others.map(({ listener }) => listener),
+  );
+  await Promise.all(others.map(({ each, listener }) => listenOnce(listener, each)));
+}
+
+/** `host` is an IP address. */
 export interface ReservedPort extends ListenAddress {
+  readonly family: 4 | 6;
   /** Frees the port for listeners that share it. */
   release(): Promise<void>;
 }
@@ -231,31 +251,13 @@ export interface ReservedPort extends ListenAddress {
  * @param address port 0 = any free port
  * @throws Error EADDRINUSE and the other errors of listen.
  */
-export async function reservePort(address: ListenAddress): Promise<ReservedPort> {
+export async function reservePort({ host, port }: ListenAddress): Promise<ReservedPort> {
   const server = createTcpServer((socket) => socket.destroy());
-  await listenOnce(server, address);
+  await listenOnce(server, { host, port });
   const bound = server.address();
-  const { host } = address;
-  const port = isAddress(bound) ? bound.port : address.port;
-  return { host, port, release: () => closed(server) };
-}
-
-/** Whether sockets of several processes can share a port here: macOS, Windows and older versions of Node cannot. */
-export async function canSharePorts(): Promise<boolean> {
-  const first = createTcpServer();
-  const second = createTcpServer();
-  try {
-    await listenOnce(first, { host: '127.0.0.1', port: 0, reusePort: true });
-    const bound = first.address();
-    if (!isAddress(bound)) return false;
-    await listenOnce(second, { host: '127.0.0.1', port: bound.port, reusePort: true });
-    return true;
-  } catch {
-    return false;
-  } finally {
-    first.close();
-    second.close();
-  }
+  if (!isAddress(bound)) throw new Error(`Nothing listens at ${host}:${port}.`);
+  const family = bound.family === 'IPv6' ? 6 : 4;
+  return { host: bound.address, port: bound.port, family, release: () => closed(server) };
 }
 
 /** Connections accepted by the extra listeners are emitted on the main server. */
@@ -288,15 +290,18 @@ export async function drainAcceptQueue(server: Server): Promise<void> {
   server.off('connection', count);
 }
 
-/** Stops listening; resolves when the last connection is closed. */
+/** Stops listening and leaves the connections open; resolves when the last one is closed. */
 export async function closeListeners(server: Server): Promise<void> {
   const others = extraListeners.get(server) ?? [];
   await Promise.all([server, ...others].map((listener) => closed(listener)));
+  // Ends the check of the time of heads.
+  server.close();
 }
 
 async function closed(listener: TcpServer): Promise<void> {
   const over = once(listener, 'close');
-  listener.close();
+  // The `close` of an HTTP server would close idle connections, too.
+  TcpServer.prototype.close.call(listener);
   await over;
 }
 

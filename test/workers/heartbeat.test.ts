@@ -28,9 +28,19 @@ test('silence for longer than the bound is told, and answers put it off', async 
   assert.equal(told, 0, 'the bound is not over');
   await beats(1);
   assert.equal(told, 1);
-  stop();
   await beats(100);
-  assert.equal(told, 1, 'nothing is told after its end');
+  assert.equal(told, 1, 'one silence is told once');
+  answers = true;
+  await beats(1);
+  answers = false;
+  await beats(32);
+  assert.equal(told, 2, 'the next one is told again');
+  stop();
+  answers = true;
+  await beats(1);
+  answers = false;
+  await beats(100);
+  assert.equal(told, 2, 'nothing is told after its end');
 });
 
 test('a process that stood still itself gives the other side its time anew', async (t) => {

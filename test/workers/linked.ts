@@ -6,11 +6,13 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import type { Counters } from '../../src/store/counters/counters.ts';
 import type { Store } from '../../src/store/store.ts';
-import { WorkerSession } from '../../src/compose/workers/session.ts';
+import {
+  type SessionOperations,
+  WorkerSession,
+  Writes,
+} from '../../src/compose/workers/session.ts';
 import { Link } from '../../src/compose/workers/link.ts';
-import type { SessionOperations } from '../../src/compose/workers/protocol.ts';
 import { remoteStore } from '../../src/compose/workers/remote-store.ts';
-import { Writes } from '../../src/compose/workers/writes.ts';
 import { HeldClock, silentLog } from '../unit/access/parts.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gateway-linked-'));

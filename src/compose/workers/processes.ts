@@ -12,12 +12,18 @@ export interface WorkerProcess {
   readonly stream: Duplex;
   /** Its standard error. */
   readonly lines: Readable;
+  /** Descriptors, in the worker, of the listening sockets that it has inherited. */
+  readonly sockets: readonly number[];
   kill(signal: 'SIGTERM' | 'SIGKILL'): void;
 }
 
 interface WorkerProcessesOptions {
   /** The file that a worker runs. */
   readonly entry: string;
+  /** Descriptors of the sockets on which this worker listens. @throws the system's error where there are none */
+  readonly sockets: (number: number) => readonly number[];
+  /** Called when nobody listens in this place until a process has started. */
+  readonly vacant: (number: number) => void;
   readonly started: (worker: WorkerProcess) => void;
   /** Called when the process is gone and all of its output was read. */
   readonly ended: (worker: WorkerProcess, how: WorkerEnd) => void;
@@ -32,6 +38,8 @@ export interface WorkerEnd {
 
 /** Descriptor of the stream in a worker. */
 export const streamFd = 3;
+/** Of the first listening socket. */
+const firstSocketFd = 4;
 
 /** A worker that ends sooner than this after its start is replaced with a growing delay. */
 const steadyMs = 5000;
@@ -70,17 +78,16 @@ export class WorkerProcesses {
     if (this.#stopping) return;
     const { at = 0, waitMs = minWaitMs } = this.#starts.get(number) ?? {};
     const steady = performance.now() - at >= steadyMs;
-    const timer = setTimeout(
-      () => {
-        this.#timers.delete(timer);
-        this.#starts.set(number, {
-          at: performance.now(),
-          waitMs: steady ? minWaitMs : Math.min(maxWaitMs, 2 * waitMs),
-        });
-        this.#replace(number);
-      },
-      steady ? minWaitMs : waitMs,
-    );
+    const delayMs = steady ? minWaitMs : waitMs;
+    this.#options.vacant(number);
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      this.#starts.set(number, {
+        at: performance.now(),
+        waitMs: steady ? minWaitMs : Math.min(maxWaitMs, 2 * waitMs),
+      });
+      this.#replace(number);
+    }, delayMs);
     this.#timers.add(timer);
   }
 
@@ -94,13 +101,17 @@ export class WorkerProcesses {
   }
 
   #spawn(number: number): void {
-    const { entry, started, ended } = this.#options;
+    const { entry, sockets, started, ended } = this.#options;
+    const inherited = sockets(number);
     const child = spawn(process.execPath, [...process.execArgv, entry], {
-      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe', ...inherited],
     });
     // Without a listener an error would end the parent.
     child.on('error', () => child.kill('SIGKILL'));
-    const worker = workerOf(child, number);
+    const worker = workerOf(child, {
+      number,
+      sockets: inherited.map((_, i) => firstSocketFd + i),
+    });
     // Behind its last output, which `exit` is not.
     child.on('close', (code, signal) => ended(worker, { asked: this.#stopping, code, signal }));
     started(worker);
@@ -108,14 +119,17 @@ export class WorkerProcesses {
 }
 
 /** @throws Error when the process could not be started */
-function workerOf(child: ChildProcess, number: number): WorkerProcess {
+function workerOf(
+  child: ChildProcess,
+  own: Pick<WorkerProcess, 'number' | 'sockets'>,
+): WorkerProcess {
   const { pid, stderr: lines } = child;
   // Absent where the system had no descriptors left for them.
   const stream: unknown = child.stdio?.[streamFd];
   if (pid === undefined || !(stream instanceof Duplex) || lines === null) {
     throw new Error('A worker process could not be started.');
   }
-  return { number, pid, stream, lines, kill: (signal) => child.kill(signal) };
+  return { ...own, pid, stream, lines, kill: (signal) => child.kill(signal) };
 }
 
 // Notices that the other process of a link has stopped to answer.
@@ -125,7 +139,7 @@ interface HeartbeatOptions {
   readonly ping: () => Promise<unknown>;
   /** How long the other side may be silent. */
   readonly silentMs: number;
-  /** Called once the other side has been silent for longer, at each beat until it answers. */
+  /** Called when the other side has been silent for longer; once until it answers. */
   readonly silent: () => void;
   /** Monotonic ms. */
   readonly now?: () => number;
@@ -142,13 +156,20 @@ export function watchHeartbeat({
 }: HeartbeatOptions): () => void {
   let heardAt = now();
   let beatAt = heardAt;
-  const heard = (): void => void (heardAt = now());
+  let told = false;
+  const heard = (): void => {
+    heardAt = now();
+    told = false;
+  };
   const timer = setInterval(() => {
     const at = now();
     // This process stood still itself, perhaps both did: the other side gets its time anew.
     if (at - beatAt > 2 * beatMs) heardAt = at;
     beatAt = at;
-    if (at - heardAt > silentMs) silent();
+    if (at - heardAt > silentMs && !told) {
+      told = true;
+      silent();
+    }
     ping().then(heard, () => undefined);
   }, beatMs).unref();
   return () => clearInterval(timer);

@@ -4,7 +4,7 @@ import type { Counters, Draw, DrawResult } from '../../store/counters/counters.t
 import { remoteParts } from '../../store/remote.ts';
 import type { Store } from '../../store/store.ts';
 import type { Link } from './link.ts';
-import type { SessionOperations } from './protocol.ts';
+import type { SessionOperations } from './session.ts';
 
 export type StoreLink = Pick<Link<SessionOperations>, 'ask' | 'tell'>;
 

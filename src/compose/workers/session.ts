@@ -5,14 +5,23 @@
 import type { Clock, Log } from '../../core/runtime.ts';
 import type { AnswerClaim, Claimed, OwnClaim } from '../../store/answers.ts';
 import type { CallRow, OpenCall } from '../../store/calls.ts';
-import type { Counters, Draw, DrawResult, Used } from '../../store/counters/counters.ts';
+import type { Balance, Counters, Draw, DrawResult, Used } from '../../store/counters/counters.ts';
 import type { KeyUse } from '../../store/records.ts';
 import { recordApart } from '../../store/refused-rows.ts';
-import { callMethod, overridden } from '../../store/remote.ts';
+import { callMethod, overridden, type PartName } from '../../store/remote.ts';
 import type { Store, StoreParts } from '../../store/store.ts';
-import type { SessionOperations } from './protocol.ts';
 import { WorkerCalls } from './worker-calls.ts';
-import type { Writes } from './writes.ts';
+
+/** What a worker asks of the store and the counters of its parent; all of it is plain data. */
+export type SessionOperations = {
+  /** Calls a method of a part of the store. */
+  store(part: PartName, method: string, args: readonly unknown[]): unknown;
+  backup(path: string): Promise<void>;
+  draw(draw: Draw): DrawResult | Promise<DrawResult>;
+  settle(callId: string, used: Used): void;
+  vacate(callId: string): void;
+  balance(counter: string, window: string): Balance | Promise<Balance>;
+};
 
 export interface SessionParts {
   readonly store: Store;
@@ -181,4 +190,29 @@ export class WorkerSession {
 /** Requests a minute come back by time alone. */
 function mayFree(result: DrawResult): boolean {
   return !result.granted && result.kind !== 'requests';
+}
+
+const maxWriteMs = 5000;
+
+/** Whether the ledger takes the rows of the workers: none of them takes calls while those of another wait (F84). */
+export class Writes {
+  readonly #clock: Pick<Clock, 'now'>;
+  /** When the oldest write began since one came to its end, monotonic ms. */
+  #busySince: number | undefined;
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#clock = clock;
+  }
+
+  /** @throws what the write throws */
+  async during<T>(write: () => Promise<T>): Promise<T> {
+    this.#busySince ??= this.#clock.now();
+    const written = await write();
+    this.#busySince = undefined;
+    return written;
+  }
+
+  healthy(): boolean {
+    return this.#busySince === undefined || this.#clock.now() - this.#busySince < maxWriteMs;
+  }
 }
