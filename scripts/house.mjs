@@ -67,7 +67,7 @@ function ids() {
   const named = new Set(
     sources
       .flatMap(({ text }) => text.match(/\/\*[\s\S]*?\*\/|\/\/.*$|;;.*$/gm) ?? [])
-      .flatMap((comment) => comment.match(/\b(?:[A-Z]|EM|OB)\d{1,3}\b/g) ?? []),
+      .flatMap((comment) => comment.match(/(?<![-\w])(?:[A-Z]|EM|OB)\d{1,3}\b(?!\.\d)/g) ?? []),
   );
   return { all: named.size, unknown: [...named].filter((id) => !known.has(id)) };
 }

@@ -1,4 +1,4 @@
-/** The secret of the admin plane. It is no key of the data plane, and no key is it (S9). */
+/** The secret of the admin plane. It is not a key of the data plane, and no key is it (S9). */
 import type { Secret } from '../core/secret.ts';
 import type { Store } from '../store/store.ts';
 import type { KeyRing } from './keys.ts';
@@ -9,7 +9,7 @@ import { makeToken, type RandomBytes } from './key-format.ts';
 const setting = 'admin_token_digest';
 const tokenPrefix = 'gwadmin';
 
-/** A secret that can be compared with and not read back. */
+/** A secret that can be verified but not read back. */
 export class TokenCheck {
   readonly #digest: Buffer;
 
@@ -37,7 +37,7 @@ export interface AdminTokenParts {
   /** Loaded; a key of the data plane must not open the admin plane. */
   readonly keys: KeyRing;
   readonly random: RandomBytes;
-  /** Told just before a token is made. */
+  /** Called just before a token is created. */
   readonly onMake?: () => Promise<void>;
   /** MODEL_GATEWAY_ADMIN_TOKEN; replaces the stored token while it is set. */
   readonly literal?: Secret;
@@ -45,13 +45,13 @@ export interface AdminTokenParts {
 
 export interface AdminToken {
   readonly check: TokenCheck;
-  /** Present when it was made just now: to be printed once (S10). */
+  /** Present if it was created now: to be printed once (S10). */
   readonly made?: Secret;
 }
 
 /**
- * The admin token of this data directory, made at the first start.
- * @throws Error when the literal cannot serve, StoreError.
+ * The admin token of this data directory, created at the first start.
+ * @throws Error when the literal is not usable, StoreError.
  */
 export async function loadAdminToken(parts: AdminTokenParts): Promise<AdminToken> {
   if (parts.literal !== undefined) {

@@ -1,20 +1,20 @@
 /**
- * How far the audit log went, in a file beside the store: entries that are cut off at its end break no chain,
- * and are missed by this (S24). It is this gateway's own knowledge; of several on one book each has one.
+ * How far the audit log went, in a file outside the store. Entries that are cut off at the end break no hash
+ * chain and show only here (S24). Each gateway keeps its own file, also when several share a database.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { tryParseObject } from '../json/parse.ts';
 
-/** An entry that was there. */
+/** A recorded entry. */
 export interface AnchoredEntry {
   readonly seq: number;
   readonly hash: string;
 }
 
 export interface AuditAnchor {
-  /** The newest entry that is known; undefined = none was noted yet, or the file is gone. */
+  /** The newest recorded entry; undefined = none was recorded yet, or the file is gone. */
   read(): AnchoredEntry | undefined;
-  /** Never throws: an anchor that is behind proves less, and nothing wrong. */
+  /** Never throws: an outdated anchor proves less, but nothing wrong. */
   write(entry: AnchoredEntry): void;
 }
 

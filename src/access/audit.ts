@@ -1,7 +1,7 @@
 /**
- * Who changed what (S24). Entries hold no secret and no digest; the store chains them by hashes, and
- * each goes to the log with its hash, and the newest is noted beside the store, so that even a log cut at its
- * end shows.
+ * The audit log: who changed what (S24). Entries contain no secret and no digest. The store chains them by
+ * hashes, each entry is also logged with its hash, and the newest hash is kept outside the store, so that a
+ * truncated log is detected.
  */
 import type { JsonObject } from '../json/value.ts';
 import type { Clock, Log } from '../core/runtime.ts';
@@ -9,11 +9,11 @@ import { brokenAt, type AuditEntry, type AuditRecord, type NotedChange } from '.
 import type { AuditStore } from '../store/store.ts';
 import type { AnchoredEntry, AuditAnchor } from './audit-anchor.ts';
 
-/** Who acts. */
+/** The author of a change. */
 export interface Actor {
   /** `admin`: the admin token; `command`: the command line on this machine; `config`, `start`. */
   readonly name: 'admin' | 'command' | 'config' | 'start';
-  /** Where a request came from. */
+  /** Client address of the request. */
   readonly ip?: string;
 }
 
@@ -31,18 +31,18 @@ export interface AuditLogParts {
   readonly store: AuditStore;
   readonly clock: Clock;
   readonly log: Log;
-  /** Where the newest entry is noted; absent where there is no place for it. */
+  /** Records the newest entry; absent if there is no place for it. */
   readonly anchor?: AuditAnchor;
 }
 
-/** Whether the whole log is as it was written. */
+/** Result of verifying the whole log. */
 export interface AuditCheck {
   readonly entries: number;
-  /** The first entry that is not. */
+  /** The first entry that does not match its hash. */
   readonly brokenAt?: number;
-  /** An entry that was there, and is not any more as it was: the end of the log was cut off or replaced. */
+  /** A recorded entry that is missing or different: the end of the log was cut off or replaced. */
   readonly missing?: AnchoredEntry;
-  /** Hash of the last entry: note it elsewhere to see later that none behind it was taken away. */
+  /** Hash of the last entry: keep it elsewhere to detect later that entries after it were removed. */
   readonly head?: string;
 }
 
@@ -50,7 +50,7 @@ const checkAtOnce = 1000;
 
 export class AuditLog {
   readonly #parts: AuditLogParts;
-  /** `seq` of the newest entry that is noted beside the store. */
+  /** `seq` of the newest entry that is recorded outside the store. */
   #seen = 0;
 
   constructor(parts: AuditLogParts) {
@@ -58,8 +58,8 @@ export class AuditLog {
   }
 
   /**
-   * Writes what was done outside of the store.
-   * @throws StoreError: what was done holds all the same; the log has the entry.
+   * Logs a change that was made outside the store.
+   * @throws StoreError: the change holds nevertheless; the log has the entry.
    */
   async note(change: Change): Promise<void> {
     const entry = this.#entryOf(change);
@@ -67,9 +67,9 @@ export class AuditLog {
   }
 
   /**
-   * Changes the store and writes what was changed, both or neither.
-   * @returns false when the change did not fit; nothing is written then.
-   * @throws StoreError: the log has the entry, since what was asked for may hold here (S6).
+   * Changes the store and logs the change, both or neither.
+   * @returns false when the change was refused; nothing is written then.
+   * @throws StoreError: the log has the entry, since the change may be in effect here (S6).
    */
   async change(change: NotedChange, told: Change): Promise<boolean> {
     const entry = this.#entryOf(told);
@@ -115,7 +115,7 @@ export class AuditLog {
       entries += page.length;
       const oldest = page.at(-1);
       const next = await this.#page(oldest?.seq);
-      // Each page is proven from the entry before it, which the next page begins with.
+      // Each page is verified from the entry before it, which the next page begins with.
       broken = brokenAt(page.toReversed(), next[0]) ?? broken;
       page = next;
     }
@@ -128,8 +128,8 @@ export class AuditLog {
   }
 
   /**
-   * At a start: whether the log still reaches as far as it did. Where it does not, that is told in the
-   * gateway's log and is an entry itself; a restored backup looks the same. @throws StoreError
+   * At the start: checks that the log still reaches as far as recorded. If not, this is logged and is itself an
+   * entry; a restored backup looks the same. @throws StoreError
    */
   async checkEnd(): Promise<void> {
     const missing = await this.#missing();
@@ -144,7 +144,7 @@ export class AuditLog {
     await this.note({ ...change, before: { ...missing } });
   }
 
-  /** What was there as far as is known here, and is not. */
+  /** The recorded entry, if it is no longer in the log. */
   async #missing(): Promise<AnchoredEntry | undefined> {
     const known = this.#parts.anchor?.read();
     if (known === undefined) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Watches what budgets have spent and tells once a window when half, four fifths and all of it is gone.
- * A hard budget refuses before its last cent is spent, so that the first refusal counts as all of it.
+ * Watches the spending of budgets and reports 50, 80 and 100 percent once per window. A hard budget refuses
+ * calls before its last cent is spent, so the first refusal counts as 100 percent.
  */
 import type { Budget, BudgetPeriod } from '../core/policy.ts';
 import type { BudgetWindow, Spent } from '../store/calls.ts';
@@ -22,11 +22,11 @@ export interface BudgetEvent {
   readonly budgetNanodollars: number;
   /** Settled calls only. */
   readonly spentNanodollars: number;
-  /** A call was refused for want of money. */
+  /** A call was refused because the budget is exhausted. */
   readonly refused: boolean;
 }
 
-/** How far a budget is used in its window. */
+/** The spending of a budget in its window. */
 export interface BudgetReading {
   readonly holder: Holder;
   readonly per: BudgetPeriod;
@@ -34,11 +34,11 @@ export interface BudgetReading {
   readonly spentNanodollars: number;
 }
 
-/** When a call asked for money, and out of which window. */
+/** The time of a reservation, and the budget window that it belongs to. */
 export interface CallDrew {
   /** Ms since the epoch, by the clock of the counters. */
   readonly at: number;
-  /** That one pays, whenever the call ends. */
+  /** The window that pays, whenever the call ends. */
   readonly window: BudgetWindow;
 }
 
@@ -47,7 +47,7 @@ export interface CallSpent extends CallDrew {
   readonly nanodollars: number;
 }
 
-/** What befell a budget in another process of the gateway. */
+/** A budget event of another process of the gateway. */
 export interface BudgetNote extends CallDrew {
   readonly holder: Holder;
   readonly budget: Budget;
@@ -55,22 +55,22 @@ export interface BudgetNote extends CallDrew {
   readonly spent?: number;
 }
 
-/** Who is told what budgets spend. */
+/** The parts of a BudgetWatch that readers of spending use. */
 export type BudgetWatching = Pick<BudgetWatch, 'restore' | 'readings' | 'spent' | 'refused'>;
 
-/** As many amounts of one budget are known within a window; behind that the first of the others is forgotten. */
+/** This many amounts of one budget are remembered per window; then the oldest is forgotten. */
 const maxAmounts = 16;
 
 interface Watched {
-  /** Known from the first call on that it counts for: as it is for the call that was admitted last. */
+  /** The budget as the most recently admitted call saw it; known from the first call on. */
   held?: HeldBudget;
-  /** When that one was admitted. */
+  /** When that call was admitted. */
   heldAt: number;
   window: BudgetWindow;
   spent: number;
   /**
-   * The highest threshold that was told, of each amount (nanodollars) that the budget has had: what knows
-   * only an older one, a call or another process, says nothing of the present one.
+   * The highest reported threshold of each amount (nanodollars) that the budget has had: a call or process that
+   * knows only an older amount reports nothing about the current one.
    */
   readonly told: Map<number, Threshold | 0>;
 }
@@ -83,19 +83,19 @@ export class BudgetWatch {
     this.#tell = tell;
   }
 
-  /** What the ledger says: at the start, and again and again where others spend too. */
+  /** Spending by the ledger: at the start, and periodically if other instances spend too. */
   restore(spent: readonly Spent[]): void {
     for (const { counter, window, nanodollars } of spent) {
       const known = this.#watched.get(counter);
       if (known?.window.window === window) known.spent = Math.max(known.spent, nanodollars);
-      // Told by whoever ran before: a restart is no news.
+      // A previous process has reported it: a restart reports nothing again.
       else if (known === undefined || known.window.window < window) {
         this.#watched.set(counter, unheld({ counter, window }, nanodollars));
       }
     }
   }
 
-  /** Budgets whose window is the present one and that calls of this process counted for. */
+  /** Budgets in their current window that calls of this process counted for. */
   readings(now: number): readonly BudgetReading[] {
     const found: BudgetReading[] = [];
     for (const { held, window, spent } of this.#watched.values()) {
@@ -112,24 +112,24 @@ export class BudgetWatch {
     const watched = this.#of(held, call);
     if (watched === undefined) return;
     watched.spent += call.nanodollars;
-    // A call that was admitted before the budget changed ends behind it.
+    // A call that was admitted before the budget changed may end after the change.
     this.#look(watched.held ?? held, watched, false);
   }
 
-  /** A call was refused for want of money. */
+  /** A call was refused because the budget is exhausted. */
   refused(held: HeldBudget, call: CallDrew): void {
     const watched = this.#of(held, call);
     if (watched !== undefined) this.#look(held, watched, true);
   }
 
-  /** What another process saw. */
+  /** An event of another process. */
   noted({ holder, budget, at, window, spent }: BudgetNote): void {
     const held = new HeldBudget(holder, budget);
     if (spent === undefined) this.refused(held, { at, window });
     else this.spent(held, { nanodollars: spent, at, window });
   }
 
-  /** Undefined for a window that is over: what is spent there now is nothing of the present one. */
+  /** Undefined for a past window, since spending there does not affect the current one. */
   #of(held: HeldBudget, { at, window }: CallDrew): Watched | undefined {
     let watched = this.#watched.get(held.counter);
     if (watched === undefined || watched.window.window < window.window) {
@@ -137,7 +137,7 @@ export class BudgetWatch {
       this.#watched.set(held.counter, watched);
     }
     if (watched.window.window !== window.window) return undefined;
-    // The ledger, where it may come from, does not say when it ends.
+    // The ledger's data has no end of the window.
     watched.window = window;
     begin(watched, held);
     if (at >= watched.heldAt) {
@@ -171,7 +171,10 @@ function unheld(window: BudgetWindow, spent: number): Watched {
   return { window, spent, told: new Map(), heldAt: -Infinity };
 }
 
-/** Of an amount that is new, nothing is told that it has reached already and that was told of the one before. */
+/**
+ * For a new amount, thresholds that it has already reached and that were reported for the previous amount are
+ * not reported again.
+ */
 function begin({ told, held, spent }: Watched, { budget }: HeldBudget): void {
   if (told.has(budget.nanodollars)) return;
   const already = reached(budget, spent);
@@ -183,7 +186,7 @@ function begin({ told, held, spent }: Watched, { budget }: HeldBudget): void {
 }
 
 function reached(budget: Budget, spent: number): Threshold | 0 {
-  // A budget of nothing is no budget to watch; its refusals tell.
+  // A budget of 0 has no thresholds; its refusals are reported.
   if (budget.nanodollars === 0) return 0;
   const share = (spent / budget.nanodollars) * 100;
   return thresholds.findLast((threshold) => share >= threshold) ?? 0;

@@ -23,16 +23,16 @@ export interface GrantParts {
   readonly reservation: Reservation;
   /** Ms since the epoch, by the clock of the counters. */
   readonly now: number;
-  /** The same when it was granted, by the gateway's own clock, which headers are told by. */
+  /** The same moment by the gateway's own clock, which headers use. */
   readonly toldAt: number;
   /** The budgets that pay for the call. */
   readonly held: readonly HeldBudget[];
-  /** Theirs, as the draw named them. */
+  /** Their windows, as the draw named them. */
   readonly windows: readonly BudgetWindow[];
   readonly overruns: Learned;
 }
 
-/** A call that asks for more behind its first draw does it under these names: `call+`, `call+2`, … */
+/** Further draws of a call use these names: `call+`, `call+2`, … */
 function moreOf(callId: string, ask: number): string {
   return ask === 1 ? `${callId}+` : `${callId}+${ask}`;
 }
@@ -47,19 +47,19 @@ export class CallGrant implements Grant, Reserving {
   /** The budgets that pay for the call. */
   readonly held: readonly HeldBudget[];
   readonly #parts: GrantParts;
-  /** The prompt that the reservation pays for, and what of it the vendor writes to its cache. */
+  /** The prompt that is reserved, and the part that the vendor writes to its cache. */
   #prompt: number;
   #written = 0;
   #reserved: number | undefined;
-  /** The part of it that is for a second request, and never for the answer. */
+  /** The part for a second request, which is never used for the answer. */
   readonly #beside: number;
-  /** How often it asked for more. */
+  /** Number of further draws. */
   #asks = 0;
   #asking: Promise<unknown> | undefined;
-  /** Whether there is less money than for all that it may answer. */
+  /** Whether less money is reserved than the full output may cost. */
   #short = false;
   #over = false;
-  /** Nanodollars that it holds beside its reservation, since others like it cost more. */
+  /** Nanodollars held in addition to the reservation, since similar calls cost more than they reserved. */
   #besides: number;
 
   constructor(parts: GrantParts, capNote: string | undefined) {
@@ -79,7 +79,7 @@ export class CallGrant implements Grant, Reserving {
     this.tellsCap = limits && (reservation.lowered || reservation.origin === 'default');
     if (capNote !== undefined) this.capNote = capNote;
     this.#besides = reservation.learned;
-    // What costs nothing overruns nothing: it learns nothing, and is told nothing that holds.
+    // A free call cannot overrun: it is not tracked.
     parts.overruns.began(this);
   }
 
@@ -88,7 +88,7 @@ export class CallGrant implements Grant, Reserving {
     return this.#parts.now;
   }
 
-  /** The windows that its cost is added to, and the lease that pays. */
+  /** The windows that its cost is added to, including the lease that pays. */
   get budgets(): readonly BudgetWindow[] {
     const { granted, windows } = this.#parts;
     return granted.lease === undefined ? windows : leased(windows, granted.lease);
@@ -99,7 +99,7 @@ export class CallGrant implements Grant, Reserving {
     return this.#parts.reservation.priceOf(target.provider, target.model);
   }
 
-  /** The service tier that was asked for: charged where the upstream does not say another. */
+  /** The requested service tier: charged if the upstream reports no other. */
   get askedTier(): string | undefined {
     return this.#parts.reservation.askedTier;
   }
@@ -110,11 +110,11 @@ export class CallGrant implements Grant, Reserving {
   }
 
   /**
-   * A prompt that turns out larger than reserved is paid for out of what the budget still has; where it
-   * has nothing, out of what was meant for the answer. It may grow again: a provider's own tools read more.
+   * If a prompt turns out larger than reserved, the rest is taken from the budget, and if that is empty, from
+   * what was reserved for the answer. The prompt may grow again, since a provider's own tools read more.
    */
   outputAfter(usage: Usage): number | undefined | Promise<number | undefined> {
-    // One after the other: what the first one gets is not asked for again.
+    // One after the other, so that what the first one gets is not requested again.
     if (this.#asking !== undefined) return this.#asking.then(() => this.outputAfter(usage));
     return this.#grew(usage) ? this.#payFor(usage) : undefined;
   }
@@ -140,13 +140,13 @@ export class CallGrant implements Grant, Reserving {
     if (draw.concurrent.length > 0) counters.vacate(draw.callId);
   }
 
-  /** Ends what the call holds. A second time changes nothing: the counters see to it. */
+  /** Releases what the call holds. A second call changes nothing, which the counters ensure. */
   settle(used: { readonly tokens: number; readonly nanodollars: number | undefined }): void {
     const { counters, draw } = this.#parts;
     counters.settle(draw.callId, used);
     this.#over = true;
     this.#parts.overruns.ended(this);
-    // What is asked for just now would be held for ever: its answer comes behind its settlement.
+    // A pending draw would be held for ever: its answer arrives after the settlement, and is released then.
     if (this.#asking === undefined) this.#giveBackMore();
     else void this.#asking.then(() => this.#giveBackMore());
   }
@@ -177,14 +177,14 @@ export class CallGrant implements Grant, Reserving {
     if (this.#asking === holding) this.#asking = undefined;
   }
 
-  /** All of it, or what is left: nobody else is admitted on that money. */
+  /** Reserves all of it, or what is left, so that no other call is admitted on that money. */
   async #hold(nanodollars: number): Promise<void> {
     try {
       const first = await this.#drawMore(nanodollars);
       const left = first.granted || first.kind !== 'budget' ? 0 : first.state.remaining;
       if (left > 0 && !this.#over) await this.#drawMore(left);
     } catch {
-      // Counters that do not answer hold nothing.
+      // Unavailable counters hold nothing.
     }
   }
 
@@ -207,7 +207,7 @@ export class CallGrant implements Grant, Reserving {
     }
   }
 
-  /** Whether the prompt is more, or more of it is written to a cache, than all that was looked at. */
+  /** Whether the prompt, or its part that is written to a cache, is larger than assumed so far. */
   #grew(usage: Usage): boolean {
     const prompt = totalInputTokens(usage);
     const written = usage.cacheWriteTokens ?? 0;
@@ -245,7 +245,7 @@ export class CallGrant implements Grant, Reserving {
     }
   }
 
-  /** How much answer what is reserved pays for behind this prompt. */
+  /** Output tokens that the reservation pays for after this prompt. */
   #affordable(usage: Usage): number {
     const reserved = (this.#reserved ?? 0) - this.#beside;
     let fits = 0;
@@ -258,18 +258,18 @@ export class CallGrant implements Grant, Reserving {
     return fits;
   }
 
-  /** What the call costs at most with this prompt and so much output. */
+  /** Maximum cost of the call with this prompt and this number of output tokens. */
   #needs(usage: Usage, outputTokens: number): number {
     const { reservation } = this.#parts;
     const { earlier = [] } = usage;
-    // What the vendor may still search for is paid for as well.
+    // Searches that the vendor may still run are reserved as well.
     const searched = earlier.reduce((sum, each) => sum + (each.webSearches ?? 0), 0);
     const webSearches = Math.max(usage.webSearches ?? 0, searched + reservation.webSearches);
     const images = reservation.possible.some(({ perImage }) => perImage !== undefined)
       ? reservation.images * (earlier.length + 1)
       : 0;
     let dearest = 0;
-    // What the answer will be is not known before its end: all of it may be of the dearest kind.
+    // The kind of output is unknown before its end: all of it may be of the most expensive kind.
     const { audioOutputTokens: _audio, imageOutputTokens: _image, ...prompt } = usage;
     for (const price of reservation.possible) {
       for (const reasoningTokens of [0, outputTokens]) {
@@ -287,7 +287,7 @@ export class CallGrant implements Grant, Reserving {
   }
 }
 
-/** Of each list of windows, the same with the lease: one list for all calls of a key until a window ends. */
+/** Each list of windows with its lease: one list for all calls of a key until a window ends. */
 const leasedWindows = new WeakMap<readonly BudgetWindow[], readonly BudgetWindow[]>();
 
 function leased(windows: readonly BudgetWindow[], lease: string): readonly BudgetWindow[] {

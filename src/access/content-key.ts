@@ -1,6 +1,6 @@
 /**
- * The key that seals what calls said (docs/user/content.md). It never lies in the store that it protects: it comes
- * from the environment, or lies in a file of the data directory beside a store that nobody shares.
+ * The key that seals the content of calls (docs/user/content.md). It is never in the store that it protects: it
+ * comes from the environment, or is in a file of the data directory if the store is not shared.
  */
 import { hkdfSync } from 'node:crypto';
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,13 +12,13 @@ const keyBytes = 32;
 const fileForm = /^[0-9a-f]{64}$/;
 
 export interface ContentKey {
-  /** Undefined where there is none. @throws Error when its file cannot be read. */
+  /** Undefined if there is none. @throws Error when its file cannot be read. */
   find(): Uint8Array | undefined;
-  /** The same, made where there may be one and is none yet. @throws Error when it cannot be written. */
+  /** The same; creates the key if there may be one and is none yet. @throws Error when it cannot be written. */
   need(): Uint8Array | undefined;
 }
 
-/** Gateways that are given the same secret open each other's. @throws Error when it is too short. */
+/** Gateways with the same secret can open each other's content. @throws Error when it is too short. */
 export function contentKeyOf(secret: Secret): ContentKey {
   const text = secret.reveal();
   requireUsableSecret('MODEL_GATEWAY_CONTENT_KEY', text);
@@ -26,7 +26,7 @@ export function contentKeyOf(secret: Secret): ContentKey {
   return { find: () => key, need: () => key };
 }
 
-/** @param path a file of 64 hexadecimal digits, made at the first need, for its owner alone. */
+/** @param path a file of 64 hexadecimal digits, created when first needed, readable only by its owner. */
 export function contentKeyFile(path: string, random: RandomBytes): ContentKey {
   let known: Uint8Array | undefined;
   const find = (): Uint8Array | undefined => (known ??= readKey(path));
@@ -35,7 +35,8 @@ export function contentKeyFile(path: string, random: RandomBytes): ContentKey {
     need: () => {
       if (find() !== undefined) return known;
       const made = random(keyBytes);
-      // In one step: half a key, of a full disk, would stay for ever. Nobody else is in the data directory.
+      // Written and renamed in one step: a half-written key on a full disk would stay for ever. No other
+      // process uses the data directory.
       const unfinished = `${path}.new`;
       rmSync(unfinished, { force: true });
       const text = `${Buffer.from(made).toString('hex')}\n`;
@@ -53,10 +54,15 @@ export function passingContentKey(random: RandomBytes): ContentKey {
   return { find: () => key, need: () => key };
 }
 
-/** A book that others share must be opened by all of them: without a common secret nothing is kept. */
+/**
+ * Content in a shared database must be readable by all instances: without a common secret nothing is stored.
+ */
 export const noContentKey: ContentKey = { find: () => undefined, need: () => undefined };
 
-/** The key, made at need; undefined as well where it cannot be had: content stops nothing (docs/user/content.md). */
+/**
+ * The key, created if needed; undefined if that fails, since content never blocks a call
+ * (docs/user/content.md).
+ */
 export function keyOrNone(
   key: Pick<ContentKey, 'need'>,
   tell: (reason: string) => void,

@@ -1,11 +1,11 @@
 /**
- * What a call cost, and what it may cost at most. Rates are integer picodollars a token, so each class
- * is an integer product, and only the sum is rounded (half up) to nanodollars. On the path of calls.
+ * The cost of a call, and its upper bound. Rates are integer picodollars per token, so each class is an integer
+ * product, and only the sum is rounded (half up) to nanodollars. On the hot path.
  */
 import { lastRequest, totalInputTokens, type Usage } from '../core/generation.ts';
 import type { Cost, Price, Rates } from '../core/money.ts';
 
-/** The counts that cost something. */
+/** The billed counts. */
 export type BilledTokens = Pick<
   Usage,
   | 'freshInputTokens'
@@ -24,7 +24,7 @@ export type BilledTokens = Pick<
   | 'earlier'
 >;
 
-/** Of a call for which no upstream worked, whatever the price. */
+/** Cost of a call that reached no upstream. */
 export const noCost: Cost = {
   total: 0,
   input: 0,
@@ -36,17 +36,15 @@ export const noCost: Cost = {
 };
 
 /**
- * The rates of the whole call go by the length of its whole prompt, cached or not. Absent rates: a cache
- * read and a write cost what fresh input costs, an hour's write what a write costs, reasoning what
- * output costs. Output of a cost is what is left without reasoning.
- *
- * Absent is not zero: without any input count, or without an output count, the cost is unknown
- * (undefined), unless nothing depends on it because it is free. An input class that is absent while
- * another one is known is none: the upstream does not tell them apart. Sound, pictures and film in a prompt
- * that nobody counts apart are input; where an answer may be sound or pictures and nobody says how much of it
- * is, all of it is charged at the dearest.
- *
- * Of several requests for one answer each is billed by itself: its call, and its tier by its own prompt.
+ * The length of the whole prompt, cached or not, selects the rates of the whole call. Default rates: cache
+ * reads and writes cost as much as fresh input, one-hour writes as much as writes, reasoning as much as output.
+ * The output cost excludes reasoning.
+ * Absent is not zero: without any input count, or without an output count, the cost is unknown (undefined),
+ * unless it is free in any case. If one input class is known, absent others count as zero, since the upstream
+ * does not report them separately. Audio, images and video in a prompt that are not reported separately count
+ * as input. If an answer may contain audio or images and the amounts are not reported, all of it is charged at
+ * the highest rate.
+ * If one answer took several requests, each is billed by itself, with the tier of its own prompt.
  */
 export function costOf(price: Price, usage: BilledTokens): Cost | undefined {
   const { earlier } = usage;
@@ -64,7 +62,7 @@ function costOfOne(price: Price, usage: BilledTokens): Cost | undefined {
   return summed(price, rates, usage);
 }
 
-/** What two requests cost together; undefined where it is not known of one of them. */
+/** Cost of two requests; undefined if one of them is unknown. */
 export function addedCost(a: Cost | undefined, b: Cost | undefined): Cost | undefined {
   if (a === undefined || b === undefined) return undefined;
   return {
@@ -78,29 +76,28 @@ export function addedCost(a: Cost | undefined, b: Cost | undefined): Cost | unde
   };
 }
 
-/** What a request can make of its prompt. */
+/** Upper bounds of what a request uses. */
 export interface MostTokens {
   /** The whole prompt, at most. */
   readonly promptTokens: number;
   /** All output, reasoning included, at most; of `n` answers the sum. */
   readonly outputTokens: number;
   /**
-   * What the vendor may write to its cache and charge for: nothing, for the usual time, for an hour.
-   * Absent = whatever is dearest.
+   * Cache writes that the vendor may charge for: none, for the usual time, for an hour. Absent = the most
+   * expensive.
    */
   readonly cacheWrites?: 'none' | 'usual' | 'long';
-  /** That the vendor may run, at most; absent = none. */
+  /** Web searches that the vendor may run, at most; absent = none. */
   readonly webSearches?: number;
-  /** Pictures in the prompt; absent = none. */
+  /** Images in the prompt; absent = none. */
   readonly images?: number;
-  /** False: the prompt is text alone. */
+  /** False: the prompt is text only. */
   readonly media?: boolean;
 }
 
 /**
- * An upper bound in nanodollars, rounded up: no usage with at most so many tokens costs more by `costOf`.
- * Every tier that a prompt up to that length can reach is looked at, the dearest holds; discounts for
- * cached input are never assumed.
+ * An upper bound in nanodollars, rounded up: no usage within these token limits costs more by `costOf`. It
+ * takes the most expensive tier that such a prompt can reach and assumes no discount for cached input.
  */
 export function mostCost(price: Price, most: MostTokens): number {
   const { tiers } = price;
@@ -113,7 +110,7 @@ export function mostCost(price: Price, most: MostTokens): number {
   return dearest;
 }
 
-/** The bound for prompts that these rates hold for. */
+/** The upper bound for prompts in the range of these rates. */
 function bound(
   price: Price,
   most: MostTokens,
@@ -136,7 +133,7 @@ function dearestInput(rates: Rates, { cacheWrites = 'long', media }: MostTokens)
   const long = rates.cacheWriteLong ?? write;
   return Math.max(
     rates.input,
-    // Dearer reads make no sense, but a config can say so.
+    // Reads that cost more than input make no sense, but the config allows them.
     rates.cacheRead ?? 0,
     media === false ? 0 : dearestMedium(rates),
     cacheWrites === 'none' ? 0 : write,
@@ -149,14 +146,14 @@ function dearestMedium(rates: Rates): number {
   return Math.max(audioInput, imageInput, videoInput, audioCacheRead);
 }
 
-/** Whether it makes a difference if a prompt holds more than text. */
+/** Whether media in a prompt affect the price. */
 export function caresForMedia({ rates, tiers }: Price): boolean {
   if (dearestMedium(rates) > 0) return true;
   for (const tier of tiers) if (dearestMedium(tier.rates) > 0) return true;
   return false;
 }
 
-/** Whether it makes a difference what a prompt makes the vendor write to its cache. */
+/** Whether cache writes affect the price. */
 export function caresForCacheWrites({ rates, tiers }: Price): boolean {
   if (hasWriteRate(rates)) return true;
   for (const tier of tiers) if (hasWriteRate(tier.rates)) return true;
@@ -173,7 +170,7 @@ function ratesFor({ rates, tiers }: Price, prompt: number): Rates {
   return found;
 }
 
-/** Whether no usage whatever costs anything. */
+/** Whether every usage is free. */
 export function isFree(price: Price): boolean {
   const { call = 0, webSearch = 0, perImage = 0 } = price;
   if (call !== 0 || webSearch !== 0 || perImage !== 0) return false;
@@ -202,8 +199,8 @@ function hasFreeOutput(rates: Rates): boolean {
 }
 
 /**
- * Tokens and their rates in turn, of the sum that is being made. One list for all: every call comes by
- * here several times, and nothing waits in between.
+ * Tokens and their rates, alternating, of the current sum. One shared array: every call uses it several times,
+ * synchronously.
  */
 const terms = new Float64Array(32);
 
@@ -212,7 +209,7 @@ function term(place: number, tokens: number, rate: number): void {
   terms[2 * place + 1] = rate;
 }
 
-/** Where the terms of each part of a cost begin. */
+/** Index of the first term of each part of a cost. */
 const place = {
   input: 0,
   cacheRead: 4,
@@ -249,7 +246,7 @@ function inputTerms(rates: Rates, usage: BilledTokens): void {
   term(place.cacheWrite + 1, long, rates.cacheWriteLong ?? writeRate);
 }
 
-/** What was read from a cache is told apart by nobody: sound beyond the fresh input was. */
+/** Cache reads are not reported by media type: audio beyond the fresh input was read from the cache. */
 function freshTerms(rates: Rates, usage: BilledTokens): void {
   const { freshInputTokens: fresh = 0, cacheReadTokens: read = 0 } = usage;
   const { audioInputTokens = 0, imageInputTokens = 0, videoInputTokens = 0 } = usage;
@@ -278,17 +275,16 @@ function outputTerms(rates: Rates, usage: BilledTokens): void {
   term(place.reasoning, reasoning, rates.reasoning ?? rates.output);
 }
 
-/** Whether the upstream says how much of its answer is what has a rate of its own. */
+/** Whether the upstream reports the output classes that have their own rate. */
 function isTold({ audioOutput, imageOutput }: Rates, usage: BilledTokens): boolean {
   if (audioOutput !== undefined && usage.audioOutputTokens === undefined) return false;
   return imageOutput === undefined || usage.imageOutputTokens !== undefined;
 }
 
 /**
- * The sum of these terms in nanodollars. `raise` picodollars are added before what is left of a
- * nanodollar falls off: 500 rounds half up, 999 rounds up. Numbers are exact below 2^53, and nearly all
- * calls are there: a sum of numbers that came out below it never was beyond it. Nine million dollars
- * are the end of the scale.
+ * The sum of these terms in nanodollars. `raise` picodollars are added before truncation to nanodollars: 500
+ * rounds half up, 999 rounds up. Numbers are exact below 2^53, which covers nearly all calls; a sum below 2^53
+ * had no larger intermediate result. The scale ends at nine million dollars.
  */
 function nanodollars(from: number, to: number, raise: number): number {
   let sum = raise;

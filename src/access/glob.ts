@@ -1,6 +1,6 @@
-/** Patterns of model names: `*` stands for any text, everything else for itself (B50: no RegExp). */
+/** Patterns of model names: `*` matches any text, everything else itself (B50: no RegExp). */
 
-/** No provider has longer model names; a longer one is refused without a look at it. */
+/** No provider has longer model names; longer ones are refused without matching. */
 const maxModelNameLength = 512;
 
 export class Glob {
@@ -18,7 +18,7 @@ export class Glob {
     this.#middle = parts.slice(1, -1);
   }
 
-  /** One pass from left to right: a pattern without alternatives never has to step back. */
+  /** One pass from left to right: a pattern without alternatives never backtracks. */
   matches(name: string): boolean {
     if (name.length > maxModelNameLength) return false;
     if (this.#last === undefined) return name === this.#first;

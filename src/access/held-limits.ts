@@ -1,4 +1,4 @@
-/** The policies that a call counts for, made ready for draws: counters named, globs and windows kept. */
+/** The policies that apply to a call, prepared for draws: named counters, globs and windows. */
 import { withoutDate, type ModelNames } from '../core/model-names.ts';
 import type { Budget, RateLimit } from '../core/policy.ts';
 import type { BudgetWindow } from '../store/calls.ts';
@@ -7,13 +7,13 @@ import { Glob } from './glob.ts';
 import type { HeldPolicy, Holder } from './policies.ts';
 import { windowAt } from './windows.ts';
 
-/** A rate limit, whose it is, and what counts it. */
+/** A rate limit, its holder, and its counter. */
 export class HeldLimit {
   readonly holder: Holder;
   readonly limit: RateLimit;
   readonly counter: string;
   readonly #glob: Glob | undefined;
-  /** The same without its date: an undated name may lead there. */
+  /** The same without its date: an undated name may refer to it. */
   readonly #undated: Glob | undefined;
 
   constructor(holder: Holder, limit: RateLimit) {
@@ -43,7 +43,7 @@ export class HeldLimit {
   }
 }
 
-/** A budget, whose it is, and the window that it is in. */
+/** A budget, its holder, and its current window. */
 export class HeldBudget {
   readonly holder: Holder;
   readonly budget: Budget;
@@ -56,7 +56,7 @@ export class HeldBudget {
     this.counter = `${holder.kind}:${holder.name}:${budget.per}`;
   }
 
-  /** Computed once a window; a clock that goes back stays in the window that has begun (G17). */
+  /** Computed once per window; a clock that goes back stays in the window that has begun (G17). */
   window(now: number): BudgetWindow {
     const known = this.#window;
     if (known !== undefined && (known.endsAt === undefined || now < known.endsAt)) return known;
@@ -70,13 +70,13 @@ export class HeldBudget {
   }
 }
 
-/** By kind, in the order of the policies: the order in which counters are drawn from. */
+/** By kind, in the order of the policies, which is the order of the draws. */
 export class HeldLimits {
   readonly concurrent: readonly HeldLimit[];
   readonly requests: readonly HeldLimit[];
   readonly tokens: readonly HeldLimit[];
   readonly budgets: readonly HeldBudget[];
-  /** What every call draws alike. */
+  /** Draws that are the same for every call. */
   readonly places: readonly ConcurrencyDraw[];
   readonly rates: readonly RequestsDraw[];
   readonly #sameForAll: boolean;
@@ -112,7 +112,7 @@ export class HeldLimits {
     return this.budgets.length === 0 && this.tokens.length === 0 && this.countless;
   }
 
-  /** Of its budgets, in their order. The same array until one of them ends. */
+  /** Windows of its budgets, in their order. The same array until one of them ends. */
   windows(now: number): readonly BudgetWindow[] {
     const { budgets } = this;
     for (let i = 0; i < budgets.length; i++) {
@@ -124,17 +124,17 @@ export class HeldLimits {
     return this.#windows;
   }
 
-  /** Nothing counts a call that takes no tokens and costs nothing. */
+  /** Nothing limits a call that takes no tokens and costs nothing. */
   get countless(): boolean {
     return this.concurrent.length === 0 && this.requests.length === 0;
   }
 
-  /** Whether it makes no difference which model is called. */
+  /** Whether the limits are the same for all models. */
   get sameForAll(): boolean {
     return this.#sameForAll;
   }
 
-  /** What counts for calls of one model; the same object for the same names. */
+  /** The limits for one model; the same object for the same names. */
   of(names: ModelNames): HeldLimits {
     if (this.#sameForAll) return this;
     this.#ofNames ??= new WeakMap();
@@ -151,7 +151,7 @@ export class HeldLimits {
   }
 }
 
-/** A counter is drawn from once: of two that would share it the smaller one holds. */
+/** A counter is drawn from once: of two limits that share it the smaller one applies. */
 function strictest<T extends { readonly counter: string }>(
   held: readonly T[],
   amountOf: (each: T) => number,

@@ -1,4 +1,4 @@
-/** A key in memory: its record, what of it was prepared for calls, and when it was last used. */
+/** A key in memory: its record, what is prepared for calls, and its last use. */
 import type { KeyRecord } from '../store/records.ts';
 import { nobodysDigest, sameDigest } from './digest.ts';
 import type { PolicySource } from './policies.ts';
@@ -6,17 +6,17 @@ import { KeyPrincipal, type Principal } from './principal.ts';
 
 export type KeyState = 'active' | 'expired' | 'revoked';
 
-/** `config`: declared there; `environment`: given from outside at start. Only `store` keys can be changed. */
+/** `config`: declared there; `environment`: set at the start. Only `store` keys can be changed. */
 export type KeySource = 'store' | 'config' | 'environment';
 
-/** A presented secret as it is compared. */
+/** Digests of a presented secret. */
 export interface Digests {
   readonly plain: Buffer;
   /** Absent where no pepper is set. */
   readonly peppered: Buffer | undefined;
 }
 
-/** Whether a secret that is kept without a pepper may open; turned off once all have one (S2). */
+/** Whether a secret stored without a pepper is accepted; turned off once all have one (S2). */
 export interface SecretTrust {
   plain: boolean;
 }
@@ -45,15 +45,15 @@ export interface KeyPlace {
 
 export class KeyEntry {
   readonly source: KeySource;
-  /** Place in the order of its source; keys of the store are never removed, so it stays (L5). */
+  /** Place in the order of its source; keys of the store are never removed, so it stays. */
   position: number;
-  /** Kept beside the record: they are no change of it. */
+  /** Kept outside the record, since they do not change the key. */
   lastUsedAt: number | undefined;
   previousUsedAt: number | undefined;
   #record: KeyRecord;
   readonly #policies: PolicySource;
   readonly #trust: SecretTrust;
-  /** Made at the first call: most of 500,000 keys sleep. */
+  /** Created at the first call, since most of 500,000 keys are never used. */
   #prepared: Prepared | undefined;
   #removed = false;
 
@@ -75,7 +75,7 @@ export class KeyEntry {
     return this.#prepare().principal;
   }
 
-  /** Takes a newer record; an older one and a revoked key's revival change nothing (K8). */
+  /** Takes a newer record; an older one, or one that revives a revoked key, changes nothing. */
   replace(record: KeyRecord): void {
     const mine = this.#record;
     if (record.version <= mine.version) return;
@@ -86,7 +86,7 @@ export class KeyEntry {
     this.#prepared = undefined;
   }
 
-  /** The declaration is gone from the config: as if revoked. */
+  /** The declaration was removed from the config: as if revoked. */
   remove(): void {
     this.#removed = true;
   }
@@ -108,7 +108,7 @@ export class KeyEntry {
     return this.#removed || this.#record.revokedAt !== undefined;
   }
 
-  /** Whether one of the key's secrets was presented. Looks at all of them, whatever fits (S3). */
+  /** Which of the key's secrets was presented. Compares all of them, to take constant time (S3). */
   match(digests: Digests, now: number): Match {
     const { current, previous } = this.#prepare();
     let found: Match = this.#fits(current, digests) ? 'current' : undefined;
@@ -138,7 +138,7 @@ export class KeyEntry {
   }
 }
 
-/** The work for an id that nobody has. */
+/** Does the work of a comparison for an unknown id, so that timing does not show which ids exist. */
 export function matchNobody(digests: Digests): void {
   sameDigest(digests.plain, nobodysDigest);
 }

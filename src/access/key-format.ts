@@ -1,12 +1,12 @@
 /**
- * The form of a key (S1): `gw_` + 8 characters public id + `_` + 256 random bits in base62 + CRC-32 of
- * all before it in base62. The id finds the record, the checksum rejects junk without a look-up, and
- * the prefix lets secret scanners see a leaked key.
+ * The format of a key (S1): `gw_` + 8 characters public id + `_` + 256 random bits in base62 + CRC-32 of all
+ * before it in base62. The id finds the record, the checksum rejects junk without a lookup, and the prefix lets
+ * secret scanners recognise a leaked key.
  */
 import { crc32 } from 'node:zlib';
 import { Secret } from '../core/secret.ts';
 
-/** So many random bytes, from a generator fit for secrets. */
+/** Returns `count` random bytes from a generator fit for secrets. */
 export type RandomBytes = (count: number) => Uint8Array;
 
 const prefix = 'gw_';
@@ -33,7 +33,7 @@ export function makeKeyOf(id: string, random: RandomBytes): Secret {
   return new Secret(body + checksum(body));
 }
 
-/** The public id of a well-formed key; undefined for anything else. Looks nothing up. */
+/** The public id of a well-formed key; undefined for anything else. No lookup. */
 export function readKey(text: string): { readonly id: string } | undefined {
   if (text.length !== keyLength || !text.startsWith(prefix)) return undefined;
   const idEnd = prefix.length + idLength;
@@ -46,7 +46,7 @@ export function readKey(text: string): { readonly id: string } | undefined {
   return { id: text.slice(prefix.length, idEnd) };
 }
 
-/** A secret that is no key of the data plane: other prefix, same strength and checksum. */
+/** A secret that is not a key of the data plane: different prefix, same strength and checksum. */
 export function makeToken(tokenPrefix: string, random: RandomBytes): Secret {
   const body = `${tokenPrefix}_${randomSecret(random)}`;
   return new Secret(body + checksum(body));
@@ -58,7 +58,7 @@ function randomSecret(random: RandomBytes): string {
   return base62(value, secretLength);
 }
 
-/** Bytes from 248 on are thrown away: 256 is no multiple of 62, some letters would come more often. */
+/** Bytes from 248 on are discarded: 256 is not a multiple of 62, so some letters would be more frequent. */
 function randomText(random: RandomBytes, length: number): string {
   let text = '';
   while (text.length < length) {

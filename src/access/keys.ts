@@ -1,7 +1,7 @@
 /**
- * The keys of the data plane, all in memory, so that a call is authenticated without a promise or a
- * look-up elsewhere. The store is written before a new key works, and told after a revoked one has
- * stopped working: a failure in between leaves the safe side (K8).
+ * The keys of the data plane, all in memory, so that a call is authenticated synchronously. The store is
+ * written before a new key works, and after a revoked one has stopped working: a failure in between leaves the
+ * safe state.
  */
 import { GatewayError, invalidRequest } from '../core/errors.ts';
 import type { Policy } from '../core/policy.ts';
@@ -38,18 +38,18 @@ export interface KeyRingParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: RandomBytes;
-  /** Those of teams and tags; default: there are none. */
+  /** Policies of teams and tags; default: none. */
   readonly policies?: PolicySource;
   readonly pepper?: Pepper;
   readonly log?: Log;
-  /** Whether other gateways make keys in the same store. */
+  /** Whether other gateways create keys in the same store. */
   readonly shared?: boolean;
 }
 
 export interface NewKey {
   readonly record: KeyRecord;
   readonly id: string;
-  /** Shown once, kept nowhere (S4). */
+  /** Shown once and not stored (S4). */
   readonly key: Secret;
 }
 
@@ -59,7 +59,7 @@ export interface ListedKey {
   readonly state: KeyState;
   readonly source: KeySource;
   readonly lastUsedAt: number | undefined;
-  /** Of a secret that `rotate` replaced. */
+  /** Last use of a secret that `rotate` replaced. */
   readonly previousUsedAt: number | undefined;
 }
 
@@ -76,7 +76,7 @@ export interface ChangedKey {
 }
 
 /**
- * Writes a change to the store together with what is noted of it; false when it did not fit.
+ * Writes a change to the store together with its audit entry; false when it was refused.
  * @throws StoreError
  */
 export type WriteKey = (
@@ -84,7 +84,7 @@ export type WriteKey = (
   key: { readonly before?: ListedKey; readonly after: ListedKey },
 ) => Promise<boolean>;
 
-/** A key of the config. Its secret is known by its hash only. */
+/** A key of the config. Only the hash of its secret is known. */
 export interface DeclaredKey extends KeyWish {
   /** Its name in the config; also the id of its calls. */
   readonly id: string;
@@ -95,8 +95,8 @@ export interface DeclaredKey extends KeyWish {
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 /**
- * Of the key that the first start makes (S23): more than any one client needs, less than everything. It has no
- * budget, since models without a price could then not be called at all (decision 0018).
+ * Policy of the key that the first start creates (S23): more than a single client needs, but bounded. It has no
+ * budget, since models without a price could then not be called (decision 0018).
  */
 const firstKeyPolicy: Policy = {
   limits: [
@@ -106,7 +106,7 @@ const firstKeyPolicy: Policy = {
   budgets: [],
 };
 
-/** How often a change is tried again when another instance was faster. */
+/** Maximum number of tries of a change when another instance was faster. */
 const maxTries = 5;
 
 /** One text for missing, malformed, unknown, revoked and expired keys (E4). */
@@ -135,30 +135,30 @@ export class KeyRing {
     this.#refresh = parts.shared === true ? new CoalescedRefresh({ read, clock }) : undefined;
   }
 
-  /** Reads what the store has, or what is new there. May be repeated after a failure. @throws StoreError */
+  /** Reads all keys of the store, or the new ones. May be repeated after a failure. @throws StoreError */
   load(): Promise<void> {
     return this.#index.load();
   }
 
-  /** The same, as the store is from now on: a reading that runs may have begun before a change. */
+  /** The same, but never joins a read that has begun, which may be older than a change. */
   loadAnew(): Promise<void> {
     return this.#index.loadAnew();
   }
 
-  /** Whether the keys of the store are known; before that the gateway is not ready (L1). */
+  /** Whether the keys of the store are known; before that the gateway is not ready. */
   get loaded(): boolean {
     return this.#index.loaded;
   }
 
-  /** Why the peppered keys of the store cannot be used, in a sentence; undefined when they can. */
+  /** Why the peppered keys of the store cannot be used, as a sentence; undefined when they can. */
   get pepperProblem(): string | undefined {
     return this.#index.pepperProblem;
   }
 
   /**
-   * Who sent these headers. Synchronous: about 2 µs, 5 with a pepper.
+   * Authenticates the caller by these headers. Synchronous: about 2 µs, 5 with a pepper.
    * @throws GatewayError `unauthenticated` (E4, one text for all causes), or `store_unavailable` for a
-   * well-formed key while the keys are not loaded: never a 401 for a key that may be valid (L1).
+   * well-formed key while the keys are not loaded: never a 401 for a key that may be valid.
    */
   authenticate(authorization: string | undefined, xApiKey: string | undefined): Principal {
     const text = presentedKey(authorization, xApiKey);
@@ -180,9 +180,9 @@ export class KeyRing {
   }
 
   /**
-   * CoalescedRefresh for a key that `authenticate` refused: another gateway may have made or rotated it just now.
-   * @returns undefined when there is nothing to look for; else ask `authenticate` again afterwards.
-   * @throws GatewayError `store_unavailable` while nobody can say whether there is such a key (L1).
+   * Looks for a key that `authenticate` refused: another gateway may just have created or rotated it.
+   * @returns undefined when there is nothing to look for; otherwise call `authenticate` again afterwards.
+   * @throws GatewayError `store_unavailable` while it is unknown whether the key exists.
    */
   refreshKey(
     authorization: string | undefined,
@@ -198,7 +198,7 @@ export class KeyRing {
   }
 
   /**
-   * Makes a key; it works once the store has it.
+   * Creates a key; it works once the store has it.
    * @throws GatewayError `invalid_request` with the field, StoreError.
    */
   async create(wish: KeyWish, write: WriteKey = this.#write): Promise<NewKey> {
@@ -220,8 +220,8 @@ export class KeyRing {
   }
 
   /**
-   * Changes a key; calls that run keep what they began with. `change` may be asked again with a newer
-   * record when another instance was faster.
+   * Changes a key; running calls are not affected. `change` may be called again with a newer record when
+   * another instance was faster.
    * @returns undefined when there is no such key.
    * @throws GatewayError `invalid_request`, also for a key that cannot be changed; StoreError.
    */
@@ -236,8 +236,8 @@ export class KeyRing {
   }
 
   /**
-   * Gives a key another secret. The one before it opens for `overlapMs` more, and those before that
-   * not longer than it; 0 ends them all at once (S5).
+   * Gives a key another secret. The previous one works for another `overlapMs`, and older ones no longer than
+   * it; 0 ends them all at once (S5).
    * @returns undefined when there is no such key.
    * @throws GatewayError `invalid_request` for a key that cannot be changed; StoreError.
    */
@@ -262,10 +262,10 @@ export class KeyRing {
   }
 
   /**
-   * Revokes at once in this process, then in the store; a second time changes nothing. The key stays
-   * refused here even when the store fails: then repeat it. Calls that run are cut (S6).
+   * Revokes at once in this process, then in the store; a second time changes nothing. The key stays refused
+   * here even when the store fails: then repeat the call. Running calls are cut (S6).
    * @returns undefined when there is no such key.
-   * @throws GatewayError `invalid_request` for a key that is not the store's, StoreError.
+   * @throws GatewayError `invalid_request` for a key that is not in the store, StoreError.
    */
   async revoke(id: string, write: WriteKey = this.#write): Promise<ChangedKey | undefined> {
     const entry = this.#index.find(id);
@@ -280,8 +280,8 @@ export class KeyRing {
   }
 
   /**
-   * Lets a secret of any form in, kept in memory only (MODEL_GATEWAY_KEY).
-   * @throws Error when it is too short or cannot stand in a header.
+   * Adds a secret of any form, kept in memory only (MODEL_GATEWAY_KEY).
+   * @throws Error when it is too short or not valid in a header.
    */
   addLiteralKey(secret: Secret, wish: Omit<DeclaredKey, 'digests'>): void {
     requireUsableSecret('MODEL_GATEWAY_KEY', secret.reveal());
@@ -291,9 +291,9 @@ export class KeyRing {
   }
 
   /**
-   * The keys of the config, in the place of those it had before. Who is not among them any more is
-   * refused, and cut (S6). All or nothing.
-   * @throws Error that names a key which cannot be taken.
+   * Replaces the keys of the config. Keys that are no longer declared are refused and their calls are cut (S6).
+   * All or nothing.
+   * @throws Error that names a key which is not valid.
    */
   declare(keys: readonly DeclaredKey[]): void {
     const now = this.#clock.wall();
@@ -301,7 +301,7 @@ export class KeyRing {
   }
 
   /**
-   * The key of the first start (S10): made when there has never been a key and none came from the
+   * The key of the first start (S10): created when there has never been a key and none comes from the
    * environment or the config. It may call every model.
    */
   async ensureFirstKey(write: WriteKey = this.#write): Promise<NewKey | undefined> {
@@ -310,14 +310,17 @@ export class KeyRing {
     return this.create({ name: 'first key', models: ['*'], policy: firstKeyPolicy }, write);
   }
 
-  /** Whether this is one of the keys, whatever its state. */
+  /** Whether this secret belongs to one of the keys, in any state. */
   holds(secret: Secret): boolean {
     const { plain, peppered } = this.#digestsOf(secret.reveal());
     const texts = [plain.toString('hex'), peppered?.toString('hex')];
     return this.#index.some(({ digest }) => texts.includes(digest));
   }
 
-  /** What the key of this id may do; undefined unless it is active. For those who need no secret of it. */
+  /**
+   * The permissions of the key with this id; undefined unless the key is active. For callers that do not have
+   * its secret.
+   */
   principalOf(id: string): Principal | undefined {
     const entry = this.#index.find(id);
     return entry?.state(this.#clock.wall()) === 'active' ? entry.principal : undefined;
@@ -329,8 +332,8 @@ export class KeyRing {
   }
 
   /**
-   * A page: keys that are not the store's, then those of the store in the order of creation. Undefined
-   * when there is no key `after`.
+   * A page: fixed keys first, then those of the store in the order of creation. Undefined when there is no key
+   * `after`.
    */
   list(page: { readonly limit: number; readonly after?: string }): KeyPage | undefined {
     const found = this.#index.page(page.limit, page.after);
@@ -342,7 +345,7 @@ export class KeyRing {
     };
   }
 
-  /** The same of keys in whose id, name, team, owner or tags this text stands, in upper or lower case. */
+  /** The same, for keys whose id, name, team, owner or tags contain this text, ignoring case. */
   search(
     wanted: string,
     page: { readonly limit: number; readonly after?: string },
@@ -356,7 +359,7 @@ export class KeyRing {
     };
   }
 
-  /** Keys were used elsewhere, and the store is told of it. */
+  /** Records uses of keys by other processes for the store. */
   heardUses(uses: readonly KeyUse[]): void {
     for (const { id, at, previous } of uses) {
       const entry = this.#index.find(id);
@@ -365,12 +368,15 @@ export class KeyRing {
     }
   }
 
-  /** Tells the store when keys were last used. Never rejects. */
+  /** Writes to the store when keys were last used. Never rejects. */
   flushUses(): Promise<void> {
     return this.#uses.flush();
   }
 
-  /** A key whose secret may have any form: who wrote down the hash of a word let nobody in (S7). */
+  /**
+   * A declared key whose secret may have any form. Texts below the minimum length never match, so the hash of a
+   * short word opens nothing (S7).
+   */
   #literal(text: string, { plain }: Digests): KeyEntry | undefined {
     return text.length < leastSecretLength ? undefined : this.#index.byDigest(plain);
   }
@@ -397,12 +403,12 @@ export class KeyRing {
     throw tooManyChanges();
   }
 
-  /** Of a record that is not revoked. */
+  /** State of a record that is not revoked. */
   #stateOf({ expiresAt }: KeyRecord): KeyState {
     return expiresAt !== undefined && expiresAt <= this.#clock.wall() ? 'expired' : 'active';
   }
 
-  /** Without a note: what the gateway does by itself. */
+  /** Without an audit entry: for changes by the gateway itself. */
   readonly #write: WriteKey = async (change) => {
     if (change.op === 'replaceKey') return this.#store.keys.replace(change.record);
     if (change.op === 'revokeKey') return this.#store.keys.revoke(change.id, change.at);
@@ -416,7 +422,7 @@ export class KeyRing {
   }
 
   /**
-   * What is kept of a new secret.
+   * The stored form of a new secret.
    * @throws GatewayError `invalid_request` when the store's keys have a pepper that is missing here.
    */
   #kept(key: Secret): Pick<KeyRecord, 'digest' | 'peppered'> {
@@ -476,17 +482,17 @@ function previousOf(
   ].slice(0, maxPrevious);
 }
 
-/** Rotations within one overlap; the oldest secret ends earlier then. */
+/** Maximum number of rotations within one overlap; beyond it the oldest secret ends earlier. */
 const maxPrevious = 5;
 
-/** A key that no store has. */
+/** A key outside the store. */
 function fixedRecord({ id, digests, ...wish }: DeclaredKey, now: number): KeyRecord {
   const { expiresAt, ...rest } = wish;
   const [digest = '', ...others] = digests;
   return {
     id,
     ...wishedOf(rest, now),
-    // One that has passed already is no mistake: the key is listed as expired.
+    // An expiry in the past is not an error: the key is listed as expired.
     ...(expiresAt === undefined ? {} : { expiresAt }),
     digest,
     previous: others.map((other) => ({ digest: other, replacedAt: 0, validUntil: Infinity })),

@@ -1,6 +1,6 @@
 /**
- * The secret of whoever scrapes metrics and may do nothing else: a monitoring system needs no token that
- * can make keys. Without one the admin token alone opens them.
+ * The secret of metrics scrapers, which can do nothing else: a monitoring system needs no token that can create
+ * keys. Without one, only the admin token opens the metrics.
  */
 import type { Secret } from '../core/secret.ts';
 import { TokenCheck } from './admin-token.ts';

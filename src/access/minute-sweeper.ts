@@ -1,4 +1,4 @@
-/** Work on the store that is done once a minute, a few rows at a time with pauses, so that no call waits behind it. */
+/** Work on the store that runs once a minute, a few rows at a time with pauses, so that no call waits. */
 
 const pauseMs = 50;
 const everyMs = 60_000;
@@ -9,7 +9,7 @@ export abstract class MinuteSweeper {
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
 
-  /** Removes all that must go now. Never throws: what failed is tried again in a minute. */
+  /** Removes everything that has expired. Never throws: failures are retried in a minute. */
   protected abstract sweep(): Promise<void>;
 
   /** Once a minute from now on. */
@@ -17,7 +17,7 @@ export abstract class MinuteSweeper {
     this.#timer = setInterval(() => void this.run(), everyMs).unref();
   }
 
-  /** One sweep now, or the one that runs already. Never throws. */
+  /** Runs one sweep, or joins the running one. Never throws. */
   run(): Promise<void> {
     this.#running ??= this.sweep().finally(() => {
       this.#running = undefined;

@@ -1,7 +1,8 @@
 /**
- * What calls cost beyond their reservations (X-4). A vendor bills some of them for what nothing in the request tells. Many
- * calls beside each other would overrun a budget once each: so the first overrun is held for the running calls of the
- * same budget and target too, and reserved by those that come within the hour. Known to one process; a restart forgets it.
+ * Costs beyond reservations (X-4). A vendor bills some calls for things that the request does not show. Many
+ * concurrent calls would each overrun the budget once. Therefore the first overrun is also held for the running
+ * calls of the same budget and target, and is reserved by calls of the next hour. It is known to one process
+ * and lost by a restart.
  */
 import type { Clock } from '../core/runtime.ts';
 import type { HeldBudget } from './held-limits.ts';
@@ -15,11 +16,11 @@ interface Named {
 export interface Reserving {
   readonly held: readonly HeldBudget[];
   mayAsk(target: Named): boolean;
-  /** Holds so many nanodollars beside its reservation, or what the budgets still have of them. */
+  /** Holds this amount in addition to the reservation, or what is left of the budgets. */
   holdBeside(nanodollars: number): void;
 }
 
-/** What admission and grants need of it. */
+/** The part that admission and grants need. */
 export type Learned = Pick<Overruns, 'began' | 'ended' | 'learn' | 'beside'>;
 
 interface Excess {
@@ -50,7 +51,7 @@ export class Overruns {
     }
   }
 
-  /** Tells what was learned, and takes no account of calls: for those that are looked at and not served. */
+  /** Reports what was learned without tracking calls: for previews. */
   get lookOnly(): Learned {
     return {
       began: () => undefined,
@@ -67,7 +68,7 @@ export class Overruns {
     }
   }
 
-  /** Nanodollars that a call for one of these targets reserves besides. */
+  /** Nanodollars that a call for one of these targets reserves in addition. */
   beside(held: readonly HeldBudget[], targets: readonly Named[]): number {
     if (this.#learned.size === 0) return 0;
     const now = this.#clock.wall();
@@ -83,7 +84,7 @@ export class Overruns {
     return most;
   }
 
-  /** A call cost so many nanodollars more at that target than all that it had reserved. */
+  /** Records that a call at this target cost this much more than it had reserved. */
   learn({ held }: Pick<Reserving, 'held'>, target: Named, nanodollars: number): void {
     for (const { counter } of held) {
       this.#keep(nameOf(counter, target), nanodollars);

@@ -1,19 +1,19 @@
 /**
- * The policies that keys share: those of teams and tags, all in memory. What the config declares goes
- * before what the store has under the same name, and cannot be changed here.
+ * The policies of teams and tags, all in memory. Policies of the config take precedence over those of the store
+ * with the same name, and cannot be changed here.
  */
 import { invalidRequest } from '../core/errors.ts';
 import type { CommonPolicy, HolderKind, Policy, SharedPolicy } from '../core/policy.ts';
 import type { NotedChange } from '../store/records.ts';
 import type { PolicyStore } from '../store/store.ts';
 
-/** Whose policy it is: for a key its public id. */
+/** The holder of a policy: for a key its public id. */
 export interface Holder {
   readonly kind: HolderKind;
   readonly name: string;
 }
 
-/** A policy that counts for a call, and whose it is: counters are per holder. */
+/** A policy that applies to a call, and its holder: counters are per holder. */
 export interface HeldPolicy {
   readonly holder: Holder;
   readonly policy: Policy;
@@ -21,9 +21,9 @@ export interface HeldPolicy {
 
 export type SharedKind = SharedPolicy['kind'];
 
-/** Where principals look up what holds for their team and tags. */
+/** Looks up the policies of a team and tags. */
 export interface PolicySource {
-  /** Rises with every change, so that a look-up can be kept until then. */
+  /** Rises with every change, so that a lookup can be cached until then. */
   readonly version: number;
   find(kind: SharedKind, name: string): CommonPolicy | undefined;
 }
@@ -32,7 +32,7 @@ export interface PolicySource {
 export const noPolicies: PolicySource = { version: 0, find: () => undefined };
 
 /**
- * Writes a change to the store together with what is noted of it; false when it did not fit.
+ * Writes a change to the store together with its audit entry; false when it was refused.
  * @throws StoreError
  */
 export type WritePolicy = (
@@ -40,7 +40,7 @@ export type WritePolicy = (
   before: SharedPolicy | undefined,
 ) => Promise<boolean>;
 
-/** Where a policy comes from; declared ones are the config's. */
+/** The source of a policy; declared ones come from the config. */
 export interface ListedPolicy {
   readonly policy: SharedPolicy;
   readonly source: 'store' | 'config';
@@ -50,7 +50,7 @@ export class Policies implements PolicySource {
   readonly #store: PolicyStore;
   #stored = new Map<string, SharedPolicy>();
   #declared: ReadonlyMap<string, SharedPolicy> = new Map();
-  /** All of a kind by name; made when a page is asked for, kept until something changes. */
+  /** All of a kind by name; created for the first page, kept until something changes. */
   readonly #sorted = new Map<SharedKind, readonly SharedPolicy[]>();
   #version = 1;
 
@@ -62,13 +62,16 @@ export class Policies implements PolicySource {
     return this.#version;
   }
 
-  /** Reads what the store has. May be repeated, e.g. when another instance changed it. @throws StoreError */
+  /**
+   * Reads the policies of the store. May be repeated, e.g. when another instance changed one. @throws
+   * StoreError
+   */
   async load(): Promise<void> {
     this.#stored = byName(await this.#store.list());
     this.#changed();
   }
 
-  /** Those of the config, in the place of those it had before. */
+  /** Replaces the policies of the config. */
   declare(policies: readonly SharedPolicy[]): void {
     this.#declared = byName(policies);
     this.#changed();
@@ -84,7 +87,7 @@ export class Policies implements PolicySource {
     return policy === undefined ? undefined : this.#listed(policy);
   }
 
-  /** By name, from behind `after`. */
+  /** By name, after `after`. */
   list(kind: SharedKind, page: { readonly limit: number; readonly after?: string }): PolicyPage {
     const { limit, after } = page;
     const all = this.#byName(kind);
@@ -97,7 +100,7 @@ export class Policies implements PolicySource {
   }
 
   /**
-   * Makes or replaces a policy; it holds once the store has it.
+   * Creates or replaces a policy; it applies once the store has it.
    * @throws GatewayError `invalid_request` for one of the config, StoreError.
    */
   async put(policy: SharedPolicy, write?: WritePolicy): Promise<SharedChange> {

@@ -3,9 +3,8 @@
 const scheme = 'bearer';
 
 /**
- * The key that the client presented; '' when it presented none or two different ones (B16: the
- * gateway never guesses which one is meant). An empty header counts as absent: client programs send
- * one beside the other.
+ * The key that the client presented; '' for none or two different ones (B16: the gateway does not guess). An
+ * empty header counts as absent, since some clients send an empty one next to the real one.
  */
 export function presentedKey(
   authorization: string | undefined,

@@ -1,4 +1,4 @@
-/** Counters that answer a draw without taking anything: what a call would take is only shown. */
+/** Counters that answer a draw without reserving anything, for previews. */
 import type {
   Balance,
   BudgetDraw,
@@ -10,17 +10,20 @@ import type {
 import type { HeldLimits } from './held-limits.ts';
 import type { Holder } from './policies.ts';
 
-/** A limit of the key, its team or its tags, and what one call would take of it. */
+/** A limit of the key, its team or its tags, and what one call would reserve. */
 export interface PreviewedLimit {
   readonly kind: 'concurrent' | 'requests' | 'tokens' | 'budget';
   readonly holder: Holder;
-  /** Calls, calls or tokens a minute; nanodollars of a budget. */
+  /** Calls, calls or tokens per minute; nanodollars for a budget. */
   readonly limit: number;
   /** In the same unit. */
   readonly takes: number;
-  /** Glob of the models that it holds for; absent = all. */
+  /** Glob of the models that it applies to; absent = all. */
   readonly model?: string;
-  /** Of a budget: its period and window, and nanodollars that are left of it, with what running calls hold taken off. */
+  /**
+   * For a budget: its period and window, and the nanodollars that are left of it without what running calls
+   * reserved.
+   */
   readonly budget?: { readonly per: string; readonly window: string; readonly left: number };
 }
 
@@ -29,7 +32,7 @@ type ReadCounters = Pick<Counters, 'wall' | 'balance'>;
 export class PreviewCounters implements Counters {
   readonly #counters: ReadCounters;
   #draw: Draw | undefined;
-  /** Of the budgets of the last draw, in its order. */
+  /** What is left of the budgets of the last draw, in its order. */
   #left: readonly number[] = [];
 
   constructor(counters: ReadCounters) {
@@ -40,7 +43,7 @@ export class PreviewCounters implements Counters {
     return this.#counters.wall();
   }
 
-  /** Refused where a budget has too little left; rates and places count as free. */
+  /** Refused if a budget has too little left; rates and concurrency count as free. */
   async draw(draw: Draw): Promise<DrawResult> {
     this.#draw = draw;
     const balances = await Promise.all(draw.budgets.map((budget) => this.#balanceOf(budget)));
@@ -64,7 +67,7 @@ export class PreviewCounters implements Counters {
     return { granted: false, ...refused, requests, tokens };
   }
 
-  /** What the last draw asked for; budgets also where the call is free or its price is not known. */
+  /** What the last draw asked for; includes budgets even if the call is free or its price is unknown. */
   limits(held: HeldLimits): readonly PreviewedLimit[] {
     const { concurrent, requests, tokens, budgets } = held;
     const drawn = this.#draw;

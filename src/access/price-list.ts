@@ -1,6 +1,6 @@
 /**
- * The price package: vendors' list prices, as data in `node_modules`; nothing is fetched. It is two
- * thirds of a megabyte of source, so it is loaded when the first price is asked for.
+ * The price package: vendors' list prices, as data in `node_modules`; nothing is fetched. It is two thirds of a
+ * megabyte of source, so it is loaded when a price is first needed.
  */
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -51,7 +51,7 @@ export class PriceList {
     return undefined;
   }
 
-  /** Tokens of prompt and answer together that the list says of a model; undefined where it does not. */
+  /** Context window by the list; undefined if it has none. */
   window(list: string, model: string): number | undefined {
     const { prices } = this.#package();
     for (const name of listedNames(model)) {
@@ -63,7 +63,7 @@ export class PriceList {
 
   #package(): Loaded {
     if (this.#loaded !== undefined) return this.#loaded;
-    // Required and not imported: whoever needs a price needs it now.
+    // Loaded with require instead of import, since prices are needed synchronously.
     const require = createRequire(import.meta.url);
     const prices = require(packageName) as typeof GenaiPrices;
     const manifest = join(dirname(require.resolve(packageName)), '..', 'package.json');
@@ -80,7 +80,7 @@ function schedule(listed: ListedPrices, source: string): PriceSchedule {
     const price = readPrice(listed, source);
     return { at: () => price };
   }
-  // The last one that holds counts, and the first where none does.
+  // The last matching entry applies, or the first if none matches.
   const cases = listed.map(({ constraint, prices }) => ({
     holds: holding(constraint),
     price: readPrice(prices, source),
@@ -110,10 +110,10 @@ function timeOfDay(text: string): number {
   return Date.parse(`1970-01-02T${text}`) % dayMs;
 }
 
-/** Answers in these are priced by kinds of tokens that nobody reports apart. */
+/** Models with these prices answer with kinds of tokens that are not reported separately. */
 const otherOutputs = ['output_image_mtok', 'output_video_mtok'];
 
-/** Undefined where the list knows the model and not what its text costs: absent is not zero. */
+/** Undefined if the list has the model but not its text price: absent is not zero. */
 function readPrice(listed: GenaiPrices.ModelPrice, source: string): Price | undefined {
   if (otherOutputs.some((name) => listed[name] !== undefined)) return undefined;
   const rates = ratesAbove(listed, 0);
@@ -168,7 +168,7 @@ function mediaRates(rate: (name: string) => number | undefined): Partial<Rates> 
   return found;
 }
 
-/** Answers in pictures are told apart by nobody: `otherOutputs`. */
+/** Images in answers are not reported separately: see `otherOutputs`. */
 const mediaNames = {
   audioInput: 'input_audio_mtok',
   imageInput: 'input_image_mtok',
@@ -179,7 +179,7 @@ const mediaNames = {
 
 type ListedRate = GenaiPrices.ModelPrice[string];
 
-/** Dollars per million tokens are micro-dollars a token: six places more are picodollars. */
+/** Dollars per million tokens equal microdollars per token: six more places give picodollars. */
 function readRate(value: ListedRate, prompt: number): number | undefined {
   if (typeof value !== 'object') return readNumber(value, 6);
   let price = value.base;
@@ -190,7 +190,7 @@ function readRate(value: ListedRate, prompt: number): number | undefined {
   return readNumber(price, 6);
 }
 
-/** By the shortest decimal that the number stands for; finer than a picodollar is rounded. */
+/** From the shortest decimal form of the number; finer values than a picodollar are rounded. */
 function readNumber(value: ListedRate, places: number): number | undefined {
   return typeof value === 'number' ? scaledDecimal(String(value), places)?.units : undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * What a model costs: the config first, then the price package. One book holds for one configuration;
- * a reload makes a new one.
+ * The price of a model: the config first, then the price package. One table belongs to one configuration; a
+ * reload creates a new one.
  */
 import type { Price, PriceOrigin, PriceSettings } from '../core/money.ts';
 import type { Log } from '../core/runtime.ts';
@@ -8,13 +8,13 @@ import { Glob } from './glob.ts';
 import type { PriceList, PriceSchedule } from './price-list.ts';
 import { familyNames } from './price-names.ts';
 
-/** Clients can ask for names without end: when so many were asked for, the found ones are forgotten. */
+/** Clients can ask for any number of names. Above this limit the cached ones are dropped. */
 const mostKnown = 10_000;
 
 export interface PriceTableParts {
   readonly settings: PriceSettings;
   readonly list: Pick<PriceList, 'find' | 'load'>;
-  /** Where the prices of a provider's models stand; undefined = the config says it, or nobody. */
+  /** Where the prices of a provider's models come from; undefined = the config, or no source. */
   origin(provider: string): PriceOrigin | undefined;
   readonly log: Log;
 }
@@ -36,13 +36,13 @@ export class PriceTable {
     this.#globs = globs.map(({ pattern, price }) => ({ glob: new Glob(pattern), price }));
   }
 
-  /** For models without a price, on keys that have a budget (F6); undefined = they are refused there. */
+  /** For models without a price, on keys with a budget (F6); undefined = they are refused there. */
   get otherwise(): Price | undefined {
     return this.#parts.settings.otherwise;
   }
 
   /**
-   * The price of a target, or undefined: it is not known, which is not 0.
+   * The price of a target; undefined if unknown, which is not 0.
    * @param model the upstream's name of it, dated or not.
    * @param at ms since the epoch; some prices change by date or by time of day.
    */
@@ -57,7 +57,7 @@ export class PriceTable {
     return schedule?.at(at);
   }
 
-  /** Loads the package, so that no call waits for that. */
+  /** Loads the package, so that no call waits for it. */
   warm(): void {
     this.#ofList(() => this.#parts.list.load());
   }
@@ -81,7 +81,7 @@ export class PriceTable {
     return undefined;
   }
 
-  /** A package that cannot be read prices nothing; calls go on. */
+  /** If the package cannot be read, its prices are unknown and calls continue. */
   #ofList<T>(ask: () => T): T | undefined {
     try {
       return ask();

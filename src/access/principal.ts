@@ -1,53 +1,53 @@
-/** Who calls, and what they may do (S7). Everything that is not allowed is denied. */
+/** The caller and its permissions (S7). Everything that is not allowed is denied. */
 import { AddressRange } from '../core/addresses.ts';
 import type { Policy } from '../core/policy.ts';
 import type { KeyRecord } from '../store/records.ts';
 import { Glob } from './glob.ts';
 import { noPolicies, type HeldPolicy, type Holder, type PolicySource } from './policies.ts';
 
-/** What a call needs to know of its key, so that it needs one look-up. */
+/** The properties of a key that a call needs, so that it needs one lookup. */
 export interface Principal {
   /** Public id of the key; safe to log. */
   readonly keyId: string;
   readonly name: string;
   readonly team?: string;
-  /** What the key's calls count for besides the team. */
+  /** Tags that the key's calls count for. */
   readonly tags: readonly string[];
-  /** Refuse what a translation would drop or change, instead of noting it. */
+  /** Refuse requests that translation would change or drop parts of. */
   readonly strict: boolean;
-  /** Prompts of its calls are marked for the provider's cache where the client marks nothing. */
+  /** Set cache marks in its prompts if the client sets none. */
   readonly cache?: 'auto';
-  /** Whether what its calls say is kept. */
+  /** Whether the content of its calls is stored. */
   readonly logsContent: boolean;
-  /** Whether the output limit of a call may be lowered to what the budget still has. */
+  /** Whether the output limit of a call may be lowered to what is left of the budget. */
   readonly shrink: boolean;
   /**
-   * What limits the key: its own policy, its team's, and those of its tags, without empty ones. The
-   * same array until something changes: cheap to ask with every call, and a key to remember by.
+   * The policies that limit the key: its own, its team's, and those of its tags, without empty ones. The same
+   * array until something changes, so that it is cheap and can serve as a cache key.
    */
   policies(): readonly HeldPolicy[];
-  /** Whether the client may use this model name, as it wrote it. */
+  /** Whether the client may use this model name, as written. */
   allowsModel(name: string): boolean;
   /** Whether the client may use this endpoint, by its scope name (`chat`, …). */
   allowsEndpoint(scope: string): boolean;
-  /** Whether addresses need not be looked at. */
+  /** Whether every address is allowed. */
   readonly anywhere: boolean;
-  /** Whether the client may call from this address; undefined when the socket has none any more. */
+  /** Whether the client may call from this address; undefined when the socket is closed. */
   allowsAddress(address: string | undefined): boolean;
   /**
-   * Whether the key was revoked since: calls that run are cut (S6). An expiry is none: what began
-   * before it may end.
+   * Whether the key was revoked meanwhile: running calls are cut (S6). An expiry does not count: calls that
+   * began before it may end.
    */
   revoked(): boolean;
 }
 
-/** What stands around a record. */
+/** The environment of a record: its policies and state. */
 export interface KeyStanding {
   readonly policies: PolicySource;
   revoked(): boolean;
 }
 
-/** What a key record allows, prepared once for all its calls. */
+/** The permissions of a key record, prepared once for all its calls. */
 export class KeyPrincipal implements Principal {
   readonly keyId: string;
   readonly name: string;

@@ -1,6 +1,5 @@
 /**
- * Removes what is older than the config keeps (L3): a thousand rows at a time with pauses, so that no
- * call waits behind it and memory stays as it is, however much there is to remove.
+ * Removes expired calls: a thousand rows at a time with pauses, so that no call waits and memory stays bounded.
  */
 import type { Clock, Log } from '../core/runtime.ts';
 import type { CallStore } from '../store/store.ts';
@@ -16,7 +15,7 @@ export interface RetentionParts {
   readonly log: Log;
   /** How long calls are kept; Infinity = for ever. */
   readonly keepMs: number;
-  /** How long sums by hour are kept. */
+  /** How long hourly sums are kept. */
   readonly keepHoursMs: number;
   /** Default: a timer. */
   readonly pause?: () => Promise<void>;
@@ -31,12 +30,12 @@ export class RetentionTask {
     this.#parts = parts;
   }
 
-  /** Once an hour from now on, the first time in a minute: a start has other things to do. */
+  /** Once an hour from now on, the first time in a minute, after the work of the start. */
   start(): void {
     this.#next(firstAfterMs);
   }
 
-  /** Removes all that is too old now. Never throws: what failed is tried again in an hour. */
+  /** Removes everything that has expired. Never throws: failures are retried in an hour. */
   async run(): Promise<void> {
     const { store, clock, log, keepMs, keepHoursMs, pause = wait } = this.#parts;
     const now = clock.wall();

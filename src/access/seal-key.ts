@@ -1,6 +1,6 @@
 /**
- * The key behind everything that the gateway seals for clients to carry (wire/translation.md §5.4).
- * It outlives restarts, or conversations would lose their reasoning with each of them.
+ * The key for everything that the gateway seals and clients carry. It survives restarts, or conversations would
+ * lose their reasoning with each.
  */
 import type { Store } from '../store/store.ts';
 import type { RandomBytes } from './key-format.ts';
@@ -8,7 +8,7 @@ import type { RandomBytes } from './key-format.ts';
 const setting = 'seal_key';
 const keyBytes = 32;
 
-/** The key of this store, made at the first start. @throws StoreError */
+/** The key of this store, created at the first start. @throws StoreError */
 export async function loadSealKey(store: Store, random: RandomBytes): Promise<Uint8Array> {
   const stored = Buffer.from((await store.settings.read(setting)) ?? '', 'hex');
   if (stored.length === keyBytes) return stored;

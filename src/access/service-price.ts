@@ -1,18 +1,18 @@
-/** What a call costs by its service tier: what the vendor says that it was, else what was asked for. */
+/** The cost of a call by its service tier: the tier that the vendor reports, else the requested one. */
 import type { Price } from '../core/money.ts';
 
-/** The service that a price without tiers is for. */
+/** The service tier of a price without tiers. */
 const standard = 'standard';
-/** In requests and answers of both formats. */
+/** Synonyms in requests and answers of both formats. */
 const otherNames: ReadonlyMap<string, string> = new Map([
   ['default', standard],
   ['standard_only', standard],
   ['auto', standard],
 ]);
-/** What no vendor makes of a call by itself. */
+/** A tier that vendors use only on request. */
 const onlyAsked = 'fast';
 
-/** @param tier in the words of either format; a tier without a price of its own costs the standard one. */
+/** @param tier in the words of either format; a tier without its own price costs the standard one. */
 export function servedPrice(price: Price, tier: string | undefined): Price {
   const { service } = price;
   if (service === undefined) return price;
@@ -21,8 +21,8 @@ export function servedPrice(price: Price, tier: string | undefined): Price {
 }
 
 /**
- * All that a call may be charged at, when it asks for this tier: of one that names none, or `auto`, the
- * vendor makes what its account is set to.
+ * All prices that a call with this tier may be charged at: without a tier, or with `auto`, the vendor uses what
+ * its account is set to.
  */
 export function possiblePrices(price: Price, asked: string | undefined): readonly Price[] {
   if (price.service === undefined) return [price];

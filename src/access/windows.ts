@@ -1,16 +1,15 @@
 /**
- * Calendar windows of budgets: days, ISO weeks (from Monday) and months, as they begin in a time zone.
- * A window is remembered for as long as it lasts, so that a call compares two numbers and asks `Intl`
- * nothing.
+ * Calendar windows of budgets: days, ISO weeks (from Monday) and months, as they begin in a time zone. The
+ * current window is cached, so that a call compares two numbers and does not use `Intl`.
  */
 import type { BudgetPeriod } from '../core/policy.ts';
 
 export interface Window {
-  /** `2026-11-21`, `2026-W47`, `2026-11`, `ever`; of one period, later windows have greater names. */
+  /** `2026-11-21`, `2026-W47`, `2026-11`, `ever`; within one period, later windows have greater names. */
   readonly name: string;
   /** Ms since the epoch; undefined for `ever`. */
   readonly startsAt: number | undefined;
-  /** Ms since the epoch, the first one that is not in the window; undefined for `ever`. */
+  /** Ms since the epoch, exclusive end; undefined for `ever`. */
   readonly endsAt: number | undefined;
 }
 
@@ -28,7 +27,7 @@ interface Zone {
 
 const dayMs = 86_400_000;
 const ever: Window = { name: 'ever', startsAt: undefined, endsAt: undefined };
-/** As many as there are zones that somebody named; settings allow real zones only. */
+/** One entry per configured time zone; settings allow only real zones. */
 const zones = new Map<string, Zone>();
 
 /** Whether `Intl` knows the zone. */
@@ -42,9 +41,9 @@ export function isTimeZone(name: string): boolean {
 }
 
 /**
- * The window of that period in which the moment lies. Windows follow each other without a gap also
- * where clocks are put forward or back at midnight, and where a zone leaves out a day.
- * @throws RangeError when there is no such zone.
+ * The window of that period that contains the moment. Windows follow each other without gaps, also across
+ * daylight-saving changes at midnight and in zones that skipped a day.
+ * @throws RangeError when the zone does not exist.
  */
 export function windowAt(per: BudgetPeriod, timeZone: string, wall: number): Window {
   if (per === 'ever') return ever;
@@ -74,10 +73,10 @@ function zoneOf(timeZone: string): Zone {
   return zone;
 }
 
-/** Dates are counted in days since 1970-01-01, without a zone. */
+/** Dates are days since 1970-01-01, without a zone. */
 function findWindow(per: Calendar, format: Intl.DateTimeFormat, wall: number): CalendarWindow {
   let first = firstDay(per, dayOf(format, wall));
-  // A clock that is put back behind midnight shows the last day again; its window is over all the same.
+  // A clock that is set back across midnight shows the previous day again, whose window is over nevertheless.
   for (;;) {
     const next = nextFirstDay(per, first);
     const endsAt = startOfDay(format, next);
@@ -112,7 +111,7 @@ function nameOf(per: Calendar, first: number): string {
   return text.slice(0, per === 'day' ? 10 : 7);
 }
 
-/** ISO 8601: a week belongs to the year in which its Thursday lies. */
+/** ISO 8601: a week belongs to the year that contains its Thursday. */
 function weekName(monday: number): string {
   const year = new Date((monday + 3) * dayMs).getUTCFullYear();
   const newYear = Math.floor(Date.UTC(year, 0, 1) / dayMs);
@@ -120,7 +119,7 @@ function weekName(monday: number): string {
   return `${String(year).padStart(4, '0')}-W${String(week).padStart(2, '0')}`;
 }
 
-/** The first moment at which the zone's clocks show that day or a later one. */
+/** The first moment at which the zone's local date is that day or a later one. */
 function startOfDay(format: Intl.DateTimeFormat, day: number): number {
   const midnight = day * dayMs;
   const reached = (at: number): boolean => dayOf(format, at) >= day;
@@ -144,12 +143,12 @@ function dayOf(format: Intl.DateTimeFormat, at: number): number {
   return Math.floor(localTime(format, at) / dayMs);
 }
 
-/** Ms by which the zone's clocks are ahead of UTC. */
+/** Offset of the zone from UTC, in ms. */
 function offset(format: Intl.DateTimeFormat, at: number): number {
   return localTime(format, at) - Math.floor(at / 1000) * 1000;
 }
 
-/** What the zone's clocks show, to the second, as if it were UTC. */
+/** The zone's local time, to the second, as if it were UTC. */
 function localTime(format: Intl.DateTimeFormat, at: number): number {
   const shown: { [type: string]: number } = {};
   for (const part of format.formatToParts(at)) shown[part.type] = Number(part.value);

@@ -37,7 +37,7 @@ export function cell(value: Json | undefined): string {
   if (value === undefined || value === null || value === '') return '-';
   if (Array.isArray(value)) return value.map(cell).join(',');
   if (typeof value === 'object') return JSON.stringify(value);
-  // Fractions are dollars, of twelve decimals at most; nobody reads 1.2e-8 as money.
+  // Fractions are dollars of at most twelve decimals; they are not shown as 1.2e-8.
   const tiny = typeof value === 'number' && Math.abs(value) < 1e-6 && value !== 0;
   return tiny ? decimalText(Math.round(value * 1e12), 12) : String(value);
 }

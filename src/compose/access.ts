@@ -1,4 +1,4 @@
-/** Part of the composition root: the data directory and who may come in: store, keys, ledger, admin. */
+/** Part of the composition root: the data directory and access: store, keys, ledger, admin. */
 import { randomBytes } from 'node:crypto';
 import type { Server } from 'node:http';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ export interface AccessOptions {
   readonly settings: Settings;
   readonly env: { readonly [name: string]: string | undefined };
   readonly log: Log;
-  /** Those who must learn of changes of keys and policies. */
+  /** Components that must learn of changes of keys and policies. */
   readonly followers?: Followers;
 }
 
@@ -68,7 +68,7 @@ export type GatewayAdmin = Pick<
 /** Of the store and the counters, for metrics. */
 export type StoreFacts = Pick<GatewayFacts, 'store' | 'countersUp'>;
 
-/** What the admin API asks those who serve calls. */
+/** What the admin API needs from the processes that serve calls. */
 export interface ServedCalls {
   /** Writes the ledger rows that wait. @throws StoreError */
   flush(): Promise<void>;
@@ -144,7 +144,7 @@ export async function openAccess(options: AccessOptions): Promise<Access> {
     const boot = new Boot({ ...opened, authenticator, env, log });
     const made = await boot.begin();
     const { shared } = opened;
-    // Whoever was answering on a store of its own is gone.
+    // With a store of its own, no other process can be answering any more.
     if (shared === undefined) await store.answers.releaseAll();
     const counting =
       shared === undefined
@@ -232,7 +232,10 @@ export async function openAdminHandler(
   }
 }
 
-/** Calls are noted every five seconds: so much of a lease may be over when a gateway begins to stand still. */
+/**
+ * Running calls are recorded every five seconds: this much of a lease may have passed when a gateway begins to
+ * stall.
+ */
 const checkpointGraceMs = 10_000;
 
 interface OpenParts extends OpenedStorage {
@@ -314,7 +317,7 @@ class OpenAccess implements Access {
       ...(shared === undefined ? {} : { expiry: new LeaseExpiry(shared, systemClock) }),
       clock: systemClock,
       log,
-      // Nobody but others can leave calls behind: a start on a store of one's own settles them.
+      // Only with a shared store can other gateways leave calls behind; with an own store a start settles them.
       upSince: () => shared?.server.upSince,
       // What this gateway alone spends it knows already.
       onSpent: shared === undefined ? () => undefined : onSpent,

@@ -1,6 +1,6 @@
 /**
  * Part of the composition root: what a gateway reads from its store before it may serve. From a shared
- * store that is away at the start it reads it later, without a restart (L1).
+ * store that is away at the start it reads it later, without a restart.
  */
 import { randomBytes } from 'node:crypto';
 import {
@@ -53,7 +53,7 @@ export class Boot {
 
   /**
    * Of the admin token; nothing passes it before it is known.
-   * @throws StoreError `unavailable` until then: what is the token is not to be told that it is none (L1).
+   * @throws StoreError `unavailable` until then: what is the token is not to be told that it is none.
    */
   readonly adminToken: Pick<TokenCheck, 'verify' | 'verifyDigest'> = {
     verify: (text) => this.#requireAdmin().check.verify(text),
@@ -69,9 +69,10 @@ export class Boot {
   };
 
   /**
-   * Reads everything, or begins to wait for a shared store that is away or locked.
-   * @returns what this start made, also where it waits for what comes after that: nobody can show it later.
-   * @throws StoreError, Error when a secret of the environment cannot serve.
+   * Reads everything, or begins to wait for a shared store that is unavailable or locked.
+   * @returns the secrets that this start created, even while it waits for the rest, since they cannot be shown
+   * later.
+   * @throws StoreError, Error when a secret of the environment is not usable.
    */
   async begin(): Promise<Made> {
     const { shared, log, env } = this.#options;
@@ -98,7 +99,7 @@ export class Boot {
     if (this.done || this.#running || this.#closed) return;
     this.#running = true;
     const { log } = this.#options;
-    // What is made now could be shown to nobody.
+    // Secrets created now could not be shown.
     this.#run({ mayMake: false })
       .then(
         () => log.info('store_loaded', {}),

@@ -1,4 +1,7 @@
-/** Part of the composition root: who is told of what befalls budgets, targets, stores and the gateway itself. */
+/**
+ * Part of the composition root: routes events of budgets, targets, stores and the gateway itself to log,
+ * metrics and webhooks.
+ */
 import { hostname } from 'node:os';
 import type { JsonObject } from '../json/value.ts';
 import type { Log } from '../core/runtime.ts';
@@ -17,7 +20,7 @@ interface EventParts {
   readonly storeTrouble: () => string | undefined;
 }
 
-/** Who is told by those who serve calls. */
+/** The events that the data plane reports. */
 export type PlaneEvents = Pick<
   Events,
   'tell' | 'credentialOut' | 'targetChanged' | 'pressureChanged' | 'counts'

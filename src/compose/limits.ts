@@ -1,4 +1,4 @@
-/** Part of the composition root: what calls may use, what they cost, and who is told. */
+/** Part of the composition root: limits, prices, and who is notified. */
 import { Admission } from '../access/admission.ts';
 import {
   BudgetWatch,

@@ -1,6 +1,6 @@
 /**
- * Part of the composition root: one process's data plane with all that serves calls. Who may come in and
- * what is counted is handed in, so that a worker serves as a gateway of one process does.
+ * Part of the composition root: the data plane of one process and everything that serves calls. Access and
+ * accounting are passed in, so that a worker serves as a single process does.
  */
 import type { Server } from 'node:http';
 import type { BudgetNote } from '../access/budget-watch.ts';
@@ -68,7 +68,7 @@ const longBodyThread = new URL(
 /** The price package takes some ten milliseconds to load: not while the first calls are awaited. */
 const pricesAfterMs = 1000;
 
-/** Who may call, and what counts and keeps what is called. */
+/** Authentication, admission and accounting of calls. */
 export type PlaneAccess = Pick<
   Access,
   | 'keys'
@@ -90,7 +90,7 @@ export type PlaneAccess = Pick<
 
 /** Other processes that serve at the same address. */
 export interface Peers {
-  /** A refused key counts for its address everywhere (B73). */
+  /** A refused key counts for its address everywhere. */
   keyRefused(address: string | undefined): void;
   keyForgiven(address: string | undefined): void;
   /** The next turn of the conversation may be asked of any of them. */
@@ -206,7 +206,7 @@ export class Plane {
     return this.#limits.admission;
   }
 
-  /** Whom to ask how the gateway is. */
+  /** Sources of the status of the gateway. */
   facts(): FactSources {
     const { access, client, localModels, log, tracer, events } = this.#parts;
     return {
@@ -268,12 +268,12 @@ export class Plane {
     noteBudget: (note) => this.#limits.noted(note),
   };
 
-  /** Whether somebody asks this process whether the gateway is ready. */
+  /** Whether /readyz of this process was polled recently. */
   get watched(): boolean {
     return this.#drain.watched;
   }
 
-  /** Somebody asks another of the processes. */
+  /** /readyz of another process was polled. */
   probed(): void {
     this.#drain.probed();
   }

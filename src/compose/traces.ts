@@ -1,4 +1,4 @@
-/** Part of the composition root: who is told of spans, where `traces:` or OTEL_… names a collector. */
+/** Part of the composition root: exports spans if `traces:` or OTEL_… names a collector. */
 import type { TraceSettings } from '../config/settings.ts';
 import type { Clock, Log, NewId } from '../core/runtime.ts';
 import type { Call } from '../core/call.ts';

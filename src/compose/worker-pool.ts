@@ -162,7 +162,7 @@ export class PoolEvents {
     };
   }
 
-  /** It is gone, and whoever takes its place has seen nothing yet. */
+  /** The process is gone; its replacement has received nothing yet. */
   gone(process: number): void {
     for (const [subject, processes] of this.#out) {
       if (processes.has(process)) this.#back(process, subject);
@@ -247,7 +247,7 @@ export class Renewal {
     this.#parts = parts;
   }
 
-  /** Resolves when those that ran are gone; who asks meanwhile waits for the same. Never rejects. */
+  /** Resolves when the previous workers are gone; concurrent callers wait for the same run. Never rejects. */
   run(): Promise<void> {
     this.#running ??= this.#all().finally(() => {
       this.#running = undefined;

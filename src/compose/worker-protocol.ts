@@ -74,9 +74,9 @@ export type ParentOperations = SessionOperations &
 
 export interface StopOfWorker {
   readonly announced: boolean;
-  /** Whether somebody asks the gateway whether it is ready. */
+  /** Whether /readyz was polled recently. */
   readonly watched: boolean;
-  /** The gateway goes on without it: it says to nobody that it is not ready. */
+  /** The gateway continues without this process, so /readyz does not report it as not ready. */
   readonly alone?: boolean;
 }
 
@@ -88,7 +88,7 @@ export type WorkerOperations = PeerOperations & {
   /** Resolves once keys and policies are read anew. */
   keysChanged(): Promise<void>;
   ping(): void;
-  /** Whether somebody asks it whether the gateway is ready. */
+  /** Whether /readyz of the gateway was polled recently. */
   watched(): boolean;
   stop(how: StopOfWorker): Promise<void>;
   cut(): void;

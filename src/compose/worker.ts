@@ -94,7 +94,10 @@ export class WorkerGateway {
     }
   }
 
-  /** An unknown state serves nobody well: running calls may finish, then the process ends (F94); again: they are ended. */
+  /**
+   * After an unknown error the state is unknown: running calls may finish, then the process ends (F94); a
+   * second call ends them.
+   */
   async leave(): Promise<void> {
     if (this.#leaving) return this.#served?.plane.cut();
     this.#leaving = true;
@@ -176,7 +179,7 @@ export class WorkerGateway {
     };
   }
 
-  /** Whoever asks again waits for the same end. */
+  /** Later callers wait for the same end. */
   #stop(how: StopOfWorker): Promise<void> {
     this.#stopped ??= this.#end(how);
     return this.#stopped;
@@ -212,7 +215,7 @@ function plain(family: Family): Family {
 /** Does what the parent says, from its first word on; resolves when it serves. */
 export async function runWorker(): Promise<void> {
   const stream = new Socket({ fd: streamFd, readable: true, writable: true });
-  // Nobody counts any more, or this one was told to go.
+  // The parent, which counts, is gone, or it ended this worker.
   stream.on('close', () => process.exit());
   const worker = new WorkerGateway(stream);
   process.on('uncaughtException', (error) => {
@@ -288,7 +291,7 @@ export class EnginesOfParent implements LocalEngines, Pick<LocalModels, 'engines
   }
 }
 
-// Part of the composition root: who may call a worker, and what counts and keeps it: its parent's.
+// Part of the composition root: access and accounting of a worker, which its parent does.
 
 interface WorkerAccessParts {
   readonly link: StoreLink;
@@ -360,7 +363,7 @@ export class WorkerAccess implements PlaneAccess {
     return this.#loading;
   }
 
-  /** Resolves once keys and policies are as they are now, or as they were while nobody can tell. */
+  /** Resolves once keys and policies are up to date, or unchanged while the store is unavailable. */
   async keysChanged(): Promise<void> {
     await this.authenticator.policies.load();
     await this.authenticator.keys.loadAnew();

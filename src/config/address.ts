@@ -58,7 +58,7 @@ function isEveryAddress(host: string): boolean {
   return host === '0.0.0.0' || host === '::' || host === '[::]';
 }
 
-/** Whether a base address leads to the listener itself: every call would call the gateway again (N3). */
+/** Whether a base address leads to the listener itself: every call would call the gateway again. */
 export function leadsTo(url: URL, address: Address, ownNames: ReadonlySet<string>): boolean {
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
   if (port !== address.port || address.port === 0) return false;

@@ -1,4 +1,4 @@
-/** The canonical form of what was asked: a superset of both wire formats, in nobody's dialect. */
+/** The canonical request: a superset of the wire formats, independent of any dialect. */
 import type { JsonObject } from '../json/value.ts';
 
 /** The wire formats that the gateway knows; a provider speaks one, a client endpoint speaks one. */
@@ -85,7 +85,7 @@ export interface ToolCallPart extends PartBase {
   readonly name: string;
   /** The arguments as the model wrote them: usually a JSON object, possibly `''` or broken. */
   readonly argumentsJson: string;
-  /** Who wrote `extras`, where the gateway knows: nobody else is sent them. */
+  /** The provider that wrote `extras`, if known: they are sent to no other. */
   readonly origin?: Origin;
 }
 
@@ -107,7 +107,7 @@ export interface ReasoningPart extends PartBase {
   readonly encrypted?: string;
   /** Who made it, where the gateway knows; else it is what the client's dialect says. */
   readonly origin?: Origin;
-  /** It came back changed or incomplete: its maker would refuse it, so that nobody is sent it. */
+  /** It came back changed or incomplete. Its author would refuse it, so it is not sent. */
   readonly broken?: true;
 }
 

@@ -45,7 +45,7 @@ export interface RequestState {
 
 /** What a writer needs to know about the call that it answers. */
 export interface AnswerContext {
-  /** The model name that the client used; the answer repeats it (C4). */
+  /** The model name that the client used; the answer repeats it. */
   readonly model: string;
   readonly requestId: string;
   /** Unix seconds, for `created`. */
@@ -117,19 +117,19 @@ export interface StreamWriter {
 export interface AnswerRelay {
   /**
    * The frame's bytes to send (the same object when unchanged), or undefined to drop it.
-   * @param gap with the frame that carries the finish: usage that the upstream left out, or that cannot be (F55, F57).
+   * @param gap with the frame that carries the finish: usage that the upstream left out, or that cannot be (F55).
    */
   frame(frame: Frame, events: readonly GenerationEvent[], gap?: Usage): Buffer | undefined;
   /** The same for a frame whose reader calls it plain. Absent = `frame` is asked for all of them. */
   plainFrame?(frame: Frame): Buffer | undefined;
   /**
    * A whole JSON answer with the client's model name.
-   * @param gap stands in for a report that the upstream left out, or that cannot be (F55, F57).
+   * @param gap stands in for a report that the upstream left out, or that cannot be (F55).
    */
   document(answer: WholeDocument, gap?: Usage): Buffer;
-  /** The terminator (`[DONE]`, `message_stop`) was forwarded; every later frame is dropped (F53). */
+  /** The terminator (`[DONE]`, `message_stop`) was forwarded; every later frame is dropped. */
   readonly ended: boolean;
-  /** What the upstream owes of a proper ending after its finish; '' when nothing (F52, F55). */
+  /** What the upstream owes of a proper ending after its finish; '' when nothing (F55). */
   ending(gap?: Usage): string;
   /**
    * The ending of an answer that is cut at its cap before the upstream finished it (F63).
@@ -191,14 +191,14 @@ export interface ClientDialect {
   claims?(request: SharedRequest): boolean;
   /** Name of the endpoint in a key's scope: `chat`, `messages` or `responses`. */
   readonly scope: string;
-  /** Keys that may not stand twice (B39). */
+  /** Keys that may not stand twice. */
   readonly ownedKeys: ReadonlySet<string>;
   /** Refuses names that another reader may take for members that are read here (X-1). */
   readonly names: TwinNames;
   /** A 400 for a value that may not travel; `rule` is the end of a sentence. */
   readonly fault: Fault;
   /**
-   * Reads the head and refuses what no provider could take (reliability.md B42–B58), in both modes.
+   * Reads the head and refuses what no provider could take (B42–B58), in both modes.
    * @throws GatewayError `invalid_request` with the path of the field.
    */
   readHead(body: JsonObject): RequestHead;
@@ -236,7 +236,7 @@ export interface Ask {
   readonly maxOutputTokens?: number | undefined;
   /** Where the client sets no cache marks, the gateway does (`cache: auto`). */
   readonly cache?: 'auto' | undefined;
-  /** Who is asked: what another provider sealed is not sent. */
+  /** The provider of this request: data that another provider sealed is not sent. */
   readonly provider?: string;
   /** What earlier answers left for this key; for relayed requests of upstreams that want it back. */
   readonly recall?: Recall;
@@ -269,9 +269,9 @@ export interface UpstreamDialect {
   stopsOf?(source: Pick<JsonSource, 'skeleton' | 'spans'>): readonly string[] | undefined;
   /** A same-dialect request: the client's bytes, changed where the upstream would not take them. */
   relayRequest(source: JsonSource, ask: Ask, notes?: Notes): Pieces;
-  /** @throws GatewayError when the body is no answer (`upstream_invalid`) or is an error (F24). */
+  /** @throws GatewayError when the body is not an answer (`upstream_invalid`) or is an error. */
   readResponse(body: JsonObject, traits: UpstreamTraits): Generation;
   streamReader(traits: UpstreamTraits): StreamReader;
-  /** Any error body of this dialect's servers, whatever its shape (wire/upstreams.md §6.2). */
+  /** Any error body of this dialect's servers, whatever its shape. */
   readError(status: number, body: string): GatewayError;
 }

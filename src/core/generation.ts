@@ -250,8 +250,8 @@ export function collect(events: Iterable<GenerationEvent>): Generation | undefin
 }
 
 /**
- * Whether somebody who reads the stream has something of the answer now (R1). An opened text without a word is nothing yet:
- * servers open it at once, and may break before the first word.
+ * Whether a reader of the stream has received a part of the answer with this event (R1). The start of a text
+ * without content does not count: servers open it at once, and may fail before the first word.
  */
 export function isContent(event: GenerationEvent): boolean {
   switch (event.type) {

@@ -14,7 +14,7 @@ const known: ReadonlySet<string> = new Set([
   'image/gif',
   'image/webp',
 ]);
-/** Shorter than any image; whoever sends so little tests something. */
+/** Shorter than any image, as in tests. */
 const leastLength = 16;
 
 /** The media type that the bytes tell; undefined where they begin as none of the four formats does. */

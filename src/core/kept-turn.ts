@@ -1,6 +1,6 @@
 /**
- * What an upstream wants back with a turn that called tools, kept for clients that drop it
- * (wire/translation.md §5.3), and where reasoning stands in such a turn.
+ * What an upstream wants back with a turn that called tools, kept for clients that drop it,
+ * and where reasoning stands in such a turn.
  */
 import { createHash } from 'node:crypto';
 import type { Origin, Part, ReasoningPart, ToolCallPart, Turn } from './conversation.ts';
@@ -49,7 +49,7 @@ export class PromptTrail {
     for (const part of parts) if (part.type === 'text') this.add(part.text);
   }
 
-  /** Of everything so far; texts are only digested when somebody asks. */
+  /** Digest of everything so far; texts are only hashed when this is called. */
   digest(): string {
     const fill = this.#fill;
     this.#fill = undefined;

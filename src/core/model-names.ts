@@ -1,6 +1,6 @@
 /**
  * The names under which a model may be meant: what limits on models and prices are compared with, so that
- * another spelling of a name is no way around either.
+ * another spelling of a name is not a way around either.
  */
 
 /** `claude-sonnet-5-20260930`, `gpt-5-mini-2025-08-07`, `claude-sonnet-4@20250514`. */

@@ -5,7 +5,7 @@ import type { Usage } from './generation.ts';
 /** Who a policy is for. A call counts for its key, for the key's team, and for each of its tags. */
 export type HolderKind = 'key' | 'team' | 'tag';
 
-/** A rate limit (reliability.md §6). */
+/** A rate limit. */
 export interface RateLimit {
   /** `requests` and `tokens` are a minute; `concurrent` are calls at a time. */
   readonly kind: 'requests' | 'tokens' | 'concurrent';
@@ -80,8 +80,8 @@ export interface Grant {
   /** Output tokens of each choice that were reserved; absent = they are not counted. */
   readonly outputCap?: number;
   /**
-   * Whether a budget pays: then reasoning counts, which some vendors write beside the cap that they are
-   * told. A limit of tokens alone takes it as a debt.
+   * Whether a budget applies: then reasoning counts, which some vendors produce beyond the cap that they
+   * receive. A token limit alone takes it as a debt.
    */
   readonly paid: boolean;
   /** The upstream request must contain the cap: the client set none, or a higher one. */

@@ -1,4 +1,4 @@
-/** Who can answer: providers, their models, and the routes that lead there. */
+/** Providers, their models, and the routes that lead to them. */
 import type { Json, JsonObject } from '../json/value.ts';
 import type { UpstreamDialect } from './dialect.ts';
 import type { Secret } from './secret.ts';
@@ -50,8 +50,8 @@ export interface CounterStep {
   /** The members of the request to send, in this order; absent = the request goes as it is. */
   readonly members?: readonly string[];
   /**
-   * What is sent beside `members`, made of the answer to the step before. Undefined when there is nothing to ask;
-   * absent = nothing is sent beside them.
+   * Members to send in addition to `members`, built from the answer to the previous step. Undefined when there
+   * is nothing to ask; absent = none.
    */
   more?(before: JsonObject | undefined): JsonObject | undefined;
 }
@@ -62,7 +62,7 @@ export interface ForwardedHeader {
   readonly name: string;
   /** Sent when the client did not set it or speaks another dialect. */
   readonly otherwise?: string;
-  /** The only values of the comma list that go up; absent = all (A5). */
+  /** The only values of the comma list that go up; absent = all. */
   readonly allowed?: ReadonlySet<string>;
 }
 
@@ -74,7 +74,7 @@ export interface ProviderOptions {
   readonly region?: string;
   /** Clients of the other dialect may use what the provider runs itself. */
   readonly serverTools?: boolean;
-  /** drain: a stream whose client left is read to its end, where the provider charges for it (F73). */
+  /** drain: a stream whose client left is read to its end, where the provider charges for it. */
   readonly onAbort?: 'abort' | 'drain';
   /** It is told the trace that a call belongs to. */
   readonly traceContext?: boolean;
@@ -118,7 +118,7 @@ export interface Timeouts {
   /** Between events. */
   readonly idleMs: number;
   readonly totalMs: number;
-  /** Bytes a second that a stream must bring on average of `rateWindowMs`; absent = any (F42). */
+  /** Bytes a second that a stream must bring on average of `rateWindowMs`; absent = any. */
   readonly minBytesPerS?: number;
   readonly rateWindowMs?: number;
 }
@@ -145,14 +145,14 @@ export interface Route {
   /** In the order of the config; of one with several credentials one for each, side by side. */
   readonly targets: readonly Target[];
   readonly order: RouteOrder;
-  /** A request of which anything would be dropped or changed is refused. */
+  /** A request that translation would change or drop parts of is refused. */
   readonly strict?: boolean;
   /** Prompts are marked for the upstream's cache where the client marks nothing; absent = they are not. */
   readonly cache?: 'auto';
   /** False: calls of one conversation need not go to the same target; absent = they do. */
   readonly affinity?: boolean;
   readonly retry?: RetryRules;
-  /** When a second request runs beside a first one that is slow to begin; absent = never. */
+  /** When to send a second request in parallel to a slow first one; absent = never. */
   readonly hedge?: HedgeRule;
 }
 

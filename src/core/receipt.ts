@@ -71,12 +71,12 @@ export interface Receipt {
   /** Canceled hedged requests, which are paid for. */
   readonly secondary: readonly ChargedTry[];
   readonly usageSource: UsageSource;
-  /** The upstream reported what cannot be: it was put right, or left out (F57). */
+  /** The upstream reported what cannot be: it was put right, or left out. */
   readonly suspect: boolean;
   readonly firstEventMs: number | undefined;
   readonly totalMs: number;
   readonly notes: readonly Note[];
-  /** Its client left, and the answer was read on to its end (F73). */
+  /** Its client left, and the answer was read on to its end. */
   readonly readToEnd?: boolean | undefined;
 }
 

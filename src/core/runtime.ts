@@ -7,7 +7,7 @@ export interface Clock {
   wall(): number;
 }
 
-/** Calls back after so many ms, later than this call in any case. The result takes it back. */
+/** Calls back after `ms`, never synchronously. The returned function cancels it. */
 export type Later = (ms: number, run: () => void) => () => void;
 
 /** Makes an unguessable id: the prefix and 24 base62 characters. */

@@ -1,6 +1,6 @@
 /**
  * Records that travel through clients and come back: only the gateway can make one, and a changed one
- * is noticed (wire/translation.md §5.4). A record is no secret; clients may read it.
+ * is noticed. A record is not a secret; clients may read it.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { JsonObject } from '../json/value.ts';

@@ -1,4 +1,4 @@
-/** Which stop sequences an upstream looks for, and which the gateway must (translation.md §1.4). */
+/** Which stop sequences an upstream looks for, and which the gateway must. */
 import type { UpstreamTraits } from './traits.ts';
 
 export interface StopPlan {
@@ -9,9 +9,9 @@ export interface StopPlan {
 }
 
 /**
- * The request's writer sends `native`, the path scans for `scanned`; both ask here, so that no
- * sequence is looked for by nobody. More than the upstream takes, and the gateway owns all of them:
- * which ones it would leave out would be a guess.
+ * The request writer sends `native`, the path scans for `scanned`; both use this plan, so that every sequence
+ * is handled exactly once. If there are more than the upstream takes, the gateway scans for all of them, since
+ * the choice of which to leave out would be arbitrary.
  */
 export function plannedStops(
   stop: readonly string[] | undefined,

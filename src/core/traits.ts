@@ -1,23 +1,23 @@
-/** How upstreams differ, as data instead of code (wire/upstreams.md §6.1). One record a model. */
+/** How upstreams differ, as data instead of code. One record a model. */
 import type { Effort } from './conversation.ts';
 import type { JsonObject } from '../json/value.ts';
 
 /**
- * The member that steers reasoning (wire/translation.md §4.2):
+ * The member that controls reasoning:
  * - `effort`: `reasoning_effort: "…"` (OpenAI and most others)
  * - `openrouter`: `reasoning: {effort}` or `{max_tokens}`
- * - `thinking-type`: `thinking: {type: "enabled" | "disabled"}` (DeepSeek, Z.ai, Moonshot), and the
- *   effort beside it where words are known
+ * - `thinking-type`: `thinking: {type: "enabled" | "disabled"}` (DeepSeek, Z.ai, Moonshot), plus the effort
+ * where the model knows effort words
  * - `template`: `chat_template_kwargs: {enable_thinking}` (vLLM, SGLang, llama.cpp), and the effort
  * - `qwen`: `enable_thinking` and `thinking_budget`
  * - `gemini`: `reasoning_effort`, or a budget in `extra_body.google.thinking_config`
- * - `none`: there is nothing to say it with
+ * - `none`: reasoning cannot be controlled
  */
 export type ReasoningControl =
   'effort' | 'openrouter' | 'thinking-type' | 'template' | 'qwen' | 'gemini' | 'none';
 
 /**
- * Which parts of JSON Schema a server refuses in tools (B8). `resolved`: references and `const`, and
+ * Which parts of JSON Schema a server refuses in tools. `resolved`: references and `const`, and
  * objects without `properties`; `openapi`: all but the OpenAPI subset that Gemini takes.
  */
 export type SchemaRules = 'resolved' | 'openapi';
@@ -44,7 +44,7 @@ export interface UpstreamTraits {
   readonly refusesSystemRole?: true;
   /**
    * Whether a system message may stand after the first turn; else there is one in front, and what comes
-   * behind the first answer is tagged in a user turn (C1).
+   * behind the first answer is tagged in a user turn.
    */
   readonly systemAnywhere: boolean;
   /** Whether `stream_options.include_usage` may be sent. */
@@ -101,8 +101,8 @@ export interface UpstreamTraits {
   /** Messages upstreams: a budget of thinking is refused; `adaptive` is the only way to ask for it. */
   readonly refusesBudgets?: boolean;
   /**
-   * Messages upstreams: thinking is refused beside sampling, a demanded call and a prefill, and a turn
-   * whose tool calls are being answered must begin with signed thinking.
+   * Messages upstreams: thinking is refused together with sampling parameters, a forced tool call or a prefill,
+   * and a turn with answered tool calls must begin with signed thinking.
    */
   readonly strictThinking?: boolean;
   /** Messages upstreams: thinking is on unless it is switched off. */
@@ -135,7 +135,7 @@ export interface UpstreamTraits {
   readonly prefillSwitch?: 'continue_final_message' | 'prefix';
   /**
    * Messages upstreams: the first line of Claude Code's instructions, which changes with each call,
-   * means nothing here and would defeat the prompt cache (A6).
+   * means nothing here and would defeat the prompt cache.
    */
   readonly dropsBillingHeader?: boolean;
   /** Members that each translated request must have. */
@@ -144,7 +144,7 @@ export interface UpstreamTraits {
   readonly reasoningReplay: boolean;
   /**
    * What must stand in `reasoning_content` where nothing is known; absent = nothing need. Kimi refuses
-   * the empty string (D6).
+   * the empty string.
    */
   readonly reasoningFiller?: '' | ' ';
   /** Reasoning text of earlier turns is taken back as `reasoning`, where there is some (Groq). */
@@ -153,7 +153,7 @@ export interface UpstreamTraits {
   readonly reasoningDetails?: boolean;
   /**
    * The format of `reasoning_details` that this model's maker reads, by OpenRouter's names; absent = entries
-   * without a seal only (D7).
+   * without a seal only.
    */
   readonly reasoningFormat?: string;
   /** Reasoning of earlier turns may stand among the parts of a content (Mistral). */
@@ -167,7 +167,7 @@ export interface UpstreamTraits {
   readonly legacyFunctions?: true;
   /** An assistant message must stand between the result of a tool and a message of the user (Mistral). */
   readonly assistantAfterTools?: true;
-  /** Tool calls must come back with the signature that they were answered with (Gemini, D5). */
+  /** Tool calls must come back with the signature that they were answered with (Gemini). */
   readonly callSignatures?: boolean;
   /** What stands for a signature in a history that never had one, by the vendor's own word. */
   readonly callSignatureFiller?: string;
@@ -177,7 +177,7 @@ export interface UpstreamTraits {
   readonly toolIdMax?: number;
   /** Schemas of tools are cleaned by these rules; absent = they go as the client wrote them. */
   readonly schemaRules?: SchemaRules;
-  /** `strict` beside a schema is refused. */
+  /** `strict` in a tool or schema definition is refused. */
   readonly strictSchemas?: false;
   /** Arguments of calls are held until they are whole, since they may be no JSON. */
   readonly bufferToolArguments?: boolean;
@@ -218,7 +218,7 @@ export const allEfforts: readonly Effort[] = [
 /**
  * A generous reading of an unknown chat-completions server. The three words of effort are those that
  * every server with the field knows; what else it knows is told by a vendor's row, and a server
- * without the field says so in a 400 that the gateway learns from (B9, B14).
+ * without the field says so in a 400 that the gateway learns from.
  */
 export const chatTraits: UpstreamTraits = {
   maxTokensField: 'max_tokens',

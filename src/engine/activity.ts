@@ -1,4 +1,4 @@
-/** Who is being answered: what a parent must know to unload an idle engine or end a hung one. */
+/** Tracks running answers: what a parent must know to unload an idle engine or end a hung one. */
 import type { ServerResponse } from 'node:http';
 
 export class Activity {

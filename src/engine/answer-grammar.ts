@@ -18,7 +18,7 @@ export interface AnswerGrammars {
 }
 
 /**
- * For models whose calls are no JSON: only what is no call can be held.
+ * For models whose calls are not JSON: only what is not a call can be held.
  * @throws EngineError 400 where a call would have to be, or might be.
  */
 export function grammarsBesideXml(

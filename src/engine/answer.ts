@@ -1,4 +1,4 @@
-/** Answers in the chat-completions format (wire/chat-completions.md §4 to §6): what both forms share. */
+/** Answers in the chat-completions format: what both forms share. */
 import type { ServerResponse } from 'node:http';
 import type { EngineError } from './engine-error.ts';
 import type { GenerationSink, Outcome } from './generate.ts';

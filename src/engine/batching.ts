@@ -5,14 +5,15 @@ import { aloneInBatch } from './sequence-slot.ts';
 type Items = Parameters<CustomBatchingPrioritizationStrategy>[0];
 type Batch = ReturnType<CustomBatchingPrioritizationStrategy>;
 
-/** So many looks are enough for all that can come without waiting for anything else. */
+/** After this many turns, everything that can arrive without waiting for something else has arrived. */
 const patience = 16;
 
 /**
- * Batches as `nextBatch` makes them, of all who are generating. The library looks for the next batch as
- * soon as the last token of this one is chosen, which is before whoever gets that token has asked for
- * the next: one of four was always missing, and of two each was computed alone. So an empty batch is
- * answered, after which the library looks again, until all are there or do not come at once.
+ * Batches of all generating sequences, as `nextBatch` makes them. The library asks for the next batch as soon
+ * as the last token of the current one is chosen, before the consumer of that token has asked for its next
+ * token. Without this class one of four sequences was always missing, and two were computed one by one. It
+ * therefore answers with an empty batch, after which the library asks again, until all sequences are present or
+ * do not come at once.
  */
 export class FullBatches {
   readonly #generating: () => number;

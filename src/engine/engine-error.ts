@@ -1,4 +1,4 @@
-/** The engine's failures, in the form that chat-completions servers use (wire/chat-completions.md §7). */
+/** The engine's failures, in the form that chat-completions servers use. */
 import type { JsonObject } from './json.ts';
 
 export interface EngineErrorOptions {

@@ -46,7 +46,7 @@ export interface GenerationSink extends AnswerSink {
 }
 
 /**
- * Generates one answer on a sequence that nobody else uses meanwhile.
+ * Generates one answer on a sequence that is used by no other answer meanwhile.
  * @throws the signal's reason when it is aborted; takes effect after the current token.
  */
 export async function generate(job: GenerationJob, sink: GenerationSink): Promise<Outcome> {

@@ -25,7 +25,7 @@ export function isArray(value: Json | undefined): value is readonly Json[] {
   return Array.isArray(value);
 }
 
-/** An object member; a member that is `null` counts as absent (wire/chat-completions.md §1). */
+/** An object member; a member that is `null` counts as absent. */
 export function member(object: JsonObject, key: string): Json | undefined {
   return Object.hasOwn(object, key) ? (object[key] ?? undefined) : undefined;
 }

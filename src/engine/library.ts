@@ -12,7 +12,7 @@ export type Library = typeof import('node-llama-cpp');
 export interface LoadedLibrary {
   readonly library: Library;
   readonly llama: Llama;
-  /** Compiles a Jinja chat template. @throws Error for a template that is no Jinja. */
+  /** Compiles a Jinja chat template. @throws Error for a template that is not Jinja. */
   readonly compileTemplate: (source: string) => ChatTemplate;
 }
 
@@ -28,7 +28,7 @@ const platforms: { readonly [platform: string]: string } = { darwin: 'mac', win3
 const processors: { readonly [arch: string]: string } = { arm: 'armv7l' };
 
 /**
- * @param threads of the model; absent = one a core, but for one core that is left to everybody else
+ * @param threads of the model; absent = one per core, with one core left to other processes
  * @throws EngineUnavailable when the library or its binary for this platform is missing.
  */
 export async function loadLibrary(threads: number | undefined): Promise<LoadedLibrary> {

@@ -12,7 +12,7 @@ export interface ChatMessage {
   readonly tool_call_id?: string;
 }
 
-/** A call of an earlier turn. Templates print `arguments` with `tojson`, so it is no string here. */
+/** A call of an earlier turn. Templates print `arguments` with `tojson`, so it is not a string here. */
 export interface TemplateToolCall {
   readonly id: string;
   readonly type: 'function';

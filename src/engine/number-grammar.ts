@@ -24,8 +24,8 @@ export function integerRule(
 }
 
 /**
- * Numbers between bounds that are integers, those included unless `exclusive` says otherwise;
- * undefined when a bound is no integer or nothing lies between.
+ * Numbers between integer bounds, inclusive unless `exclusive` is set; undefined when a bound is not an integer
+ * or the range is empty.
  */
 export function numberRule(
   rules: GrammarRules,
@@ -37,7 +37,7 @@ export function numberRule(
     low: exclusive.low ? low + 1 : low,
     high: exclusive.high ? high - 1 : high,
   });
-  // What lies strictly between two neighbouring integers; the last digit keeps it off the lower one.
+  // The numbers strictly between two neighbouring integers; the last digit excludes the lower one.
   const broken = '"." [0-9]{0,14} [1-9]';
   const parts = integers === undefined ? [] : [integers, `(${integers} ".0")`];
   if (high > 0) parts.push(`(${naturals(Math.max(0, low), high - 1)}) ${broken}`);

@@ -1,4 +1,4 @@
-/** Reads `response_format` (wire/chat-completions.md §2.7). */
+/** Reads `response_format`. */
 import { invalid } from './engine-error.ts';
 import { isObject, member, type Json, type JsonObject } from './json.ts';
 

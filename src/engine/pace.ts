@@ -4,7 +4,7 @@
  * leaving, on slow machines and with large models too.
  */
 const wantedMs = 60;
-/** Fewer than so many together are hardly faster than more (measured with 8 to 64 on a processor). */
+/** Smaller batches are hardly faster than larger ones (measured with 8 to 64 on a processor). */
 const fewest = 8;
 /** Before anything was measured. */
 const first = 16;
@@ -27,7 +27,7 @@ export class Pace {
     return Math.max(Math.min(fewest, this.#most), Math.min(this.#most, fit));
   }
 
-  /** So many tokens took so long, waiting for others in the same batch included. */
+  /** Records how long this many tokens took, including the wait for others in the same batch. */
   took(tokens: number, ms: number): void {
     // The end of a prompt is short: its fixed cost tells nothing of the tokens.
     if (tokens < Math.min(fewest, this.#most)) return;

@@ -1,4 +1,4 @@
-/** Reads the body of a chat-completions request (wire/chat-completions.md §2). Null is absent. */
+/** Reads the body of a chat-completions request. Null is absent. */
 import { invalid, unsupported } from './engine-error.ts';
 import { flag, integer, wrongType } from './fields.ts';
 import { isArray, isObject, member, type Json, type JsonObject } from './json.ts';
@@ -20,7 +20,7 @@ export interface ChatRequest {
   readonly sampling: SamplingWishes;
   readonly thinking: ThinkingWishes;
   readonly format?: OutputFormat;
-  /** Log probabilities of each token and of so many of the likeliest; absent = not asked for. */
+  /** Log probabilities of each token and of this many of the most likely ones; absent = not requested. */
   readonly logprobs?: number;
 }
 

@@ -32,12 +32,12 @@ export interface SequenceSlotOptions {
 export class SequenceSlot {
   readonly sequence: LlamaContextSequence;
   readonly turns: Turns;
-  /** Somebody generates on it and will ask for a next token. */
+  /** An answer is generated on it and will ask for a next token. */
   generating = false;
   readonly #slice: number;
   readonly #pace: Pace;
   readonly #now: () => number;
-  /** So many tokens at the beginning were read alone, in whole slices. */
+  /** This many tokens at the beginning were computed alone, in whole slices. */
   #exactTokens = 0;
 
   constructor({ sequence, slice, pace, now, turns }: SequenceSlotOptions) {

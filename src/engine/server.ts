@@ -29,7 +29,7 @@ export function createEngineServer(options: ServerOptions): Server {
     handle(options, request, response)
       .catch((error: unknown) => {
         const failure = asEngineError(error);
-        // The caller went away: there is nobody to tell.
+        // The client has disconnected.
         if (response.destroyed) return;
         if (failure.status === 500) options.onFailure(error);
         if (!response.headersSent) sendError(response, failure);

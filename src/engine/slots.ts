@@ -1,4 +1,4 @@
-/** Who may generate now: a fixed number of slots and a bounded line of waiting requests, in order. */
+/** A fixed number of generation slots and a bounded queue of waiting requests, in order. */
 import { unavailable } from './engine-error.ts';
 
 /** Which of the free slots suits a request best; they come with the longest unused one first. */

@@ -138,7 +138,7 @@ export class StreamWriter implements AnswerWriter {
     this.#frames = '';
   }
 
-  /** With usage asked for, every chunk carries the key (wire/chat-completions.md §5.3). */
+  /** With usage asked for, every chunk carries the key. */
   #nullUsage(): string {
     return this.#includeUsage ? ',"usage":null' : '';
   }

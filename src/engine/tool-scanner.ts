@@ -4,7 +4,7 @@
  * between the same tags (xml-calls.ts).
  *
  * A call whose form a grammar holds is passed on while it is written. Another is passed on when it is
- * whole; what is no call of an offered tool stays text, so that nothing the model said is lost.
+ * whole; what is not a call of an offered tool stays text, so that nothing the model said is lost.
  */
 import { isObject, tryParse, type JsonObject } from './json.ts';
 import { TextBefore, TextToMark } from './text-marks.ts';

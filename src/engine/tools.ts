@@ -1,4 +1,4 @@
-/** Reads `tools`, `tool_choice` and `parallel_tool_calls` (wire/chat-completions.md §2.5, §2.6). */
+/** Reads `tools`, `tool_choice` and `parallel_tool_calls`. */
 import { invalid, unsupported } from './engine-error.ts';
 import { isArray, isObject, member, type Json, type JsonObject } from './json.ts';
 

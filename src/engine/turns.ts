@@ -1,8 +1,8 @@
 /**
- * Lets one sequence change its kept state while others generate. The library computes batches in a
- * loop that ends only when no sequence asks for its next token, and keeps the state locked until then:
- * with one answer running, another request could not begin before that answer's end. So whoever
- * generates asks here before each step, and pauses while somebody wants to change something.
+ * A pause that lets one sequence change its stored state while others generate. The library computes batches in
+ * a loop that ends only when no sequence asks for its next token, and locks the state until then: with one
+ * answer running, another request could not begin before its end. Each generation therefore checks here before
+ * each step, and pauses while a change is waiting.
  */
 export class Turns {
   #wanting = 0;

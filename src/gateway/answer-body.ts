@@ -1,4 +1,4 @@
-/** The bytes of an answer that is no stream: a document, or an error. Gathered under a limit. */
+/** Collects the bytes of an answer that is not a stream: a document or an error. Bounded. */
 import { isUtf8 } from 'node:buffer';
 import type { JsonObject } from '../json/value.ts';
 import { GatewayError, withRetryAfter } from '../core/errors.ts';
@@ -17,7 +17,7 @@ import type { DocumentAnswer } from './upstream-answer.ts';
 
 const maxErrorBytes = 64 * 1024;
 const maxDocumentBytes = 64 * 1024 * 1024;
-/** Up to here a document is read at once: some milliseconds. */
+/** Documents up to this length are read on the event loop: some milliseconds. */
 const longBytes = 1024 * 1024;
 
 type ReadDocument = Omit<DocumentAnswer, 'events'>;
@@ -32,7 +32,7 @@ export class AnswerBody {
     return this.#pieces.length === 1 && first !== undefined ? first : Buffer.concat(this.#pieces);
   }
 
-  /** Takes the first bytes of an answer whose kind is not known yet; returns all of them. */
+  /** Adds the first bytes of an answer of unknown kind; returns all of them. */
   sniffed(chunk: Buffer): Buffer {
     this.#pieces.push(chunk);
     const bytes = this.bytes();
@@ -40,12 +40,12 @@ export class AnswerBody {
     return bytes;
   }
 
-  /** Forgets what was sniffed: it goes on as what it turned out to be. */
+  /** Drops the sniffed bytes, since the answer's kind is known now. */
   clear(): void {
     this.#pieces = [];
   }
 
-  /** A piece of a document. @throws GatewayError `upstream_invalid` beyond the limit. */
+  /** Adds a piece of a document. @throws GatewayError `upstream_invalid` beyond the limit. */
   add(chunk: Buffer): void {
     this.#pieces.push(chunk);
     this.#length += chunk.length;
@@ -56,7 +56,7 @@ export class AnswerBody {
     }
   }
 
-  /** A piece of an error; what is beyond the limit is dropped. */
+  /** Adds a piece of an error; bytes beyond the limit are dropped. */
   addError(chunk: Buffer): void {
     if (this.#length >= maxErrorBytes) return;
     this.#pieces.push(chunk);
@@ -64,8 +64,8 @@ export class AnswerBody {
   }
 
   /**
-   * The whole document. A promise only where it is long: it is then read in the worker thread (G11).
-   * @throws GatewayError `upstream_invalid` for what is no answer, or the error that it is.
+   * The whole document. A promise only for a long one, which is read in the worker thread (G11).
+   * @throws GatewayError `upstream_invalid` for what is not an answer, or the error that it contains.
    */
   document(
     provider: Provider,
@@ -81,7 +81,7 @@ export class AnswerBody {
     }
   }
 
-  /** Of an error, as far as it came. */
+  /** The received text of an error. */
   get errorText(): string {
     const text = this.bytes().toString('utf8').slice(0, maxErrorBytes);
     return text.replace(/^\ufeff/, '');
@@ -123,14 +123,14 @@ async function readInThread(
   }
 }
 
-/** An error that stands in a document may quote the request (S14). */
+/** An error inside a document may quote the request (S14). */
 function masked(error: unknown, { generate }: Provider): unknown {
   return error instanceof GatewayError ? maskCredentials(error, generate.headers) : error;
 }
 
 /**
- * A document as its dialect reads it.
- * @throws GatewayError `upstream_invalid`, also for an error that stands in the document (F24)
+ * Reads a document by its dialect.
+ * @throws GatewayError `upstream_invalid`, also for an error inside the document
  */
 export function readAnswerDocument(
   bytes: Buffer,
@@ -141,7 +141,7 @@ export function readAnswerDocument(
   return { body, generation: dialect.readResponse(body, traits) };
 }
 
-/** @throws GatewayError for what would take long to parse, or is no text. */
+/** @throws GatewayError for JSON that would take long to parse, and for invalid UTF-8. */
 export function parseAnswer(bytes: Buffer): JsonObject {
   if (!isBoundedAnswer(bytes)) {
     throw new GatewayError(
@@ -150,7 +150,7 @@ export function parseAnswer(bytes: Buffer): JsonObject {
       { retryable: false },
     );
   }
-  // Read leniently, broken bytes would become other characters and go out as the model's words (F46).
+  // A lenient decoder would replace broken bytes, which would be sent as the model's words (F46).
   const body = isUtf8(bytes) ? tryParseObject(bytes.toString('utf8')) : undefined;
   if (body === undefined) throw notJson();
   return body;
@@ -169,7 +169,10 @@ const sniffedBytes = 64;
 const byteOrderMark = Buffer.from('\ufeff');
 const blank: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
-/** Offset of the first byte of the answer: behind a byte order mark and the blank lines that servers send as signs of life. */
+/**
+ * Offset of the first byte of the answer: after a byte order mark and blank lines that servers send as
+ * keep-alives.
+ */
 export function contentStart(bytes: Buffer): number {
   const marked = bytes.subarray(0, byteOrderMark.length).equals(byteOrderMark);
   let at = marked ? byteOrderMark.length : 0;
@@ -177,7 +180,7 @@ export function contentStart(bytes: Buffer): number {
   return at;
 }
 
-/** What the beginning of an answer shows; `unknown` while there is too little of it. */
+/** The kind of an answer by its first bytes; `unknown` while there are too few. */
 export function kindOf(bytes: Buffer): 'document' | 'stream' | 'neither' | 'unknown' {
   const text = bytes.toString('utf8', 0, sniffedBytes);
   if (text.startsWith('{')) return 'document';

@@ -1,4 +1,4 @@
-/** How large a call is asked to be, for whoever reserves what it may use. */
+/** The size of a call, for the reservation of what it may use. */
 import type {
   NamedModels,
   Prompt,
@@ -15,7 +15,7 @@ import type { Gateway } from './gateway.ts';
 import { tokenizedPrompt } from './count-tokens.ts';
 import { oneSearch } from '../dialects/shared/asked-services.ts';
 
-/** Nobody writes a letter or a digit like this, unless to hide a mark. */
+/** Letters and digits are never escaped like this, unless to hide a mark. */
 const escapes: readonly string[] = ['\\u005', '\\u006', '\\u007', '\\u0031'];
 
 export interface SizedCall {
@@ -23,7 +23,7 @@ export interface SizedCall {
   readonly source: JsonSource;
   readonly head: RequestHead;
   readonly route: Route;
-  /** `auto`: the gateway marks the prompt where the client does not. */
+  /** `auto`: the gateway sets cache marks if the client sets none. */
   readonly cache?: 'auto' | undefined;
 }
 
@@ -34,21 +34,21 @@ export interface SizedTarget {
 }
 
 interface SizedSearches extends SearchRequest {
-  /** Target by target, whether it is known to run them. */
+  /** Per target, whether it is known to run them. */
   readonly sure: readonly boolean[];
 }
 
-/** Asked for only as far as limits need it: most calls have none. */
+/** Each value is computed only if limits need it: most calls have none. */
 export class CallSize {
   readonly #gateway: Gateway;
   readonly #call: SizedCall;
   readonly #request: RequestDescription;
   readonly #limitOf: (target: Target) => number | undefined;
   #targets: readonly SizedTarget[] | undefined;
-  /** Tokens of the prompt by its characters. */
+  /** Prompt tokens estimated from characters. */
   #guess: number | undefined;
 
-  /** @param limitOf the model's own cap on an answer, where its provider tells. */
+  /** @param limitOf the model's own output limit, if its provider states it. */
   constructor(gateway: Gateway, call: SizedCall, limitOf: (target: Target) => number | undefined) {
     this.#gateway = gateway;
     this.#call = call;
@@ -64,7 +64,7 @@ export class CallSize {
   #sizedTargets(): readonly SizedTarget[] {
     return this.#call.route.targets.map((target): SizedTarget => {
       const sized = { provider: target.provider.id, model: target.model };
-      // Where the client says a cap, nobody asks for the model's own.
+      // If the client sets a cap, the model's own limit is not needed.
       const cap = this.maxOutputTokens === undefined ? this.#capOf(target) : undefined;
       return cap === undefined ? sized : { ...sized, maxOutputTokens: cap };
     });
@@ -78,13 +78,13 @@ export class CallSize {
     return this.#call.head.choices ?? 1;
   }
 
-  /** Where there is nobody else to ask, nothing runs beside a request. */
+  /** Without a second target there is no parallel request. */
   get hedged(): boolean {
     const { hedge, targets } = this.#call.route;
     return hedge !== undefined && targets.length > 1;
   }
 
-  /** Tokens of the prompt at most, by a guess of all its text. */
+  /** Upper estimate of the prompt tokens from its text. */
   promptAtMost(): number {
     this.#guess ??= this.#guessed();
     const guess = this.#guess;
@@ -102,7 +102,7 @@ export class CallSize {
     return countPrompt(this.#request.prompt(), this.#gateway.random);
   }
 
-  /** Tokens of the prompt by the models' own tokenizers; undefined when one of them has none. */
+  /** Prompt tokens by the models' own tokenizers; undefined when one of them has none. */
   async promptExactly(): Promise<number | undefined> {
     const { dialect, source, route } = this.#call;
     let most = 0;
@@ -120,8 +120,8 @@ export class CallSize {
   }
 
   /**
-   * Vendors that know marks write what is marked; others write as they like, for the usual time.
-   * Marks that the gateway sets are for the usual time, too.
+   * Vendors with cache marks write what is marked; others write at will, for the usual time. Marks that the
+   * gateway sets are for the usual time, too.
    */
   cacheWrites(): 'none' | 'usual' | 'long' {
     const { source } = this.#call;
@@ -136,7 +136,7 @@ export class CallSize {
     return marked ? 'none' : 'usual';
   }
 
-  /** By the names of their parts; written with escapes, a name may be any. */
+  /** By member names; with escapes in the body, a name may be anything. */
   media(): boolean {
     const { source } = this.#call;
     return source.has('escape') || source.has('media');
@@ -178,13 +178,13 @@ export class CallSize {
     return this.#request.serviceTier();
   }
 
-  /** The member that asks for a tier which vendors charge more for; a cheaper one is no harm. */
+  /** The member that requests a more expensive tier; a cheaper one does not matter. */
   dearerBy(): string | undefined {
     const member = this.#request.dearerTierMember();
     return member !== undefined && this.#mayBeServed() ? member : undefined;
   }
 
-  /** Whether a target would get the wish for a tier, and not lose it in translation. */
+  /** Whether a target would receive the tier, instead of losing it in translation. */
   #mayBeServed(): boolean {
     const { dialect, route } = this.#call;
     return route.targets.some(({ provider, model }) => {
@@ -193,7 +193,7 @@ export class CallSize {
     });
   }
 
-  /** A dialect that demands a cap is sent one where the client's does not. */
+  /** A dialect that requires a cap gets one even if the client's does not. */
   #capOf(target: Target): number | undefined {
     const { provider, model } = target;
     const demanded = provider.dialect.id !== this.#call.dialect.id;
@@ -206,8 +206,8 @@ export class CallSize {
 const maxSearches = 1_000_000;
 
 /**
- * The web searches that this target may run for the request, which are billed by the piece and often not reported;
- * undefined = none.
+ * The web searches that this target may run for the request. They are billed per search and often not reported.
+ * Undefined = none.
  */
 export function askedSearches(
   request: Pick<RequestDescription, 'searches'>,
@@ -216,7 +216,7 @@ export function askedSearches(
 ): SearchRequest | undefined {
   const { webSearch, serverTools } = provider.traits(model);
   const always = webSearch === 'plugin' || webSearch === 'options';
-  // A request in another dialect loses services that this dialect cannot express.
+  // Translation drops services that the other dialect cannot express.
   const told = provider.dialect.id === dialect.id || serverTools === true;
   const ofModel = webSearch === 'plugin' && model.includes(':online') ? [oneSearch('model')] : [];
   const found = told ? [...ofModel, ...request.searches(always)] : ofModel;
@@ -231,10 +231,10 @@ export function askedSearches(
   };
 }
 
-/** Pictures in the prompt, which some vendors bill by the piece. A body without media is not searched. */
+/** Number of images in the prompt, which some vendors bill each. A body without media is not searched. */
 export function askedImages(source: JsonSource, dialect: Pick<ClientDialect, 'describe'>): number {
   if (source instanceof LongBody) return source.prompt.images;
-  // A name that is written with escapes may be any name.
+  // A name with escapes may be any name.
   if (!source.has('media') && !source.has('escape')) return 0;
   return imagesIn(dialect.describe(source).prompt());
 }
@@ -245,9 +245,9 @@ export function imagesIn({ media }: Pick<Prompt, 'media'>): number {
 }
 
 /**
- * The other models that a request names, as clients call them at each target that gets the names.
- * @returns undefined where there are none, or no target of the route gets them.
- * @throws GatewayError `invalid_request` where there are too many.
+ * The other models that a request names, by the names of each target that receives them.
+ * @returns undefined if there are none, or no target of the route receives them.
+ * @throws GatewayError `invalid_request` if there are too many.
  */
 export function otherModels(
   request: Pick<RequestDescription, 'otherModels'>,

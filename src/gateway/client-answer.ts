@@ -9,7 +9,7 @@ import type { AttemptLoop } from './attempt-loop.ts';
 export interface ClientAnswerOptions {
   readonly call: Call;
   readonly sink: ClientSink;
-  /** Headers that every answer has, as they are known at that moment. */
+  /** Headers of every answer, with their current values. */
   readonly headers: () => string[];
   readonly random: () => number;
 }
@@ -22,7 +22,7 @@ export class ClientAnswer {
     this.#options = options;
   }
 
-  /** The status that was sent; undefined while nothing was. */
+  /** The status that was sent; undefined before that. */
   get status(): number | undefined {
     return this.#status;
   }
@@ -34,7 +34,7 @@ export class ClientAnswer {
     this.#options.sink.start(200, [...this.#options.headers(), ...streamHeaders]);
   }
 
-  /** A whole answer. */
+  /** Sends a whole answer. */
   document(body: Buffer): void {
     this.#json(200, body, []);
   }
@@ -68,7 +68,7 @@ export class ClientAnswer {
   }
 }
 
-/** The client's side of a call, as the gateway sees it; the server implements it over a socket. */
+/** The client's side of a call; the server implements it over a socket. */
 export interface ClientSink {
   /** Sends status and headers (flat name, value, …). Once. */
   start(status: number, headers: readonly string[]): void;
@@ -81,8 +81,8 @@ export interface ClientSink {
   /** Called once, when the call is settled. */
   settled?(receipt: Receipt): void;
   /**
-   * Called when the client left before `end`, and when a full socket has room again.
-   * @param stalledMs how long the client may take none of the last bytes, once `end` was called (G9).
+   * Registers callbacks for a disconnect before `end`, and for room in a full socket.
+   * @param stalledMs how long the client may leave the last bytes unread after `end` (G9).
    */
   observe(observer: ClientObserver, stalledMs?: number): void;
 }
@@ -92,7 +92,7 @@ export interface ClientObserver {
   drained(): void;
 }
 
-/** Flat headers that every answer has; the caller adds its content headers. */
+/** Flat headers of every answer; the caller adds its content headers. */
 export function answerHeaders(
   requestId: string,
   { attempt, count }: Pick<AttemptLoop, 'attempt' | 'count'>,
@@ -110,7 +110,7 @@ export function answerHeaders(
   return headers;
 }
 
-/** Headers of a stream: nothing between here and the client may hold it back (E2). */
+/** Headers of a stream: intermediaries must not buffer it (E2). */
 export const streamHeaders: readonly string[] = [
   'content-type',
   'text/event-stream; charset=utf-8',
@@ -121,12 +121,12 @@ export const streamHeaders: readonly string[] = [
 ];
 
 /**
- * `retry-after`, `retry-after-ms` and `x-should-retry` of an error. An upstream's own wait is passed
- * on; a wait beyond 60 s becomes "do not retry", since both SDKs would sleep through it.
+ * `retry-after`, `retry-after-ms` and `x-should-retry` of an error. An upstream's own wait is forwarded; above
+ * 60 s it becomes "do not retry", since both SDKs would sleep through it.
  */
 export function retryHeaders(error: GatewayError, random: () => number): readonly string[] {
   if (error.code === 'unauthenticated') return ['www-authenticate', 'Bearer'];
-  // No retry can cure these; clients are told so (H4, E9, C3).
+  // Retries cannot succeed, which clients are told (E9).
   if (!transientCodes.has(error.code)) return ['x-should-retry', 'false'];
   if (
     error.code !== 'rate_limited' &&

@@ -1,7 +1,7 @@
 /**
- * What is counted of a prompt: the body in its upstream's dialect, its texts and media. Translated by the same code as a
- * real request, so that tools and system prompts count; what a real request would be refused for is left out. Runs on
- * the event loop for short bodies and in the worker thread for long ones.
+ * The countable form of a prompt: the body in its upstream's dialect, its texts and media. It uses the same
+ * translation as a real request, so that tools and system prompts count; parts that a real request would be
+ * refused for are left out. Runs on the event loop for short bodies and in the worker thread for long ones.
  */
 import type { JsonObject } from '../json/value.ts';
 import type { Conversation } from '../core/conversation.ts';
@@ -17,15 +17,15 @@ import { mediumTokens } from '../tokens/media.ts';
 import { countPrompt } from '../tokens/prompt.ts';
 
 export interface CountedBody {
-  /** The body as its upstream takes it; undefined where it cannot be told. */
+  /** The upstream body; undefined if it cannot be made. */
   readonly bytes: Pieces | undefined;
-  /** JSON of a member of the body; undefined where it has none of the name. */
+  /** JSON of a member of the body; undefined if there is none of that name. */
   member(name: string): Buffer | undefined;
-  /** Its images, sounds and documents; tokens by estimate. */
+  /** Images, audio and documents; tokens are estimated. */
   readonly media: { readonly count: number; readonly tokens: number };
-  /** Tokens of the prompt by its characters. */
+  /** Prompt tokens estimated from characters. */
   readonly guess: number;
-  /** What a public tokenizer counts; undefined where no recipe is known. */
+  /** The input of a public tokenizer; undefined if the model's prompt format is unknown. */
   countable(tokenizer: ModelTokenizer): Countable | undefined;
 }
 
@@ -34,7 +34,7 @@ export interface CountInput {
   readonly upstream: UpstreamDialect;
   readonly source: JsonSource;
   readonly ask: Ask;
-  /** It is a request to count, which needs no cap; else a call. */
+  /** A count request, which needs no cap; otherwise a call. */
   readonly counting: boolean;
   readonly random: () => number;
 }
@@ -44,7 +44,7 @@ export class CountingBody implements CountedBody {
   readonly #body: JsonObject | undefined;
   #prompt: Prompt | undefined;
 
-  /** @throws GatewayError `invalid_request` for a body that no provider could take. */
+  /** @throws GatewayError `invalid_request` for a body that no provider could accept. */
   constructor(input: CountInput) {
     this.#input = input;
     this.#body = this.#native ? input.source.value : rendered(input);
@@ -91,7 +91,7 @@ export class CountingBody implements CountedBody {
 
 const maxLeftOut = 50;
 
-/** The upstream's body of the prompt without what it refuses; undefined when that cannot be told. */
+/** The upstream's body without what it refuses; undefined if it cannot be made. */
 function rendered({ client, upstream, source, ask, counting }: CountInput): JsonObject | undefined {
   const endpoint = (counting ? client.count : undefined) ?? client;
   const read = (body: JsonObject, notes: Notes): Conversation =>

@@ -1,4 +1,4 @@
-/** What the path of a call uses besides the call: clients, clocks, counters and what is remembered. */
+/** The dependencies of the call path: clients, clocks, counters and remembered state. */
 import type { Call } from '../core/call.ts';
 import type { Clock, Later, Log, NewId } from '../core/runtime.ts';
 import type { HttpClient } from '../wire/http-client.ts';
@@ -15,9 +15,9 @@ import type { Routing } from './routing/routing.ts';
 
 /** Ms; Infinity = never. */
 export interface ClientTimes {
-  /** Silence after which a stream gets a sign of life, by the scope of the client's dialect. */
+  /** Silence after which a stream gets a keep-alive, by the scope of the client's dialect. */
   readonly keepAliveMs: { readonly [scope: string]: number };
-  /** A client that takes no bytes for so long is cut (G9). */
+  /** A client that reads nothing for this long is cut (G9). */
   readonly stalledMs: number;
 }
 
@@ -25,15 +25,15 @@ export interface ClientTimes {
 export interface CallSettlement {
   /** Called repeatedly while a call runs, so that a crash does not lose it (F81). */
   running(call: Call, soFar: () => RunningCall): void;
-  /** Called exactly once a call, however it ended. */
+  /** Called exactly once per call, however it ends. */
   settle(call: Call, receipt: Receipt): void;
 }
 
-/** Everything outside the call, injected. */
+/** Injected dependencies. */
 export interface Gateway {
   readonly client: HttpClient;
   readonly clock: Clock;
-  /** For the waits between tries; everything else is compared by the sweeper. */
+  /** For the pauses between retries; other deadlines are checked by the sweeper. */
   readonly later: Later;
   readonly log: Log;
   readonly newId: NewId;
@@ -43,16 +43,16 @@ export interface Gateway {
   /** Public tokenizers, off the event loop; for counts only, never for calls. */
   readonly textCounter: TextCounter;
   readonly memory: ReasoningMemory;
-  /** Reads and writes long bodies off the event loop. */
+  /** Parses and writes long bodies off the event loop. */
   readonly bodies: LongBodies;
   readonly learned: LearnedParameters;
   readonly health: TargetHealth;
   readonly retryBudget: RetryBudget;
   readonly routing: Routing;
   readonly sweeper: Sweeper;
-  /** How clients are treated that wait or make wait; absent = as is customary. */
+  /** Timeouts of slow and waiting clients; absent = the defaults. */
   readonly clientTimes?: () => ClientTimes;
-  /** Streams that are read on without a client; absent = none is. */
+  /** Streams that continue without a client; absent = none. */
   readonly detachedStreams?: DetachedStreams;
   readonly settlement: CallSettlement;
 }

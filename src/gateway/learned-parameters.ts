@@ -1,11 +1,11 @@
 /**
- * What upstreams taught by a refusal (B9): a member that this model refuses, or takes in another form. It is kept per
- * provider and model while the gateway runs; a reload of the configuration makes new providers, which start with what
- * is written there.
- *
- * A refusal of something that the client wrote may be the client's own doing, so it changes the calls of that client's
- * team (or key) only, until a second team meets the same refusal (X-7). What the gateway wrote by itself is learned for
- * all at once. A lesson ends after an hour: a model that changed, or a wrong lesson, costs one request an hour.
+ * What refusals teach about upstreams: a member that a model refuses, or takes in another form. It is kept per
+ * provider and model while the gateway runs; a reload creates new providers, which start from the
+ * configuration.
+ * A refusal of something that the client wrote may be the client's own fault, so it changes only the calls of
+ * that client's team (or key), until a second team meets the same refusal (X-7). What the gateway wrote by
+ * itself is learned for all at once. A lesson expires after an hour: a changed model or a wrong lesson costs
+ * one request an hour.
  */
 import type { JsonObject } from '../json/value.ts';
 import { GatewayError } from '../core/errors.ts';
@@ -27,17 +27,17 @@ import { type JsonSource, parseClientBody } from '../core/client-body.ts';
 import type { Pieces } from '../json/pieces.ts';
 
 const maxModels = 500;
-/** A lesson is one trait by one tenant; the oldest goes first. */
+/** A lesson is one trait by one tenant; the oldest is dropped first. */
 const maxLessonsPerModel = 500;
 const lessonMs = 3_600_000;
 
-/** How many tenants must meet the same refusal before it holds for all. */
+/** How many tenants must meet the same refusal before it applies to all. */
 const tenantsForAll = 2;
 
 interface Lesson {
   readonly trait: string;
   readonly value: unknown;
-  /** Undefined where the gateway wrote by itself what was refused. */
+  /** Undefined if the gateway wrote the refused member by itself. */
   readonly tenant: string | undefined;
   /** Monotonic ms. */
   readonly until: number;
@@ -45,11 +45,11 @@ interface Lesson {
 
 interface ModelLessons {
   lessons: readonly Lesson[];
-  /** The traits by tenant, until the first lesson in them ends. */
+  /** The traits by tenant, valid until the first of their lessons expires. */
   readonly merged: Map<string, { readonly traits: UpstreamTraits; readonly until: number }>;
 }
 
-/** What one call was taught. */
+/** The lessons of one call. */
 export interface Taught {
   readonly target: Target;
   readonly tenant: string;
@@ -67,7 +67,7 @@ export class LearnedParameters {
     this.#clock = clock;
   }
 
-  /** The traits of a model with what was learned for all and for this tenant. */
+  /** The traits of a model with the lessons for all and for this tenant. */
   traits({ provider, model }: Target, tenant: string): UpstreamTraits {
     const known = this.#byProvider.get(provider)?.get(model);
     if (known === undefined) return provider.traits(model);
@@ -104,7 +104,7 @@ export class LearnedParameters {
   }
 }
 
-/** The lessons that hold for a tenant: those of all, then its own, which win. */
+/** The lessons that apply to a tenant: those for all, then its own, which take precedence. */
 function lessonsFor(lessons: readonly Lesson[], tenant: string): readonly Lesson[] {
   const tenants = new Map<string, number>();
   const alike = ({ trait, value }: Lesson): string => `${trait} ${JSON.stringify(value)}`;
@@ -119,7 +119,7 @@ function lessonsFor(lessons: readonly Lesson[], tenant: string): readonly Lesson
 /** A request that was refused. */
 export interface Refused {
   readonly error: GatewayError;
-  /** As it was sent. */
+  /** The body that was sent. */
   readonly sent: JsonObject;
   readonly traits: UpstreamTraits;
   /** The client's own body, or its skeleton. */
@@ -127,11 +127,11 @@ export interface Refused {
 }
 
 export interface LearnedCorrection extends Correction {
-  /** The client wrote what was refused, not the gateway by itself. */
+  /** The client wrote the refused member, not the gateway. */
   readonly byClient: boolean;
 }
 
-/** With which traits the request would be written in a way that may please; undefined = none known. */
+/** The traits that avoid the refused form; undefined = none known. */
 export function correctionFor({
   error,
   sent,
@@ -145,7 +145,7 @@ export function correctionFor({
   return { ...correction, byClient: writtenByClient(correction, asked) };
 }
 
-/** A refusal, the body that got it, and what may please instead. */
+/** A refusal, the body that got it, and a possible correction. */
 export interface RefusedRequest {
   readonly error: GatewayError;
   readonly body: Pieces;
@@ -165,8 +165,8 @@ export interface SentRequest {
 const noKeys: ReadonlySet<string> = new Set();
 
 /**
- * What a refusal teaches; undefined where it teaches nothing. The request behind it is read only where a member of it is
- * refused (most failures are about something else), in the worker thread where it is long (G11).
+ * What a refusal teaches; undefined if nothing. The sent request is parsed only if one of its members is
+ * refused (most failures have other causes), in the worker thread if it is long (G11).
  */
 export async function readRefused(
   error: GatewayError,
@@ -187,14 +187,17 @@ export async function readRefused(
         wanted,
       });
     } catch {
-      // The client is told of the refusal, not of a thread that could not look for its reason.
+      // The client gets the refusal, not an error of the thread that looked for its cause.
       return undefined;
     }
   }
   return correction && { error, body, correction };
 }
 
-/** A translated body may nest deeper than a client's may: tools and arguments stand further in. Undefined = it is long. */
+/**
+ * A translated body may nest deeper than a client's: tools and arguments are nested further. Undefined = it is
+ * long.
+ */
 function readSent(body: Pieces): JsonObject | undefined {
   try {
     return parseClientBody(body, noKeys)?.skeleton;
@@ -207,13 +210,13 @@ function readSent(body: Pieces): JsonObject | undefined {
 /** A request that is sent once more, and why. */
 export interface Again {
   readonly refused: RefusedRequest;
-  /** All that was refused so far. */
+  /** All members refused so far. */
   readonly members: readonly string[];
-  /** What is to be known of the model if it answers now. */
+  /** Lessons to record if the corrected request succeeds. */
   readonly taught: Pick<Taught, 'byClient' | 'byGateway'>;
 }
 
-/** The next request after one more refusal; `before` is what was corrected for the ones before it. */
+/** The next request after one more refusal; `before` is the correction for the previous ones. */
 export function corrected(refused: RefusedRequest, before: Again | undefined): Again {
   const { members, lasting, traits, byClient } = refused.correction;
   const { taught = { byClient: {}, byGateway: {} } } = before ?? {};

@@ -5,11 +5,11 @@
 import { withWords, type GatewayError } from '../core/errors.ts';
 import type { GenerationEvent } from '../core/generation.ts';
 
-/** Header values that everybody knows; an error may well speak of them. */
+/** Header values that are public and may appear in errors. */
 const open: ReadonlySet<string> = new Set(['content-type', 'accept-encoding']);
-/** Shorter values are no secrets, and are found in ordinary words. */
+/** Shorter values are not secrets, and are found in ordinary words. */
 const minLength = 8;
-/** So much of one at the end of a text tells it. */
+/** A truncated value of this length at the end of a text is recognised. */
 const leastCut = minLength / 2;
 const mask = '[redacted]';
 

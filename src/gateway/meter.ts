@@ -16,7 +16,7 @@ import type { TokenEstimator } from './token-estimator.ts';
 import type { UpstreamWords, UsageSource } from '../core/receipt.ts';
 import { withFurther } from './turn-rounds.ts';
 
-/** A call that counts more is no call: ten times the longest context. */
+/** A call that counts more is not a call: ten times the longest context. */
 const mostTokens = 100_000_000;
 /** Characters that no token is longer than on average, however an answer is made. */
 const longestToken = 64;
@@ -46,11 +46,14 @@ export class Meter {
   #finish: FinishReason | undefined;
   /** The model has said all, though the stream may still fail. */
   #answered = false;
-  /** A count was reported that is none (F57). */
+  /** A count was reported that is none. */
   #absurd = false;
-  /** Output tokens that can be at most, where somebody sees to it. */
+  /** Upper bound of output tokens, if one is enforced. */
   #most = Number.POSITIVE_INFINITY;
-  /** What all requests used with one of which nothing is reported yet, and what was counted up to it. */
+  /**
+   * Usage of all requests of this answer when one of them has not reported yet, with what was counted for it so
+   * far.
+   */
   #further: FurtherRequest | undefined;
   /** A request before the last one did not report all that it used. */
   #guessed = false;
@@ -106,12 +109,12 @@ export class Meter {
     this.#otherBytes = length;
   }
 
-  /** The output ends at so many tokens: a guess of more is wrong. */
+  /** The output ends at this many tokens: a higher estimate is wrong. */
   atMost(outputTokens: number): void {
     this.#most = outputTokens;
   }
 
-  /** Tokens of so many characters of this model's output. */
+  /** Estimated tokens of this many characters of this model's output. */
   outputOf(length: number): number {
     return this.#estimator.output(this.#model, length);
   }
@@ -121,7 +124,7 @@ export class Meter {
     this.#answered = true;
   }
 
-  /** Somebody else who is told every event of this attempt. */
+  /** Another observer that receives every event of this attempt. */
   watch(witness: { see(event: GenerationEvent): void } | undefined): void {
     this.#witness = witness;
   }
@@ -179,7 +182,7 @@ export class Meter {
     return this.#answered || this.#finish !== undefined;
   }
 
-  /** Whether the upstream reported what cannot be (F57). */
+  /** Whether the upstream reported what cannot be. */
   get suspect(): boolean {
     const usage = this.#reported;
     if (this.#absurd || usage === undefined || !this.#whole) return this.#absurd;
@@ -202,7 +205,7 @@ export class Meter {
     return complete && this.#whole ? 'reported' : 'estimated';
   }
 
-  /** What a client is told in the place of a report that lacks something or cannot be (F55, F57). */
+  /** What a client is told in the place of a report that lacks something or cannot be (F55). */
   get gap(): Usage | undefined {
     return this.source === 'reported' && !this.suspect ? undefined : this.complete();
   }
@@ -221,7 +224,7 @@ export class Meter {
       ...(noPrompt
         ? { ...withoutPrompt(reported), freshInputTokens: this.promptEstimate }
         : reported),
-      // A cut answer may have reported less than was streamed: the text counts (F57).
+      // A cut answer may have reported less than was streamed: the text counts.
       outputTokens: believed ? output : Math.max(output, counted),
     });
   }
@@ -246,7 +249,7 @@ export class Meter {
     return !this.#saidMore(outputTokens);
   }
 
-  /** Whether there is more text than so many tokens can be (F57). */
+  /** Whether there is more text than this many tokens can hold. */
   #saidMore(outputTokens: number): boolean {
     return this.outputLength > outputTokens * longestToken;
   }
@@ -307,7 +310,7 @@ function holdsAbsurd(counts: JsonObject): boolean {
   return false;
 }
 
-/** A prompt has one token at least: a report of none is left out by mistake (F57). */
+/** A prompt has one token at least: a report of none is left out by mistake. */
 function isEmptyPrompt(usage: Usage): boolean {
   return totalInputTokens(usage) === 0;
 }
@@ -333,13 +336,13 @@ function isCount(value: unknown): boolean {
   return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= mostTokens;
 }
 
-/** Reasoning is part of the output, and cannot be more than it (F57). */
+/** Reasoning is part of the output, and cannot be more than it. */
 function withinOutput(usage: Usage): Usage {
   const { reasoningTokens: reasoning = 0, outputTokens: output = reasoning } = usage;
   return reasoning > output ? { ...usage, reasoningTokens: output } : usage;
 }
 
-/** Drops counts that cannot be (F57): negative, fractional, beyond any context. */
+/** Drops counts that cannot be: negative, fractional, beyond any context. */
 function sane(usage: Usage): Usage {
   let checked: Usage = usage;
   for (const field of usageCounts) {

@@ -1,4 +1,4 @@
-/** What the gateway remembers of answers so that reasoning finds its way back (§5.3, §5.4). */
+/** What the gateway remembers of answers so that reasoning finds its way back. */
 import type {
   Conversation,
   Origin,
@@ -211,8 +211,8 @@ export class TurnRecorder {
 type Upstream = Pick<Provider, 'id' | 'dialect'>;
 
 /**
- * Puts into the turns of a translated conversation what their upstream wrote and the client did not send back.
- * A turn of which nothing is stored stays as it is.
+ * Restores in the turns of a translated conversation what their upstream wrote and the client did not send
+ * back. Turns without a stored entry stay unchanged.
  * @param upstream the target of this request: reasoning that another provider sealed is left out.
  */
 export function restoreReasoning(

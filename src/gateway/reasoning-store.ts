@@ -1,6 +1,6 @@
 /**
- * Turns that an upstream wants back as it wrote them, for clients that drop what they do not know
- * (wire/translation.md §5.3; D3, D5, D6). Bounded in bytes, number and time; what is gone is not made
+ * Turns that an upstream wants back as it wrote them, for clients that drop what they do not know.
+ * Bounded in bytes, number and time; what is gone is not made
  * up. In memory only: it is of no use after the conversation, and it is other people's text.
  */
 import { createHash } from 'node:crypto';
@@ -77,7 +77,7 @@ export class ReasoningStore {
     return this.#entries.size;
   }
 
-  /** @param keyId of the API key whose turn it is: nobody else ever gets it back. */
+  /** @param keyId of the API key that owns the turn; it is returned to no other key. */
   keep(keyId: string, turn: StoredTurn, asked: Asked): void {
     const bytes = sizeOf(turn);
     if (bytes > this.#maxBytes) return;

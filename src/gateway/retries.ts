@@ -153,9 +153,9 @@ export class Retries {
 function moreTelling(before: GatewayError | undefined, error: GatewayError): GatewayError {
   if (before === undefined) return error;
   if (error instanceof StrictRefusal) return before;
-  // A transient failure of one target is worth another call (C2).
+  // A transient failure of one target is worth another call.
   if (transientCodes.has(before.code) && !transientCodes.has(error.code)) return before;
-  // The client is told the shortest of several waits (F15).
+  // The client is told the shortest of several waits.
   const sooner = (before.retryAfterMs ?? Infinity) < (error.retryAfterMs ?? Infinity);
   return before.code === error.code && sooner ? before : error;
 }
@@ -183,7 +183,7 @@ const transient: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'timeout',
 ]);
 
-/** Statuses that R2 names, and the 409 of F14. */
+/** Statuses of transient failures (R2), and 409. */
 const repeated: ReadonlySet<number> = new Set([408, 409, 429, 500, 502, 503, 504, 529]);
 
 /** Whether the same target may be asked once more (R2). */
@@ -196,7 +196,7 @@ export function repeatOf(
   const told = error.upstream?.status ?? 0;
   if (told >= 400) return repeatOfStatus(told);
   if (error.cause !== undefined) return repeatOfConnection(error, status);
-  // An error inside a 200 counts as that error (F24). A silent stream is asked for once more; a document had all
+  // An error inside a 200 counts as that error. A silent stream is asked for once more; a document had all
   // its time.
   if (error.code !== 'timeout' || told !== 0) return 'may';
   return streamed ? 'once' : 'never';
@@ -209,7 +209,7 @@ function repeatOfStatus(status: number): Repeat {
 }
 
 function repeatOfConnection(error: GatewayError, status: number): Repeat {
-  // A connection that timed out will time out again (F2). One that broke after the headers was a stream that began:
+  // A connection that timed out will time out again. One that broke after the headers was a stream that began:
   // another target is more likely to answer (R1).
   if (error.code === 'timeout' || status !== 0) return 'never';
   return isUntrusted(error) ? 'never' : 'may';

@@ -15,7 +15,7 @@ const defaultBytesPerToken = 4;
 const learningRate = 0.2;
 /** How fast the high-water mark of a model falls back. */
 const forgettingRate = 0.02;
-/** So many calls of a model teach in any case; later only those whose guess was needed. */
+/** The first calls of a model always train the estimator; later only calls whose estimate was used. */
 const lessons = 8;
 /** Fewer tokens or bytes say nothing about a ratio. */
 const tiniestSample = 16;
@@ -50,12 +50,12 @@ export class TokenEstimator {
     return Math.max(1, Math.ceil(guess * this.#of(model).highest));
   }
 
-  /** Tokens of so many bytes of generated text; 0 for none. */
+  /** Estimated tokens of this many bytes of generated text; 0 for none. */
   output(model: string, bytes: number): number {
     return Math.ceil(bytes / this.#of(model).output);
   }
 
-  /** Whether a call with so many reported tokens should teach even if that costs a guess of its own. */
+  /** Whether a call with this many reported tokens should train the estimator even if that costs a count. */
   wantsLesson(model: string, tokens: number): boolean {
     return tokens >= tiniestSample && this.#of(model).lessons < lessons;
   }

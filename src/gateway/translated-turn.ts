@@ -16,7 +16,7 @@ export interface TurnSource {
 }
 
 export interface TranslatedTurnOptions {
-  /** Who takes the events that are left. */
+  /** Receives the remaining events. */
   readonly consumer: StreamConsumer;
   readonly scanned: readonly string[];
   readonly rounds: TurnRounds | undefined;
@@ -57,7 +57,7 @@ export class TranslatedTurn implements StreamConsumer {
     this.#goOnIfPaused();
   }
 
-  /** The upstream is gone: nobody else would tell the consumer that it failed. */
+  /** The upstream is gone: the consumer would not learn otherwise that it failed. */
   #showLast(batch: readonly ReadFrame[]): void {
     const { consumer } = this.#options;
     try {
@@ -217,7 +217,7 @@ export class StopScanner {
     return longest;
   }
 
-  /** The held events up to this length of their text; an event that lies across is divided. */
+  /** Releases the held events up to this length of their text; an event across the boundary is split. */
   #release(length: number): readonly GenerationEvent[] {
     const events: HeldEvent[] = [];
     let left = length;
@@ -310,7 +310,7 @@ export class StopSequence {
     return matched;
   }
 
-  /** How much of the sequence is matched when this character follows so much of it. */
+  /** How much of the sequence is matched when this character follows `matched` matching ones. */
   #extended(matched: number, char: string): number {
     let length = matched;
     while (length > 0 && this.text.charAt(length) !== char) length = this.#borderOf(length);

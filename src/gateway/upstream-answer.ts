@@ -1,4 +1,4 @@
-/** What an upstream answered, as far as it was read, and who takes it. */
+/** The part of an upstream's answer that was read, and its consumer. */
 import type { JsonObject } from '../json/value.ts';
 import type { Frame } from '../core/dialect.ts';
 import { GatewayError } from '../core/errors.ts';
@@ -51,8 +51,8 @@ export interface StreamConsumer {
   ended(events: readonly GenerationEvent[]): void;
   failed(error: GatewayError): void;
   /**
-   * Instead of either: the answer was cut at its cap. The events are its end, for whoever writes events.
-   * Absent = they are handed over as a frame.
+   * Alternative: the answer was cut at its cap. The events are its end, for consumers that write events. Absent
+   * = they are passed on as a frame.
    */
   cutShort?(events: readonly GenerationEvent[]): void;
 }

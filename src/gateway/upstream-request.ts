@@ -193,7 +193,7 @@ export function forwardedHeaders(
   return headers;
 }
 
-/** Where calls come from is told only to those who are to know (docs/operator/traces.md). */
+/** Trace headers are sent only to configured providers (docs/operator/traces.md). */
 function traceHeaders(
   { trace }: Call,
   { options }: Provider,
@@ -203,7 +203,7 @@ function traceHeaders(
   return trace.headers(spanId);
 }
 
-/** The values of a comma list that the upstream takes, each once (B69). */
+/** The values of a comma list that the upstream takes, each once. */
 function permitted(
   list: string | undefined,
   allowed: ReadonlySet<string> | undefined,

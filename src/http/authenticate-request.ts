@@ -1,4 +1,4 @@
-/** Whose key a request carries, and whether it may come from where it comes. */
+/** Authenticates a request by its key and client address. */
 import type { IncomingMessage } from 'node:http';
 import type { Principal } from '../access/principal.ts';
 import { GatewayError } from '../core/errors.ts';
@@ -14,16 +14,15 @@ export interface AuthenticationDeps {
     authorization: string | undefined,
     apiKey: string | undefined,
   ) => Promise<void> | undefined;
-  /** Counts refused keys by address (B73). */
+  /** Counts refused keys by address. */
   readonly badKeys: Pick<BadKeys, 'refused' | 'forgive'>;
-  /** Where a request comes from; undefined when nobody can say. */
+  /** The client address; undefined when it is unknown. */
   readonly clientAddress: (request: IncomingMessage) => string | undefined;
 }
 
 /**
- * A promise only where the key is not known: another gateway may have made it just now.
- * @throws GatewayError `unauthenticated`, `rate_limited` (too many of those), `forbidden`,
- * `store_unavailable`.
+ * Returns a promise only for an unknown key: another gateway may just have created it.
+ * @throws GatewayError `unauthenticated`, `rate_limited` (too many of those), `forbidden`, `store_unavailable`.
  */
 export function authenticateRequest(
   parts: AuthenticationDeps,

@@ -20,10 +20,10 @@ export function callLogFields(row: CallRow): LogFields {
     attempts: row.attempts,
     input_tokens: totalInputTokens(row.charged),
     output_tokens: row.charged.outputTokens,
-    // Of a call without any counts nothing is estimated either.
+    // A call without counts has no estimate either.
     usage: hasCounts(row.charged) ? row.usageSource : undefined,
     suspect: row.suspect,
-    // Null and not 0: the price is not known (F6).
+    // Null and not 0: the price is unknown (F6).
     cost_usd: row.cost === undefined ? null : dollarsNumber(row.cost.total),
     overrun: row.overrun,
     first_event_ms: row.firstEventMs,

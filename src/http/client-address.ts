@@ -1,6 +1,6 @@
 /**
- * Where a request comes from: the socket's other end, or, where that is a proxy of ours, who the proxy
- * says it was. Anybody can write `x-forwarded-for`; it counts only as far as trusted proxies wrote it.
+ * The client address: the peer of the socket, or, if the peer is a trusted proxy, the address that the proxy
+ * reports. Clients can forge `x-forwarded-for`, so it counts only as far as trusted proxies wrote it.
  */
 import type { IncomingMessage } from 'node:http';
 import { isIP, isIPv6 } from 'node:net';
@@ -11,19 +11,19 @@ const maxHops = 20;
 export class ClientAddresses {
   readonly #proxies: readonly AddressRange[];
 
-  /** @param proxies ranges of addresses that the config trusts (`trusted_proxies`). */
+  /** @param proxies trusted address ranges (`trusted_proxies`). */
   constructor(proxies: readonly string[]) {
     this.#proxies = proxies.map((range) => new AddressRange(range));
   }
 
-  /** Undefined when the socket is gone, or a trusted proxy wrote no address. */
+  /** Undefined when the socket is closed, or a trusted proxy sent no address. */
   of(request: IncomingMessage): string | undefined {
     const { remoteAddress } = request.socket;
     if (remoteAddress === undefined || !this.#isProxy(remoteAddress)) return remoteAddress;
     const header = request.headers['x-forwarded-for'];
     if (header === undefined) return remoteAddress;
     const hops = (Array.isArray(header) ? header.join(',') : header).split(',').slice(-maxHops);
-    // Each proxy adds whom it saw at the end: the last one that is no proxy of ours is the client.
+    // Each proxy appends its peer: the last address that is not a trusted proxy is the client.
     for (const hop of hops.toReversed()) {
       const address = bareAddress(hop.trim());
       if (address === undefined || !this.#isProxy(address)) return address;
@@ -36,15 +36,19 @@ export class ClientAddresses {
   }
 }
 
-/** Some balancers write the port as well. Undefined for what is no address: it must not stand for one. */
+/**
+ * Some load balancers append the port. Undefined for what is not an address, so that it never counts as one.
+ */
 function bareAddress(hop: string): string | undefined {
   const text = /^\[([^\]]*)\](:\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
   return isIP(text) === 0 ? undefined : text;
 }
 
-// What stands for a client's address where something is counted by address.
+// The part of a client's address that is counted.
 
-/** An IPv6 address stands for its /64: its client has all addresses of that network. '' = the address is not known. */
+/**
+ * An IPv6 address counts as its /64, since a client has all addresses of that network. '' = unknown address.
+ */
 export function networkOf(address: string | undefined): string {
   if (address === undefined || !isIPv6(address) || address.includes('.')) return address ?? '';
   const [head = '', tail] = address.split('%', 1)[0]?.split('::') ?? [];

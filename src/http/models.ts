@@ -1,4 +1,4 @@
-/** `GET /v1/models`: one body that both official SDKs read (messages.md §10.3), page by page. */
+/** `GET /v1/models`: one body that both official SDKs can read, with pages. */
 import type { Principal } from '../access/principal.ts';
 import { invalidRequest } from '../core/errors.ts';
 import type { JsonObject } from '../json/value.ts';
@@ -21,7 +21,7 @@ interface ModelEntry {
   readonly line: string | null;
   readonly deprecated_at: string | null;
   readonly retires_at: string | null;
-  /** Only of models that run on this machine. */
+  /** Only for models that run on this machine. */
   readonly local?: JsonObject;
 }
 
@@ -33,7 +33,7 @@ interface ModelPage {
   readonly last_id: string | null;
 }
 
-/** One model. Where the release date is unknown both formats allow the epoch. */
+/** One model. Both formats allow the epoch for an unknown release date. */
 function modelEntry({ id, ownedBy, facts = {}, local }: ModelListing): ModelEntry {
   const createdAt = facts.createdAt ?? 0;
   return {
@@ -55,7 +55,7 @@ function modelEntry({ id, ownedBy, facts = {}, local }: ModelListing): ModelEntr
   };
 }
 
-/** What is known of a model of the embedded engine. */
+/** Properties of a model of the embedded engine. */
 export function localModelJson(file: LocalModelFile): JsonObject {
   return {
     size_bytes: file.bytes,
@@ -74,8 +74,8 @@ export function localModelJson(file: LocalModelFile): JsonObject {
 const largestPage = 1000;
 
 /**
- * A page of the list as `limit`, `after_id` and `before_id` ask for it. Without `limit` everything is
- * one page as far as a page goes: chat clients do not turn pages.
+ * A page of the list by `limit`, `after_id` and `before_id`. Without `limit` everything up to the maximum is
+ * one page, since chat clients do not read further pages.
  * @param query of the request, without `?`.
  * @throws GatewayError `invalid_request` with the name of the parameter.
  */
@@ -105,7 +105,7 @@ function pageBehind(listings: readonly ModelListing[], after: string, limit: num
   return { start, end, more: end < listings.length };
 }
 
-/** The models right before the cursor, still in the list's order. */
+/** The models right before the cursor, in the list's order. */
 function pageBefore(listings: readonly ModelListing[], before: string, limit: number): Bounds {
   const end = placeOf(listings, before, 'before_id');
   const start = Math.max(0, end - limit);
@@ -133,15 +133,15 @@ function readLimit(text: string | null): number | undefined {
   return limit;
 }
 
-// What a key is shown of the models: the list, or one of them.
+// A request for the model list, or for one model.
 
 interface ModelsQuestion {
-  /** As it stands in the path, encoded; undefined for the list. */
+  /** The encoded name from the path; undefined for the list. */
   readonly name: string | undefined;
   readonly query: string;
 }
 
-/** @throws GatewayError `model_not_found`: also for what the key may not use (E6). */
+/** @throws GatewayError `model_not_found`: also for models that the key may not use (E6). */
 export async function modelsAnswer(
   registry: Registry,
   principal: Principal,

@@ -1,4 +1,4 @@
-/** Which endpoint a request target means, and what is answered where there is none. */
+/** Maps request paths to endpoints, and describes unknown ones. */
 import type { Principal } from '../access/principal.ts';
 import type { ClientDialect } from '../core/dialect.ts';
 import { GatewayError } from '../core/errors.ts';
@@ -6,7 +6,7 @@ import type { JsonObject } from '../json/value.ts';
 import type { Step } from './overload/load.ts';
 
 export interface RequestPath {
-  /** Without the query string, and without a doubled `/v1` (A8). */
+  /** Without the query string, and without a doubled `/v1`. */
   readonly path: string;
   readonly query: string;
 }
@@ -16,7 +16,7 @@ export function readPath(url: string): RequestPath {
   const mark = url.indexOf('?');
   const path = mark === -1 ? url : url.slice(0, mark);
   return {
-    // Clients that append /v1 themselves may have been given an address that ends in it.
+    // Some clients append /v1 to a base address that already ends in it.
     path: path.startsWith('/v1/v1/') ? path.slice(3) : path,
     query: mark === -1 ? '' : url.slice(mark + 1),
   };
@@ -38,38 +38,38 @@ export function countingPaths(dialects: ClientDialects): ReadonlyMap<string, Cli
   return paths;
 }
 
-/** The other paths that need a key; no model is called on them. */
+/** The other paths that need a key; they call no model. */
 export function sidePaths(dialects: ClientDialects): readonly string[] {
   return [...countingPaths(dialects).keys(), modelsPath];
 }
 
-/** All paths on which models are called, each with its dialect (K4). */
+/** All paths on which models are called, each with its dialect. */
 export function generatingPaths(dialects: ClientDialects): ReadonlyMap<string, ClientDialect> {
   return new Map(
     dialects.flatMap((dialect) => dialect.paths.map((path) => [path, dialect] as const)),
   );
 }
 
-/** The same paths as clients name them, behind `/v1/`. */
+/** The same paths relative to `/v1/`. */
 export function generatingEndpoints(dialects: ClientDialects): readonly string[] {
   return [...generatingPaths(dialects).keys()].map((path) => path.replace(/^\/v1\//, ''));
 }
 
-// What answers without a key: probes and a greeting.
+// Paths without a key: probes and a greeting.
 
 export const openPaths: readonly string[] = ['/', '/healthz', '/readyz'];
 
 interface OpenFacts {
   readonly version: string;
-  /** Why no traffic should come now, or undefined when ready. */
+  /** Why the gateway should receive no traffic now; undefined when ready. */
   readonly notReady: () => string | undefined;
-  /** How hard the process is pressed. */
+  /** The pressure level. */
   readonly step: Step;
 }
 
 /**
- * Under pressure the gateway stays alive and ready: a restart would end the calls that run, and with
- * one gateway turned away from, the others get its calls on top.
+ * Under pressure the gateway stays alive and ready: a restart would end running calls, and without this
+ * instance the others would get its calls as well.
  */
 export function openAnswer(
   path: string,
@@ -87,17 +87,17 @@ export function openAnswer(
   return { status: 503, body: { status: 'not ready', why } };
 }
 
-// What is said of a path that is not served (E7): whether it is another API, or one of this with a wrong address.
+// Hints for unknown paths (E7): another API, or a wrong base address.
 
 const served = 'POST /v1/chat/completions, POST /v1/messages and POST /v1/responses';
 
 interface KnownPath {
-  /** Of the path without `/v1`. */
+  /** Matches the path without `/v1`. */
   readonly form: RegExp;
   readonly sentence: string;
 }
 
-/** APIs that clients ask for, and what does the same here; the first that fits counts. */
+/** Unsupported APIs with their equivalents here; the first match counts. */
 const otherApis: readonly KnownPath[] = [
   {
     form: /^\/responses\/./,
@@ -130,7 +130,7 @@ const otherApis: readonly KnownPath[] = [
   },
 ];
 
-/** APIs of others, which do not begin with `/v1`. */
+/** APIs of other vendors, outside `/v1`. */
 const foreignApis: readonly KnownPath[] = [
   {
     form: /^\/api\/(chat|generate|tags|show|embed)/,
@@ -144,7 +144,7 @@ const foreignApis: readonly KnownPath[] = [
 /** Paths that are served, without `/v1`. */
 const ownPaths = /^\/(chat\/completions|messages(\/count_tokens)?|responses|models(\/.*)?)$/;
 
-/** A 404 that tells what is wrong with this path and what to use instead. */
+/** A 404 that says what is wrong with this path and what to use instead. */
 export function notFound(path: string): GatewayError {
   const shown = path.length > maxNameLength ? `${path.slice(0, maxNameLength)}…` : path;
   return new GatewayError('route_not_found', `There is no endpoint ${shown}. ${hintFor(path)}`);
@@ -174,18 +174,18 @@ function wrongAddress(prefix: string, { plain, rest }: { plain: string; rest: st
     : `The path is ${right}, without a slash at its end.`;
 }
 
-// Refusals of requests that name something which is not there, or not for them (E5–E7).
+// Errors for requests that name something unknown or not permitted (E5–E7).
 
-/** So much of a name or path is repeated to whoever sent it. */
+/** Names and paths are echoed to the client up to this length. */
 export const maxNameLength = 256;
 
-/** @throws GatewayError `forbidden` when the key may not use the endpoint of this name. */
+/** @throws GatewayError `forbidden` when the key may not use this endpoint. */
 export function requireScope(principal: Principal, scope: string): void {
   if (principal.allowsEndpoint(scope)) return;
   throw new GatewayError('forbidden', 'This key may not use this endpoint.');
 }
 
-/** One answer for unknown models and those that the key may not use (E6). */
+/** One answer for unknown models and models that the key may not use (E6). */
 export function unknownModel(model: string): GatewayError {
   const shown = model.length > maxNameLength ? `${model.slice(0, maxNameLength)}…` : model;
   return new GatewayError(
@@ -207,7 +207,7 @@ export class MethodNotAllowed extends GatewayError {
   }
 }
 
-/** @throws GatewayError as for a name that does not exist. */
+/** @throws GatewayError the same as for an unknown name. */
 export function requireModels(principal: Principal, names: readonly string[]): void {
   for (const name of names) if (!principal.allowsModel(name)) throw unknownModel(name);
 }

@@ -1,4 +1,4 @@
-/** The client's socket as the gateway writes to it: one head, back-pressure, and who hung up. */
+/** The client's side of an answer: one head, backpressure, and disconnects. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ClientDialect } from '../core/dialect.ts';
@@ -15,7 +15,7 @@ export class ResponseSink implements ClientSink {
   #stalledEndMs: number;
   #ended = false;
   #chunked = false;
-  /** Status and headers were written, and nothing of this answer waits for its turn on the connection. */
+  /** Status and headers are written, and no earlier answer on the connection is pending. */
   #headOut = false;
   #observer: ClientObserver | undefined;
 
@@ -29,8 +29,8 @@ export class ResponseSink implements ClientSink {
     if (response.headersSent || response.destroyed) return;
     response.writeHead(status, [...headers]);
     if (response.chunkedEncoding) {
-      // From here on the chunks are framed below, in one buffer and one write each; Node would send
-      // length, line end, bytes and line end as four pieces of a vectored write.
+      // From here on chunks are framed by `chunk`, in one buffer and one write each; Node would send length,
+      // line end, bytes and line end as four pieces of a vectored write.
       response.chunkedEncoding = false;
       this.#chunked = true;
     }
@@ -41,8 +41,8 @@ export class ResponseSink implements ClientSink {
     const { socket } = this.#response;
     const piece = this.#chunked ? chunk(bytes, noBytes) : bytes;
     if (this.#headOut && socket !== null && takesAtOnce(socket, piece.length)) {
-      // Past the response, which would count, cork, and call back in the next tick for every chunk. Where the
-      // client is slow it is asked all the same: it is what knows of `drain`.
+      // Writes past the response object, which would count, cork, and schedule a callback for every chunk. A
+      // slow client is still written through it, since it tracks `drain`.
       return socket.write(piece);
     }
     // Node would hold the bytes until the next tick, and schedule one for every chunk.
@@ -63,7 +63,7 @@ export class ResponseSink implements ClientSink {
     // Head and body of a small answer leave in one write when both are strings; latin-1 keeps bytes.
     else if (bytes.length <= smallBody) this.#response.end(bytes.toString('latin1'), 'latin1');
     else this.#response.end(bytes);
-    // The call is settled by now and watches no clock.
+    // The call is settled; nothing else watches its deadlines.
     cutWhenStalled(this.#response, this.#stalledEndMs);
   }
 
@@ -75,17 +75,17 @@ export class ResponseSink implements ClientSink {
   observe(observer: ClientObserver, stalledMs = this.#stalledEndMs): void {
     this.#observer = observer;
     this.#stalledEndMs = stalledMs;
-    // It may have left while its model was looked up; its `close` will not come again.
+    // It may have disconnected during the model lookup; its `close` event is over.
     if (this.#response.destroyed) queueMicrotask(() => observer.left());
     this.#response.on('close', () => {
-      // A client that closes right behind the ending has the whole answer (F74).
+      // A client that closes right after the end has the whole answer.
       if (!this.#ended) observer.left();
     });
     this.#response.on('error', ignore);
   }
 }
 
-/** Nothing waits in it, and so few bytes will not make it say that it is full. */
+/** The socket has no pending bytes, and this few do not fill it. */
 function takesAtOnce(socket: Socket, length: number): boolean {
   return socket.writable && socket.writableLength === 0 && length < socket.writableHighWaterMark;
 }
@@ -95,10 +95,10 @@ const lastChunk = Buffer.from('0\r\n\r\n');
 const carriageReturn = 0x0d;
 const lineFeed = 0x0a;
 
-/** One chunk of the chunked transfer coding (RFC 9112 §7.1) and what follows it. */
+/** One chunk of the chunked transfer coding (RFC 9112 §7.1) and the bytes after it. */
 function chunk(bytes: Buffer | string, behind: Buffer): Buffer {
   const length = typeof bytes === 'string' ? Buffer.byteLength(bytes) : bytes.length;
-  // A chunk without bytes would be the last one.
+  // An empty chunk would end the body.
   if (length === 0) return behind;
   const size = length.toString(16);
   const start = size.length + 2;
@@ -115,7 +115,7 @@ function chunk(bytes: Buffer | string, behind: Buffer): Buffer {
   return framed;
 }
 
-/** A broken socket is seen by its close. */
+/** A broken socket is reported by its `close` event. */
 function ignore(): void {}
 
 /** Sends a whole JSON body with flat extra headers. @param answer `body`: a value, or JSON bytes */
@@ -135,14 +135,14 @@ export function sendJson(
   response.end(bytes);
 }
 
-/** The id of a call, in the words of both dialects. */
+/** The id headers of a call, for both dialects. */
 export function idHeaders(requestId: string): readonly string[] {
   return ['x-request-id', requestId, 'request-id', requestId];
 }
 
-// Refusals made before a call exists: in the caller's dialect, with the body that was not read.
+// Refusals before a call exists: in the client's dialect, with an unread body.
 
-/** How long an unread body is read and thrown away, so that the client sees the answer first. */
+/** How long an unread body is read and discarded, so that the client sees the answer first. */
 const lingerMs = 2000;
 
 interface Refusal {
@@ -153,7 +153,7 @@ interface Refusal {
   readonly headers?: readonly string[];
 }
 
-/** Answers with the error; closes the connection when much of the body is unread (E2, B24). Returns the status. */
+/** Answers with the error; closes the connection when much of the body is unread (E2). Returns the status. */
 export function refuse(
   request: IncomingMessage,
   response: ServerResponse,
@@ -162,7 +162,7 @@ export function refuse(
   const { error, dialect, requestId } = refusal;
   const written = dialect.writeError(error, requestId);
   const text = request.method === 'HEAD' ? '' : JSON.stringify(written.body);
-  // What comes too slowly is not waited for even if it is short (G10).
+  // A slow body is not awaited, even if it is short (G10).
   const late = error.code === 'request_timeout' && !request.complete;
   const unread = late || leavesTooMuch(request);
   response.writeHead(written.status, [
@@ -179,11 +179,11 @@ export function refuse(
     String(Buffer.byteLength(text)),
   ]);
   if (!unread) {
-    // As a string it leaves in one write with its head, which is most of what a refusal costs.
+    // As a string it is sent in one write with its head, which is most of the cost of a refusal.
     response.end(text);
     return written.status;
   }
-  // Closing with unread bytes in the socket would reset it and may destroy the answer on its way.
+  // Closing with unread bytes in the socket would reset the connection and may lose the answer.
   response.write(text);
   const finish = (): void => {
     clearTimeout(timer);
@@ -196,12 +196,12 @@ export function refuse(
   return written.status;
 }
 
-// Log lines of requests that are no calls (X-6). Anybody can cause them without a key: 36 MB of them came in 5 s. Of each
-// kind some have a line of their own, and the others are counted.
+// Log lines of requests that are not calls (X-6). Clients without a key can cause any number: 36 MB came in 5 s
+// in a test. The first lines of each kind are logged, the rest is counted.
 
-/** The members of a line are named one by one where they are made. */
+/** The members of a log line are named one by one where they are created. */
 interface RefusedRequest {
-  /** What it was refused for: of a list, not the client's words. */
+  /** The reason from a fixed list, never the client's words. */
   readonly error: string;
   readonly [name: string]: string | number | undefined;
 }
@@ -211,16 +211,16 @@ interface RefusalLogParts {
   readonly clock: Pick<Clock, 'now'>;
 }
 
-/** Lines of a kind at once; whoever tries something out by hand finds each request. */
+/** Burst of lines of one kind, enough to see each request of a manual test. */
 export const linesAtOnce = 100;
-/** Lines of a kind a second behind that. */
+/** Lines of a kind per second after the burst. */
 export const linesPerSecond = 10;
 const secondMs = 1000;
 
 interface Kind {
   left: number;
   at: number;
-  /** Requests that had no line since the last count. */
+  /** Requests without a line since the last count. */
   counted: number;
 }
 
@@ -233,7 +233,7 @@ export class RefusalLog {
     this.#parts = parts;
   }
 
-  /** A request was refused: a line of its own, or one more of those that are counted each second. */
+  /** Logs a refused request, or counts it for the next summary. */
   note(request: RefusedRequest): void {
     const now = this.#parts.clock.now();
     const kind = this.#kindOf(request.error, now);
@@ -248,7 +248,7 @@ export class RefusalLog {
     this.#timer ??= setTimeout(() => this.tell(), secondMs).unref();
   }
 
-  /** Tells how many had no line, now. */
+  /** Logs the number of requests without a line. */
   tell(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;

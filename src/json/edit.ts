@@ -1,7 +1,7 @@
 /**
  * Changes a body in its own bytes: what no edit names keeps every byte, so that prompt caches and spellings survive
  * (`JSON.stringify(JSON.parse(x))` reorders integer-like keys and loses digits). Bodies in which a key stands twice are
- * written anew instead (B39).
+ * written anew instead.
  */
 import { tryParse } from './parse.ts';
 import { Pieces } from './pieces.ts';
@@ -40,7 +40,7 @@ export interface JsonEdit {
 
 /**
  * The body with the edits.
- * @throws RangeError for a path whose parent is no container.
+ * @throws RangeError for a path whose parent is not a container.
  */
 export function editJson(source: Spliceable, edits: readonly JsonEdit[]): Pieces {
   const root = editTree(edits);

@@ -33,7 +33,7 @@ export function parseOwn<T>(text: string, revive?: (value: unknown) => unknown):
 }
 
 /**
- * An event of a stream, undefined when it is no object. Its numbers are counts and indexes, and arguments of tools stand
+ * An event of a stream, undefined when it is not an object. Its numbers are counts and indexes, and arguments of tools stand
  * in it as text: the search for long numbers is spared, for every chunk.
  */
 export function tryParseEvent(text: string): JsonObject | undefined {

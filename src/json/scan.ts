@@ -182,7 +182,7 @@ export interface Scan {
   readonly tokens: number;
   /** Keys of all objects, those that stand twice included. */
   readonly colons: number;
-  /** A number has so many digits that a double may not hold it. */
+  /** A number has more digits than a double may hold. */
   readonly longNumbers: boolean;
   /** Members of the top level; of two with one key the last. */
   readonly spans: ReadonlyMap<string, Span>;

@@ -18,7 +18,7 @@ import { walkProgram } from './walk-program.ts';
 export const featureTexts = {
   /** The beginning of all escapes of letters and digits. Most bodies have none. */
   escape: ['\\u00'],
-  /** Words that stand in every part that is no text, in both formats and in the extensions of engines. */
+  /** Words that stand in every part that is not text, in both formats and in the extensions of engines. */
   media: [
     '"input_audio"',
     '"image_url"',

@@ -23,7 +23,7 @@ export interface DownloadTask {
 export interface DownloadParts {
   readonly web: Web;
   readonly part: PartFile;
-  /** @throws PullError when the disk has no room for so many more bytes. */
+  /** @throws PullError when the disk has not enough free space. */
   requireSpace(bytes: number): Promise<void>;
   sleep(ms: number): Promise<void>;
   progress(bytes: number, total: number | undefined): void;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { tryParseObject } from '../json/parse.ts';
 
 export interface Download {
-  /** Of the model that it will be. */
+  /** Id of the model after the download. */
   readonly name: string;
   readonly bytes: number;
   /** Absent = the server did not say. */

@@ -1,6 +1,6 @@
 /**
- * Well-known small instruct models for `pull --list`. Sizes and licences are from the model cards as they
- * were published; nobody has checked them here, and the cards decide.
+ * Well-known small instruct models for `pull --list`. Sizes and licences come from the published model cards
+ * and are not verified; the cards are authoritative.
  */
 
 export interface KnownModel {

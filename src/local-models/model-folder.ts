@@ -1,6 +1,6 @@
 /**
- * The folder of model files: `NAME.gguf` is `local/NAME`. Whatever lies there is looked at and either
- * can be called or is told as a problem; nothing in it can stop the gateway.
+ * The folder of model files: `NAME.gguf` is `local/NAME`. Every file is either usable or reported as a problem;
+ * no file can stop the gateway.
  */
 import type { Stats } from 'node:fs';
 import { lstat, readdir, rm, stat } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-/** What is remembered of a fetched model, in a small file beside it: where it came from, and its hash. */
+/** The record of a downloaded model, in a small file next to it: its source and its hash. */
 import { readFile, rm } from 'node:fs/promises';
 import { tryParseObject } from '../json/parse.ts';
 import { replaceFile } from './replace-file.ts';
@@ -9,7 +9,7 @@ export interface ModelRecord {
   /** Hex. */
   readonly sha256: string;
   readonly bytes: number;
-  /** Who named the hash that the file was checked against; `none` = nobody did. */
+  /** Source of the hash that the file was checked against; `none` = it was not checked. */
   readonly verified: 'given' | 'server' | 'none';
 }
 

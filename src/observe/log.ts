@@ -34,8 +34,8 @@ const maxLineLength = 8 * 1024;
 const obeyed = /[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /**
- * A pipe is opened once more, so that a write to a full one comes back: it would hold a thread of the
- * process for as long as nobody reads, and the process could not end.
+ * A pipe is reopened non-blocking: a blocking write to a full pipe would hold a thread until it is read, and
+ * the process could not exit.
  */
 function withoutWaiting(fd: number): number {
   try {
@@ -63,8 +63,7 @@ interface LineLogOptions {
 }
 
 /**
- * How the log is written: a terminal has a person before it. Who reads a file or a pipe reads JSON, whatever is
- * said of colours.
+ * Format of the log: readable text for a terminal, JSON for a file or a pipe, whatever the colour settings are.
  */
 export function prettyFor(
   isTerminal: boolean,
@@ -220,7 +219,7 @@ export class LineLog implements Log {
         this.#send(block, from + written);
         return;
       }
-      // Nobody is there any more: what stood in it is lost.
+      // The reader is gone: the buffered lines are lost.
       if (error !== null) this.#lose(linesIn(block, from));
       this.#writing = false;
       this.#spare = Buffer.from(block.buffer, block.byteOffset, blockBytes);

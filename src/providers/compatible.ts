@@ -45,7 +45,7 @@ export interface ProviderRow {
   readonly traits?: Partial<UpstreamTraits>;
   /** The same by model, where models of one vendor differ. */
   readonly modelTraits?: (model: string) => Partial<UpstreamTraits>;
-  /** Its address that speaks messages, beside the one of the row. */
+  /** A second address that speaks messages. */
   readonly messages?: MessagesAddress;
   /** What it does differently where it speaks the Responses API, at the same address as a rule. */
   readonly responses?: ResponsesAddress;
@@ -542,7 +542,7 @@ export function messagesRowAt(baseUrl: string | undefined): ProviderRow | undefi
   return rowIn(row, 'anthropic-messages');
 }
 
-/** Undefined where the text is no address. */
+/** Undefined where the text is not an address. */
 function hostOf(address: string | undefined): string | undefined {
   return address !== undefined && URL.canParse(address) ? new URL(address).host : undefined;
 }

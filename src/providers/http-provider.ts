@@ -215,7 +215,7 @@ function readBase(options: HttpProviderOptions): { origin: string; path: string 
 export type CounterKind = 'vllm' | 'llama-cpp';
 
 interface CounterPlace {
-  /** An address beside the API's `/v1`. */
+  /** An address outside the API's `/v1`. */
   endpoint(path: string): Endpoint;
 }
 

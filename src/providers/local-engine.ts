@@ -97,7 +97,7 @@ export function privateFolder(): string {
   return mkdtempSync('/tmp/model-gateway-');
 }
 
-/** The address of an engine: a file in the folder, or a pipe where sockets are no files. */
+/** The address of an engine: a file in the folder, or a pipe where sockets are not files. */
 export function socketIn(folder: string, label: string): string {
   return process.platform === 'win32'
     ? String.raw`\\.\pipe\${basename(folder)}-${label}`
@@ -287,7 +287,7 @@ class EngineSupervisor implements LocalEngine {
     this.#timer.unref();
   }
 
-  /** Those who tidy temporary folders take what looks old. */
+  /** Cleaners of temporary folders remove files that look old. */
   #prepareFolder(): void {
     if (process.platform === 'win32') return;
     const folder = dirname(this.socketPath);

@@ -53,8 +53,8 @@ export interface LocalEngines {
   /** What can be called now. */
   models(): readonly LocalModelFile[];
   /**
-   * From now on these can be called, and no others. The engine of a model that is gone or is run in
-   * another way answers who is waiting for it, and ends.
+   * Replaces the set of callable models. The engine of a removed or changed model answers waiting calls, then
+   * ends.
    */
   replace(models: readonly LocalModelFile[], limits?: LocalLimits): void;
   status(): readonly LocalModelStatus[];
@@ -291,8 +291,8 @@ export function defaultRoom(): RoomLimits {
 }
 
 /**
- * Whom to ask to leave, the least recently used first, before a model of `bytes` may be loaded; empty
- * = there is room. A model that is alone is always tried: the limit guesses, the machine knows.
+ * Engines to unload, the least recently used first, before a model of `bytes` may be loaded; empty = there is
+ * room. A single model is always tried, since the limit is only an estimate.
  */
 export function whoBlocks<T extends Tenant>(
   loaded: readonly T[],

@@ -131,7 +131,7 @@ function isLatest(family: string, version: number): boolean {
 function claudeThinking(family: string, version: number): Partial<UpstreamTraits> {
   if (version < 307) return { thinking: 'none', ...noEffort };
   if (version < 406) {
-    // The only one of them that takes an effort, beside a budget.
+    // The only one of them that takes an effort as well as a budget.
     const efforts = family === 'opus' && version === 405 ? lowToHigh : [];
     return { thinking: 'budget', strictThinking: true, efforts };
   }
@@ -269,7 +269,7 @@ export function geminiModelTraits(model: string): Partial<UpstreamTraits> {
   );
 }
 
-/** Moonshot: K2.5 and K2.6 have a switch, K3 has words, and none of the K models can be tuned. */
+/** Moonshot: kimi-k2.5 and kimi-k2.6 have a switch, kimi-k3 has effort words. None takes sampling parameters. */
 export function moonshotModelTraits(model: string): Partial<UpstreamTraits> {
   const fixed = {
     samplingAllowed: false,
@@ -314,7 +314,7 @@ export function openrouterModelTraits(model: string): Partial<UpstreamTraits> {
   };
 }
 
-/** Moonshot's messages address: some models refuse to be kept from thinking (MoonshotAI/Kimi-K2#141). */
+/** Moonshot's messages address: some models refuse to be kept from thinking (issue 141 of MoonshotAI's Kimi repository). */
 export function moonshotMessagesTraits(model: string): Partial<UpstreamTraits> {
   return lookUp(
     [
@@ -327,7 +327,7 @@ export function moonshotMessagesTraits(model: string): Partial<UpstreamTraits> {
   );
 }
 
-/** MiniMax: models before M3 see no images, and always think. */
+/** MiniMax: models before `MiniMax-m3` see no images and always think. */
 export function minimaxModelTraits(model: string): Partial<UpstreamTraits> {
   return /^minimax-m2/i.test(model) ? { imageInput: 'none', thinkingOff: 'never' } : {};
 }

@@ -1,7 +1,7 @@
 /**
- * Answers by `Idempotency-Key` (reliability.md §6, E17), for all gateways on one store. What is kept is
- * sealed by whoever keeps it: the store sees digests and bytes, no request, no answer, no client's key.
- * Times are those of the store's own clock.
+ * Answers by `Idempotency-Key` (E17), for all gateways on one store. Entries are sealed by the caller: the
+ * store sees digests and bytes, no request, no answer, no client's key. Times are those of the store's own
+ * clock.
  */
 
 export interface AnswerClaim {
@@ -17,7 +17,7 @@ export interface AnswerClaim {
   readonly leaseMs: number;
 }
 
-/** The right to answer, or who has it, or what was answered. */
+/** The right to answer, its current holder, or the stored answer. */
 export type Claimed =
   | { readonly state: 'mine' }
   | { readonly state: 'running'; readonly mark: string }
@@ -35,7 +35,7 @@ export interface OwnClaim {
 }
 
 export interface AnswerToKeep extends OwnClaim {
-  /** Undefined: it was answered, and nobody can be told what. */
+  /** Undefined: it was answered, but the answer is not available. */
   readonly answer: Uint8Array | undefined;
   readonly keepMs: number;
   /** Of one API key; its oldest answers go first. */
@@ -50,13 +50,16 @@ export interface AnswerStore {
   renew(claims: readonly OwnClaim[], leaseMs: number): Promise<void>;
   /** False when the claim was lost: its lease ran out and another took it. @throws StoreError */
   keep(answer: AnswerToKeep): Promise<boolean>;
-  /** Gives the claim up: whoever asks next may answer. @throws StoreError */
+  /** Releases the claim: the next request may answer. @throws StoreError */
   release(claim: OwnClaim): Promise<void>;
-  /** Gives all claims up: nobody who could hold one is alive (a start on a store of one's own). @throws StoreError */
+  /**
+   * Releases all claims at the start of a process with its own store, when no other holder can be alive.
+   * @throws StoreError
+   */
   releaseAll(): Promise<void>;
   /**
-   * Removes at most `most` answers: those that are too old, then the oldest of whoever has most, while
-   * all together take more than `bytes`.
+   * Removes at most `most` answers: expired ones first, then the oldest of the largest key, while the total
+   * exceeds `bytes`.
    * @returns how many; 0 = done.
    * @throws StoreError
    */

@@ -281,7 +281,7 @@ function readSource(value: string): CallRow['usageSource'] {
   return value === 'reported' || value === 'counted' ? value : 'estimated';
 }
 
-/** A call as one line of text, for what is no row of the ledger yet: running calls, and the spool. */
+/** A call as one line of text, for what is not a row of the ledger yet: running calls, and the spool. */
 export function callText(row: CallRow): string {
   return valuesText(callValues(row));
 }

@@ -21,7 +21,7 @@ export const tokenClasses = [
   { member: 'audioOutputTokens', column: 'audio_output_tokens', sum: true },
   { member: 'imageOutputTokens', column: 'image_output_tokens', sum: true },
   { member: 'webSearches', column: 'web_searches', sum: true },
-  /** Pictures in the prompt, where each has a price. */
+  /** Images in the prompt that have a price each. */
   { member: 'images', column: 'images', sum: true },
 ] as const;
 
@@ -30,7 +30,7 @@ type SummedRow = Extract<ClassRow, { readonly sum: true }>;
 
 export type TokenClass = ClassRow['member'];
 
-/** The classes of which roll-ups keep a sum. */
+/** The token classes that roll-ups sum. */
 export const summedClasses: readonly SummedRow[] = tokenClasses.filter((row) => row.sum);
 
 /** Counts of one call as billed or as reported; absent = not known. */
@@ -103,7 +103,7 @@ export interface CallRow {
   /** Budgets that `cost.total` counts for. */
   readonly budgets: readonly BudgetWindow[];
   readonly reservedNanodollars?: number;
-  /** The upstream's usage cannot be so (F57): a count that is no count, or fewer tokens than the text has. */
+  /** The upstream's usage cannot be so: a count that is not a count, or fewer tokens than the text has. */
   readonly suspect?: true;
   /** Cost more than was reserved. */
   readonly overrun?: true;

@@ -111,7 +111,7 @@ export function readPolicy(kept: Kept): Policy {
   };
 }
 
-/** Of a policy that several keys share: who may name it, where that is said. */
+/** For a policy that several keys share: which keys and teams may set it, if given. */
 export function readNamedBy(kept: Kept): { readonly namedBy?: NamedBy } {
   const { namedBy } = objectOf(parsed(kept), 'a policy');
   if (namedBy === undefined) return {};

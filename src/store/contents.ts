@@ -1,6 +1,6 @@
 /**
- * What calls said, of keys whose content is logged (docs/user/content.md). It comes sealed: the store sees
- * bytes, and what it needs to find and to remove them. Times are ms since the epoch, of whoever kept it.
+ * Content of calls, for keys with content logging (docs/user/content.md). It is sealed: the store sees bytes
+ * and what it needs to find and remove them. Times are ms since the epoch, by the writer's clock.
  */
 
 export interface SealedContent {
@@ -19,7 +19,7 @@ export interface ContentToRemove {
   readonly keyId?: string;
   /** Only of calls that began before. */
   readonly before?: number;
-  /** Only until so many bytes are gone. */
+  /** Stop after this many bytes are removed. */
   readonly bytes?: number;
 }
 

@@ -39,9 +39,9 @@ function isExisting(error: unknown): boolean {
 const sticky = 0o1000;
 
 /**
- * Makes the directory (0700) where there is none and closes an open one of ours to others.
- * @throws StoreError `failed` when the path is no directory, belongs to somebody else and is open, or
- * is shared by design (the sticky bit: /tmp).
+ * Creates the directory (0700) if missing, and closes an open one of ours to other users.
+ * @throws StoreError `failed` when the path is not a directory, is open and belongs to another user, or is
+ * shared by design (the sticky bit: /tmp).
  */
 export function prepareDataDir(dir: string): void {
   makeDirectories(dir);
@@ -89,7 +89,7 @@ export function makeDirectories(dir: string): void {
   }
 }
 
-/** A database that nobody refers to is collected, and its lock ends with it. */
+/** An unreferenced database would be garbage-collected, which releases its lock. */
 const held = new Set<DatabaseSync>();
 
 export interface FileLock {

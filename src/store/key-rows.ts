@@ -41,7 +41,7 @@ function shared<T>(known: Map<string, T>, kept: string, read: (kept: string) => 
   return value;
 }
 
-/** All that a change may write. `id`, `stamp` and the times of use stand beside these. */
+/** All columns that a change may write. `id`, `stamp` and the times of use are separate. */
 export const keyTable: readonly Column<KeyRecord>[] = [
   required('name', 'text', ({ name }) => name),
   required('digest', 'text', ({ digest }) => digest),

@@ -1,7 +1,7 @@
 /**
- * Calls whose gateway died before the ledger heard of them: what they held is booked as spent (Q1), since
- * nobody can say what the provider charges for them. When their own row comes after all, from the disk of
- * the gateway that served them, it takes the place of this one.
+ * Calls whose gateway died before they were in the ledger: what they held is booked as spent (Q1), since the
+ * provider's charge is unknown. If their own row arrives later from the disk of the gateway that served them,
+ * it replaces this one.
  */
 import { parseOwn } from '../json/parse.ts';
 import type { CallRow } from './calls.ts';
@@ -15,7 +15,7 @@ export interface LostHold {
   readonly about: string | undefined;
 }
 
-/** What a hold says of its call: kept as text beside it. */
+/** What a hold records about its call, stored as text. */
 type About = DrawnCall & { readonly endsAt?: number };
 
 export interface HoldAbout {
@@ -38,15 +38,15 @@ export interface LostLease {
   readonly counter: string;
   readonly window: string;
   readonly endsAt: number | undefined;
-  /** What calls held that nobody told of. */
+  /** Amount held by calls that were never reported. */
   readonly nanodollars: number;
   /** Ms since the epoch. */
   readonly at: number;
 }
 
 /**
- * The row of what calls of a dead instance held of one budget and nobody told of. Each budget has a row of its own:
- * which calls they were, and which budgets they share, is not known.
+ * The row for what unreported calls of a dead instance held of one budget. Each budget has its own row, since
+ * it is unknown which calls they were and which budgets they share.
  */
 export function lostLease({ instance, number, endsAt, at, ...held }: LostLease): CallRow {
   const { counter, window } = held;
@@ -64,7 +64,7 @@ export function lostLease({ instance, number, endsAt, at, ...held }: LostLease):
   return { ...lostCall(`lost_${instance}_${number}_${counter}|${window}`, [hold], at), notes };
 }
 
-/** @param at for a call of which nothing is said: an older version drew it */
+/** @param at for a call without details, which an older version reserved */
 export function lostCall(id: string, holds: readonly LostHold[], at: number): CallRow {
   const [first] = holds;
   const about = holds.map((hold) => readAbout(hold.about));
@@ -115,7 +115,7 @@ export function readAbout(kept: string | undefined): HoldAbout {
   return { about, ...(endsAt === undefined ? {} : { endsAt }) };
 }
 
-/** Whether a row stands for a call of which nobody could say more: its own row takes its place. */
+/** Whether the row is an estimate for an unreported call: the call's own row replaces it. */
 export function isEstimate({
   error,
   usageSource,

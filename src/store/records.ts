@@ -48,7 +48,7 @@ export interface KeyRecord {
   /** Kept by `touchKeys`; `replaceKey` does not write them. */
   readonly lastUsedAt?: number;
   readonly previousUsedAt?: number;
-  /** 1 for a new key, rises with every change: a late write never brings an old record back (K8). */
+  /** 1 for a new key, rises with every change: a late write never brings an old record back. */
   readonly version: number;
 }
 
@@ -88,7 +88,7 @@ export interface AuditEntry {
 
 /** An entry in its place of the chain: `hash` covers the entry and the hash before it (S24). */
 export interface AuditRecord extends AuditEntry {
-  /** 1, 2, 3, … without a gap. */
+  /** 1, 2, 3, … without gaps. */
   readonly seq: number;
   /** SHA-256, lower-case hex. */
   readonly hash: string;

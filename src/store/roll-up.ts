@@ -1,6 +1,6 @@
 /**
- * Sums of calls by hour and by day (UTC), kept beside the rows and moved in the same transaction. What
- * is asked of them is put together from whole days, whole hours, and the calls at the ragged ends.
+ * Sums of calls by hour and by day (UTC), updated in the same transaction as the rows. Queries combine whole
+ * days, whole hours, and single calls at the ends.
  */
 import {
   summedClasses,
@@ -39,8 +39,8 @@ export type Sums = { -readonly [K in Exclude<keyof UsageRow, 'group'>]: UsageRow
 export const unknownModelError = 'model_not_found';
 
 /**
- * Sums by day stay for ever, and clients name tags: a key's calls are summed by their tags up to so many
- * groups, further sets of tags together.
+ * Daily sums are kept for ever, and clients choose tags: the number of tag sets per key is limited, further
+ * ones are summed together.
  */
 export const mostGroupsOfKey = 10_000;
 export const furtherTags: readonly string[] = ['(others)'];
@@ -135,7 +135,7 @@ export function labelsOf(by: UsageGrouping, group: UsageGroup, time: UsageTime):
 
 export interface UsageTime {
   readonly at: number;
-  /** A whole day, of which the hours are no longer known. */
+  /** A whole day whose hourly sums have expired. */
   readonly day: boolean;
 }
 
@@ -164,8 +164,8 @@ export interface KeptSince {
 }
 
 /**
- * Takes the coarsest sums that fit. An end of the period in a time of which only hours or days are
- * left moves outwards to the whole hour or day.
+ * Uses the coarsest sums that fit. If an end of the period lies in a time with only hourly or daily sums, it
+ * moves outwards to the whole hour or day.
  */
 export function planUsage(query: UsageQuery, kept: KeptSince): UsagePlan {
   const period = {
@@ -278,7 +278,7 @@ export class SeriesSums {
 export interface LatencyQuery {
   readonly since: number;
   readonly until: number;
-  /** The period is cut into so many equal parts; at most `mostSlices`. */
+  /** The period is divided into this many equal parts; at most `mostSlices`. */
   readonly slices: number;
   readonly filter?: UsageFilter;
 }

@@ -23,7 +23,7 @@ export class StoreError extends Error {
   }
 }
 
-/** Whether a shared store is only away, or only locked: it is waited for (L1, F84). */
+/** Whether a shared store is only away, or only locked: it is waited for (F84). */
 export function mayPass(error: unknown): error is StoreError {
   return error instanceof StoreError && (error.kind === 'unavailable' || error.kind === 'busy');
 }

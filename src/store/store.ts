@@ -48,12 +48,12 @@ export interface KeyStore {
   add(record: KeyRecord): Promise<void>;
   /**
    * Puts a changed key in the place of the version just before it (`record.version - 1`).
-   * @returns false when there is no such key or its version is another one: read again (K8).
+   * @returns false when there is no such key or its version is another one: read again.
    */
   replace(record: KeyRecord): Promise<boolean>;
   /** Marks the key revoked whatever its version, which rises; false when there is no such key. */
   revoke(id: string, at: number): Promise<boolean>;
-  /** Remembers when keys were last used; is no change of them. Unknown ids and older times are skipped. */
+  /** Remembers when keys were last used; is not a change of them. Unknown ids and older times are skipped. */
   touch(uses: readonly KeyUse[]): Promise<void>;
   /**
    * The next portion of keys added, replaced or revoked after `stamp` (0 = all), the earliest change
@@ -88,7 +88,7 @@ export interface AuditStore {
 export interface CallStore {
   /**
    * Writes finished calls with their attempts, adds them to roll-ups and spending and closes their
-   * open rows, all or nothing. A call that is there already changes nothing anywhere (K5, F8).
+   * open rows, all or nothing. A call that is there already changes nothing anywhere (F8).
    */
   record(rows: readonly CallRow[]): Promise<void>;
   /**
@@ -104,10 +104,10 @@ export interface CallStore {
   settleOrphans(seenBefore: number): Promise<readonly CallRow[]>;
   /**
    * What budgets have spent, in windows that end after this time or never.
-   * @param counters only of these: a look at one key must not read those of 500,000 (L5).
+   * @param counters only of these: a look at one key must not read those of 500,000.
    */
   spent(endingAfter: number, counters?: readonly string[]): Promise<readonly Spent[]>;
-  /** The same of all in portions, by counter and window: half a million at once would hold up all calls (L5). */
+  /** The same of all in portions, by counter and window: half a million at once would hold up all calls. */
   spentPage(endingAfter: number, page: SpentPage): Promise<readonly Spent[]>;
   /** Sums by group, in the order of the groups' UTF-8 bytes. */
   usage(query: UsageQuery): Promise<readonly UsageRow[]>;

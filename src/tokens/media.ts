@@ -5,7 +5,7 @@ import type { ImageRule } from '../core/tokenizer.ts';
 /** Where neither size nor rule is known: a large picture at most vendors. */
 const unknownImageTokens = 1600;
 const largestImageTokens = 5000;
-/** Most vendors count an image by its area: about so many pixels a token. */
+/** Most vendors count an image by its area: about this many pixels per token. */
 const pixelsPerToken = 750;
 /** Text and picture of one page. */
 const pageTokens = 2500;

@@ -24,8 +24,9 @@ export function samplePrompt(prompt: Prompt): number {
 }
 
 /**
- * The whole prompt, unless it is longer than a model's context can be.
- * @param random a number in [0, 1), for the places that are looked at then: nobody can hide text from them.
+ * Counts the whole prompt, unless it is longer than a model's context can be.
+ * @param random a number in [0, 1) that selects the samples of a long prompt, so that clients cannot hide text
+ * from them.
  */
 export function countPrompt(prompt: Prompt, random: () => number): number {
   return sampling(prompt, sampledOfCount, random);

@@ -35,7 +35,7 @@ const letterShare = 0.24;
 /** Words in capitals are rarer than others. */
 const capitalShare = 0.45;
 const signShare = 0.6;
-/** Long runs of one blank are cut into tokens of so many. */
+/** Long runs of one whitespace character are split into tokens of this many. */
 const spacesOfToken = 40;
 const tabsOfToken = 10;
 const newlinesOfToken = 10;

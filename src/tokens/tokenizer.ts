@@ -19,7 +19,7 @@ const entry = new URL(
 const maxLength = 8_000_000;
 const maxWaiting = 64;
 const timeoutMs = 10_000;
-/** The tables are large: they go when nobody has counted for so long. */
+/** The tables are large: they are freed after this long without a count. */
 const idleMs = 300_000;
 
 export class TokenizerThread implements TextCounter {
@@ -74,7 +74,7 @@ export class TokenizerThread implements TextCounter {
     this.#idle.unref();
   }
 
-  /** Ends the thread; whoever waits gets no number. The next question starts a new one. */
+  /** Ends the thread; waiting callers get no count. The next request starts a new thread. */
   async #lose(worker: Worker | undefined): Promise<void> {
     if (worker === undefined || this.#worker !== worker) return;
     this.#worker = undefined;

@@ -108,7 +108,7 @@ function opener(
     const tls: ConnectionOptions = {
       ...common,
       ...at,
-      // An address is no server name (RFC 6066 §3).
+      // An address is not a server name (RFC 6066 §3).
       servername: isIP(hostname) === 0 ? hostname : '',
       ALPNProtocols: ['http/1.1'],
       ...(ca === undefined ? {} : { ca: [...ca] }),
@@ -165,7 +165,7 @@ export interface ProxyAddress {
   readonly authorization?: string;
 }
 
-/** The proxy refused, or answered something that is no HTTP. */
+/** The proxy refused, or answered something that is not HTTP. */
 class ProxyRefusal extends Error {
   readonly code = 'PROXY_REFUSED';
 }
@@ -249,7 +249,7 @@ interface Found {
   readonly at: number;
 }
 
-/** The same look-up, which answers with the last addresses while the name servers fail (F3). */
+/** The same look-up, which answers with the last addresses while the name servers fail. */
 export function withLastAddresses(
   lookup: LookupFunction,
   now: () => number = () => performance.now(),

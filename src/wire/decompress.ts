@@ -1,4 +1,4 @@
-/** Bodies that an upstream compressed although identity was asked for (reliability.md F32, F33). */
+/** Bodies that an upstream compressed although identity was asked for. */
 import {
   createBrotliDecompress,
   createGunzip,

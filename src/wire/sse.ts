@@ -1,24 +1,24 @@
 /**
  * Server-sent events: bytes in any split to whole frames. The frames' bytes, concatenated with what
  * is still held, are exactly the bytes that came in, so a relay can forward them as they are.
- * Source: the event-stream grammar of the HTML standard; reliability.md F45–F51.
+ * Source: the event-stream grammar of the HTML standard.
  */
 import { isUtf8 } from 'node:buffer';
 import type { Frame } from '../core/dialect.ts';
 import { GatewayError } from '../core/errors.ts';
 
-/** A frame larger than this is refused (F35). */
+/** A frame larger than this is refused. */
 export const maxFrameBytes = 8 * 1024 * 1024;
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
-/** So many lines of a frame are looked at one by one. */
+/** This many lines of a frame are compared one by one. */
 const usualLines = 2;
 const emptyLine = Buffer.from('\n\n');
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 const none: readonly Frame[] = [];
 
-/** Splits one stream. Push chunks in order; `end` gives a last frame that had no blank line (F51). */
+/** Splits one stream. Push chunks in order; `end` gives a last frame that had no blank line. */
 export class SseSplitter {
   /** The beginning of a frame whose end has not come yet. */
   readonly #held = new GrowingBytes();

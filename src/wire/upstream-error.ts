@@ -18,7 +18,7 @@ const ownScarcity: ReadonlySet<string> = new Set([
   'ENOMEM',
 ]);
 
-/** Asking again would not make it trusted, and asking without would be worse (F4, S19). */
+/** Asking again would not make it trusted, and asking without would be worse (S19). */
 function isRefusedCertificate(error: unknown): boolean {
   return /^(CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_TLS_CERT_)/.test(errorCode(error));
 }
@@ -56,7 +56,7 @@ export function asUpstreamError(error: unknown, endpoint: Endpoint): GatewayErro
     return new GatewayError('upstream_invalid', `The answer of ${name} is not valid HTTP.`, {
       detail: `The answer of ${where} is not valid HTTP.`,
       cause: error,
-      // What was broken on the way comes whole the next time (F25, F26); headers stay too large (F31).
+      // What was broken on the way comes whole the next time; headers stay too large (F31).
       repeat: error.passing ? 'may' : 'never',
     });
   }

@@ -23,7 +23,7 @@ export type Environment = { readonly [name: string]: string | undefined };
 
 export interface Ask {
   readonly connection: Connection;
-  /** False when nobody named a model and the connection holds the one that always answers. */
+  /** False when no model was given and the connection uses the built-in one. */
   readonly modelGiven: boolean;
   readonly env: Environment;
 }
@@ -49,7 +49,7 @@ export interface Client {
   lines?(ask: Ask): string;
   /** What the user should know besides; printed after the text and after `--write`. */
   notes?(ask: Ask): readonly string[];
-  /** Why `--write` cannot work, where there is more to say than that there is no file. */
+  /** Why `--write` cannot work, if there is a reason other than a missing file. */
   readonly unwritable?: string;
 }
 
@@ -99,7 +99,7 @@ function isMembers(value: Json | undefined): value is { readonly [name: string]:
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** YAML in block style; what is no plain word stands in double quotes, as in JSON. */
+/** YAML in block style; what is not a plain word stands in double quotes, as in JSON. */
 function yamlText(node: Json, indent: string): string {
   if (Array.isArray(node)) {
     return node

@@ -100,7 +100,7 @@ function form(status: number, type: string): ErrorForm {
 }
 
 // Reads the errors of messages servers: HTTP bodies of any shape, and error objects inside streams
-// and documents (F24, F43).
+// and documents.
 
 const maxLoggedLength = 8192;
 /** No further is an error judged by its words: it may be a frame of megabytes, and patterns look at it (S20, S22). */
@@ -113,7 +113,7 @@ export function readError(status: number, body: string): GatewayError {
   return makeError(readComplaint(parsed), { status, upstream });
 }
 
-/** An error object that stood in a stream or in a document with status 200 (F24, F43). */
+/** An error object that stood in a stream or in a document with status 200. */
 export function readErrorValue(value: Json | undefined): GatewayError {
   const complaint = readComplaint(value);
   return makeError(complaint, { status: statusByType.get(complaint.words) ?? 500 });
@@ -178,7 +178,7 @@ const statusByType: ReadonlyMap<string, number> = new Map([
   ['overloaded_error', 529],
 ]);
 
-/** Text that is not JSON, a page of HTML above all, is no complaint that a client could use. */
+/** Text that is not JSON, a page of HTML above all, is not a complaint that a client could use. */
 function readComplaint(body: Json | undefined): VendorComplaint {
   if (isArray(body)) return readComplaint(body[0]);
   if (!isObject(body)) return { message: '', words: '' };
@@ -191,8 +191,7 @@ function readComplaint(body: Json | undefined): VendorComplaint {
   };
 }
 
-// "The prompt does not fit", in the one phrase that agents look for (F11; clients.md §2.10: the numbers are parsed and
-// drive compaction).
+// "The prompt does not fit", in the phrase that agents look for. They parse its numbers to decide on compaction.
 
 const asAgentsReadIt = /^prompt is too long/i;
 const limitWords =

@@ -24,7 +24,7 @@ import {
   wrongType,
 } from './fields.ts';
 
-/** Keys that may not stand twice in a body (B39). */
+/** Keys that may not stand twice in a body. */
 export const ownedKeys: ReadonlySet<string> = new Set([
   'model',
   'messages',
@@ -200,7 +200,7 @@ function checkFormat(field: Field): void {
   }
 }
 
-// Checks the messages of a request as strictly as the native service, and no further (B51–B54).
+// Checks the messages of a request as strictly as the native service, and no further.
 
 const maxMessages = 100_000;
 
@@ -289,7 +289,7 @@ function hasEffort(message: JsonObject, at: FieldPath): boolean {
   return readString({ of: config, key: 'effort', at: pathOf(field) }) !== undefined;
 }
 
-// Checks content blocks; types that are not known here pass (B53).
+// Checks content blocks; types that are not known here pass.
 
 /** Where a block stands. `result` is the inside of a tool result. */
 interface BlockPlace {
@@ -404,7 +404,7 @@ function checkBase64(source: JsonObject, at: FieldPath, type: 'image' | 'documen
 }
 
 // Every call has one result in the user turn behind it, results first in their message; an unmatched
-// result, a missing or doubled one, and an id used twice are refused (B4, B5, B54).
+// result, a missing or doubled one, and an id used twice are refused.
 // Results may be spread over neighbouring user messages, which the service merges and the
 // request reader regroups; a system message in between does not break the run.
 
@@ -492,10 +492,10 @@ function shown(id: string): string {
   return id.length > 80 ? `${id.slice(0, 80)}…` : id;
 }
 
-// Checks tool definitions and the choice among them (B56, B57).
+// Checks tool definitions and the choice among them.
 
 const maxTools = 512;
-/** Dots and colons come with tool servers; an upstream that refuses them gets another name (B7). */
+/** Dots and colons come with tool servers; an upstream that refuses them gets another name. */
 const toolName = /^[a-zA-Z0-9_.:-]{1,128}$/;
 
 /** @throws GatewayError `invalid_request` with the path of the first fault. */

@@ -1,6 +1,6 @@
 /**
- * Same-dialect answers: the bytes travel as they are, apart from the model name (wire/translation.md
- * principle 6; C4, F52, F53; docs/decisions/0004). Requests: relay-request.ts.
+ * Same-dialect answers: the bytes travel as they are, apart from the model name
+ * (docs/decisions/0004). Requests: relay-request.ts.
  */
 import type { AnswerContext, AnswerRelay, Frame } from '../../core/dialect.ts';
 import type { FinishReason, GenerationEvent, Usage } from '../../core/generation.ts';

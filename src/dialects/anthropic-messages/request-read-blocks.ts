@@ -241,7 +241,7 @@ export interface Reading {
   /** Opens what the gateway sealed; without it, nothing opens. */
   readonly sealer: Sealer | undefined;
   /**
-   * For what no other dialect can carry (wire/translation.md: REJECT).
+   * For what no other dialect can carry.
    * @throws GatewayError `invalid_request`, except in a token count, where the field is left out.
    */
   refuse(path: FieldPath, why: string): void;

@@ -297,7 +297,7 @@ function readToolChoice(choice: Json | undefined): ToolChoice | undefined {
 }
 
 // Turns of a conversation. Results come right behind their calls and before all other parts, whatever
-// neighbouring user messages they were spread over (B5); a system message that stands between a call
+// neighbouring user messages they were spread over; a system message that stands between a call
 // and its result goes behind the result.
 
 function readTurns(messages: Json | undefined, reading: Reading): readonly Turn[] {

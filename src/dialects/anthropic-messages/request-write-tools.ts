@@ -306,7 +306,7 @@ function subsetValue(value: Json, moved: Set<string>): Json {
   return items;
 }
 
-/** Property names are data: one may be called like a keyword, or `__proto__` (B40). */
+/** Property names are data: one may be called like a keyword, or `__proto__`. */
 function subsetMembers(value: Json, moved: Set<string>): Json {
   if (!isObject(value)) return value;
   const members: JsonMembers = {};

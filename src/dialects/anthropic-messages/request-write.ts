@@ -476,7 +476,7 @@ function reasoningPath(reasoning: Reasoning): FieldPath {
   );
 }
 
-/** Said explicitly, so that there is text to return. */
+/** Set explicitly, so that the answer contains thinking text to return. */
 function displayOf({ hidden }: Reasoning): string {
   return hidden === true ? 'omitted' : 'summarized';
 }

@@ -34,16 +34,16 @@ export class MessagesStreamReader implements StreamReader {
   #usage: JsonObject = {};
   /** Web searches that the answer shows; the report at its end knows which of them ran. */
   #searches = 0;
-  /** The first reason that was told; it counts once the message stops (F60). */
+  /** The first reason that was told; it counts once the message stops. */
   #stop: FinishReason | undefined;
-  /** The finish, an error or the close was read: nothing after it counts (F53). */
+  /** The finish, an error or the close was read: nothing after it counts. */
   #over = false;
 
   get finishPending(): boolean {
     return this.#stop !== undefined && !this.#over;
   }
 
-  /** @throws GatewayError `upstream_invalid` for data that is no JSON object (F45). */
+  /** @throws GatewayError `upstream_invalid` for data that is not a JSON object. */
   read(frame: Frame): readonly GenerationEvent[] {
     const { data, event: name } = frame;
     if (this.#over || data === undefined || data === '') return none;
@@ -136,7 +136,7 @@ export class MessagesStreamReader implements StreamReader {
     return [searched(this.#searches)];
   }
 
-  /** Counts are cumulative: what is told replaces, what is null or missing stays (F2, F56). */
+  /** Counts are cumulative: what is told replaces, what is null or missing stays. */
   #readUsage(reported: JsonObject, events: GenerationEvent[]): void {
     const merged: { [key: string]: Json | undefined } = { ...this.#usage };
     for (const [key, value] of Object.entries(reported)) if (value !== null) merged[key] = value;
@@ -145,7 +145,7 @@ export class MessagesStreamReader implements StreamReader {
     if (usage !== undefined) events.push({ type: 'usage', usage });
   }
 
-  /** The stream is complete, or closed: a stop reason makes it an answer (F52, F54). */
+  /** The stream is complete, or closed: a stop reason makes it an answer (F54). */
   #finish(): readonly GenerationEvent[] {
     this.#over = true;
     if (this.#stop !== undefined) {
@@ -257,12 +257,12 @@ class StreamBlocks {
     return endEvents(open);
   }
 
-  /** Ends whatever is still open (F61). */
+  /** Ends whatever is still open. */
   close(): readonly GenerationEvent[] {
     return [...this.#open.keys()].flatMap((index) => this.stop(index));
   }
 
-  /** Text without a block start opens one; anything else has no meaning without it (F61). */
+  /** Text without a block start opens one; anything else has no meaning without it. */
   #unannounced(index: number, delta: JsonObject): readonly GenerationEvent[] {
     const type = typeOfDelta.get(textOf(delta['type']));
     if (type === undefined) {
@@ -278,7 +278,7 @@ const typeOfDelta: ReadonlyMap<string, JsonObject> = new Map<string, JsonObject>
   ['thinking_delta', { type: 'thinking', thinking: '', signature: '' }],
 ]);
 
-/** A missing index means the only block. @throws GatewayError `upstream_invalid` for one that is no number. */
+/** A missing index means the only block. @throws GatewayError `upstream_invalid` for one that is not a number. */
 function indexOf(index: Json | undefined): number {
   if (typeof index === 'number') return index;
   if (index === undefined || index === null) return 0;

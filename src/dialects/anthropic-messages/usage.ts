@@ -1,4 +1,4 @@
-/** Token counts in both directions (F57). */
+/** Token counts in both directions. */
 import type { FinishReason, Usage } from '../../core/generation.ts';
 import type { Notes } from '../../core/notes.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
@@ -28,7 +28,7 @@ export function readUsage(raw: Json | undefined): Usage | undefined {
   };
 }
 
-/** Fast mode is a price of its own, whatever the tier says beside it. */
+/** Fast mode has its own price, whatever the service tier is. */
 function serviceTier({ speed, service_tier: tier }: JsonObject): { serviceTier?: string } {
   if (speed === 'fast') return { serviceTier: speed };
   return typeof tier === 'string' ? { serviceTier: tier } : {};
@@ -103,13 +103,13 @@ function writeServiceTier(tier: string | undefined): Json {
   return tier === 'priority' || tier === 'batch' ? tier : 'standard';
 }
 
-/** A believable token count; undefined for what is negative, endless or no number (F57). */
+/** A believable token count; undefined for what is negative, endless or no number. */
 function count(value: Json | undefined): number | undefined {
   if (typeof value !== 'number' || !(value >= 0 && value <= maxCount)) return undefined;
   return Math.floor(value);
 }
 
-// Why an answer ended, in both directions (F60).
+// Why an answer ended, in both directions.
 
 type Kind = FinishReason['kind'];
 

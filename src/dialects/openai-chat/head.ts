@@ -1,7 +1,7 @@
 /**
  * The head of a request: what the gateway decides on, and what no provider could take. Both modes
  * pass here, so unknown fields and unknown part types are left alone: in relay they are the
- * upstream's business (B66).
+ * upstream's business.
  */
 import type { RequestHead } from '../../core/dialect.ts';
 import { type FieldPath, GatewayError, invalidRequest } from '../../core/errors.ts';
@@ -19,7 +19,7 @@ import {
   wrongType,
 } from './fields.ts';
 
-/** Keys that may not stand twice in a body (B39). */
+/** Keys that may not stand twice in a body. */
 export const ownedKeys: ReadonlySet<string> = new Set([
   'model',
   'messages',
@@ -34,7 +34,7 @@ export const ownedKeys: ReadonlySet<string> = new Set([
 const anyPositive = { min: 1, max: Number.MAX_SAFE_INTEGER };
 const anyInteger = { min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER };
 const maxModelLength = 512;
-/** One call with n choices reserves n times the money (B46). */
+/** One call with n choices reserves n times the money. */
 const maxChoices = 8;
 /** Chat allows 4, other servers more; the writer of a translated request knows the real limit. */
 const maxStops = 64;
@@ -67,7 +67,7 @@ interface ReadOptions extends Pick<RequestHead, 'model' | 'stream' | 'wantsUsage
   readonly choices: number;
 }
 
-/** What stands beside messages and tools. */
+/** Reads all members except messages and tools. */
 function readOptions(body: JsonObject): ReadOptions {
   const model = readModel(body);
   const stream = readBoolean(body, 'stream') ?? false;
@@ -116,7 +116,7 @@ function readModel(body: JsonObject): string {
   return model;
 }
 
-/** The newer spelling wins; two that disagree are refused (B44). */
+/** The newer spelling wins; two that disagree are refused. */
 function readMaxTokens(body: JsonObject): number | undefined {
   const current = readInteger(body, 'max_completion_tokens', anyPositive);
   const deprecated = readInteger(body, 'max_tokens', anyPositive);
@@ -182,7 +182,7 @@ function checkIdentity(body: JsonObject): void {
   }
 }
 
-/** At most 16 pairs, keys of 64 and string values of 512 characters (B66). */
+/** At most 16 pairs, keys of 64 and string values of 512 characters. */
 function checkMetadata(body: JsonObject): void {
   const metadata = readObject(body, 'metadata');
   if (metadata === undefined) return;
@@ -217,7 +217,7 @@ function checkResponseFormat(body: JsonObject): void {
   }
 }
 
-// Checks the messages of a request as strictly as every provider does, and no further (B51–B55).
+// Checks the messages of a request as strictly as every provider does, and no further.
 
 const maxMessages = 50_000;
 
@@ -392,10 +392,10 @@ function checkCall(call: Json | undefined, path: FieldPath): void {
   }
 }
 
-// Checks tool definitions and the choice among them, in the current and the old form (B56, B57).
+// Checks tool definitions and the choice among them, in the current and the old form.
 
 const maxTools = 512;
-/** The widest rule among the providers; a narrower one is met by renaming (B7). */
+/** The widest rule among the providers; a narrower one is met by renaming. */
 const toolName = /^[a-zA-Z0-9_.:-]{1,128}$/;
 const choiceWords: ReadonlySet<string> = new Set(['none', 'auto', 'required', 'any']);
 

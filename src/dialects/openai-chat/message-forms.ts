@@ -117,7 +117,7 @@ function withKnownMark(part: JsonObject, traits: UpstreamTraits, path: Path): Js
   return { ...rest, ...writePartMark(readCacheMark(part, path), traits) };
 }
 
-/** Where a refusal is no member it is what was said. */
+/** Where a refusal is not a member it is what was said. */
 function withRefusal(message: JsonObject, { traits, path, note }: ContentMeans): JsonObject {
   const { refusal, content } = message;
   if (typeof refusal !== 'string' || isKnownMember('refusal', message, traits)) return message;
@@ -448,12 +448,12 @@ export function readCall(value: JsonObject): SeenCall {
   };
 }
 
-/** Padding without an id, a name and arguments is no call. */
+/** Padding without an id, a name and arguments is not a call. */
 export function saysSomething({ id, name, arguments: text }: SeenCall): boolean {
   return id !== '' || name !== '' || text !== '';
 }
 
-/** Some engines send the arguments as an object or another value (B10). */
+/** Some engines send the arguments as an object or another value. */
 function readArguments(value: Json | undefined): string {
   if (typeof value === 'string') return value;
   return value === undefined || value === null ? '' : JSON.stringify(value);
@@ -467,7 +467,7 @@ export interface AnswerIdentity {
 
 /**
  * An id for a call that came without one: the same for the same answer, another for every other
- * answer and place (B6).
+ * answer and place.
  */
 export function derivedCallId(answer: AnswerIdentity, place: number): string {
   const seed = JSON.stringify([answer.id ?? null, answer.created ?? null, place]);

@@ -281,7 +281,7 @@ export function hasProof(part: ReasoningPart): boolean {
   return part.signature !== undefined || part.encrypted !== undefined;
 }
 
-// Signatures of calls, for the server that refuses a history without them (Gemini, D5).
+// Signatures of calls, for the server that refuses a history without them (Gemini).
 
 interface SignedCall {
   readonly id: string;

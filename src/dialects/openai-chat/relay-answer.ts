@@ -1,6 +1,6 @@
 /**
  * Same-dialect answers: their bytes travel as they are, apart from the model name and what the usage
- * report needs (E6, F52, F53).
+ * report needs (E6).
  */
 import type { AnswerContext, AnswerRelay, Frame } from '../../core/dialect.ts';
 import { type GenerationEvent, mergeUsage, type Usage } from '../../core/generation.ts';
@@ -160,7 +160,7 @@ export class ChatAnswerRelay implements AnswerRelay {
     this.#estimated = true;
   }
 
-  /** The one report that the client asked for: the upstream's own frame, if need be put right (E7, F55, F56). */
+  /** The one report that the client asked for: the upstream's own frame, if need be put right (E7, F55). */
   #owedUsage(): string {
     const usage = this.#usage;
     if (!this.#context.wantsUsageFrame || usage === undefined) return '';
@@ -188,7 +188,7 @@ export class ChatAnswerRelay implements AnswerRelay {
   /**
    * Takes the report out of a frame: a frame of its own is kept for the end, one that rides on another becomes
    * null. Servers report with every frame, twice, or by and by; clients expect one report, at the end, and some
-   * of them add up what they get (E6, F56).
+   * of them add up what they get (E6).
    */
   #withoutUsage(bytes: Buffer, data: string): Buffer | undefined {
     const isAlone = emptyChoices.test(data);
@@ -240,9 +240,9 @@ function replaceModel(
 // What the choices of a relayed answer need so that clients read them as they are meant.
 //
 // Tool calls: the official clients fail on a call without an index or an id, join calls that have the same index,
-// and some of them join what a server says of a call more than once (B6, B10).
+// and some of them join what a server says of a call more than once.
 // Finish: agents stop in silence over a call that ends in `stop`, and hang over `tool_calls` without a call (B11).
-// A cut-off or filtered answer keeps its word (B12), and the first finish of a choice holds (F60).
+// A cut-off or filtered answer keeps its word (B12), and the first finish of a choice holds.
 
 /** Inside a JSON string the quotes would be escaped, so these only match members. */
 const someCall = /"tool_calls"\s*:\s*\[\s*\{|"function_call"\s*:\s*\{/;
@@ -415,7 +415,7 @@ function isText(value: Json | undefined): boolean {
 
 // Usage of relayed answers in this dialect's own terms. Some servers leave reasoning out of their
 // completion (xAI, Gemini) or spell cached tokens in their own way (DeepSeek, LiteLLM): a client would
-// count them wrong, or not at all (F3, F4).
+// count them wrong, or not at all.
 
 /** The report with the numbers as this dialect means them; undefined when it says so already. */
 export function mendedUsage(raw: JsonObject, usage: Usage): JsonObject | undefined {

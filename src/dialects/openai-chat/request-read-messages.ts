@@ -302,12 +302,12 @@ function marked(parts: readonly Part[], message: JsonObject, i: number): readonl
 
 // Content parts of a request: text, images, files.
 
-/** Reads a part that is no text, refuses it, or leaves it out. */
+/** Reads a part that is not text, refuses it, or leaves it out. */
 type PartReader = (part: JsonObject, path: FieldPath) => Part | undefined;
 
 /**
  * The parts of a message's content; an empty text is no part.
- * @param readPart reads what is no text, or refuses it.
+ * @param readPart reads what is not text, or refuses it.
  */
 function readContent(
   content: Json | undefined,
@@ -333,7 +333,7 @@ function readText(item: JsonObject): Part | undefined {
   return typeof text === 'string' && text !== '' ? { type: 'text', text } : undefined;
 }
 
-/** Refuses a part that is no text. */
+/** Refuses a part that is not text. */
 function refusePart(part: JsonObject, path: FieldPath): never {
   throw badValue([...path, 'type'], `is '${String(part['type'])}', but only text is allowed here`);
 }

@@ -36,7 +36,7 @@ interface MessageWriting {
   readonly conversation: Conversation;
   readonly traits: UpstreamTraits;
   readonly notes: Notes;
-  /** Who is asked. */
+  /** The provider of this request. */
   readonly provider?: string | undefined;
 }
 
@@ -113,7 +113,7 @@ export class MessageWriter {
 
   /**
    * Everything between two assistant turns: all tool results first, whatever turn they came in, then
-   * the rest in its order. Instructions never stand between a call and its result (B5).
+   * the rest in its order. Instructions never stand between a call and its result.
    */
   #writeRun(run: readonly PlacedTurn[]): void {
     const attachments = new Attachments();
@@ -137,7 +137,7 @@ export class MessageWriter {
     this.#pushUser(waiting, toldAt);
   }
 
-  /** In the order of their calls: some servers pair them by it (B5). */
+  /** In the order of their calls: some servers pair them by it. */
   #resultsOf(run: readonly PlacedTurn[]): readonly PlacedResult[] {
     const results = run.flatMap(({ turn, path }) =>
       turn.parts.flatMap((part, j): readonly PlacedResult[] =>
@@ -269,7 +269,7 @@ export class MessageWriter {
         this.#notes.lost(where, 'assistant messages are text only');
       }
     });
-    // White space between blocks is text, on its own it is none (B3).
+    // White space between blocks is text, on its own it is none.
     return texts.every((part) => isBlank(String(part['text']))) ? [] : texts;
   }
 
@@ -343,7 +343,7 @@ export function writePrefill(
 }
 
 // Tool results as tool messages. These are text only, so images and documents follow in one user
-// message after the whole group of results (B2).
+// message after the whole group of results.
 
 /** What the tool messages of one group could not hold, with labels. */
 class Attachments {
@@ -374,7 +374,7 @@ interface ResultWriting {
   readonly notes: Notes;
 }
 
-/** Exactly one tool message, however many parts the result has (B4). */
+/** Exactly one tool message, however many parts the result has. */
 function writeToolResult(result: ToolResultPart, writing: ResultWriting): JsonMembers {
   const pieces = result.parts.flatMap((part, k) =>
     writePart(part, [...writing.path, 'content', k], writing),

@@ -193,7 +193,7 @@ function writeMessagesField(key: string, value: Json, target: Target): JsonMembe
   return {};
 }
 
-/** A field that chat completions has is no field of the API that the client called. */
+/** A field that chat completions has is not a field of the API that the client called. */
 function whyForeign(path: readonly string[]): string {
   if (path.length > 1) return 'not known to the model';
   return chatFields.has(path[0] ?? '')
@@ -343,8 +343,8 @@ interface Obstacle {
 }
 
 /**
- * What is refused beside reasoning. Such models reason by default, so they must be told not to, or
- * every such call fails.
+ * A combination that such models refuse together with reasoning. They reason by default, so reasoning must be
+ * turned off explicitly, or every such call fails.
  */
 function findObstacle(question: ReasoningQuestion): Obstacle | undefined {
   const { traits, offersTools, continues } = question;
@@ -414,7 +414,7 @@ function writeEffort(question: Wanted): JsonMembers {
   return effort === undefined ? {} : { reasoning_effort: effort };
 }
 
-/** The word beside a switch; where there are no words, on and off is all that can be said. */
+/** The effort word in addition to a switch; without effort words, only on and off can be expressed. */
 function writeWord(question: Wanted): JsonMembers {
   const { reasoning, traits, notes } = question;
   if (traits.efforts.length > 0) return writeEffort(question);

@@ -55,7 +55,7 @@ import {
 } from './reasoning.ts';
 
 /**
- * @throws GatewayError the upstream's error if the document is one (F24), `upstream_invalid` if it is
+ * @throws GatewayError the upstream's error if the document is one, `upstream_invalid` if it is
  * no answer at all.
  */
 export function readResponse(body: JsonObject, traits: UpstreamTraits): Generation {
@@ -92,7 +92,7 @@ export function readResponse(body: JsonObject, traits: UpstreamTraits): Generati
   };
 }
 
-/** Null or missing is a natural end; anything else that is no text hides why the answer ended. */
+/** Null or missing is a natural end; anything else that is not text hides why the answer ended. */
 function assertWord(finish: Json | undefined): void {
   if (isPresent(finish) && typeof finish !== 'string') throw wrongType('a finish_reason');
 }
@@ -105,7 +105,7 @@ function firstChoice(body: JsonObject): JsonObject | undefined {
 }
 
 interface ReadAnswer extends AnswerIdentity {
-  /** Arguments that are no object are wrapped, as they are in streams of this upstream. */
+  /** Arguments that are not an object are wrapped, as they are in streams of this upstream. */
   readonly wraps: boolean;
 }
 

@@ -31,7 +31,7 @@ const part = kinds(({ type }) => type, {
   }),
 });
 
-/** `parsed_arguments` is what an SDK makes of `arguments`, and sends back beside them. */
+/** `parsed_arguments` is what an SDK makes of `arguments` and sends back with them. */
 const called = fields(wholes('name', 'arguments', 'parsed_arguments'));
 
 const message = fields({
@@ -139,7 +139,7 @@ export function readExtras(body: JsonObject): Extras {
   let any = false;
   for (const [key, value] of Object.entries(body)) {
     if (notKept.has(key) || isDefault(key, value)) continue;
-    // Not an assignment: the key may be `__proto__` (B40).
+    // Not an assignment: the key may be `__proto__`.
     Object.defineProperty(kept, key, { value, enumerable: true, writable: true });
     any = true;
   }

@@ -1,6 +1,6 @@
 /**
  * The tool calls of one streamed answer. Servers differ in how they tell calls apart: by index, by id
- * with index 0 for all, by neither; with the id on every delta or on none (B6, B10, F59).
+ * with index 0 for all, by neither; with the id on every delta or on none (F59).
  */
 import type { JsonObject } from '../../json/value.ts';
 import type { GenerationEvent } from '../../core/generation.ts';

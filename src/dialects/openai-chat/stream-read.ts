@@ -43,12 +43,12 @@ export class ChatStreamReader implements StreamReader {
   readonly #traits: UpstreamTraits;
   readonly #parts: StreamParts;
   #started = false;
-  /** The choice that finished; later finish reasons are ignored (F60). */
+  /** The choice that finished; later finish reasons are ignored. */
   #finish: JsonObject | undefined;
   /** Other choices than the first that have not finished (`n > 1` exists in relay only). */
   readonly #openChoices = new Set<number>();
   #besideLength = 0;
-  /** `[DONE]`, an error or the close was read: nothing after it counts (F53). */
+  /** `[DONE]`, an error or the close was read: nothing after it counts. */
   #over = false;
   readonly #layout = new PlainLayout();
   #plain = false;
@@ -60,7 +60,7 @@ export class ChatStreamReader implements StreamReader {
 
   /**
    * A finish was read and the stream has not ended yet: usage reports may follow, and the last
-   * one counts (F56, F58). A server that neither ends nor closes must not keep the client waiting.
+   * one counts (F58). A server that neither ends nor closes must not keep the client waiting.
    */
   get finishPending(): boolean {
     return this.#finish !== undefined && this.#openChoices.size === 0 && !this.#over;
@@ -74,7 +74,7 @@ export class ChatStreamReader implements StreamReader {
     return this.#besideLength;
   }
 
-  /** @throws GatewayError `upstream_invalid` for data that is no JSON object (F45). */
+  /** @throws GatewayError `upstream_invalid` for data that is not a JSON object. */
   read(frame: Frame): readonly GenerationEvent[] {
     const { data } = frame;
     this.#plain = false;
@@ -169,7 +169,7 @@ export class ChatStreamReader implements StreamReader {
     const delta = answerObject(choice['delta'], 'a delta');
     if (delta !== undefined) this.#parts.read(delta, events);
     const reason = choice['finish_reason'];
-    // What was said behind the finish counts all the same; another reason does not (F60).
+    // What was said behind the finish counts all the same; another reason does not.
     if (typeof reason !== 'string' || reason === '' || this.#finish !== undefined) return;
     const failure = readFailedFinish(reason);
     if (failure === undefined) this.#finish = choice;
@@ -216,13 +216,13 @@ function firstChoice(choices: Json | undefined): JsonObject | undefined {
   if (!isArray(choices)) return undefined;
   for (const choice of choices) {
     if (!isObject(choice)) continue;
-    // One that is no number says as much as none.
+    // One that is not a number says as much as none.
     if (typeof choice['index'] !== 'number' || choice['index'] === 0) return choice;
   }
   return undefined;
 }
 
-/** Arguments that came as an object, not as text (B10), hold numbers that keep every digit. */
+/** Arguments that came as an object, not as text, hold numbers that keep every digit. */
 function withExactArguments(choice: JsonObject, data: string): JsonObject {
   const { delta } = choice;
   const calls = isObject(delta) ? delta['tool_calls'] : undefined;
@@ -469,7 +469,7 @@ class StreamParts {
 const contentKey = /"content"\s*:\s*"/;
 /** Servers that change something else with every frame are found out so soon. */
 const mostMisses = 3;
-/** Stands for a text while a layout is tried; no answer says it, or it is no layout. */
+/** Stands for a text while a layout is tried; no answer says it, or it is not a layout. */
 const probe = 'piece-of-text-in-its-place';
 
 /** Of one stream. */
@@ -508,7 +508,7 @@ export class PlainLayout {
     const start = key.index + key[0].length;
     const head = data.slice(0, start);
     const tail = data.slice(stringEnd(data, start));
-    // A quote behind a backslash begins no string. Without any the last quote of the head does, or the probe is no JSON.
+    // A quote behind a backslash begins no string. Without any the last quote of the head does, or the probe is not JSON.
     if (head.includes('\\') || tail.includes('\\')) return;
     const chunk = tryParseEvent(head + probe + tail);
     if (chunk === undefined || plainTextOf(chunk) !== probe) return;

@@ -353,7 +353,7 @@ class ReasoningDeltas {
     return details({ index: detail, type, signature: delta, ...constants });
   }
 
-  /** Stands once in an entry, beside its signature: the Python helper joins what is repeated. */
+  /** Occurs once per entry, with its signature: the Python helper concatenates repeated values. */
   #mark({ part, detail, callsBefore, text }: OpenReasoning): JsonObject {
     if (this.#sealer === undefined) return {};
     const place = { entry: detail, callsBefore };

@@ -6,7 +6,7 @@ import type { UpstreamTraits } from '../../core/traits.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import type { JsonMembers } from './fields.ts';
 
-/** No model counts beyond this; a larger number is a fault of the upstream (F57). */
+/** No model counts beyond this; a larger number is a fault of the upstream. */
 const maxCount = 1e12;
 
 /**
@@ -82,8 +82,8 @@ function readOutput(raw: JsonObject, traits: UpstreamTraits): number | undefined
 }
 
 /**
- * Thoughts that only the total knows of: Gemini counts them neither as completion nor by themselves
- * (F4). Not where the total may hold cached tokens that the prompt leaves out.
+ * Thoughts that only the total knows of: Gemini counts them neither as completion nor by themselves.
+ * Not where the total may hold cached tokens that the prompt leaves out.
  */
 function uncountedThoughts(raw: JsonObject, input: Usage): number {
   const total = count(raw['total_tokens']);
@@ -97,7 +97,7 @@ function uncountedThoughts(raw: JsonObject, input: Usage): number {
 
 type Counts = { -readonly [K in keyof Usage]: Usage[K] };
 
-/** Parts of prompt and completion that are no text, as far as they are told: a zero of the answer counts. */
+/** Parts of prompt and completion that are not text, as far as they are told: a zero of the answer counts. */
 function mediaCounts(raw: JsonObject): Usage {
   const prompt = object(raw['prompt_tokens_details']);
   const completion = object(raw['completion_tokens_details']);
@@ -138,7 +138,7 @@ function object(value: Json | undefined): JsonObject | undefined {
   return isObject(value) ? value : undefined;
 }
 
-/** A believable token count; undefined for what is negative, endless or no number (F57). */
+/** A believable token count; undefined for what is negative, endless or no number. */
 function count(value: Json | undefined): number | undefined {
   if (typeof value !== 'number' || !(value >= 0 && value <= maxCount)) return undefined;
   return Math.floor(value);

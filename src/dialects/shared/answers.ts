@@ -1,6 +1,6 @@
 /**
  * Members of answers whose type is not what it should be. Nothing of an answer vanishes in silence: what can be read as a
- * text is one, and anything else is no answer.
+ * text is one, and anything else is not an answer.
  */
 import { GatewayError } from '../../core/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
@@ -56,7 +56,7 @@ const carriageReturn = 0x0d;
 
 /**
  * A frame with the blank line that makes clients read it, which the last frame of a closed stream may
- * lack (F51). The same buffer when it is there.
+ * lack. The same buffer when it is there.
  */
 export function withBlankLine(bytes: Buffer): Buffer {
   const last = bytes.length - 1;

@@ -122,7 +122,7 @@ function namedBy(tool: Json): readonly string[] | undefined {
   return Array.isArray(several) ? several.map(nameOf) : undefined;
 }
 
-/** `''`, which only a key for all models may call, stands for a value that is no name. */
+/** `''`, which only a key for all models may call, stands for a value that is not a name. */
 function nameOf(value: Json): string {
   if (typeof value === 'string') return value;
   if (!isObject(value)) return '';

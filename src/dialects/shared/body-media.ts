@@ -12,14 +12,15 @@ import { imageTypeOf, mayBeImage } from '../../core/image-bytes.ts';
 import { isInternalUrl } from '../../core/addresses.ts';
 
 /**
- * What a text may be: an address of the `web`; an `image` or other `medium`: an address or a `data:` URL, of images bare
- * base64, too, which some engines take; `data`: base64, a `data:` URL or an address; `base64` in either alphabet. A text of
- * which nothing is `known` is refused only where it is an address that may not travel.
+ * What a text may be: an address of the `web`; an `image` or other `medium`: an address or a `data:` URL, for
+ * images also bare base64, which some engines take; `data`: base64, a `data:` URL or an address; `base64` in
+ * either alphabet. If the kind of a text is not `known`, it is refused only if it is an address that may not be
+ * sent.
  */
 type Place = 'web' | 'image' | 'medium' | 'data' | 'base64' | 'unknown';
 
 const maxUrlLength = 2048;
-/** So much of a text is looked at to see what it is. */
+/** Length of a text that is examined to classify it. */
 const headLength = 4096;
 /** Characters of base64 that one match looks at: a longer one takes memory for its stack. */
 const charactersAtOnce = 128 * 1024;
@@ -71,7 +72,7 @@ export function mayHoldMedia(source: {
 
 /**
  * Checks all of them in a body.
- * @throws GatewayError what `fault` makes of the first that may not travel, or is no base64.
+ * @throws GatewayError what `fault` makes of the first that may not travel, or is not base64.
  */
 export function checkMedia(body: JsonObject, fault: Fault): void {
   const waiting: Waiting = { values: [body], names: [''] };
@@ -206,7 +207,7 @@ function wrongWith(text: string, place: Place, holder: Container): string | unde
 
 const inside = 'must not point into a private network';
 
-/** In lower case; undefined for what is no address by itself. */
+/** In lower case; undefined for what is not an address by itself. */
 function schemeOf(text: string): string | undefined {
   const start = Math.max(0, text.search(/[^\0-\x20]/));
   const head = text.slice(start, start + headLength).replace(/[\t\n\r]/g, '');
@@ -239,7 +240,10 @@ function wrongAddress(text: string, scheme: string, place: Place): string | unde
   return scheme !== 'gs' && isInternalUrl(url) ? inside : undefined;
 }
 
-/** By the standard of the web, and by readers to whom `\` is a letter: `http://a.example\@127.0.0.1`. */
+/**
+ * By the URL standard of the web, and as read by parsers that treat `\` as a letter:
+ * `http://a.example\@127.0.0.1`.
+ */
 function mayBeInternal(text: string): boolean {
   const web = text.replace(/^[^:]*:/, 'http:');
   return isInternalUrl(web) || (web.includes('\\') && isInternalUrl(web.replaceAll('\\', '%5C')));
@@ -266,7 +270,7 @@ function wrongImage(mediaType: string, text: string, from: number): string | und
   return may ? undefined : 'must hold a JPEG, PNG, GIF or WebP image';
 }
 
-/** Of a source whose media type stands beside it. */
+/** Checks a source whose media type is a sibling member. */
 function wrongBytes(text: string, holder: Container): string | undefined {
   if (!isBase64(text, 0, eitherAlphabet)) {
     return 'should be valid base64 of at least one byte';

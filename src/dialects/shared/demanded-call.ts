@@ -90,8 +90,8 @@ export interface JsonTool {
 }
 
 /**
- * The tool that stands for the asked format; undefined where it cannot: beside tools of the client's
- * own, beside thinking (nothing can be forced then), and for answers that are no object.
+ * The tool that represents the requested format. Undefined where it cannot: if the client has its own tools,
+ * with thinking (tools cannot be forced then), and for answers that are not an object.
  */
 export function jsonTool({ output, tools }: Conversation, thinks: boolean): JsonTool | undefined {
   if (thinks || output.type !== 'json' || output.schema === undefined) return undefined;

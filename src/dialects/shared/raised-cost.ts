@@ -58,7 +58,7 @@ function isOff(value: Json | undefined): boolean {
 type Reader = (value: Json, raising: Raising, terms: CostTerms) => void;
 
 const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
-  // Rejected tokens of a prediction are billed as output, beside the answer.
+  // Rejected tokens of a prediction are billed as output, in addition to the answer.
   [
     'prediction',
     (value, raising, { tokensOf }) => {

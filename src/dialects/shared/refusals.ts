@@ -1,5 +1,5 @@
 /**
- * Refusals of members: how vendors word them, and how the request is written instead (B9). One table holds the repairs;
+ * Refusals of members: how vendors word them, and how the request is written instead. One table holds the repairs;
  * `test/unit/gateway/learned-parameters.test.ts` has a refusal for each of its rows.
  */
 import type { Effort } from '../../core/conversation.ts';
@@ -81,7 +81,7 @@ const refusal = new RegExp(
   'i',
 );
 
-/** Undefined when the error is no refusal of a member. */
+/** Undefined when the error is not a refusal of a member. */
 export function readComplaint(error: GatewayError): Complaint | undefined {
   const { upstream } = error;
   if (upstream === undefined) return undefined;
@@ -225,7 +225,7 @@ const range =
 const schema = /\binvalid (json )?schema|\bin context=|\bschema (for|contains|has|must)\b/i;
 const tooLong = /string (is )?too long/i;
 const thinkingBlocks = /signature|cannot be modified/i;
-/** That there are too many marks, or one at a wrong place, is no word about the model. */
+/** Too many cache marks, or a mark in a wrong position, say nothing about the model. */
 const unknownMember =
   /unknown|unrecogni[sz]ed|extra (inputs|fields)|unsupported|not (supported|permitted|allowed)|unavailable/i;
 
@@ -315,7 +315,7 @@ export const repairs: readonly Repair[] = [
     repair: { responseFormat: 'none' },
     value: schema,
   },
-  // A demand of one tool that is refused beside thinking says nothing about the model.
+  // A forced tool that is refused because of thinking says nothing about the model.
   {
     field: ['tool_choice'],
     sent: 'tool_choice',
@@ -414,7 +414,7 @@ export const repairs: readonly Repair[] = [
     repair: { endUserField: 'user' },
   },
   { field: ['user'], sent: 'user', repair: { endUserField: undefined } },
-  // Strict schemas are promised by those who take any schema as it is.
+  // Targets that take any schema as it is can enforce strict schemas.
   {
     field: ['strict'],
     sent: 'tools',

@@ -6,7 +6,7 @@ import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 
 /** Members that are prompts. */
 const prompts: ReadonlySet<string> = new Set(['messages', 'system', 'prompt', 'input']);
-/** Lists of which only those entries are kept that a provider runs itself. */
+/** Lists that keep only the entries that a provider runs itself. */
 const toolLists: ReadonlySet<string> = new Set(['tools', 'functions']);
 const ownTypes: ReadonlySet<unknown> = new Set([undefined, null, 'function', 'custom']);
 /** Members whose names are known; each has a bound of its own. */
@@ -25,7 +25,7 @@ const mostOfUnknown = 20_000;
 const longestText = 4096;
 /** As many values as are more than any reader looks at. */
 const unreadable: readonly Json[] = Array.from({ length: mostOfMember }, () => null);
-/** A tool of a type that nobody knows. */
+/** A tool of an unknown type. */
 const unknownTool: JsonObject = { type: 'unread' };
 
 export function thinSkeleton(body: JsonObject): JsonObject {

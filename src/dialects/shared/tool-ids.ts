@@ -1,5 +1,5 @@
 /**
- * Tool-call ids and tool names that the other side accepts (B6, B7).
+ * Tool-call ids and tool names that the other side accepts.
  * Everything here is a pure function of the request, so that the same history always renders to the
  * same bytes and a result finds its call again without any state in the gateway.
  */
@@ -15,7 +15,7 @@ const hashLength = 24;
 const shortNameLength = 64;
 
 /**
- * The id itself when it is 1…64 of `[a-zA-Z0-9_-]` and stands for the first time, else a hash of the
+ * The id itself when it is 1…64 ASCII letters, digits, `_` and `-` and stands for the first time, else a hash of the
  * whole id and its occurrence. A shared prefix never makes two ids equal.
  * @param occurrence how many calls of this conversation had the same id before, from 0.
  */
@@ -77,7 +77,7 @@ interface Named {
 
 /**
  * The name itself when the target takes it, else its start, `_` and a hash of the whole, so that two
- * long names with a common prefix stay different (B7). `originalToolName` undoes it.
+ * long names with a common prefix stay different. `originalToolName` undoes it.
  */
 export function allowedToolName(name: string, maxLength: number): string {
   if (name.length <= maxLength && allowedName.test(name)) return name;
@@ -118,7 +118,7 @@ function hashText(text: string, length: number): string {
   return digits;
 }
 
-// Ids of tool calls in an answer: legal for the client and new to the conversation (B6).
+// Ids of tool calls in an answer: legal for the client and new to the conversation.
 
 interface CallIdRule {
   /** Of ids that are made up, because the upstream sent none. */

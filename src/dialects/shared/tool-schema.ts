@@ -1,5 +1,5 @@
 /**
- * Local references of a JSON Schema, for servers that take none (B8). A reference to what is being
+ * Local references of a JSON Schema, for servers that take none. A reference to what is being
  * resolved already is a cycle; it is cut. Small schemas can mean huge ones, so what references add is
  * bounded.
  */
@@ -205,7 +205,7 @@ function joined(one: JsonObject, other: JsonObject): JsonObject {
   };
 }
 
-/** Not an assignment: the key may be `__proto__` (B40). */
+/** Not an assignment: the key may be `__proto__`. */
 function setMember(members: Members, key: string, value: Json): void {
   Object.defineProperty(members, key, {
     value,
@@ -237,7 +237,7 @@ function described(description: Json | undefined, told: readonly string[]): stri
   return typeof description === 'string' && description !== '' ? `${description} ${rules}` : rules;
 }
 
-// Tool schemas for servers that refuse parts of JSON Schema (B8). Which server needs what is a trait;
+// Tool schemas for servers that refuse parts of JSON Schema. Which server needs what is a trait;
 // all others get schemas as the client wrote them. Names of properties are data, never keywords.
 
 interface CleanSchema {

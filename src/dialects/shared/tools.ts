@@ -147,16 +147,16 @@ export function searchRefusal(path: FieldPath): GatewayError {
   );
 }
 
-// Arguments of tool calls that are no JSON object (B55, F59).
+// Arguments of tool calls that are not a JSON object (F59).
 
 interface ToolInput {
   readonly input: JsonObject;
-  /** The text was no object and had to be wrapped. */
+  /** The text was not an object and had to be wrapped. */
   readonly wrapped: boolean;
 }
 
 /**
- * Nothing becomes `{}`, other values `{value}`, and what is no JSON, or too deep or long to be parsed,
+ * Nothing becomes `{}`, other values `{value}`, and what is not JSON, or too deep or long to be parsed,
  * `{_raw}`: no turn is bricked.
  */
 export function toolInput(argumentsJson: string): ToolInput {

@@ -1,6 +1,6 @@
 /**
- * Members beside those of either API that the gateway looks at, whatever the dialect: they name other models or have a
- * price (`gateway/call-size.ts`), or are read as part of the prompt.
+ * Members outside both APIs that the gateway reads in every dialect: they name other models or have a price
+ * (`gateway/call-size.ts`), or are read as part of the prompt.
  */
 import { openFields, whole, wholes } from '../../core/shape.ts';
 

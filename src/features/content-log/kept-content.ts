@@ -18,7 +18,7 @@ const maxErrorLength = 16_384;
 
 /**
  * @param most characters of each body
- * @param redactor takes out what nobody is to find, and tells whether there was something
+ * @param redactor removes secrets, and reports whether there were any
  */
 export function keptContent(
   seen: SeenCall,
@@ -186,7 +186,7 @@ const passing: ReadonlySet<string> = new Set(['usage', 'obfuscation', 'timings',
 /** Pieces of the same text once more, which would keep pieces apart. */
 const leftOut: ReadonlySet<string> = new Set(['logprobs']);
 
-/** @throws GatewayError for what are no events. */
+/** @throws GatewayError for what are not events. */
 export function mergedEvents(bytes: Buffer): readonly Json[] {
   const splitter = new SseSplitter();
   const frames = [...splitter.push(bytes)];
@@ -272,8 +272,8 @@ function joinedValue(before: Json | undefined, next: Json, inDelta: boolean): Js
   return next;
 }
 
-// Texts that a stream told in pieces, each whole where it began, so that a key in pieces is found whatever
-// else differs between the events: the first piece beside a role, the last beside the reason of the end.
+// Texts that a stream delivered in deltas, joined at the position of their first delta, so that a split key is
+// found although the events differ: the first delta comes with a role, the last with a finish reason.
 
 /** Texts that name what a piece belongs to. */
 const names: ReadonlySet<string> = new Set(['type', 'id', 'name', 'role']);

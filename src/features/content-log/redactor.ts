@@ -1,4 +1,4 @@
-/** Takes out of what a call said what nobody is to find in a store: keys, credentials, bytes of media. */
+/** Redacts the content of calls: removes keys, credentials and media data. */
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 import { withoutKeys } from '../../core/secret.ts';
 import { valueMask } from '../../gateway/mask-credentials.ts';
@@ -8,7 +8,7 @@ const leastMedia = 512;
 const onlyBase64 = /^[\w+/=-]+$/;
 const base64Run = /[\w+/=-]*/y;
 const dataMark = ';base64,';
-/** So much before the mark its `data:` and its type stand. */
+/** Length before the mark that is searched for `data:` and the media type. */
 const maxTypeLength = 200;
 
 export class Redactor {
@@ -32,7 +32,7 @@ export class Redactor {
     return shown;
   }
 
-  /** @param near the members beside it, which may tell of what type media are */
+  /** @param near sibling members, which may hold the media type */
   json(value: Json, near?: JsonObject): Json {
     if (typeof value === 'string') return mediaText(value, near) ?? this.text(value);
     if (Array.isArray(value)) return value.map((each: Json) => this.json(each, near));

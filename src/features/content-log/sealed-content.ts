@@ -1,6 +1,6 @@
 /**
  * What a call said as a store holds it: packed, and sealed with a key that stands in no store, so that a
- * stolen database or backup shows no word of it (T6).
+ * stolen database or backup shows no word of it.
  */
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { ContentKey } from '../../access/content-key.ts';
@@ -44,7 +44,7 @@ export function openContent(
     const text = inflateRawSync(packed, { maxOutputLength: maxOpenedBytes }).toString('utf8');
     return tryParseObject(text) ?? 'unreadable';
   } catch {
-    // It is no packed text.
+    // It is not a packed text.
     return 'unreadable';
   }
 }
@@ -53,7 +53,7 @@ function boundTo({ id, keyId }: ContentPlace): string {
   return `content ${keyId} ${id}`;
 }
 
-// What was kept of calls, for whoever may enter the admin plane.
+// The stored content of calls, for authenticated admin callers.
 
 /** `absent`: never kept, removed since, or lost. `locked`: sealed with a key that is not here. */
 export type FoundContent =

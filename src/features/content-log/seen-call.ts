@@ -46,9 +46,9 @@ export interface SeenCall {
 export type BodyForm = 'json' | 'events' | 'text';
 
 export interface KeptBody {
-  /** Of the body itself, before anything was left out. */
+  /** Size of the body before anything was left out. */
   readonly bytes: number;
-  /** Something is missing for its length. */
+  /** The text was truncated. */
   readonly cut: boolean;
   readonly form: BodyForm;
   readonly content: Json;

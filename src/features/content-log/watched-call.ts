@@ -22,7 +22,7 @@ export interface WatchedParts {
   readonly over: (call: WatchedCall) => void;
 }
 
-/** Headers that everybody may know; the values of all others that went upstream stand nowhere. */
+/** Headers with public values. The values of all other upstream headers are never stored. */
 const open: ReadonlySet<string> = new Set([
   'accept',
   'accept-encoding',

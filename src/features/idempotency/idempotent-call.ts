@@ -92,7 +92,7 @@ const passing: ReadonlySet<number> = new Set([408, 409, 429]);
 function isFinal(receipt: Receipt | undefined): boolean {
   if (receipt === undefined) return false;
   const { outcome, status = 0, error, attempts, readToEnd } = receipt;
-  // It was paid for in full: whoever comes back for it gets it.
+  // It was paid for in full: a repeated request gets it.
   if (outcome === 'ok' || readToEnd === true) return true;
   // A 400 of our own credential is mended by the operator, and then the same request is served.
   const refused =

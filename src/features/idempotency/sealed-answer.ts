@@ -1,8 +1,8 @@
 /**
- * What a store may know of a request with an `Idempotency-Key`, and of its answer: nothing that it could
- * read. The key behind both comes out of the client's own API key, which no store holds (S2), so that a
- * stolen database or backup shows no word of an answer and confirms no guess of a prompt (T6). An answer
- * can be opened by whoever sends the same API key and the same `Idempotency-Key` again.
+ * What the store may know of a request with an `Idempotency-Key` and of its answer: nothing readable. The key
+ * for both is derived from the client's own API key, which the store never holds (S2). A stolen database or
+ * backup shows no text of an answer and confirms no guess of a prompt. Only a request with the same API key and
+ * the same `Idempotency-Key` can decrypt the answer.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import type { Sealer } from '../../core/sealer.ts';

@@ -152,7 +152,7 @@ function nameIn(item: Target | Group): string {
   return 'provider' in item ? nameOf(item) : nameOfGroup(item);
 }
 
-/** Infinity minus itself is no number. */
+/** Infinity minus itself is not a number. */
 function compare(a: number, b: number): number {
   return a === b ? 0 : a < b ? -1 : 1;
 }

@@ -1,17 +1,18 @@
 /**
- * Who guesses keys (B73, B74): so many refused keys a minute and address, then 429. The key is looked
- * at first in any case: a good one opens from wherever, and a try costs the same before and after.
+ * Rate limit for invalid keys (B74): after this many refused keys a minute and address the answer is 429. The
+ * key is checked first in every case: a valid key always works, and an attempt costs the same before and after
+ * the limit.
  */
 import type { Clock } from '../../core/runtime.ts';
 import { networkOf } from '../client-address.ts';
 
 interface BadKeysParts {
   readonly clock: Pick<Clock, 'now'>;
-  /** Refused keys a minute and address. */
+  /** Refused keys per minute and address. */
   readonly perMinute: () => number;
 }
 
-/** Addresses that are remembered; the one that has been there longest is forgotten first. */
+/** Maximum number of remembered addresses; the oldest entry is dropped first. */
 export const maxAddresses = 10_000;
 const minuteMs = 60_000;
 
@@ -28,12 +29,12 @@ export class BadKeys {
     this.#parts = parts;
   }
 
-  /** How many addresses are remembered. */
+  /** Number of remembered addresses. */
   get size(): number {
     return this.#tries.size;
   }
 
-  /** A key was refused. Ms until the next try, or undefined when this one still was allowed. */
+  /** A key was refused. Ms until the next attempt, or undefined while attempts are allowed. */
   refused(address: string | undefined): number | undefined {
     const most = this.#parts.perMinute();
     const now = this.#parts.clock.now();
@@ -45,7 +46,7 @@ export class BadKeys {
     return undefined;
   }
 
-  /** What was refused turned out to be a good key. */
+  /** The refused key turned out to be valid. */
   forgive(address: string | undefined): void {
     const tries = this.#tries.get(networkOf(address));
     if (tries !== undefined) tries.left += 1;

@@ -1,24 +1,24 @@
 /**
- * How much of the memory request bodies may take (G5). A body costs four times its length while it is
- * read and parsed: its pieces, the whole, its text and its values; twice and its values as long as its call
- * runs. What has no room is refused before a byte of it is read, and never waits.
+ * How much memory request bodies may take (G5). A body costs four times its length while it is read and parsed
+ * (its pieces, the whole, its text and its values), and twice its length plus its values while its call runs.
+ * Bodies that do not fit are refused before a byte is read; they never wait.
  */
 import { CounterMap } from '../../core/counter-map.ts';
 import type { Clock } from '../../core/runtime.ts';
 
 interface BodyBudgetParts {
-  /** What all bodies may cost together. */
+  /** Memory for all bodies together. */
   readonly bytes: () => number;
-  /** Part of it, 0 to 1, that the bodies of this key may take now. */
+  /** Share of it, 0 to 1, that the bodies of this key may take now. */
   readonly shareOf: (key: string) => number;
-  /** Whether the process has room for what a body asks for that is not small. */
+  /** Whether the process has room for a body that is not small. */
   readonly hasLeft: (asked: AskedRoom) => boolean;
 }
 
-/** Bytes that are asked for. */
+/** The requested memory. */
 export interface AskedRoom {
   readonly cost: number;
-  /** What was taken since the last look at the process: some of it is not to be seen in it yet. */
+  /** Bytes taken since the last sample of the process, which are partly missing in it. */
   readonly added: number;
   readonly size: 'large' | 'medium';
 }
@@ -27,22 +27,22 @@ const whileRead = 4;
 const whileServed = 2;
 /** A value of a few bytes of text costs many times as much: bytes for each bracket, comma and colon. */
 const perToken = 64;
-/** What one costs from where on it needs what the process really has left; large ones leave some to others. */
+/** Bodies from this cost on need free memory of the process; large ones leave some for others. */
 const large = whileRead * 1024 * 1024;
-/** Smaller ones are not worth a look at what is left: what they leave behind is collected on the way. */
+/** Smaller bodies are not checked against free memory: their garbage is collected as they go. */
 const medium = whileRead * 128 * 1024;
-/** Beyond the bytes, for keys whose bodies hold less than this part of them: they did not fill it (G8). */
+/** Extra memory for keys whose bodies hold less than this share: they did not fill it (G8). */
 const reserve = 0.1;
-/** What a body without a length is taken for at first; then twice as much each time. */
+/** Initial reservation for a body without a length; doubled each time. */
 const firstGuess = 64 * 1024;
 
-/** What one body holds of the budget. */
+/** The reservation of one body. */
 export interface BodyShare {
-  /** Takes what a body of so many bytes needs; false when that is not there. */
+  /** Reserves the memory for a body of this length; false when there is not enough. */
   grow(length: number): boolean;
-  /** It is read and parsed: less is needed, or more for many small values; false when that is not there. */
+  /** The body is parsed: it needs less, or more for many small values; false when that is not available. */
   parsed(length: number, tokens: number): boolean;
-  /** Gives everything back. A second call does nothing. */
+  /** Releases everything. A second call does nothing. */
   release(): void;
 }
 
@@ -51,8 +51,8 @@ export class BodyBudget {
   readonly #held = new CounterMap();
   #taken = 0;
   /**
-   * Since the last look at the process. What was given back since then counts as well: it is garbage by
-   * now, and no memory yet.
+   * Bytes reserved since the last sample of the process. Releases since then do not reduce it: they are garbage
+   * that is not collected yet.
    */
   #added = 0;
 
@@ -60,33 +60,33 @@ export class BodyBudget {
     this.#parts = parts;
   }
 
-  /** What bodies cost now. */
+  /** Current cost of all bodies. */
   get taken(): number {
     return this.#taken;
   }
 
-  /** The process was looked at just now: what bodies cost by then is in what it uses. */
+  /** The process was sampled just now: the sample includes the cost of bodies. */
   looked(): void {
     this.#added = 0;
   }
 
-  /** A longer one never has room. */
+  /** A longer body never fits. */
   get longest(): number {
     return Math.floor(this.#parts.bytes() / whileRead);
   }
 
   /**
-   * The share of a body that is about to be read; undefined when there is no room for it now.
-   * @param key whose body it is: bodies that never come are announced for nothing, so a key that announces
-   * much must leave room for the others.
-   * @param length as the client tells it; undefined = it does not (chunked): the share grows then.
+   * Reserves memory for a body that is about to be read; undefined when there is none now.
+   * @param key owner of the body: a key that announces many bodies must leave room for others, since announcing
+   * costs nothing.
+   * @param length the announced length; undefined = unknown (chunked): the reservation grows then.
    */
   take(key: string, length: number | undefined): BodyShare | undefined {
     const share = new Share((cost, whole) => this.#add(key, cost, whole));
     return share.grow(length ?? Math.min(firstGuess, this.longest)) ? share : undefined;
   }
 
-  /** @param whole what the body costs with it. */
+  /** @param whole total cost of the body including this part. */
   #add(key: string, cost: number, whole: number): boolean {
     if (cost > 0) {
       if (!this.#hasRoom(key, this.#held.of(key) + cost, cost)) return false;
@@ -98,20 +98,20 @@ export class BodyBudget {
     return true;
   }
 
-  /** What the bodies before it left behind may not be collected yet. */
+  /** Garbage of earlier bodies may not be collected yet. */
   #isLeft(cost: number, whole: number): boolean {
     if (whole <= medium) return true;
     const size = whole > large ? 'large' : 'medium';
     return this.#parts.hasLeft({ cost, added: this.#added, size });
   }
 
-  /** @param held what the key would hold with it. */
+  /** @param held what the key would hold in total. */
   #hasRoom(key: string, held: number, cost: number): boolean {
     const { bytes, shareOf } = this.#parts;
     const all = bytes();
     const spare = reserve * all;
     if (this.#taken + cost > (held <= spare ? all + spare : all)) return false;
-    // One body of any size has room, or it would never have any.
+    // A single body of any size always fits, or it never could.
     return held <= cost || held <= shareOf(key) * all;
   }
 }
@@ -127,7 +127,7 @@ class Share implements BodyShare {
   grow(length: number): boolean {
     const needed = whileRead * length;
     if (needed <= this.#held) return true;
-    // Twice as much at once, so that not each piece asks; just enough where that is not there.
+    // Doubled, so that not every piece reserves; just enough if that is not available.
     return this.#hold(Math.max(needed, 2 * this.#held)) || this.#hold(needed);
   }
 
@@ -150,32 +150,32 @@ function servedCost(length: number, tokens: number): number {
   return whileServed * length + perToken * tokens;
 }
 
-// Bodies that do not come (G10). After five seconds a body must have come at `limits.body_rate` on
-// average, and none may live on its first pieces for longer than that: else it is answered with 408.
+// Slow bodies (G10). After five seconds, a body must have arrived at `limits.body_rate` on average, and no body
+// may be silent for longer than that: otherwise the answer is 408.
 
 interface SlowBodiesParts {
   readonly clock: Pick<Clock, 'now'>;
-  /** Bytes a second. */
+  /** Bytes per second. */
   readonly rate: () => number;
 }
 
 /** A body that is being read. */
 export interface ComingBody {
-  /** Bytes that came so far. */
+  /** Bytes received so far. */
   received: number;
   /** Called at most once. */
   tooSlow(): void;
 }
 
-/** How long a body may owe what its rate asks. */
+/** How long a body may be behind its rate. */
 const bodyGraceMs = 5000;
 const checkEveryMs = 1000;
 
 interface Entry {
   readonly body: ComingBody;
-  /** Where it stands in the list; -1 when it does not. */
+  /** Index in the list; -1 if absent. */
   place: number;
-  /** Bytes that it may lag behind before it is too slow. */
+  /** Bytes that it may be behind before it is too slow. */
   credit: number;
   seen: number;
   checkedAt: number;
@@ -194,18 +194,18 @@ export class SlowBodies {
     return this.#entries.length;
   }
 
-  /** Watches a body; the result ends it. */
+  /** Watches a body; the returned function ends it. */
   watch(body: ComingBody): () => void {
     const credit = (this.#parts.rate() * bodyGraceMs) / 1000;
     const checkedAt = this.#parts.clock.now();
     const entry: Entry = { body, place: this.#entries.length, credit, seen: 0, checkedAt };
     this.#entries.push(entry);
-    // Not one for each body: it stays until it finds nothing to look at.
+    // One timer for all bodies; it stops when it finds none.
     this.#timer ??= setInterval(() => this.check(), checkEveryMs).unref();
     return () => this.#forget(entry);
   }
 
-  /** Compares what came with what was due since the last time. */
+  /** Compares received bytes with bytes due since the last check. */
   check(): void {
     const now = this.#parts.clock.now();
     const perMs = this.#parts.rate() / 1000;
@@ -214,7 +214,7 @@ export class SlowBodies {
       const entry = this.#entries[i];
       if (entry === undefined) continue;
       const came = entry.body.received - entry.seen;
-      // A check that comes later is one of a process that could not read either.
+      // A late check means that the process could not read either.
       const due = perMs * Math.min(now - entry.checkedAt, 2 * checkEveryMs);
       entry.seen = entry.body.received;
       entry.checkedAt = now;
@@ -228,7 +228,7 @@ export class SlowBodies {
     this.#timer = undefined;
   }
 
-  /** The last one moves to its place. */
+  /** Swap-removes the entry. */
   #forget(entry: Entry): void {
     const { place } = entry;
     if (place === -1) return;

@@ -1,7 +1,7 @@
 /**
- * How many calls run at the same time (G2, G6, G8). At most `limits.streams`; fewer while the event loop
- * is late: then each further call only makes all of them slower, and refusing it is what keeps the
- * gateway at its capacity. A key that would hold more than its share is refused before the others are.
+ * Limits concurrent calls (G2, G6, G8): at most `limits.streams`, and fewer while the event loop is delayed.
+ * Then each further call would only slow down all others, and refusing it keeps the gateway at its capacity. A
+ * key above its share is refused before others are.
  */
 import type { Clock } from '../../core/runtime.ts';
 import { CounterMap } from '../../core/counter-map.ts';
@@ -9,68 +9,68 @@ import type { LoadSample } from './load.ts';
 
 export interface SlotLimits {
   readonly streams: number;
-  /** Part of the slots, 0 to 1, that a key may hold while slots are scarce and other keys ask too. */
-  /** Of the calls, 1 to 100. */
+  /** Share of the slots that a key may hold while slots are scarce and other keys have calls. */
+  /** Percent, 1 to 100. */
   readonly keySharePercent: number;
-  /** The usual turn of the event loop may be so late. */
+  /** Target for the median delay of the event loop. */
   readonly loopDelayMs: number;
 }
 
 export interface CallSlotsParts {
-  /** The current ones: a reload changes them. */
+  /** The current limits: a reload changes them. */
   readonly limits: () => SlotLimits;
   readonly clock: Pick<Clock, 'now'>;
 }
 
-/** Why there is no slot: all are taken, or this key's share is. */
+/** Why there is no slot: all are taken, or the key's share is. */
 export type NoSlot = 'all' | 'key';
 
 /** Fewer calls than this are never the cause: a turn of the loop for all of them is short. */
 export const leastSlots = 256;
 /**
- * Many calls at once are late for a moment, and served all the same; no load that stays. Where calls are refused
- * already the bound is met again and again, and such a second is enough.
+ * A burst of calls is late for a moment and is served nevertheless; it is not lasting overload. While calls are
+ * refused already, the target is exceeded again and again, and one such second is enough.
  */
 const burstMs = 1000;
 /**
- * Else a burst may be so many times later than the bound for that second, or less late for longer: what is beyond
- * all that the loop bears is soon much later than that, while a thousand streams that are opened in two seconds by a
- * process that has just started are through by then.
+ * A burst may be this many times later than the bound within that second, or less late for longer. Overload is
+ * soon much later than that. A thousand streams that open in two seconds at a freshly started process are done
+ * by then.
  */
 const burstDepth = 4;
-/** A loop that was in time for so long is not late any more. */
+/** A loop that was in time for this long has recovered. */
 const inTimeMs = 3000;
-/** Of its time. A loop that is busier than the second is near its bound, however early it still is. */
+/** Shares of busy time. A loop that is busier than `calm` is near its limit, even if it is not late yet. */
 const busyParts = { idle: 0.5, calm: 0.9 };
 /**
- * How much more a look gives back: three quarters a second while the loop has half of its time left, a fifth
- * while it has some. Near the bound each step may be the last one, so a twenty-fifth; but none at all would
- * leave few slots for good to a gateway whose loop is never quite idle, and which has long been in time.
+ * Growth of the cap per sample, four a second: 15 % while the loop is half idle, 5 % while it has some idle time.
+ * Near the limit each step may be the last one, so 1 %. Without any growth, a gateway with a loop that is never
+ * quite idle would keep a low cap for ever.
  */
 const regained = { idle: 1.15, calm: 1.05, near: 1.01 };
-/** From this part of the slots on they are scarce. */
+/** Slots are scarce from this share on. */
 const scarce = 0.75;
 /**
- * Beyond the slots, for keys that hold less than this: their callers did not fill the gateway. They are
- * there also where slots were taken away, and more calls run than may.
+ * Extra slots for keys that hold less than this share: they did not fill the gateway. They exist even if the
+ * cap was lowered and more calls run than allowed.
  */
 const reserve = 0.1;
-/** Another key counts as one that asks for so long after it did. */
+/** Another key counts as active for this long after its last call. */
 const besideMs = 60_000;
 
 export class CallSlots {
   readonly #parts: CallSlotsParts;
   readonly #held = new CounterMap();
-  /** Of them, those in the reserve. */
+  /** Calls of the reserve. */
   readonly #reserved = new CounterMap();
   #inReserve = 0;
   #live = 0;
-  /** What the event loop bears. */
+  /** The cap that the event loop sustains. */
   #borne = Number.POSITIVE_INFINITY;
   #lateSince: number | undefined;
   /**
-   * How late it was for how long, in ms of the bound: twice as late counts twice. A look tells of the time since
-   * the one before it, whether that one was late or not.
+   * Accumulated lateness, in ms of the target: twice as late counts twice. Each sample covers the time since
+   * the previous one.
    */
   #lateness = 0;
   #lateAt = Number.NEGATIVE_INFINITY;
@@ -87,12 +87,12 @@ export class CallSlots {
     return this.#live;
   }
 
-  /** How many there are now. */
+  /** The current cap. */
   get slots(): number {
     return Math.min(this.#parts.limits().streams, this.#borne);
   }
 
-  /** Takes a slot for a call of this key, or tells why there is none. Each one taken is left once. */
+  /** Takes a slot for a call of this key, or returns why there is none. Each slot is released once. */
   enter(key: string): NoSlot | undefined {
     this.#note(key);
     const refused = this.#refusal(key, this.#held.of(key));
@@ -103,7 +103,7 @@ export class CallSlots {
     return undefined;
   }
 
-  /** Whether keys beside this one have asked within the last minute. */
+  /** Whether other keys have made calls within the last minute. */
   othersAsk(key: string): boolean {
     return key !== this.#lastKey || this.#parts.clock.now() - this.#changedAt < besideMs;
   }
@@ -119,7 +119,7 @@ export class CallSlots {
     this.#inReserve += change;
   }
 
-  /** Called with each sample: fewer slots while the loop stays late, slowly more again afterwards. */
+  /** Called with each sample: lowers the cap while the loop stays late, and raises it slowly afterwards. */
   adapt({ delayMs, busy }: Pick<LoadSample, 'delayMs' | 'busy'>): void {
     const { streams, loopDelayMs } = this.#parts.limits();
     const now = this.#parts.clock.now();
@@ -134,7 +134,7 @@ export class CallSlots {
     this.#lookedAt = now;
   }
 
-  /** The loop is late: whether that is no burst any more. @param depth how many times the bound. */
+  /** Whether lateness is no longer a burst. @param depth multiples of the target. */
   #staysLate(depth: number, now: number): boolean {
     if (this.#lateSince === undefined) {
       this.#lateSince = now;
@@ -146,8 +146,8 @@ export class CallSlots {
   }
 
   /**
-   * What was taken before comes to bear as calls end: until then nobody gets in, and taking more would
-   * leave half of the loop idle for seconds.
+   * A lower cap takes effect as calls end. No calls are admitted until then; lowering it further meanwhile
+   * would leave half of the event loop idle for seconds.
    */
   #take(kept: number): void {
     if (this.#live > this.slots) return;
@@ -167,7 +167,7 @@ export class CallSlots {
 
   #note(key: string): void {
     if (key === this.#lastKey) return;
-    // The very first key follows nobody.
+    // The very first key replaces no other.
     if (this.#lastKey !== '') this.#changedAt = this.#parts.clock.now();
     this.#lastKey = key;
   }

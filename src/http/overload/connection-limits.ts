@@ -1,8 +1,7 @@
 /**
- * How many connections a listener holds (G10). Before one is turned away, those are closed that wait
- * for nothing: idle ones between two requests when the cap is near, and at the cap those that never
- * sent a whole head, the oldest first. So half-open heads by the thousand push out each other, and a client
- * that sends its request gets in.
+ * Limits the connections of a listener (G10). Before a connection is refused, others that wait for nothing are
+ * closed: idle keep-alive connections near the cap, and at the cap those without a complete request head,
+ * oldest first. Thousands of half-open heads thus displace each other, and clients that send requests get in.
  */
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
@@ -10,16 +9,18 @@ import type { Socket } from 'node:net';
 import { networkOf } from '../client-address.ts';
 import { closeOldestSilent } from '../connections.ts';
 
-/** From this part of the cap on, idle ones are closed. */
+/** From this share of the cap on, idle connections are closed. */
 const near = 0.9;
-/** Where nothing can be closed the next ones are turned away from here on. */
+/** If nothing can be closed, new connections are refused from here on. */
 const beyond = 1.1;
-/** Looking for idle ones costs a look at all of them. */
+/** Minimum time between scans for idle connections, since a scan visits all. */
 const lookEveryMs = 100;
 
-/** Holds the server to the cap. */
+/** Enforces the cap on the server. */
 export function capConnections(server: Server, most: () => number): void {
-  /** Those that were told to go are out at once: many come in one turn of the loop, before the first has gone. */
+  /**
+   * Excludes connections that are being closed: many arrive in one turn of the loop, before the first is gone.
+   */
   const inside = new Set<Socket>();
   let look: NodeJS.Timeout | undefined;
   const closeIdle = (): void => {
@@ -45,12 +46,12 @@ const defaultMax = 10_000;
 /** Files of the store, the listeners, engines. */
 const otherFiles = 256;
 
-/** How many there may be where nobody says it: each may need another one to an upstream. */
+/** Default limit of client connections: each may need another one to an upstream. */
 export function connectionsOfProcess(): number {
   return Math.min(defaultMax, Math.max(10, Math.floor((openFiles() - otherFiles) / 2)));
 }
 
-/** What the system lets this process open; Node has raised it as far as it may. */
+/** The limit of open files; Node has raised it to the hard limit. */
 function openFiles(): number {
   try {
     const limits = readFileSync('/proc/self/limits', 'utf8');
@@ -62,15 +63,16 @@ function openFiles(): number {
   }
 }
 
-// Places of connections whose client has shown no credential: on the admin listener they never take the places of
-// signed-in callers and of commands. A new connection is a stranger until a request on it shows a valid credential, and is
-// one again with a request that shows none, because a proxy shares its connections among its clients. Where there
-// are too many, the oldest is closed, whatever it waits for: a head, a body, or a client that reads nothing. A
-// client with a credential sends it within a few turns of the event loop, long before its connection is the oldest.
+// Limits connections whose client has shown no credential: on the admin listener they never take the
+// slots of signed-in callers and commands. A new connection counts as unauthenticated until a request on it
+// shows a valid credential, and again after a request without one, because a proxy shares its connections among
+// clients. Above the limit the oldest is closed, whether it waits for a head, a body, or a client that does not
+// read. A client with a credential sends it within a few turns of the event loop, long before its connection is
+// the oldest.
 
 export interface UnauthenticatedLimits {
   readonly inAll: number;
-  /** Of one address; an IPv6 address counts as its /64. */
+  /** Per address; an IPv6 address counts as its /64. */
   readonly ofAddress: number;
 }
 
@@ -89,7 +91,7 @@ export class UnauthenticatedConnections {
     return this.#count;
   }
 
-  /** Keeps account of all connections of the server. */
+  /** Tracks all connections of the server. */
   watch(server: Server): void {
     server.on('connection', (socket: Socket) => {
       const network = networkOf(socket.remoteAddress);
@@ -103,7 +105,7 @@ export class UnauthenticatedConnections {
     this.#remove(networkOf(socket.remoteAddress), socket);
   }
 
-  /** A request on the connection showed no valid credential. Its place among the others stays where it has one. */
+  /** A request on the connection showed no valid credential. It keeps its position if it has one. */
   unknown(socket: Socket): void {
     if (!socket.destroyed) this.#add(networkOf(socket.remoteAddress), socket);
   }
@@ -125,7 +127,7 @@ export class UnauthenticatedConnections {
     if (sockets.size === 0) this.#sockets.delete(network);
   }
 
-  /** The address that holds most: many connections of one address do not close the few of another. */
+  /** The address with the most connections: they do not displace the few of another address. */
   #busiest(): string {
     let most = '';
     let size = 0;
@@ -145,8 +147,9 @@ export class UnauthenticatedConnections {
   }
 }
 
-// Answers to wrong tokens that wait, so that guessing takes time on each connection. Their number is bounded, in all and by
-// address: what waits holds a place. A guess beyond that is answered at once and ends its connection.
+// Delayed answers to wrong tokens, so that guessing is slow on each connection. Their number is limited
+// in total and by address, since a delayed answer occupies a slot. A guess beyond that is answered at once and
+// its connection is closed.
 
 export const heldForMs = 1000;
 const maxTotal = 32;
@@ -165,7 +168,7 @@ export class HeldAnswers {
     return this.#count;
   }
 
-  /** Waits; false, at once, where too many do. */
+  /** Delays; returns false immediately when too many are delayed. */
   async hold(address: string | undefined): Promise<boolean> {
     const network = networkOf(address);
     const own = this.#ofNetwork.get(network) ?? 0;

@@ -1,6 +1,7 @@
 /**
- * Runs work that is due for thousands of connections at once, a part of it in each turn of the event loop (G10), so that
- * other requests are served in between. Half-open heads that arrive together also time out together.
+ * Runs work that is due for thousands of connections at once, a part of it in each turn of the event loop
+ * (G10), so that other requests are served in between. Half-open heads that arrive together also time out
+ * together.
  */
 const budgetMs = 2;
 
@@ -8,7 +9,7 @@ export class DeferredWork {
   #waiting: (() => void)[] = [];
   #next = 0;
 
-  /** Runs the work soon, in the order of the calls of `add`. */
+  /** Runs the work soon, in the order of `add` calls. */
   add(work: () => void): void {
     this.#waiting.push(work);
     if (this.#waiting.length === 1) setImmediate(() => this.#turn());

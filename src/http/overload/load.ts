@@ -1,37 +1,37 @@
-/** What the operating system and the event loop say of this process, a few times a second. */
+/** Samples of memory and event loop of this process, several times a second. */
 import { totalmem } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { EventLoopBudget } from '../../core/event-loop-budget.ts';
 
-/** One look at the process. */
+/** One sample of the process. */
 export interface LoadSample {
   readonly rssBytes: number;
-  /** Used part of the largest heap that the process may have, 0 to 1. */
+  /** Used share of the maximum heap, 0 to 1. */
   readonly heapShare: number;
   /**
-   * How late the event loop is, in ms: how much longer than nothing its usual turn took since the last look, or how
-   * long what was put off to later turns has waited by now.
+   * Delay of the event loop, in ms: the median turn since the last sample beyond the timer's resolution, or the
+   * age of deferred work.
    */
   readonly delayMs: number;
-  /** Part of that time in which the event loop had something to do, 0 to 1. */
+  /** Share of the time in which the event loop was busy, 0 to 1. */
   readonly busy: number;
 }
 
-/** Tells samples until the result is called. Tests tell their own. */
+/** Delivers samples until the returned function is called. Tests deliver their own. */
 export interface LoadSource {
   (tell: (sample: LoadSample) => void): () => void;
-  /** What the process uses at this moment; absent = nobody knows more than the last look. */
+  /** Current resident memory of the process; absent = only the last sample is known. */
   readonly rssBytes?: () => number;
 }
 
-/** As often as Envoy's overload manager looks. */
+/** The same interval as Envoy's overload manager. */
 const lookEveryMs = 250;
-/** Finer than the delays that matter; each turn of it costs a microsecond. */
+/** Finer than the relevant delays; each of its ticks costs a microsecond. */
 const resolutionMs = 10;
 
-/** Its timer keeps nothing alive. */
+/** The timer does not keep the process alive. */
 function watchProcess(
   defer: Pick<EventLoopBudget, 'waitedMs'>,
   tell: (sample: LoadSample) => void,
@@ -42,8 +42,8 @@ function watchProcess(
   let used = performance.eventLoopUtilization();
   const timer = setInterval(() => {
     const now = performance.now();
-    // The middle, not the mean: one long collection is no overload. Without a whole turn in between,
-    // the lateness of this very timer tells.
+    // The median, not the mean: one long garbage collection is not overload. Without a whole turn in between,
+    // the lateness of this timer counts.
     const usual = turns.count > 1 ? turns.percentile(50) / 1e6 - resolutionMs : 0;
     const late = turns.count > 1 ? 0 : now - lookedAt - lookEveryMs;
     turns.reset();
@@ -66,31 +66,31 @@ function watchProcess(
 
 let lastRssBytes = 0;
 
-/** As it was where no file can be opened to read it from, since no descriptor is left (F92). Costs some microseconds. */
+/** The previous value if no file descriptor is left to read it (F92). Costs some microseconds. */
 function rssOfProcess(): number {
   try {
     lastRssBytes = process.memoryUsage.rss();
   } catch {
-    // The next look may tell.
+    // The next sample may succeed.
   }
   return lastRssBytes;
 }
 
-/** This process. @param defer what it puts off to later turns of its event loop. */
+/** Samples this process. @param defer the work that it defers to later turns of its event loop. */
 export function loadOfProcess(defer: Pick<EventLoopBudget, 'waitedMs'>): LoadSource {
   return Object.assign((tell: (sample: LoadSample) => void) => watchProcess(defer, tell), {
     rssBytes: rssOfProcess,
   });
 }
 
-/** What this process may use: its control group's bound, or else the machine's memory. */
+/** Memory limit of this process: its control group's, or else the machine's memory. */
 export function memoryOfProcess(): number {
   const bound = process.constrainedMemory();
   const total = totalmem();
   return bound > 0 && bound < total ? bound : total;
 }
 
-/** The largest heap that V8 allows itself. */
+/** The maximum heap of V8. */
 export function heapOfProcess(): number {
   return getHeapStatistics().heap_size_limit;
 }
@@ -100,10 +100,10 @@ type Collector = (how?: object) => void;
 let collector: Collector | undefined;
 
 /**
- * Collects garbage now. V8 knows its own bound and not `limits.memory`, and a process that refuses
- * calls allocates nothing: left alone it would stay full of garbage.
- * @param thorough also gives the system back what is free, and moves what lies in between: V8 keeps it
- * otherwise, and resident memory would stay high for ever.
+ * Collects garbage now. V8 knows its own heap limit but not `limits.memory`, and a process that refuses calls
+ * allocates nothing and would stay full of garbage.
+ * @param thorough also compacts the heap and returns free memory to the system; V8 would keep it otherwise, and
+ * resident memory would stay high.
  */
 export function collectGarbage(thorough: boolean): void {
   if (collector === undefined) {
@@ -119,29 +119,28 @@ function isCollector(found: unknown): found is Collector {
   return typeof found === 'function';
 }
 
-// How hard the process is pressed, in steps (G7): from the second on memory alone decides, since loop
-// delay is what `call-slots.ts` answers. A step is left a little below where it was entered, so that
-// it does not flap.
+// Pressure levels of the process (G7): from the second one on memory alone decides, since `call-slots.ts`
+// answers loop delay. A level is left slightly below its threshold, so that it does not flap.
 
-/** 0 = nothing; 1 = no keep-alive, no large bodies; 2 = no new calls; 3 = slow readers are cut. */
+/** 0 = none; 1 = no keep-alive, no large bodies; 2 = no new calls; 3 = slow readers are cut. */
 export type Step = 0 | 1 | 2 | 3;
 
 export interface Situation extends LoadSample {
-  /** What the process may use. */
+  /** Memory limit of the process. */
   readonly memoryBytes: number;
-  /** Whether no call runs: then there is nothing that refusing calls could free. */
+  /** Whether no call runs: then refusing calls frees nothing. */
   readonly idle: boolean;
   /** Monotonic ms. */
   readonly now: number;
 }
 
-/** Shares of the memory from which on each step holds. */
+/** Memory shares at which each level begins. */
 const shares = [0.85, 0.92, 0.97] as const;
-/** How far below its share a step is left. */
+/** How far below its threshold a level is left. */
 const slack = 0.03;
-/** The usual turn of the loop takes longer than this… */
+/** The event loop is late above this delay… */
 const lateMs = 200;
-/** …for so long: the first step. */
+/** …for this long: the first level. */
 const lateForMs = 1000;
 
 export class PressureLevel {
@@ -153,17 +152,17 @@ export class PressureLevel {
     return this.#step;
   }
 
-  /** Used part of the memory, by the worse of resident memory and heap. */
+  /** Used share of the memory: the higher of resident memory and heap. */
   get share(): number {
     return this.#share;
   }
 
-  /** Looks at a sample; true when the step is another one now. */
+  /** Evaluates a sample; true when the level changed. */
   update(situation: Situation): boolean {
     const { rssBytes, heapShare, memoryBytes, idle } = situation;
     this.#share = Math.max(rssBytes / memoryBytes, heapShare);
     const wanted = Math.max(this.#stepOfMemory(), this.#isLate(situation) ? 1 : 0);
-    // Resident memory may never come down by itself: who serves nobody always takes a call.
+    // Resident memory may never fall by itself: an idle process always accepts a call.
     const step = asStep(idle ? Math.min(wanted, 1) : wanted);
     const changed = step !== this.#step;
     this.#step = step;

@@ -1,4 +1,4 @@
-/** A call's body on its way in: how large, whether there is room, whether it comes in time (G5, G7, G10). */
+/** Reads a call's body: size, memory and timing (G5, G7, G10). */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ClientDialect } from '../../core/dialect.ts';
 import { GatewayError } from '../../core/errors.ts';
@@ -12,7 +12,7 @@ import type { Overload } from './overload.ts';
 
 export interface TakenBody {
   readonly pieces: Pieces;
-  /** What it holds of the memory for bodies; to be released when its call is over. */
+  /** Its memory reservation; to be released at the end of the call. */
   readonly share: BodyShare;
 }
 
@@ -22,7 +22,7 @@ interface Exchange {
 }
 
 /**
- * Reads the body of a call of this key. Nothing of it is read before there is room for it.
+ * Reads the body of a call of this key. Nothing is read before memory is reserved.
  * @throws GatewayError `too_large`, `unsupported_media_type`, `overloaded`, `request_timeout`, `canceled`.
  */
 export async function readRequestBody(
@@ -39,7 +39,7 @@ export async function readRequestBody(
   if (share === undefined) throw noRoom(overload);
   const watch = new WatchedBody(share, overload, length === undefined);
   try {
-    // HTTP/1.0 knows no interim answers.
+    // HTTP/1.0 has no interim answers.
     if (expect !== undefined && request.httpVersionMinor > 0) response.writeContinue();
     const pieces = await readBody(request, most, watch);
     return { pieces, share };
@@ -50,10 +50,10 @@ export async function readRequestBody(
 }
 
 /**
- * Parses it: a long one in the worker thread, whose values cost the memory for bodies nothing, as there are those of one
- * body at a time.
- * @throws GatewayError `too_large` when its values would never have room, `overloaded`, `canceled` when the client left,
- * and as `parseClientBody` and `openLongBody`.
+ * Parses the body. A long one is parsed in the worker thread; its values need no reservation, since the thread
+ * holds those of one body at a time.
+ * @throws GatewayError `too_large` when its values could never fit, `overloaded`, `canceled` when the client
+ * disconnected, and as `parseClientBody` and `openLongBody`.
  */
 export function parseRequestBody(
   { pieces, share }: TakenBody,
@@ -91,12 +91,15 @@ export interface ParseOptions {
   readonly bodies: LongBodies;
 }
 
-/** A body while it comes; nothing of it is told by closures that are set later (docs/maintainer/performance.md). */
+/**
+ * A body that is being read. A class instead of closures, which would keep more alive
+ * (docs/maintainer/performance.md).
+ */
 class WatchedBody implements BodyWatch, ComingBody {
   received = 0;
   readonly #share: BodyShare;
   readonly #overload: Overload;
-  /** Its length was not told, so that what it needs is seen only as it comes. */
+  /** Its length is unknown, so its reservation grows as it arrives. */
   readonly #grows: boolean;
   #refuse: ((error: GatewayError) => void) | undefined;
   #forget: (() => void) | undefined;

@@ -38,7 +38,7 @@ export interface HistogramFamily extends FamilyHead {
 
 export type Family = NumberFamily | HistogramFamily;
 
-/** Nothing that a terminal, a log or a page may obey reaches a label (B49, B65). */
+/** Nothing that a terminal, a log or a page may obey reaches a label. */
 const obeyed = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 const oneObeyed = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 
@@ -80,7 +80,7 @@ interface HistogramData {
 
 /** The latest observation of each bucket that could be told apart; '' = none yet. */
 export interface Exemplars {
-  /** Trace ids, or ids of calls where nobody traces. */
+  /** Trace ids, or call ids when tracing is off. */
   readonly ids: readonly string[];
   readonly values: Float64Array;
   /** Seconds since the epoch. */
@@ -136,8 +136,8 @@ export class Histogram implements HistogramData {
 
 const nothing = new Float64Array(0);
 
-// Series by a name of which there may be any number: the first ones get a series each, the others share
-// the series of `other`. Whoever can choose names can fill no memory and no database with them (B49).
+// Series by an unbounded name: the first names get a series each, the others share the series `other`. Clients
+// that choose names cannot fill memory or databases.
 
 /** How many series may still be made; several tables can share one. */
 export interface Room {
@@ -145,10 +145,10 @@ export interface Room {
 }
 
 export const other = 'other';
-/** Longer names are nobody's label. */
+/** Longer names never become labels. */
 const maxLabelLength = 128;
 
-/** Whether nothing else can look like this name, and nobody must scroll to read it. */
+/** Whether the name is unambiguous and short enough to read. */
 export function mayBeLabel(name: string): boolean {
   return name !== other && name.length <= maxLabelLength && isPlain(name);
 }

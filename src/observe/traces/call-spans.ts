@@ -199,7 +199,7 @@ function ends(trace: CallTrace): Pick<SpanData, 'kind' | 'trace' | 'spanId' | 'p
   return { kind: 'server', trace, spanId, ...(parentId === undefined ? {} : { parentId }) };
 }
 
-/** What the client did wrong is no failure of the server (conventions for HTTP). */
+/** What the client did wrong is not a failure of the server (conventions for HTTP). */
 function failureOf({ outcome, status, error }: CallRow): { readonly failure?: string } {
   if (outcome !== 'failed' || (status !== undefined && status >= 400 && status < 500)) return {};
   return { failure: error ?? 'failed' };

@@ -137,7 +137,7 @@ class Texts {
     return kept.length === 0 ? undefined : JSON.stringify(kept);
   }
 
-  /** The first ones that there is room for. */
+  /** The first parts that fit. */
   fitting(parts: readonly JsonObject[], most = maxAttributeLength): readonly JsonObject[] {
     let room = most;
     const over = parts.findIndex((part) => (room -= JSON.stringify(part).length + 1) < 0);

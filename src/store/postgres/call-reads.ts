@@ -1,4 +1,4 @@
-/** The reading half of the ledger in PostgreSQL, on the connections of the admin pages (L5). */
+/** The reading half of the ledger in PostgreSQL, on the connections of the admin pages. */
 import { readCallRow, readSums, sampleOf } from '../call-rows.ts';
 import type {
   CallCursor,
@@ -34,7 +34,7 @@ import { callStatements } from '../statements.ts';
 import type { PostgresServer } from './server.ts';
 import { seriesPostgres, usageStatement, usageValues } from './usage.ts';
 
-/** So many rows are looked at for a page at most: a rare filter makes pages short, not slow (L5). */
+/** Maximum number of rows that a page scans: a rare filter makes pages short, not slow. */
 const mostScanned = 20_000;
 
 const inPage = `started_at >= $1 AND (started_at, id) < ($2, $3)`;

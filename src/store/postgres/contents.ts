@@ -50,8 +50,8 @@ const forget: Statement = {
 };
 
 /**
- * Whoever keeps shares it, whoever forgets has it alone: what was looked at before the mark was there is committed
- * before the mark is, and removed behind it.
+ * Writers share this lock, removals hold it exclusively: content of calls before the mark is committed before
+ * the mark is set, and then removed.
  */
 const turn = 5_563_204_124;
 const keepsTurn: Statement = {

@@ -16,11 +16,11 @@ export interface PoolOptions {
   readonly address: ServerAddress;
   /** What the server's administrator sees in pg_stat_activity. */
   readonly name: string;
-  /** At most so many at a time. */
+  /** Maximum number of connections. */
   readonly connections: number;
   /** The server ends a statement after so long. */
   readonly statementMs: number;
-  /** From 0, below 1; spreads out those who try again. */
+  /** In [0, 1); spreads retries. */
   random(): number;
 }
 
@@ -127,7 +127,7 @@ async function verify(client: ClientBase, shown: string): Promise<void> {
 }
 
 /**
- * Whether the server answers to one who waits for nobody: by a connection of its own, within seconds.
+ * Whether the server answers on a new connection within seconds.
  * @throws StoreError
  */
 export async function knock(address: ServerAddress, name: string): Promise<void> {
@@ -196,7 +196,7 @@ export class PostgresPool implements Sql {
     return this.#connected.size;
   }
 
-  /** Whether somebody waits for an answer of the server. */
+  /** Whether queries wait for an answer of the server. */
   get waiting(): boolean {
     return this.#pool.totalCount > this.#pool.idleCount;
   }
@@ -287,7 +287,7 @@ export class PostgresPool implements Sql {
       client = await this.#pool.connect();
     } catch (error) {
       const failure = asPostgresError(error, this.shown);
-      // The server has none left for us; those that there are serve on.
+      // The server refuses new connections; existing ones continue to work.
       const servesOn = isCrowded(error) && this.connected > 0;
       throw servesOn ? new StoreError('busy', failure.message, error) : failure;
     }
@@ -338,7 +338,7 @@ async function query(
  */
 const readSettings = 'SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL jit = off';
 
-/** PostgreSQL knows no text with a NUL: an odd name must not hold up the rows beside it. */
+/** PostgreSQL text cannot contain NUL: an odd name must not block other rows. */
 function clean(value: SqlValue): SqlValue {
   return typeof value === 'string' && value.includes('\0')
     ? value.replaceAll('\0', '\ufffd')

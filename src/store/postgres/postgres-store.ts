@@ -1,6 +1,6 @@
 /**
  * The store on PostgreSQL, for several gateways. While the server is away everything is refused
- * at once with `unavailable`, and goes on when it is back, without a restart (L1, F88).
+ * at once with `unavailable`, and goes on when it is back, without a restart (F88).
  */
 import { join } from 'node:path';
 import type { CallRow, OpenCall } from '../calls.ts';
@@ -26,7 +26,7 @@ export interface PostgresStoreOptions extends PostgresServerOptions {
 }
 
 /**
- * Opens the store, and makes its tables at the first start. A server that is away now is no failure.
+ * Opens the store, and makes its tables at the first start. A server that is away now is not a failure.
  * @throws StoreError `newer_schema`, `failed` (wrong password, no right to make tables, …).
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
@@ -132,7 +132,9 @@ export class PostgresStore implements Store, LeaseRegister {
     this.#onWritten = tell;
   }
 
-  /** Calls `tell` with windows of budgets of which another instance needs what is free here. */
+  /**
+   * Calls `tell` with budget windows in which another instance needs the unused part of this instance's lease.
+   */
   onAsked(tell: (counter: string, window: string) => void): void {
     this.#onAsked = tell;
   }

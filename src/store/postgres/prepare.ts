@@ -1,6 +1,6 @@
 /**
- * Makes the tables at the first start. Instances that start together take turns: who comes second finds them there.
- * Tables and version are one transaction (N2).
+ * Creates the tables at the first start. Instances that start together take turns: the second one finds the
+ * tables. Tables and version are one transaction.
  */
 import { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -139,7 +139,7 @@ export class WatchedConnection {
 /** Any number; the same in all versions. */
 const turn = 5_563_204_119;
 
-/** A table that is in use is not waited for without end: everybody else would queue behind it. */
+/** The wait for a table in use is bounded, since all other queries would queue behind it. */
 const lockMs = 10_000;
 
 const versionTable = `CREATE TABLE gateway_schema (
@@ -191,7 +191,7 @@ async function makeTables(client: WatchedConnection, schema: string): Promise<vo
   await client.ask('BEGIN');
   try {
     await client.ask("SELECT set_config('statement_timeout', '0', true)");
-    // One that is cut off between two statements, and cannot say so, keeps its lock from nobody.
+    // An instance that is disconnected between two statements must not keep the lock.
     await client.ask("SELECT set_config('idle_in_transaction_session_timeout', '20000', true)");
     // Ends with the transaction, however that ends.
     await client.work('SELECT pg_advisory_xact_lock($1)', [turn]);
@@ -209,8 +209,8 @@ async function makeTables(client: WatchedConnection, schema: string): Promise<vo
 }
 
 /**
- * Waits for the turn and runs `work`. The lock ends with its connection, so that a process which dies
- * in its turn holds up nobody.
+ * Waits for the lock and runs `work`. The lock ends with its connection, so that a process that dies while
+ * holding it blocks no other.
  * @throws StoreError, or what `work` throws.
  */
 export async function inTurn<T>(

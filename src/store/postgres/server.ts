@@ -1,6 +1,6 @@
 /**
- * Whether the PostgreSQL server is there. What fails for want of it is refused at once until it answers
- * again; somebody asks it all the time, with pauses that differ from instance to instance (F88).
+ * Tracks whether the PostgreSQL server is available. While it is not, operations fail at once; a probe asks it
+ * continuously, with pauses that differ between instances (F88).
  */
 import type { Clock, Log } from '../../core/runtime.ts';
 import type { ServerAddress } from '../../core/addresses.ts';
@@ -32,7 +32,7 @@ const mostSilentLooks = 12;
 const firstPauseMs = 100;
 const lastPauseMs = 2000;
 
-/** Writes and what calls wait for; the admin pages have their own, so that they hold nothing up (L5). */
+/** Writes and what calls wait for; the admin pages have their own, so that they hold nothing up. */
 const dataConnections = 6;
 const adminConnections = 3;
 const dataStatementMs = 5000;
@@ -146,8 +146,8 @@ export class PostgresServer {
   }
 
   /**
-   * From now on silence is borne for three seconds only: then who waits for an answer is told `unavailable`. Finished
-   * calls then wait on the disk of this instance, and the stop for nobody who will not answer.
+   * From now on silence is tolerated for only three seconds: then waiting callers get `unavailable`. Finished
+   * calls go to the local disk, and the stop does not wait for a server that does not answer.
    */
   stopping(): void {
     let heard = -1;
@@ -184,7 +184,7 @@ export class PostgresServer {
   }
 
   async #bringUp(): Promise<void> {
-    // Once: a newer version may upgrade the tables while this one runs on (N2).
+    // Once: a newer version may upgrade the tables while this one runs on.
     if (!this.#prepared) await prepareSchema(this.#options.address);
     this.#prepared = true;
     const { clock } = this.#options;
@@ -197,7 +197,7 @@ export class PostgresServer {
     for (const listener of this.#listeners) listener();
   }
 
-  /** An admin page that gets no connection is no reason to close those that calls go on by (L5). */
+  /** An admin page that gets no connection is not a reason to close those that calls go on by. */
   #crowdedOut(error: unknown): unknown {
     if (!isUnavailable(error) || !isCrowded(error) || this.data.connected === 0) return error;
     return new StoreError('busy', error.message, error.cause);

@@ -104,7 +104,10 @@ export class SqliteAnswers implements Synchronous<AnswerStore> {
     });
   }
 
-  /** Whoever has most gives until there is room, or half of what it has: then it is looked again. */
+  /**
+   * The largest key gives up answers until there is room, or half of what it has; then the sizes are read
+   * again.
+   */
   #makeRoom(most: number, bytes: number): number {
     const excess = number(this.#sql.of(total).get() ?? {}, 'bytes') - bytes;
     const richest = this.#sql.of(largest).get();

@@ -36,7 +36,7 @@ import { callStatements, settingStatements } from '../statements.ts';
 import type { Statements } from './database.ts';
 import { SqliteSeries, groupFilter, inGroup, sources, usageSql, type Source } from './usage.ts';
 
-/** So many rows are looked at for a page at most: a rare filter makes pages short, not slow (L5). */
+/** Maximum number of rows that a page scans: a rare filter makes pages short, not slow. */
 const mostScanned = 50_000;
 
 const page = `SELECT calls.*, prices.price FROM calls
@@ -160,7 +160,7 @@ export class SqliteCallReads {
       before !== undefined && before.startedAt <= latest
         ? before
         : { startedAt: latest, id: aboveIds };
-    // Not the model: names that there are not are summed as one.
+    // Not filtered by model: unknown model names are summed as one.
     const filter = { ...groupFilter(query), model: null };
     if (key === undefined && team === undefined && provider === undefined && tag === undefined) {
       return start;

@@ -14,7 +14,7 @@ import { SqliteSums } from './sums.ts';
 import { callStatements, settingStatements } from '../statements.ts';
 import { StoreError } from '../store-error.ts';
 
-// A retried batch may hold rows that are already there: the id makes it count once (K5), and an
+// A retried batch may hold rows that are already there: the id makes it count once, and an
 // existing row is never overwritten (F8).
 const insertCall = `${insertInto('calls', callColumns)} ON CONFLICT (id) DO NOTHING`;
 const insertAttempt = insertInto('attempts', ['call_n', 'ordinal', ...attemptColumns]);

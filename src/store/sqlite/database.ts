@@ -63,7 +63,7 @@ export function openInMemory(): DatabaseSync {
   return db;
 }
 
-/** Opens an existing database for queries only, beside the writer. */
+/** Opens an existing database read-only, in parallel to the writer. */
 export function openForReading(path: string): DatabaseSync {
   try {
     return new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
@@ -73,7 +73,7 @@ export function openForReading(path: string): DatabaseSync {
 }
 
 function createDatabase(path: string): void {
-  // A write-ahead log without its database is all that is left of one: that is no fresh start.
+  // A write-ahead log without its database is all that is left of one: that is not a fresh start.
   if (existsSync(`${path}-wal`)) throw corrupt(path);
   const unfinished = `${path}.new`;
   rmSync(unfinished, { force: true });

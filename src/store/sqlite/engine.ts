@@ -83,7 +83,7 @@ export class SqliteEngine {
     this.#options.db.close();
   }
 
-  /** A deleted file can be written to for ever without an error; nobody would find the rows. */
+  /** SQLite can write to a deleted file without an error, and the rows would be lost. */
   #requireFile(): void {
     const { path, now } = this.#options;
     const at = now();

@@ -25,10 +25,10 @@ export interface SqliteOptions {
 }
 
 /**
- * Opens or makes the database, files 0600 in a 0700 directory (S25). A large file is read through
- * after that, beside the calls; damage is told in the log.
- * @throws StoreError `corrupt` (F86), `newer_schema`, `older_schema` (N2), `busy`, `full`, `failed`; the file is
- * left as it is.
+ * Opens or creates the database, files 0600 in a 0700 directory (S25). A large file is checked afterwards,
+ * while calls run; damage is logged.
+ * @throws StoreError `corrupt` (F86), `newer_schema`, `older_schema`, `busy`, `full`, `failed`; the file is
+ * left unchanged.
  */
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   const { path, log, durability = 'normal' } = options;
@@ -100,7 +100,7 @@ function partsBy(call: Call, setAside: (orphan: RefusedOrphan) => Promise<void>)
 /** A command that has the store open for a moment does not read all of it. */
 const checkAfterMs = 60_000;
 
-/** Queries that may take long: they are read beside the writes, so that no call waits for them. */
+/** Queries that may take long run on a reader thread, so that no call waits for them. */
 const reads: ReadonlySet<string> = new Set([
   'audit.list',
   'calls.usage',

@@ -51,7 +51,7 @@ const classAt = summedClasses.map(({ member, column }) => ({
   at: callColumns.indexOf(`charged_${column}`),
 }));
 
-/** Beyond so many remembered groups or budgets, memory is begun afresh (L2). */
+/** Caches are cleared beyond this number of groups or budgets. */
 const mostRemembered = 10_000;
 
 type ByGroup = Map<number, Sums>;

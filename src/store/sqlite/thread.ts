@@ -15,7 +15,7 @@ export type Durability = 'normal' | 'full';
 
 export interface WorkerOptions {
   readonly path: string;
-  /** A reader opens the file for queries only, so that a long one never holds up a write (L5). */
+  /** A reader opens the file for queries only, so that a long one never holds up a write. */
   readonly readOnly: boolean;
   /** False once the file was open: a thread that replaces a dead one must find it (F87). */
   readonly mayCreate: boolean;

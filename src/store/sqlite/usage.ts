@@ -1,7 +1,7 @@
 /**
- * Sums over time on SQLite. Which groups are wanted is found first, among the groups and by their number of
- * calls: 500 keys over 90 days are 45,000 sums, of which a chart shows those of eight. Roll-ups are then read
- * one time after the other, so that what has to be sorted by name is small: three times as fast as all at once.
+ * Sums over time on SQLite. The groups to show are selected first, by their number of calls: 500 keys over 90
+ * days are 45,000 sums, and a chart shows those of eight. Roll-ups are then read one period after the other, so
+ * that little has to be sorted by name: three times as fast as one query.
  */
 import { sumColumns, readSums } from '../call-rows.ts';
 import {

@@ -20,7 +20,7 @@ export interface RequestHead {
   readonly bodyBytes: number | undefined;
 }
 
-/** @throws UnsendableRequest when a header could end early or hold another one (B67). */
+/** @throws UnsendableRequest when a header could end early or hold another one. */
 export function requestHead({ endpoint, method, headers, bodyBytes }: RequestHead): string {
   let rest = begins.get(endpoint);
   if (rest === undefined) {

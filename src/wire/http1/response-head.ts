@@ -1,6 +1,6 @@
 /**
- * Status line and header fields of an answer (RFC 9112 §4, §5), read strictly: whatever two readers could
- * take for different things is refused, as llhttp does by default (B1-B14 seen from the other side, F25).
+ * Status line and header fields of an answer (RFC 9112 §4), read strictly: whatever two readers could
+ * take for different things is refused, as llhttp does by default.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { maxHeaders } from '../exchange.ts';
@@ -45,7 +45,7 @@ export function readHead(text: string): ResponseHead {
   };
 }
 
-/** Whether these first bytes can be the start of an answer: nobody waits for the rest of what is none. */
+/** Whether these first bytes can be the start of an answer; if not, the reader need not wait for more. */
 export function mayBeHead(text: string): boolean {
   return text.length < 9
     ? 'HTTP/1.1 '.startsWith(text) || 'HTTP/1.0 '.startsWith(text)

@@ -131,8 +131,8 @@ export class ResponseReader {
 }
 
 /**
- * Whether the lines of the head end in LF alone, as small servers write them; RFC 9112 §2.2 lets a recipient read that.
- * Such a connection carries no second answer: where readers could differ on the end of the first, nobody shares it.
+ * Whether the lines of the head end in LF alone, as small servers write them; RFC 9112 §2.2 lets a recipient
+ * accept that. Such a connection is not reused, since readers could differ on the end of the first answer.
  */
 function endsInBareLines(bytes: Buffer, from: number): boolean {
   const lineEnd = bytes.indexOf(lineFeed, from);
@@ -149,7 +149,7 @@ function mixedLines(): ProtocolError {
   return new ProtocolError('lines that end in CR LF and in LF', { passing: false });
 }
 
-/** The gateway never sends `upgrade` or `expect` (F27). */
+/** The gateway never sends `upgrade` or `expect`. */
 function refuseUnasked(status: number): void {
   if (status === 101)
     throw new ProtocolError('an upgrade that was not asked for', { passing: false });
