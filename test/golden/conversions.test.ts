@@ -190,7 +190,11 @@ interface Answered {
 /** The status and notes, and the upstream's body; the error where nothing was sent. */
 function outcome(asked: JsonObject, answered: Answered, arrived: JsonObject | undefined): string {
   const head = `${answered.status} ${answered.notes}`.trimEnd();
-  if (arrived === undefined) return `${head}\n${settled(answered.text).trimEnd()}\n`;
+  if (arrived === undefined) {
+    // The gateway's own count is an estimate that learns from earlier calls, whose settlement may come later.
+    const text = settled(answered.text).replace(/"input_tokens":\d+/, '"input_tokens":"ESTIMATE"');
+    return `${head}\n${text.trimEnd()}\n`;
+  }
   const [sent, got] = [asked, arrived].map(({ model: _model, ...rest }) => laidOut(rest));
   return `${head}\n${sent === got ? 'as it was sent' : got}\n`;
 }
