@@ -111,7 +111,7 @@ async function measureCalls(page: Page, home: string): Promise<void> {
     await page.goto(`${home}/calls?notes=nothing-has-this`);
     await page
       .getByRole('button', { name: 'Search further back' })
-      .or(page.getByText('No call fits'))
+      .or(page.getByText('No matching calls'))
       .waitFor();
   });
 }

@@ -98,8 +98,8 @@ async function startOn(
   mockPort: number,
   config: string,
 ): ReturnType<typeof startGateway> {
-  const book = await postgres.makeDatabase();
-  const tenant = new URL(book).pathname.slice(1);
-  const storage = `storage:\n  book: ${book}\n  counters: ${redis.url}\n  tenant: ${tenant}\n`;
+  const database = await postgres.makeDatabase();
+  const tenant = new URL(database).pathname.slice(1);
+  const storage = `storage:\n  database: ${database}\n  counters: ${redis.url}\n  tenant: ${tenant}\n`;
   return startGateway({ mockPort, core: subjectCore, config: config + storage });
 }

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 
 const body = JSON.stringify({
   type: 'error',
-  error: { type: 'overloaded_error', message: 'The gateway serves as many calls as it may.' },
+  error: { type: 'overloaded_error', message: 'The gateway is at its limit of concurrent calls.' },
 });
 
 const server = createServer((request, response) => {

@@ -40,8 +40,8 @@ function Pages(): ReactElement {
 
 function NoPage(): ReactElement {
   return (
-    <Empty title="There is no such page" action={<Link href="/">Go to the overview</Link>}>
-      The address may be of another version of the gateway.
+    <Empty title="Page not found" action={<Link href="/">Go to the overview</Link>}>
+      The address may belong to another version of the gateway.
     </Empty>
   );
 }

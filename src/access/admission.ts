@@ -1,7 +1,6 @@
 /**
- * Step 3b of a call: what it may use at most is taken from the limits and budgets of its key, the key's
- * team and its tags, all or nothing, in one draw (reliability.md §6). A key without any takes nothing and
- * pays nothing for it.
+ * Admission: reserves what a call may use from the limits and budgets of its key, the key's team and its tags,
+ * all or nothing, in one draw. A key without limits reserves nothing.
  */
 import { GatewayError } from '../core/errors.ts';
 import { modelNames, type ModelNames } from '../core/model-names.ts';
@@ -30,46 +29,46 @@ import { pricesOf, Reservation, type AskedSize } from './reservation.ts';
 
 export interface AdmissionParts {
   readonly counters: Counters;
-  /** The gateway's own, by which clients are told times: that of shared counters is their server's. */
+  /** The gateway's own clock, for times in headers. Shared counters use their server's clock. */
   readonly clock: Pick<Clock, 'wall'>;
-  /** Where the policies of tags are that the client names. */
+  /** Source of the policies of tags that the client names. */
   readonly policies: PolicySource;
-  /** The current one: a reload replaces it. */
+  /** The current prices: a reload replaces them. */
   readonly prices: () => Pick<PriceTable, 'find' | 'otherwise'>;
   /** A number in [0, 1), for jitter. */
   readonly random: () => number;
   /** What calls cost beyond their reservations. */
   readonly overruns: Overruns;
-  /** Told of budgets that refuse. */
+  /** Notified of budgets that refuse. */
   readonly watch?: Pick<BudgetWatch, 'refused'>;
-  /** Told of a tag with limits that a key named which may not, so that it did not count. */
+  /** Called for a tag with limits that the key may not set, so that it did not count. */
   readonly notCounted?: (tag: string, keyId: string) => void;
-  /** Told of each refusal: by what kind of limit, and of whom. */
+  /** Called for each refusal with the kind of the limit and its holder. */
   readonly refused?: (kind: Refused['kind'], holder: HeldPolicy['holder']['kind']) => void;
 }
 
-/** A call that wants to begin. */
+/** A call to be admitted. */
 export interface AskedCall {
   readonly id: string;
   readonly principal: Principal;
-  /** What the client says that it counts for, besides the key's own tags. */
+  /** Tags that the client names, in addition to the key's own. */
   readonly tags: readonly string[];
   /** As the client wrote it. */
   readonly model: string;
   readonly route: Route;
-  /** Asked where a limit is on models. */
+  /** Asked if a limit is for certain models. */
   readonly registry: RouteNaming;
   /** Dialect of the client. */
   readonly endpoint?: string;
   /** Absent = it costs nothing and takes no tokens (a count of tokens). */
   readonly size?: AskedSize;
-  /** Whether the answer may be lowered to what a budget still has; absent = no. */
+  /** Whether the output limit may be lowered to what is left of a budget; absent = no. */
   readonly mayShrink?: boolean;
-  /** It is not lowered below so many tokens; absent = 0. */
+  /** The output is not lowered below this number of tokens; absent = 0. */
   readonly leastOutput?: number;
 }
 
-/** Knows all names under which what answers a route can be called. */
+/** Knows all names of the models that a route can answer with. */
 export interface RouteNaming {
   names(route: Route): ModelNames;
 }
@@ -77,12 +76,12 @@ export interface RouteNaming {
 /** A client's model name may be a megabyte. */
 const maxNameLength = 256;
 
-/** A smaller answer than so much helps nobody (reliability.md §6). */
+/** Minimum answer length. A shorter answer is of no use to a client. */
 export const leastOutputTokens = 256;
 
-/** What a call would take. */
+/** What a call would reserve. */
 export interface AdmissionPreview {
-  /** Absent where nothing limits the call, or a limit refuses it. */
+  /** Absent if nothing limits the call, or a limit refuses it. */
   readonly grant?: CallGrant;
   readonly refusal?: GatewayError;
   readonly limits: readonly PreviewedLimit[];
@@ -97,10 +96,10 @@ export class Admission {
   }
 
   /**
-   * The call's grant, or undefined for a call that nothing limits. A plain value wherever no other
+   * The grant of the call, or undefined for a call without limits. Returned synchronously whenever no other
    * process has to be asked.
-   * @throws GatewayError (also as a rejection) `rate_limited`, `budget_exhausted`, `store_unavailable`,
-   * or `invalid_request` for a model without a price where a budget counts.
+   * @throws GatewayError (also as a rejection) `rate_limited`, `budget_exhausted`, `store_unavailable`, or
+   * `invalid_request` for a model without a price if a budget applies.
    */
   admit(call: AskedCall): CallGrant | undefined | Promise<CallGrant> {
     const held = this.#limitsOf(call, this.#parts.notCounted);
@@ -109,9 +108,9 @@ export class Admission {
   }
 
   /**
-   * What `admit` would take, without taking it: the same code at counters that only tell how budgets stand. Rates and
-   * places count as free. Never rejects for a limit: what refuses is in `refusal`.
-   * @throws StoreError when the counters do not answer.
+   * What `admit` would reserve, without reserving it: the same code on read-only counters. Rates and
+   * concurrency count as free. Never rejects for a limit: what refuses is in `refusal`.
+   * @throws StoreError when the counters are unavailable.
    */
   async preview(call: AskedCall): Promise<AdmissionPreview> {
     const held = this.#limitsOf(call);
@@ -143,8 +142,8 @@ export class Admission {
   }
 
   /**
-   * Of the tags that the client names those count that the key may name. Of the others a key must not use up the limits, and is not
-   * told that there are any (X-5).
+   * Of the tags that the client names, only those count that the key may set. A key must not use up the limits
+   * of other tags or learn that they exist (X-5).
    */
   #ofTags(
     { tags, principal }: AskedCall,
@@ -198,7 +197,7 @@ interface AdmittingParts extends Omit<AdmissionParts, 'overruns'> {
   readonly overruns: Learned;
 }
 
-/** One call at the counters: asked again with less where a budget refuses. */
+/** The draws of one call: repeated with less if a budget refuses. */
 class Admitting {
   readonly #parts: AdmittingParts;
   readonly #call: AskedCall;
@@ -208,7 +207,9 @@ class Admitting {
   #counted = false;
   /** Each budget may make the answer smaller once. */
   #shrinks: number;
-  /** Of its budgets, as its last draw named them: while that is answered, the next ones may begin. */
+  /**
+   * Budget windows of its last draw. They stay valid for this draw although the next ones may begin meanwhile.
+   */
   #windows: readonly BudgetWindow[] = [];
 
   constructor(parts: AdmittingParts, call: AskedCall, held: HeldLimits) {
@@ -226,7 +227,7 @@ class Admitting {
   }
 
   run(): CallGrant | Promise<CallGrant> {
-    // "Never" is not said of a guess where there is a count.
+    // An estimate is not enough to say that the prompt never fits if an exact count is possible.
     if (!this.#counted && this.#seemsTooLarge()) {
       this.#counted = true;
       return this.#reservation.countExactly().then(() => this.run());
@@ -247,7 +248,7 @@ class Admitting {
     );
   }
 
-  /** Whether the guess of the prompt alone is larger than a token limit; a guess is rarely twice the count. */
+  /** Whether the estimate of the prompt alone exceeds a token limit; an estimate is rarely twice the count. */
   #seemsTooLarge(): boolean {
     if (this.#call.size === undefined) return false;
     return this.#held.tokens.some(({ limit }) => {
@@ -261,7 +262,7 @@ class Admitting {
     const reservation = this.#reservation;
     const sized = this.#call.size !== undefined;
     if (sized) this.#windows = this.#held.windows(this.#now);
-    // What costs nothing is served on a spent budget, too.
+    // A call without cost is served even on an exhausted budget.
     const paid = sized && !reservation.free && budgets.length > 0;
     const draw: { -readonly [K in keyof Draw]: Draw[K] } = {
       callId: this.#call.id,
@@ -271,7 +272,7 @@ class Admitting {
         ? noTokens
         : tokens.map((held) => {
             const perMinute = held.limit.amount;
-            // More than the bucket: the counters refuse it, and tell how all of them stand.
+            // More than the bucket: the counters refuse it and report the state of all limits.
             const amount = reservation.tokensFrom(perMinute) ?? reservation.prompt;
             return { counter: held.counter, perMinute, amount };
           }),
@@ -322,10 +323,7 @@ class Admitting {
     return new CallGrant(parts, paid ? this.#capNote() : undefined);
   }
 
-  /**
-   * A budget refused: no second request is paid for, an exact count of the prompt may help, and then a
-   * smaller answer.
-   */
+  /** A budget refused: first drop the second request, then count the prompt exactly, then lower the output. */
   #retry(refused: Refused): CallGrant | Promise<CallGrant> {
     if (this.#reservation.dropHedge()) return this.run();
     if (!this.#counted && this.#mayFit(refused)) {
@@ -349,7 +347,10 @@ class Admitting {
     return this.#refuse(refused);
   }
 
-  /** Whether it is worth to tokenise: a guess is rarely twice the count, and nothing fits into nothing. */
+  /**
+   * Whether an exact count may help: an estimate is rarely twice the count, and an exhausted budget fits
+   * nothing.
+   */
   #mayFit({ state }: Refused): boolean {
     const shrunk = this.#shrinks > 0 ? (this.#call.leastOutput ?? 0) : this.#reservation.output;
     const least = Math.min(shrunk, this.#reservation.output);
@@ -392,14 +393,14 @@ class Admitting {
   #capNote(): string | undefined {
     const { output, lowered, origin, free } = this.#reservation;
     if (free) return undefined;
-    if (lowered) return `lowered to ${output}: the budget has no room for more`;
+    if (lowered) return `lowered to ${output}: the budget does not allow more`;
     if (origin !== 'default') return undefined;
-    return `set to ${output}: a budget counts, and the model's own limit is not known`;
+    return `set to ${output}: a budget applies, and the model's own limit is unknown`;
   }
 }
 
 function unavailable(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
-  const why = 'The counters behind the limits of this key do not answer; try again soon.';
+  const why = 'The counters for the limits of this key are unavailable; try again soon.';
   return new GatewayError('store_unavailable', why, { cause: error });
 }

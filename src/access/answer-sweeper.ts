@@ -1,6 +1,6 @@
 /**
- * Removes answers by `Idempotency-Key` whose time is over, and makes room where all together take too
- * much: a few at a time with pauses, so that no call waits behind it.
+ * Removes expired answers by `Idempotency-Key`, and the oldest ones above the size limit: a few at a time with
+ * pauses, so that no call waits.
  */
 import type { Log } from '../core/runtime.ts';
 import type { AnswerStore } from '../store/store.ts';
@@ -11,7 +11,7 @@ const batchRows = 500;
 export interface AnswerSweeperParts {
   readonly store: Pick<AnswerStore, 'sweep'>;
   readonly log: Log;
-  /** What all answers may take. */
+  /** Total size of all answers. */
   readonly totalBytes: () => number;
   /** Default: a timer. */
   readonly pause?: () => Promise<void>;
@@ -37,8 +37,8 @@ export class AnswerSweeper extends MinuteSweeper {
       }
       if (rows > 0) log.debug('idempotency_swept', { rows });
     } catch (error) {
-      // A store that is away says so itself.
-      log.debug('idempotency_sweep_put_off', { rows, reason: String(error) });
+      // An unavailable store reports itself.
+      log.debug('idempotency_sweep_deferred', { rows, reason: String(error) });
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Removes what was kept of calls when its time is over, and the oldest where all of it takes too much: some
- * at a time with pauses, so that no call waits behind it.
+ * Removes expired content of calls, and the oldest above the size limit: some at a time with pauses, so that no
+ * call waits.
  */
 import type { Clock, Log } from '../core/runtime.ts';
 import type { ContentStore, ContentToRemove } from '../store/contents.ts';
@@ -35,8 +35,8 @@ export class ContentSweeper extends MinuteSweeper {
       if (excess > 0) rows += await this.#remove({ bytes: excess });
       if (rows > 0) log.debug('contents_swept', { rows });
     } catch (error) {
-      // A store that is away says so itself.
-      log.debug('contents_sweep_put_off', { reason: String(error) });
+      // An unavailable store reports itself.
+      log.debug('contents_sweep_deferred', { reason: String(error) });
     }
   }
 

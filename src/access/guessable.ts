@@ -1,11 +1,11 @@
-/** How hard a secret is to guess that a person chose (X-9). An estimate: what it calls weak is weak. */
+/** Estimates how hard a chosen secret is to guess (X-9). What it calls weak is weak. */
 
-/** Bits below which a secret is refused: it is one of those that are tried first. */
+/** Secrets below this many bits are refused: they are among the first guesses. */
 export const leastBits = 32;
-/** Bits below which an operator is warned; 16 random hexadecimal digits have more. */
+/** Below this many bits the operator is warned; 16 random hexadecimal digits have more. */
 export const goodBits = 50;
 
-/** Tried first, alone and put together; and rows of a keyboard. */
+/** Common first guesses, alone and combined, and keyboard rows. */
 const words =
   `password passwort passwd admin administrator root token secret gateway model default change
   changeme letmein welcome test testing example demo key api user login master local localhost
@@ -13,10 +13,10 @@ const words =
     .split(/\s+/)
     .toSorted((a, b) => b.length - a.length);
 const bitsOfWord = 8;
-/** What follows from the characters before it. */
+/** Bits of a character that follows from the ones before it. */
 const bitsOfStep = 0.5;
 
-/** Bits of information, by a guess of how it was made: words, rows, repeats, and the kinds of its characters. */
+/** Estimated bits of information, from words, sequences, repetitions and character classes. */
 export function estimatedBits(secret: string): number {
   const lower = secret.toLowerCase();
   const own = Math.log2(kindsOf(secret));
@@ -32,7 +32,7 @@ export function estimatedBits(secret: string): number {
   return bits;
 }
 
-/** The third of a row (`aaa`, `abc`, `321`), or a piece of three that was there before. */
+/** The third character of a sequence (`aaa`, `abc`, `321`), or the end of a repeated group of three. */
 function followsFrom(text: string, at: number): boolean {
   if (at < 2) return false;
   const step = text.charCodeAt(at) - text.charCodeAt(at - 1);
@@ -51,16 +51,16 @@ function kindsOf(secret: string): number {
   return kinds.reduce((sum, [kind, size]) => (kind.test(secret) ? sum + size : sum), 0);
 }
 
-/** How to make a good one, for messages. */
+/** Advice for error messages. */
 export const howToMake = 'Make one with: openssl rand -base64 32';
 
 /**
- * Checks that a secret is none of those that are tried first.
+ * Checks that a secret is not among the first guesses.
  * @throws Error that names the variable, never the value.
  */
 export function requireNotGuessable(name: string, secret: string): void {
   if (estimatedBits(secret) >= leastBits) return;
   throw new Error(
-    `${name} is easy to guess: it is made of few characters, a row, a repetition or well-known words. ${howToMake}`,
+    `${name} is easy to guess: it consists of few characters, a sequence, a repetition or well-known words. ${howToMake}`,
   );
 }

@@ -1,4 +1,4 @@
-/** All keys in memory, by id and by place: those of the store, and those that no store has. */
+/** All keys in memory, by id and by position: keys of the store and fixed keys. */
 import type { Log } from '../core/runtime.ts';
 import type { KeyRecord } from '../store/records.ts';
 import type { Store } from '../store/store.ts';
@@ -19,13 +19,13 @@ export interface KeyIndexParts {
   readonly log: Log;
 }
 
-/** A page that is asked for so many removals later begins anew. */
+/** After this many removals, an older page cursor starts from the beginning. */
 const mostGone = 10_000;
 
-/** Keys that get their pepper at the same time. */
+/** Keys that are peppered in one batch. */
 const pepperBatch = 500;
 
-/** Keys that are looked at for one page. */
+/** Keys that are examined for one page. */
 const mostSearched = 50_000;
 
 export class KeyIndex {
@@ -35,9 +35,9 @@ export class KeyIndex {
   readonly #stored: KeyEntry[] = [];
   /** Keys of the environment, then those of the config. */
   #fixed: readonly KeyEntry[] = [];
-  /** Places of declared keys that were taken out of the config: a page that follows one goes on there. */
+  /** Positions of removed declared keys, so that a page that follows one can continue. */
   readonly #gone = new Map<string, number>();
-  /** The fixed ones again: their secrets may have any form, so that no id can be read from them. */
+  /** The fixed keys by digest: their secrets may have any form, so no id can be read from them. */
   #byDigest: ReadonlyMap<string, KeyEntry> = new Map();
   /** Of stored keys; those of the config have no pepper. */
   readonly #trust: SecretTrust = { plain: true };
@@ -78,7 +78,7 @@ export class KeyIndex {
     return this.#fixed.some(fits) || this.#stored.some(fits);
   }
 
-  /** What is new in the store since the last time; two at once are one. @throws StoreError */
+  /** Reads what is new in the store; concurrent calls share one read. @throws StoreError */
   load(): Promise<void> {
     this.#loading ??= this.#load().finally(() => {
       this.#loading = undefined;
@@ -86,13 +86,13 @@ export class KeyIndex {
     return this.#loading;
   }
 
-  /** The same, as the store is from now on: one that runs may have been asked before a change. */
+  /** The same, but never joins a read that has begun, which may be older than a change. */
   async loadAnew(): Promise<void> {
     await this.#loading?.catch(() => undefined);
     await this.load();
   }
 
-  /** A record that the store has. */
+  /** Adds or replaces a record of the store. */
   put(record: KeyRecord): void {
     const known = this.#entries.get(record.id);
     if (known?.source === 'store') known.replace(record);
@@ -101,7 +101,7 @@ export class KeyIndex {
     } else {
       this.#parts.log.error('key_hidden', {
         id: record.id,
-        why: 'a key of the config or the environment has its id; rename that one',
+        why: 'a key of the config or the environment has the same id; rename that one',
       });
     }
   }
@@ -163,8 +163,8 @@ export class KeyIndex {
   }
 
   /**
-   * Keys behind `after` of which this is true, in the same order. A page may be short, even empty, and more
-   * come: `last` is where the look ended (L5).
+   * Keys after `after` that match, in the same order. A page may be short or empty although more follow: `last`
+   * is where the search stopped.
    */
   search(
     isWanted: (entry: KeyEntry) => boolean,
@@ -183,7 +183,7 @@ export class KeyIndex {
     return { entries: found };
   }
 
-  /** What followed them moves up. */
+  /** Positions of the keys after them move up. */
   #forgetPlaces(removed: readonly KeyEntry[]): void {
     const places = removed.map(({ position }) => position);
     const movedUp = (place: number): number =>
@@ -225,7 +225,7 @@ export class KeyIndex {
     this.#loaded = true;
   }
 
-  /** In portions, so that half a million keys are nowhere twice at one time (L5). */
+  /** In portions, so that half a million keys are never in memory twice. */
   async #readNew(): Promise<void> {
     for (let more = true; more;) {
       const changes = await this.#parts.store.keys.since(this.#stamp);
@@ -235,7 +235,7 @@ export class KeyIndex {
     }
   }
 
-  /** Portions come in the order of changes; pages of keys are in that of creation. */
+  /** Portions come in the order of changes; pages of keys are in the order of creation. */
   #order(): void {
     this.#stored.sort(({ record: a }, { record: b }) => {
       return a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1);
@@ -253,14 +253,14 @@ export class KeyIndex {
       return;
     }
     if ('problem' in read) return;
-    // Somebody took the mark away: who can do that could also plant keys without the pepper.
+    // The pepper mark was removed. An attacker who can do that could also plant keys without the pepper.
     const state: PepperState = read.state === 'none' && somePeppered ? 'done' : read.state;
     if (state !== 'done') await this.#pepperAll(pepper);
     this.#trust.plain = false;
     this.#tellForged();
   }
 
-  /** Keys from before the pepper get it, once; from then on a key without it is not the gateway's. */
+  /** Adds the pepper to older keys, once. From then on a key without it is rejected as forged. */
   async #pepperAll(pepper: Pepper): Promise<void> {
     const { store, log } = this.#parts;
     await writePepperState(store.settings, pepper, 'begun');
@@ -280,14 +280,14 @@ export class KeyIndex {
       entry.replace(record);
       return;
     }
-    // Somebody else was faster: with the same pepper, or with a change that starts from it.
+    // Another instance was faster, with the same pepper or with a change that starts from it.
     const { version } = entry.record;
     await this.#readAgain();
     if (entry.record.version === version || isPeppered(entry.record)) return;
     await this.#pepperOne(entry, pepper);
   }
 
-  /** Those who ask while it has not begun share it. */
+  /** Callers that arrive before the read has begun share it. */
   #readAgain(): Promise<void> {
     this.#next ??= this.#inTurn.then(() => {
       this.#next = undefined;

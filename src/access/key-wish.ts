@@ -1,39 +1,39 @@
-/** What is wanted of a key, new or changed, and the record that comes of it. Default-deny (S7). */
+/** The requested properties of a new or changed key, and the resulting record. Default-deny (S7). */
 import { rangeProblem } from '../core/addresses.ts';
 import { GatewayError, invalidRequest } from '../core/errors.ts';
 import { endpointScopes, noPolicy, type Policy } from '../core/policy.ts';
 import type { KeyRecord } from '../store/records.ts';
 
-/** What a new key is for. */
+/** Properties of a new key. */
 export interface KeyWish {
   readonly name: string;
-  /** Globs; required, `*` must be said (S7). */
+  /** Globs; required. `*` must be given explicitly (S7). */
   readonly models: readonly string[];
-  /** Default: all endpoints that there are. */
+  /** Default: all endpoints. */
   readonly endpoints?: readonly string[];
   readonly owner?: string;
   readonly team?: string;
   readonly tags?: readonly string[];
-  /** Addresses that may use it; default and empty: anywhere. */
+  /** Addresses that may use it; default and empty: all. */
   readonly cidrs?: readonly string[];
   /** Default: no limits. */
   readonly policy?: Policy;
-  /** Lower a call's output limit to what the budget still has; default true. */
+  /** Lower a call's output limit to what is left of the budget; default true. */
   readonly shrink?: boolean;
-  /** Refuse what a translation would drop or change. */
+  /** Refuse requests that translation would change or drop parts of. */
   readonly strict?: boolean;
-  /** Mark its prompts for the provider's cache (docs/user/routing.md); default: do not. */
+  /** Set cache marks in its prompts (docs/user/routing.md); default: no. */
   readonly cache?: 'auto';
-  /** Keep what its calls say (docs/user/content.md); default: do not. */
+  /** Store the content of its calls (docs/user/content.md); default: no. */
   readonly logContent?: boolean;
   /** Ms since the epoch. */
   readonly expiresAt?: number;
 }
 
-/** A change: what is absent stays, null takes away. */
+/** A change: absent members stay, null removes. */
 export type KeyChange = { readonly [K in keyof KeyWish]?: KeyWish[K] | null };
 
-/** What of a record a wish decides. */
+/** The part of a record that these properties determine. */
 type Wished = Omit<
   KeyRecord,
   'id' | 'digest' | 'peppered' | 'previous' | 'createdAt' | 'revokedAt' | 'version'
@@ -61,7 +61,7 @@ export function wishedOf(wish: KeyWish, now: number): Wished {
 }
 
 /**
- * The record after a change, one version on.
+ * The record after a change, with the next version.
  * @throws GatewayError `invalid_request` with the field.
  */
 export function changedRecord(record: KeyRecord, change: KeyChange, now: number): KeyRecord {
@@ -83,7 +83,7 @@ export function changedRecord(record: KeyRecord, change: KeyChange, now: number)
     ...kept('strict', change.strict, strict),
     ...kept('cache', change.cache, cache),
     ...kept('logContent', change.logContent, logContent),
-    // An expiry that has passed already is no mistake of this change.
+    // An expiry in the past is not an error of this change.
     ...kept('expiresAt', change.expiresAt, undefined),
   };
   return {
@@ -94,7 +94,7 @@ export function changedRecord(record: KeyRecord, change: KeyChange, now: number)
   };
 }
 
-/** A member after a change; none where it is taken away or was not there. */
+/** A member after a change; absent if it is removed or was not set. */
 function kept<N extends keyof KeyWish, V>(
   name: N,
   change: V | null | undefined,
@@ -106,9 +106,9 @@ function kept<N extends keyof KeyWish, V>(
   return member;
 }
 
-const modelsHint = 'Say which models the key may use; "*" means all.';
+const modelsHint = 'List the models that the key may use; "*" means all.';
 
-/** An endpoint that does not exist is no endpoint; a range that cannot be read would let nobody in. */
+/** Unknown endpoints and unreadable address ranges are refused: the key would never be usable. */
 function requireUsable(wish: KeyWish): void {
   if (wish.models.length === 0) throw invalidRequest(modelsHint, ['models']);
   const known: readonly string[] = endpointScopes;
@@ -128,7 +128,7 @@ function requireFuture(expiresAt: number | undefined, now: number): void {
   }
 }
 
-/** A change that two made at the same time, again and again. */
+/** The change collided with other changes on every try. */
 export function tooManyChanges(): GatewayError {
   return new GatewayError('store_unavailable', 'The key is being changed elsewhere; try again.');
 }

@@ -1,19 +1,19 @@
 /**
- * The way of calls into the store. `record` only queues; a background writer takes what is there every
- * 20 ms in one transaction. A row leaves the queue when the store has it: rows are never dropped while
- * the process lives, instead the gateway stops to admit calls (F84, F85). Calls that take longer are
- * noted while they run, so that a crash does not lose them (F81).
+ * Writes calls to the store. `record` only queues; a background writer writes the queue every 20 ms in one
+ * transaction. A row leaves the queue when the store has it. Rows are never dropped while the process lives;
+ * instead the gateway stops admitting calls (F84, F85). Longer calls are recorded while they run, so that a
+ * crash does not lose them (F81).
  */
 import type { Clock, Log } from '../core/runtime.ts';
 import { layAside, lineOf, recordApart, type RefusedRow } from '../store/refused-rows.ts';
 import { StoreError } from '../store/store-error.ts';
 import type { CallRow, Store } from '../store/store.ts';
 
-/** Group commit: at most so long after a call is over, and so many rows in one transaction. */
+/** Group commit: maximum delay after the end of a call, and maximum number of rows per transaction. */
 const writeEveryMs = 20;
 const batchRows = 500;
 
-/** Most short calls are over before they are so old, and are never noted while they run. */
+/** Most short calls end before this age and are never recorded while they run. */
 const notedFromMs = 10;
 
 /** New calls are refused beyond either (F84). */
@@ -23,21 +23,21 @@ const maxFailingMs = 5000;
 const firstRetryMs = 100;
 const lastRetryMs = 1000;
 
-/** A client's model name may be a megabyte; the ledger needs no more than this to tell what it was. */
+/** A client's model name may be a megabyte; this much is enough to recognise it. */
 const maxTextLength = 512;
 
 export interface LedgerParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
-  /** A file for rows that the store refuses for what stands in them; without one they wait for ever. */
+  /** A file for rows that the store rejects for their content; without one they wait for ever. */
   readonly refusedFile?: string;
 }
 
-/** A running call that is to be noted. */
+/** A running call to be recorded. */
 interface Running {
   readonly row: () => CallRow;
-  /** Monotonic ms at which it was told. */
+  /** Monotonic ms at which it was reported. */
   readonly at: number;
 }
 
@@ -47,16 +47,16 @@ export class Ledger {
   readonly #log: Log;
   readonly #refusedFile: string | undefined;
   #queue: CallRow[] = [];
-  /** Running calls that are to be noted. */
+  /** Running calls to be recorded. */
   readonly #running = new Map<string, Running>();
-  /** The next write notes calls of any age: somebody wants to know how all stands. */
+  /** The next write includes calls of any age, since a reader asked for the current state. */
   #youngToo = false;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
   /** Monotonic ms at which the oldest unfinished write began. */
   #busySince: number | undefined;
   #retryMs = firstRetryMs;
-  /** Rows that the store has, since the start. */
+  /** Rows written to the store since the start. */
   #saved = 0;
   #failures = 0;
   #refused = 0;
@@ -70,7 +70,7 @@ export class Ledger {
     this.#refusedFile = parts.refusedFile;
   }
 
-  /** Queues a row; never throws, never waits. A row after `close` is told in the log and lost. */
+  /** Queues a row; never throws, never waits. A row after `close` is logged and lost. */
   record(row: CallRow): void {
     if (this.#closed) {
       this.#log.error('ledger_rows_lost', { rows: 1, reason: 'the ledger is closed' });
@@ -82,8 +82,8 @@ export class Ledger {
   }
 
   /**
-   * Notes a call at the next write that finds it running for 10 ms; at each again until it has done so.
-   * `row` is asked for there: the row that the call shall have if nothing more is heard of it.
+   * Records a call with the next write that finds it running for 10 ms, and until then checks with each write.
+   * `row` returns the row that the call gets if it is never reported again.
    */
   running(id: string, row: () => CallRow): void {
     if (this.#closed) return;
@@ -91,22 +91,22 @@ export class Ledger {
     this.#schedule(writeEveryMs);
   }
 
-  /** Calls `tell` with calls that still ran here and that another gateway has settled. */
+  /** Calls `tell` with calls that still run here and that another gateway has settled. */
   onSettled(tell: (callIds: ReadonlySet<string>) => void): void {
     this.#onSettled = tell;
   }
 
-  /** Rows that the store does not have yet. */
+  /** Rows that are not in the store yet. */
   get queued(): number {
     return this.#queue.length;
   }
 
-  /** How long rows have been waiting for a write that does not succeed, ms; 0 = the store takes them. */
+  /** How long rows have been waiting for a successful write, ms; 0 = the store accepts writes. */
   get waitMs(): number {
     return this.#busySince === undefined ? 0 : this.#clock.now() - this.#busySince;
   }
 
-  /** Since the start: rows that the store has, writes that failed, rows that it refused for good. */
+  /** Since the start: rows written, failed writes, rejected rows. */
   get counts(): { readonly saved: number; readonly failures: number; readonly refused: number } {
     return { saved: this.#saved, failures: this.#failures, refused: this.#refused };
   }
@@ -117,9 +117,7 @@ export class Ledger {
     return this.#busySince === undefined || this.#clock.now() - this.#busySince < maxFailingMs;
   }
 
-  /**
-   * Writes what is queued now. @throws StoreError when that fails; the rows stay and are tried again.
-   */
+  /** Writes the queue. @throws StoreError when that fails; the rows stay and are retried. */
   async flush(): Promise<void> {
     const wanted = this.#saved + this.#queue.length;
     if (this.#writing !== undefined) await this.#writing.catch(() => undefined);
@@ -129,8 +127,8 @@ export class Ledger {
   }
 
   /**
-   * Writes the rest and stops. Rows that the store does not take even now are written to the log, whole, so that they
-   * can be told from there.
+   * Writes the rest and stops. Rows that the store still does not accept are written to the log completely, so
+   * that they can be restored from it.
    * @throws StoreError `failed` with their number when there are any.
    */
   async close(): Promise<void> {
@@ -153,7 +151,7 @@ export class Ledger {
     const calls = rows === 1 ? '1 finished call is' : `${rows} finished calls are`;
     return new StoreError(
       'failed',
-      `${calls} not in the ledger: ${reason} Each stands in the log, in a line with ledger_row_lost.`,
+      `${calls} not in the ledger: ${reason} Each is in the log, in a line with ledger_row_lost.`,
     );
   }
 
@@ -161,7 +159,7 @@ export class Ledger {
     if (this.#closed || this.#timer !== undefined || this.#writing !== undefined) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      // The failure is logged, and retried from there.
+      // The failure is logged and retried there.
       this.#write().catch(() => undefined);
     }, delayMs);
   }
@@ -199,7 +197,7 @@ export class Ledger {
     this.#saved += batch.length;
   }
 
-  /** @throws the store's refusal, where there is no place for it */
+  /** @throws the store's rejection, if there is no file for it */
   async #layAside(refused: readonly RefusedRow[]): Promise<void> {
     const path = this.#refusedFile;
     const reason = refused[0]?.reason ?? '';
@@ -211,7 +209,7 @@ export class Ledger {
     }
   }
 
-  /** Behind the finished ones: a call that is over by now is among them, or will be. */
+  /** After the finished rows: a call that has ended by now is among them, or will be. */
   async #writeRunning(): Promise<void> {
     if (this.#running.size === 0) return;
     const toldBefore = this.#clock.now() - (this.#youngToo ? 0 : notedFromMs);

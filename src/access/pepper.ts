@@ -1,23 +1,23 @@
 /**
- * A secret of the operator's that goes into the digests of keys (S2): who has only the store can
- * neither test a guess nor plant a key. A stored key's digest is then HMAC-SHA-256 over its SHA-256,
- * so that keys from before the pepper get theirs without being known.
+ * An operator secret that goes into the digests of keys (S2): an attacker who has only the store can neither
+ * test a guess nor plant a key. The digest of a stored key is HMAC-SHA-256 over its SHA-256, so that existing
+ * keys get a peppered digest without their secrets.
  */
 import { createHmac } from 'node:crypto';
 import type { Secret } from '../core/secret.ts';
 import type { SettingStore } from '../store/store.ts';
 import { requireUsableSecret } from './digest.ts';
 
-/** Where the store notes that its keys are peppered, and with which pepper. */
+/** The store records here that its keys are peppered, and with which pepper. */
 const setting = 'pepper_mark';
 
 /** `none`: no key is peppered; `begun`: some may not be yet; `done`: a key without it is forged. */
 export type PepperState = 'none' | 'begun' | 'done';
 
 export const missingPepper =
-  'The keys of this store are kept with a pepper: set MODEL_GATEWAY_PEPPER or MODEL_GATEWAY_PEPPER_FILE.';
+  'The keys of this store are hashed with a pepper: set MODEL_GATEWAY_PEPPER or MODEL_GATEWAY_PEPPER_FILE.';
 const wrongPepper =
-  'MODEL_GATEWAY_PEPPER is not the pepper that the keys of this store were made with, none of them would work: set the right one.';
+  'MODEL_GATEWAY_PEPPER is not the pepper that the keys of this store were created with, so none of them would work: set the right one.';
 
 export class Pepper {
   readonly #secret: Secret;
@@ -28,12 +28,12 @@ export class Pepper {
     this.#secret = secret;
   }
 
-  /** What is stored for a key with this SHA-256. */
+  /** The stored digest of a key with this SHA-256. */
   over(digest: Uint8Array): Buffer {
     return createHmac('sha256', this.#secret.reveal()).update(digest).digest();
   }
 
-  /** The mark of a state; tells nothing about the pepper. */
+  /** The mark of a state; it reveals nothing about the pepper. */
   markOf(state: 'begun' | 'done'): string {
     return this.over(Buffer.from(`model-gateway pepper ${state}`)).toString('hex');
   }

@@ -1,6 +1,6 @@
 /**
- * What a caller is told when a limit or a budget refuses its call: which one, whose, how much, and when
- * it is free again (H5, E8, E9).
+ * The error for a call that a limit or a budget refuses: which one, whose, how much, and when it is free again
+ * (E8, E9).
  */
 import type { GatewayError } from '../core/errors.ts';
 import { LimitError, type Standings } from '../core/policy.ts';
@@ -11,9 +11,9 @@ import type { Holder } from './policies.ts';
 import type { Reservation } from './reservation.ts';
 import { tightest } from './call-grant.ts';
 
-/** How much later than needed a refused caller may come again, so that not all come at once. */
+/** Random addition to the wait of a refused caller, so that not all retry at once. */
 const jitterMs = 500;
-/** A client that is told to wait for longer is told not to try again (E8). */
+/** Clients that would wait longer are told not to retry (E8). */
 const longestWaitMs = 60_000;
 
 export interface RefusalFacts {
@@ -21,13 +21,13 @@ export interface RefusalFacts {
   readonly reservation: Reservation;
   /** Ms since the epoch, by the clock of the counters. */
   readonly now: number;
-  /** The same by the gateway's own clock, which headers are told by. */
+  /** The same moment by the gateway's own clock, which headers use. */
   readonly toldAt: number;
   /** In [0, 1). */
   random(): number;
 }
 
-/** A rate limit is used up. */
+/** A rate limit is exhausted. */
 export function rateRefusal(held: HeldLimit, facts: RefusalFacts): GatewayError {
   const { waitMs } = facts.refused;
   const retryAfterMs =
@@ -38,13 +38,13 @@ export function rateRefusal(held: HeldLimit, facts: RefusalFacts): GatewayError 
   });
 }
 
-/** Jitter alone makes no wait too long. */
+/** Jitter alone never makes a wait too long. */
 function jittered(waitMs: number, jitter: number): number {
   const later = Math.ceil(waitMs + jitter);
   return waitMs <= longestWaitMs ? Math.min(later, longestWaitMs) : later;
 }
 
-/** Of the kind that refused the limit that did; of the others the one that will refuse first. */
+/** The limit that refused; of the other kinds the one that will refuse first. */
 function standingsOf(held: HeldLimit | undefined, { refused, toldAt }: RefusalFacts): Standings {
   const { limit, remaining, resetMs } = refused.state;
   const own = { limit, remaining, fullAt: toldAt + resetMs };
@@ -64,9 +64,9 @@ function rateText(held: HeldLimit, { refused, reservation }: RefusalFacts): stri
   const when = refused.waitMs === undefined ? '' : ` Try again in ${waitText(refused.waitMs)}.`;
   switch (kind) {
     case 'requests':
-      return `Rate limit of ${whose} ${counted(amount, 'request')} a minute, ${remaining} left.${when}`;
+      return `Rate limit of ${whose} ${counted(amount, 'request')} per minute, ${remaining} left.${when}`;
     case 'tokens':
-      return `Rate limit of ${whose} ${amount} tokens a minute, ${remaining} left; ${sizeText(reservation)}.${when}`;
+      return `Rate limit of ${whose} ${amount} tokens per minute, ${remaining} left; ${sizeText(reservation)}.${when}`;
     case 'concurrent':
       return `Limit of ${whose} ${counted(amount, 'call')} at a time, ${amount === 1 ? 'and it runs' : 'all of them running'}. Try again when one is over.`;
     default:
@@ -78,8 +78,8 @@ function rateText(held: HeldLimit, { refused, reservation }: RefusalFacts): stri
 export function neverFits(held: HeldLimit, facts: RefusalFacts): GatewayError {
   const { reservation } = facts;
   const why =
-    `Rate limit of ${scopeText(held)}: ${held.limit.amount} tokens a minute; the prompt alone has about ` +
-    `${reservation.prompt}, so that this call never fits. Send less.`;
+    `Rate limit of ${scopeText(held)}: ${held.limit.amount} tokens per minute; the prompt alone has about ` +
+    `${reservation.prompt}, so this call can never fit. Send a shorter prompt.`;
   const retryAfterMs = Number.POSITIVE_INFINITY;
   return new LimitError('rate_limited', why, {
     standings: standingsOf(undefined, facts),
@@ -87,14 +87,14 @@ export function neverFits(held: HeldLimit, facts: RefusalFacts): GatewayError {
   });
 }
 
-/** A budget has no room for the call. */
+/** A budget is too small for the call. */
 export function budgetRefusal(held: HeldBudget, facts: RefusalFacts): GatewayError {
   const { budget, holder } = held;
   const { refused, reservation, now } = facts;
   const { remaining } = refused.state;
   const left = remaining <= 0 ? 'nothing' : `$${dollarsText(remaining)}`;
   const { open = 0 } = refused;
-  const running = open > 0 ? `, $${dollarsText(open)} held by calls that still run` : '';
+  const running = open > 0 ? `, $${dollarsText(open)} reserved by running calls` : '';
   const why =
     `The budget of ${holderText(holder)} has no room for this call: $${dollarsText(budget.nanodollars)} ` +
     `${periodText[budget.per]}, ${left} left${running}; the call may cost up to $${dollarsText(reservation.cost())} ` +
@@ -102,13 +102,13 @@ export function budgetRefusal(held: HeldBudget, facts: RefusalFacts): GatewayErr
   return new LimitError('budget_exhausted', why, { standings: standingsOf(undefined, facts) });
 }
 
-const periodText = { day: 'a day', week: 'a week', month: 'a month', ever: 'in all' } as const;
+const periodText = { day: 'a day', week: 'a week', month: 'a month', ever: 'in total' } as const;
 
 function renewalText(held: HeldBudget, now: number): string {
   const { endsAt } = held.window(now);
-  if (endsAt === undefined) return ' It is not renewed.';
+  if (endsAt === undefined) return ' It does not reset.';
   const at = new Date(endsAt).toISOString().slice(0, 16);
-  return ` It is renewed at ${at}Z, in ${waitText(endsAt - now)}.`;
+  return ` It resets at ${at}Z, in ${waitText(endsAt - now)}.`;
 }
 
 function scopeText({ holder, limit }: HeldLimit): string {
@@ -122,7 +122,7 @@ function holderText({ kind, name }: Holder): string {
 
 function sizeText({ prompt, output, choices }: Reservation): string {
   const times = choices === 1 ? '' : ` times ${choices}`;
-  return `about ${prompt} tokens of prompt and up to ${output}${times} of answer`;
+  return `about ${prompt} prompt tokens and up to ${output}${times} output tokens`;
 }
 
 function counted(amount: number, what: string): string {

@@ -1,6 +1,6 @@
 /**
- * What a call may use at most, before it is served (reliability.md §6): the prompt by a cautious guess or
- * an exact count, the output by the client's cap, the model's own limit, or a default.
+ * The upper bound of what a call may use, before it is served: the prompt by a cautious estimate or an exact
+ * count, the output by the client's cap, the model's own limit, or a default.
  */
 import { invalidRequest } from '../core/errors.ts';
 import type { RaisedCost } from '../core/policy.ts';
@@ -9,60 +9,63 @@ import { caresForCacheWrites, caresForMedia, isFree, mostCost } from './cost.ts'
 import type { PriceTable } from './prices.ts';
 import { possiblePrices } from './service-price.ts';
 
-/** Who may answer the call. */
+/** A target that may answer the call. */
 export interface AskedTarget {
   readonly provider: string;
   /** The provider's own name of the model. */
   readonly model: string;
-  /** Tokens of an answer at most, where the provider says so. */
+  /** Maximum tokens of an answer, if the provider states it. */
   readonly maxOutputTokens?: number;
 }
 
 export interface AskedSearching {
-  /** The member that asks for them. */
+  /** The request member that asks for them. */
   readonly member: string;
   readonly most: number;
-  /** Target by target, whether it is known to run them: a free model's are not free. Absent = of none. */
+  /**
+   * Per target, whether it is known to run the searches: searches of a free model are not free. Absent = none
+   * is known to.
+   */
   readonly sure?: readonly boolean[];
 }
 
-/** How large a call is asked to be. */
+/** The size of a call. */
 export interface AskedSize {
   readonly targets: readonly AskedTarget[];
   /** The client's own cap on each answer. */
   readonly maxOutputTokens: number | undefined;
-  /** How many answers. */
+  /** Number of answers. */
   readonly choices: number;
-  /** Two requests may run beside each other for one answer: both are to be paid for. Absent = one. */
+  /** Two requests may run in parallel for one answer, and both are paid for. Absent = one. */
   readonly hedged?: boolean;
-  /** Tokens of the prompt at most, by a guess. */
+  /** Upper estimate of the prompt tokens. */
   promptAtMost(): number;
-  /** Tokens of the prompt by the model's own tokenizer; undefined where there is none. */
+  /** Exact prompt tokens by the model's own tokenizer; undefined if there is none. */
   promptExactly(): Promise<number | undefined>;
-  /** What the prompt may make the vendor write to its cache. */
+  /** Cache writes that the prompt may cause at the vendor. */
   cacheWrites(): 'none' | 'usual' | 'long';
-  /** Whether the prompt may hold pictures, sound or film. */
+  /** Whether the prompt may contain images, audio or video. */
   media(): boolean;
-  /** Pictures in the prompt. */
+  /** Number of images in the prompt. */
   images(): number;
   /** Web searches that the vendor may run for it; undefined = none. */
   searches(): AskedSearching | undefined;
-  /** Models that the vendor may answer with instead of its own, as clients call them; undefined = none. */
+  /** Models that the vendor may answer with instead, by the names that clients use; undefined = none. */
   others(): { readonly member: string; readonly names: readonly string[] } | undefined;
-  /** What raises the cost besides; undefined = nothing. */
+  /** Other members that raise the cost; undefined = none. */
   raised(): RaisedCost | undefined;
-  /** The service tier that the request asks for, in its words (`fast` for fast mode); undefined = none. */
+  /** The requested service tier, in the request's own word (`fast` for fast mode); undefined = none. */
   serviceTier(): string | undefined;
-  /** The member of the request that asks for dearer service than prices are known of (§ prices.md). */
+  /** The request member that asks for more expensive service without a known price. */
   dearerBy(): string | undefined;
 }
 
-/** For an answer that neither the client nor the model limits (K6, reliability.md §6). */
+/** For an answer that neither the client nor the model limits. */
 export const defaultOutputTokens = 4096;
 
 /**
- * The prices that the call may have, target by target; `prices.otherwise` where one is not known (F6).
- * @throws GatewayError `invalid_request` for what has no price.
+ * The possible prices of the call, per target; `prices.otherwise` for an unknown price (F6).
+ * @throws GatewayError `invalid_request` if there is no price.
  */
 export function pricesOf(
   prices: Pick<PriceTable, 'find' | 'otherwise'>,
@@ -78,8 +81,8 @@ export function pricesOf(
 
 function priceUnknown(provider: string, model: string): Error {
   const why =
-    `The price of ${provider}/${model} is not known, and calls of this key count for a budget. ` +
-    'Ask for another model, or have its price set in the configuration (prices).';
+    `The price of ${provider}/${model} is unknown, and calls with this key are charged to a budget. ` +
+    'Use another model, or have the operator set its price (prices in the configuration).';
   return invalidRequest(why, ['model'], 'price_unknown');
 }
 
@@ -112,25 +115,25 @@ function searchUnpriced(member: string): Error {
 }
 
 /**
- * Tokens of a prompt for each search that may be run: what is found is read as prompt, by most vendors within
- * the same call. Some ten pages of the length that vendors cut them to.
+ * Prompt tokens per web search: most vendors read the results as prompt within the same call. About ten pages
+ * of the length that vendors truncate them to.
  */
 const tokensOfSearch = 10_000;
 
-/** Twice as much is an exact number still. */
+/** Twice this is still an exact number. */
 const mostOfOne = Math.floor(Number.MAX_SAFE_INTEGER / 2);
 
 export class Reservation {
   readonly choices: number;
-  /** Whose cap it is: told to the upstream only where it is a default, or was lowered. */
+  /** Origin of the cap: it is sent upstream only if it is a default or was lowered. */
   readonly origin: 'client' | 'model' | 'default';
   readonly prices: readonly Price[];
-  /** The same, and what else the vendor may charge by for the tier that is asked for. */
+  /** The same, plus what the vendor may charge for the requested tier. */
   readonly possible: readonly Price[];
-  /** Nanodollars that calls like it cost beyond their reservations. */
+  /** Nanodollars that similar calls cost beyond their reservations. */
   readonly learned: number;
   readonly #size: AskedSize;
-  /** Nothing that it may use costs anything: a budget has no reason to limit it. */
+  /** All possible usage is free: budgets do not limit it. */
   readonly free: boolean;
   #prompt: number | undefined;
   readonly #targets: readonly AskedTarget[];
@@ -138,17 +141,17 @@ export class Reservation {
   #searches: ReturnType<AskedSize['searches']> | null = null;
   #images: number | undefined;
   #media: boolean | undefined;
-  /** null = not asked for yet. */
+  /** null = not determined yet. */
   #raised: RaisedCost | undefined | null = null;
   #output: number;
-  /** What the output costs at most; undefined = not computed for what is asked now. */
+  /** Maximum cost of the output; undefined = not computed for the current values. */
   #cost: number | undefined;
   #lowered = false;
   #hedged: boolean;
 
   /**
-   * @param prices none where no budget counts the call.
-   * @param learned nanodollars that calls like it cost beyond their reservations
+   * @param prices empty if no budget applies.
+   * @param learned nanodollars that similar calls cost beyond their reservations
    */
   constructor(size: AskedSize, prices: readonly Price[], learned = 0) {
     const { maxOutputTokens: own, choices, targets } = size;
@@ -183,12 +186,12 @@ export class Reservation {
     return this.#lowered;
   }
 
-  /** Two requests are paid for. */
+  /** Both requests are reserved. */
   get hedged(): boolean {
     return this.#hedged;
   }
 
-  /** Pays for one request only; false when it did so already. */
+  /** Reserves one request only; false when it did so already. */
   dropHedge(): boolean {
     if (!this.#hedged) return false;
     this.#hedged = false;
@@ -196,12 +199,14 @@ export class Reservation {
     return true;
   }
 
-  /** The part of `cost()` that is for a second request. */
+  /** The part of `cost()` for a second request. */
   get costBeside(): number {
     return this.#hedged ? this.cost() / 2 : 0;
   }
 
-  /** What it may cost with so much output an answer, by the dearest target; twice that if it is hedged. */
+  /**
+   * Maximum cost with this many output tokens per answer, at the most expensive target; twice that if hedged.
+   */
   cost(output?: number): number {
     if (output !== undefined) return this.#costOf(output);
     this.#cost ??= this.#costOf(this.#output);
@@ -217,7 +222,7 @@ export class Reservation {
       const cost = mostCost(price, {
         promptTokens,
         outputTokens,
-        // The body is looked through only where that makes a difference.
+        // The body is searched only if the result affects the price.
         cacheWrites: caresForCacheWrites(price) ? this.#writes() : 'none',
         media: caresForMedia(price) && this.#holdsMedia(),
         webSearches: this.webSearches,
@@ -232,7 +237,7 @@ export class Reservation {
     return this.#hedged ? 2 * Math.min(dearest, mostOfOne) : dearest;
   }
 
-  /** Output tokens of all answers at most, with what the request asks for beside its cap. */
+  /** Maximum output tokens of all answers, including what the request may produce beyond its cap. */
   get mostOutput(): number {
     return this.#mostOf(this.#output);
   }
@@ -249,12 +254,12 @@ export class Reservation {
     return this.#raised;
   }
 
-  /** That the vendor may run, of all answers. */
+  /** Web searches that the vendor may run, for all answers. */
   get webSearches(): number {
     return (this.#search?.most ?? 0) * this.choices;
   }
 
-  /** Tokens of what they may find. */
+  /** Tokens of the search results. */
   get found(): number {
     return this.webSearches * tokensOfSearch;
   }
@@ -280,14 +285,14 @@ export class Reservation {
     return this.#cacheWrites;
   }
 
-  /** Whether that target may be asked. */
+  /** Whether this target may be used. */
   mayAsk(asked: Pick<AskedTarget, 'provider' | 'model'>): boolean {
     return this.#targets.some(
       ({ provider, model }) => provider === asked.provider && model === asked.model,
     );
   }
 
-  /** What that target was reserved at; undefined where no budget counts the call. */
+  /** The reserved price of this target; undefined if no budget applies. */
   priceOf(provider: string, model: string): Price | undefined {
     const index = this.#targets.findIndex(
       (target) => target.provider === provider && target.model === model,
@@ -295,7 +300,10 @@ export class Reservation {
     return this.prices[index];
   }
 
-  /** @throws GatewayError for what would cost more than the price says: other models, searches, dearer service. */
+  /**
+   * @throws GatewayError for what would cost more than the known price: other models, searches, more expensive
+   * service.
+   */
   assertPriced(): void {
     const others = this.#size.others();
     if (others !== undefined) throw othersUnpriced(others.member);
@@ -322,7 +330,7 @@ export class Reservation {
     }
   }
 
-  /** An own engine of no price has none for searches either; a vendor's free model may have one. */
+  /** An own engine without a price has no search price either; a vendor's free model may have one. */
   #assertSearchPriced(): void {
     if (this.prices.every(({ webSearch }) => webSearch !== undefined)) return;
     const search = this.#search;
@@ -338,14 +346,14 @@ export class Reservation {
     return this.#size.serviceTier();
   }
 
-  /** What is taken from a bucket of so many tokens; undefined when the prompt never fits into it. */
+  /** Tokens to take from a bucket of this size; undefined when the prompt can never fit. */
   tokensFrom(bucket: number): number | undefined {
     const own =
       this.origin === 'client' ? this.#output : Math.min(this.#output, defaultOutputTokens);
     return this.prompt > bucket ? undefined : Math.min(this.prompt + own * this.choices, bucket);
   }
 
-  /** Takes the exact count of the prompt in the place of the guess; false when there is none. */
+  /** Replaces the estimate of the prompt by the exact count; false when there is none. */
   async countExactly(): Promise<boolean> {
     const tokens = await this.#size.promptExactly();
     if (tokens === undefined || tokens >= this.prompt) return false;
@@ -355,14 +363,14 @@ export class Reservation {
   }
 
   /**
-   * Lowers the output to what so much money pays for. False when that is less than `least` an answer:
-   * then nothing changed.
+   * Lowers the output to what this amount pays for. Returns false, and changes nothing, when that is less than
+   * `least` per answer.
    */
   shrink(nanodollars: number, least: number): boolean {
     if (this.#output < least || this.cost(least) > nanodollars) return false;
     let fits = least;
     let tooMuch = this.#output;
-    // Costs rise with the output, in steps that tiers and rounding make: searched, not divided.
+    // Costs rise with the output in steps, because of tiers and rounding: binary search instead of division.
     while (tooMuch - fits > 1) {
       const middle = Math.floor((fits + tooMuch) / 2);
       if (this.cost(middle) <= nanodollars) fits = middle;
@@ -379,7 +387,7 @@ function hasRate(name: 'audioOutput' | 'imageOutput'): (price: Price) => boolean
   return (price) => isFree(price) || price.rates[name] !== undefined;
 }
 
-/** The largest cap of the models; undefined when one of them tells none. */
+/** The largest output cap of the models; undefined when one is unknown. */
 function largestOf(targets: readonly AskedTarget[]): number | undefined {
   let largest = Number.NEGATIVE_INFINITY;
   for (const { maxOutputTokens } of targets) {

@@ -1,6 +1,7 @@
 /**
- * Step 8: from the receipt of a call to its row in the ledger. It computes the cost, settles what limits and budgets
- * held, and records the row. Two shapes only: `Usage` (what the path counted) and `CallRow` (what is stored).
+ * Settlement: from the receipt of a call to its row in the ledger. It computes the cost, settles what limits
+ * and budgets held, and records the row. Two shapes only: `Usage` (what the path counted) and `CallRow` (what
+ * is stored).
  */
 import type { Call } from '../core/call.ts';
 import type { GatewayError } from '../core/errors.ts';
@@ -24,7 +25,7 @@ import type { PriceTable } from './prices.ts';
 import type { Principal } from './principal.ts';
 import { servedPrice } from './service-price.ts';
 
-/** What settlement reads of a call. */
+/** The part of a call that settlement reads. */
 export type SettledCall = Pick<
   Call,
   'id' | 'startedAt' | 'startedWall' | 'caller' | 'labels' | 'grant' | 'trace'
@@ -33,16 +34,16 @@ export type SettledCall = Pick<
   readonly head: { readonly model: string; readonly stream: boolean };
 };
 
-/** Billed items that upstreams do not report, counted from the request; called only where they have a price. */
+/** Billed items that upstreams do not report, counted from the request; called only if they have a price. */
 export interface AskedPieces<C> {
-  /** Pictures in the prompt. */
+  /** Number of images in the prompt. */
   images(call: C): number;
-  /** Web searches of the target that count where it reports none. */
+  /** Web searches of the target, if it reports none. */
   searches(call: C, target: Target): number;
 }
 
 export interface SettlementDeps<C> {
-  /** The current ones: a reload replaces them. */
+  /** The current prices: a reload replaces them. */
   readonly prices: () => Pick<PriceTable, 'find' | 'otherwise'>;
   readonly watch?: Pick<BudgetWatch, 'spent'>;
   readonly pieces: AskedPieces<C>;
@@ -52,12 +53,12 @@ export interface SettlementDeps<C> {
 }
 
 /**
- * A row while it is made. Its members are assigned one by one, absent ones left out: a spread for each of them took
- * three times the memory and twice the time.
+ * A row under construction. Its members are assigned one by one, absent ones left out: a spread for each of
+ * them took three times the memory and twice the time.
  */
 type Draft<T> = { -readonly [K in keyof T]: T[K] };
 
-/** What a call used so far, or in the end. */
+/** The usage of a call, so far or at its end. */
 type Used = Pick<Receipt, 'target' | 'mode' | 'reported' | 'charged' | 'secondary' | 'totalMs'>;
 
 const noBudgets: readonly BudgetWindow[] = [];
@@ -69,7 +70,7 @@ export class Settlement<C extends SettledCall> {
     this.#deps = deps;
   }
 
-  /** Ends a call: exactly once a call, never throws. @returns its row. */
+  /** Settles a call: exactly once per call, never throws. @returns its row. */
   settle(call: C, receipt: Receipt): CallRow {
     const row = this.#rowOf(call, receipt, receipt.outcome);
     const { grant } = call;
@@ -88,7 +89,10 @@ export class Settlement<C extends SettledCall> {
     return row;
   }
 
-  /** Notes that a call runs, so that a crash does not lose it (F81). @param soFar is called when the note is written. */
+  /**
+   * Records that a call runs, so that a crash does not lose it (F81). @param soFar is called when the record is
+   * written.
+   */
   running(call: C, soFar: () => RunningCall): void {
     this.#deps.ledger.running(call.id, () => this.runningRow(call, soFar()));
   }
@@ -141,7 +145,7 @@ export class Settlement<C extends SettledCall> {
     return row;
   }
 
-  /** Each request at its own price; where one price is unknown, the sum is. */
+  /** Each request at its own price; if one price is unknown, the sum is unknown. */
   #withSecondary(own: Cost | undefined, call: C, { secondary }: Used): Cost | undefined {
     let sum = own;
     for (const each of secondary) {
@@ -151,7 +155,7 @@ export class Settlement<C extends SettledCall> {
     return sum;
   }
 
-  /** The counts with the priced pieces that were not reported: each request of the answer has them. */
+  /** The counts plus billed pieces that were not reported; each request of the answer has them. */
   #withPieces(call: C, { target, charged }: ChargedTry, price: Price | undefined): Usage {
     if (price === undefined) return charged;
     const { pieces } = this.#deps;
@@ -163,7 +167,7 @@ export class Settlement<C extends SettledCall> {
     return webSearches === 0 ? pictured : { ...pictured, webSearches };
   }
 
-  /** A price that changes while a call runs does not change that call's. */
+  /** A price change while a call runs does not affect that call. */
   #price({ grant, startedWall }: C, target: Target, charged: Usage): Price | undefined {
     const { model } = target;
     const provider = target.provider.id;
@@ -174,7 +178,7 @@ export class Settlement<C extends SettledCall> {
     return servedPrice(price, charged.serviceTier ?? own?.askedTier);
   }
 
-  /** Gives back what the call held and did not use. */
+  /** Releases what the call held and did not use. */
   #end(grant: CallGrant, row: CallRow, { charged, secondary, target }: Receipt): void {
     let tokens = tokensOf(charged);
     for (const each of secondary) tokens += tokensOf(each.charged);
@@ -219,13 +223,13 @@ function isNothing(charged: Usage): boolean {
   return totalInputTokens(charged) === undefined && charged.outputTokens === undefined;
 }
 
-/** A call that was refused before its path began, at whatever point (F8). */
+/** A call that was refused before admission or during it (F8). */
 export interface RefusedCall {
   readonly id: string;
   readonly startedWall: number;
   readonly principal: Principal;
   readonly trace: CallTrace | undefined;
-  /** The client's tags, as far as they were read. */
+  /** The client's tags, if they were read already. */
   readonly tags: readonly string[];
   readonly endpoint: string;
   readonly model: string;
@@ -237,7 +241,7 @@ export interface RefusedCall {
 
 const maxNameLength = 256;
 
-/** It cost nothing, and that is known. */
+/** The cost is known to be zero. */
 export function refusedRow(call: RefusedCall): CallRow {
   const { principal, error, status, trace } = call;
   const row: Draft<CallRow> = {
@@ -304,12 +308,12 @@ function notesOf({ notes, secondary }: Receipt): string | undefined {
   return told.join('; ');
 }
 
-/** The counts of the row are those of the request that counts; its cost holds this one too. */
+/** The counts of the row are those of the charged request; its cost includes this one. */
 function secondaryNote({ target, charged }: ChargedTry): string {
   const input = totalInputTokens(charged) ?? 0;
   const { outputTokens = 0 } = charged;
   const name = `${target.provider.id}/${target.model}`;
-  return `cost: holds ${name}, asked too and left after ${input} tokens in and ${outputTokens} out`;
+  return `cost: includes ${name}, a second request that was cancelled after ${input} input and ${outputTokens} output tokens`;
 }
 
 function rounded(milliseconds: number): number {

@@ -1,7 +1,6 @@
 /**
- * What several gateways on one database do for each other, each of them now and then: the first one that comes
- * settles the calls of an instance that died (F81, Q2) and ends its leases of budgets; and each reads what all
- * together have spent.
+ * Maintenance that gateways on one database do for each other: one instance settles the calls of an instance
+ * that died (F81, Q2) and ends its budget leases, and each reads the total spending.
  */
 import type { Clock, Log } from '../core/runtime.ts';
 import { leaseMs } from '../store/counters/lease.ts';
@@ -10,26 +9,26 @@ import type { CallStore, Spent } from '../store/store.ts';
 
 export interface SharedUpkeepParts {
   readonly store: Pick<CallStore, 'settleOrphans' | 'spentPage'>;
-  /** Absent where no other instance shares the budgets. */
+  /** Absent if no other instance shares the budgets. */
   readonly expiry?: Pick<LeaseExpiry, 'look'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Since when the store answers, on the monotonic clock; undefined while it does not. */
+  /** Since when the store has been available, on the monotonic clock; undefined while it is not. */
   upSince(): number | undefined;
-  /** What all gateways together have spent, by the ledger; told in portions. */
+  /** Total spending of all gateways by the ledger, in portions. */
   onSpent(spent: readonly Spent[]): void;
 }
 
 const sweepEveryMs = 5000;
 const readEveryMs = 60_000;
-/** Read at once; calls go on in between. */
+/** Windows per page; calls are served between pages. */
 const windowsOfPage = 1000;
 
 export class SharedUpkeep {
   readonly #parts: SharedUpkeepParts;
   readonly #timers: readonly NodeJS.Timeout[];
   #busy: Promise<void> = Promise.resolve();
-  /** Work that waits for its turn: one of a kind is enough. */
+  /** Queued work; one entry of a kind is enough. */
   readonly #waiting = new Set<string>();
   #closed = false;
 
@@ -42,8 +41,8 @@ export class SharedUpkeep {
   }
 
   /**
-   * Settles calls that nobody has told of for a lease. Not before the store has been there for as long:
-   * until then the living could not tell.
+   * Settles calls without a heartbeat for the length of a lease. Waits until the store has been up that long,
+   * since live instances could not report before.
    * @throws StoreError
    */
   async sweep(): Promise<void> {
@@ -58,7 +57,7 @@ export class SharedUpkeep {
     if (rows.length > 0) log.warn('calls_recovered', { calls: rows.length });
   }
 
-  /** Tells what all budgets have spent by the ledger. @throws StoreError */
+  /** Reports the spending of all budgets by the ledger. @throws StoreError */
   async readSpent(): Promise<void> {
     const { store, clock, onSpent } = this.#parts;
     const now = clock.wall();
@@ -90,8 +89,8 @@ export class SharedUpkeep {
     try {
       await this[work]();
     } catch (error) {
-      // The store is away, and says so itself; the next time finds what is left.
-      this.#parts.log.debug('upkeep_put_off', { reason: String(error) });
+      // The unavailable store reports itself; the next run continues.
+      this.#parts.log.debug('upkeep_deferred', { reason: String(error) });
     }
   }
 }

@@ -19,18 +19,22 @@ const query = z.strictObject({
     .min(1, 'must be at least 1')
     .max(1000, 'must be at most 1000')
     .default(100)
-    .describe('Entries at most.'),
+    .describe('Maximum number of entries.'),
   before: whole
     .min(1, 'must be at least 1')
     .optional()
-    .describe('Only entries with a smaller `seq`: `next` of the page before.'),
-  subject: z.string().max(300).optional().describe('Only of this, e.g. key:a1b2c3d4.'),
+    .describe('Only entries with a smaller `seq`: `next` of the previous page.'),
+  subject: z
+    .string()
+    .max(300)
+    .optional()
+    .describe('Only entries of this subject, e.g. key:a1b2c3d4.'),
 });
 
 const state = z.record(z.string(), z.unknown()).nullable();
 
 const entry = z.strictObject({
-  seq: z.number().int().describe('1, 2, 3, … without a gap.'),
+  seq: z.number().int().describe('1, 2, 3, … without gaps.'),
   at: time,
   actor: z.string().describe('admin (the admin token), command (the command line), config, start.'),
   ip: z.string().nullable(),
@@ -47,7 +51,7 @@ export function auditRoutes({ store, audit }: AuditRouteParts): readonly AdminRo
       method: 'GET',
       path: '/api/audit',
       about: {
-        summary: 'List who changed what, newest first.',
+        summary: 'List the audit log, newest first.',
         query,
         answer: z.strictObject({ entries: z.array(entry), next: z.number().int().nullable() }),
       },
@@ -67,7 +71,7 @@ export function auditRoutes({ store, audit }: AuditRouteParts): readonly AdminRo
       method: 'GET',
       path: '/api/audit/check',
       about: {
-        summary: 'Prove that the audit log is as it was written.',
+        summary: 'Verify the hash chain of the audit log.',
         answer: z.strictObject({
           intact: z.boolean(),
           entries: z.number().int(),
@@ -75,11 +79,11 @@ export function auditRoutes({ store, audit }: AuditRouteParts): readonly AdminRo
           missing: z
             .strictObject({ seq: z.number().int(), hash: z.string() })
             .nullable()
-            .describe('An entry that was there once: the end of the log was cut off.'),
+            .describe('A former last entry that is missing: the end of the log was cut off.'),
           head: z
             .string()
             .nullable()
-            .describe('Hash of the newest entry; the log of the gateway has it, too.'),
+            .describe('Hash of the newest entry; the gateway also logs it.'),
         }),
       },
       run: async () => {

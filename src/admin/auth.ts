@@ -1,7 +1,7 @@
 /**
- * Who may enter the admin plane: whoever has the admin token or the control token in a header, and
- * browsers with a session's cookie. A browser sends a cookie whoever made it ask, so what comes with one
- * must come from the gateway's own page (S11); what comes with a token in a header does so anyway.
+ * Authentication for the admin plane: callers with the admin token or the control token in a header, and
+ * browsers with a session cookie. A browser sends the cookie with requests from any page, so a request with a
+ * cookie must come from the gateway's own page (S11). A request with a token in a header need not.
  */
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
@@ -38,17 +38,17 @@ interface DoorParts {
 }
 
 export interface Admitted {
-  /** Undefined: nobody, at an address that is open to all. */
+  /** Undefined: not authenticated, at an address that is open to all. */
   readonly name: Actor['name'] | undefined;
   readonly visit: Visit;
 }
 
-/** 'nobody' showed nothing, 'guess' a token that is none. */
+/** 'nobody' presented no token, 'guess' an invalid one. */
 type Entry = Admitted | 'nobody' | 'guess' | AdminAnswer;
 
 const foreign: AdminAnswer = errorAnswer(
   403,
-  `This came with a session's cookie, but not from a page of this address: changes need the header ${csrfHeader}: 1 and the origin that signed in. Programs send the admin token as "Authorization: Bearer TOKEN".`,
+  `The request has a session cookie but does not come from a page of this address: changes need the header ${csrfHeader}: 1 and the origin that signed in. Programs send the admin token as "Authorization: Bearer TOKEN".`,
 );
 
 const foreignSignIn: AdminAnswer = errorAnswer(
@@ -127,9 +127,9 @@ export function cookieHeader(
   return `${cookieName(request)}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; Secure; SameSite=Strict`;
 }
 
-// Sessions of the dashboard (S11): whoever knows the admin token gets a random id in a cookie that
-// scripts cannot read, and need not keep the token. They live in memory, by the hash of their id, and
-// end after twelve hours, with the process, and with the token that they were opened with.
+// Sessions of the dashboard (S11): a client with the admin token gets a random id in a cookie that scripts
+// cannot read, and need not keep the token. Sessions are kept in memory by the hash of their id. They end after
+// twelve hours, with the process, and with the token that opened them.
 
 /** How long a session lasts, whatever is done with it. */
 const sessionMs = 12 * 3_600_000;
@@ -147,7 +147,7 @@ export interface Session {
 }
 
 interface KeptSession extends Session {
-  /** By the monotonic clock, which nobody sets. */
+  /** By the monotonic clock, which cannot be set. */
   readonly endsAt: number;
   readonly tokenDigest: Buffer;
 }
@@ -229,10 +229,10 @@ export interface SessionRouteParts {
   readonly sessions?: Sessions;
 }
 
-/** Address of the three routes; signing in is open to those who have no token yet. */
+/** Path of the three routes. Signing in needs no token. */
 const sessionPath = '/api/session';
 
-const signIn = z.strictObject({ token: z.string('must be a text').max(4000) });
+const signIn = z.strictObject({ token: z.string('must be a string').max(4000) });
 
 const answer = z.strictObject({
   signed_in: z.boolean(),
@@ -245,7 +245,8 @@ export function sessionRoutes(parts: SessionRouteParts): readonly AdminRoute[] {
       method: 'POST',
       path: sessionPath,
       about: {
-        summary: 'Sign in: a session of twelve hours, in a cookie. For pages of this listener.',
+        summary:
+          'Sign in: a session of twelve hours, in a cookie. Only for pages of this listener.',
         body: signIn,
         answer,
       },
@@ -254,7 +255,7 @@ export function sessionRoutes(parts: SessionRouteParts): readonly AdminRoute[] {
     {
       method: 'GET',
       path: sessionPath,
-      about: { summary: 'Whether whoever asks is signed in. It needs no token.', answer },
+      about: { summary: 'Show whether the caller is signed in. Needs no token.', answer },
       run: ({ visit }) => ({
         status: 200,
         body: sessionJson(visit?.signedIn === true, visit?.session),
@@ -303,13 +304,13 @@ function pageOf(origin: string | undefined): string {
   if (url === null || !/^https?:$/.test(url.protocol)) {
     throw new AdminError(
       403,
-      'A session is for pages in a browser, which say their origin. Send the admin token as "Authorization: Bearer TOKEN" instead.',
+      'A session is only for browser pages, which send their origin. Send the admin token as "Authorization: Bearer TOKEN" instead.',
     );
   }
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
     throw new AdminError(
       403,
-      `A browser keeps no session over plain HTTP with ${url.host}. Put a TLS proxy before the admin listener and open its https:// address, or bring it to your machine: ssh -L 8687:127.0.0.1:8687 HOST, then http://127.0.0.1:8687.`,
+      `Browsers keep no session over plain HTTP with ${url.host}. Put a TLS proxy in front of the admin listener and open its https:// address, or use a tunnel: ssh -L 8687:127.0.0.1:8687 HOST, then http://127.0.0.1:8687.`,
     );
   }
   return url.origin;

@@ -36,8 +36,8 @@ const query = z.strictObject({
     .min(1, 'must be at least 1')
     .max(1000, 'must be at most 1000')
     .default(50)
-    .describe('Calls at most.'),
-  after: z.string().max(800).optional().describe('`next` of the page before.'),
+    .describe('Maximum number of calls.'),
+  after: z.string().max(800).optional().describe('`next` of the previous page.'),
   ...inPeriod,
   ...groupFilter,
   outcome: z.enum(outcomes, `must be one of ${outcomes.join(', ')}`).optional(),
@@ -51,7 +51,12 @@ const query = z.strictObject({
     .optional()
     .describe('The HTTP status that the client saw.'),
   mode: z.enum(modes, `must be one of ${modes.join(', ')}`).optional(),
-  notes: z.string().min(1, 'must not be empty').max(200).optional().describe('Text in the notes.'),
+  notes: z
+    .string()
+    .min(1, 'must not be empty')
+    .max(200)
+    .optional()
+    .describe('Text that the notes contain.'),
 });
 
 const count = z.number().int().nullable();
@@ -61,26 +66,28 @@ const counts = z.strictObject({
   fresh_input_tokens: count,
   cache_read_tokens: count,
   cache_write_tokens: count,
-  cache_write_1h_tokens: count.describe('The part of cache_write_tokens that is kept for an hour.'),
+  cache_write_1h_tokens: count.describe(
+    'The part of cache_write_tokens that is cached for an hour.',
+  ),
   output_tokens: count,
   reasoning_tokens: count.describe('The part of output_tokens spent on reasoning.'),
-  audio_input_tokens: count.describe('The part of all input that is sound; null: not told apart.'),
+  audio_input_tokens: count.describe('Audio tokens of all input; null: not reported separately.'),
   image_input_tokens: count,
   video_input_tokens: count,
-  audio_output_tokens: count.describe('The part of output_tokens that is sound.'),
+  audio_output_tokens: count.describe('Audio tokens of output_tokens.'),
   image_output_tokens: count,
-  web_searches: count.describe('That the provider ran.'),
-  images: count.describe('Pictures in the prompt, where each has a price.'),
+  web_searches: count.describe('Web searches that the provider ran.'),
+  images: count.describe('Images in the prompt that have a price each.'),
 });
 
 const call = z.strictObject({
-  id: z.string().describe('As in x-request-id.'),
+  id: z.string().describe('The value of x-request-id.'),
   started_at: time,
   key: z.string(),
   team: text,
   tags: z.array(z.string()),
   user: text,
-  metadata: z.unknown().describe('What the client sent with the call, for its own use.'),
+  metadata: z.unknown().describe('Metadata that the client sent with the call.'),
   endpoint: z.string(),
   model: z.string(),
   provider: text,
@@ -91,10 +98,10 @@ const call = z.strictObject({
   status: count,
   error: text,
   attempts: z.number().int(),
-  reported: counts.nullable().describe('By the vendor.'),
-  charged: counts.describe('What counts.'),
+  reported: counts.nullable().describe('As the vendor reported.'),
+  charged: counts.describe('As charged.'),
   usage_source: z.enum(['reported', 'counted', 'estimated']),
-  suspect: z.boolean().describe('The upstream reported counts that cannot be.'),
+  suspect: z.boolean().describe('The upstream reported impossible counts.'),
   cost_usd: usd.describe('Null: the price is unknown.'),
   cost: z
     .strictObject({
@@ -107,8 +114,8 @@ const call = z.strictObject({
     })
     .nullable()
     .describe('The parts of cost_usd, each rounded.'),
-  reserved_usd: usd.describe('What was kept of budgets while the call ran.'),
-  overrun: z.boolean().describe('Cost more than was reserved.'),
+  reserved_usd: usd.describe('Amount that was reserved in budgets while the call ran.'),
+  overrun: z.boolean().describe('The call cost more than was reserved.'),
   budgets: z.array(z.strictObject({ counter: z.string(), window: z.string() })),
   first_event_ms: usd,
   total_ms: z.number(),
@@ -118,14 +125,14 @@ const call = z.strictObject({
 const attempt = z.strictObject({
   provider: z.string(),
   upstream_model: z.string(),
-  credential: text.describe('Its name, where the provider has several.'),
+  credential: text.describe('Name of the credential, if the provider has several.'),
   started_at: time,
   ms: z.number(),
   status: count,
   outcome: z.enum(outcomes),
   error: text,
   reported: counts.nullable(),
-  maybe_billed: z.boolean().describe('Sent without an answer: the vendor may bill it.'),
+  maybe_billed: z.boolean().describe('Sent but not answered: the vendor may bill it.'),
 });
 
 export function callRoutes(parts: UsageRouteParts): readonly AdminRoute[] {
@@ -134,7 +141,8 @@ export function callRoutes(parts: UsageRouteParts): readonly AdminRoute[] {
       method: 'GET',
       path: '/api/calls',
       about: {
-        summary: 'List calls, newest first. A page may be short, even empty, and have a next one.',
+        summary:
+          'List calls, newest first. A page may be short or empty and still have a next one.',
         query,
         answer: z.strictObject({ calls: z.array(call), next }),
       },
@@ -144,7 +152,7 @@ export function callRoutes(parts: UsageRouteParts): readonly AdminRoute[] {
       method: 'GET',
       path: '/api/calls/:id',
       about: {
-        summary: 'Show a call with its attempts and the price that it was charged at.',
+        summary: 'Show a call with its attempts and the price that was charged.',
         answer: z.strictObject({
           ...call.shape,
           price: priceAnswer.nullable(),
@@ -179,7 +187,7 @@ async function show({ store, flushLedger }: UsageRouteParts, id: string): Promis
   await flushLedger?.().catch(() => undefined);
   const row = await store.calls.find(id);
   if (row === undefined) {
-    throw new AdminError(404, 'There is no such call; it may be older than the ledger keeps.');
+    throw new AdminError(404, 'There is no such call; it may have expired from the ledger.');
   }
   const body = {
     ...callJson(row),
@@ -206,7 +214,7 @@ function cursorText({ startedAt, id }: CallCursor): string {
 function readCursor(after: string): CallCursor {
   const [, startedAt, id] = /^(\d{1,15})\.(.*)$/.exec(after) ?? [];
   if (startedAt === undefined || id === undefined) {
-    throw new AdminError(400, 'is no `next` of a page of calls', 'after');
+    throw new AdminError(400, 'is not a `next` value of a page of calls', 'after');
   }
   return { startedAt: Number(startedAt), id };
 }
@@ -309,18 +317,18 @@ export interface ContentRouteParts
 }
 
 const body = z.strictObject({
-  bytes: z.number().int().describe('Of the body itself, before anything was left out.'),
-  cut: z.boolean().describe('Something is missing for its length.'),
+  bytes: z.number().int().describe('Size of the body before anything was left out.'),
+  cut: z.boolean().describe('The text was truncated.'),
   form: z
     .enum(['json', 'events', 'text'])
-    .describe('Events: those of a stream, pieces of one text put together.'),
-  content: z.unknown().describe('Without keys, credentials and bytes of media.'),
+    .describe('Events of a stream; the deltas of one text are joined.'),
+  content: z.unknown().describe('Without keys, credentials and media data.'),
 });
 
 const headers = z.array(
   z.strictObject({
     name: z.string(),
-    value: z.string().nullable().describe('Null: not kept, it may be a secret.'),
+    value: z.string().nullable().describe('Null: not stored, since it may be a secret.'),
   }),
 );
 
@@ -329,30 +337,30 @@ const contentAnswer = z.strictObject({
   state: z
     .enum(['kept', 'absent', 'locked', 'unreadable'])
     .describe(
-      'absent: never kept, removed since, or lost; locked: sealed with a key that is not here; unreadable: damaged.',
+      'absent: never stored, removed, or lost; locked: encrypted with a key that this gateway does not have; unreadable: damaged.',
     ),
-  logged_now: z.boolean().describe('What calls of this key say is kept now.'),
+  logged_now: z.boolean().describe('The key logs content now.'),
   request: z
     .strictObject({
       method: z.string(),
       path: z.string(),
       headers,
-      body: body.nullable().describe('Null: it was not read.'),
+      body: body.nullable().describe('Null: the answer was not read.'),
     })
     .nullable()
-    .describe('Null unless `kept`.'),
+    .describe('Null unless the state is `kept`.'),
   answer: z
     .strictObject({
       status: z.number().int(),
       headers,
       body,
-      whole: z.boolean().describe('It came to its end.'),
+      whole: z.boolean().describe('The answer is complete.'),
     })
     .nullable()
-    .describe('What the client was sent; null: nothing.'),
+    .describe('What was sent to the client; null: nothing.'),
   attempts: z
     .array(z.strictObject({ target: z.string(), status: z.number().int().nullable(), body }))
-    .describe('What upstreams answered instead of an answer.'),
+    .describe('Error answers of upstreams.'),
 });
 
 export function contentRoutes(parts: ContentRouteParts): readonly AdminRoute[] {
@@ -361,7 +369,7 @@ export function contentRoutes(parts: ContentRouteParts): readonly AdminRoute[] {
       method: 'GET',
       path: '/api/calls/:id/content',
       about: {
-        summary: 'Show what a call asked and was answered, where its key logs content.',
+        summary: 'Show the request and the answer of a call, if its key logs content.',
         answer: contentAnswer,
       },
       run: ({ id }) => showContent(parts, id),
@@ -370,8 +378,10 @@ export function contentRoutes(parts: ContentRouteParts): readonly AdminRoute[] {
       method: 'DELETE',
       path: '/api/keys/:id/content',
       about: {
-        summary: 'Remove what was kept of what the calls of a key said.',
-        answer: z.strictObject({ removed: z.number().int().describe('Of how many calls.') }),
+        summary: 'Remove the stored content of the calls of a key.',
+        answer: z.strictObject({
+          removed: z.number().int().describe('Number of calls whose content was removed.'),
+        }),
       },
       run: (request) => remove(parts, request),
     },
@@ -388,7 +398,7 @@ async function showContent(
   const found = await contents.find(id);
   const row = await store.calls.find(id);
   if (row === undefined && found.state === 'absent') {
-    throw new AdminError(404, 'There is no such call; it may be older than the ledger keeps.');
+    throw new AdminError(404, 'There is no such call; it may have expired from the ledger.');
   }
   const loggedNow = row !== undefined && keys.find(row.keyId)?.record.logContent === true;
   const { state } = found;

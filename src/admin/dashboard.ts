@@ -67,8 +67,8 @@ function readFiles(folder: string): ReadonlyMap<string, DashboardFile> {
   return files;
 }
 
-// The dashboard on the admin listener: files that everybody may read, for they know nothing. What they
-// show comes from the admin API, which asks who is there (S12).
+// The dashboard on the admin listener: static files that are public, since they contain no data. Data comes
+// from the admin API, which authenticates (S12).
 
 /** Their names change with their content. */
 const kept = 'public, max-age=31536000, immutable';
@@ -81,7 +81,7 @@ const notBuilt = Buffer.from(
     '<html lang="en">',
     '<title>Model Gateway: no dashboard</title>',
     '<h1>The dashboard is not built</h1>',
-    '<p>The gateway runs, its admin API too. In the folder of the project run',
+    '<p>The gateway and its admin API run. In the folder of the project, run',
     '<code>npm run build:dashboard</code>, then reload this page.</p>',
     '</html>',
     '',

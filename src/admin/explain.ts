@@ -281,7 +281,7 @@ class LongTexts {
   }
 }
 
-/** Headers whose values are no secrets. */
+/** Headers whose values are not secrets. */
 const openHeaders: ReadonlySet<string> = new Set([
   'content-type',
   'accept',
@@ -336,7 +336,7 @@ function send(sink: ClientSink, id: string, bytes: Buffer): void {
 const refused = z
   .strictObject({ status: z.number(), body: z.looseObject({}) })
   .nullable()
-  .describe('What the client would be answered instead; null: nothing refuses it.');
+  .describe('The error that the client would get; null: the request would be sent.');
 const note = z.strictObject({
   path: z.string(),
   what: z.enum(['lost', 'changed']),
@@ -360,11 +360,13 @@ const explained = z.strictObject({
     highest_usd: z
       .string()
       .nullable()
-      .describe('By the dearest target. Null: a price is not known, or the cost has no bound.'),
+      .describe(
+        'At the most expensive target. Null: a price is unknown, or the cost is unbounded.',
+      ),
     expected_usd: z
       .string()
       .nullable()
-      .describe('By the first target and the mean answer of a week.'),
+      .describe('At the first target, with the mean answer length of a week.'),
     expected_output_tokens: z.number().nullable(),
     reserved_output_tokens: z.number().nullable(),
   }),
@@ -372,19 +374,19 @@ const explained = z.strictObject({
     z.strictObject({
       kind: z.enum(['concurrent', 'requests', 'tokens', 'budget']),
       holder: z.string(),
-      limit: z.union([z.number(), z.string()]).describe('Dollars of a budget as text.'),
+      limit: z.union([z.number(), z.string()]).describe('Dollars of a budget, as text.'),
       takes: z.union([z.number(), z.string()]),
-      left: z.string().nullable().describe('Dollars; of budgets only.'),
+      left: z.string().nullable().describe('Dollars; only for budgets.'),
       per: z.string().nullable(),
       window: z.string().nullable(),
-      models: z.string().nullable().describe('Null: of all.'),
+      models: z.string().nullable().describe('Null: all models.'),
     }),
   ),
   targets: z.array(
     z.strictObject({
       target: z.string(),
       credential: z.string().nullable(),
-      place: z.number().nullable().describe('In the order of tries; null: left out.'),
+      place: z.number().nullable().describe('Position in the order of attempts; null: not tried.'),
       why: z.string(),
       health: z.string(),
       price: priceAnswer.nullable(),

@@ -104,12 +104,12 @@ interface AdminServerParts extends AdminParts {
   /** The per-run secret of run.json, for the command line on the same machine. */
   readonly controlToken: Secret;
   readonly newId: NewId;
-  /** Where the built dashboard lies, which need not be there. */
+  /** Folder of the built dashboard; it may be missing. */
   readonly dashboardFolder?: string;
   /** For ids of sessions. */
   readonly random: RandomBytes;
   readonly metrics?: MetricsSource;
-  /** How answers to wrong tokens wait; default: so many ms pass. */
+  /** Delays answers to wrong tokens; default: a real timer. */
   readonly wait?: (ms: number) => Promise<void>;
 }
 
@@ -140,7 +140,7 @@ const builtDashboard = join(import.meta.dirname, '..', '..', 'dist', 'dashboard'
 
 const commandLine: Actor = { name: 'command' };
 
-/** The admin API without HTTP and without a token: for whoever holds the store anyway. */
+/** The admin API without HTTP and without a token, for processes that can open the store directly. */
 export function createAdminHandler(parts: AdminParts): AdminHandler {
   const routes = adminRoutes(parts);
   return async (method, path, { body, actor = commandLine, visit } = {}) => {
@@ -196,7 +196,7 @@ async function answer(
 function failure(log: Log, error: unknown): AdminAnswer {
   const cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
   log.error('admin_request_failed', { cause });
-  return errorAnswer(500, 'The gateway failed to handle this request; its log says why.');
+  return errorAnswer(500, 'The gateway failed to handle this request. See its log for the cause.');
 }
 
 /** Commands read all of them. */
@@ -209,7 +209,7 @@ const modelsPage = z.strictObject({
     .min(1, 'must be at least 1')
     .max(maxModels, `must be at most ${maxModels}`)
     .default(maxModels)
-    .describe('Models at most.'),
+    .describe('Maximum number of models.'),
   after: page.shape.after,
 });
 
@@ -224,16 +224,8 @@ const modelsAnswer = z.strictObject({
           credentials: z.array(z.strictObject({ name: z.string(), health: z.string() })).optional(),
         }),
       ),
-      max_input_tokens: z
-        .number()
-        .int()
-        .nullable()
-        .describe('The context window; null where nobody says it.'),
-      max_tokens: z
-        .number()
-        .int()
-        .nullable()
-        .describe('Of an answer at most; null where nobody says it.'),
+      max_input_tokens: z.number().int().nullable().describe('Context window; null if unknown.'),
+      max_tokens: z.number().int().nullable().describe('Maximum output; null if unknown.'),
       local: z.record(z.string(), z.unknown()).optional(),
     }),
   ),
@@ -247,7 +239,7 @@ function gatewayRoutes(parts: AdminParts): readonly AdminRoute[] {
       method: 'GET',
       path: '/api/models',
       about: {
-        summary: 'List what can be called, and by whom it is answered.',
+        summary: 'List the models that can be called and their targets.',
         query: modelsPage,
         answer: modelsAnswer,
       },
@@ -286,7 +278,7 @@ function gatewayRoutes(parts: AdminParts): readonly AdminRoute[] {
       method: 'GET',
       path: '/api/status',
       about: {
-        summary: 'How the gateway is.',
+        summary: 'Show the status of the gateway.',
         answer: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
       },
       run: async () => ({ status: 200, body: await parts.status() }),
@@ -295,7 +287,7 @@ function gatewayRoutes(parts: AdminParts): readonly AdminRoute[] {
       method: 'POST',
       path: '/api/reload',
       about: {
-        summary: 'Read the configuration again; it is applied as a whole or not at all.',
+        summary: 'Reload the configuration; it is applied as a whole or not at all.',
         body: noBody,
         answer: z.strictObject({ applied: z.literal(true) }),
       },
@@ -309,6 +301,6 @@ async function reload(parts: AdminParts, actor: Actor): Promise<AdminAnswer> {
   const after = { applied, problems };
   await parts.audit.note({ actor, action: 'config.reload', subject: 'config', after });
   if (applied) return { status: 200, body: { applied: true } };
-  const message = `The new configuration is not valid, the old one stays: ${problems.join('; ')}`;
+  const message = `The new configuration is invalid; the current one stays active: ${problems.join('; ')}`;
   return { status: 422, body: { error: { message, problems } } };
 }

@@ -39,20 +39,20 @@ export interface KeyRouteParts {
 }
 
 const span = z
-  .string('must be a text')
+  .string('must be a string')
   .transform((text) => readSpan(text))
   .refine((ms) => ms !== undefined, spanHint)
   .meta({ examples: ['90m', '24h', '30d', '2w'] });
 
 const date = z
-  .string('must be a text')
+  .string('must be a string')
   .transform((text) => readDate(text))
   .refine((ms) => ms !== undefined, `give ${dateHint}`)
   .meta({ examples: ['2026-12-31', '2026-12-31T12:00:00Z'] });
 
 const expiry = {
-  expires_in: span.optional().describe('From now on.'),
-  expires_at: date.optional().describe('From when on it is refused.'),
+  expires_in: span.optional().describe('Time from now until the key expires.'),
+  expires_at: date.optional().describe('Time from which the key is refused.'),
 };
 
 const newKey = z.strictObject({ name: label, ...scopeMembers, ...expiry, ...policyMembers });
@@ -74,7 +74,10 @@ const changedKey = z.strictObject({
   shrink: shrink.nullable(),
   log_content: log_content.nullable(),
   expires_in: expiry.expires_in,
-  expires_at: date.nullable().optional().describe('From when on it is refused; null = never.'),
+  expires_at: date
+    .nullable()
+    .optional()
+    .describe('Time from which the key is refused; null = never.'),
   ...policyMembers,
 });
 
@@ -84,7 +87,9 @@ const keyPage = page.extend({
     .min(1, 'must not be empty')
     .max(200)
     .optional()
-    .describe('Only keys with it in id, name, team, owner or tags. Pages may be short then.'),
+    .describe(
+      'Only keys whose id, name, team, owner or tags contain this text. Pages may then be shorter.',
+    ),
 });
 
 const maxOverlapMs = 7 * 86_400_000;
@@ -96,7 +101,7 @@ const rotation = z
       .union([z.literal('0').transform(() => 0), span], `${spanHint}, or 0`)
       .refine((ms) => (ms ?? 0) <= maxOverlapMs, 'must be at most 7d')
       .optional()
-      .describe('How long the old secret still opens: 0 to 7d. Default 24h.'),
+      .describe('How long the old secret keeps working: 0 to 7d. Default: 24h.'),
   })
   .optional();
 
@@ -105,14 +110,14 @@ export function keyRoutes(parts: KeyRouteParts): readonly AdminRoute[] {
     {
       method: 'POST',
       path: '/api/keys',
-      about: { summary: 'Make a key.', body: newKey, answer: newKeyAnswer, status: 201 },
+      about: { summary: 'Create a key.', body: newKey, answer: newKeyAnswer, status: 201 },
       run: (request) => createKey(parts, request),
     },
     {
       method: 'GET',
       path: '/api/keys',
       about: {
-        summary: 'List the keys: those of environment and config, then in the order of creation.',
+        summary: 'List the keys: first those from environment and config, then by creation time.',
         query: keyPage,
         answer: z.strictObject({ keys: z.array(keyAnswer), next }),
       },
@@ -121,14 +126,14 @@ export function keyRoutes(parts: KeyRouteParts): readonly AdminRoute[] {
     {
       method: 'GET',
       path: '/api/keys/:id',
-      about: { summary: 'Show a key, and what its budgets have spent.', answer: keyAnswer },
+      about: { summary: 'Show a key and what was spent of its budgets.', answer: keyAnswer },
       run: ({ id }) => showKey(parts, id),
     },
     {
       method: 'PATCH',
       path: '/api/keys/:id',
       about: {
-        summary: 'Change a key: what is absent stays, null takes away.',
+        summary: 'Change a key: absent members keep their values, null removes.',
         body: changedKey,
         answer: keyAnswer,
       },
@@ -138,7 +143,7 @@ export function keyRoutes(parts: KeyRouteParts): readonly AdminRoute[] {
       method: 'POST',
       path: '/api/keys/:id/rotate',
       about: {
-        summary: 'Give a key a new secret under the same id; the old one opens for a while.',
+        summary: 'Give a key a new secret under the same id; the old one works for a while.',
         body: rotation,
         answer: newKeyAnswer,
       },
@@ -148,7 +153,7 @@ export function keyRoutes(parts: KeyRouteParts): readonly AdminRoute[] {
       method: 'POST',
       path: '/api/keys/:id/revoke',
       about: {
-        summary: 'Make a key useless, at once and for ever; its running calls are cut.',
+        summary: 'Revoke a key immediately and permanently; its running calls are cut.',
         body: noBody,
         answer: keyAnswer,
       },
@@ -314,39 +319,43 @@ function optional<N extends string, V>(name: N, value: V | undefined): { [K in N
 // A key as the admin API shows it: neither secret nor digest.
 
 const members = {
-  id: z.string().describe('Public id; it stands in the key itself.'),
+  id: z.string().describe('Public id; part of the key itself.'),
   name: z.string(),
   state: z.enum(['active', 'expired', 'revoked']),
   source: z
     .enum(['store', 'config', 'environment'])
-    .describe('Only keys of the store can be changed here.'),
+    .describe('Only keys in the store can be changed here.'),
   models: z.array(z.string()),
   endpoints: z.array(z.string()),
   team: z.string().nullable(),
   owner: z.string().nullable(),
   tags: z.array(z.string()),
-  cidrs: z.array(z.string()).describe('Empty = from anywhere.'),
+  cidrs: z.array(z.string()).describe('Empty = all addresses.'),
   strict: z.boolean(),
   cache: z
     .literal('auto')
     .nullable()
-    .describe('auto: its prompts are marked for caches of providers (docs/user/routing.md).'),
-  log_content: z.boolean().describe('What its calls say is kept (docs/user/content.md).'),
+    .describe('auto: its prompts get cache marks for the provider (docs/user/routing.md).'),
+  log_content: z
+    .boolean()
+    .describe('Requests and answers of its calls are stored (docs/user/content.md).'),
   shrink: z.boolean(),
   ...policyAnswer,
   created_at: time,
   expires_at: time.nullable(),
   revoked_at: time.nullable(),
-  last_used_at: time.nullable().describe('With the current secret, to about ten seconds.'),
+  last_used_at: time
+    .nullable()
+    .describe('Last use of the current secret, accurate to about ten seconds.'),
   previous: z
     .array(
       z.strictObject({
         replaced_at: time,
-        valid_until: time.nullable().describe('Null = as long as the config says so.'),
+        valid_until: time.nullable().describe('Null = as long as the config declares it.'),
       }),
     )
-    .describe('Secrets that `rotate` replaced and that still open.'),
-  previous_used_at: time.nullable().describe('When one of them was last used.'),
+    .describe('Replaced secrets that are still accepted.'),
+  previous_used_at: time.nullable().describe('Last use of one of them.'),
 };
 
 export const keyAnswer = z.strictObject(members);
@@ -354,7 +363,7 @@ export const keyAnswer = z.strictObject(members);
 /** The only answer that a secret stands in. */
 export const newKeyAnswer = z.strictObject({
   ...members,
-  key: z.string().describe('The secret. It is shown here once and kept nowhere.'),
+  key: z.string().describe('The secret. It is shown only here and not stored.'),
 });
 
 export function keyJson(listed: ListedKey, now: number): JsonObject {

@@ -7,7 +7,7 @@ import type { AdminRoute, RouteAbout } from './route.ts';
 const errorBody = z.strictObject({
   error: z.object({
     message: z.string(),
-    field: z.string().optional().describe('The member that is wrong.'),
+    field: z.string().optional().describe('The invalid member.'),
     problems: z.array(z.string()).optional(),
   }),
 });
@@ -15,8 +15,8 @@ const errorBody = z.strictObject({
 const errors = [
   ['400', 'The input is not valid.'],
   ['401', 'The admin token is missing or not valid.'],
-  ['403', 'A session is not taken from where this came from.'],
-  ['404', 'There is no such thing.'],
+  ['403', 'A session is not accepted from this origin.'],
+  ['404', 'Not found.'],
   ['503', 'The store is not available.'],
 ] as const;
 
@@ -48,7 +48,7 @@ function openApi(routes: readonly AdminRoute[], version: string): JsonObject {
       title: 'Model Gateway: admin API',
       version,
       description:
-        'Keys, limits, budgets, prices, usage and audit of one gateway. It has a listener of its own (admin_listen) and takes the admin token only, never a key of the data plane.',
+        'Keys, limits, budgets, prices, usage and audit of one gateway. It has its own listener (admin_listen) and accepts only the admin token, never a key of the data plane.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
@@ -62,7 +62,7 @@ function openApi(routes: readonly AdminRoute[], version: string): JsonObject {
           in: 'cookie',
           name: '__Host-model-gateway-PORT',
           description:
-            'Of POST /api/session. Changes need the header x-model-gateway-csrf: 1, too.',
+            'Cookie of POST /api/session. Changes also need the header x-model-gateway-csrf: 1.',
         },
       },
       schemas: { Error: schemaOf(errorBody, 'output') },

@@ -1,4 +1,4 @@
-/** `/api/config`: the settings that hold, each with where it comes from (N3). */
+/** `/api/config`: the settings that hold, each with where it comes from. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { isAbsolute } from 'node:path';
 import { promisify } from 'node:util';
@@ -27,7 +27,7 @@ const answer = z.strictObject({
   config_file: z.string().nullable(),
   settings: z.array(
     z.strictObject({
-      path: z.string().describe('As in the file: models.fast.order.'),
+      path: z.string().describe('Path as in the file: models.fast.order.'),
       value: z.string(),
       origin: z.string().describe('File and line, environment variable, flag, or default.'),
     }),
@@ -40,7 +40,7 @@ export function configRoutes(parts: ConfigRouteParts): readonly AdminRoute[] {
     {
       method: 'GET',
       path: '/api/config',
-      about: { summary: 'Show the settings that hold, and where each comes from.', answer },
+      about: { summary: 'Show the effective configuration and the origin of each value.', answer },
       run: () => {
         const { origins, warnings, configFile } = parts.config();
         const settings = origins.map(({ path, value, origin }) => ({ path, value, origin }));
@@ -63,7 +63,7 @@ const body = z.strictObject({
     .string('is the absolute path of a file')
     .max(4096, 'is too long')
     .refine(isAbsolute, 'must be absolute')
-    .describe('Where no file is yet, on the machine of the gateway.'),
+    .describe('Path on the machine of the gateway; the file must not exist.'),
 });
 
 export function backupRoutes({ store, audit }: BackupRouteParts): readonly AdminRoute[] {
@@ -94,7 +94,7 @@ export function backupRoutes({ store, audit }: BackupRouteParts): readonly Admin
   ];
 }
 
-/** A file that is there already, or cannot be written, is no store that is away. */
+/** A file that is there already, or cannot be written, is not a store that is away. */
 function told(error: unknown): never {
   if (error instanceof StoreError && error.kind === 'failed')
     throw new AdminError(409, error.message);

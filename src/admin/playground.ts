@@ -1,6 +1,6 @@
 /**
- * The dashboard's playground: `POST /api/playground/chat/completions` and `…/messages` on the admin
- * listener, for whoever may enter there. What is sent takes the path of every call, and has its row.
+ * The dashboard's playground: `POST /api/playground/chat/completions` and `…/messages` on the admin listener,
+ * for authenticated callers. Its calls take the normal path and have ledger rows.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
@@ -15,10 +15,10 @@ import type { AuthenticationDeps } from '../http/authenticate-request.ts';
 /** Stands in the place of `/v1` of the endpoints. */
 const prefix = '/api/playground';
 
-/** What stands in the place of the key's id in rows of calls with nobody's key. */
+/** Replaces the key id in rows of calls without a key. */
 export const playgroundKeyId = 'playground';
 
-/** Without limits: whoever holds the admin token could make such a key. */
+/** Without limits: a caller with the admin token could create such a key anyway. */
 export const playgroundPrincipal: Principal = new KeyPrincipal({
   id: playgroundKeyId,
   name: 'Playground',
@@ -112,7 +112,7 @@ export function playgroundRoutes(): readonly AdminRoute[] {
     method: 'POST',
     path: `${prefix}/${endpoint}`,
     about: {
-      summary: `Call POST /v1/${endpoint} as the dashboard does: answers and errors are those of the data plane.`,
+      summary: `Call POST /v1/${endpoint} as the playground does: answers and errors are those of the data plane.`,
       query: z.strictObject({
         key: z.string().optional().describe('Id of the key to call as. Default: none, no limits.'),
       }),

@@ -53,14 +53,14 @@ const count = z.number().int();
 const usd = z.string().describe('Dollars, exactly.');
 
 export const policyAnswer = {
-  rpm: count.nullable().describe('Requests a minute, all models together; null = no limit.'),
-  tpm: count.nullable().describe('Tokens a minute; null = no limit.'),
-  concurrent: count.nullable().describe('Calls at the same time; null = no limit.'),
+  rpm: count.nullable().describe('Requests per minute, all models together; null = no limit.'),
+  tpm: count.nullable().describe('Tokens per minute; null = no limit.'),
+  concurrent: count.nullable().describe('Concurrent calls; null = no limit.'),
   limits: z.array(
     z.strictObject({
       kind: z.enum(['requests', 'tokens', 'concurrent']),
       amount: count,
-      model: z.string().nullable().describe('Glob of the models that it counts; null = all.'),
+      model: z.string().nullable().describe('Glob of the models to count; null = all.'),
     }),
   ),
   budgets: z.array(
@@ -68,8 +68,12 @@ export const policyAnswer = {
       usd,
       per: z.enum(['day', 'week', 'month', 'ever']),
       time_zone: z.string(),
-      window: z.string().optional().describe('The current period; where one policy is shown.'),
-      starts_at: z.iso.datetime().nullable().optional().describe('Null: there is no beginning.'),
+      window: z.string().optional().describe('The current period; only when one policy is shown.'),
+      starts_at: z.iso
+        .datetime()
+        .nullable()
+        .optional()
+        .describe('Null: the period has no beginning.'),
       ends_at: z.iso.datetime().nullable().optional(),
       spent_usd: usd.optional(),
     }),
@@ -90,14 +94,16 @@ export function policyJson({ limits, budgets }: Policy): JsonObject {
   };
 }
 
-/** Who may name a tag, as the admin API shows it. */
+/** The keys and teams that may set a tag, as the admin API shows them. */
 export function namedByJson({ namedBy }: CommonPolicy): JsonObject {
   return { keys: namedBy?.keys ?? [], teams: namedBy?.teams ?? [] };
 }
 
 export const namedByAnswer = {
-  keys: z.array(z.string()).describe('Keys that may name the tag, besides those that have it.'),
-  teams: z.array(z.string()).describe('Teams whose keys may name the tag.'),
+  keys: z
+    .array(z.string())
+    .describe('Keys that may set the tag by x-gateway-tags, in addition to keys that have it.'),
+  teams: z.array(z.string()).describe('Teams whose keys may set the tag.'),
 };
 
 /** The same, and what was spent in the current window of each budget. @throws StoreError */
@@ -149,7 +155,7 @@ const teamAnswer = z.strictObject({
   name: z.string(),
   source: z
     .enum(['store', 'config'])
-    .describe('What the config declares can be changed there only.'),
+    .describe('Policies that the config declares can be changed only there.'),
   ...policyAnswer,
 });
 const answers = { team: teamAnswer, tag: teamAnswer.extend(namedByAnswer) };
@@ -177,14 +183,14 @@ function routesOf(kind: SharedKind, parts: PolicyRouteParts): readonly AdminRout
     {
       method: 'GET',
       path: `${path}/:name`,
-      about: { summary: `Show a ${kind}, and what its budgets have spent.`, answer },
+      about: { summary: `Show a ${kind} and what was spent of its budgets.`, answer },
       run: async ({ id }) => ({ status: 200, body: await shown(kind, parts, id) }),
     },
     {
       method: 'PUT',
       path: `${path}/:name`,
       about: {
-        summary: `Set what a ${kind} may use, in the place of what it was.`,
+        summary: `Replace the limits and budgets of a ${kind}.`,
         body: bodies[kind],
         answer,
       },
@@ -194,7 +200,7 @@ function routesOf(kind: SharedKind, parts: PolicyRouteParts): readonly AdminRout
       method: 'DELETE',
       path: `${path}/:name`,
       about: {
-        summary: `Take the limits and budgets of a ${kind} away.`,
+        summary: `Remove the limits and budgets of a ${kind}.`,
         answer: z.strictObject({ name: z.string(), deleted: z.literal(true) }),
       },
       run: async ({ id, body, actor }) => {

@@ -4,7 +4,7 @@ import type { JsonObject } from '../json/value.ts';
 import { decimalText, ratePerMillion, type Price, type Rates } from '../core/money.ts';
 import { AdminError, readInput, type AdminRoute } from './route.ts';
 
-/** A target of a model; without a price nobody knows what it costs. */
+/** A target of a model; without a price its cost is unknown. */
 export interface PricedTarget {
   /** As clients call it. */
   readonly model: string;
@@ -26,7 +26,9 @@ const query = z.strictObject({
     .min(1, 'is empty')
     .max(512, 'is too long')
     .optional()
-    .describe('As clients call it, or provider/model. Default: all that can be called.'),
+    .describe(
+      'The name that clients use, or provider/model. Default: all models that can be called.',
+    ),
 });
 
 const rate = z.number().nullable();
@@ -53,10 +55,10 @@ export const priceAnswer = z.strictObject({
   tiers,
   service_tiers: z
     .record(z.string(), z.strictObject({ ...rates, tiers }))
-    .describe('Rates of service tiers that have their own, by name.'),
-  call: rate.describe('Dollars a call.'),
-  per_image: rate.describe('Dollars a picture in the prompt, besides its tokens.'),
-  web_search: rate.describe('Dollars a web search that the provider runs.'),
+    .describe('Rates of service tiers with their own prices, by name.'),
+  call: rate.describe('Dollars per call.'),
+  per_image: rate.describe('Dollars per image in the prompt, in addition to its tokens.'),
+  web_search: rate.describe('Dollars per web search that the provider runs.'),
 });
 const answer = z.strictObject({
   unit: z.string(),
@@ -64,12 +66,10 @@ const answer = z.strictObject({
     z.strictObject({
       model: z.string(),
       target: z.string(),
-      price: priceAnswer.nullable().describe('Null: nobody knows it, which is not 0.'),
+      price: priceAnswer.nullable().describe('Null: unknown, as opposed to 0.'),
     }),
   ),
-  default: priceAnswer
-    .nullable()
-    .describe('Of models without a price, on keys that have a budget.'),
+  default: priceAnswer.nullable().describe('Price of models without one, for keys with a budget.'),
 });
 
 export function priceRoutes(parts: PriceRouteParts): readonly AdminRoute[] {
@@ -77,7 +77,7 @@ export function priceRoutes(parts: PriceRouteParts): readonly AdminRoute[] {
     {
       method: 'GET',
       path: '/api/prices',
-      about: { summary: 'Show what models cost, and who says so.', query, answer },
+      about: { summary: 'Show the prices of models and their sources.', query, answer },
       run: async (request) => {
         const { model } = readInput(query, request.query);
         const targets = await parts.prices(model);

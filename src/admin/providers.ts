@@ -32,16 +32,18 @@ const provider = z.strictObject({
   id: z.string(),
   address: z.string(),
   origin: z.string().describe('Where it is configured.'),
-  there: z.boolean().describe('False: it is looked for and does not answer.'),
-  credentials: z.array(z.string()).describe('Names, where it has several keys; never values.'),
+  there: z.boolean().describe('False: a local engine that does not answer.'),
+  credentials: z
+    .array(z.string())
+    .describe('Names of the credentials, if there are several; never values.'),
 });
 
 const download = z.strictObject({
-  name: z.string().describe('Of the model that it will be.'),
+  name: z.string().describe('Id of the model after the download.'),
   bytes: z.number().int(),
-  total_bytes: z.number().int().nullable().describe('Null: the server did not say.'),
-  written_at: time.describe('When bytes last came.'),
-  active: z.boolean().describe('Bytes came within the last fifteen seconds.'),
+  total_bytes: z.number().int().nullable().describe('Null: the server did not report it.'),
+  written_at: time.describe('Time of the last received bytes.'),
+  active: z.boolean().describe('Bytes arrived within the last fifteen seconds.'),
 });
 
 const restMs = 15_000;
@@ -52,7 +54,7 @@ export function providerRoutes(parts: ProviderRouteParts): readonly AdminRoute[]
       method: 'GET',
       path: '/api/providers',
       about: {
-        summary: 'List the providers that are configured or looked for.',
+        summary: 'List the providers that are configured or discovered.',
         answer: z.strictObject({ providers: z.array(provider) }),
       },
       run: () => {
@@ -70,7 +72,7 @@ export function providerRoutes(parts: ProviderRouteParts): readonly AdminRoute[]
       method: 'GET',
       path: '/api/downloads',
       about: {
-        summary: 'List model files that are being fetched, or were broken off.',
+        summary: 'List downloads of model files that run or were interrupted.',
         answer: z.strictObject({ downloads: z.array(download) }),
       },
       run: async () => {

@@ -53,7 +53,7 @@ export interface AdminRequest {
   readonly id: string;
   readonly query: { readonly [name: string]: string };
   readonly body: Json | undefined;
-  /** Who asks, for the audit log. */
+  /** The authenticated caller, for the audit log. */
   readonly actor: Actor;
   readonly visit: Visit | undefined;
 }
@@ -189,8 +189,8 @@ export const page = z.strictObject({
     .min(1, 'must be at least 1')
     .max(1000, 'must be at most 1000')
     .default(100)
-    .describe('Entries at most.'),
-  after: z.string().max(800).optional().describe('`next` of the page before.'),
+    .describe('Maximum number of entries.'),
+  after: z.string().max(800).optional().describe('`next` of the previous page.'),
 });
 
 export const next = z

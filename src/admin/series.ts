@@ -49,7 +49,7 @@ const query = z.strictObject({
     .min(1, 'must be at least 1')
     .max(50, 'must be at most 50')
     .default(8)
-    .describe('Groups at most: those with the most calls.'),
+    .describe('Maximum number of groups; those with the most calls.'),
 });
 
 const count = z.number().int();
@@ -60,13 +60,16 @@ const sums = {
   input_tokens: count,
   output_tokens: count,
   cache_read_tokens: count,
-  cost_usd: z.number().nullable().describe('Of the calls with a price; null: none has one.'),
+  cost_usd: z
+    .number()
+    .nullable()
+    .describe('Cost of the calls with a known price; null: no call has one.'),
 };
 const latency = {
-  p50_ms: ms.describe('Of calls that ended well; null: none was looked at.'),
+  p50_ms: ms.describe('Of successful calls; null: there was none.'),
   p95_ms: ms,
   first_p50_ms: ms.describe(
-    'Until the first part of the answer, of streams; null: there was none.',
+    'Time to the first part of the answer, for streams; null: there was none.',
   ),
   first_p95_ms: ms,
 };
@@ -75,14 +78,14 @@ const answer = z.strictObject({
   since: time,
   until: time,
   step: z.enum(steps),
-  sampled: count.describe('Calls that the percentiles are of.'),
+  sampled: count.describe('Number of calls that the percentiles are computed from.'),
   percentiles: z
     .enum(['exact', 'sampled'])
-    .describe('Of each call that ended well; beyond 6,000 calls of a sample, evenly spread.'),
+    .describe('Of successful calls; above 6,000 calls of an evenly spread sample.'),
   groups: z.array(
     z.strictObject({
-      name: z.string().nullable().describe('Null: all calls, or those that have none.'),
-      key_name: z.string().nullable().optional().describe('With by=key.'),
+      name: z.string().nullable().describe('Null: all calls, or calls without this property.'),
+      key_name: z.string().nullable().optional().describe('Only with by=key.'),
       ...sums,
       ...latency,
       points: z.array(z.strictObject({ at: time, ...sums, ...latency })),

@@ -1,4 +1,4 @@
-/** HTTP around the admin API: who may enter, the body under its limit, and JSON whatever happens. */
+/** HTTP around the admin API: authentication, the body limit, and JSON for every answer. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Actor } from '../access/audit.ts';
 import { presentedKey } from '../access/presented-key.ts';
@@ -31,7 +31,7 @@ const strangersBodyMs = 2000;
 const times = { ...dataTimes, requestMs: 30_000 };
 /** It has files of its own to open: strangers may not take those of the data plane (G10). */
 const maxConnections = 200;
-/** The other half is for those who showed a credential (X-2). */
+/** The other half is reserved for connections that presented a credential (X-2). */
 const strangersLimits = { inAll: 100, ofAddress: 64 };
 /** Wrong tokens a minute and address (S11); the right one opens all the while. */
 const guessesPerMinute = 5;
@@ -49,7 +49,7 @@ interface AdminHttpParts {
   readonly clock: Pick<Clock, 'now' | 'wall'>;
   readonly newId: NewId;
   readonly log: Log;
-  /** How answers to wrong tokens wait; default: so many ms pass. */
+  /** Delays answers to wrong tokens; default: a real timer. */
   readonly wait?: (ms: number) => Promise<void>;
   /** Answers what is under its addresses. */
   readonly playground?: Caller;
@@ -73,7 +73,7 @@ const refused: AdminAnswer = errorAnswer(
 
 const tooManyGuesses: AdminAnswer = errorAnswer(
   429,
-  'Too many requests without a valid admin token came from this address. Send it, or wait.',
+  'Too many requests without a valid admin token came from this address. Send a valid one, or wait.',
 );
 
 /** A server that is not listening yet. */
@@ -96,7 +96,7 @@ export function createAdminHttpServer(parts: AdminHttpParts): Server {
   // `serve` answers every failure itself.
   const server = createListener(
     (request, response) => {
-      // Whoever answers then, the playground's data plane, too.
+      // Set for every answer, including those of the playground's data plane.
       for (const [name, value] of Object.entries(pageSafety)) response.setHeader(name, value);
       void serve(guarded, request, response);
     },
@@ -128,7 +128,11 @@ async function serve(
         cause: error instanceof Error ? error.stack : 'unknown',
       });
     }
-    send(request, response, refusal ?? errorAnswer(500, 'The gateway failed; its log says why.'));
+    send(
+      request,
+      response,
+      refusal ?? errorAnswer(500, 'The gateway failed. See its log for the cause.'),
+    );
   }
 }
 
@@ -163,7 +167,7 @@ function alive(method: string): AdminAnswer {
   return { ...errorAnswer(405, 'This address takes GET only.'), allow: 'GET, HEAD' };
 }
 
-/** Whoever comes with the token that opens the metrics and nothing else. */
+/** Authenticates the token that opens only the metrics. */
 function scraper(
   { metrics, wallNow }: GuardedParts,
   request: IncomingMessage,
@@ -271,7 +275,7 @@ function send(request: IncomingMessage, response: ServerResponse, answer: AdminA
     ...(request.complete && answer.last !== true ? {} : { connection: 'close' }),
   });
   response.end(request.method === 'HEAD' ? undefined : content);
-  // What is left of a body that nobody wants is thrown away, for as long as a request may take.
+  // The rest of an unwanted body is discarded, within the time limit of a request.
   request.resume();
 }
 

@@ -24,9 +24,11 @@ const name = z.string().max(800);
 
 /** Empty text: calls that have none. */
 export const groupFilter = {
-  key: name.optional().describe('Only of this key, by id.'),
-  team: name.optional().describe('Only of this team; empty: without one. So for provider and tag.'),
-  model: name.optional().describe('Only of this model, as clients called it.'),
+  key: name.optional().describe('Only calls of this key, by id.'),
+  team: name
+    .optional()
+    .describe('Only calls of this team; empty: calls without one. The same for provider and tag.'),
+  model: name.optional().describe('Only calls of this model, by the name that the client used.'),
   provider: name.optional(),
   tag: name.optional(),
 };
@@ -66,7 +68,7 @@ export function readWhen(
   };
 }
 
-/** Null: a text that is no time. */
+/** Null: a text that is not a time. */
 function read(text: string | undefined, clock: Clock): number | null | undefined {
   if (text === undefined) return undefined;
   const span = readSpan(text);
@@ -97,41 +99,47 @@ const query = z.strictObject({
     .min(1, 'must be at least 1')
     .max(10_000, 'must be at most 10000')
     .default(1000)
-    .describe('Groups at most.'),
-  after: z.string().max(800).optional().describe('`next` of the page before.'),
+    .describe('Maximum number of groups.'),
+  after: z.string().max(800).optional().describe('`next` of the previous page.'),
   format: z
     .enum(['json', 'csv'], 'must be json or csv')
     .default('json')
-    .describe('csv: the rows with a head line, all of them, without pages.'),
+    .describe('csv: all rows with a header line, without pages.'),
 });
 
 const count = z.number().int();
-const group = z.string().nullable().optional().describe('Null: has none.');
+const group = z.string().nullable().optional().describe('Null: the calls have none.');
 
 const row = z.strictObject({
   key: group,
-  key_name: z.string().nullable().optional().describe('With `key`.'),
-  model: z.string().nullable().optional().describe('Null: names of models that there are not.'),
+  key_name: z.string().nullable().optional().describe('Only with `by=key`.'),
+  model: z.string().nullable().optional().describe('Null: calls to unknown models.'),
   provider: group,
   team: group,
   tag: group,
   day: z.string().optional().describe('2026-11-21'),
-  hour: z.string().optional().describe('2026-11-21T13:00Z; a day where its hours are gone.'),
+  hour: z
+    .string()
+    .optional()
+    .describe('2026-11-21T13:00Z; a whole day if its hourly sums have expired.'),
   calls: count,
   failed: count,
-  input_tokens: count.describe('With cached ones.'),
+  input_tokens: count.describe('Including cached tokens.'),
   cache_read_tokens: count,
   cache_write_tokens: count,
   output_tokens: count,
-  cost_usd: z.number().nullable().describe('Of the calls with a price; null: none has one.'),
-  audio_input_tokens: count.describe('The part of the input that is sound.'),
+  cost_usd: z
+    .number()
+    .nullable()
+    .describe('Cost of the calls with a known price; null: no call has one.'),
+  audio_input_tokens: count.describe('Audio tokens of the input.'),
   image_input_tokens: count,
   video_input_tokens: count,
-  audio_output_tokens: count.describe('The part of the output that is sound.'),
+  audio_output_tokens: count.describe('Audio tokens of the output.'),
   image_output_tokens: count,
-  web_searches: count.describe('That providers ran.'),
-  images: count.describe('Pictures in prompts, where each has a price.'),
-  unpriced_calls: count.describe('Calls that used tokens at an unknown price; not in cost_usd.'),
+  web_searches: count.describe('Web searches that providers ran.'),
+  images: count.describe('Images in prompts that have a price each.'),
+  unpriced_calls: count.describe('Calls that used tokens without a known price; not in cost_usd.'),
 });
 
 export function usageRoutes(parts: UsageRouteParts): readonly AdminRoute[] {
@@ -216,8 +224,8 @@ const sumNames = [
 ] as const;
 
 /**
- * What calls cost, as far as it is known: null, not 0, where nobody knows (F6). Calls that were refused cost
- * nothing, and tell nothing about those beside them that no price is known for.
+ * The cost of calls, as far as it is known: null, not 0, if unknown (F6). Refused calls cost nothing and do not
+ * make other calls' unknown prices known.
  */
 export function knownCost({
   pricedCalls,

@@ -36,8 +36,8 @@ export function commandOf(
           context.stdout(help);
           return 0;
         }
-        if (chosen === undefined) throw new UsageError(`Say what to do: ${choice}.`);
-        throw new UsageError(`${chosen}: there is no such ${name} command.`);
+        if (chosen === undefined) throw new UsageError(`The action is missing: give ${choice}.`);
+        throw new UsageError(`${chosen}: unknown ${name} command.`);
       });
     },
   };

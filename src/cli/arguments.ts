@@ -42,7 +42,7 @@ export function readArguments(args: readonly string[], form: ArgumentForm): Argu
   const later = notYet.find((name) => read.values.has(name));
   if (later !== undefined) throw new UsageError(`--${later} is not available yet.`);
   for (const [name, given] of read.values) {
-    if (given.length > 1) throw new UsageError(`--${name} stands more than once.`);
+    if (given.length > 1) throw new UsageError(`--${name} is given more than once.`);
     if (given[0]?.trim() === '') throw new UsageError(`--${name} has no value.`);
   }
   if (!read.switches.has('help')) requirePositionals(read.positionals, form.positionals ?? []);
@@ -95,7 +95,7 @@ function parse(
       if (value === undefined) throw new UsageError(`${rawName} needs a value.`);
       values.set(name, [...(values.get(name) ?? []), value]);
     } else {
-      throw new UsageError(`${rawName} is no flag of this command.`);
+      throw new UsageError(`${rawName} is not a flag of this command.`);
     }
   }
   return { values, switches, positionals };

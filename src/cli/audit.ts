@@ -8,28 +8,31 @@ import { columns } from './table.ts';
 
 const help = `Usage: model-gateway audit list|check [options]
 
-  audit list    list who changed keys, teams, tags and settings, newest first
-  audit check   prove that the log is as it was written; exit code 1 when it is not
+  audit list    list changes of keys, teams, tags and settings, newest first
+  audit check   verify the hash chain of the log; exits with 1 if it is broken
 
-Each has --help. They act on the running gateway, or on its data directory when none runs.
+Each has --help. They talk to the running gateway, or use its data directory if
+no gateway runs.
 `;
 
 const listHelp = `Usage: model-gateway audit list [--limit N] [--subject SUBJECT] [--json]
 
-  --limit N           entries at most, 1 to 1000; default: 50
+  --limit N           maximum number of entries, 1 to 1000; default: 50
   --before SEQ        only entries before this number
-  --subject SUBJECT   only of this, e.g. key:a1b2c3d4 or team:research
-  --json              an array with what was before and after each change
+  --subject SUBJECT   only entries of this subject, e.g. key:a1b2c3d4 or
+                      team:research
+  --json              an array with the values before and after each change
 `;
 
 const checkHelp = `Usage: model-gateway audit check [--json]
 
-Each entry holds a hash over itself and the hash before it. The hash of the newest one is printed: the
-gateway's log (event "audit") has it, too, so that entries cut off at the end show as well.
+Each entry contains a hash over itself and the previous hash. The hash of the newest
+entry is printed. The gateway's log (event "audit") has it, too; compare both to find
+out whether entries were cut off at the end.
 `;
 
 export const auditCommand: Command = commandOf(
-  { name: 'audit', summary: 'show who changed what, and prove that log', help },
+  { name: 'audit', summary: 'list administrative changes, or verify that list', help },
   new Map<string, Action>([
     [
       'list',
@@ -61,7 +64,7 @@ async function list(given: Arguments, context: CommandContext): Promise<void> {
   const head = names.map((name) => name.toUpperCase());
   context.stdout(
     rows.length === 0
-      ? 'Nothing was changed.\n'
+      ? 'There are no entries.\n'
       : columns([head, ...rows], { head: true, screen: context.screen }),
   );
 }
@@ -72,16 +75,16 @@ async function check(given: Arguments, context: CommandContext): Promise<number>
   const intact = found['intact'] === true;
   if (given.has('json')) context.stdout(jsonText(found));
   else if (intact) {
-    context.stdout(`${cell(found['entries'])} entries, as they were written.\n`);
-    if (found['head'] !== null) context.stdout(`The newest has the hash ${cell(found['head'])}.\n`);
+    context.stdout(`${cell(found['entries'])} entries; the hash chain is intact.\n`);
+    if (found['head'] !== null) context.stdout(`Newest hash: ${cell(found['head'])}.\n`);
   } else if (found['broken_at'] === null) {
     const missing = isObject(found['missing']) ? found['missing'] : {};
     context.stderr(
-      `The end of the log was cut off: entry ${cell(missing['seq'])} with the hash ${cell(missing['hash'])} was there and is not. If you restored a backup, that is why; else a backup and the gateway's log (event "audit") tell what it was.\n`,
+      `The end of the log was cut off: entry ${cell(missing['seq'])} with the hash ${cell(missing['hash'])} is missing. This is expected after restoring a backup. Otherwise, look for the entry in a backup or in the gateway's log (event "audit").\n`,
     );
   } else {
     context.stderr(
-      `The log was changed: entry ${cell(found['broken_at'])} is not what was written. A backup and the gateway's log (event "audit") tell what it was.\n`,
+      `The log was changed: entry ${cell(found['broken_at'])} does not match its hash. Compare it with a backup or with the gateway's log (event "audit").\n`,
     );
   }
   return intact ? 0 : 1;

@@ -51,8 +51,8 @@ function summary(facts: BannerFacts, screen: Screen): string {
     ...(adminToken === undefined ? [] : [['admin token', `${adminToken}   (new, shown only now)`]]),
     ['dashboard', `${pasteUrl(adminUrl)}   (sign in with ${signInText(facts)})`],
     ['providers', providers.length === 0 ? 'none' : providers.join(', ')],
-    ['model to try', defaultModel ?? `none; ask with: ${program} models`],
-    ['config', configFile ?? 'none (gateway.yaml is read when it exists)'],
+    ['model to try', defaultModel ?? `none; list models with: ${program} models`],
+    ['config', configFile ?? 'none (gateway.yaml is read if it exists)'],
     ['data', dataDir],
   ]);
 }
@@ -61,17 +61,17 @@ function summary(facts: BannerFacts, screen: Screen): string {
 function keyText({ key, keyFromEnvironment, dataDir }: BannerFacts): string {
   if (key !== undefined) return `${key}   (new, shown only now)`;
   if (keyFromEnvironment === true) return 'the one in MODEL_GATEWAY_KEY';
-  return `shown at the first start; another: ${program} keys create --name NAME --models '*' --data-dir ${shellWord(dataDir)}`;
+  return `shown at the first start; create another: ${program} keys create --name NAME --models '*' --data-dir ${shellWord(dataDir)}`;
 }
 
-/** Only its hash is kept: who has lost it can but set another. */
+/** Only the hash of the token is stored: a lost token cannot be recovered, only replaced. */
 function signInText({ adminToken, adminTokenFromEnvironment }: BannerFacts): string {
   if (adminTokenFromEnvironment === true) return 'the token in MODEL_GATEWAY_ADMIN_TOKEN';
   if (adminToken !== undefined) return 'the admin token';
-  return 'the admin token of the first start; lost: start with one of your own in MODEL_GATEWAY_ADMIN_TOKEN';
+  return 'the admin token of the first start; if lost, set a new one in MODEL_GATEWAY_ADMIN_TOKEN and restart';
 }
 
-/** Nothing of it is cut: it is there to be copied. */
+/** Rows are not truncated, since they are meant to be copied. */
 function named({ colour }: Screen, rows: readonly (readonly string[])[]): string {
   const colourOf = (_: string, column: number): 'bold' | undefined =>
     column === 0 ? 'bold' : undefined;

@@ -1,4 +1,4 @@
-/** `check`: loads the settings exactly as `start` does and says where each value comes from (N1, N3). */
+/** `check`: loads the settings exactly as `start` does and says where each value comes from. */
 import { ConfigError, type ConfigIssue } from '../config/errors.ts';
 import { flagsHelp, parseFlags, type ParsedFlags } from '../config/base.ts';
 import type { KnownProviders } from '../config/providers.ts';
@@ -31,10 +31,15 @@ export interface CheckParts {
 
 const help = `Usage: model-gateway check [flags of start] [--json]
 
-Validates the configuration as start would read it and prints each effective value with its origin.
-Exits 1 on any error, and lists all errors with file and line on stderr.
+Validates the configuration that start would use and prints each effective value
+with its origin. Exits with 1 on any error, and lists all errors with file and line
+on stderr.
 
-${flagsHelp()}  --json                    one object: valid, config_file, settings, providers, warnings, errors
+${flagsHelp()}  --json                    one object: valid, config_file, settings, providers,
+                            warnings, errors
+
+Each flag can be set by an environment variable, too: MODEL_GATEWAY_LISTEN for
+--listen, MODEL_GATEWAY_ADMIN_LISTEN for --admin-listen, and so on.
 `;
 
 export function checkCommand(parts: CheckParts): Command {
@@ -85,7 +90,7 @@ async function report(
     return;
   }
   const { screen = noScreen, errorScreen = noScreen } = context;
-  // What nobody has set stands back.
+  // Defaults are dimmed.
   const colourOf = (cell: string, column: number): 'dim' | undefined =>
     column === 2 && cell === 'default' ? 'dim' : undefined;
   const lines = origins.map(({ path, value, origin }) => [path, value, origin]);

@@ -29,15 +29,18 @@ Prints what a client needs to talk to this gateway.
 Clients:
 ${wrapped(clients.map(({ name }) => name))}
 
-  --list              the clients, the endpoints that they call, and how they are connected
-  --write             write it into the client's settings file; a backup is kept beside it. For
+  --list              list the clients, their endpoints and how they are connected
+  --write             write it into the client's settings file and keep a backup of the
+                      old file. For
 ${wrapped(writable, ' '.repeat(22))}
-  --file PATH         the settings file, where it is not where the client looks first
-  --base-url URL      the gateway's address, with or without /v1 (http://${baseOptions.listen.default})
-  --key KEY           the key to use. Without it, texts name ${keyVariable} where that is set
+  --file PATH         the settings file, if it is not at its usual path
+  --base-url URL      the gateway's address, with or without /v1
+                      (http://${baseOptions.listen.default})
+  --key KEY           the key to use; default: a reference to ${keyVariable},
+                      if that is set
   --model NAME        the model to ask for (${alwaysThere})
-  --window TOKENS     the model's context window, where the gateway does not know it
-  --max-output TOKENS the same of its longest answer
+  --window TOKENS     the model's context window, if the gateway does not know it
+  --max-output TOKENS the model's maximum output, if the gateway does not know it
 `;
 
 export const connectCommand: Command = {
@@ -152,7 +155,7 @@ function tokensOf(
   if (text === undefined) return {};
   if (/^[1-9]\d{0,8}$/.test(text)) return { [name]: Number(text) };
   const flag = name === 'window' ? '--window' : '--max-output';
-  throw new Error(`${flag}: is no whole number of tokens above 0`);
+  throw new Error(`${flag}: is not a whole number of tokens above 0`);
 }
 
 /** The key may see what the admin API of another gateway would not tell. */
@@ -177,7 +180,7 @@ function ownUrl(env: CommandContext['env']): string {
 function readUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    throw new Error('--base-url: is no http:// or https:// address');
+    throw new Error('--base-url: is not an http:// or https:// address');
   }
   return `${url.origin}${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}`;
 }
@@ -187,7 +190,7 @@ function print(client: Client, ask: Ask, { stdout, stderr }: CommandContext): vo
   stdout(text);
   for (const note of notesOf(client, ask)) stderr(`note: ${note}\n`);
   if (text.includes(placeholderKey)) {
-    stderr(`note: put your key in the place of ${placeholderKey}, or give it with --key.\n`);
+    stderr(`note: replace ${placeholderKey} by your key, or give it with --key.\n`);
   }
 }
 
@@ -198,10 +201,7 @@ function notesOf(client: Client, ask: Ask): readonly string[] {
   const withWindow: Ask = { ...ask, connection: { ...connection, window: 1 } };
   const takesWindow = values(client, withWindow) !== values(client, ask);
   return takesWindow
-    ? [
-        ...own,
-        `The context window of ${connection.model} is not known here: --window TOKENS sets it.`,
-      ]
+    ? [...own, `The context window of ${connection.model} is unknown. Set it with --window TOKENS.`]
     : own;
 }
 
@@ -220,7 +220,7 @@ interface Target {
 function write(client: Client, { ask, file }: Target, { stdout, stderr }: CommandContext): void {
   const { name, files, unwritable } = client;
   if (files === undefined) {
-    const why = unwritable ?? 'has no settings file; use the lines or the code';
+    const why = unwritable ?? 'has no settings file; use the printed lines or code';
     throw new Error(`--write: ${name} ${why}`);
   }
   if (file !== undefined && files.length > 1) throw new Error(`--file: ${name} has several files`);
@@ -232,9 +232,9 @@ function write(client: Client, { ask, file }: Target, { stdout, stderr }: Comman
   }
   for (const each of places) {
     const { changes, backup } = editSettings(each.place, each.format, each.edits(ask));
-    if (changes.length === 0) stdout(`${each.place} has all of it already\n`);
+    if (changes.length === 0) stdout(`${each.place} is up to date\n`);
     else stdout(`${each.place}\n${changes.map((change) => `  ${change}\n`).join('')}`);
-    if (backup !== undefined) stdout(`The old content is in ${backup}\n`);
+    if (backup !== undefined) stdout(`Backup of the old file: ${backup}\n`);
   }
   for (const note of notesOf(client, ask)) stderr(`note: ${note}\n`);
 }
@@ -242,7 +242,7 @@ function write(client: Client, { ask, file }: Target, { stdout, stderr }: Comman
 function placeOf(settings: SettingsFile, { ask, file }: Target): string {
   const place = file ?? settings.path(ask.env);
   if (file !== undefined || isAbsolute(place)) return place;
-  throw new Error(`--write: say where ${place} is with --file`);
+  throw new Error(`--write: give the path of ${place} with --file`);
 }
 
 // Asks a gateway what it knows of a model.

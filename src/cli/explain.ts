@@ -11,15 +11,14 @@ import { columns, printable } from './table.ts';
 const help = `Usage: model-gateway explain FILE [options]
 
 Shows what the running gateway would do with the request in FILE (JSON; - reads
-standard input) and sends nothing: which targets in which order and why, the
-body that each would get, what would be dropped or changed, tokens of the
-prompt, highest and expected cost, limits and budgets that would be drawn from.
-Values of headers are masked.
+standard input), without sending it: the targets in order and why, the upstream body
+for each, what would be dropped or changed, prompt tokens, maximum and expected cost,
+and the limits and budgets that would be charged. Header values are masked.
 
   --endpoint NAME  chat/completions (default) or messages
-  --key ID         as which key; default: none, without limits
-  --body           print the upstream bodies, too
-  --json           the complete answer
+  --key ID         the key to call with; default: none, without limits
+  --body           also print the upstream bodies
+  --json           print the complete answer
 `;
 
 /** @param cwd where relative paths start. */

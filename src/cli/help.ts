@@ -11,8 +11,8 @@ function overview(commands: readonly Command[]): string {
 Usage: model-gateway COMMAND [options]
 
 ${columns(rows)}
-Every command has --help. --data-dir DIR and --config FILE tell a command which gateway is meant, where
-the gateway was started with them.
+Every command has --help. If the gateway was started with --data-dir or --config,
+give commands the same flag, so that they find it.
 `;
 }
 
@@ -30,7 +30,7 @@ export function unknownCommand(name: string, commands: readonly Command[]): stri
 export function helpCommand(commands: readonly Command[]): Command {
   const command: Command = {
     name: 'help',
-    summary: 'list the commands, or explain one',
+    summary: 'list the commands, or show the help of one',
     help: 'Usage: model-gateway help [COMMAND]\n\nLists the commands, or prints the help of one.\n',
     run: (args, context) => {
       const name = args.find((arg) => !arg.startsWith('-'));

@@ -23,7 +23,7 @@ interface Child {
 
 /**
  * The value at a path; undefined where there is none.
- * @throws Error with the line where the text is no JSON.
+ * @throws Error with the line where the text is not JSON.
  */
 export function jsonAt(text: string, path: readonly Step[]): Json | undefined {
   return found(new Reader(text).document(), path).node?.value;
@@ -31,7 +31,7 @@ export function jsonAt(text: string, path: readonly Step[]): Json | undefined {
 
 /**
  * The text with a value at a path. What is missing on the way is made, behind what is there.
- * @throws Error where the text is no JSON, or where the path leads through a value that is no object or list.
+ * @throws Error where the text is not JSON, or where the path leads through a value that is not an object or list.
  */
 export function withJsonAt(text: string, path: readonly Step[], value: Json): string {
   const root = new Reader(text).document();
@@ -45,7 +45,7 @@ export function withJsonAt(text: string, path: readonly Step[], value: Json): st
   if (parent.children === undefined || isObject !== (typeof step === 'string')) {
     const name = path.slice(0, depth).map(stepText).join('.');
     throw new Error(
-      `${name === '' ? 'the whole' : name} is no ${typeof step === 'string' ? 'object' : 'list'}`,
+      `${name === '' ? 'the whole' : name} is not ${typeof step === 'string' ? 'an object' : 'a list'}`,
     );
   }
   if (typeof step === 'string') return inserted(text, parent, placed(undefined, rest, value), step);
@@ -54,7 +54,7 @@ export function withJsonAt(text: string, path: readonly Step[], value: Json): st
 
 /**
  * The text without the member at a path; the same text where there is none.
- * @throws Error where the text is no JSON.
+ * @throws Error where the text is not JSON.
  */
 export function withoutJsonAt(text: string, path: readonly Step[]): string {
   const root = new Reader(text).document();
@@ -234,6 +234,6 @@ class Reader {
 
   #fail(): never {
     const line = this.#text.slice(0, this.#at).split('\n').length;
-    throw new Error(`line ${line} is no JSON`);
+    throw new Error(`line ${line} is not JSON`);
   }
 }

@@ -9,14 +9,14 @@ const none = 'none';
 
 export const policyFlags = ['rpm', 'tpm', 'concurrent', 'limits', 'budget', 'per', 'zone'] as const;
 
-export const policyHelp = `  --rpm N             requests a minute
-  --tpm N             tokens a minute, input and output
-  --concurrent N      calls at the same time
-  --limits LIST       more of them, each for models that fit a glob:
+export const policyHelp = `  --rpm N             requests per minute
+  --tpm N             tokens per minute, input and output
+  --concurrent N      concurrent calls
+  --limits LIST       more limits, each for models that match a glob:
                       rpm=10:openai/*,tpm=50000:anthropic/*
-  --budget USD        dollars that may be spent in each --per
+  --budget USD        dollars that may be spent per period
   --per PERIOD        day, week, month or ever
-  --zone ZONE         where days begin, e.g. Europe/Berlin; default: UTC
+  --zone ZONE         time zone of its days, e.g. Europe/Berlin; default: UTC
 `;
 
 /** Limits and budget of the flags that were given. @throws UsageError */
@@ -38,12 +38,12 @@ export function policyMembers(given: Arguments): Members {
 /** Of tags, besides. */
 export const namedByFlags = ['keys', 'teams'] as const;
 
-export const namedByHelp = `  --keys LIST         ids of keys whose calls count when they name it in x-gateway-tags,
-                      besides those that have the tag; * means all
-  --teams LIST        teams whose keys may do the same
+export const namedByHelp = `  --keys LIST         ids of keys that may set the tag by x-gateway-tags, in
+                      addition to keys that have it; * means all
+  --teams LIST        teams whose keys may set it, too
 `;
 
-/** Who may name a tag. @throws UsageError */
+/** Keys and teams that may set a tag. @throws UsageError */
 export function namedByMembers(given: Arguments): Members {
   return { ...member(given, 'keys', splitList), ...member(given, 'teams', splitList) };
 }
@@ -68,15 +68,19 @@ export const scopeSwitches = [
 
 export const scopeHelp = `  --endpoints LIST    chat, messages, count_tokens, models; default: all
   --expires WHEN      30d, 24h, 2w, or a date such as 2026-12-31; default: never
-  --team NAME         the team that it counts for
-  --owner NAME        who answers for it
-  --tags LIST         what else its calls count for
-  --cidr LIST         addresses that may use it, e.g. 10.0.0.0/8,2001:db8::/32; default: anywhere
-  --strict            refuse a request of which a translation would drop or change anything
-  --cache auto        mark its prompts for caches of providers, where the client marks nothing
-                      (docs/user/routing.md); default: as the route says
-  --log-content       keep what its calls ask and are answered, for the dashboard (docs/user/content.md)
-  --no-shrink         refuse a call that does not fit its budget, instead of lowering its output limit
+  --team NAME         team that the key belongs to
+  --owner NAME        owner of the key
+  --tags LIST         tags that its calls count for
+  --cidr LIST         client addresses that may use it, e.g.
+                      10.0.0.0/8,2001:db8::/32; default: all
+  --strict            refuse requests that translation would change or drop
+                      parts of
+  --cache auto        set cache marks in its prompts if the client sets none
+                      (docs/user/routing.md); default: as the route sets
+  --log-content       store its requests and answers for the dashboard
+                      (docs/user/content.md)
+  --no-shrink         refuse calls that do not fit the budget, instead of
+                      lowering their output limit
 `;
 
 /** What a key may be used for. @throws UsageError */
@@ -114,7 +118,7 @@ function numberOf(given: Arguments, name: string): Members {
 }
 
 function readWhole(flag: string, text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new UsageError(`${flag}: ${text} is no whole number.`);
+  if (!/^\d{1,15}$/.test(text)) throw new UsageError(`${flag}: ${text} is not a whole number.`);
   return Number(text);
 }
 
@@ -127,7 +131,7 @@ function expiry(text: string | undefined): Members {
 
 function toggled(given: Arguments, name: 'strict' | 'shrink' | 'log-content'): Members {
   if (given.has(name) && given.has(`no-${name}`)) {
-    throw new UsageError(`--${name} and --no-${name} cannot stand together.`);
+    throw new UsageError(`--${name} and --no-${name} cannot be combined.`);
   }
   if (given.has(name)) return { [name]: true };
   return given.has(`no-${name}`) ? { [name]: false } : {};
@@ -144,7 +148,7 @@ function readLimits(text: string): readonly Json[] {
     const [, name = '', amount = '', model] = /^(\w+)=([^:]*)(?::(.+))?$/.exec(item) ?? [];
     const kind = limitKinds.get(name);
     if (kind === undefined) {
-      throw new UsageError(`--limits: ${item} is no limit such as rpm=10:openai/*.`);
+      throw new UsageError(`--limits: ${item} is not a limit; write it like rpm=10:openai/*.`);
     }
     return {
       kind,

@@ -19,65 +19,73 @@ import { columns } from './table.ts';
 
 const help = `Usage: model-gateway keys create|list|show|update|rotate|revoke|forget [options]
 
-  keys create   make a key; its secret is printed once
+  keys create   create a key; its secret is printed once
   keys list     list the keys, without their secrets
-  keys show     show one key: what it may do, its limits, what it has spent
-  keys update   change what a key may do
-  keys rotate   give a key a new secret; the old one works for a day more
-  keys revoke   make a key useless, at once and for ever
-  keys forget   remove what was kept of what its calls said
+  keys show     show one key: permissions, limits and spending
+  keys update   change permissions and limits of a key
+  keys rotate   give a key a new secret; the old one works for one more day
+  keys revoke   revoke a key immediately and permanently
+  keys forget   remove the logged content of its calls
 
-Each has --help. They act on the running gateway, or on its data directory when none runs.
+Each has --help. They talk to the running gateway, or use its data directory if
+no gateway runs.
 `;
 
 const createHelp = `Usage: model-gateway keys create --name NAME --models GLOB[,GLOB...] [options]
 
-Makes a key and prints its secret, which is shown only here.
+Creates a key and prints its secret, which is shown only here.
 
-  --name NAME         what the key is for
-  --models GLOBS      the models it may use, separated by commas; * stands for any text
-${scopeHelp}${policyHelp}  --json              one object: id, key, and what the key may do
+  --name NAME         purpose of the key
+  --models GLOBS      models that it may use, separated by commas; * matches any
+                      text
+${scopeHelp}${policyHelp}  --json              one object: id, key and permissions
 `;
 
 const updateHelp = `Usage: model-gateway keys update ID [options]
 
-Changes a key; what is not mentioned stays. Calls that run keep what they began with.
+Changes a key; options that are not given keep their values. Running calls are not
+affected.
 
-  --name NAME         what the key is for
-  --models GLOBS      the models it may use, separated by commas; * stands for any text
-${scopeHelp}${policyHelp}  --json              the key as it is then
+  --name NAME         purpose of the key
+  --models GLOBS      models that it may use, separated by commas; * matches any
+                      text
+${scopeHelp}${policyHelp}  --json              the changed key
 
-"none" takes a value away: --team none, --cache none, --rpm none, --limits none, --budget none (with --per of that
-period only), --expires never. --no-strict, --shrink and --no-log-content undo their opposites.
+"none" removes a value: --team none, --cache none, --rpm none, --limits none, --budget
+none (with --per: only of that period), --expires never. --no-strict, --shrink and
+--no-log-content undo their opposites.
 `;
 
 const rotateHelp = `Usage: model-gateway keys rotate ID [--overlap 24h] [--json]
 
-Gives the key a new secret and prints it, which is shown only here. Id, limits and usage stay.
+Creates a new secret for the key and prints it; it is shown only here. Id, limits and
+usage stay.
 
   --overlap SPAN      how long the old secret works: 0 to 7d; default: 24h
 `;
 
 const listHelp = `Usage: model-gateway keys list [--json]
 
-Lists all keys: those of environment and config, then in the order of creation. --json gives an array.
+Lists all keys: first those from environment and config, then by creation time. --json
+prints an array.
 `;
 
 const showHelp = `Usage: model-gateway keys show ID [--json]
 
-Shows one key with its limits, what its budgets have spent and when it was last used. The secret is not
-kept and cannot be shown.
+Shows one key with its limits, spending and last use. The secret is not stored and
+cannot be shown.
 `;
 
 const revokeHelp = `Usage: model-gateway keys revoke ID [--json]
 
-Revokes a key: new calls with it are refused at once, running ones are cut. This cannot be undone.
+Revokes a key: new calls are refused at once, running calls are cut. This cannot be
+undone.
 `;
 
 const forgetHelp = `Usage: model-gateway keys forget ID [--json]
 
-Removes what was kept of what the calls of a key asked and were answered (--log-content). Their rows in the
-ledger stay. This cannot be undone.
+Removes the logged requests and answers of a key (--log-content). The calls stay in
+the ledger. This cannot be undone.
 `;
 
 const idOnly = { switches: ['json'], positionals: ['ID'] } as const;
@@ -89,7 +97,7 @@ const keyFlags = {
 export const keysCommand: Command = commandOf(
   {
     name: 'keys',
-    summary: 'create, list, show, update, rotate, revoke keys, and forget what they said',
+    summary: 'create, list, show, update, rotate and revoke keys; remove logged content',
     help,
   },
   new Map<string, Action>([
@@ -106,9 +114,11 @@ export const keysCommand: Command = commandOf(
 async function create(given: Arguments, context: CommandContext): Promise<void> {
   const name = given.value('name');
   const models = given.value('models');
-  if (name === undefined) throw new UsageError('--name is missing: say what the key is for.');
+  if (name === undefined) throw new UsageError('--name is missing: name the purpose of the key.');
   if (models === undefined) {
-    throw new UsageError("--models is missing: say which models the key may use; '*' means all.");
+    throw new UsageError(
+      "--models is missing: list the models that the key may use; '*' means all.",
+    );
   }
   const body = {
     name,
@@ -129,7 +139,8 @@ async function update(given: Arguments, context: CommandContext): Promise<void> 
     ...scopeMembers(given),
     ...policyMembers(given),
   };
-  if (Object.keys(body).length === 0) throw new UsageError('Say what to change.');
+  if (Object.keys(body).length === 0)
+    throw new UsageError('Nothing to change: give at least one option.');
   const path = `/api/keys/${idOf(given)}`;
   const admin = await context.admin();
   const key = requireOk(await admin.request('PATCH', path, body));
@@ -150,7 +161,7 @@ function printSecret(made: JsonObject, given: Arguments, context: CommandContext
     return;
   }
   context.stdout(`${cell(made['key'])}\n\n${details(made)}`);
-  context.stderr('The key is shown this once: keep it now.\n');
+  context.stderr('The key is shown only now. Store it safely.\n');
 }
 
 async function list(given: Arguments, context: CommandContext): Promise<void> {
@@ -207,7 +218,7 @@ async function forget(given: Arguments, context: CommandContext): Promise<void> 
   const admin = await context.admin();
   const id = idOf(given);
   const done = requireOk(await admin.request('DELETE', `/api/keys/${id}/content`));
-  const told = `Removed what ${cell(done['removed'])} calls of ${id} said.\n`;
+  const told = `Removed the content of ${cell(done['removed'])} calls of ${id}.\n`;
   context.stdout(given.has('json') ? jsonText(done) : told);
 }
 
@@ -216,7 +227,7 @@ function idOf(given: Arguments): string {
   if (id.startsWith('gw_')) {
     throw new UsageError('ID: give the id of the key (the 8 characters after gw_), not the key.');
   }
-  if (!/^[0-9A-Za-z_-]{1,64}$/.test(id)) throw new UsageError('ID: this is no id of a key.');
+  if (!/^[0-9A-Za-z_-]{1,64}$/.test(id)) throw new UsageError('ID: this is not a key id.');
   return id;
 }
 

@@ -10,13 +10,15 @@ import { columns, printable } from './table.ts';
 const help = `Usage: model-gateway models [--json]
        model-gateway models remove NAME [--json]
 
-Lists the names that clients may use, with the targets behind each and their health; of models that run
-on this machine (local/NAME) also the size of the file, parameters, context and quantisation.
+Lists the names that clients may use, with the targets of each and their health; for
+models that run on this machine (local/NAME) also file size, parameters, context and
+quantisation.
 
   --json    an array: id, max_input_tokens and max_tokens (null: unknown), targets
             with target and health, and for local models local
 
-models remove deletes a model that pull brought. model-gateway pull --list names models to begin with.
+models remove deletes a model that pull downloaded. model-gateway pull --list
+suggests models to start with.
 `;
 
 export interface ModelsCommandParts {
@@ -27,7 +29,7 @@ export interface ModelsCommandParts {
 export function modelsCommand(parts: ModelsCommandParts): Command {
   return {
     name: 'models',
-    summary: 'list what can be called, with targets and their health',
+    summary: 'list the models that can be called, with targets and health',
     help,
     run: (args, context) =>
       withUsage(context, 'models', () =>

@@ -35,7 +35,7 @@ function commandOfKind(kind: 'team' | 'tag'): Command {
     [
       'show',
       {
-        help: `Usage: model-gateway ${name} show NAME [--json]\n\nShows what ${shared} may use together, and what was spent.\n`,
+        help: `Usage: model-gateway ${name} show NAME [--json]\n\nShows the limits and budgets that ${shared} share, and their spending.\n`,
         form: nameOnly,
         run: (given, context) => request(kind, { method: 'GET' }, { given, context }),
       },
@@ -45,9 +45,9 @@ function commandOfKind(kind: 'team' | 'tag'): Command {
       {
         help: `Usage: model-gateway ${name} set NAME [options]
 
-Sets what ${shared} may use together, in the place of what it was.
+Replaces the limits and budgets that ${shared} share.
 
-${policyHelp}${ofTag ? namedByHelp : ''}  --json              the ${kind} as it is then
+${policyHelp}${ofTag ? namedByHelp : ''}  --json              the changed ${kind}
 `,
         form: {
           values: [...policyFlags, ...(ofTag ? namedByFlags : [])],
@@ -63,7 +63,7 @@ ${policyHelp}${ofTag ? namedByHelp : ''}  --json              the ${kind} as it 
     [
       'remove',
       {
-        help: `Usage: model-gateway ${name} remove NAME [--json]\n\nTakes limits and budgets of the ${kind} away. Its keys and its usage stay.\n`,
+        help: `Usage: model-gateway ${name} remove NAME [--json]\n\nRemoves the limits and budgets of the ${kind}. Its keys and usage stay.\n`,
         form: nameOnly,
         run: (given, context) => remove(kind, given, context),
       },
@@ -72,11 +72,12 @@ ${policyHelp}${ofTag ? namedByHelp : ''}  --json              the ${kind} as it 
   const help = `Usage: model-gateway ${name} list|show|set|remove [options]
 
   ${name} list     list the ${name} that have limits or budgets
-  ${name} show     show one, and what was spent
-  ${name} set      set what ${shared} may use together
-  ${name} remove   take limits and budgets away
+  ${name} show     show one and its spending
+  ${name} set      set limits and budgets that ${shared} share
+  ${name} remove   remove limits and budgets
 
-Each has --help. They act on the running gateway, or on its data directory when none runs.
+Each has --help. They talk to the running gateway, or use its data directory if
+no gateway runs.
 `;
   return commandOf({ name, summary: `limits and budgets of ${name}`, help }, actions);
 }
@@ -130,7 +131,7 @@ async function request(
     ['name', cell(name)],
     ['source', cell(source)],
     ['limits', policyText(answer)],
-    ...(kind === 'tag' ? [['named by', namedByText(answer)]] : []),
+    ...(kind === 'tag' ? [['set by', namedByText(answer)]] : []),
   ];
   context.stdout(columns(rows));
 }

@@ -3,9 +3,9 @@ import type { JsonObject } from '../json/value.ts';
 import { cell, objectsOf } from './reply.ts';
 
 const units: ReadonlyMap<string, string> = new Map([
-  ['requests', 'requests a minute'],
-  ['tokens', 'tokens a minute'],
-  ['concurrent', 'at a time'],
+  ['requests', 'requests per minute'],
+  ['tokens', 'tokens per minute'],
+  ['concurrent', 'concurrent calls'],
 ]);
 
 /** `60 requests a minute; $3.20 of $10 a month`; `-` where there are none. */
@@ -21,6 +21,6 @@ export function policyText(holder: JsonObject): string {
 function budgetText({ usd, per, time_zone: zone, spent_usd: spent }: JsonObject): string {
   const whole = `$${cell(usd)}`;
   const amount = spent === undefined ? whole : `$${cell(spent)} of ${whole}`;
-  if (per === 'ever') return `${amount} in all`;
+  if (per === 'ever') return `${amount} in total`;
   return `${amount} a ${cell(per)}${zone === 'UTC' ? '' : ` (${cell(zone)})`}`;
 }

@@ -8,21 +8,25 @@ import { columns } from './table.ts';
 
 const help = `Usage: model-gateway prices [MODEL] [--json]
 
-Shows what models cost in dollars per million tokens, and where that comes from: the config (gateway.yaml
-with its line), the price package with its version, or local for models that run here. Without MODEL: all
-that can be called. A model that nobody knows a price of costs "unknown", not 0: its calls have no cost in
-the ledger, and keys with a budget cannot call it unless prices: of the config has a default.
+Shows the prices of models in dollars per million tokens and their source: the config
+(gateway.yaml with its line), the price package with its version, or local for models
+that run here. Without MODEL: all models that can be called.
 
-  --json    an array: model, target, price (null: unknown) with source, input, cache_read, cache_write,
-            cache_write_1h, output, reasoning (null: as input, input, cache_write, -, -, output), audio_input,
-            image_input, video_input, audio_cache_read, audio_output, image_output (null: as for text), tiers
-            (rates of the whole call above so many tokens of prompt), service_tiers (by name), call, per_image and
-            web_search (dollars each)
+The price of a model can be unknown, which is not 0. Its calls then have no cost in
+the ledger, and keys with a budget cannot call it unless prices: in the config has a
+default.
+
+  --json    an array: model, target, price (null: unknown) with source, input,
+            cache_read, cache_write, cache_write_1h, output, reasoning (null: as
+            input, input, cache_write, -, -, output), audio_input, image_input,
+            video_input, audio_cache_read, audio_output, image_output (null: as for
+            text), tiers (rates of the whole call for long prompts), service_tiers
+            (by name), call, per_image and web_search (dollars each)
 `;
 
 export const pricesCommand: Command = {
   name: 'prices',
-  summary: 'show what models cost, and where that comes from',
+  summary: 'show the prices of models and their sources',
   help,
   run: (args, context) => withUsage(context, 'prices', () => run(args, context)),
 };

@@ -11,22 +11,25 @@ import { bytesText, countText } from '../core/display.ts';
 const help = `Usage: model-gateway pull SOURCE [options]
        model-gateway pull --list [--json]
 
-Brings a model file (GGUF) into the folder of models. It can then be called as local/NAME, without a
-restart of the gateway. A download that was interrupted goes on where it stopped when the same command
-is given again.
+Downloads a model file (GGUF) into the models folder. The model can then be called as
+local/NAME without a restart of the gateway. To resume an interrupted download, run
+the same command again.
 
-  SOURCE  hf:USER/REPO:QUANT        a file of Hugging Face's hub, by its quantisation (Q4_K_M, Q8_0, ...)
-          hf:USER/REPO/FILE.gguf    a file of the hub, by its name; #REVISION may follow
-          https://HOST/FILE.gguf    a file of any web server
-          PATH/FILE.gguf            a file of this machine, which is copied
+  SOURCE  hf:USER/REPO:QUANT      a file on the Hugging Face hub, by its
+                                  quantisation (Q4_K_M, Q8_0, ...)
+          hf:USER/REPO/FILE.gguf  a file on the hub, by its name; #REVISION may follow
+          https://HOST/FILE.gguf  a file on any web server
+          PATH/FILE.gguf          a file on this machine, which is copied
 
-  --name NAME     what to call it; default: the file's name in small letters
-  --sha256 HEX    the hash that the file must have; the hub tells its own, which is always checked
-  --list          well-known small models, with size and licence
-  --json          one object when it is done: id, path, size_bytes, sha256 and what the file says of itself
+  --name NAME     name of the model; default: the file name in lower case
+  --sha256 HEX    expected hash of the file; the hash that the hub reports is always
+                  checked
+  --list          list well-known small models, with size and licence
+  --json          print one object at the end: id, path, size_bytes, sha256 and the
+                  properties of the file
 
-Environment: HF_ENDPOINT or MODEL_ENDPOINT (a mirror of the hub), HF_TOKEN (sent to the hub only),
-HTTPS_PROXY, HTTP_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS.
+Environment: HF_ENDPOINT or MODEL_ENDPOINT (a mirror of the hub), HF_TOKEN (sent only
+to the hub), HTTPS_PROXY, HTTP_PROXY, NO_PROXY, NODE_EXTRA_CA_CERTS.
 
 Remove a model with: model-gateway models remove NAME
 `;
@@ -79,7 +82,7 @@ export interface PullCommandParts {
 export function pullCommand(parts: PullCommandParts): Command {
   return {
     name: 'pull',
-    summary: 'bring a model for the embedded engine to this machine',
+    summary: 'download a model for the embedded engine',
     help,
     run: (args, context) => withUsage(context, 'pull', () => run(args, context, parts)),
   };
@@ -104,7 +107,7 @@ async function run(
 
 function list(given: Arguments, context: CommandContext, known: readonly ListedModel[]): void {
   if (given.value('name') !== undefined || given.value('sha256') !== undefined) {
-    throw new UsageError('--list stands alone.');
+    throw new UsageError('--list cannot be combined with other arguments.');
   }
   if (given.has('json')) {
     context.stdout(jsonText(known.map((model) => ({ ...model, verified_here: false }))));
@@ -121,7 +124,7 @@ function list(given: Arguments, context: CommandContext, known: readonly ListedM
   const lines = [['MODEL', 'SOURCE', 'SIZE', 'TOOLS', 'LICENCE', 'REMARK'], ...rows];
   context.stdout(columns(lines, { head: true, screen: context.screen }));
   context.stdout(
-    '\nSizes, licences and remarks are from the model cards; none of them was checked or tried here. The card decides.\n',
+    '\nSizes, licences and remarks come from the model cards and are not verified; the card is authoritative.\n',
   );
 }
 
@@ -167,13 +170,13 @@ function reportJson(report: PullReport): JsonObject {
 const verifiedTexts = {
   given: 'as --sha256 asked for',
   server: 'as the server named it',
-  none: 'nobody named one to check it against',
+  none: 'not verified: no expected hash is known',
 } as const;
 
 const gatewayTexts = {
   'knows it': 'It can be called now.',
-  'not running': 'It can be called when the gateway runs.',
-  'not told': 'The running gateway did not take it; its log says why.',
+  'not running': 'It can be called once the gateway runs.',
+  'not told': 'The running gateway did not load it; see its log for the reason.',
 } as const;
 
 function reportText(report: PullReport): string {
@@ -181,7 +184,7 @@ function reportText(report: PullReport): string {
   const { parameters, context, trained_context: trained, quantization, architecture } = about;
   const size = typeof parameters === 'number' ? `${countText(parameters)} parameters, ` : '';
   const rows = [
-    ['model', `${id}${already ? '   (was there already)' : ''}`],
+    ['model', `${id}${already ? '   (already present)' : ''}`],
     ['what', `${size}${cell(architecture)}, ${cell(quantization)}, ${bytesText(sizeBytes)}`],
     ['context', `${cell(context)} tokens (trained for ${cell(trained)})`],
     ['file', path],

@@ -69,7 +69,7 @@ function ownFile(file: string): Stats | undefined {
       `${file} is a link to ${readlinkSync(file)}; it was left as it is. Name the file itself with --file.`,
     );
   }
-  if (stats?.isFile() === false) throw new Error(`${file} is no file; it was left as it is.`);
+  if (stats?.isFile() === false) throw new Error(`${file} is not a file; it was left as it is.`);
   return stats;
 }
 
@@ -147,7 +147,7 @@ class YamlSettings implements SettingsText {
     const isEmpty = parent === null || parent === undefined || isNull(parent);
     if (!isEmpty && !isRight) {
       const name = keys.length === 0 ? 'the whole' : keys.join('.');
-      throw new Error(`${name} is no ${typeof step === 'string' ? 'object' : 'list'}`);
+      throw new Error(`${name} is not ${typeof step === 'string' ? 'an object' : 'a list'}`);
     }
     const made = placed(undefined, missing, value);
     if (!isRight) {
@@ -220,7 +220,10 @@ function changeText({ path, value, secret }: SettingsEdit, before: Json | undefi
   return before === undefined ? now : `${now} (was ${JSON.stringify(before)})`;
 }
 
-/** Copies the file beside itself under the first free name, for its owner only: it may hold an old key. */
+/**
+ * Copies the file under the first free name in the same folder, readable by the owner only: it may contain an
+ * old key.
+ */
 function keepCopy(path: string, { mode }: Stats): string {
   for (let n = 0; ; n++) {
     const copy = n === 0 ? `${path}.bak` : `${path}.bak${n}`;

@@ -10,17 +10,22 @@ import { columns } from './table.ts';
 
 const help = `Usage: model-gateway usage [--by key|model|provider|team|tag|day|hour] [--since 7d] [options]
 
-Sums the calls by key (default), model, provider, team, tag, day or hour (UTC). Input tokens include
-cached ones. The cost is that of the calls with a known price; the others are counted beside it.
+Sums the calls by key (default), model, provider, team, tag, day or hour (UTC).
+Input tokens include cached ones. The cost covers calls with a known price; calls
+without one are counted separately.
 
-  --by GROUP       key, model, provider, team, tag, day or hour; a call counts for each of its tags
-  --since WHEN     90m, 24h, 7d, 2w, or a date such as 2026-01-31; default 30d
-  --until WHEN     the same; only calls before; default: now
-  --key ID         only calls of this key; so for --team NAME, --model NAME, --provider NAME, --tag NAME
-  --json           an array of rows: the group, calls, failed, input_tokens, cache_read_tokens,
-                   cache_write_tokens, output_tokens, cost_usd (null: unknown), unpriced_calls,
-                   audio_input_tokens, image_input_tokens, video_input_tokens, audio_output_tokens,
-                   image_output_tokens, web_searches, images (pictures that have a price each)
+  --by GROUP       key, model, provider, team, tag, day or hour; a call counts for
+                   each of its tags
+  --since WHEN     90m, 24h, 7d, 2w, or a date such as 2026-01-31; default: 30d
+  --until WHEN     the same; only calls before this time; default: now
+  --key ID         only calls of this key; likewise --team NAME, --model NAME,
+                   --provider NAME, --tag NAME
+  --json           an array of rows: the group, calls, failed, input_tokens,
+                   cache_read_tokens, cache_write_tokens, output_tokens, cost_usd
+                   (null: unknown), unpriced_calls, audio_input_tokens,
+                   image_input_tokens, video_input_tokens, audio_output_tokens,
+                   image_output_tokens, web_searches, images (those with a price
+                   each)
   --csv            the same columns as CSV
 `;
 
@@ -51,7 +56,7 @@ const pageRows = '10000';
 
 export const usageCommand: Command = {
   name: 'usage',
-  summary: 'show calls, tokens and costs by key, model, provider, team, tag, day or hour',
+  summary: 'show calls, tokens and costs by key, model, team, day and more',
   help,
   run: (args, context) => withUsage(context, 'usage', () => run(args, context)),
 };
@@ -63,7 +68,7 @@ async function run(args: readonly string[], context: CommandContext): Promise<nu
     return 0;
   }
   if (given.has('json') && given.has('csv')) {
-    throw new UsageError('--csv and --json cannot stand together.');
+    throw new UsageError('--csv and --json cannot be combined.');
   }
   const by = given.value('by') ?? 'key';
   const query = new URLSearchParams({ by, limit: pageRows });
@@ -114,7 +119,7 @@ interface Shown {
 }
 
 function table({ groups, rows, all }: Shown, screen: Screen | undefined): string {
-  if (rows.length === 0) return 'There are no calls in this time.\n';
+  if (rows.length === 0) return 'There are no calls in this period.\n';
   const shown = [...sums, ...rareSums.filter((name) => rows.some((row) => Boolean(row[name])))];
   const names = [...groups, ...shown];
   const lines = [

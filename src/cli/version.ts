@@ -10,7 +10,7 @@ export interface Versions {
 
 const help = `Usage: model-gateway version [--json]
 
-Prints the version of the gateway and of the Node that runs it.
+Prints the version of the gateway and of Node.
 `;
 
 export function versionCommand({ version, node }: Versions): Command {

@@ -101,9 +101,9 @@ export function pricesWithoutGateway(
   env: Environment,
   model: string | undefined,
 ): Promise<readonly PricedTarget[]> {
-  const book = priceTable(settings, silentLog);
+  const prices = priceTable(settings, silentLog);
   return withRegistry(settings, env, (registry) =>
-    pricedTargets({ registry, book, clock: systemClock }, model),
+    pricedTargets({ registry, prices, clock: systemClock }, model),
   );
 }
 

@@ -10,12 +10,19 @@ import { knownProviders, type RunningGateway, start } from './start.ts';
 
 const help = `Usage: model-gateway start [options]
 
-Starts the gateway: the data plane (both endpoints) and the admin plane. Stops on SIGTERM or Ctrl-C once
-running calls are done, after two minutes at most; a second signal ends them at once. On SIGTERM it first goes on
-serving for five seconds where a balancer asks for /readyz (\`drain:\` of the config). SIGHUP reads the config again; SIGUSR2 replaces
-the workers one after another.
+Starts the gateway: the data plane (both endpoints) and the admin plane.
 
-${flagsHelp()}`;
+${flagsHelp()}
+Each flag can be set by an environment variable, too: MODEL_GATEWAY_LISTEN for
+--listen, MODEL_GATEWAY_ADMIN_LISTEN for --admin-listen, and so on.
+
+SIGTERM, Ctrl-C  stop when running calls are done, after two minutes at most. If a
+                 load balancer polls /readyz, calls are accepted for five more
+                 seconds after SIGTERM (\`drain:\` in the config). A second signal
+                 stops at once.
+SIGHUP           reload the config
+SIGUSR2          replace the workers one by one
+`;
 
 export const startCommand: Command = {
   name: 'start',
@@ -44,7 +51,7 @@ export const checkCommand: Command = makeCheckCommand({
 /** Local models that cannot be called: the gateway starts without them. */
 async function missingModels({ local }: Settings): Promise<readonly string[]> {
   const { problems } = await readModelFolder(local.modelsDir, local.models);
-  return problems.map(({ subject, why }) => `local model left out: ${subject} ${why}`);
+  return problems.map(({ subject, why }) => `local model skipped: ${subject} ${why}`);
 }
 
 function bannerOf(gateway: RunningGateway, { env, screen }: CommandContext): string {
@@ -96,11 +103,11 @@ function untilStopped(gateway: RunningGateway): Promise<number> {
       SIGHUP: () => void gateway.reload(),
       SIGUSR2: () => void gateway.renew(),
       SIGTERM: () => stop(0, true),
-      // Ctrl-C: a person at a terminal, who has no balancer to wait for.
+      // Ctrl-C: a person at a terminal, without a load balancer to wait for.
       SIGINT: () => stop(0, false),
     };
     processSignals.handle((signal) => toDo[signal]());
-    // An unknown state serves nobody well: running calls may finish, then the process ends (F94).
+    // After an unknown error the state is unknown: running calls may finish, then the process ends (F94).
     process.on('uncaughtException', (error) => {
       process.stderr.write(`model-gateway: ${error.stack ?? error.message}\n`);
       stop(1, false);
@@ -109,9 +116,9 @@ function untilStopped(gateway: RunningGateway): Promise<number> {
 }
 
 /**
- * What a person or a service manager tells a gateway: SIGHUP reads the config again, SIGUSR2 replaces the
- * workers, SIGTERM and SIGINT stop it. They may come while it still starts, when calls may already run; without
- * anybody who listens they would end the process at once.
+ * Signals: SIGHUP reads the config again, SIGUSR2 replaces the workers, SIGTERM and SIGINT stop the gateway.
+ * They may arrive during the start, when calls may already run; without a handler they would end the process at
+ * once.
  */
 export type Signal = 'SIGHUP' | 'SIGUSR2' | 'SIGTERM' | 'SIGINT';
 
@@ -136,7 +143,7 @@ export class Signals {
 
   #heard(signal: Signal): void {
     if (this.#run !== undefined) return this.#run(signal);
-    // Whoever asks for a second time does not want to wait for a start that hangs.
+    // A second stop signal during the start ends the process at once, since the start may hang.
     if (stops.has(signal) && this.#stopsEarly) return endBy(signal);
     this.#early.add(signal);
   }
@@ -146,7 +153,7 @@ export class Signals {
   }
 }
 
-/** As if nobody listened. */
+/** Ends the process as the default handler of the signal would. */
 function endBy(signal: Signal): void {
   process.removeAllListeners(signal);
   process.kill(process.pid, signal);

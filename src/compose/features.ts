@@ -38,14 +38,15 @@ export interface Contents {
   close(): Promise<void>;
 }
 
-/** What calls said lies in memory until it is written. */
+/** Memory for call contents that are not written yet. */
 const maxMemoryBytes = 64 * 1024 * 1024;
 
 const random = (count: number): Uint8Array => randomBytes(count);
 
 /**
- * Of the environment, or a file beside a store of one's own. A book that gateways share needs the former.
- * @throws Error when the variable cannot serve.
+ * From the environment, or from a file in the data directory if the store is not shared. A shared database
+ * needs the variable.
+ * @throws Error when the variable is not usable.
  */
 export function contentKeyFor(
   { storage, dataDir }: Pick<Settings, 'storage' | 'dataDir'>,
@@ -53,7 +54,7 @@ export function contentKeyFor(
 ): ContentKey {
   const secret = readSecretVariable(env, 'MODEL_GATEWAY_CONTENT_KEY');
   if (secret !== undefined) return contentKeyOf(secret);
-  switch (storage.book) {
+  switch (storage.database) {
     case 'memory':
       return passingContentKey(random);
     case 'sqlite':

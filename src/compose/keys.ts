@@ -97,7 +97,7 @@ export function makeAuthenticator({
     clock: systemClock,
     log,
     // A store in memory leaves nothing behind, and begins a new log each time.
-    ...(dataDir === undefined || storage?.book === 'memory'
+    ...(dataDir === undefined || storage?.database === 'memory'
       ? {}
       : { anchor: new FileAnchor(join(dataDir, 'audit.head')) }),
   });

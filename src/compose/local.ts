@@ -1,4 +1,4 @@
-/** Part of the composition root: the folder of model files, and the engines that run what lies in it. */
+/** Part of the composition root: the folder of model files and the engines that run them. */
 import { join } from 'node:path';
 import type { AdminModel } from '../admin/handler.ts';
 import type { LocalSettings, Settings } from '../config/settings.ts';
@@ -20,7 +20,7 @@ import type { ModelListing } from '../providers/registry.ts';
 
 export interface LocalModels {
   readonly engines: LocalEngines;
-  /** What lies in the folder and cannot be called. */
+  /** Files in the folder that cannot be used. */
   problems(): readonly FolderProblem[];
   /** Calls back each time that the folder was looked at. */
   onLooked(tell: () => void): void;
@@ -49,7 +49,7 @@ export function createLocalModels(
     engines.replace(contents.models, limitsOf(local));
     const told = new Set(problems.map(textOf));
     for (const problem of contents.problems) {
-      if (!told.has(textOf(problem))) log.warn('local model left out', { ...problem });
+      if (!told.has(textOf(problem))) log.warn('local_model_skipped', { ...problem });
     }
     problems = contents.problems;
     looked();

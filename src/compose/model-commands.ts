@@ -53,7 +53,7 @@ function settingsHere(env: Environment = process.env): Promise<Settings> {
 function reportOf({ model, record, already }: Pulled, gateway: PullReport['gateway']): PullReport {
   const warnings =
     model.hasChatTemplate === false
-      ? ['The file has no chat template: it is no chat model, and the engine cannot run it.']
+      ? ['The file has no chat template: it is not a chat model, and the engine cannot run it.']
       : [];
   return {
     id: `local/${model.name}`,

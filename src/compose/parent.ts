@@ -119,7 +119,7 @@ class WorkerHost implements DataPlaneHost {
       end: (member) => this.#end(member, { announced: false, watched: false, alone: true }),
       stopping: () => this.#stopping,
     });
-    // Whoever starts them hears of it.
+    // The caller that starts the workers handles the rejection.
     this.#started.promise.catch(() => undefined);
   }
 
@@ -146,7 +146,8 @@ class WorkerHost implements DataPlaneHost {
       try {
         await link.ask('apply', [this.#shareOf(process)], applyMs);
       } catch (error) {
-        // Two configs at one address serve nobody well: the next one in its place begins with this one.
+        // Two configs at one address must not serve together: the worker's replacement starts with the current
+        // one.
         log.error('worker_out_of_step', { worker: process.number, reason: textOf(error) });
         process.kill('SIGKILL');
       }
@@ -244,7 +245,7 @@ class WorkerHost implements DataPlaneHost {
     });
     const serve = this.#operations(process, session, () => member);
     const failed = (op: string, error: unknown): void =>
-      log.error('worker_news_lost', { worker: process.number, op, reason: textOf(error) });
+      log.error('worker_message_lost', { worker: process.number, op, reason: textOf(error) });
     const link = new Link<WorkerOperations>({ stream: process.stream, serve, failed });
     const member: Member = {
       process,
@@ -424,20 +425,20 @@ class WorkerHost implements DataPlaneHost {
       {
         name: 'model_gateway_workers',
         type: 'gauge',
-        help: 'Worker processes that take calls.',
+        help: 'Worker processes that accept calls.',
         samples: single(listening.length),
       },
       {
         name: 'model_gateway_worker_deaths',
         type: 'counter',
-        help: 'Worker processes that ended unasked; each was replaced (docs/operator/workers.md).',
+        help: 'Worker processes that ended unexpectedly; each was replaced (docs/operator/workers.md).',
         samples: single(this.#deaths),
       },
     ];
   }
 }
 
-/** Numbers of which the sum says nothing. */
+/** Gauges whose sum over processes is meaningless. */
 const ofTheWorst: ReadonlySet<string> = new Set(['pressure', 'memory_share', 'loop_delay_ms']);
 
 async function familiesOf(member: Member): Promise<readonly Family[]> {

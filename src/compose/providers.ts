@@ -116,7 +116,7 @@ function windowIn(listName: string, model: string): number | undefined {
 
 interface PriceParts {
   readonly registry: Registry;
-  readonly book: PriceTable;
+  readonly prices: PriceTable;
   readonly clock: Clock;
 }
 
@@ -125,13 +125,13 @@ interface PriceParts {
  * called here may have a price all the same.
  */
 export async function pricedTargets(
-  { registry, book, clock }: PriceParts,
+  { registry, prices, clock }: PriceParts,
   model: string | undefined,
 ): Promise<readonly PricedTarget[]> {
   const at = clock.wall();
   const priced = (name: string, target: string): PricedTarget => {
     const slash = target.indexOf('/');
-    const price = book.find(target.slice(0, slash), target.slice(slash + 1), at);
+    const price = prices.find(target.slice(0, slash), target.slice(slash + 1), at);
     return { model: name, target, ...(price === undefined ? {} : { price }) };
   };
   if (model === undefined) {
@@ -157,11 +157,11 @@ async function searched(
  * calls of agents are on average. Undefined where the price is not known.
  */
 export function priceToCompare(
-  book: Pick<PriceTable, 'find'>,
+  prices: Pick<PriceTable, 'find'>,
   { provider, model }: Target,
   at: number,
 ): number | undefined {
-  const rates = book.find(provider.id, model, at)?.rates;
+  const rates = prices.find(provider.id, model, at)?.rates;
   return rates === undefined ? undefined : 3 * rates.input + rates.output;
 }
 
@@ -169,6 +169,6 @@ export function priceToCompare(
 export function priceParts(parts: () => PriceParts): PriceRouteParts {
   return {
     prices: (model) => pricedTargets(parts(), model),
-    defaultPrice: () => parts().book.otherwise,
+    defaultPrice: () => parts().prices.otherwise,
   };
 }

@@ -19,7 +19,7 @@ export interface SharedCountersOptions {
 }
 
 /**
- * Budgets in PostgreSQL; rates and places in Redis, or in PostgreSQL too. Servers that are away now are no failure.
+ * Budgets in PostgreSQL; rates and places in Redis, or in PostgreSQL too. Servers that are away now are not failure.
  * @throws StoreError
  */
 export async function openSharedCounters(options: SharedCountersOptions): Promise<OpenedCounters> {
@@ -49,7 +49,7 @@ async function open({
   const instance = newId('gw_');
   const budgets = new BudgetLeases({ home: shared.budgets, instance, clock });
   shared.onAsked((counter, window) => budgets.asked(counter, window));
-  const isPostgres = storage.book === 'postgres';
+  const isPostgres = storage.database === 'postgres';
   const both = { budgets, clock, log, onStoreLoss: isPostgres ? storage.onStoreLoss : 'closed' };
   if (!isPostgres || storage.redis === undefined) {
     const rates = new PostgresCounters({ server, clock, log });

@@ -1,6 +1,6 @@
 /**
- * The composition root: settings → store → keys → providers → gateway → servers. The one place that
- * knows everybody; every part gets what it needs handed in.
+ * The composition root: settings → store → keys → providers → gateway → servers. The only place that knows all
+ * parts; each part receives its dependencies.
  */
 import type { Server } from 'node:http';
 import { isatty } from 'node:tty';
@@ -182,9 +182,9 @@ class Runtime implements RunningGateway {
     }
     await host.apply(settings);
     for (const name of needRestart(before, settings)) {
-      log.warn('config: this change takes effect at the next start', { name });
+      log.warn('config_needs_restart', { name });
     }
-    log.info('config applied', { providers: this.providers.join(',') });
+    log.info('config_applied', { providers: this.providers.join(',') });
   }
 
   stop(how = { announced: false }): Promise<void> {
@@ -194,7 +194,7 @@ class Runtime implements RunningGateway {
 
   async renew(): Promise<void> {
     const { host, log } = this.#parts;
-    if (host.renew === undefined) log.warn('no workers to replace: this process serves alone', {});
+    if (host.renew === undefined) log.warn('no_workers_to_replace', {});
     else await host.renew();
   }
 
@@ -240,7 +240,7 @@ class Runtime implements RunningGateway {
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       metrics.reloads.add(['refused']);
-      this.#parts.log.error('config not applied, the old one stays', { why });
+      this.#parts.log.error('config_rejected', { why });
       return { applied: false, problems: why.split('\n') };
     }
   }
@@ -258,7 +258,7 @@ class Runtime implements RunningGateway {
     return {
       models: () => this.#models(),
       modelProblems: () => localModels.problems(),
-      ...priceParts(() => ({ registry: plane.registry, book: plane.prices, clock: systemClock })),
+      ...priceParts(() => ({ registry: plane.registry, prices: plane.prices, clock: systemClock })),
       status: async () => {
         const tallies = await host.tallies();
         return statusJson(plane.facts(), { url: this.url, providers: this.providers, tallies });

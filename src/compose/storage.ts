@@ -13,12 +13,12 @@ export interface OpenedStorage {
   readonly shared?: PostgresStore;
 }
 
-/** @throws StoreError; a shared book that is only away now is none: it is waited for (L1). */
+/** @throws StoreError; a shared book that is only away now is none: it is waited for. */
 export async function openStorage(
   { storage, dataDir, ledger }: Pick<Settings, 'storage' | 'dataDir' | 'ledger'>,
   log: Log,
 ): Promise<OpenedStorage> {
-  switch (storage.book) {
+  switch (storage.database) {
     case 'memory':
       return { store: openMemoryStore(systemClock) };
     case 'sqlite':

@@ -35,7 +35,7 @@ const dollars = z
     if (nanodollars !== undefined && !isTooSmall) return nanodollars;
     const message = isTooSmall
       ? `is less than the smallest amount, $${dollarsText(1)} (0 lets nothing be spent)`
-      : 'is no amount in dollars: 0 to 9000000, at most nine decimals';
+      : 'is not an amount in dollars: 0 to 9000000, at most nine decimals';
     context.addIssue({ code: 'custom', message });
     return z.NEVER;
   })
@@ -45,7 +45,7 @@ const per = z.enum(periods, `must be one of ${periods.join(', ')}`);
 
 const timeZone = z
   .string('must be the name of a time zone')
-  .refine(isTimeZone, 'is no time zone: give an IANA name such as Europe/Berlin or UTC')
+  .refine(isTimeZone, 'is not a time zone: give an IANA name such as Europe/Berlin or UTC')
   .meta({ examples: ['UTC', 'Europe/Berlin'] });
 
 /** Globs of model names as keys and limits have them. */
@@ -53,66 +53,69 @@ export const modelGlob = z
   .string('must be a list of model names')
   .regex(
     /^[^\s,\p{Cc}]{1,200}$/u,
-    'is no model name: 1 to 200 characters, no spaces or commas; * stands for any text',
+    'is not a model name: 1 to 200 characters, no spaces or commas; * stands for any text',
   );
 
 const limit = z.strictObject({
   kind: z
     .enum(['requests', 'tokens', 'concurrent'], 'must be one of requests, tokens, concurrent')
-    .describe('requests and tokens: a minute; concurrent: calls at the same time.'),
-  amount: amount.describe('The limit.'),
-  model: modelGlob.optional().describe('Glob of the models that it counts. Default: all.'),
+    .describe('requests and tokens count per minute; concurrent counts running calls.'),
+  amount: amount.describe('The highest allowed value.'),
+  model: modelGlob.optional().describe('Glob of the models to count. Default: all.'),
 });
 
 const budget = z.strictObject({
   usd: dollars.describe('Dollars that may be spent.'),
   per: per.describe('The calendar period.'),
-  time_zone: timeZone.optional().describe('Where its days begin. Default UTC.'),
+  time_zone: timeZone.optional().describe('Time zone of its days. Default: UTC.'),
 });
 
 /** Null takes a limit away, which makes sense in a change only. */
 export const policyMembers = {
-  rpm: amount.nullable().optional().describe('Requests a minute, all models together.'),
-  tpm: amount.nullable().optional().describe('Tokens a minute, input and output.'),
-  concurrent: amount.nullable().optional().describe('Calls at the same time.'),
+  rpm: amount.nullable().optional().describe('Requests per minute, all models together.'),
+  tpm: amount.nullable().optional().describe('Tokens per minute, input and output.'),
+  concurrent: amount.nullable().optional().describe('Concurrent calls.'),
   limits: z
     .array(limit, 'must be a list of limits')
     .max(100, 'has more than 100 entries')
     .nullable()
     .optional()
     .describe(
-      'More limits: kind is requests or tokens (a minute) or concurrent; with model they count only models that fit the glob.',
+      'More limits: kind is requests or tokens (per minute) or concurrent; with model, only models that match the glob count.',
     ),
-  budget: dollars.nullable().optional().describe('Dollars that may be spent in each `per`.'),
+  budget: dollars
+    .nullable()
+    .optional()
+    .describe('Dollars that may be spent in each period (`per`).'),
   per: per.optional().describe('The calendar period of `budget`.'),
   time_zone: timeZone
     .optional()
-    .describe('Where the days of `budget` begin; weeks begin on Monday. Default UTC.'),
+    .describe('Time zone of the days of `budget`; weeks begin on Monday. Default: UTC.'),
   budgets: z
     .array(budget, 'must be a list of budgets')
     .max(periods.length, `has more than ${periods.length} entries`)
     .nullable()
     .optional()
-    .describe('More budgets, one for each period; all apply.'),
+    .describe('More budgets, one per period; all apply.'),
 };
 
 /** Of tags, besides. */
 export const namedByMembers = {
   keys: z
     .array(
-      z.string().regex(/^(\*|[A-Za-z0-9_-]{1,64})$/, 'is no id of a key; * means all'),
-      'must be a list of ids of keys',
+      z.string().regex(/^(\*|[A-Za-z0-9_-]{1,64})$/, 'is not a key id; * means all'),
+      'must be a list of key ids',
     )
     .max(200, 'has more than 200 entries')
     .optional()
     .describe(
-      'Ids of keys whose calls count for it when they name it in x-gateway-tags, besides those that have the tag; "*" means all.',
+      'Ids of keys that may set the tag by x-gateway-tags, in addition to keys that have it; "*" means all.',
     ),
   teams: z
     .array(z.string().min(1, 'must not be empty').max(200), 'must be a list of teams')
     .max(200, 'has more than 200 entries')
     .optional()
-    .describe('Teams whose keys may do the same; "*" means all.'),
+    .describe('Teams whose keys may set it, too; "*" means all.'),
 };
 
 export interface NamedByForm {
@@ -120,7 +123,7 @@ export interface NamedByForm {
   readonly teams?: readonly string[] | undefined;
 }
 
-/** Who may name a tag; nothing where nobody else may. */
+/** Keys and teams that may set a tag; nothing when there are none. */
 export function readNamedBy({ keys = [], teams = [] }: NamedByForm): {
   readonly namedBy?: NamedBy;
 } {
@@ -193,7 +196,7 @@ function readBudgets(form: PolicyForm, base: readonly Budget[]): readonly Budget
   }
   if (most === null) return period === undefined ? [] : without(listed, period);
   if (period === undefined) {
-    return { path: 'per', message: `is missing: the budget is for a ${periods.join(', ')}` };
+    return { path: 'per', message: `is missing; use one of ${periods.join(', ')}` };
   }
   const known = listed.find((each) => each.per === period);
   const others = form.budgets === undefined ? without(listed, period) : listed;
@@ -201,7 +204,7 @@ function readBudgets(form: PolicyForm, base: readonly Budget[]): readonly Budget
   return [{ nanodollars: most, per: period, timeZone: timeZoneOf }, ...others];
 }
 
-const perAlone = 'says the period of a budget, but there is no budget beside it';
+const perAlone = 'sets the period of a budget, but no budget is given';
 
 /** A zone alone is for the budgets that are there. */
 function rezoned(budgets: readonly Budget[], form: PolicyForm): readonly Budget[] {
@@ -223,7 +226,7 @@ function twin<T>(
   const names = items.map((item) => nameOf(item));
   const repeated = names.find((name, i) => names.indexOf(name) !== i);
   if (repeated === undefined) return undefined;
-  return { path, message: `two of them are for the same: ${repeated.trim()}` };
+  return { path, message: `has duplicate entries for ${repeated.trim()}` };
 }
 
 function isTimeZone(name: string): boolean {
@@ -238,17 +241,17 @@ const labelForm = /^[^\p{Cs}\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,200}$/u;
 
 /** One line without control characters: it will stand in logs, tables and pages. */
 export const label = z
-  .string('must be a text')
+  .string('must be a string')
   .min(1, 'must not be empty')
   .max(200, 'has more than 200 characters')
-  .regex(labelForm, 'must be one line of visible text');
+  .regex(labelForm, 'must be one line of printable text');
 
 const tagForm = /^[^,\s\p{Cs}\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,100}$/u;
 
 /** Tags stand in lists with commas between them. */
 export const tag = z
   .string('must be a list of tags')
-  .regex(tagForm, 'is no tag: 1 to 100 characters, no spaces or commas');
+  .regex(tagForm, 'is not a tag: 1 to 100 characters, no spaces or commas');
 
 const addressRange = z
   .string('must be a list of addresses')
@@ -262,97 +265,97 @@ const addressRange = z
 /** What a key may be used for; the same in the admin API. */
 export const scopeMembers = {
   models: z
-    .array(modelGlob, 'say which models the key may use, as a list; ["*"] means all')
-    .min(1, 'say which models the key may use; ["*"] means all')
+    .array(modelGlob, 'list the models that the key may use; ["*"] means all')
+    .min(1, 'list the models that the key may use; ["*"] means all')
     .max(200, 'has more than 200 entries')
     .describe('Globs of the models that the key may use; "*" means all.'),
   endpoints: z
     .array(
-      z.enum(endpointScopes, `must be of ${endpointScopes.join(', ')}`),
+      z.enum(endpointScopes, `must be one of ${endpointScopes.join(', ')}`),
       'must be a list of endpoints',
     )
     .min(1, 'must name at least one endpoint')
     .max(20, 'has more than 20 entries')
     .optional()
     .describe('Default: all.'),
-  team: label.optional().describe('The team that its calls count for.'),
-  owner: label.optional().describe('The person responsible.'),
+  team: label.optional().describe('Team that the key belongs to.'),
+  owner: label.optional().describe('Owner of the key.'),
   tags: z
     .array(tag, 'must be a list of tags')
     .max(20, 'has more than 20 entries')
     .optional()
-    .describe('What else its calls count for.'),
+    .describe('Tags that its calls count for.'),
   cidrs: z
     .array(addressRange, 'must be a list of addresses')
     .max(100, 'has more than 100 entries')
     .optional()
-    .describe('Addresses that may use it, such as 10.0.0.0/8; default: anywhere.'),
+    .describe('Client addresses that may use the key, such as 10.0.0.0/8. Default: all.'),
   strict: z
     .boolean('must be true or false')
     .optional()
-    .describe('Refuse what a translation would drop or change.'),
+    .describe('Refuse requests that translation would change or drop parts of.'),
   cache: z
     .literal('auto', 'must be auto')
     .optional()
     .describe(
-      'auto: cache marks in its calls, also on routes without this option (docs/user/routing.md). Default: as the route says.',
+      'auto: cache marks in its calls, even on routes without this option (docs/user/routing.md). Default: as the route sets.',
     ),
   log_content: z
     .boolean('must be true or false')
     .optional()
     .describe(
-      'Keep what its calls ask and are answered, sealed (docs/user/content.md). Default false.',
+      'Store the requests and answers of its calls, encrypted (docs/user/content.md). Default: false.',
     ),
   shrink: z
     .boolean('must be true or false')
     .optional()
     .describe(
-      'Lower the output limit of a call to what the budget still has, instead of refusing it. Default true.',
+      'Lower the output limit of a call to what is left of the budget, instead of refusing the call. Default: true.',
     ),
 };
 
 const digest = z
   .string()
-  .regex(/^sha256:[0-9a-fA-F]{64}$/, 'is no sha256: and 64 hexadecimal digits');
+  .regex(/^sha256:[0-9a-fA-F]{64}$/, 'is not a sha256: and 64 hexadecimal digits');
 
 const keyForm = z
   .strictObject({
     digest: z
       .union([digest, z.array(digest).min(1, 'needs at least one').max(5, 'has more than 5')])
       .describe(
-        'The SHA-256 of the key (printf %s KEY | sha256sum); of the new one and the old ones while they change.',
+        'SHA-256 of the key (printf %s KEY | sha256sum); during a rotation, a list of the new and old ones.',
       ),
     ...scopeMembers,
     expires: z
       .string()
       .regex(
         /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:\d{2}))?$/,
-        'is no date such as 2026-12-31 or 2026-12-31T12:00:00Z',
+        'is not a date such as 2026-12-31 or 2026-12-31T12:00:00Z',
       )
       .optional()
-      .describe('When it stops working. Default: never.'),
+      .describe('Time from which the key is refused. Default: never.'),
     ...policyMembers,
   })
-  .describe('A key that the file alone decides on.');
+  .describe('A key that only the file can change.');
 
 const keyName = z
   .string()
-  .regex(/^[A-Za-z0-9_-]{1,64}$/, 'a key is named with letters, digits, _ and -, at most 64');
+  .regex(/^[A-Za-z0-9_-]{1,64}$/, 'a key name has 1 to 64 letters, digits, _ and -');
 
 export const keysForm = z
   .record(keyName, keyForm)
   .nullish()
   .describe(
-    'Keys that are declared here, by their hashes. Commands and the admin API cannot change them; one that is taken out is refused from the next reload on.',
+    'Keys declared by their hashes. Commands and the admin API cannot change them. Removing a key revokes it at the next reload.',
   );
 
 export const teamsForm = z
   .record(
-    z.string().regex(labelForm, 'a name is one line of visible text'),
+    z.string().regex(labelForm, 'a name must be one line of printable text'),
     z.strictObject(policyMembers),
   )
   .nullish()
-  .describe('Limits of all keys of a team together.');
+  .describe('Limits and budgets that all keys of a team share.');
 
 export const tagsForm = z
   .record(
@@ -360,12 +363,12 @@ export const tagsForm = z
     z.strictObject({ ...policyMembers, ...namedByMembers }),
   )
   .nullish()
-  .describe('Limits of all calls with a tag together.');
+  .describe('Limits and budgets that all calls with a tag share.');
 
 export const trustedProxiesForm = z
   .array(addressRange)
   .max(100, 'has more than 100 entries')
   .nullish()
   .describe(
-    'Addresses of proxies before the gateway whose x-forwarded-for is believed; for keys with `cidrs`. Default: none.',
+    'Addresses of reverse proxies whose x-forwarded-for is trusted, for keys with `cidrs`. Default: none.',
   );

@@ -1,4 +1,4 @@
-/** `keys:`, `teams:`, `tags:` and `trusted_proxies:` of the file: who may come in, and how much they may use. */
+/** `keys:`, `teams:`, `tags:` and `trusted_proxies:` of the file: who may call, and how much they may use. */
 import { hash } from 'node:crypto';
 import { dollarsText } from '../core/money.ts';
 import { noPolicy, type CommonPolicy, type Policy, type SharedPolicy } from '../core/policy.ts';
@@ -73,11 +73,11 @@ type ScopeMember =
   | 'shrink'
   | 'logContent';
 
-/** What anybody knows the hash of. */
+/** The SHA-256 of the empty text. */
 const emptyDigest = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
 
 const secretName =
-  'one name on this line is, or looks like, the secret of a key: it would stand in lists, logs and usage. ' +
+  'one name on this line is, or looks like, the secret of a key: it would appear in lists, logs and usage. ' +
   'Give the key a name, and take a new secret if this one is in use';
 const secretForms =
   /^(?:sk|rk|pk|gw|gsk|xai|ghp|glpat|hf|AKIA|AIza|eyJ)[-_]?[\w-]*[A-Za-z0-9]{12}|^Bearer\b/;
@@ -106,7 +106,7 @@ function readKey(
   if (digests.includes(emptyDigest)) complain('digest', 'is the hash of an empty text');
   const expiresAt = form.expires === undefined ? undefined : Date.parse(form.expires);
   if (form.expires !== undefined && !isDay(form.expires.slice(0, 10)))
-    complain('expires', 'is no day of the calendar');
+    complain('expires', 'is not a day of the calendar');
   return {
     id,
     name: id,
@@ -158,7 +158,7 @@ function checkTwins(keys: readonly KeySettings[], { file, scope }: Place): void 
     for (const digest of digests) {
       const other = first.get(digest);
       if (other !== undefined) {
-        const message = other === id ? 'stands twice' : `is the digest of ${other}, too`;
+        const message = other === id ? 'occurs twice' : `is the digest of ${other}, too`;
         scope.report(file.issue(['keys', id, 'digest'], message));
       }
       first.set(digest, id);
@@ -166,7 +166,7 @@ function checkTwins(keys: readonly KeySettings[], { file, scope }: Place): void 
   }
 }
 
-/** Each effective value with its origin (N1); of a key never its digest. */
+/** Each effective value with its origin; of a key never its digest. */
 export function accessOrigins(
   { keys, policies, trustedProxies }: AccessSettings,
   file: CheckedFile | undefined,
@@ -194,7 +194,7 @@ export function accessOrigins(
 function textsOf({ limits, budgets, namedBy }: CommonPolicy): readonly string[] {
   return [
     ...limits.map(({ kind, amount, model }) => {
-      const unit = kind === 'concurrent' ? 'calls at a time' : `${kind} a minute`;
+      const unit = kind === 'concurrent' ? 'concurrent calls' : `${kind} a minute`;
       return `${amount} ${unit}${model === undefined ? '' : ` of ${model}`}`;
     }),
     ...budgets.map(({ nanodollars, per, timeZone }) =>

@@ -16,38 +16,38 @@ export const baseOptions = {
     key: 'listen',
     kind: text,
     default: '127.0.0.1:8686',
-    about: 'Data plane: HOST:PORT, :PORT (loopback) or [::1]:PORT.',
+    about: 'Address of the data plane: HOST:PORT, :PORT (loopback) or [::1]:PORT.',
   },
   adminListen: {
     key: 'admin_listen',
     kind: text,
     default: '127.0.0.1:8687',
-    about: 'Admin plane (dashboard, admin API, metrics).',
+    about: 'Address of the admin plane (dashboard, admin API, metrics).',
   },
   adminPublic: {
     key: 'admin_public',
     kind: onOff,
     default: false,
     about:
-      'Whether admin_listen may be an address that other machines reach. The admin plane has no TLS: put a TLS proxy before it.',
+      'Whether admin_listen may be an address that other machines can reach. The admin plane has no TLS: put a TLS proxy in front of it.',
   },
   dataDir: {
     key: 'data_dir',
     kind: text,
     default: '.model-gateway',
-    about: 'Keys and ledger; relative to this file.',
+    about: 'Directory for keys and ledger; relative to this file.',
   },
   logLevel: {
     key: 'log_level',
     kind: choice(logLevels),
     default: 'info',
-    about: 'The least level of what is logged.',
+    about: 'Lowest level that is logged.',
   },
   workers: {
     key: 'workers',
     kind: whole(1, maxWorkers),
     default: 1,
-    about: 'Processes that serve calls, one core each.',
+    about: 'Processes that serve calls; each uses one core.',
   },
 } as const satisfies Options;
 
@@ -82,22 +82,22 @@ const flagForms: readonly {
   {
     name: 'listen',
     value: 'HOST:PORT',
-    help: 'data plane (127.0.0.1:8686; port 0 picks a free one)',
+    help: 'data plane (127.0.0.1:8686; port 0: any free one)',
   },
   { name: 'admin-listen', value: 'HOST:PORT', help: 'admin plane (127.0.0.1:8687)' },
   {
     name: 'admin-public',
     value: 'yes|no',
-    help: 'other machines may reach the admin plane (no)',
+    help: 'allow a non-loopback admin address (no)',
   },
-  { name: 'config', value: 'FILE', help: 'config file (gateway.yaml where it exists)' },
+  { name: 'config', value: 'FILE', help: 'config file (gateway.yaml if it exists)' },
   { name: 'data-dir', value: 'DIR', help: 'keys and ledger (.model-gateway)' },
   { name: 'log-level', value: 'LEVEL', help: 'debug, info, warn, error or silent (info)' },
-  { name: 'workers', value: 'N', help: 'processes that serve calls, each on a core (1)' },
+  { name: 'workers', value: 'N', help: 'processes that serve calls, one core each (1)' },
   {
     name: 'storage',
     value: 'WHERE',
-    help: 'sqlite, memory, or postgres://… with redis://… behind a space (sqlite)',
+    help: 'sqlite, memory, or "postgres://… redis://…" (sqlite)',
   },
 ];
 
@@ -106,13 +106,10 @@ function variableOf(flag: FlagName): string {
   return `MODEL_GATEWAY_${flag.toUpperCase().replaceAll('-', '_')}`;
 }
 
-/** The help text of the flags, one line each. */
+/** Help text of the flags, one line each. */
 export function flagsHelp(): string {
   return flagForms
-    .map(({ name, value, help }) => {
-      const flag = `--${name} ${value}`;
-      return `  ${flag.padEnd(26)}${help}; ${variableOf(name)}\n`;
-    })
+    .map(({ name, value, help }) => `  ${`--${name} ${value}`.padEnd(26)}${help}\n`)
     .join('');
 }
 
@@ -291,7 +288,7 @@ function toAddress({ value, complain }: Choice<string>): Address {
   const address = readAddress(value);
   if (address !== undefined) return address;
   const hint = value.includes('://') ? ', without http://' : '';
-  complain(`is no address: HOST:PORT, :PORT or [::1]:PORT${hint}`);
+  complain(`is not an address. Use HOST:PORT, :PORT or [::1]:PORT${hint}`);
   return unreadAddress;
 }
 
@@ -303,13 +300,13 @@ function checkApart(
   if (listen.port === 0 || listen.port !== adminListen.port || listen.host !== adminListen.host) {
     return;
   }
-  complain('is the address of the data plane too; the admin plane needs its own');
+  complain('is also the address of the data plane; the admin plane needs its own');
 }
 
 /** S9: the admin plane has no TLS of its own, so opening it to other machines must be said. */
 function checkClosed({ host }: Address, mayBePublic: boolean, { complain }: Choice<string>): void {
   if (mayBePublic || host === '' || isLoopback(host)) return;
   complain(
-    'lets other machines reach the admin plane, and nothing encrypts it: listen on 127.0.0.1 behind a TLS proxy, or say admin_public: true (--admin-public yes)',
+    'exposes the unencrypted admin plane to other machines: listen on 127.0.0.1 behind a TLS proxy, or set admin_public: true (--admin-public yes)',
   );
 }

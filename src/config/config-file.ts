@@ -11,7 +11,7 @@ import type { Resolve, YamlText } from './yaml-text.ts';
 interface ConfigPlace {
   /** Absolute. */
   readonly path: string;
-  /** As issues show it: relative to the working directory where it lies below it. */
+  /** As issues show it: relative to the working directory if it is below that. */
   readonly name: string;
 }
 
@@ -153,11 +153,11 @@ function toIssue(place: ConfigPlace, finding: Finding, yaml: YamlText | undefine
 
 function readText(path: string): { readonly text: string } | { readonly problem: string } {
   try {
-    if (statSync(path).isDirectory()) return { problem: 'is a directory; a file is expected' };
+    if (statSync(path).isDirectory()) return { problem: 'is a directory, not a file' };
     return { text: readFileSync(path, 'utf8') };
   } catch (error) {
     const why = reason(error);
-    return { problem: why === 'ENOENT' ? 'there is no such file' : `cannot be read (${why})` };
+    return { problem: why === 'ENOENT' ? 'does not exist' : `cannot be read (${why})` };
   }
 }
 
@@ -194,12 +194,12 @@ const foreignForms: readonly RegExp[] = [
 
 /**
  * A resolver for `${NAME}` and `${file:/path}` in values of one file; `$${` stands for a literal `${`. What looks
- * like another tool's reference is an error: it would go upstream as it is written (N3).
+ * like another tool's reference is an error: it would go upstream as it is written.
  */
 function resolver(scope: ReferenceScope): Resolve {
   return (text) => {
     const foreign = foreignForms.map((form) => form.exec(text)?.[1]).find(Boolean);
-    if (foreign !== undefined) return { problem: `is no reference here; write \${${foreign}}` };
+    if (foreign !== undefined) return { problem: `is not a reference here; write \${${foreign}}` };
     if (!text.includes('${')) return { text };
     let problem: string | undefined;
     const filled = text.replace(referenceForm, (whole, inner: string, close: string) => {
@@ -217,7 +217,7 @@ function lookUp(inner: string, scope: ReferenceScope): ReturnType<Resolve> {
   if (inner.startsWith('file:')) return readSecretFile(inner.slice('file:'.length), scope);
   if (!nameForm.test(inner)) {
     return {
-      problem: `\${${inner}} is no reference: \${NAME} or \${file:/path}; $\${ stands for \${`,
+      problem: `\${${inner}} is not a reference: \${NAME} or \${file:/path}; $\${ stands for \${`,
     };
   }
   const value = scope.env[inner];

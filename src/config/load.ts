@@ -1,6 +1,6 @@
 /**
  * Flags, environment and file made into `Settings`: flag before variable before file before default.
- * Everything that is wrong is reported together, with file and line (N3).
+ * Everything that is wrong is reported together, with file and line.
  */
 import { forbiddenHost, isForbiddenHost } from '../core/addresses.ts';
 import type { Timeouts } from '../core/provider.ts';
@@ -68,7 +68,7 @@ export async function loadSettings(options: LoadOptions): Promise<Settings> {
   const routes = file === undefined ? [] : readRoutes(file, { known, env, report });
   const local = readLocal(file, { dataDir: base.dataDir, report });
   const stored = readStorage({ flags, env, cwd, file, report });
-  const inMemory = stored.storage.book === 'memory';
+  const inMemory = stored.storage.database === 'memory';
   const prices = readPrices(file, { known, report });
   const access = await readAccess(file, { report });
   const webhooks = readWebhooks(file, { report });
@@ -161,7 +161,7 @@ function checkProcess(env: Environment, report: (issue: ConfigIssue) => void): v
   report({
     path: 'NODE_TLS_REJECT_UNAUTHORIZED',
     message:
-      'turns the verification of all certificates off; unset it and name your authority in NODE_EXTRA_CA_CERTS',
+      'disables all certificate verification; unset it and name your authority in NODE_EXTRA_CA_CERTS',
   });
 }
 
@@ -215,7 +215,7 @@ function readLedger(
   const ledger = readOptions(ledgerOptions, file?.content.ledger);
   if (ledger.keepHoursMs >= ledger.keepMs) return ledger;
   if (file?.isSet(['ledger', 'keep_hours']) === true) {
-    const message = 'must be at least as long as keep: the sums are what is left of older calls';
+    const message = 'must be at least as long as keep, since only the sums remain of older calls';
     report(file.issue(['ledger', 'keep_hours'], message));
   }
   return { ...ledger, keepHoursMs: ledger.keepMs };
@@ -226,7 +226,7 @@ function exposure({ adminListen }: BaseSettings): readonly string[] {
   return isLoopback(adminListen.host)
     ? []
     : [
-        `admin_listen ${adminListen.host}: other machines can reach the admin plane, and nothing encrypts it; put a TLS proxy before it`,
+        `admin_listen ${adminListen.host}: other machines can reach the unencrypted admin plane; put a TLS proxy in front of it`,
       ];
 }
 
@@ -254,7 +254,7 @@ function readWebhooks(
 function addressProblem(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    return 'is no http:// or https:// address';
+    return 'is not an http:// or https:// address';
   }
   if (url.username !== '' || url.password !== '') return 'holds a user or password';
   if (isForbiddenHost(url.hostname)) return forbiddenHost;

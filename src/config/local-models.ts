@@ -25,7 +25,7 @@ export function readLocal(file: CheckedFile | undefined, scope: LocalScope): Loc
   const models = Object.entries(local.models ?? {}).map(([name, form]) => {
     const isDemonstration = name.toLowerCase() === demonstration;
     if (isDemonstration && file !== undefined && form?.path !== undefined) {
-      const message = 'tiny is the model that ships; its file cannot be another';
+      const message = 'tiny is the built-in model; its file cannot be changed';
       scope.report(file.issue(['local', 'models', name, 'path'], message));
     }
     return readModel(name, form ?? {}, directory);

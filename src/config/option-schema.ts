@@ -29,7 +29,7 @@ export const headerText = z
   // oxlint-disable-next-line eslint/no-control-regex
   .regex(
     /^[\t\x20-\x7e\x80-\xff]*$/,
-    'holds a line break or another character no header can carry',
+    'contains a line break or another character that headers cannot contain',
   );
 
 type ValueOf<O> = O extends { readonly kind: Kind<infer T> } ? T : never;
@@ -101,7 +101,7 @@ function choiceForm({ of, planned = [] }: FormOf<'choice'>): z.ZodType {
 function durationForm({ min, never }: FormOf<'duration'>): z.ZodType {
   const wrong =
     never === undefined
-      ? 'is no duration (500ms, 2s, 30m, 1h)'
+      ? 'is not a duration (500ms, 2s, 30m, 1h)'
       : 'is neither never nor a duration (500ms, 2s, 30m, 1h)';
   return z
     .string({ error: ({ input }) => (typeof input === 'number' ? unitMissing : undefined) })
@@ -134,7 +134,7 @@ function spanForm(min: number): z.ZodType {
       if (ms !== undefined && ms >= min && ms <= maxSpanMs) return ms;
       const message =
         ms === undefined
-          ? 'is no span (90d, 26w, forever)'
+          ? 'is not a span (90d, 26w, forever)'
           : `must be ${spanText(min)} to ${spanText(maxSpanMs)}, or forever`;
       context.addIssue({ code: 'custom', message });
       return z.NEVER;
@@ -152,7 +152,7 @@ function sizeForm({ min, max, examples }: FormOf<'size'>): z.ZodType {
       if (bytes !== undefined && bytes >= min && bytes <= max) return bytes;
       const message =
         bytes === undefined
-          ? `is no size (${examples.join(', ')}, bytes)`
+          ? `is not a size (${examples.join(', ')}, bytes)`
           : `must be ${sizeText(min)} to ${sizeText(max)}`;
       context.addIssue({ code: 'custom', message });
       return z.NEVER;

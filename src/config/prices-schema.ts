@@ -29,18 +29,18 @@ function rate(description: string) {
 }
 
 const rates = {
-  input: rate('Uncached input, in dollars per million tokens like all rates.'),
+  input: rate('Uncached input. Dollars per million tokens, like all rates.'),
   output: rate('Output.'),
   cache_read: rate('Input read from a cache. Default: as input.').optional(),
   cache_write: rate('Input written to a cache. Default: as input.').optional(),
   cache_write_1h: rate('The same, kept for an hour. Default: as cache_write.').optional(),
-  reasoning: rate('Output spent on reasoning. Default: as output.').optional(),
+  reasoning: rate('Reasoning tokens. Default: as output.').optional(),
   audio_input: rate('Audio in the prompt. Default: as input.').optional(),
   image_input: rate('Images in the prompt. Default: as input.').optional(),
   video_input: rate('Video in the prompt. Default: as input.').optional(),
   audio_cache_read: rate('Audio read from a cache. Default: as cache_read.').optional(),
-  audio_output: rate('Audio in the answer. Default: as output.').optional(),
-  image_output: rate('Images in the answer. Default: as output.').optional(),
+  audio_output: rate('Audio output. Default: as output.').optional(),
+  image_output: rate('Image output. Default: as output.').optional(),
 };
 
 /** By the length of the prompt. */
@@ -53,12 +53,12 @@ function tiers() {
           .int('must be a whole number')
           .min(0, 'must be at least 0')
           .max(1_000_000_000, 'must be at most 1000000000')
-          .describe('Prompts with more tokens than this, cached ones included.'),
+          .describe('Applies to prompts with more tokens than this, including cached ones.'),
         ...rates,
       }),
     )
     .optional()
-    .describe('Rates of the whole call for long prompts, in rising order of above.');
+    .describe('Rates for the whole call when its prompt is long, in ascending order of `above`.');
 }
 
 const service = z.strictObject({
@@ -75,9 +75,9 @@ const price = z.strictObject({
       'Rates of service tiers by their names (priority, flex, batch, fast …), instead of those above. Tiers that are not named cost what stands above; on keys that have a budget, asking for a dearer one is refused unless it is named.',
     ),
   tiers: tiers(),
-  call: dollars(12, 'Dollars for each call, whatever its size.').optional(),
-  per_image: dollars(12, 'Dollars for each image in the prompt, besides its tokens.').optional(),
-  web_search: dollars(12, 'Dollars for each web search that the provider runs.').optional(),
+  call: dollars(12, 'Dollars per call, regardless of its size.').optional(),
+  per_image: dollars(12, 'Dollars per image in the prompt, in addition to its tokens.').optional(),
+  web_search: dollars(12, 'Dollars per web search that the provider runs.').optional(),
 });
 /** `default`, or what a target is called. */
 const pattern = z

@@ -70,7 +70,7 @@ const optionalRates = [
   ['image_output', 'imageOutput'],
 ] as const;
 
-/** A rate that a tier leaves out would fall back to its dearer input: nobody means that. */
+/** A rate that a tier omits would fall back to its more expensive input rate, which is never intended. */
 function checkTiers(
   [pattern, form]: readonly [string, PriceForm],
   file: CheckedFile,
@@ -83,7 +83,9 @@ function checkTiers(
         report(file.issue(path, `${rate} is missing`));
     }
     if (form.tiers !== undefined && service.tiers === undefined)
-      report(file.issue(path, 'tiers are missing: say what long prompts cost in this service'));
+      report(
+        file.issue(path, 'tiers are missing: set the rates of long prompts for this service tier'),
+      );
     checkLengths(service, (i, message) => report(file.issue([...path, 'tiers', i], message)));
   }
   checkLengths(form, (i, message) => report(file.issue(['prices', pattern, 'tiers', i], message)));
@@ -96,7 +98,8 @@ function checkLengths(
   let last = -1;
   form.tiers?.forEach((tier, i) => {
     const complain = (message: string): void => report(i, message);
-    if (tier.above <= last) complain(`above must rise from tier to tier, ${last} stands before it`);
+    if (tier.above <= last)
+      complain(`above must increase from tier to tier; the tier before has ${last}`);
     last = tier.above;
     for (const [name] of optionalRates) {
       if (form[name] !== undefined && tier[name] === undefined) complain(`${name} is missing`);
@@ -134,7 +137,7 @@ function readRates(form: PriceForm | ServiceForm | TierForm): Rates {
   return rates;
 }
 
-/** One line a price (N1). */
+/** One line a price. */
 export function priceOrigins(
   { models, otherwise: fallback }: PriceSettings,
   file: CheckedFile | undefined,

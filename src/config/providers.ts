@@ -23,7 +23,7 @@ import {
 export interface KnownProvider {
   /** The wire format that it speaks; absent for what cannot be declared. */
   readonly dialect?: string;
-  /** It has an address that speaks messages beside its own. */
+  /** The provider also has an address that speaks messages. */
   readonly messages?: object;
   /** It speaks the Responses API beside its own. */
   readonly responses?: object;
@@ -111,11 +111,11 @@ function checkOptions(id: string, form: ProviderForm, { scope, complain }: Check
   const dialect = form.dialect ?? scope.known.get(id)?.dialect;
   if (form.like !== undefined) checkLikeness(form.like, dialect, { scope, complain });
   if (form.betas !== undefined && (dialect === 'openai-chat' || dialect === 'openai-responses')) {
-    complain(`has no meaning for ${dialect}: such servers get no anthropic-beta`, 'betas');
+    complain(`does not apply to ${dialect}: these servers get no anthropic-beta`, 'betas');
   }
   if (form.region !== undefined && dialect === 'anthropic-messages') {
     complain(
-      'has no meaning for anthropic-messages: such servers get inference_geo themselves',
+      'does not apply to anthropic-messages: these servers receive inference_geo themselves',
       'region',
     );
   }
@@ -124,7 +124,7 @@ function checkOptions(id: string, form: ProviderForm, { scope, complain }: Check
 function checkLikeness(like: string, dialect: string | undefined, check: Check): void {
   const known = check.scope.known.get(like);
   if (known === undefined || known.embedded === true) {
-    check.complain(`"${like}" is no known vendor`, 'like');
+    check.complain(`"${like}" is not a known vendor`, 'like');
   } else if (dialect !== undefined && !speaks(known, dialect)) {
     check.complain(`"${like}" speaks ${known.dialect}, this address ${dialect}`, 'like');
   }
@@ -152,7 +152,7 @@ function checkCompleteness(id: string, form: ProviderForm, { scope, complain }: 
     ...(form.base_url === undefined ? ['base_url'] : []),
   ];
   if (missing.length > 0) {
-    complain(`"${id}" is no known vendor: ${missing.join(' and ')} must be set`);
+    complain(`"${id}" is not a known vendor: ${missing.join(' and ')} must be set`);
   }
 }
 
@@ -163,7 +163,7 @@ function checkKey(known: KnownProvider, form: ProviderForm, { scope, complain }:
   if (form.api_key !== undefined || form.credentials !== undefined) return;
   if (Object.keys(form.headers ?? {}).length > 0) return;
   if (form.base_url !== undefined || isSet(scope.env, baseUrlVariable)) return;
-  complain(`there is no key: set ${keyVariable} or api_key`);
+  complain(`has no key: set ${keyVariable} or api_key`);
 }
 
 /** A vendor's address variable that was meant for clients of this gateway would call it in a circle. */
@@ -189,10 +189,10 @@ function isSet(env: Environment, name: string | undefined): boolean {
 
 /** What is wrong with a base address. The address itself is not quoted: it may hold a secret. */
 function addressProblem(text: string, own: readonly Address[]): string | undefined {
-  if (/[{}]/.test(text)) return 'holds a placeholder in braces that nothing fills in';
+  if (/[{}]/.test(text)) return 'contains an unresolved placeholder in braces';
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    return 'is no http:// or https:// address';
+    return 'is not an http:// or https:// address';
   }
   if (url.username !== '' || url.password !== '') {
     return 'holds a user or password; use api_key or headers';
@@ -204,7 +204,7 @@ function addressProblem(text: string, own: readonly Address[]): string | undefin
 function hostProblem(url: URL, own: readonly Address[]): string | undefined {
   if (isForbiddenHost(url.hostname)) return forbiddenHost;
   if (own.some((address) => leadsTo(url, address, ownNames()))) {
-    return 'leads to this gateway itself';
+    return 'points to this gateway itself';
   }
   return undefined;
 }
@@ -234,7 +234,7 @@ function readHeaders(form: ProviderForm, complain: Complain): HeaderSettings {
   for (const [name, value] of Object.entries(form.headers ?? {})) {
     const lower = name.toLowerCase();
     if (ownHeaders.has(lower)) complain('is set by the gateway', 'headers', name);
-    if (headers.has(lower)) complain('stands twice, in two spellings', 'headers', name);
+    if (headers.has(lower)) complain('occurs twice, in two spellings', 'headers', name);
     headers.set(lower, value);
   }
   return headers;
@@ -264,13 +264,14 @@ function readKeys({ api_key: apiKey, credentials }: ProviderForm): {
 /** What is wrong with the keys of a provider together; undefined when nothing is. */
 function keysProblem({ api_key: apiKey, credentials }: ProviderForm): string | undefined {
   const names = Object.keys(credentials ?? {});
-  if (credentials !== undefined && names.length === 0) return 'names no key';
-  if (apiKey !== undefined && names.length > 0) return 'stands beside api_key: use one of the two';
+  if (credentials !== undefined && names.length === 0) return 'needs at least one key';
+  if (apiKey !== undefined && names.length > 0)
+    return 'cannot be combined with api_key: use one of them';
   const keys = [...Object.values(credentials ?? {}), ...(Array.isArray(apiKey) ? apiKey : [])];
   return new Set(keys).size < keys.length ? 'holds the same key twice' : undefined;
 }
 
-/** `proxy` and `ca`: how a provider is reached where the network lets nothing out directly (N4, S19). */
+/** `proxy` and `ca`: how a provider is reached where the network lets nothing out directly (S19). */
 function readNetwork(
   { proxy, ca }: ProviderForm,
   file: CheckedFile,
@@ -297,7 +298,7 @@ export function proxyWarnings(env: Environment): readonly string[] {
     })
     .map(
       (name) =>
-        `${name} is no http:// or https:// address: the gateway does not use it and connects to providers directly`,
+        `${name} is not an http:// or https:// address: it is ignored and providers are connected directly`,
     );
 }
 
@@ -319,7 +320,7 @@ function readAuthorities(path: string, file: CheckedFile, complain: Complain): s
   }
 }
 
-/** The lines of `check` for a provider: what the file sets; secrets read `[secret]` (N1). */
+/** The lines of `check` for a provider: what the file sets; secrets read `[secret]`. */
 export function providerLines(
   { id, dialect, baseUrl, like, options, timeouts, ...others }: ProviderSettings,
   file: CheckedFile,

@@ -48,7 +48,7 @@ export function readRoutes(file: CheckedFile, scope: ModelScope): readonly Route
 }
 
 const hedgeProblem =
-  'sends a request twice, which after_sent: false of retry forbids: take one of the two';
+  'sends a request twice, which retry.after_sent: false forbids: remove one of them';
 
 /** The route's rules of retries before those of the file; the hedge is the route's alone. */
 function readRules(

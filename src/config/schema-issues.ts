@@ -27,7 +27,7 @@ function readIssue(
     case 'invalid_union':
       return readUnion(issue.errors, path, value);
     case 'invalid_key':
-      return [{ path, message: issue.issues[0]?.message ?? 'is no valid name' }];
+      return [{ path, message: issue.issues[0]?.message ?? 'is not a valid name' }];
     case 'invalid_type':
       return [
         { path, message: ownWords(issue) ?? typeMessage([issue.expected], valueAt(value, path)) },

@@ -27,7 +27,7 @@ import {
   traceOptions,
 } from './sections.ts';
 
-const headerName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, 'is no header name');
+const headerName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, 'is not a header name');
 
 const timeouts = rowsForm(timeoutOptions).nullish();
 const retry = rowsForm(retryOptions).nullish();
@@ -38,7 +38,7 @@ const provider = z
   .strictObject({
     ...rowsForm(providerOptions).shape,
     api_key: z
-      .union([headerText, z.array(headerText).min(1, 'names no key')])
+      .union([headerText, z.array(headerText).min(1, 'needs at least one key')])
       .optional()
       .describe(
         "The key, or a list of several, which are called key-1, key-2. Best as references: ${NAME} from the environment or ${file:/path}. Default: the vendor's usual variable.",
@@ -47,12 +47,12 @@ const provider = z
       .record(
         z
           .string()
-          .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'is letters, digits, . _ and -, at most 63'),
+          .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'must be 1 to 63 letters, digits, . _ and -'),
         headerText,
       )
       .optional()
       .describe(
-        'Several keys by name, instead of api_key. Each has its own waits and its own state.',
+        'Several keys by name, instead of api_key. Each has its own rate limits and circuit breaker.',
       ),
     headers: z
       .record(headerName, headerText)
@@ -61,10 +61,10 @@ const provider = z
     proxy: headerText
       .optional()
       .describe(
-        'http://USER:PASSWORD@HOST:PORT through which the provider is reached, or none. Default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY of the environment; loopback is always reached directly.',
+        'Proxy for this provider: http://USER:PASSWORD@HOST:PORT, or none. Default: HTTPS_PROXY, HTTP_PROXY and NO_PROXY of the environment; loopback is always direct.',
       ),
     ca: pemFile.describe(
-      'A PEM file of authorities that are trusted for this provider besides the usual ones; relative to this file.',
+      'PEM file of certificate authorities trusted for this provider, in addition to the default ones; relative to this file.',
     ),
     timeouts: timeouts.describe('Time limits of calls to this provider.'),
   })
@@ -88,16 +88,16 @@ const route = z.strictObject({
   targets: z
     .array(z.union([targetText.describe('provider/model'), weightedTarget]))
     .min(1, 'needs at least one target')
-    .describe('The targets that can answer, tried in the order of `order`.'),
+    .describe('Targets of this model, tried in the order that `order` sets.'),
   ...rowsForm(routeOptions).shape,
-  retry: retry.describe("What is sent again for this name; before the file's retry."),
+  retry: retry.describe('Retries for this model; overrides the global retry.'),
   hedge: rowsForm(hedgeOptions)
     .refine(({ after }) => after !== undefined, 'needs after, e.g. { after: 800ms }')
     .nullish()
     .describe(
-      'Sends a second request, to the next target, when the first brings nothing in that time. The first answer is taken; both may be billed. Default: never.',
+      'Sends a second request to the next target when the first has sent no event in that time. The first answer wins; both may be billed. Default: never.',
     ),
-  timeouts: timeouts.describe("Time limits of calls for this name; before the provider's."),
+  timeouts: timeouts.describe("Time limits for this model; they override the provider's."),
 });
 
 const local = z
@@ -107,7 +107,7 @@ const local = z
       .record(
         z
           .string()
-          .regex(/^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9_-])?$/, 'is no name of a model'),
+          .regex(/^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9_-])?$/, 'is not a model name'),
         rowsForm(localModelOptions).nullable(),
       )
       .nullish()
@@ -123,7 +123,7 @@ const idempotency = rowsForm(idempotencyOptions)
       ['total', total],
     ] as const) {
       if (room === undefined || answer <= room) continue;
-      const message = `must not be more than idempotency.${name}: an answer so long would have no room`;
+      const message = `must not be more than idempotency.${name}: such a long answer would not fit`;
       context.addIssue({ code: 'custom', path: ['answer'], message });
     }
   })
@@ -132,16 +132,16 @@ const idempotency = rowsForm(idempotencyOptions)
 const webhooks = z
   .array(
     z.strictObject({
-      url: z.string().min(1, 'is empty').describe('Where events are posted as JSON.'),
+      url: z.string().min(1, 'is empty').describe('URL that events are posted to as JSON.'),
       secret: z
         .string()
         .min(16, 'must have at least 16 characters')
         .describe('Signs each event (x-gateway-signature). Best as a reference: ${NAME}.'),
       events: z
         .array(z.enum(['budget', 'credential', 'target', 'store', 'overload']))
-        .min(1, 'names nothing')
+        .min(1, 'needs at least one entry')
         .optional()
-        .describe('The groups of events that are sent there. Default: all.'),
+        .describe('Groups of events to send. Default: all.'),
     }),
   )
   .max(10, 'has more than 10 entries')
@@ -156,19 +156,19 @@ const traces = z
       .min(1, 'is empty')
       .optional()
       .describe(
-        'The collector: OTLP over HTTP with protobuf, e.g. http://127.0.0.1:4318; /v1/traces is added where no path is given. Default: OTEL_EXPORTER_OTLP_ENDPOINT; without either there are no traces.',
+        'The collector: OTLP over HTTP with protobuf, e.g. http://127.0.0.1:4318; without a path, /v1/traces is added. Default: OTEL_EXPORTER_OTLP_ENDPOINT; without either there are no traces.',
       ),
     headers: z
       .record(headerName, headerText)
       .nullish()
-      .describe('Request headers, e.g. a token of the collector. Values may be references.'),
+      .describe('Request headers, e.g. an access token. Values may be references.'),
     ca: pemFile.describe(
-      'A PEM file of authorities that are trusted for the collector besides the usual ones.',
+      'PEM file of certificate authorities trusted for the collector, in addition to the default ones.',
     ),
     cert: pemFile.describe(
-      "A PEM file of the gateway's own certificate, for a collector that asks for one.",
+      'PEM file of the client certificate, for a collector that requires one.',
     ),
-    key: pemFile.describe('The PEM file of its key.'),
+    key: pemFile.describe('PEM file of the key of that certificate.'),
     attributes: z
       .record(z.string().min(1).max(255), traceText)
       .nullish()
@@ -182,9 +182,12 @@ const traces = z
 const storage = z
   .union([
     z.string().describe('The store, or the store and the counters with a space between them.'),
-    z.array(z.string()).min(1, 'names no book').max(2, 'takes the book and the counters'),
+    z
+      .array(z.string())
+      .min(1, 'needs the database')
+      .max(2, 'takes at most two: the database and the counters'),
     z.strictObject({
-      book: z
+      database: z
         .string()
         .meta({ pattern: `^(sqlite|memory|postgres(ql)?://.+)$${orReference}` })
         .describe('sqlite, memory or postgres://USER:PASSWORD@HOST:5432/DATABASE'),
@@ -197,16 +200,14 @@ const storage = z
         .optional(),
       tenant: z
         .string()
-        .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'is letters, digits, . _ and -, at most 63')
+        .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'must be 1 to 63 letters, digits, . _ and -')
         .optional()
-        .describe(
-          'Keeps the counters of several installations in one Redis apart. Default default.',
-        ),
+        .describe('Prefix that separates several installations in one Redis. Default: default.'),
       on_store_loss: z
         .enum(['closed', 'open'])
         .optional()
         .describe(
-          'Calls with a budget while no server counts: closed (default) refuses them; open admits up to $1 for each budget and gateway.',
+          'Calls with a budget while PostgreSQL is unavailable and the local lease is used up: closed (default) refuses them, open admits up to $1 per budget and gateway.',
         ),
     }),
   ])
@@ -219,7 +220,7 @@ const clients = z
       .union([rowsForm(keepAliveOptions).shape.chat.unwrap(), rowsForm(keepAliveOptions)])
       .optional()
       .describe(
-        'A stream that was silent for this long, from the start of the call on, gets a sign of life. Default 15s; never = not at all.',
+        'A stream that is silent for this long gets a keep-alive. Default: 15s; never = no keep-alives.',
       ),
   })
   .nullish();
@@ -232,19 +233,22 @@ export const configForm = z
       .record(
         z
           .string()
-          .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'a provider name is letters, digits, . _ and -'),
+          .regex(
+            /^[A-Za-z0-9][A-Za-z0-9._-]*$/,
+            'a provider name consists of letters, digits, . _ and -',
+          ),
         provider,
       )
       .nullish()
-      .describe('Providers of models. A known vendor needs only {}.'),
+      .describe('Upstream providers. A known vendor needs only {}.'),
     models: z
       .record(
         z.string().regex(/^\S{1,256}$/, 'a model name has no spaces and at most 256 characters'),
         z.union([targetText.describe('An alias of provider/model.'), route]),
       )
       .nullish()
-      .describe('Names that clients can ask for, besides provider/model itself.'),
-    local: local.describe('Models that the embedded engine runs, called local/NAME.'),
+      .describe('Model names for clients, in addition to provider/model.'),
+    local: local.describe('Models that the embedded engine runs; clients call them local/NAME.'),
     prices: pricesForm,
     keys: keysForm,
     teams: teamsForm,
@@ -252,33 +256,31 @@ export const configForm = z
     trusted_proxies: trustedProxiesForm,
     limits: rowsForm(limitOptions)
       .nullish()
-      .describe('Bounds of the whole gateway (docs/operator/overload.md).'),
+      .describe('Limits of the whole gateway (docs/operator/overload.md).'),
     timeouts: timeouts.describe(
-      'Time limits of all calls; those of a provider or a name come first.',
+      'Time limits of all calls; a provider or a model can override them.',
     ),
-    retry: retry.describe('What is sent again after a failure (docs/user/retries.md).'),
-    clients: clients.describe(
-      'What clients are sent while they wait, and how long the gateway waits for them.',
-    ),
+    retry: retry.describe('Which failures are retried (docs/user/retries.md).'),
+    clients: clients.describe('Keep-alives for waiting clients, and the timeout for slow clients.'),
     drain: rowsForm(drainOptions).nullish().describe('How a gateway stops.'),
-    ledger: rowsForm(ledgerOptions).nullish().describe('How long calls are kept, and how durably.'),
+    ledger: rowsForm(ledgerOptions).nullish().describe('Retention and durability of call records.'),
     content: rowsForm(contentOptions)
       .nullish()
-      .describe('What is kept of calls of keys with log_content (docs/user/content.md).'),
+      .describe(
+        'Retention of the content of calls, for keys with log_content (docs/user/content.md).',
+      ),
     responses: rowsForm(responseOptions)
       .nullish()
-      .describe('What is kept of responses that clients may refer to (docs/user/responses.md).'),
+      .describe('Retention of responses that clients may refer to (docs/user/responses.md).'),
     idempotency: idempotency.describe(
-      'What is kept of calls with an Idempotency-Key (docs/user/idempotency.md).',
+      'Retention of answers to calls with an Idempotency-Key (docs/user/idempotency.md).',
     ),
     webhooks: webhooks.describe(
-      'Where events are sent: budgets that are used up, failures and recoveries (docs/operator/webhooks.md).',
+      'Receivers of events: exhausted budgets, failures and recoveries (docs/operator/webhooks.md).',
     ),
-    traces: traces.describe(
-      'Where spans of calls are sent (docs/operator/traces.md). Read at start only.',
-    ),
+    traces: traces.describe('Export of spans (docs/operator/traces.md). Read at start only.'),
     storage: storage.describe(
-      'Where keys, ledger and counters are kept: sqlite (default) in data_dir, memory, or servers that several gateways share (docs/operator/storage.md).',
+      'Where keys, ledger and counters are stored: sqlite (default) in data_dir, memory, or servers that several gateways share (docs/operator/storage.md).',
     ),
   })
   .describe('Configuration of Model Gateway (gateway.yaml).');

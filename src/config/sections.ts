@@ -32,51 +32,51 @@ export const limitOptions = {
     key: 'body',
     kind: size(1, 512 * mebibyte, ['32MiB', '10MB']),
     default: 32 * mebibyte,
-    about: 'Largest request body.',
+    about: 'Maximum size of a request body.',
   }),
   streams: option({
     key: 'streams',
     kind: whole(1, 1_000_000),
     default: 3000,
-    about: 'Calls at the same time. Calls above it are refused as "overloaded".',
+    about: 'Maximum number of concurrent calls. More are refused as "overloaded".',
   }),
   memoryBytes: option({
     key: 'memory',
     kind: size(128 * mebibyte, tebibyte, ['512MiB', '2GB']),
     otherwise: 'the memory of the container or the machine',
     about:
-      'Memory of the process. Request bodies may take half of it; near the bound calls are refused.',
+      'Memory limit of the process. Request bodies may take half of it; near the limit calls are refused.',
   }),
   connections: option({
     key: 'connections',
     kind: whole(10, 1_000_000),
-    otherwise: '10000, or as many as the system lets the process open',
-    about: 'Connections of clients at the same time. Idle connections are closed first.',
+    otherwise: "10000, or the system's limit of open files",
+    about: 'Maximum number of client connections. Idle ones are closed first.',
   }),
   keySharePercent: option({
     key: 'key_share',
     kind: whole(1, 100),
     default: 50,
-    about: 'Percent of `streams` that one key may hold while other keys wait and slots are scarce.',
+    about: 'Percent of `streams` that one key may hold when slots are scarce and other keys wait.',
   }),
   loopDelayMs: option({
     key: 'loop_delay',
     kind: duration(5),
     default: 25,
-    about: 'Fewer calls are taken while a typical turn of the event loop takes longer.',
+    about:
+      'Target delay of the event loop. The gateway accepts fewer calls while the median delay is higher.',
   }),
   bodyRate: option({
     key: 'body_rate',
     kind: size(1, 16 * mebibyte, ['16KiB', '1KiB']),
     default: 16 * kibibyte,
-    about:
-      'Bytes a second at which a request body must arrive, after 5s of grace; else the answer is 408.',
+    about: 'Minimum bytes per second of a request body, after 5s of grace; slower ones get 408.',
   }),
   badKeys: option({
     key: 'bad_keys',
     kind: whole(1, 1_000_000),
     default: 20,
-    about: 'Refused keys a minute and client address. Above it the answer is 429 instead of 401.',
+    about: 'Refused keys per minute and client address. Above it the answer is 429 instead of 401.',
   }),
 } as const;
 export type LimitSettings = SettingsOf<typeof limitOptions>;
@@ -87,49 +87,49 @@ export const timeoutOptions = {
     key: 'connect',
     kind: duration(),
     default: 2000,
-    about: 'Until the connection is open.',
+    about: 'Time until the connection is open.',
   }),
   firstEventMs: option({
     key: 'first_event',
     kind: duration(),
     default: 60_000,
     about:
-      'Until the first event of a stream. Where it is set and `reasoning` is not, it holds for reasoning too.',
+      'Time until the first event of a stream. If `reasoning` is not set, it also applies to reasoning models.',
   }),
   reasoningMs: option({
     key: 'reasoning',
     kind: duration(),
     default: 300_000,
-    about: 'Until the first event of a stream whose model reasons first.',
+    about: 'Time until the first event of a stream whose model reasons first.',
   }),
   documentMs: option({
     key: 'document',
     kind: duration(),
     default: 600_000,
-    about: 'Until the end of an answer that the provider sends as one document.',
+    about: 'Time until the end of an answer that is not streamed.',
   }),
   idleMs: option({
     key: 'idle',
     kind: duration(),
     default: 60_000,
-    about: 'Between two events of a stream.',
+    about: 'Time between two events of a stream.',
   }),
   totalMs: option({
     key: 'total',
     kind: duration(),
     default: 1_800_000,
-    about: 'The whole call.',
+    about: 'Time for the whole call.',
   }),
   minBytesPerS: option({
     key: 'min_rate',
     kind: size(1, mebibyte, ['64B', '1KiB']),
-    about: 'Bytes a second that a stream must bring, on average of each `rate_window`.',
+    about: 'Minimum bytes per second of a stream, averaged over each `rate_window`.',
   }),
   rateWindowMs: option({
     key: 'rate_window',
     kind: duration(1000),
     default: 30_000,
-    about: 'The time that `min_rate` is the average of.',
+    about: 'Window over which `min_rate` is averaged.',
   }),
 } as const;
 
@@ -139,14 +139,13 @@ export const retryOptions = {
     key: 'after_sent',
     kind: onOff,
     otherwise: 'true',
-    about:
-      'Whether a request that was sent and not answered is sent again. The vendor may bill both.',
+    about: 'Whether a request that was sent but not answered is retried. The vendor may bill both.',
   }),
   contextOverflow: option({
     key: 'context_overflow',
     kind: onOff,
     otherwise: 'false',
-    about: 'Whether a prompt that is too long for one target is sent to the other targets.',
+    about: 'Whether a prompt that is too long for one target is tried at the others.',
   }),
 } as const;
 
@@ -155,7 +154,7 @@ export const hedgeOptions = {
   afterMs: option({
     key: 'after',
     kind: duration(),
-    about: 'How long the first target has to bring its first event.',
+    about: 'How long to wait for the first event before the second request is sent.',
   }),
 } as const;
 
@@ -165,7 +164,7 @@ export const clientOptions = {
     key: 'stalled',
     kind: duration(),
     default: 60_000,
-    about: 'A client that takes no bytes of its answer for this long is cut off.',
+    about: 'A client that reads no bytes of its answer for this long is disconnected.',
   }),
 } as const;
 
@@ -175,7 +174,7 @@ export const keepAliveOptions = {
     key: 'chat',
     kind: durationOrNever(Number.POSITIVE_INFINITY),
     default: 15_000,
-    about: 'Comments (: ping) in chat streams. never is for clients that cannot read them.',
+    about: 'Comments (: ping) in chat streams. Use never for clients that cannot parse them.',
   }),
   messages: option({
     key: 'messages',
@@ -190,15 +189,15 @@ export const drainOptions = {
   waitMs: option({
     key: 'wait',
     kind: duration(0),
-    otherwise: '5s where /readyz was asked for in the last minute, else 0s',
+    otherwise: '5s if /readyz was polled in the last minute, else 0s',
     about:
-      'How long calls are still taken on SIGTERM while /readyz answers 503, so that balancers turn away; 0s = not at all.',
+      'How long calls are still accepted after SIGTERM while /readyz answers 503, so that load balancers switch away; 0s = not at all.',
   }),
   limitMs: option({
     key: 'limit',
     kind: duration(),
     default: 120_000,
-    about: 'How long running calls may go on after that, before they are cut.',
+    about: 'How long running calls may continue after that before they are cut.',
   }),
 } as const;
 export type DrainSettings = SettingsOf<typeof drainOptions>;
@@ -209,21 +208,21 @@ export const ledgerOptions = {
     key: 'keep',
     kind: span(dayMs),
     default: 90 * dayMs,
-    about: 'How long each call is kept, with its attempts.',
+    about: 'How long calls and their attempts are kept.',
   }),
   keepHoursMs: option({
     key: 'keep_hours',
     kind: span(dayMs),
     default: 400 * dayMs,
     about:
-      'How long sums by hour are kept, at least as long as `keep`. Sums by day are never removed.',
+      'How long hourly sums are kept, at least as long as `keep`. Daily sums are never removed.',
   }),
   durability: option({
     key: 'durability',
     kind: choice(['normal', 'full']),
     default: 'normal',
     about:
-      'SQLite only. normal may lose the last second of calls in a power failure, and nothing when only the process dies; full waits for the disk at each commit and loses nothing.',
+      'SQLite only. normal may lose the last second of calls in a power failure, and nothing in a process crash; full syncs each commit to the disk and loses nothing.',
   }),
 } as const;
 export type LedgerSettings = SettingsOf<typeof ledgerOptions>;
@@ -240,21 +239,20 @@ export const idempotencyOptions = {
     key: 'answer',
     kind: size(kibibyte, 16 * mebibyte, ['1MiB', '256KiB']),
     default: mebibyte,
-    about: 'Longest answer that is kept.',
+    about: 'Maximum size of an answer that is kept.',
   }),
   keyBytes: option({
     key: 'key',
     kind: size(mebibyte, tebibyte, ['16MiB', '1GiB']),
     default: 16 * mebibyte,
-    about: 'What the answers of one API key may take. The oldest are removed first.',
+    about: 'Total size of the answers of one API key. The oldest are removed first.',
   }),
   totalBytes: option({
     key: 'total',
     kind: size(mebibyte, tebibyte, ['256MiB', '10GiB']),
     default: 256 * mebibyte,
     defaultInMemory: 64 * mebibyte,
-    about:
-      'What all answers in the store may take. The key with the most gives up its oldest first.',
+    about: 'Total size of all answers in the store. The largest key loses its oldest first.',
   }),
 } as const;
 export type IdempotencySettings = SettingsOf<typeof idempotencyOptions>;
@@ -265,20 +263,21 @@ export const contentOptions = {
     key: 'keep',
     kind: span(hourMs),
     default: 7 * dayMs,
-    about: 'How long contents are kept, at least 1h, whatever `ledger.keep` says.',
+    about: 'How long contents are kept, at least 1h, independent of `ledger.keep`.',
   }),
   bodyBytes: option({
     key: 'body',
     kind: size(kibibyte, 2 * mebibyte, ['256KiB', '1MiB']),
     default: 256 * kibibyte,
-    about: 'Of each request and each answer. Of longer ones the beginning and the end are kept.',
+    about:
+      'Maximum size of each request and answer. Of longer ones the beginning and the end are kept.',
   }),
   totalBytes: option({
     key: 'total',
     kind: size(mebibyte, tebibyte, ['1GiB', '20GiB']),
     default: 1024 * mebibyte,
     defaultInMemory: 64 * mebibyte,
-    about: 'What all contents may take in the store. The oldest are removed first.',
+    about: 'Total size of all contents in the store. The oldest are removed first.',
   }),
 } as const;
 export type ContentSettings = SettingsOf<typeof contentOptions>;
@@ -303,14 +302,14 @@ export const responseOptions = {
     kind: size(mebibyte, tebibyte, ['256MiB', '1GiB']),
     default: 256 * mebibyte,
     defaultInMemory: 16 * mebibyte,
-    about: 'What the responses of one API key may take. The oldest are removed first.',
+    about: 'Total size of the responses of one API key. The oldest are removed first.',
   }),
   totalBytes: option({
     key: 'total',
     kind: size(mebibyte, tebibyte, ['1GiB', '20GiB']),
     default: 1024 * mebibyte,
     defaultInMemory: 64 * mebibyte,
-    about: 'What all responses may take in the store. The oldest are removed first.',
+    about: 'Total size of all responses in the store. The oldest are removed first.',
   }),
 } as const;
 export type ResponseSettings = SettingsOf<typeof responseOptions>;
@@ -323,7 +322,7 @@ export const providerOptions = {
       ['openai-chat', 'anthropic-messages', 'openai-responses'],
       ['gemini', 'bedrock-converse'],
     ),
-    about: 'The wire format that the address speaks. Preset for known vendors.',
+    about: 'Wire format of the provider. Preset for known vendors.',
   }),
   baseUrl: option({
     key: 'base_url',
@@ -335,47 +334,47 @@ export const providerOptions = {
     kind: onOff,
     otherwise: 'false',
     about:
-      'Whether clients of the other format may use web search that the provider runs and charges for. If not, such tools are refused, or left out where the call can do without.',
+      'Whether clients of the other format may use web search that the provider runs and charges for. If not, such tools are refused, or dropped where they are optional.',
   }),
   like: option({
     key: 'like',
     kind: text,
     about:
-      'The known vendor or engine that answers at this address, e.g. vllm; its rules apply. Preset for known vendors.',
+      'The known vendor or engine at this address, e.g. vllm; its rules apply. Preset for known vendors.',
   }),
   region: option({
     key: 'region',
     kind: text,
     about:
-      'Where this openai-chat provider runs its models, as a request may ask for it by inference_geo.',
+      'Region where this openai-chat provider runs its models; matched against inference_geo of a request.',
   }),
   connections: option({
     key: 'connections',
     kind: choice(['shared', 'per-team', 'per-key', 'per-call']),
     otherwise: 'shared',
     about:
-      'Whose calls may share a connection, for upstreams that are not trusted to keep answers apart. shared = all calls; per-call = one call a connection.',
+      'Which calls may share a connection, for upstreams that are not trusted to keep answers apart. shared = all calls; per-call = one call per connection.',
   }),
   betas: option({
     key: 'betas',
-    kind: list(/^[A-Za-z0-9._-]+$/, 'is no name of a beta'),
+    kind: list(/^[A-Za-z0-9._-]+$/, 'is not a beta name'),
     otherwise: 'all',
     about:
-      'Values of anthropic-beta that this address takes; others are not sent on. A fast-mode-… among them opens the fast tier to chat clients.',
+      'Values of anthropic-beta that this provider accepts; others are not forwarded. A fast-mode-… value enables the fast tier for chat clients.',
   }),
   onAbort: option({
     key: 'on_abort',
     kind: choice(['abort', 'drain']),
     otherwise: 'abort',
     about:
-      'What happens to a stream whose client leaves. abort closes it; drain reads it to its end for the usage it reports, where the provider charges for all of it.',
+      'What happens to a stream whose client disconnects. abort closes it; drain reads it to the end for its usage report, for providers that charge for the whole answer.',
   }),
   traceContext: option({
     key: 'trace_context',
     kind: onOff,
     otherwise: 'false',
     about:
-      'Whether the provider gets traceparent and tracestate, so that its spans join the trace (docs/operator/traces.md).',
+      'Whether traceparent and tracestate are sent to the provider, so that its spans join the trace (docs/operator/traces.md).',
   }),
 } as const;
 
@@ -386,26 +385,26 @@ export const routeOptions = {
     kind: choice(orders),
     default: 'listed',
     about:
-      'listed: the first target that can; weighted: by share; least-busy: the one with the fewest running calls, by weight; fastest: the one that begins to answer soonest; cheapest: by price.',
+      'listed: the first available target; weighted: by share; least-busy: fewest running calls, by weight; fastest: shortest time to first event; cheapest: lowest price.',
   }),
   affinity: option({
     key: 'affinity',
     kind: onOff,
     otherwise: 'true',
     about:
-      'Whether calls of one conversation go to the same target and credential while they are healthy, so that caches stay warm.',
+      'Whether calls of one conversation stay on one target and credential while these are healthy, so that prompt caches stay warm.',
   }),
   cache: option({
     key: 'cache',
     kind: choice(['auto']),
     about:
-      'auto: cache marks on tools, instructions and the last two turns of the user, where the client sets none and the provider takes them.',
+      'auto: cache marks on tools, instructions and the last two user turns, if the client sets none and the provider accepts them.',
   }),
   strict: option({
     key: 'strict',
     kind: onOff,
-    otherwise: 'false; x-gateway-notes names the loss',
-    about: 'Refuses a request that a translation would change or drop something from.',
+    otherwise: 'false; x-gateway-notes names what was lost',
+    about: 'Refuses a request if translation would drop or change anything.',
   }),
   serverTools: providerOptions.serverTools,
   api: option({
@@ -423,32 +422,32 @@ export const traceOptions = {
     key: 'sample',
     kind: share,
     otherwise: '1',
-    about: 'Share of the traces that begin here.',
+    about: 'Share of new traces that are sampled.',
   }),
   follow: option({
     key: 'follow',
     kind: onOff,
     otherwise: 'true',
     about:
-      "Whether a client's traceparent goes on here and its sampled flag decides. Set it to false where clients are strangers.",
+      "Whether the gateway continues a client's trace (traceparent) and obeys its sampled flag. Set it to false for untrusted clients.",
   }),
   content: option({
     key: 'content',
     kind: onOff,
     otherwise: 'false',
-    about: 'Whether prompts and answers go into the spans, cut and with credentials masked.',
+    about: 'Whether spans contain prompts and answers, truncated and with credentials masked.',
   }),
   compression: option({
     key: 'compression',
     kind: choice(['gzip', 'none']),
     otherwise: 'none',
-    about: 'Compression of what is sent.',
+    about: 'Compression of exported spans.',
   }),
   timeoutMs: option({
     key: 'timeout',
     kind: duration(),
     otherwise: '10s',
-    about: 'Until the collector has answered.',
+    about: 'Timeout of one export.',
   }),
 } as const;
 
@@ -465,31 +464,31 @@ export const localOptions = {
     key: 'models_dir',
     kind: text,
     otherwise: 'models in data_dir',
-    about: 'The folder of the model files, where pull puts them.',
+    about: 'Folder of the model files; pull downloads into it.',
   }),
   idleUnloadMs: option({
     ...idle,
     otherwise: '10m',
-    about: 'A model without calls for this long leaves memory; never = it stays.',
+    about: 'A model without calls for this long is unloaded; never = it stays.',
   }),
   hangMs: option({
     key: 'hang',
     kind: duration(),
     otherwise: '2m',
     about:
-      'An engine that gives no sign of life, or no token while a call waits for one, for this long is ended.',
+      'An engine without a heartbeat, or without a token while a call waits, for this long is terminated.',
   }),
   maxLoaded: option({
     key: 'max_loaded',
     kind: whole(1, 100),
     otherwise: '3',
-    about: 'Models in memory at the same time.',
+    about: 'Maximum number of models in memory.',
   }),
   memoryBytes: option({
     key: 'memory',
     kind: size(1, tebibyte, ['8GiB', '500MB']),
     otherwise: '60 % of the memory',
-    about: 'What the files of loaded models may take together.',
+    about: 'Total size of the files of loaded models.',
   }),
 } as const;
 
@@ -506,31 +505,31 @@ export const localModelOptions = {
   sha256: option({
     key: 'sha256',
     kind: textLike(/^[0-9a-fA-F]{64}$/, 'must be 64 hexadecimal digits'),
-    otherwise: 'the hash that pull has noted',
-    about: 'The engine refuses a file with another hash.',
+    otherwise: 'the hash that pull recorded',
+    about: 'Expected hash of the file; the engine refuses any other.',
   }),
   context: option({
     key: 'context',
     kind: whole(128, 16_777_216),
-    otherwise: 'what the model was trained on, at most 8192',
-    about: 'Tokens of prompt and answer together, of each call.',
+    otherwise: 'the training context, at most 8192',
+    about: 'Context size of each call: tokens of prompt and answer together.',
   }),
   threads: option({
     key: 'threads',
     kind: whole(1, 1024),
     otherwise: 'all cores but one; 1 for models below 64 MiB',
-    about: 'Threads of the engine.',
+    about: 'Number of engine threads.',
   }),
   parallel: option({
     key: 'parallel',
     kind: whole(1, 64),
     otherwise: '4',
-    about: 'Calls that generate at the same time.',
+    about: 'Calls that generate concurrently.',
   }),
   idleUnloadMs: option({
     ...idle,
     otherwise: 'as local.idle_unload',
-    about: 'This model without calls for this long leaves memory; never = it stays.',
+    about: 'The model is unloaded after this long without calls; never = it stays.',
   }),
 } as const;
 export type LocalModelOptions = GivenOf<typeof localModelOptions>;

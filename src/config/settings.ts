@@ -67,11 +67,11 @@ export interface Settings {
   readonly clients: ClientSettings;
   /** `drain:` of the file: how a stop goes (G14). */
   readonly drain: DrainSettings;
-  /** Who is told when a budget passes a threshold. */
+  /** Receivers of budget events. */
   readonly webhooks: readonly WebhookSettings[];
   /** Where spans go; undefined = no traces. */
   readonly traces: TraceSettings | undefined;
-  /** Each effective value and where it comes from; secrets read `[secret]` (N1). */
+  /** Each effective value and where it comes from; secrets read `[secret]`. */
   readonly origins: readonly OriginLine[];
   /** What is allowed but probably not meant; one sentence each. */
   readonly warnings: readonly string[];
@@ -104,18 +104,21 @@ export type StorageSettings = LocalStorage | SharedStorage;
 
 /** One process on its data directory, nothing else needed. */
 interface LocalStorage {
-  readonly book: 'sqlite' | 'memory';
+  readonly database: 'sqlite' | 'memory';
 }
 
-/** Several gateways on one book. */
+/** Several gateways on one database. */
 export interface SharedStorage {
-  readonly book: 'postgres';
+  readonly database: 'postgres';
   readonly postgres: ServerAddress;
   /** Absent = the counters are row locks in PostgreSQL. */
   readonly redis?: ServerAddress;
   /** Keeps the counters of several installations in one Redis apart. */
   readonly tenant: string;
-  /** What calls with a budget get while nobody can count: refused, or admitted up to a small cap. */
+  /**
+   * What happens to calls with a budget while budgets cannot be counted: refused, or admitted up to a small
+   * cap.
+   */
   readonly onStoreLoss: 'closed' | 'open';
 }
 

@@ -9,7 +9,7 @@ import { type CheckedFile, isOpenToAll, reason } from './config-file.ts';
 import { pathText } from './errors.ts';
 import type { OriginLine, SharedStorage, StorageSettings } from './settings.ts';
 
-const defaultBook = 'sqlite';
+const defaultDatabase = 'sqlite';
 const defaultTenant = 'default';
 
 interface StorageRead {
@@ -27,7 +27,7 @@ interface Piece {
 }
 
 interface Pieces {
-  readonly book: Piece;
+  readonly database: Piece;
   readonly counters?: Piece;
   readonly tenant?: Piece;
   readonly onStoreLoss?: Piece;
@@ -39,16 +39,16 @@ const forms = `expected sqlite, memory or postgres://USER:PASSWORD@HOST:5432/DAT
 
 export function readStorage(sources: BaseSources): StorageRead {
   const pieces = findPieces(sources);
-  const { book, counters, tenant, onStoreLoss } = pieces;
-  const storage = isPostgres(book.text) ? shared(pieces) : local(pieces);
-  if (storage.book !== 'postgres') {
-    return { storage, origins: [originOf(book, storage.book)], warnings: [] };
+  const { database, counters, tenant, onStoreLoss } = pieces;
+  const storage = isPostgres(database.text) ? shared(pieces) : local(pieces);
+  if (storage.database !== 'postgres') {
+    return { storage, origins: [originOf(database, storage.database)], warnings: [] };
   }
   const { postgres, redis } = storage;
   return {
     storage,
     origins: [
-      originOf(book, postgres.shown),
+      originOf(database, postgres.shown),
       ...(counters === undefined || redis === undefined ? [] : [originOf(counters, redis.shown)]),
       ...(tenant === undefined ? [] : [originOf(tenant, storage.tenant)]),
       ...(onStoreLoss === undefined ? [] : [originOf(onStoreLoss, storage.onStoreLoss)]),
@@ -57,20 +57,20 @@ export function readStorage(sources: BaseSources): StorageRead {
   };
 }
 
-function local({ book, counters, tenant, onStoreLoss }: Pieces): StorageSettings {
-  if (book.text !== 'sqlite' && book.text !== 'memory') {
-    book.complain(isRedis(book.text) ? `${forms} first: Redis keeps counters only` : forms);
-    return { book: defaultBook };
+function local({ database, counters, tenant, onStoreLoss }: Pieces): StorageSettings {
+  if (database.text !== 'sqlite' && database.text !== 'memory') {
+    database.complain(isRedis(database.text) ? `${forms} first: Redis keeps counters only` : forms);
+    return { database: defaultDatabase };
   }
-  const needless = 'is for gateways that share a postgres:// book';
+  const needless = 'applies only to a postgres:// database';
   counters?.complain(needless);
   tenant?.complain(needless);
   onStoreLoss?.complain(needless);
-  return { book: book.text };
+  return { database: database.text };
 }
 
-function shared({ book, counters, tenant, onStoreLoss, directory }: Pieces): StorageSettings {
-  const postgres = readPostgres(book.text, { directory, complain: book.complain });
+function shared({ database, counters, tenant, onStoreLoss, directory }: Pieces): StorageSettings {
+  const postgres = readPostgres(database.text, { directory, complain: database.complain });
   const isWrong = counters !== undefined && !isRedis(counters.text);
   if (isWrong) counters.complain('expected redis://USER:PASSWORD@HOST:6379/0 (rediss:// with TLS)');
   const redis =
@@ -78,9 +78,9 @@ function shared({ book, counters, tenant, onStoreLoss, directory }: Pieces): Sto
       ? undefined
       : readRedis(counters.text, { directory, complain: counters.complain });
   // Where something was complained about, nothing starts with what is left.
-  if (postgres === undefined) return { book: defaultBook };
+  if (postgres === undefined) return { database: defaultDatabase };
   return {
-    book: 'postgres',
+    database: 'postgres',
     postgres,
     ...(redis === undefined ? {} : { redis }),
     tenant: tenant?.text ?? defaultTenant,
@@ -95,7 +95,7 @@ function exposed({ postgres, redis }: SharedStorage): readonly string[] {
   ] as const;
   return advice.flatMap(([address, cure]) =>
     address !== undefined && isExposed(address)
-      ? [`storage ${address.shown}: nothing encrypts the way there; ${cure}`]
+      ? [`storage ${address.shown}: the connection is not encrypted; ${cure}`]
       : [],
   );
 }
@@ -119,8 +119,8 @@ function findPieces(sources: BaseSources): Pieces {
   const form = file?.content.storage;
   if (file === undefined || form === undefined) {
     const complain = (message: string): void => report({ path: 'storage', message });
-    const book = { text: defaultBook, path: 'storage', origin: 'default', complain };
-    return { book, directory: cwd };
+    const database = { text: defaultDatabase, path: 'storage', origin: 'default', complain };
+    return { database, directory: cwd };
   }
   return { ...ofFile(file, form, report), directory: dirname(file.place.path) };
 }
@@ -143,9 +143,9 @@ function ofFile(
   }
   if (Array.isArray(form))
     return ofTexts(form, (text, path, index) => ({ ...at(text, ['storage', index]), path }));
-  const { book, counters, tenant, on_store_loss: onStoreLoss } = form;
+  const { database, counters, tenant, on_store_loss: onStoreLoss } = form;
   return {
-    book: at(book, ['storage', 'book']),
+    database: at(database, ['storage', 'database']),
     ...(counters === undefined ? {} : { counters: at(counters, ['storage', 'counters']) }),
     ...(tenant === undefined ? {} : { tenant: at(tenant, ['storage', 'tenant']) }),
     ...(onStoreLoss === undefined
@@ -154,16 +154,17 @@ function ofFile(
   };
 }
 
-/** The book, then the counters. */
+/** The database, then the counters. */
 function ofTexts(
   texts: readonly string[],
   piece: (text: string, path: string, index: number) => Piece,
 ): Omit<Pieces, 'directory'> {
   const [first = '', second, ...rest] = texts;
-  const book = piece(first, second === undefined ? 'storage' : 'storage.book', 0);
-  if (rest.length > 0) book.complain('takes two addresses at most: the book and the counters');
-  if (second === undefined) return { book };
-  return { book, counters: piece(second, 'storage.counters', 1) };
+  const database = piece(first, second === undefined ? 'storage' : 'storage.database', 0);
+  if (rest.length > 0)
+    database.complain('takes two addresses at most: the database and the counters');
+  if (second === undefined) return { database };
+  return { database, counters: piece(second, 'storage.counters', 1) };
 }
 
 function words(text: string): readonly string[] {
@@ -199,7 +200,7 @@ export function readPostgres(text: string, scope: AddressScope): ServerAddress |
   const parts = split(text);
   const database = parts?.path ?? '';
   if (parts === undefined || database === '' || database.includes('/')) {
-    scope.complain(`is no address of a PostgreSQL server: ${postgresExample}; ${encoding}`);
+    scope.complain(`is not the address of a PostgreSQL server: ${postgresExample}; ${encoding}`);
     return undefined;
   }
   if (!onlyKnown(parts, ['host', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey'], scope)) {
@@ -214,7 +215,7 @@ export function readRedis(text: string, scope: AddressScope): ServerAddress | un
   const parts = split(text);
   const database = parts?.path === '' ? '0' : (parts?.path ?? '');
   if (parts === undefined || !/^\d{1,4}$/.test(database)) {
-    scope.complain(`is no address of a Redis or Valkey server: ${redisExample}; ${encoding}`);
+    scope.complain(`is not the address of a Redis or Valkey server: ${redisExample}; ${encoding}`);
     return undefined;
   }
   if (!onlyKnown(parts, ['ca', 'cert', 'key'], scope)) return undefined;
@@ -233,7 +234,7 @@ function redisTls(
     return readTls(files, true, scope);
   }
   if (options.size === 0) return undefined;
-  scope.complain('has options of TLS, which rediss:// is for');
+  scope.complain('has TLS options, which need rediss://');
   return 'wrong';
 }
 
@@ -273,7 +274,8 @@ function split(text: string): Parts | undefined {
 
 function onlyKnown({ options }: Parts, known: readonly string[], scope: AddressScope): boolean {
   const fine = [...options.keys()].every((name) => known.includes(name));
-  if (!fine) scope.complain(`has an unknown option behind the ?; known are ${known.join(', ')}`);
+  if (!fine)
+    scope.complain(`has an unknown option after the ?; known options: ${known.join(', ')}`);
   return fine;
 }
 
@@ -303,8 +305,8 @@ function address(
 }
 
 /**
- * libpq's names. `require` verifies too (S19); `prefer` and `allow` are refused: who can read the line
- * can also take the TLS out of it.
+ * libpq's names. `require` verifies too (S19). `prefer` and `allow` are refused, since an attacker on the path
+ * could strip TLS.
  */
 function postgresTls(
   options: Parts['options'],
@@ -323,7 +325,7 @@ function postgresTls(
       return readTls(files, mode !== 'verify-ca', scope);
     case 'disable':
       if (Object.values(files).every((file) => file === undefined)) return undefined;
-      scope.complain('names certificates and no sslmode; add sslmode=verify-full');
+      scope.complain('names certificates but no sslmode; add sslmode=verify-full');
       return 'wrong';
     default:
       scope.complain(
@@ -341,7 +343,7 @@ interface TlsFiles {
 
 function readTls(files: TlsFiles, checkHost: boolean, scope: AddressScope): ServerTls | 'wrong' {
   if ((files.cert === undefined) !== (files.key === undefined)) {
-    scope.complain("names one of the client's certificate and its key; both are needed");
+    scope.complain('names only one of the client certificate and its key; both are needed');
     return 'wrong';
   }
   const ca = readPem(files.ca, 'the certificate of the authority', scope);
@@ -367,7 +369,7 @@ export function readPem(
   try {
     const text = readFileSync(path, 'utf8');
     if (!text.includes('-----BEGIN ')) {
-      complain(`${what} is no PEM file`);
+      complain(`${what} is not a PEM file`);
     } else if (text.includes('PRIVATE KEY') && isOpenToAll(path)) {
       complain(`the file of ${what} is readable by every user of this machine; chmod 600 it`);
     } else return text;

@@ -146,7 +146,7 @@ function address(
 function addressProblem(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    return 'is no http:// or https:// address';
+    return 'is not an http:// or https:// address';
   }
   if (url.username !== '' || url.password !== '') return 'holds a user or password; set a header';
   return isForbiddenHost(url.hostname) ? forbiddenHost : undefined;
@@ -182,7 +182,7 @@ function milliseconds(
   if (text === '') return undefined;
   const value = Number(text);
   if (Number.isFinite(value) && value > 0 && value <= mostMs) return value;
-  report({ path: variable, message: 'is no number of milliseconds (1 to 600000)' });
+  report({ path: variable, message: 'is not a number of milliseconds (1 to 600000)' });
   return undefined;
 }
 
@@ -198,7 +198,7 @@ function lowered(
   return Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]);
 }
 
-/** `a=1,b=2`, values percent-encoded; what is no pair is left out, as the specification wants it. */
+/** `a=1,b=2`, values percent-encoded; what is not a pair is left out, as the specification wants it. */
 function pairs(text: string | undefined): { readonly [name: string]: string } {
   const found = new Map<string, string>();
   for (const each of (text ?? '').split(',')) {
@@ -264,7 +264,7 @@ function capturesContent(env: Environment, report: Scope['report']): boolean {
 function ratioOf(text: string, report: Scope['report']): number {
   const value = Number(text);
   if (text !== '' && value >= 0 && value <= 1) return value;
-  report({ path: 'OTEL_TRACES_SAMPLER_ARG', message: 'is no number from 0 to 1' });
+  report({ path: 'OTEL_TRACES_SAMPLER_ARG', message: 'is not a number from 0 to 1' });
   return 1;
 }
 
@@ -302,7 +302,7 @@ function readTracesTls(
   const key = readPart('key', named.key, scope);
   if ((cert === undefined) !== (key === undefined)) {
     const path = 'traces';
-    const message = "names one of the client's certificate and its key; both are needed";
+    const message = 'names only one of the client certificate and its key; both are needed';
     scope.report(scope.file?.issue(['traces'], message) ?? { path, message });
   }
   if (ca === undefined && cert === undefined) return undefined;

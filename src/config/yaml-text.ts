@@ -1,6 +1,6 @@
 /**
  * `gateway.yaml` as plain data that still knows its lines. References are resolved on the way; keys
- * that stand twice, unknown tags and other silent mistakes are errors (N3).
+ * that stand twice, unknown tags and other silent mistakes are errors.
  */
 import {
   isAlias,
@@ -19,7 +19,7 @@ import type { Finding } from './errors.ts';
 export type ConfigPath = readonly (string | number)[];
 
 export interface YamlText {
-  /** Undefined when the text is no YAML at all, or empty. */
+  /** Undefined when the text is not YAML at all, or empty. */
   readonly value: unknown;
   readonly findings: readonly Finding[];
   /** The line of the key or list item at the path, or of the nearest thing around it. */
@@ -122,7 +122,7 @@ class Reader {
       }
       if (firstLines.has(name)) {
         const first = firstLines.get(name);
-        this.#report([...path, name], `stands twice (first in line ${first ?? '?'})`, key);
+        this.#report([...path, name], `occurs twice (first on line ${first ?? '?'})`, key);
         continue;
       }
       firstLines.set(name, this.#line(key));

@@ -16,7 +16,7 @@ export class AddressRange {
   readonly #shift: bigint;
   readonly #prefix: bigint;
 
-  /** @throws RangeError when the text is no range; `rangeProblem` tells beforehand. */
+  /** @throws RangeError when the text is not a range; `rangeProblem` tells beforehand. */
   constructor(text: string) {
     const range = readRange(text);
     if (range === undefined) throw new RangeError('no address range');
@@ -25,7 +25,7 @@ export class AddressRange {
     this.#prefix = range.value >> this.#shift;
   }
 
-  /** False for anything that is no address. */
+  /** False for anything that is not an address. */
   holds(address: string): boolean {
     const ip = readAddress(address);
     return ip?.bits === this.#bits && ip.value >> this.#shift === this.#prefix;
@@ -39,11 +39,11 @@ export class AddressRange {
 export function rangeProblem(text: string): string | undefined {
   const range = readRange(text);
   if (range === undefined) {
-    return 'is no address range: 10.0.0.0/8, 2001:db8::/32, or one address';
+    return 'is not an address range: 10.0.0.0/8, 2001:db8::/32, or one address';
   }
   const shift = BigInt(range.bits - range.length);
   if ((range.value >> shift) << shift === range.value) return undefined;
-  return `has bits behind its prefix of ${range.length}: give the first address of the range`;
+  return `has bits after its prefix of ${range.length}: give the first address of the range`;
 }
 
 function readRange(text: string): (IpAddress & { readonly length: number }) | undefined {
@@ -188,7 +188,7 @@ export function isForbiddenHost(host: string): boolean {
 
 /** What is wrong with such a host, in words that follow its name in the config. */
 export const forbiddenHost =
-  'is a link-local address or one of cloud metadata, where credentials of the machine lie; the gateway never connects there';
+  'is a link-local or cloud-metadata address, which can expose credentials of the machine; the gateway never connects there';
 
 const internalRanges = [
   // This host, private, carrier-grade, loopback, link-local, special, benchmarks, multicast, reserved.
@@ -238,7 +238,7 @@ const internalSuffixes = [
 /**
  * Whether the URL's host is this machine or a network behind it, in any spelling: the URL parser reads `0x7f.1`,
  * `2130706433` and `ⓛocalhost` as what they mean. A client's URL of that kind is refused, because a provider or
- * an engine might fetch it from the inside; the gateway itself fetches none. True for text that is no URL.
+ * an engine might fetch it from the inside; the gateway itself fetches none. True for text that is not a URL.
  */
 export function isInternalUrl(url: string): boolean {
   const parsed = URL.parse(url);

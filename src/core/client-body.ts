@@ -51,7 +51,7 @@ export interface JsonSource {
   has(feature: Feature): boolean;
   /** Whether it is known without a search that the body does not have a feature. */
   lacks(feature: WalkFeature): boolean;
-  /** False when a key stands twice anywhere: such bytes are never relayed as they are (B39). */
+  /** False when a key stands twice anywhere: such bytes are never relayed as they are. */
   readonly unambiguous: boolean;
   /** Brackets that open, commas and colons: what the value costs besides its texts. */
   readonly tokens: number;
@@ -62,7 +62,7 @@ export interface JsonSource {
   forget(): void;
 }
 
-/** Keys that stand twice in depth are no error as such (B39); more of them are an attack (B38). */
+/** Keys that stand twice in depth are not an error as such; more of them are an attack. */
 const maxRepeatedKeys = 1000;
 const maxKeyLength = 1024;
 /** Characters; the skeleton of an agent's body has a quarter of it. */
@@ -189,7 +189,7 @@ function parseScanned(
   const keys = countKeys(value, []);
   for (const key of scanned.repeated) {
     if (ownedKeys.has(key))
-      throw invalidRequest(`The key "${key}" stands twice in the body.`, [key]);
+      throw invalidRequest(`The key "${key}" occurs twice in the body.`, [key]);
   }
   if (scanned.colons - keys > maxRepeatedKeys) {
     throw invalidRequest('The request body repeats its keys too often.');
@@ -197,7 +197,7 @@ function parseScanned(
   return new ParsedSource(pieces, { ...scanned, value, unambiguous: keys === scanned.colons });
 }
 
-/** @param longNumbers the scan met a number of so many digits that a double may not hold it. */
+/** @param longNumbers the scan met a number with more digits than a double may hold. */
 function parseText(bytes: Buffer, longNumbers: boolean): Json {
   const text = bytes.toString('utf8');
   try {

@@ -1,5 +1,5 @@
 /**
- * The one error table (reliability.md §0). A dialect maps every code to its own status, type and
+ * The one error table. A dialect maps every code to its own status, type and
  * code with `satisfies Record<ErrorCode, …>`, so a new code cannot be forgotten anywhere.
  */
 
@@ -28,7 +28,7 @@ export type ErrorCode =
   | 'store_unavailable' // E18
   | 'stream_interrupted' // EM, F40
   | 'shutting_down' // EM, G14
-  | 'request_timeout' // B30: the body did not arrive in time
+  | 'request_timeout' // the request body did not arrive in time
   | 'canceled'; // the client left; never sent
 
 /** Failures that may pass: the same request may succeed when it is sent again. */
@@ -65,7 +65,7 @@ export interface GatewayErrorOptions {
   readonly detail?: string;
   /** What the upstream said; for the log only. */
   readonly upstream?: { readonly status: number; readonly body: string };
-  /** Where a redirect pointed, which nobody follows; for the log only (F28). */
+  /** Target of a redirect, which is not followed; for the log only. */
   readonly location?: string;
   /** Whether another try (same or other target) may succeed; default by code. */
   readonly retryable?: boolean;
@@ -120,7 +120,7 @@ export class GatewayError extends Error {
 }
 
 /**
- * An error that comes by the thousand and is no fault: without a stack, which would be a fifth of what
+ * An error that comes by the thousand and is not a fault: without a stack, which would be a fifth of what
  * its refusal costs.
  */
 export function expectedError(
@@ -145,7 +145,7 @@ export function invalidRequest(message: string, path?: FieldPath, reason?: strin
   });
 }
 
-/** A 400 for a field that the chosen model cannot honour (translation.md: REJECT). */
+/** A 400 for a field that the chosen model cannot honour. */
 export function unsupported(path: FieldPath, why: string): GatewayError {
   return invalidRequest(why, path, 'unsupported_parameter');
 }

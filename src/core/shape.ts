@@ -1,7 +1,7 @@
 /**
  * The members that a request may have, object by object. A dialect writes its own down once; three things are read
  * from it: names that only a careless reader takes for one of them (X-1), members that nothing here knows and that a
- * translation would lose (D3), and the checks of single values (addresses, base64).
+ * translation would lose, and the checks of single values (addresses, base64).
  */
 import type { Json, JsonObject } from '../json/value.ts';
 import { type FieldPath, type GatewayError, invalidRequest } from './errors.ts';
@@ -200,14 +200,14 @@ export class TwinNames {
 
 function refusal(key: string, twin: string, path: FieldPath): GatewayError {
   return invalidRequest(
-    `The key "${key}" may be taken for "${twin}" by servers that read names loosely; send "${twin}" instead, or neither.`,
+    `The key "${key}" is read as "${twin}" by servers that match names loosely; send "${twin}" instead, or neither.`,
     path,
   );
 }
 
 /**
- * Notes each member that nothing here knows (A4), once for each kind of object, since a history may repeat it
- * in hundreds of messages. Those of the body itself are told by whoever writes the request.
+ * Notes each unknown member, once for each kind of object, since a history may repeat it in hundreds of
+ * messages. Members of the body itself are noted by the request writer.
  */
 export function noteStrangers(body: JsonObject, shape: Fields, notes: Notes): void {
   const noted = new Map<Fields, Set<string>>();

@@ -225,7 +225,7 @@ async function checkFile({ path, sha256 }: ModelOptions): Promise<FileFacts> {
   const facts = await stat(path).catch((error: unknown) => {
     throw new EngineUnavailable(`The model file ${name} cannot be read.`, error);
   });
-  if (!facts.isFile()) throw new EngineUnavailable(`The model file ${name} is no file.`);
+  if (!facts.isFile()) throw new EngineUnavailable(`The model file ${name} is not a file.`);
   const file = await open(path);
   try {
     const { buffer } = await file.read(Buffer.alloc(4), 0, 4, 0);

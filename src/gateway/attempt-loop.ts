@@ -34,7 +34,7 @@ import {
 } from './upstream-answer.ts';
 import { requestOf, type PreparedRequest, type Preparing } from './upstream-request.ts';
 
-/** Holds nothing: shared by all calls. */
+/** Stateless: shared by all calls. */
 const strictNotes = new StrictNotes();
 
 const noCharges: readonly ChargedTry[] = [];
@@ -43,11 +43,11 @@ const noCharges: readonly ChargedTry[] = [];
 class Track {
   /** The attempt that runs or ran last. */
   attempt: Attempt | undefined;
-  /** Nothing is made of it any more. */
+  /** Its results are discarded. */
   stopped = false;
   /** Called with the first content of an answer, before anything else sees it. */
   onContent: (() => void) | undefined;
-  /** The document that is put together of a stream. */
+  /** The document assembled from a stream. */
   collecting: PromiseWithResolvers<Generation> | undefined;
 
   /** Closes its upstream connection. */
@@ -94,7 +94,7 @@ export class AttemptLoop {
     return this.#track.attempt;
   }
 
-  /** The answer is of several requests: its counts say nothing about the first one's size. */
+  /** The answer is assembled from several requests: its counts say nothing about the first one's size. */
   get continued(): boolean {
     return this.#track.attempt?.rounds?.continued === true;
   }
@@ -111,7 +111,7 @@ export class AttemptLoop {
     this.#secondary?.attempt?.check(now);
   }
 
-  /** A paused upstream is not an idle one. */
+  /** A paused upstream is not idle. */
   touch(): void {
     this.#track.attempt?.touch();
     this.#secondary?.attempt?.touch();
@@ -136,14 +136,14 @@ export class AttemptLoop {
     this.#track.attempt?.fail(error);
   }
 
-  /** The call ended like this. @returns all attempts, in the order in which they began. */
+  /** Ends the call. @returns all attempts, in the order in which they began. */
   end(
     outcome: AttemptReceipt['outcome'],
     error?: GatewayError | ClientEnd,
   ): readonly AttemptReceipt[] {
     this.#leaveSecondary();
     this.#outcomes.finish(this.#track.attempt, outcome, error);
-    // A canceled one of two hedged requests ended before the one that won.
+    // A canceled hedged request ended before the one that won.
     const { receipts } = this.#outcomes;
     return this.#hedged ? receipts.toSorted((a, b) => a.startedAt - b.startedAt) : receipts;
   }
@@ -280,7 +280,7 @@ export class AttemptLoop {
     this.#secondary = undefined;
   }
 
-  /** The first content is there: the other one of two requests is canceled. */
+  /** The first content arrived: the other of two requests is canceled. */
   #lead(track: Track): void {
     if (this.#stopped) return;
     if (track === this.#secondary) {
@@ -304,7 +304,7 @@ export class AttemptLoop {
     if (charge !== undefined) this.#charges = [...this.#charges, charge];
   }
 
-  /** The answer of one target, after corrections of what it refuses (B9). @throws GatewayError */
+  /** The answer of one target, after corrections of refused members. @throws GatewayError */
   async #ask(track: Track, target: Target): Promise<Answer> {
     const { learned } = this.#gateway;
     const { keyId, team } = this.#call.caller;
@@ -330,7 +330,7 @@ export class AttemptLoop {
     }
   }
 
-  /** @param previous the request before it of a paused turn. */
+  /** @param previous the previous request of a paused turn. */
   #begin(track: Track, target: Target, previous?: Attempt): Attempt {
     const { clock, client, health, routing, bodies } = this.#gateway;
     const { trace } = this.#call;
@@ -365,7 +365,7 @@ export class AttemptLoop {
     const { spanId } = attempt;
     const options = { traits, notes, round, spanId, wanted: () => !track.stopped };
     const prepared = requestOf(this.#gateway, this.#call, attempt.target, options);
-    // Rounds and corrections parse it again; it is not kept in memory while the upstream works.
+    // Rounds and corrections parse the body again; it is not kept in memory while the upstream works.
     this.#call.source.forget();
     return prepared;
   }
@@ -385,7 +385,7 @@ export class AttemptLoop {
       { body, traits, source, wanted: () => !track.stopped },
       this.#gateway.bodies,
     );
-    // The call may have ended while a long answer was read.
+    // The call may have ended while a long answer was parsed.
     return track.stopped ? undefined : refused;
   }
 
@@ -404,7 +404,7 @@ export class AttemptLoop {
     return mustCollect && !this.#call.head.stream ? this.#collect(track, answer) : answer;
   }
 
-  /** `max_tokens: 0` asks to warm a cache that only the client's own dialect has (§2.1): nothing is sent. */
+  /** `max_tokens: 0` asks to warm a cache, which only the client's own dialect supports: nothing is sent. */
   #answerNothing(attempt: Attempt): Answer {
     attempt.ended = true;
     this.#outcomes.unload(attempt);
@@ -440,7 +440,7 @@ export class AttemptLoop {
     return answer;
   }
 
-  /** Puts a stream together for a client that wants a document (F23). */
+  /** Assembles a stream for a client that wants a document. */
   async #collect(track: Track, answer: Answer): Promise<CollectedAnswer> {
     if (track.attempt !== undefined) track.attempt.mode = 'translate';
     const collecting = Promise.withResolvers<Generation>();
@@ -455,8 +455,8 @@ export class AttemptLoop {
   }
 
   /**
-   * Hands the committed answer over, and what comes of it later.
-   * @param mayFlow false while the client takes nothing: the upstream then stays paused.
+   * Passes the committed answer and its later events on.
+   * @param mayFlow false while the client reads nothing: the upstream then stays paused.
    */
   deliver(answer: Answer, consumer: StreamConsumer, mayFlow: () => boolean): void {
     this.#deliver(this.#track, answer, { consumer, mayFlow });
@@ -487,7 +487,7 @@ export class AttemptLoop {
     this.#feed(track, answer, delivery);
   }
 
-  /** Cuts a limited call's stream at what was reserved for it; documents cannot be cut. */
+  /** Cuts the stream of a call with a budget at its reservation; documents cannot be cut. */
   #guarded(track: Track, answer: Answer, consumer: StreamConsumer): StreamConsumer {
     const { grant, head } = this.#call;
     const { attempt } = track;
@@ -514,7 +514,7 @@ export class AttemptLoop {
     if (!stopped && mayFlow()) attempt?.resume();
   }
 
-  /** The rest of a paused turn from the same target; undefined when the call was stopped meanwhile. */
+  /** The next part of a paused turn from the same target; undefined when the call was stopped meanwhile. */
   async #nextRound(track: Track): Promise<Answer | undefined> {
     const before = track.attempt;
     const { rounds, prepared, target, meter } = before ?? {};
@@ -535,7 +535,7 @@ export class AttemptLoop {
       });
       meter.goOn(used);
       const rest = await this.#exchange(track, attempt, request).catch((error: unknown) => {
-        // A request that no upstream began to answer costs nothing (L0).
+        // A request that no upstream began to answer costs nothing.
         if (attempt.firstEventAt === undefined && !track.stopped) meter.wentNowhere();
         throw error;
       });
@@ -552,21 +552,21 @@ interface Delivery {
   readonly mayFlow: () => boolean;
 }
 
-/** Ends a complete answer before its upstream does. */
+/** Ends an answer before its upstream does. */
 function cut({ attempt }: Track, why: CutReason): void {
   if (attempt === undefined) return;
   attempt.cut = why;
   attempt.abort();
 }
 
-/** Notes the correction. @throws GatewayError where it changed nothing: the request would only be refused again. */
+/** Notes the correction. @throws GatewayError if it changed nothing: the request would be refused again. */
 function assertCorrected(
   { request }: PreparedRequest,
   { refused, members }: Again,
   notes: NoteList,
 ): void {
   if (request.body?.equals(refused.body) === true) throw refused.error;
-  const why = `the provider refused ${members.join(', ')}; asked again in another way`;
+  const why = `the provider refused ${members.join(', ')}; retried in another form`;
   notes.changed(['model'], why);
 }
 
@@ -575,16 +575,16 @@ function promptSample({ source, dialect }: Call): number {
   return samplePrompt(dialect.describe(source).prompt());
 }
 
-/** Only turns in which the provider runs tools of its own are ever paused. */
+/** Only turns in which the provider runs its own tools are ever paused. */
 function mayPause(conversation: Conversation | undefined): boolean {
   return conversation?.tools.some(({ native }) => native !== undefined) === true;
 }
 
-/** Marks what the upstream is to get back as its own. */
+/** Marks a part with its provider, to which it may be sent back. */
 function madeBy(part: Part, origin: Origin): Part {
   return part.type === 'reasoning' || part.type === 'tool-call' ? { ...part, origin } : part;
 }
 
 function canceled(): GatewayError {
-  return new GatewayError('canceled', 'The client left.');
+  return new GatewayError('canceled', 'The client disconnected.');
 }

@@ -1,4 +1,4 @@
-/** What the ends of attempts tell: receipts for the ledger, health, speed and load of targets, a line in the log. */
+/** Records the ends of attempts: receipts for the ledger, health, speed and load of targets, and log lines. */
 import type { GatewayError } from '../core/errors.ts';
 import type { Attempt } from './attempt.ts';
 import type { Call } from '../core/call.ts';
@@ -8,7 +8,7 @@ import type { AttemptReceipt, ChargedTry, ClientEnd } from '../core/receipt.ts';
 import { mayFallBack, type FailedTry } from './retries.ts';
 
 export class AttemptOutcomes {
-  /** Of all attempts of the call that ended, hedged ones included. */
+  /** Of all ended attempts of the call, including hedged ones. */
   readonly receipts: AttemptReceipt[] = [];
   readonly #gateway: Gateway;
   readonly #call: Call;
@@ -18,7 +18,7 @@ export class AttemptOutcomes {
     this.#call = call;
   }
 
-  /** The attempt failed: its receipt, its connection, and what that says of its target. */
+  /** A failed attempt: writes its receipt, closes its connection, and records what it says about its target. */
   giveUp(attempt: Attempt, error: GatewayError): FailedTry {
     const { health, routing, clock, log } = this.#gateway;
     const { target, status, streamed } = attempt;
@@ -29,7 +29,7 @@ export class AttemptOutcomes {
     const now = clock.now();
     if (error.code === 'timeout') this.tellSpeed(attempt, now);
     else if (mayFallBack(error)) routing.speed.failed(nameOf(target), { streamed, now });
-    log.warn('attempt failed', {
+    log.warn('attempt_failed', {
       call: this.#call.id,
       trace_id: this.#call.trace?.traceId,
       target: nameOf(target),
@@ -42,7 +42,7 @@ export class AttemptOutcomes {
     return { status, streamed, maybeBilled };
   }
 
-  /** The last attempt of a track ended with the call; failed attempts were told to the health before. */
+  /** The last attempt of a track ended with the call; failed attempts were reported to the health before. */
   finish(
     attempt: Attempt | undefined,
     outcome: AttemptReceipt['outcome'],

@@ -29,7 +29,7 @@ import type { TurnRounds } from './turn-rounds.ts';
 import type { Answer, DocumentAnswer, ReadFrame, StreamConsumer } from './upstream-answer.ts';
 import type { PreparedRequest } from './upstream-request.ts';
 
-/** Frames without any content that are held before the commit point. */
+/** Maximum size of frames without content that are held before the commit point. */
 const maxHeldBytes = 1024 * 1024;
 /** How long a usage report may come after the finish (F58). */
 const usageGraceMs = 2000;
@@ -38,41 +38,41 @@ type Phase = 'unsent' | 'waiting' | 'error-body' | 'document' | 'stream' | 'over
 
 export interface AttemptOptions {
   readonly target: Target;
-  /** Counts this answer; the requests of a paused turn share it. */
+  /** Meters this answer; the requests of a paused turn share it. */
   readonly meter: Meter;
   readonly clock: Clock;
   readonly client: HttpClient;
-  /** Reads long documents. */
+  /** Parses long documents. */
   readonly bodies: LongBodies;
-  /** Hears of a target that could not be reached after the attempt was aborted (R6). */
+  /** Notified of a target that was unreachable after the attempt was aborted (R6). */
   readonly health?: Pick<TargetHealth, 'failed'>;
-  /** Id of its span, where the call is traced. */
+  /** Id of its span, if the call is traced. */
   readonly spanId?: string | undefined;
 }
 
-/** Used by the attempt loop, `handle.ts` and the sweeper; nothing here knows of other attempts. */
+/** Used by the attempt loop, `handle.ts` and the sweeper; it knows nothing of other attempts. */
 export class Attempt implements UpstreamHandler {
   readonly target: Target;
   readonly meter: Meter;
   readonly notes: NoteList;
-  /** Monotonic ms. Making the request is a part of the attempt. */
+  /** Monotonic ms. Preparing the request is part of the attempt. */
   readonly startedAt: number;
   readonly #clock: Clock;
   readonly #client: HttpClient;
   readonly #bodies: LongBodies;
   readonly #health: Pick<TargetHealth, 'failed'> | undefined;
-  /** Id of its span, where the call is traced. */
+  /** Id of its span, if the call is traced. */
   readonly spanId: string | undefined;
-  /** The request, once it was made; the first one of a paused turn. */
+  /** The prepared request; the first one of a paused turn. */
   prepared: PreparedRequest | undefined;
   mode: Mode | undefined;
-  /** Present where several requests may make one answer. */
+  /** Present if several requests may make up one answer. */
   rounds: TurnRounds | undefined;
   /** Monotonic ms at which the answer began, with the first request of a paused turn; set at the commit point. */
   answeredAt: number | undefined;
-  /** A request went upstream and was not given up: what it used is charged. */
+  /** A request was sent and not given up: its usage is charged. */
   chargeable = false;
-  /** Why the answer was ended before the upstream's end. */
+  /** Why the answer was ended before its upstream ended. */
   cut: CutReason | undefined;
   /** It counts in the load of its target. */
   loads = false;
@@ -98,7 +98,7 @@ export class Attempt implements UpstreamHandler {
   /** Monotonic time of the first event, or of the document. */
   firstEventAt: number | undefined;
 
-  /** @param previous the request before it of the same paused turn. */
+  /** @param previous the previous request of the same paused turn. */
   constructor(
     { target, meter, clock, client, bodies, health, spanId }: AttemptOptions,
     previous?: Attempt,
@@ -126,7 +126,7 @@ export class Attempt implements UpstreamHandler {
     return this.prepared?.traits ?? this.target.provider.traits(this.target.model);
   }
 
-  /** A stream was asked for; its first event is due sooner than a whole document. */
+  /** A stream was requested; its first event is due sooner than a whole document. */
   get streamed(): boolean {
     return this.prepared?.streamed === true;
   }
@@ -146,8 +146,8 @@ export class Attempt implements UpstreamHandler {
   }
 
   /**
-   * Hands the committed stream over, the held frames first. They are not kept: a client that reads nothing must not
-   * hold a read of 64 KB and its texts (G9).
+   * Passes the committed stream on, the held frames first. They are then released: a client that reads nothing
+   * must not hold a read buffer of 64 KB and its texts (G9).
    */
   attach(consumer: StreamConsumer): void {
     this.#consumer = consumer;
@@ -163,16 +163,16 @@ export class Attempt implements UpstreamHandler {
     this.#exchange?.resume();
   }
 
-  /** Ends the attempt without telling the consumer; the upstream connection is closed. */
+  /** Ends the attempt without notifying the consumer; the upstream connection is closed. */
   abort(): void {
     this.#phase = 'over';
     this.#exchange?.abort();
-    // Errors carry a stack, which is expensive: calls that are done make none.
+    // Creating an error is expensive because of its stack: finished calls create none.
     if (this.#sent && !this.#committed)
-      this.#settled.reject(new GatewayError('canceled', 'The client left.'));
+      this.#settled.reject(new GatewayError('canceled', 'The client disconnected.'));
   }
 
-  /** Ends the attempt as failed; used for deadlines and faults of the answer. */
+  /** Fails the attempt, for deadlines and invalid answers. */
   fail(error: GatewayError): void {
     if (!this.running) return;
     this.#phase = 'over';
@@ -181,12 +181,12 @@ export class Attempt implements UpstreamHandler {
     else this.#settled.reject(error);
   }
 
-  /** Compares its deadlines with the time; the sweeper calls it. */
+  /** Checks its deadlines; called by the sweeper. */
   check(now: number): void {
     if (!this.running || this.#waits) return;
     const deadlines = this.#deadlines;
     if (this.#finishReadAt !== undefined) {
-      // Silence after the finish is no failure: the answer is complete.
+      // Silence after the finish is not a failure: the answer is complete.
       if (now - this.#finishReadAt <= usageGraceMs) return;
       this.#exchange?.abort();
       return this.#endStream();
@@ -205,17 +205,19 @@ export class Attempt implements UpstreamHandler {
     return this.#status;
   }
 
-  /** Data that waits in the event loop is no silence of the model. */
+  /** Data that is queued in the event loop is not silence of the model. */
   get #waits(): boolean {
     return this.#exchange?.waits === true;
   }
 
-  /** Some of the answer came: an event of a stream, bytes of a document, or data that waits in the event loop. */
+  /**
+   * Part of the answer arrived: an event of a stream, bytes of a document, or data queued in the event loop.
+   */
   get begun(): boolean {
     return this.firstEventAt !== undefined || this.#phase === 'document' || this.#waits;
   }
 
-  /** It was sent, and more may come of it. */
+  /** It was sent and is not over. */
   get running(): boolean {
     return this.#phase !== 'over' && this.#phase !== 'unsent';
   }
@@ -234,7 +236,7 @@ export class Attempt implements UpstreamHandler {
     return this.#finishReadAt !== undefined;
   }
 
-  /** A paused upstream is not an idle one. */
+  /** A paused upstream is not idle. */
   touch(): void {
     this.#deadlines.restart(this.#clock.now());
   }
@@ -248,7 +250,7 @@ export class Attempt implements UpstreamHandler {
     } else if (status !== 200) {
       this.fail(
         new GatewayError('upstream_invalid', `The upstream answered with status ${status}.`, {
-          // Redirects stay what they are (F28); other odd statuses may pass (F30).
+          // Redirects stay what they are; other odd statuses may pass (F30).
           repeat: status >= 300 ? 'never' : 'once',
           ...(headers.location === undefined ? {} : { location: withoutQuery(headers.location) }),
         }),
@@ -256,7 +258,7 @@ export class Attempt implements UpstreamHandler {
     } else {
       const type = headers['content-type'] ?? '';
       if (type.includes('text/event-stream')) this.#beginStream();
-      // Any other type, JSON included, is looked at when its first bytes are there (F34).
+      // Any other type, including JSON, is decided by its first bytes.
     }
   }
 
@@ -367,7 +369,7 @@ export class Attempt implements UpstreamHandler {
         content = this.#observe(events, content);
         if (this.#over) return;
       }
-      // What was reported up to here is what the answer used, also where an error follows at once.
+      // Usage reported so far is what the answer used, even if an error follows at once.
       if (reader.finishPending) this.#sawFinish(now);
       batch.push({ frame, events, plain: reader.plain === true });
     }
@@ -376,7 +378,7 @@ export class Attempt implements UpstreamHandler {
     else this.#hold(batch, content);
   }
 
-  /** Frames of one read that precede a broken frame go to the client: they were counted and are charged. */
+  /** Frames of one read that precede a broken frame go to the client: they were metered and are charged. */
   #eventsOf(
     reader: StreamReader,
     frame: Frame,
@@ -402,13 +404,13 @@ export class Attempt implements UpstreamHandler {
     this.firstEventAt = now;
   }
 
-  /** The events with credentials masked, those of later rounds renumbered. */
+  /** The events with credentials masked; those of later rounds are renumbered. */
   #seen(read: readonly GenerationEvent[]): readonly GenerationEvent[] {
     const events = maskEvents(read, this.target.provider.generate.headers);
     return this.rounds === undefined ? events : this.rounds.pass(events);
   }
 
-  /** Meters the events; an error before any content fails the attempt. True once content was seen. */
+  /** Meters the events; an error before any content fails the attempt. Returns true once content was seen. */
   #observe(events: readonly GenerationEvent[], contentBefore: boolean): boolean {
     let content = contentBefore;
     for (const event of events) {
@@ -427,7 +429,7 @@ export class Attempt implements UpstreamHandler {
     if (content) {
       this.#committed = true;
       this.#deadlines.commit();
-      // The promise resolves a tick later: nothing may reach the consumer before the held frames.
+      // The promise resolves one tick later: nothing may reach the consumer before the held frames.
       this.#exchange?.pause();
       this.#settled.resolve({ kind: 'stream' });
     } else if (this.#heldBytes > maxHeldBytes) {
@@ -451,7 +453,7 @@ export class Attempt implements UpstreamHandler {
     const reader = this.#reader;
     if (reader === undefined || this.#phase === 'over') return;
     const last = this.#splitter.end();
-    // Half a line after the last event means nothing, and would break the terminator (F52).
+    // An incomplete line after the last event is dropped; it would break the terminator.
     if (last?.data !== undefined && last.data !== '') this.#readStream([last]);
     if (this.#over) return;
     const events = this.#seen(reader.end());
@@ -483,7 +485,7 @@ export class Attempt implements UpstreamHandler {
   }
 
   #takeDocument(answer: Omit<DocumentAnswer, 'events'>): void {
-    // The attempt may have ended while a long document was read.
+    // The attempt may have ended while a long document was parsed.
     if (this.#over) return;
     this.firstEventAt = this.#clock.now();
     const events = this.#seen(replay(answer.generation));
@@ -494,7 +496,7 @@ export class Attempt implements UpstreamHandler {
   }
 
   /**
-   * What the ledger and traces keep of the attempt.
+   * The record of the attempt for ledger and traces.
    * @param error why it failed, or how the client ended it.
    */
   receipt(outcome: AttemptReceipt['outcome'], error?: GatewayError | ClientEnd): AttemptReceipt {
@@ -516,7 +518,7 @@ export class Attempt implements UpstreamHandler {
         mayBeBilled(this.#status, error),
       spanId: this.spanId,
       firstEventMs: firstEventAt === undefined ? undefined : firstEventAt - startedAt,
-      // Only spans tell it.
+      // Only spans need it.
       said: this.spanId === undefined ? undefined : this.meter.said,
       cut: this.cut,
       ...(errorBody === undefined ? {} : { errorBody }),
@@ -540,12 +542,12 @@ function emptyAnswer(message: string): GatewayError {
   return new GatewayError('upstream_invalid', message, { repeat: 'once' });
 }
 
-/** Sent, and no answer tells whether the vendor worked on it (R5). @param status 0 when none came. */
+/** A request without a complete answer, which the vendor may bill (R5). @param status 0 when none came. */
 function mayBeBilled(status: number, error: GatewayError | ClientEnd | undefined): boolean {
   if (error === undefined) return false;
   if (typeof error === 'string') return true;
   if (status !== 0) return status === 200;
-  // A connection that was never made has a cause of its own.
+  // A connection that was never made has its own cause.
   if (error.code === 'timeout') return error.cause === undefined;
   return error.code === 'upstream_unavailable' && brokenSockets.has(codeOf(error.cause));
 }

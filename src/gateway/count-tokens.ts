@@ -1,6 +1,6 @@
 /**
- * How many tokens a prompt has (translation.md §11, A7, F5): by the upstream's own counter, else by the
- * model's public tokenizer, else guessed and marked so.
+ * Counts the tokens of a prompt (F5): by the upstream's own counter, else by the model's public tokenizer, else
+ * by an estimate that is marked as such.
  */
 import type { Countable } from '../core/description.ts';
 import type { Ask, ClientDialect } from '../core/dialect.ts';
@@ -36,9 +36,9 @@ export interface CountRequest {
   /** The body is a request to count; else a call. */
   readonly counting: boolean;
   header(name: string): string | undefined;
-  /** The target takes no calls now: what can be told without it is told. */
+  /** The target accepts no calls now: the count must not ask it. */
   readonly unasked?: boolean;
-  /** Aborted when the client leaves. */
+  /** Aborted when the client disconnects. */
   readonly signal: AbortSignal;
 }
 
@@ -61,8 +61,8 @@ export async function countTokens(gateway: Gateway, request: CountRequest): Prom
 }
 
 /**
- * Tokens of the prompt by the target's public tokenizer, off the event loop; undefined where there is
- * none, or it does not answer in time. No provider is asked.
+ * Prompt tokens by the target's public tokenizer, off the event loop; undefined if there is none, or it does
+ * not answer in time. No provider is asked.
  */
 export async function tokenizedPrompt(
   gateway: Gateway,
@@ -121,7 +121,7 @@ async function countedBody(
   return new CountedLongBody(await bodies.run('count', input, body), source);
 }
 
-/** What the worker thread counted. */
+/** A count from the worker thread. */
 class CountedLongBody implements CountedBody {
   readonly bytes: Pieces | undefined;
   readonly media: CountedBody['media'];
@@ -166,7 +166,7 @@ async function byCounter(asked: Asked): Promise<TokenCount | undefined> {
   } catch (error) {
     if (request.signal.aborted) throw error;
     const why = error instanceof Error ? error.message : 'unknown';
-    gateway.log.warn('token counter failed', { why });
+    gateway.log.warn('token_counter_failed', { why });
     return undefined;
   }
 }
@@ -202,11 +202,14 @@ async function askStep(
     { ...limits, signal: request.signal },
   );
   if (answer.status === 200) return tryParseInnerObject(answer.body);
-  gateway.log.warn('token counter failed', { status: answer.status });
+  gateway.log.warn('token_counter_failed', { status: answer.status });
   return undefined;
 }
 
-/** The body of a step: all of the request, or some members of it and more; undefined where there is nothing to ask. */
+/**
+ * The body of a counting step: the whole request, or some members of it and more; undefined if there is nothing
+ * to ask.
+ */
 function questionOf(
   body: CountedBody,
   { members, more }: CounterStep,
@@ -229,6 +232,6 @@ function questionOf(
 
 async function byTokenizer({ gateway, request, body }: Asked): Promise<TokenCount | undefined> {
   const tokens = await tokenized(gateway, request.target, body);
-  if (request.signal.aborted) throw new GatewayError('canceled', 'The client left.');
+  if (request.signal.aborted) throw new GatewayError('canceled', 'The client disconnected.');
   return tokens === undefined ? undefined : { tokens, source: 'counted' };
 }

@@ -1,16 +1,19 @@
-/** The deadlines of one upstream request: its first event, silence, pings alone, the lowest rate (docs/operator/time.md). */
+/**
+ * The deadlines of one upstream request: first event, silence, pings only, minimum rate
+ * (docs/operator/time.md).
+ */
 import type { Timeouts } from '../core/provider.ts';
 
-/** How long pings and comments alone count as a sign that the model goes on (F49). */
+/** How long pings and comments alone count as progress. */
 const pingsMs = 5 * 60_000;
 
-/** All times are monotonic ms. A missed deadline is told as the message of the error. */
+/** All times are monotonic ms. A missed deadline is returned as an error message. */
 export class Deadlines {
   readonly #timeouts: Timeouts;
   #sentAt = Number.NEGATIVE_INFINITY;
-  /** When bytes of any kind came last. */
+  /** Time of the last received bytes of any kind. */
   lastActivityAt = Number.NEGATIVE_INFINITY;
-  /** Of events; pings and comments are none. */
+  /** Time of the last event; pings and comments do not count. */
   #lastEventAt = Number.NEGATIVE_INFINITY;
   #reasons = false;
   #firstEventMs: number;
@@ -23,7 +26,7 @@ export class Deadlines {
     this.#firstEventMs = timeouts.firstEventMs;
   }
 
-  /** The request is sent. @param reasons the model may reason before its first event. */
+  /** The request was sent. @param reasons the model may reason before its first event. */
   start(now: number, reasons: boolean): void {
     const { firstEventMs, reasoningMs } = this.#timeouts;
     this.#sentAt = now;
@@ -33,7 +36,7 @@ export class Deadlines {
     this.#firstEventMs = reasons ? (reasoningMs ?? firstEventMs) : firstEventMs;
   }
 
-  /** The upstream was paused until now: its silence does not count. */
+  /** The upstream was paused until now, which does not count as silence. */
   restart(now: number): void {
     this.lastActivityAt = now;
     this.#lastEventAt = now;
@@ -45,33 +48,33 @@ export class Deadlines {
     this.#rateBytes += bytes;
   }
 
-  /** The rate counts from the commit point on. */
+  /** The minimum rate applies from the commit point on. */
   commit(): void {
     this.#measureFrom(this.#lastEventAt);
   }
 
-  /** A body that stops in its middle does not go on. */
+  /** Whether the body stalled in the middle. */
   stalls(now: number): boolean {
     return now - this.lastActivityAt > this.#timeouts.idleMs;
   }
 
-  /** Before the first event of a stream or the end of a document. @param document one has begun. */
+  /** Before the first event of a stream or the end of a document. @param document a document has begun. */
   missedByBeginning(
     now: number,
     { document, streamed }: { readonly document: boolean; readonly streamed: boolean },
   ): string | undefined {
-    // All of the document is here: what takes time is reading it.
+    // The document is complete: only parsing takes time.
     if (this.lastActivityAt === Number.POSITIVE_INFINITY) return undefined;
     const { idleMs, documentMs } = this.#timeouts;
     if (document && this.stalls(now)) {
-      return `The model stopped in the middle of its answer for more than ${idleMs} ms.`;
+      return `The model stalled in the middle of its answer for more than ${idleMs} ms.`;
     }
-    // A document may come though a stream was asked for.
+    // A document may arrive although a stream was requested.
     const limit = streamed && !document ? this.#firstEventMs : documentMs;
     return now - this.#sentAt > limit ? `The model did not answer within ${limit} ms.` : undefined;
   }
 
-  /** After the first event. @param committed its first content came. */
+  /** After the first event. @param committed its first content arrived. */
   missedByStream(now: number, committed: boolean): string | undefined {
     const { minBytesPerS, rateWindowMs = 30_000 } = this.#timeouts;
     const idleMs = this.#idleMs(committed);
@@ -79,7 +82,7 @@ export class Deadlines {
       return `The model stopped answering for more than ${idleMs} ms.`;
     }
     if (now - this.#lastEventAt > Math.max(idleMs, pingsMs)) {
-      return 'The model sent nothing but pings for more than five minutes.';
+      return 'The model sent only pings for more than five minutes.';
     }
     if (!committed || minBytesPerS === undefined) return undefined;
     const passed = now - this.#rateSince;

@@ -1,6 +1,6 @@
 /**
- * What a call would do, without doing it: the targets in their order, and the request that each would get. It is made
- * by the functions that serve calls (`plan`, `requestOf`), so that it cannot say something else.
+ * Describes what a call would do, without doing it: the targets in order, and the request for each. It uses the
+ * functions that serve calls (`plan`, `requestOf`), so that both agree.
  */
 import { type GatewayError, asGatewayError } from '../core/errors.ts';
 import { type Note, NoteList } from '../core/notes.ts';
@@ -14,30 +14,30 @@ import { type PreparedRequest, requestOf } from './upstream-request.ts';
 
 export interface ExplainedTarget {
   readonly target: Target;
-  /** From 1, in the order of tries; absent = it is left out. */
+  /** Position from 1 in the order of attempts; absent = skipped. */
   readonly place?: number;
-  /** Why it stands at this place, or is left out. */
+  /** Why it has this position, or is skipped. */
   readonly why: string;
-  /** What is wrong with it at the moment; absent = nothing is known. */
+  /** Its current failure state; absent = none. */
   readonly trouble?: string;
   /** The request that it would get; absent = none can be made. */
   readonly request?: PreparedRequest;
-  /** What the request loses or changes of the client's. */
+  /** What translation drops or changes. */
   readonly notes: readonly Note[];
   /** Why no request can be made for it. */
   readonly refusal?: GatewayError;
 }
 
 export interface ExplainedCall {
-  /** Those of the route: first the ones that are tried, in their order. */
+  /** The targets of the route: first those that are tried, in order. */
   readonly targets: readonly ExplainedTarget[];
-  /** Why no target is tried at all. */
+  /** Why no target is tried. */
   readonly refusal?: GatewayError;
-  /** Of the prompt at the first target. */
+  /** Token count of the prompt at the first target. */
   readonly prompt?: TokenCount;
 }
 
-/** No upstream is asked, and nothing of the gateway changes. */
+/** Sends no request, and changes no state of the gateway. */
 export async function explainCall(gateway: Gateway, call: Call): Promise<ExplainedCall> {
   const planned = plannedTargets(gateway, call);
   const { targets } = planned;
@@ -92,35 +92,35 @@ async function explainTarget(
   }
 }
 
-/** @param targets those that are tried */
+/** @param targets the ones that are tried */
 function whyLeftOut({ health }: Gateway, targets: readonly Target[]): string {
-  if (targets.length === 0) return 'left out: no target of the route takes calls now';
+  if (targets.length === 0) return 'skipped: no target of the route accepts calls now';
   return targets.some((target) => health.isReady(target))
-    ? 'left out: another target of the route is ready'
-    : 'left out: no target of the route is ready, and another one is to be tried again sooner';
+    ? 'skipped: another target of the route is ready'
+    : 'skipped: no target of the route is ready, and another one will be retried sooner';
 }
 
-/** In the words of docs/user/routing.md. */
+/** Phrases as in docs/user/routing.md. */
 function whyHere({ routing, clock }: Gateway, call: Call, index: number): string {
   const { order, targets, affinity } = call.route;
   const target = targets[index];
   if (target === undefined || targets.length === 1) return 'the only target of the route';
   const later =
-    index >= maxAttempts ? `, and only where one before it is refused without a request` : '';
+    index >= maxAttempts ? `, and only if an earlier one is refused without a request` : '';
   const name = nameOf(target);
   const warm = affinity === false ? '' : ', after the target that this conversation had last';
   switch (order) {
     case 'listed':
-      return `order listed: as the config lists them${later}`;
+      return `order listed: in the order of the config${later}`;
     case 'weighted':
-      return `order weighted: drawn with the weights of the config, alike for each call of a conversation${later}`;
+      return `order weighted: random by the weights of the config, the same for all calls of a conversation${later}`;
     case 'cheapest':
       return `order cheapest: by price${later}`;
     case 'least-busy':
       return `order least-busy: ${routing.load.of(name)} calls of this process run there${warm}${later}`;
     case 'fastest': {
       const ms = routing.speed.of(name, { streamed: call.head.stream, now: clock.now() });
-      const speed = ms === undefined ? 'not known yet' : `${Math.round(ms)} ms to the first event`;
+      const speed = ms === undefined ? 'unknown yet' : `${Math.round(ms)} ms to the first event`;
       return `order fastest: ${speed}${warm}${later}`;
     }
     default:
@@ -128,7 +128,7 @@ function whyHere({ routing, clock }: Gateway, call: Call, index: number): string
   }
 }
 
-/** By the model's public tokenizer, else by a guess: a counter of the provider would have to be asked. */
+/** By the model's public tokenizer, else by an estimate: a provider's counter would need a request. */
 function countPromptOf(gateway: Gateway, call: Call, target: Target): Promise<TokenCount> {
   const { dialect, source } = call;
   return countTokens(gateway, {

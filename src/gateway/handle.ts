@@ -33,19 +33,19 @@ import type { Meter } from './meter.ts';
  */
 const keepAliveMs = 15_000;
 const customaryTimes: ClientTimes = { keepAliveMs: {}, stalledMs: 60_000 };
-/** How long the last error of a call waits for its client. */
+/** How long the last error of a call waits for its client to read. */
 const lastWordsMs = 250;
-/** How old the ledger's note of a running call may be (F81). */
+/** Maximum age of the ledger's record of a running call (F81). */
 const checkpointMs = 5000;
-/** The same in characters of the answer, some 256 tokens. */
+/** The same in characters of the answer, about 256 tokens. */
 const checkpointLength = 1024;
-/** How long a finished upstream may take to close before its connection is given up. */
+/** How long a finished upstream may take to end its answer before its connection is closed. */
 const drainUpstreamMs = 2000;
 
-/** An answer of more characters is written in the worker thread. */
+/** Longer answers, in characters, are written in the worker thread. */
 const longAnswer = 1024 * 1024;
 
-/** Of a call without an attempt. */
+/** The result of a call without an attempt. */
 const unanswered = {
   target: undefined,
   mode: undefined,
@@ -78,7 +78,10 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   readonly #done = Promise.withResolvers<void>();
   readonly #times: ClientTimes;
   #lastSentAt: number;
-  /** When the ledger is told next. Starts at -Infinity: V8 would deoptimise the class when an integer field becomes a double. */
+  /**
+   * When the call is recorded next. Starts at -Infinity: V8 would deoptimise the class when an integer field
+   * becomes a double.
+   */
   #checkpointAt = Number.NEGATIVE_INFINITY;
   #checkpointLength = 0;
   #fullSince: number | undefined;
@@ -153,7 +156,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     this.completed();
   }
 
-  /** A long one is relayed and written in the worker thread (G11). */
+  /** A long answer is relayed or written in the worker thread (G11). */
   async #respondLong(answer: WholeAnswer, attempt: Attempt): Promise<void> {
     const bytes = await writeLongAnswer(this.#gateway.bodies, {
       client: this.#call.dialect.id,
@@ -168,7 +171,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     this.completed();
   }
 
-  /** The upstream's own document; undefined for an answer that is to be written. */
+  /** The upstream's own document; undefined for an answer that must be written. */
   #relayed(answer: WholeAnswer, attempt: Attempt): Buffer | undefined {
     if (attempt.mode !== 'relay' || answer.kind !== 'document') return undefined;
     const { bytes, body } = answer;
@@ -282,13 +285,15 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     return new GatewayError('timeout', why, { retryable: false });
   }
 
-  /** Notes in the ledger that the call runs. Short calls without a budget end before the first sweep (F81). */
+  /**
+   * Records in the ledger that the call runs. Short calls without a budget end before the first sweep (F81).
+   */
   #checkpoint(now: number): void {
     const outputLength = this.#loop.attempt?.meter.outputLength ?? 0;
     if (now < this.#checkpointAt && outputLength < this.#checkpointLength) return;
     this.#checkpointAt = now + checkpointMs;
     this.#checkpointLength = outputLength + checkpointLength;
-    // Called when the ledger writes the note, unless the call is over by then.
+    // Called when the ledger writes the record, unless the call is over by then.
     this.#gateway.settlement.running(this.#call, () => {
       const { attempt, count, secondary } = this.#loop;
       return {
@@ -303,7 +308,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     });
   }
 
-  /** The answer is sent: the upstream's connection is kept if it ends its answer soon. */
+  /** The answer is sent: the upstream's connection is kept if its answer ends soon. */
   #letGo(now: number, closedAt: number): void {
     if (this.#loop.attempt?.running !== true || now - closedAt > drainUpstreamMs) this.#close();
   }
@@ -331,7 +336,7 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
 
   giveUp(error: GatewayError): void {
     this.#endWith(error);
-    // The error follows the bytes that the client has not read: a client that reads now still gets it.
+    // The error follows unread bytes: a client that starts to read still gets it.
     this.#gateway.later(lastWordsMs, () => this.#sink.cut());
   }
 
@@ -378,10 +383,10 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
     const failure = left ? 'canceled' : why;
     if (this.#detached) this.#gateway.detachedStreams?.done();
     const error = typeof failure === 'string' ? failure : failure?.code;
-    // Before the end of the last attempt, which may make it free of charge.
+    // Computed before the end of the last attempt, which may make it free of charge.
     const charged = chargedOf(outcome, this.#loop.attempt);
     const attempts = this.#loop.end(outcome, failure);
-    // After the end of the last attempt: a call takes no less time than its attempts.
+    // Computed after the end of the last attempt: a call takes no less time than its attempts.
     const totalMs = this.#gateway.clock.now() - this.#call.startedAt;
     const { status } = this.#out;
     const readToEnd = left && how === 'ok';
@@ -422,14 +427,14 @@ class CallRun implements ClientObserver, StreamOwner, Swept {
   }
 }
 
-/** What is charged: nothing where no upstream began to answer (L0); a canceled call may cost all the same (LC). */
+/** The charged usage: none if no upstream began to answer; a canceled call may still cost something (LC). */
 function chargedOf(outcome: Receipt['outcome'], attempt: Attempt | undefined): Usage {
   if (attempt === undefined) return {};
   const billed = outcome === 'canceled' ? attempt.chargeable : attempt.answeredAt !== undefined;
   return billed ? attempt.meter.complete() : {};
 }
 
-/** The answer with the usage that the client is told. */
+/** The answer with the usage that the client gets. */
 function completed({ generation }: WholeAnswer, { meter }: Attempt): Generation {
   return { ...generation, usage: meter.complete() };
 }
@@ -446,13 +451,13 @@ function longAnswerOf(answer: WholeAnswer, attempt: Attempt): MadeAnswer {
 }
 
 function isLong(answer: WholeAnswer, { meter }: Attempt): boolean {
-  // A long document has no value here.
+  // A long document is not parsed on the event loop.
   if (answer.kind === 'document' && answer.body === undefined) return true;
   return meter.outputLength > longAnswer;
 }
 
 function canceledError(): GatewayError {
-  return new GatewayError('canceled', 'The client left.');
+  return new GatewayError('canceled', 'The client disconnected.');
 }
 
 function revokedKey(): GatewayError {
@@ -460,8 +465,8 @@ function revokedKey(): GatewayError {
 }
 
 /**
- * What the client's dialect may know of a call while it writes the answer. A class and not a literal: V8 gives
- * each literal with a getter a hidden class of its own, which doubled the heap and the time of young collections.
+ * What the client's dialect may read of a call while it writes the answer. A class and not a literal: V8 gives
+ * each literal with a getter its own hidden class, which doubled the heap and the time of young collections.
  */
 export class CallContext implements AnswerContext {
   readonly model: string;
@@ -495,7 +500,7 @@ export class CallContext implements AnswerContext {
     this.#meter = meter;
   }
 
-  /** Estimated only if the answer needs it before the upstream reports it. */
+  /** Computed only if the answer needs it before the upstream reports it. */
   get promptTokensEstimate(): number {
     return this.#meter.promptEstimate;
   }

@@ -7,23 +7,23 @@ import { type ErrorCode, GatewayError } from '../core/errors.ts';
 import type { Target } from '../core/provider.ts';
 import type { Clock, Log } from '../core/runtime.ts';
 
-/** How long a credential is out that its provider refuses (R3). */
+/** How long a refused credential stays out (R3). */
 const deadCredentialMs = 10 * 60_000;
-/** How long a provider's own wait is kept at most. */
+/** Maximum wait that a provider can impose. */
 const longestCoolingMs = 60_000;
-/** What is told of a longer wait: times far beyond it are no dates. */
+/** Maximum reported wait: times far beyond it are not dates. */
 const longestToldMs = 366 * 86_400_000;
-/** How long another credential is preferred to one of which only this one call was refused. */
+/** How long another credential is preferred to one that refused only this one call. */
 const avoidMs = 10_000;
-/** How often the operator is told of the same refused TLS (F4). */
+/** Minimum interval of logging the same TLS failure. */
 const tellAgainMs = 60_000;
-/** Clients choose model names: what is known of the oldest is forgotten. */
+/** Clients choose model names: the oldest entry is dropped. */
 const maxEntries = 1000;
 
-/** A credential that its provider refuses: the operator has to act. */
+/** A credential that its provider refuses: the operator must act. */
 export interface DeadCredential {
   readonly provider: string;
-  /** Absent where the provider has only one. */
+  /** Absent if the provider has only one. */
   readonly credential?: string;
   readonly error: ErrorCode;
   /** HTTP status of the refusal. */
@@ -31,60 +31,60 @@ export interface DeadCredential {
   readonly retryAfterMs: number;
 }
 
-/** What is known of a target, of a credential, or of both together. */
+/** The state of a target, of a credential, or of the pair. */
 export interface HealthReading {
-  /** `provider/model`, or the provider alone where a credential is out for all of its models. */
+  /** `provider/model`, or the provider alone if a credential is out for all its models. */
   readonly target: string;
-  /** '' where the provider has only one. */
+  /** '' if the provider has only one. */
   readonly credential: string;
   readonly state: 'closed' | 'half_open' | 'open';
-  /** The provider wants no calls for a while. */
+  /** The provider asked to send no calls for a while. */
   readonly cooling: boolean;
 }
 
-/** A target, or a credential, was taken out or is back. */
+/** A target or a credential was taken out or recovered. */
 export interface TargetChange {
   readonly provider: string;
-  /** Absent = it is about a credential. */
+  /** Absent = it concerns a credential. */
   readonly model?: string;
-  /** Absent where the provider has only one. */
+  /** Absent if the provider has only one. */
   readonly credential?: string;
-  /** Why and for how long; absent = it is back. */
+  /** Why and for how long; absent = it recovered. */
   readonly out?: { readonly error: ErrorCode; readonly failures: number; readonly ms: number };
 }
 
 export interface TargetHealthOptions {
   readonly clock: Clock;
   readonly log: Log;
-  /** Told of credentials that are refused, besides the log. */
+  /** Notified of refused credentials, in addition to the log. */
   readonly alert?: (dead: DeadCredential) => void;
-  /** Told when something is taken out or is back; of credentials only the latter. */
+  /** Notified when something is taken out or recovers; for credentials only the latter. */
   readonly changed?: (change: TargetChange) => void;
 }
 
 export class TargetHealth {
   readonly #options: TargetHealthOptions;
   readonly #entries = new Map<string, FailureState>();
-  /** When it was last told that a provider's TLS is refused, monotonic ms. */
+  /** When a provider's TLS failure was last logged, monotonic ms. */
   readonly #untrustedAt = new Map<string, number>();
 
   constructor(options: TargetHealthOptions) {
     this.#options = options;
   }
 
-  /** Nothing is wrong with any target. */
+  /** No target has a failure state. */
   get calm(): boolean {
     return this.#entries.size === 0;
   }
 
-  /** Whether a call may be sent there: it is in, or it is time to find out. */
+  /** Whether a call may be sent there: it is in, or a probe is due. */
   isReady(target: Target): boolean {
     if (this.calm) return true;
     const now = this.#now;
     return this.#of(target).every((state) => state.isReady(now));
   }
 
-  /** The same for a call that is sent there now: of those that find out there is one at a time (G13). */
+  /** The same for a call that is sent there now: only one probe runs at a time (G13). */
   enter(target: Target): boolean {
     if (this.calm) return true;
     if (!this.isReady(target)) return false;
@@ -92,13 +92,13 @@ export class TargetHealth {
     return true;
   }
 
-  /** Whether calls go elsewhere as long as there is an elsewhere. */
+  /** Whether calls go elsewhere if there is another target. */
   isOut(target: Target): boolean {
     if (this.calm) return false;
     return this.#of(target).some(({ outUntil }) => outUntil !== undefined);
   }
 
-  /** Whether another credential of the same target is the better bet. */
+  /** Whether another credential of the same target is preferred. */
   isAvoided(target: Target): boolean {
     if (this.calm) return false;
     const now = this.#now;
@@ -106,8 +106,8 @@ export class TargetHealth {
   }
 
   /**
-   * Where to send a call all the same when no target is ready; undefined when all are cooling down, or all
-   * but those whose key is refused: to wait is the better word then.
+   * The target to use although none is ready; undefined when all are cooling down, or all except those with a
+   * refused key: then waiting is better.
    */
   leastBad(targets: readonly Target[]): Target | undefined {
     const now = this.#now;
@@ -125,7 +125,7 @@ export class TargetHealth {
     return best;
   }
 
-  /** The answer while all targets are cooling down: which, until when, and the shortest wait (H2). */
+  /** The error while all targets are cooling down: which, until when, and the shortest wait. */
   allCooling(targets: readonly Target[], random: () => number): GatewayError {
     const now = this.#now;
     const waits = new Map<string, number>();
@@ -133,18 +133,18 @@ export class TargetHealth {
       if (!this.#isCooling(target)) continue;
       const until = Math.max(now, ...this.#of(target).map(({ askedUntil }) => askedUntil));
       const name = nameOf(target);
-      // Of several credentials, the one that may be used first.
+      // Of several credentials, the one that is free first.
       waits.set(name, Math.min(waits.get(name) ?? Number.POSITIVE_INFINITY, until - now));
     }
     const told = [...waits].map(([name, wait]) => `${name} until ${this.#wallText(now + wait)}`);
     const shortest = Math.min(...waits.values());
-    // Clients that were refused together must not come back together. A wait beyond what clients are told is
-    // kept, so that they hear of it what those heard whose call met it (F-9).
+    // Clients that were refused together must not return together. The recorded wait may be longer than clients
+    // are told, so that all get the same answer as the call that met it (F-9).
     const retryAfterMs =
       shortest > longestCoolingMs
         ? shortest
         : Math.min(longestCoolingMs, Math.ceil(shortest + random() * 1000));
-    const why = `Rate limit: no target of this model takes calls now: ${told.join(', ')}. Retry then.`;
+    const why = `Rate limit: no target of this model accepts calls now: ${told.join(', ')}. Retry then.`;
     return new GatewayError('rate_limited', why, { retryAfterMs });
   }
 
@@ -153,15 +153,15 @@ export class TargetHealth {
     return this.#of(target).some(({ coolUntil }) => coolUntil > now);
   }
 
-  /** An answer has begun: whoever was to find out has found out, and need not read it to its end. */
+  /** An answer has begun: the probe has its result and need not read to the end. */
   answered(target: Target): void {
     if (!this.calm && this.isOut(target)) this.succeeded(target);
   }
 
   /**
-   * The target answered as it should, or refused for a reason that lies in the request.
-   * @param since when the answer began, monotonic ms: a long stream that ends well brings nothing back
-   *   that was taken out after its beginning. Absent = now.
+   * The target answered correctly, or refused for a reason in the request.
+   * @param since start of the answer, monotonic ms: a long successful stream does not close a breaker that
+   * opened after its start. Absent = now.
    */
   succeeded(target: Target, since?: number): void {
     if (this.calm) return;
@@ -170,7 +170,7 @@ export class TargetHealth {
     this.#mend(pairOf(target), since);
   }
 
-  /** What a failure says of the target (R6); most say nothing. */
+  /** Records what a failure says about the target (R6); most say nothing. */
   failed(target: Target, error: GatewayError): void {
     if (isUntrusted(error)) this.#tellUntrusted(target, error);
     if (error.code === 'rate_limited' || error.code === 'upstream_auth')
@@ -181,13 +181,13 @@ export class TargetHealth {
     else this.succeeded(target);
   }
 
-  /** The call that was to find out ended without finding out. */
+  /** The probe ended without a result. */
   release(target: Target): void {
     if (this.calm) return;
     for (const state of this.#of(target)) state.probing = false;
   }
 
-  /** Forgets everything: the configuration changed, and with it what the names mean. */
+  /** Drops all state: the configuration changed, and with it the meaning of names. */
   forget(): void {
     for (const [name, { outUntil }] of this.#entries) {
       if (outUntil !== undefined) this.#options.changed?.(changeOf(name));
@@ -197,15 +197,15 @@ export class TargetHealth {
   }
 
   /**
-   * The state of a target in words; undefined when nothing is wrong with it.
+   * The state of a target in words; undefined when it is healthy.
    * @param name `provider/model`.
-   * @param credential what is known of the target with this one of its credentials.
+   * @param credential the state of the target with this one of its credentials.
    */
   describe(name: string, credential?: string): string | undefined {
     return describeBy((each) => this.#wordsOf(each), name, credential);
   }
 
-  /** Everything that is wrong, in words, by the names that `describeBy` asks for. */
+  /** All failure states in words, by the names that `describeBy` uses. */
   words(): ReadonlyMap<string, string> {
     const told = new Map<string, string>();
     for (const name of this.#entries.keys()) {
@@ -220,7 +220,7 @@ export class TargetHealth {
     return state === undefined ? undefined : this.#words(state);
   }
 
-  /** Everything that something is known of. */
+  /** All entries. */
   readings(): readonly HealthReading[] {
     const now = this.#now;
     return [...this.#entries].map(([name, { outUntil, probing, coolUntil }]) => {
@@ -244,20 +244,20 @@ export class TargetHealth {
     return `out until ${this.#wallText(outUntil)} (${lastError})`;
   }
 
-  /** Nobody but the operator can mend it: told once a minute, however many calls meet it. */
+  /** Only the operator can fix this; logged at most once a minute. */
   #tellUntrusted({ provider }: Target, { message, detail, cause }: GatewayError): void {
     const toldAt = this.#untrustedAt.get(provider.id);
     if (toldAt !== undefined && this.#now - toldAt < tellAgainMs) return;
     this.#untrustedAt.set(provider.id, this.#now);
     const reason = cause instanceof Error ? cause.message : undefined;
-    this.#options.log.error('upstream not trusted', {
+    this.#options.log.error('upstream_not_trusted', {
       provider: provider.id,
       message: detail ?? message,
       reason,
     });
   }
 
-  /** Used up, or not allowed to: another credential may be neither. */
+  /** A rate limit or a permission: another credential may have neither problem. */
   #refused(target: Target, error: GatewayError): void {
     const { code, retryAfterMs } = error;
     if (retryAfterMs !== undefined && (code === 'rate_limited' || isShort(error))) {
@@ -272,12 +272,12 @@ export class TargetHealth {
     const state = this.#entry(credentialOf(target));
     const known = state.outUntil !== undefined && !state.probing;
     state.takeOut(code, { now: this.#now, ms: deadCredentialMs });
-    // It has answered: whatever else was to be found out, the target is there.
+    // It has answered, so the target is reachable.
     this.#mend(nameOf(target));
     if (known) return;
     const { credential, provider } = target;
     const status = upstream?.status;
-    this.#options.log.error('credential out', {
+    this.#options.log.error('credential_out', {
       provider: provider.id,
       ...(credential === undefined ? {} : { credential }),
       error: code,
@@ -292,11 +292,11 @@ export class TargetHealth {
     const name = nameOf(target);
     const state = this.#entry(name);
     const ms = state.count(code, this.#now);
-    // Nothing was learned of the credential.
+    // The probe says nothing about the credential.
     for (const other of this.#of(target)) if (other !== state) other.probing = false;
     if (ms === undefined) return;
     const { failures } = state;
-    this.#options.log.warn('target out', { target: name, error: code, failures, ms });
+    this.#options.log.warn('target_out', { target: name, error: code, failures, ms });
     this.#options.changed?.({ ...changeOf(name), out: { error: code, failures, ms } });
   }
 
@@ -312,7 +312,7 @@ export class TargetHealth {
     );
     if (known) return;
     const { credential } = target;
-    this.#options.log.warn('target cooling down', {
+    this.#options.log.warn('target_cooling_down', {
       target: nameOf(target),
       ...(credential === undefined ? {} : { credential }),
       ms,
@@ -323,10 +323,10 @@ export class TargetHealth {
     const state = this.#entries.get(name);
     if (state === undefined || state.isOutSince(since)) return;
     if (state.recover()) {
-      this.#options.log.info('target back', { target: name.replace('\n', ' ') });
+      this.#options.log.info('target_recovered', { target: name.replace('\n', ' ') });
       this.#options.changed?.(changeOf(name));
     }
-    // A call that was under way before says nothing against a wait that was asked for.
+    // A call that began earlier does not end a wait that the provider asked for.
     if (state.isOver(this.#now)) this.#entries.delete(name);
   }
 
@@ -360,7 +360,7 @@ export class TargetHealth {
   }
 }
 
-/** What is wrong with a target, as `TargetHealth.describe`, by the words of single entries. */
+/** The state of a target, as `TargetHealth.describe`, from the words of single entries. */
 export function describeBy(
   wordsOf: (entry: string) => string | undefined,
   name: string,
@@ -371,12 +371,12 @@ export function describeBy(
   return entries.map(wordsOf).find((words) => words !== undefined);
 }
 
-/** `provider/model`: the target, with whichever credential. */
+/** `provider/model`: the target with any credential. */
 export function nameOf({ provider, model }: Target): string {
   return `${provider.id}/${model}`;
 }
 
-/** What an entry is about: neither ids of providers nor names of credentials have a slash. */
+/** What an entry is about: provider ids and credential names contain no slash. */
 function changeOf(name: string): TargetChange {
   const [of = '', credential] = name.split('\n');
   const slash = of.indexOf('/');
@@ -387,7 +387,7 @@ function changeOf(name: string): TargetChange {
   };
 }
 
-/** Of a provider with only one credential, the name of the provider. */
+/** For a provider with only one credential, the name of the provider. */
 function credentialOf({ provider, credential }: Target): string {
   return credentialName(provider.id, credential);
 }
@@ -396,7 +396,7 @@ function credentialName(provider: string, credential: string | undefined): strin
   return credential === undefined ? provider : `${provider}\n${credential}`;
 }
 
-/** Limits are counted by model and credential; with one credential that is the target. */
+/** Providers count limits by model and credential; with one credential that is the target. */
 function pairOf(target: Target): string {
   return pairName(nameOf(target), target.credential);
 }
@@ -406,15 +406,15 @@ function pairName(name: string, credential: string | undefined): string {
 }
 
 /**
- * A 403 may be about this one request: a model of another plan, a prompt that a filter refused; so may a
- * 402, where there is too little for so many tokens.
+ * A 403 may concern this request only: a model of another plan, a prompt that a filter refused. So may a 402,
+ * when the balance is too low for this many tokens.
  */
 function isDeadCredential(error: GatewayError): boolean {
   const { code, upstream, ofRequest } = error;
   return code === 'upstream_auth' && upstream?.status !== 403 && !ofRequest && !isShort(error);
 }
 
-/** Money that comes back by itself: a 402 that tells when, as while running calls hold what there is. */
+/** Money that becomes available again by itself: a 402 with a wait, as while running calls hold the balance. */
 function isShort({ upstream, retryAfterMs }: GatewayError): boolean {
   return upstream?.status === 402 && retryAfterMs !== undefined;
 }
@@ -434,7 +434,7 @@ function speaksAgainstTarget({ code, upstream, retryable }: GatewayError): boole
   return status < 400 || status >= 500 || status === 408;
 }
 
-/** No TLS, or none that is to be trusted: asking again would not change it, the operator has to (F4). */
+/** TLS is missing or not trusted: a retry does not help, the operator must act. */
 export function isUntrusted({ cause }: GatewayError): boolean {
   const code =
     typeof cause === 'object' && cause !== null && 'code' in cause ? String(cause.code) : '';
@@ -454,11 +454,11 @@ const longestOutMs = 60_000;
 export class FailureState {
   /** Failures in a row. */
   failures = 0;
-  /** Monotonic ms until which the breaker is open; undefined = it is closed. */
+  /** Monotonic ms until which the breaker is open; undefined = closed. */
   outUntil: number | undefined;
-  /** Monotonic ms until which the provider wants no calls; 0 = it said nothing. */
+  /** Monotonic ms until which the provider asked to send no calls; 0 = never. */
   coolUntil = 0;
-  /** Monotonic ms until which the provider asked to wait, which may be longer than it is left alone. */
+  /** Monotonic ms until which the provider asked to wait, which may exceed the applied wait. */
   askedUntil = 0;
   /** Monotonic ms until which other credentials are preferred. */
   avoidUntil = 0;
@@ -476,7 +476,7 @@ export class FailureState {
     return this.outUntil === undefined || (this.outUntil <= now && !this.probing);
   }
 
-  /** Counts a failure. @returns for how long the breaker opens by it, ms; undefined = it does not. */
+  /** Counts a failure. @returns how long it opens the breaker, ms; undefined = it stays closed. */
   count(code: ErrorCode, now: number): number | undefined {
     // Calls that were running when the breaker opened do not prolong it.
     if (this.outUntil !== undefined && !this.probing) return undefined;
@@ -496,12 +496,12 @@ export class FailureState {
     this.lastError = code;
   }
 
-  /** Whether its provider refuses the credential. */
+  /** Whether the provider refuses the credential. */
   get isRefused(): boolean {
     return this.outUntil !== undefined && this.lastError === 'upstream_auth';
   }
 
-  /** Whether the breaker is open and opened after that moment, monotonic ms. */
+  /** Whether the breaker is open and opened after this moment, monotonic ms. */
   isOutSince(moment: number): boolean {
     return this.outUntil !== undefined && this.#outAt > moment;
   }
@@ -516,7 +516,7 @@ export class FailureState {
     return wasOut;
   }
 
-  /** Whether the entry can be forgotten. */
+  /** Whether the entry can be dropped. */
   isOver(now: number): boolean {
     const waits = this.coolUntil > now || this.avoidUntil > now;
     return this.failures === 0 && this.outUntil === undefined && !waits;

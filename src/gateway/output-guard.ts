@@ -147,6 +147,6 @@ export class OutputGuard implements StreamConsumer {
 /** The budget was used up before the answer ended. */
 export function spent(): GatewayError {
   const why =
-    'The budget is used up: the prompt was larger than estimated, and there is no money for more of the answer.';
+    'The budget is exhausted: the prompt was larger than estimated, so the answer ends here.';
   return new GatewayError('budget_exhausted', why, { retryable: false });
 }

@@ -20,7 +20,7 @@ export interface Swept {
   end(error: GatewayError): void;
   /** Whether its client wants a stream. */
   readonly isStream?: boolean;
-  /** Whether it is read on for what it costs, without its client (F73). */
+  /** Whether it is read on for what it costs, without its client. */
   readonly readsOn?: boolean;
   /** Since when its client takes nothing; undefined while it does. */
   readonly fullSince?: number | undefined;
@@ -69,7 +69,7 @@ export class Sweeper {
   }
 
   add(item: Swept): void {
-    // How long nobody looked while there was nothing to look at says nothing.
+    // Time without live calls does not count as a late sweep.
     if (this.#live.length === 0) this.#sweptAt = this.#clock.now();
     item.place = this.#live.length;
     this.#live.push(item);
@@ -114,9 +114,9 @@ export class Sweeper {
   }
 
   /**
-   * From the end: an item that leaves is replaced by one that was looked at already. The timer ends where it
-   * finds nothing, not with each call that was alone. A late sweep looks at nothing, once: timers come before
-   * what may lie in the sockets, and an upstream is not to blame for a time in which nobody read.
+   * From the end: a removed item is replaced by one that was already visited. The timer stops when a sweep
+   * finds no calls, not at the end of each single call. A late sweep checks nothing, once: timers run before
+   * pending socket data, and an upstream is not to blame for a time in which the gateway did not read.
    */
   #sweep(): void {
     if (this.#live.length === 0) {
@@ -142,7 +142,7 @@ export class Sweeper {
 }
 
 function settledElsewhere(): GatewayError {
-  const why = 'The gateway said nothing of this call for so long that another one has settled it.';
+  const why = 'The gateway did not report this call for so long that another instance settled it.';
   return new GatewayError('store_unavailable', why, { retryable: false });
 }
 
@@ -155,7 +155,7 @@ export const maxDetachedMs = 60_000;
 
 /**
  * Limits detached streams: their client disconnected, their provider bills them in full, and they are read to
- * their end for the usage that it reports (F73).
+ * their end for the usage that it reports.
  */
 export class DetachedStreams {
   readonly #streams: () => number;

@@ -1,15 +1,15 @@
-/** Reads a request body under a byte limit (E2, E3; reliability.md B26–B30). */
+/** Reads a request body under a byte limit (E2, E3). */
 import type { IncomingMessage } from 'node:http';
 import { asGatewayError, GatewayError, invalidRequest } from '../core/errors.ts';
 import { Pieces } from '../json/pieces.ts';
 
 /**
- * Checks what the headers say of the body, before a byte of it is read.
+ * Checks the headers that describe the body, before it is read.
  * @throws GatewayError `unsupported_media_type` or `too_large`.
  */
 export function checkBodyHeaders(request: IncomingMessage, limitBytes: number): void {
   const type = request.headers['content-type'];
-  // No type at all is read as JSON: people type curl commands without one.
+  // No content type is read as JSON, since curl commands often lack one.
   if (type !== undefined && !isJsonType(type)) {
     throw new GatewayError(
       'unsupported_media_type',
@@ -23,26 +23,27 @@ export function checkBodyHeaders(request: IncomingMessage, limitBytes: number): 
   if (Number(request.headers['content-length'] ?? 0) > limitBytes) throw tooLarge(limitBytes);
 }
 
-/** Who looks on while a body comes. */
+/** An observer of a body that is being read. */
 export interface BodyWatch {
-  /** Called before the first byte; what it is given refuses the body from outside. */
+  /** Called before the first byte. Calling `refuse` refuses the body from outside. */
   begun(refuse: (error: GatewayError) => void): void;
-  /** So many bytes are there. @throws GatewayError what the body is refused with. */
+  /** Called with the number of received bytes. @throws GatewayError why the body is refused. */
   came(length: number): void;
-  /** It is there, or refused, or its client left. */
+  /** The body is complete or refused, or the client disconnected. */
   over(): void;
 }
 
 /**
- * The whole body.
- * @throws GatewayError `too_large` at the limit, `canceled` when the client left, what `watch` refuses.
+ * Reads the whole body.
+ * @throws GatewayError `too_large` at the limit, `canceled` when the client disconnects, and what `watch`
+ * refuses.
  */
 export function readBody(
   request: IncomingMessage,
   limitBytes: number,
   watch?: BodyWatch,
 ): Promise<Pieces> {
-  // It left while its key was looked up: no event will tell of it again.
+  // The client disconnected during the key lookup: no further event will report it.
   if (request.destroyed) return Promise.reject(clientLeft());
   return new Promise((resolve, reject) => {
     const pieces = new BodyPieces(Number(request.headers['content-length'] ?? 0));
@@ -74,7 +75,7 @@ export function readBody(
       resolve(pieces.all(length));
     });
     const left = (): void => {
-      // Each request ends in a close: an error that nobody gets would cost a tenth of the call.
+      // Every request ends in a close: an error that is never read would cost a tenth of the call.
       if (!over) refuse(clientLeft());
     };
     request.on('close', left);
@@ -83,17 +84,17 @@ export function readBody(
   });
 }
 
-/** Nobody is there any more whom an answer could reach. */
+/** The client has disconnected; no answer can reach it. */
 export function clientLeft(): GatewayError {
-  return new GatewayError('canceled', 'The client left.');
+  return new GatewayError('canceled', 'The client disconnected.');
 }
 
-/** So much of a body that nobody wants is read for the sake of the connection (B24). */
+/** An unwanted body is read up to this size to keep the connection. */
 const maxIgnoredBytes = 64 * 1024;
 
 /**
- * Whether a request has a body that an answer now would leave unread, and that is not worth reading:
- * long, without a length, or not sent before somebody asks for it (RFC 9110 §10.1.1).
+ * Whether the request has a body that an answer now would leave unread and that is not worth reading: long,
+ * without a length, or held back until `100 Continue` (RFC 9110 §10.1.1).
  */
 export function leavesTooMuch({ complete, headers }: IncomingMessage): boolean {
   if (complete) return false;
@@ -103,7 +104,7 @@ export function leavesTooMuch({ complete, headers }: IncomingMessage): boolean {
 }
 
 function isJsonType(value: string): boolean {
-  // As most clients write it.
+  // The form that most clients send.
   if (value === 'application/json') return true;
   const [type = '', ...parameters] = value.toLowerCase().split(';');
   if (!/^\s*application\/([a-z0-9.-]+\+)?json\s*$/.test(type)) return false;
@@ -117,22 +118,25 @@ function tooLarge(limitBytes: number): GatewayError {
   return new GatewayError('too_large', `The request body is larger than ${limitBytes} bytes.`);
 }
 
-// What came of a body so far.
+// The pieces of a body received so far.
 
-/** A piece that is shorter is copied: as an object of its own it may cost a hundred times its bytes. */
+/** Shorter pieces are copied: as separate buffers they may cost a hundred times their bytes. */
 const smallPiece = 16 * 1024;
-/** The first room for them, and the longest: each is twice the one before, so that little takes little. */
+/**
+ * Sizes of the first and the largest copy buffer; each is twice the previous one, so that short bodies use
+ * little.
+ */
 const roomOfCopies = { first: 2 * 1024, most: 64 * 1024 };
 /**
- * A longer body of which the length is known is put in its place as it comes: put together later it would be there
- * twice. The place is made when so much of it has come: hundreds of clients that announce a megabyte and send a byte
- * would have as many megabytes taken in one turn of the event loop (G10).
+ * A longer body of known length is copied into one buffer as it arrives; joining it later would need twice the
+ * memory. The buffer is allocated only after this many bytes have arrived: otherwise hundreds of clients that
+ * announce a megabyte and send one byte would allocate as many megabytes in one turn of the event loop (G10).
  */
 const longBody = 128 * 1024;
 const nothing = Buffer.alloc(0);
 
 /**
- * The pieces of a body. It may come byte by byte, and each piece keeps alive what it was read in: 32 MB in
+ * The pieces of a body. It may arrive byte by byte, and each piece keeps its whole read buffer alive: 32 MB in
  * chunks of one byte would take gigabytes (G5).
  */
 export class BodyPieces {
@@ -141,19 +145,19 @@ export class BodyPieces {
   #room = nothing;
   #nextRoom = roomOfCopies.first;
   #used = 0;
-  /** All of a long body, as far as it came; absent until much of it is there. */
+  /** The buffer of a long body; allocated once much of it has arrived. */
   #long: Buffer | undefined;
   #came = 0;
   readonly #told: number;
 
-  /** @param told the length as the client tells it; 0 = it does not. No more than that may be added. */
+  /** @param told the announced length; 0 = none. No more than that may be added. */
   constructor(told = 0) {
     this.#told = told;
   }
 
   add(piece: Buffer): void {
     if (this.#told > longBody && this.#addLong(piece)) return;
-    // Most bodies are one piece, which nobody copies.
+    // Most bodies arrive in one piece, which is not copied.
     if (this.#first === undefined) this.#first = piece;
     else if (piece.length >= smallPiece) this.#closeRoom().push(piece);
     else {
@@ -167,7 +171,7 @@ export class BodyPieces {
     }
   }
 
-  /** Its memory is taken once it really comes: who announces much and sends little costs little. */
+  /** The memory is allocated when data arrives: announcing much and sending little costs little. */
   #addLong(piece: Buffer): boolean {
     const before = this.#came;
     this.#came += piece.length;
@@ -185,7 +189,7 @@ export class BodyPieces {
     return long;
   }
 
-  /** All of them, so many bytes; nothing is kept here. */
+  /** Returns all `length` bytes; nothing is kept here. */
   all(length: number): Pieces {
     const pieces = this.#all(length);
     this.clear();
@@ -198,13 +202,13 @@ export class BodyPieces {
     if (first.length === length) return Pieces.of(first);
     const pieces = this.#listed();
     if (length >= smallPiece) return pieces;
-    // It would keep the room alive, many times its length, for as long as its call runs.
+    // A short copy: the piece would keep its much longer buffer alive for the whole call.
     const short = Buffer.allocUnsafeSlow(length);
     pieces.copy(short);
     return Pieces.of(short);
   }
 
-  /** Those that are in no place of their own. */
+  /** Pieces that are not in the long buffer. */
   #listed(): Pieces {
     return new Pieces([this.#first ?? nothing, ...this.#closeRoom()]);
   }
@@ -217,7 +221,7 @@ export class BodyPieces {
     this.#long = undefined;
   }
 
-  /** What lies in the room is a piece of its own from here on. */
+  /** Ends the current buffer; its content becomes a piece of its own. */
   #closeRoom(): Buffer[] {
     this.#rest ??= [];
     if (this.#used > 0) this.#rest.push(this.#room.subarray(0, this.#used));

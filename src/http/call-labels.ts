@@ -1,13 +1,13 @@
 /**
- * What a call's cost is told apart by: the key's tags and the client's own, the client's name for its
- * user, and its metadata. Labels are the client's word; nothing of them goes upstream by them.
+ * Labels that group the cost of calls: the key's tags, the client's tags, the client's user name, and its
+ * metadata. Labels are not verified, and are not sent upstream as such.
  */
 import type { RequestDescription } from '../core/description.ts';
 import { invalidRequest } from '../core/errors.ts';
 import { tryParseObject } from '../json/parse.ts';
 
 export interface CallLabels {
-  /** The key's, then the client's; none twice. */
+  /** The key's, then the client's; without duplicates. */
   readonly tags: readonly string[];
   readonly user?: string;
   /** JSON text, at most `maxMetadataLength`. */
@@ -18,7 +18,7 @@ const tagsHeader = 'x-gateway-tags';
 const metadataHeader = 'x-gateway-metadata';
 const maxClientTags = 8;
 const tagForm = /^[^,\s\p{Cc}\p{Cf}\p{Zl}\p{Zp}]{1,100}$/u;
-/** What the ledger keeps of a call. */
+/** Maximum length that the ledger stores. */
 const maxMetadataLength = 2048;
 const maxPairs = 16;
 const maxKeyLength = 64;
@@ -26,8 +26,8 @@ const maxValueLength = 512;
 const maxUserLength = 512;
 
 /**
- * The tags that the client names in `x-gateway-tags: a,b`, without those that its key has anyway.
- * @throws GatewayError `invalid_request` for more than 8 of them, or what is no tag.
+ * The tags of the header `x-gateway-tags: a,b`, without those that the key has anyway.
+ * @throws GatewayError `invalid_request` for more than 8 of them, or an invalid tag.
  */
 export function clientTags(
   header: (name: string) => string | undefined,
@@ -42,7 +42,7 @@ export function clientTags(
   const wrong = named.find((tag) => !tagForm.test(tag));
   if (wrong !== undefined) {
     throw invalidRequest(
-      `The header ${tagsHeader} holds a tag that is none: 1 to 100 characters without spaces, separated by commas.`,
+      `The header ${tagsHeader} contains an invalid tag. Tags have 1 to 100 characters without spaces, separated by commas.`,
     );
   }
   if (named.length > maxClientTags) {
@@ -55,8 +55,8 @@ const noTags: readonly string[] = [];
 
 /**
  * The labels of a generating call.
- * @param tags the client's own, as `clientTags` gives them.
- * @throws GatewayError `invalid_request` for a metadata header that is no such object.
+ * @param tags the client's own, from `clientTags`.
+ * @throws GatewayError `invalid_request` for an invalid metadata header.
  */
 export function callLabels(
   request: RequestDescription,
@@ -72,7 +72,7 @@ export function callLabels(
   };
 }
 
-/** Pairs of the header go before the body's; those that find no room are left out, and that is told. */
+/** Pairs of the header precede those of the body; pairs that do not fit are left out, which is noted. */
 function metadataOf(ofBody: readonly Pair[] = [], header?: string): string | undefined {
   if (header === undefined && ofBody.length === 0) return undefined;
   const pairs = [...headerPairs(header), ...ofBody];
@@ -117,7 +117,7 @@ function headerPairs(text: string | undefined): readonly Pair[] {
   return entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string');
 }
 
-/** Node reads header bytes as latin-1; people send UTF-8. */
+/** Node decodes header bytes as latin-1; clients send UTF-8. */
 function decoded(header: string): string {
   const text = Buffer.from(header, 'latin1').toString('utf8');
   return text.includes('\ufffd') ? header : text;

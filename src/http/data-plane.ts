@@ -1,6 +1,6 @@
 /**
- * The endpoints that clients call: accept → read head → admit, then the gateway's path. Everything
- * under /v1 needs a key; nothing else tells more than that a gateway is here.
+ * The endpoints for clients: accept → read head → admit, then the gateway's path. Everything under /v1 needs a
+ * key; other paths reveal only that a gateway is here.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ClientDialect, RequestHead, RequestState } from '../core/dialect.ts';
@@ -61,55 +61,55 @@ import { countTokens } from '../gateway/count-tokens.ts';
 import type { WatchedCall } from '../features/content-log/watched-call.ts';
 import type { BodyShare } from './overload/body-budget.ts';
 
-/** The name of the endpoint that counts, in a key's scope. */
+/** The scope of a key that allows token counts. */
 const countScope = 'count_tokens';
 
 export interface DataPlaneOptions extends AuthenticationDeps {
   readonly gateway: Gateway;
   readonly dialects: ClientDialects;
-  /** The current one: a reload replaces it. */
+  /** The current registry: a reload replaces it. */
   readonly registry: () => Registry;
-  /** Why no traffic should come now, or undefined when ready. */
+  /** Why the gateway should receive no traffic now; undefined when ready. */
   readonly notReady: () => string | undefined;
-  /** Whether the ledger takes rows; what it could not record is not served (E18). */
+  /** Whether the ledger accepts rows; calls that it could not record are not served (E18). */
   readonly mayAdmit: () => boolean;
-  /** What may be begun at all (G2, G5–G8). */
+  /** Overload protection: what may be started at all (G2, G5–G8). */
   readonly overload: Overload;
   readonly admission: Admits;
-  /** Answers an admitted call; absent = as its upstream does. */
+  /** Serves an admitted call; absent = at its upstream. */
   readonly serve?: typeof handleCall;
   /** By `Idempotency-Key`. */
   readonly answers: IdempotentAnswers;
-  /** That later requests may refer to. */
+  /** Stored responses that later requests may refer to. */
   readonly responses: StoredResponses;
-  /** Of keys whose content is logged; absent = of none. */
+  /** Content log of keys with content logging; absent = none. */
   readonly contents?: Pick<ContentLog, 'watch'>;
   /** Records a call that was refused before it reached the gateway's path (F8). */
   readonly record: (row: CallRow) => void;
   /** Absent = no traces. */
   readonly tracer?: Tracer | undefined;
-  /** Told of each refusal that is no call, by its error code. */
+  /** Called with the error code of each refusal that is not a call. */
   readonly refused?: (code: string) => void;
   readonly version: string;
 }
 
-/** What the path needs of limits: `Admission`, or what only tells what it would do. */
+/** The part of admission that the path needs: `Admission`, or its preview. */
 interface Admits {
   admit(call: AskedCall): CallGrant | undefined | Promise<CallGrant | undefined>;
 }
 
-/** One request as the handlers see it. */
+/** The context of one request. */
 interface RequestContext extends RequestPath {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly requestId: string;
-  /** Dialect of errors. */
+  /** Dialect of error answers. */
   readonly dialect: ClientDialect;
   readonly startedAt: number;
   readonly startedWall: number;
 }
 
-/** A call whose labels and route are known, and what it may use is not yet. */
+/** A call with known labels and route that is not admitted yet. */
 interface LabelledCall extends Pick<
   Call,
   'dialect' | 'source' | 'head' | 'route' | 'cache' | 'labels' | 'header' | 'trace'
@@ -170,7 +170,7 @@ export class DataPlane {
     }
   }
 
-  /** A refusal that is no call: it has a line in the log and no row. */
+  /** A refusal that is not a call: it gets a log line and no row. */
   #tell(context: RequestContext, error: GatewayError): void {
     const { request, requestId, path } = context;
     const status = this.#refuse(context, error);
@@ -187,7 +187,7 @@ export class DataPlane {
 
   #route(context: RequestContext): Promise<void> | void {
     const { path, request } = context;
-    // Whoever may ask what, nobody is shown his own headers (B23).
+    // TRACE would echo the caller's headers.
     if (request.method === 'TRACE') throw new MethodNotAllowed(allowedMethods(path));
     if (asksForWebSocket(request)) return this.#refuseWebSocket(context);
     const dialect = this.#generating.get(path);
@@ -264,7 +264,7 @@ export class DataPlane {
     const { overload } = this.#options;
     const found = this.#authenticate(context);
     const principal = found instanceof Promise ? await found : found;
-    // No row of it: the queue of rows is what is full.
+    // No ledger row: the queue of rows is what is full.
     if (!this.#options.mayAdmit()) {
       throw new GatewayError('store_unavailable', 'The gateway cannot record calls; retry later.');
     }
@@ -293,7 +293,7 @@ export class DataPlane {
     }
   }
 
-  /** Where traces are not configured this is all that they cost. */
+  /** The whole cost of tracing when it is not configured. */
   #trace(request: IncomingMessage): CallTrace | undefined {
     const { tracer } = this.#options;
     if (tracer === undefined) return undefined;
@@ -313,7 +313,7 @@ export class DataPlane {
     { refusal, status }: { readonly refusal: GatewayError; readonly status: number | undefined },
   ): void {
     const { record, gateway, tracer, overload } = this.#options;
-    // A flood has some rows only; what is kept of a call's content belongs to one.
+    // Only some calls of a flood get a row, and logged content belongs to a row.
     if (refusal.code === 'overloaded' && !overload.noteShed() && content === undefined) return;
     const row = refusedRow({
       id: context.requestId,
@@ -438,7 +438,8 @@ export class DataPlane {
     const admitted = this.#admit({ ...asked, principal, tags, id: requestId });
     const grant = admitted instanceof Promise ? await admitted : admitted;
     if (response.destroyed) {
-      // It left while it waited for a route or for the counters: no upstream is asked (F71).
+      // The client disconnected while the call waited for a route or for the counters: no request is sent
+      // upstream (F71).
       grant?.settle({ tokens: 0, nanodollars: 0 });
       throw clientLeft();
     }
@@ -455,7 +456,7 @@ export class DataPlane {
     await serve(gateway, call, sink);
   }
 
-  /** What the call may use; without limits nothing is looked at. */
+  /** Reserves what the call may use; without limits nothing is checked. */
   #admit(call: LabelledCall & { readonly id: string }): ReturnType<Admits['admit']> {
     const { gateway, admission } = this.#options;
     const { id, principal, tags, head, route } = call;
@@ -475,12 +476,12 @@ export class DataPlane {
     });
   }
 
-  /** The worker thread keeps nothing of the body. */
+  /** Releases the body that the worker thread holds. */
   #forget({ longBody }: RequestProgress): void {
     if (longBody !== undefined) this.#options.gateway.bodies.forget(longBody);
   }
 
-  /** It takes a slot and memory as a call does. */
+  /** A token count takes a slot and memory as a call does. */
   async #count(context: RequestContext, asked: RequestProgress): Promise<void> {
     await this.#options.overload.within(asked.principal.keyId, () =>
       this.#countIn(context, asked).finally(() => {
@@ -505,7 +506,7 @@ export class DataPlane {
     if (target === undefined) throw unknownModel(model);
     const header = (name: string): string | undefined => headerValue(context.request, name);
     const tags = clientTags(header, principal.tags);
-    // It counts as a request, and takes neither tokens nor money.
+    // It counts as a request, without tokens and cost.
     const { requestId: id } = context;
     const registry = this.#options.registry();
     const wanted = { id, principal, tags, model, route, registry };
@@ -520,7 +521,7 @@ export class DataPlane {
     }
   }
 
-  /** It takes a slot: providers may have to be asked what they have. */
+  /** It takes a slot, since providers may have to be asked for their lists. */
   async #models(context: RequestContext, principal: Principal): Promise<void> {
     if (context.request.method !== 'GET') throw new MethodNotAllowed('GET');
     requireScope(principal, 'models');
@@ -547,7 +548,7 @@ export class DataPlane {
     const { overload } = this.#options;
     const taken = await readRequestBody(context, principal.keyId, overload);
     asked.body = taken.share;
-    // A body may take minutes; the key of a call that begins only now must still be one (S6).
+    // Receiving a body may take minutes; the key must still be valid when the call begins (S6).
     if (principal.revoked()) throw new GatewayError('unauthenticated', keyRefusal);
     asked.content?.asked(taken.pieces);
     return this.#parse(context, asked, { ...taken, counting: scope === countScope });
@@ -575,8 +576,8 @@ export class DataPlane {
   }
 
   /**
-   * The route of a name as far as it is known without asking a provider. One answer for unknown and
-   * out of scope: a key cannot find out what else there is (E6).
+   * The route of a name, as far as it is known without asking a provider. Unknown and out-of-scope models get
+   * the same answer: a key cannot find out what else exists (E6).
    */
   #knownRoute(principal: Principal, model: string): Route | undefined {
     if (!principal.allowsModel(model)) throw unknownModel(model);
@@ -610,7 +611,7 @@ export class DataPlane {
         error.cause instanceof Error
           ? (error.cause.stack ?? error.cause.message)
           : String(error.cause);
-      log.error('request failed', { id: requestId, cause });
+      log.error('request_failed', { id: requestId, cause });
     }
     if (response.headersSent || response.destroyed || error.code === 'canceled') {
       response.destroy();

@@ -1,4 +1,4 @@
-/** Headers of a call that mean something here or go on to an upstream (reliability.md B67–B71). */
+/** Request headers that the gateway reads or forwards. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError, invalidRequest } from '../core/errors.ts';
 
@@ -7,17 +7,17 @@ type Header = (name: string) => string | undefined;
 const betaForm = /^[A-Za-z0-9._-]{1,128}$/;
 const versionForm = /^[A-Za-z0-9._-]{1,64}$/;
 const maxBetas = 50;
-/** Visible ASCII and spaces within. */
+/** Visible ASCII, with spaces inside. */
 const keyForm = /^[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?$/;
 
 /**
- * Refuses values that no upstream could read, so that none is sent on.
+ * Refuses values that no upstream could read.
  * @throws GatewayError `invalid_request`.
  */
 export function checkClientHeaders(header: Header): void {
   const version = header('anthropic-version');
   if (version !== undefined && version !== '' && !versionForm.test(version)) {
-    throw invalidRequest('The header anthropic-version is no version, such as 2023-06-01.');
+    throw invalidRequest('The header anthropic-version is not a version, such as 2023-06-01.');
   }
   const betas = header('anthropic-beta');
   if (betas !== undefined && betas !== '') checkBetas(betas);
@@ -34,29 +34,29 @@ function checkBetas(text: string): void {
   }
   for (const beta of betas) {
     if (beta !== '' && !betaForm.test(beta)) {
-      throw invalidRequest('The header anthropic-beta holds a value that is no name.');
+      throw invalidRequest('The header anthropic-beta holds a value that is not a name.');
     }
   }
 }
 
-/** A header of a request; one that came several times is joined by commas. */
+/** A request header; repeated ones are joined by commas. */
 export function headerValue(request: IncomingMessage, name: string): string | undefined {
   const value = request.headers[name];
   return Array.isArray(value) ? value.join(',') : value;
 }
 
-// What Node's HTTP parser lets pass and a gateway must not (reliability.md B11–B15).
+// Checks that Node's HTTP parser does not make.
 
-/** Headers that may stand once only: two readers could pick different twins. */
+/** Headers that may occur only once, since two readers could pick different values. */
 const once: ReadonlySet<string> = new Set(['host', 'authorization', 'x-api-key', 'content-type']);
 const lengthsOfOnce: ReadonlySet<number> = new Set([...once].map((name) => name.length));
 
-/** B18: no client sends a third of it. */
+/** Clients send less than a third of it. */
 const maxHeaders = 100;
 
 /**
- * What is refused here is the last request of its connection: somebody else may frame what follows it
- * in another way (S18).
+ * A request that is refused here is the last one of its connection, since a proxy may frame what follows in
+ * another way (S18).
  * @throws GatewayError `invalid_request`.
  */
 export function checkRequestHead(request: IncomingMessage, response: ServerResponse): void {
@@ -83,18 +83,18 @@ function checkHead(request: IncomingMessage): void {
   checkTwins(request.rawHeaders);
 }
 
-/** It names nothing here, but what a proxy in front reads from an odd one is anybody's guess (B12, B14). */
+/** The gateway does not use the host, but a proxy in front may interpret an odd value in any way (B12). */
 function checkHost({ headers: { host }, httpVersionMinor }: IncomingMessage): void {
   if (host === undefined) {
     if (httpVersionMinor === 0) return;
     throw invalidRequest('The header host is missing.');
   }
-  if (!hostForm.test(host)) throw invalidRequest('The header host is no host name.');
+  if (!hostForm.test(host)) throw invalidRequest('The header host is not a host name.');
 }
 
 const hostForm = /^[\w.~!$&'()*+,;=%:[\]-]*$/;
 
-/** HTTP/1.0 knows no transfer codings: two readers would frame such a request in two ways (B11). */
+/** HTTP/1.0 has no transfer codings: two readers could frame such a request differently (B11). */
 function checkTransfer(transfer: string, minor: number): void {
   if (minor > 0 && transfer.toLowerCase() === 'chunked') return;
   throw invalidRequest('The only transfer-encoding that is accepted is chunked, with HTTP/1.1.');

@@ -8,7 +8,7 @@ import { reasoningFacts } from './chat-template.ts';
 import type { LocalModelFacts } from './model-file.ts';
 import { quantizationName } from './quantization.ts';
 
-/** Why a file is no model that the engine can load; a sentence without its subject: "is …". */
+/** Why a file is not a model that the engine can load; a sentence without its subject: "is …". */
 export class GgufProblem extends Error {
   constructor(message: string) {
     super(message);
@@ -31,7 +31,7 @@ const defaultAlignment = 32;
 export async function readGgufFile(path: string): Promise<LocalModelFacts> {
   const found = await stat(path);
   // To open a pipe is to wait for its writer.
-  if (!found.isFile() && !found.isDirectory()) throw new GgufProblem('is no regular file');
+  if (!found.isFile() && !found.isDirectory()) throw new GgufProblem('is not a regular file');
   const file = await open(path);
   try {
     const { size } = await file.stat();
@@ -62,7 +62,7 @@ export function beginsAsGguf(bytes: Uint8Array): boolean {
  */
 export function readGgufHeader(bytes: Buffer, fileBytes: number): LocalModelFacts | undefined {
   if (bytes.length < Math.min(fileBytes, 4)) return undefined;
-  if (!beginsAsGguf(bytes)) throw new GgufProblem('is no GGUF file');
+  if (!beginsAsGguf(bytes)) throw new GgufProblem('is not a GGUF file');
   try {
     return readHeader(new Cursor(bytes, fileBytes));
   } catch (error) {

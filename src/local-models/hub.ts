@@ -44,7 +44,7 @@ function endpointOf(env: Environment): URL {
   if (text === '') return new URL(customary);
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new PullError(`${name} is no http:// or https:// address.`);
+    throw new PullError(`${name} is not an http:// or https:// address.`);
   }
   if (`${url.username}${url.password}${url.search}` !== '') {
     throw new PullError(`${name} must be an address without user, password or "?".`);

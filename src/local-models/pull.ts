@@ -151,7 +151,7 @@ function decoded(text: string): string {
 async function findPath(path: string, asGiven: string): Promise<Origin> {
   try {
     const found = await stat(path);
-    if (!found.isFile()) throw new PullError(`${asGiven} is no file.`);
+    if (!found.isFile()) throw new PullError(`${asGiven} is not a file.`);
     return { fileName: basename(path), place: { path }, bytes: found.size };
   } catch (error) {
     if (error instanceof PullError) throw error;
@@ -214,7 +214,7 @@ class Pull {
       const known = given ?? origin.sha256;
       return (await this.#already(known)) ?? (await this.#bring(known, given !== undefined));
     } finally {
-      // Where an open file cannot be removed it stays; nobody minds.
+      // An open file that cannot be removed stays; it does no harm.
       await rm(lockPath, { force: true }).catch(() => {});
       lock.release();
     }
@@ -304,7 +304,7 @@ class Pull {
       if (part.length === 0 && !beginsAsGguf(bytes)) {
         file.destroy();
         await part.remove();
-        throw new PullError(`${path} is no GGUF file.`);
+        throw new PullError(`${path} is not a GGUF file.`);
       }
       await part.append(bytes);
       this.#parts.watcher.progress('copying', part.length, total);

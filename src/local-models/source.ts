@@ -78,7 +78,7 @@ function isFilePath(path: string): boolean {
 }
 
 function readWeb(text: string): WebSource {
-  if (!URL.canParse(text)) throw new PullError('This is no address.');
+  if (!URL.canParse(text)) throw new PullError('This is not an address.');
   const url = new URL(text);
   if (url.username !== '' || url.password !== '') {
     throw new PullError('The address holds a user or password, which is not supported.');
@@ -89,7 +89,7 @@ function readWeb(text: string): WebSource {
   return { kind: 'web', url };
 }
 
-/** Over plain http anybody on the way may put in another file: its hash must be known. */
+/** Over plain http the file can be replaced on the way, so its hash must be given. */
 export function mustNameHash({ url }: WebSource): boolean {
   return url.protocol === 'http:' && !isLoopback(url);
 }

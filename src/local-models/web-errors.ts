@@ -71,7 +71,7 @@ export interface RefusedAnswer {
   readonly hub: Hub;
 }
 
-/** An answer that is no file. */
+/** An answer that is not a file. */
 export function statusText({ status, headers, place, hub }: RefusedAnswer): PullError {
   const said = `${place} answered ${status}`;
   const ofHub = new URL(place).origin === hub.endpoint.origin;
@@ -86,7 +86,7 @@ export function statusText({ status, headers, place, hub }: RefusedAnswer): Pull
       again: {},
     });
   }
-  return new PullError(`${said}, which is no file.`);
+  return new PullError(`${said}, which is not a file.`);
 }
 
 function busyText(said: string, headers: IncomingHttpHeaders, tokenHelps: boolean): PullError {

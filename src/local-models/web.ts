@@ -138,7 +138,7 @@ export function placeOf({ origin, pathname }: URL): string {
 
 function redirected(from: URL, location: string): URL {
   if (!URL.canParse(location, from.href)) {
-    throw new PullError(`${placeOf(from)} redirects to something that is no address.`);
+    throw new PullError(`${placeOf(from)} redirects to something that is not an address.`);
   }
   const to = new URL(location, from);
   const safe = to.protocol === 'https:' || (to.protocol === 'http:' && from.protocol === 'http:');

@@ -72,12 +72,12 @@ export class ModelLists {
       const answer = await requestWhole(client, request, limits);
       const models = answer.status === 200 ? readModels(answer.body) : undefined;
       if (models === undefined) {
-        log.debug('model list not read', { provider: provider.id, status: answer.status });
+        log.debug('model_list_not_read', { provider: provider.id, status: answer.status });
       }
       return models;
     } catch (error) {
       const why = error instanceof Error ? error.message : 'unknown';
-      log.debug('model list not read', { provider: provider.id, why });
+      log.debug('model_list_not_read', { provider: provider.id, why });
       return undefined;
     }
   }

@@ -234,7 +234,7 @@ export class Registry {
     const baseUrl = declared.baseUrl ?? this.#baseUrl(row);
     if (dialect === undefined || baseUrl === undefined) {
       throw new Error(
-        `providers.${declared.id}: "${declared.id}" is no known vendor: dialect and base_url are needed`,
+        `providers.${declared.id}: "${declared.id}" is not a known vendor: dialect and base_url are needed`,
       );
     }
     this.#providers.set(declared.id, this.#declared(declared, dialect, baseUrl));

@@ -47,7 +47,7 @@ export interface Exchange {
 export const maxHeaders = 500;
 /** All header fields together. */
 export const maxHeaderBytes = 64 * 1024;
-/** Idle upstream connections are dropped before a server's usual 5 s (F7, J3). */
+/** Idle upstream connections are dropped before a server's usual 5 s (F7). */
 export const idleConnectionMs = 4000;
 /** The same where a server's `keep-alive` promises more. */
 export const maxIdleMs = 60_000;
@@ -119,5 +119,5 @@ export function requestWhole(
 }
 
 function clientLeft(): GatewayError {
-  return new GatewayError('canceled', 'The client left.');
+  return new GatewayError('canceled', 'The client disconnected.');
 }

@@ -210,9 +210,12 @@ keys:
 
     const shared = join(folder, 'shared.yaml');
     for (const wrong of ['', 'wrong: true\n']) {
-      const book = `postgres://gateway:${canaries.databasePassword}@127.0.0.1:1/gateway`;
+      const database = `postgres://gateway:${canaries.databasePassword}@127.0.0.1:1/gateway`;
       const counters = `redis://:${canaries.countersPassword}@127.0.0.1:1/0`;
-      writeFileSync(shared, `storage: { book: '${book}', counters: '${counters}' }\n${wrong}`);
+      writeFileSync(
+        shared,
+        `storage: { database: '${database}', counters: '${counters}' }\n${wrong}`,
+      );
       told.push(await command('check', '--config', shared));
     }
 

@@ -106,7 +106,7 @@ describe('a data directory', { timeout: 500_000 }, () => {
 
     const missing = await run(['start']);
     assert.equal(missing.code, 1);
-    assert.match(missing.err, /kept with a pepper: set MODEL_GATEWAY_PEPPER/);
+    assert.match(missing.err, /hashed with a pepper: set MODEL_GATEWAY_PEPPER/);
     const wrong = await run(['start'], { MODEL_GATEWAY_PEPPER: `${pepper}x` });
     assert.equal(wrong.code, 1);
     assert.match(wrong.err, /is not the pepper/);

@@ -1,4 +1,4 @@
-/** Three gateways on one book, for tests of money: what was spent, by the ledger and by the upstream. */
+/** Three gateways on one database, for tests of money: what was spent, by the ledger and by the upstream. */
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../src/json/value.ts';
 import type { TestPostgres } from '../support/postgres.ts';
@@ -30,7 +30,7 @@ export class Trio {
   static async start(postgres: TestPostgres, counters?: string): Promise<Trio> {
     const upstream = await ScriptedUpstream.start();
     const url = await postgres.makeDatabase();
-    const storage: JsonObject = { book: url, ...(counters === undefined ? {} : { counters }) };
+    const storage: JsonObject = { database: url, ...(counters === undefined ? {} : { counters }) };
     const options = { storage, upstream: upstream.port, prices: stormPrices };
     const instances = await Promise.all([
       Instance.start(options),

@@ -203,7 +203,7 @@ describe('what one client sent says nothing of the model', () => {
       const first = await ask(rig, 'messages', bodyOf(bad));
       assert.equal(first.status, 200, first.text);
       assert.equal(first.headers['x-gateway-attempts'], '2');
-      assert.match(String(first.headers['x-gateway-notes']), /asked again in another way/);
+      assert.match(String(first.headers['x-gateway-notes']), /retried in another form/);
 
       const other = await ask(rig, 'messages', bodyOf(good));
       assert.equal(other.headers['x-gateway-attempts'], '1');

@@ -67,7 +67,7 @@ for (const [name, window, output, why] of rows) {
       new RegExp(`^export ${variable}=(.*)$`, 'm').exec(out)?.[1];
     assert.equal(told('CLAUDE_CODE_MAX_CONTEXT_TOKENS'), window?.toString());
     assert.equal(told('CLAUDE_CODE_MAX_OUTPUT_TOKENS'), output?.toString());
-    assert.equal(/--window TOKENS sets it/.test(err), window === null);
+    assert.equal(/Set it with --window TOKENS/.test(err), window === null);
   });
 }
 

@@ -171,7 +171,7 @@ describe('§4 models beside a running gateway', () => {
     const models = tryParse(ran.out);
     assert.ok(Array.isArray(models));
     assert.ok(models.some((model) => isObject(model) && model['id'] === 'local/by-hand'));
-    assert.match(ran.err, /left out: foreign.gguf is no GGUF file/);
+    assert.match(ran.err, /left out: foreign.gguf is not a GGUF file/);
     assert.equal((await entry('local/by-hand')).status, 200);
   });
 });

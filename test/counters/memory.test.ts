@@ -26,7 +26,7 @@ properties('memory', () => rig, 400);
 
 const dayMs = 86_400_000;
 
-test('K7: 60 requests a minute, asked 600 times a second for 3 minutes: 180 and the burst', () => {
+test('K7: 60 requests per minute, asked 600 times a second for 3 minutes: 180 and the burst', () => {
   const clock = new HeldClock();
   const counters = new MemoryCounters(clock);
   const requests = [{ counter: 'r', perMinute: 60 }];

@@ -64,7 +64,7 @@ function story(stage: Stage): void {
             assert.match(await text('answer'), /\[redacted\]/);
             assert.match(await text('answer of up-chat/primary'), /no room <img\/src=/);
             await dialog.getByText(/^Request headers/).click();
-            await dialog.getByText('not kept').first().waitFor();
+            await dialog.getByText('not stored').first().waitFor();
             const command = await text('curl command');
             assert.match(command, /\$MODEL_GATEWAY_KEY/);
             assert.match(command, /Asked: <img\/src=/);
@@ -83,7 +83,7 @@ function story(stage: Stage): void {
       const id = await called('steady', false);
       await stage.view(`/calls/${id}`, async (page) => {
         const dialog = page.getByRole('dialog');
-        await dialog.getByText('its key does not log content').waitFor();
+        await dialog.getByText('the key of this call does not log content').waitFor();
         await dialog.getByText('keys update ID --log-content').waitFor();
         const command = dialog.getByRole('region', { name: 'curl command' });
         assert.match((await command.textContent()) ?? '', /your prompt/);
@@ -107,9 +107,9 @@ function story(stage: Stage): void {
         const id = await called('steady', false, made.key);
         const path = `/api/calls/${id}/content`;
         assert.equal((await stage.gateway.admin('GET', path)).json['state'], 'kept');
-        await sheet.getByRole('button', { name: 'Remove kept content' }).click();
+        await sheet.getByRole('button', { name: 'Remove stored content' }).click();
         await page.getByRole('button', { name: 'Remove content' }).click();
-        await sheet.getByText('Removed what 1 call said.').waitFor();
+        await sheet.getByText('Removed the content of 1 call.').waitFor();
         assert.equal((await stage.gateway.admin('GET', path)).json['state'], 'absent');
       });
     });

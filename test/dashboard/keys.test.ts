@@ -26,7 +26,7 @@ function story(stage: Stage): void {
           const form = page.getByRole('dialog', { name: 'Create a key' });
           await form.getByLabel('Name').fill('from the form');
           await form.getByLabel('Models', { exact: true }).fill('local/tiny');
-          await form.getByLabel('Requests a minute').fill('many');
+          await form.getByLabel('Requests per minute').fill('many');
           await form.getByRole('button', { name: 'Create key' }).click();
           await form
             .getByText(/must be a number/)
@@ -41,7 +41,7 @@ function story(stage: Stage): void {
         const form = page.getByRole('dialog', { name: 'Create a key' });
         await form.getByLabel('Name').fill('from the form');
         await form.getByLabel('Models', { exact: true }).fill('local/tiny');
-        await form.getByLabel('Requests a minute').fill('50');
+        await form.getByLabel('Requests per minute').fill('50');
         await form.getByLabel('Budget in dollars').fill('2.50');
         await form.getByRole('button', { name: 'Create key' }).click();
         const once = page.getByRole('dialog', { name: 'Copy the secret now' });
@@ -141,7 +141,7 @@ function story(stage: Stage): void {
         await form.getByRole('button', { name: 'Add a limit' }).click();
         await form.getByLabel('Of models').fill('local/*');
         await form.getByLabel('At most').fill('2');
-        await form.getByLabel('Requests a minute').fill('60');
+        await form.getByLabel('Requests per minute').fill('60');
         await form.getByLabel('chat', { exact: true }).check();
         await form.getByLabel('Expires').fill('2031-12-31');
         await form.getByLabel('Shrink').uncheck();
@@ -173,7 +173,7 @@ function story(stage: Stage): void {
         await sheet.getByText('$0.00 of $100.00 this month').waitFor();
         await sheet.getByRole('button', { name: 'Change' }).click();
         const form = page.getByRole('dialog', { name: 'Change the key' });
-        await form.getByLabel('Requests a minute').fill('');
+        await form.getByLabel('Requests per minute').fill('');
         await form.getByRole('button', { name: 'Remove budget 1' }).click();
         await form.getByLabel('Expires').fill('never');
         await form.getByRole('button', { name: 'Save' }).click();
@@ -204,7 +204,7 @@ function story(stage: Stage): void {
           await form.getByRole('button', { name: 'Create key' }).click();
           const wrong = form.getByLabel('Budget in dollars').nth(1);
           await form
-            .getByText(/no amount in dollars/)
+            .getByText(/not an amount in dollars/)
             .first()
             .waitFor();
           assert.equal(await wrong.getAttribute('aria-invalid'), 'true');
@@ -212,7 +212,7 @@ function story(stage: Stage): void {
           await form.getByLabel('Period of the budget').nth(1).selectOption('month');
           await form.getByRole('button', { name: 'Create key' }).click();
           await form
-            .getByText(/two of them are for the same/)
+            .getByText(/has duplicate entries/)
             .first()
             .waitFor();
         },

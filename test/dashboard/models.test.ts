@@ -27,8 +27,8 @@ function story(stage: Stage): void {
         await page.getByLabel('Find models').fill('fast');
         await page.getByRole('row').filter({ hasText: 'up-messages/spare' }).click();
         const sheet = page.getByRole('dialog', { name: 'fast' });
-        await sheet.getByText('no trouble').first().waitFor();
-        await sheet.getByText('Nobody knows its price').first().waitFor();
+        await sheet.getByText('healthy').first().waitFor();
+        await sheet.getByText('The price is unknown').first().waitFor();
         await page.keyboard.press('Escape');
         await page.getByLabel('Find models').fill('local/tiny');
         await page.getByRole('row').filter({ hasText: 'local/tiny' }).first().click();
@@ -50,7 +50,7 @@ function story(stage: Stage): void {
         await page.goBack();
         await page.getByRole('dialog').waitFor({ state: 'detached' });
         await page.goto(`${stage.gateway.adminUrl}/models?model=${'W'.repeat(500)}`);
-        await page.getByText('There is no such model').waitFor();
+        await page.getByText('Model not found').waitFor();
       });
     });
 
@@ -87,7 +87,7 @@ function story(stage: Stage): void {
           return status === 200;
         }, 'the target answers again');
         // By itself: the page asks every few seconds.
-        await sheet.getByText('no trouble').first().waitFor();
+        await sheet.getByText('healthy').first().waitFor();
       });
     });
 
@@ -121,8 +121,8 @@ function story(stage: Stage): void {
           assert.equal(await bar.getAttribute('max'), String(content.length));
           pull.kill('SIGKILL');
           await ended;
-          await files.getByText(/^broken off/).waitFor();
-          await files.getByText(/goes on from there/).waitFor();
+          await files.getByText(/^interrupted/).waitFor();
+          await files.getByText(/to resume/).waitFor();
         });
       } finally {
         pull.kill('SIGKILL');

@@ -128,7 +128,7 @@ function withWorld(stage: Stage): void {
             await chart.getByRole('columnheader', { name: 'steady' }).waitFor();
           }
         }
-        await page.getByText('Lines are drawn of the 6 models with the most calls').waitFor();
+        await page.getByText('The charts show the 6 models with the most calls').waitFor();
         const { json } = await gateway.admin('GET', '/api/series?since=24h&by=model');
         const [steady] = (json['groups'] as readonly SteadyGroup[]).filter(
           ({ name }) => name === 'steady',
@@ -215,7 +215,7 @@ function withWorld(stage: Stage): void {
         await page.waitForURL(/outcome=failed/);
         await page.getByText(`${failed} calls.`).waitFor();
         await page.getByLabel('Model').fill('no-such-model');
-        await page.getByRole('heading', { name: 'No call fits' }).waitFor();
+        await page.getByRole('heading', { name: 'No matching calls' }).waitFor();
         await page.getByRole('button', { name: 'Clear' }).click();
         await page.getByRole('grid', { name: 'Calls' }).waitFor();
         assert.equal(new URL(page.url()).search, '');
@@ -312,7 +312,7 @@ function withWorld(stage: Stage): void {
         await dates.getByLabel('To').fill('2020-01-02T00:00');
         await dates.getByRole('button', { name: 'Show' }).click();
         await page.waitForURL(/since=20(19|20)-.*until=20(19|20)-/);
-        await page.getByRole('heading', { name: 'No call fits' }).waitFor();
+        await page.getByRole('heading', { name: 'No matching calls' }).waitFor();
         await page.getByRole('button', { name: /^Without until/ }).click();
         await page.getByText(`${all} calls.`, { exact: true }).waitFor();
         await page.getByLabel('Period').selectOption('1h');
@@ -363,7 +363,7 @@ function withWorld(stage: Stage): void {
         assert.equal(await row.getByRole('gridcell').nth(3).textContent(), '–');
         await row.click();
         const dialog = page.getByRole('dialog');
-        await dialog.getByText('nobody: no upstream was asked').waitFor();
+        await dialog.getByText('none: no request was sent to an upstream').waitFor();
         assert.equal(await dialog.getByText('model_not_found').count(), 1);
         assert.equal(await dialog.getByText('Counted by').count(), 0);
         // Absent is not zero.

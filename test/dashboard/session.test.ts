@@ -157,7 +157,7 @@ function door(stage: Stage): void {
           page.on('request', (request) => {
             if (request.method() === 'DELETE') heard.push('the end of the session');
           });
-          await page.getByRole('button', { name: 'Read the file again' }).click();
+          await page.getByRole('button', { name: 'Reload the file' }).click();
           const signOut = page.getByRole('button', { name: 'Sign out' });
           await signOut.click();
           await page.locator('button[aria-busy]', { hasText: 'Sign out' }).waitFor();
@@ -217,10 +217,10 @@ function door(stage: Stage): void {
           const timeout = AbortSignal.timeout;
           AbortSignal.timeout = (ms) => timeout.call(AbortSignal, ms / 30);
         }`);
-        await page.getByRole('button', { name: 'Read the file again' }).click();
+        await page.getByRole('button', { name: 'Reload the file' }).click();
         const alert = page.getByRole('alert').filter({ hasText: 'POST /api/reload' });
         await alert.getByText('The gateway did not answer within 60 s.').waitFor();
-        await alert.getByText(/It may have been done all the same/).waitFor();
+        await alert.getByText(/The change may have been made/).waitFor();
         assert.equal(held.length, 1, 'it is not sent a second time');
         await page.unrouteAll({ behavior: 'ignoreErrors' });
       });
@@ -320,7 +320,7 @@ function door(stage: Stage): void {
           await heading(page, 'Setup').waitFor();
           await page.getByText('ready', { exact: true }).first().waitFor();
           await stage.gateway.stop();
-          await page.getByText('not reached').waitFor();
+          await page.getByText('unreachable').waitFor();
           await page
             .getByText(/does not answer/)
             .first()

@@ -17,7 +17,7 @@ function setup(stage: Stage): void {
 
     test('the lines for each client name this gateway and the chosen model', async () => {
       await stage.view('/setup', async (page) => {
-        const lines = page.getByRole('region', { name: /^Lines for/ });
+        const lines = page.getByRole('region', { name: /^Snippet for/ });
         await page.getByText(`ANTHROPIC_BASE_URL=${stage.gateway.url}`).first().waitFor();
         await page.getByLabel('Model').fill('steady');
         for (const [client, words] of [
@@ -39,7 +39,7 @@ function setup(stage: Stage): void {
     test('the lines can be copied', async () => {
       await stage.view('/setup', async (page) => {
         await page.getByText(`ANTHROPIC_BASE_URL=${stage.gateway.url}`).first().waitFor();
-        await page.getByRole('button', { name: /^Copy: Lines/ }).click();
+        await page.getByRole('button', { name: /^Copy: Snippet/ }).click();
         await page.getByRole('button', { name: 'Copied' }).waitFor();
         const copied = await page.evaluate<string>('navigator.clipboard.readText()');
         assert.match(copied, /ANTHROPIC_AUTH_TOKEN=YOUR_KEY/);
@@ -50,7 +50,7 @@ function setup(stage: Stage): void {
       await stage.view('/setup', async (page) => {
         const table = page.getByRole('region', { name: 'Settings', exact: true });
         await table.getByText('models.steady').waitFor();
-        await page.getByLabel('Filter the settings').fill('steady');
+        await page.getByLabel('Filter settings').fill('steady');
         await until(
           async () => (await table.getByRole('row').count()) === 2,
           'one setting is left',
@@ -58,8 +58,8 @@ function setup(stage: Stage): void {
         assert.match(await table.innerText(), /up-chat\/steady/);
         assert.match(await table.innerText(), /gateway\.yaml:\d+/);
         assert.doesNotMatch(await page.locator('body').innerText(), /upstream-chat-key/);
-        await page.getByLabel('Filter the settings').fill('there is no such setting');
-        await page.getByText('No setting fits').waitFor();
+        await page.getByLabel('Filter settings').fill('there is no such setting');
+        await page.getByText('No matching settings').waitFor();
       });
     });
 
@@ -78,7 +78,7 @@ function setup(stage: Stage): void {
         async (page) => {
           await page.getByText('models.steady').waitFor();
           writeFileSync(file, 'providers: {}\nmodells: {}\n');
-          await page.getByRole('button', { name: 'Read the file again' }).click();
+          await page.getByRole('button', { name: 'Reload the file' }).click();
           await page
             .getByRole('alert')
             .getByText(/gateway\.yaml:2/)

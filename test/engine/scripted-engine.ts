@@ -56,6 +56,6 @@ server.listen(String(flags.socket), () => {
   if (script.start === 'exit') process.exit(7);
   if (script.start === 'slow') process.send?.({ state: 'loading', percent: 40 });
   else if (script.start === 'failed')
-    process.send?.({ state: 'failed', reason: 'It is no model.' });
+    process.send?.({ state: 'failed', reason: 'It is not a model.' });
   else process.send?.({ state: 'ready' });
 });

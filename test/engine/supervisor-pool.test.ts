@@ -347,7 +347,7 @@ describe('trouble', () => {
       pool.refusal('gone'),
       pool.call('a'),
     ]);
-    assert.match(one.message, /It is no model/);
+    assert.match(one.message, /It is not a model/);
     assert.match(other.message, /engine of "gone" ended unexpectedly \(code 7\)/);
     assert.equal(pool.phase('a'), 'ready');
   });

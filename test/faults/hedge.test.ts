@@ -180,7 +180,7 @@ for (const dialect of dialects) {
         assert.equal(first.requests.length, 1);
         const { row, tries } = await triesOf(idOf(reply));
         assert.deepEqual(tries, ['1 ok', '2 canceled canceled maybe billed']);
-        assert.match(textAt(row, 'notes'), /cost: holds \S+-2, asked too/);
+        assert.match(textAt(row, 'notes'), /cost: includes \S+-2, a second request/);
       });
 
       test('R2 R3 hedging: one fails and the other one answers', async () => {
@@ -388,7 +388,7 @@ function assertBothCharged(row: JsonObject): number {
     (10 * (numberAt(charged, 'fresh_input_tokens') + numberAt(charged, 'cache_read_tokens')) +
       100 * numberAt(charged, 'output_tokens')) /
     1e6;
-  const note = /asked too and left after (\d+) tokens in and (\d+) out/.exec(textAt(row, 'notes'));
+  const note = /cancelled after (\d+) input and (\d+) output tokens/.exec(textAt(row, 'notes'));
   assert.ok(note !== null, textAt(row, 'notes'));
   const beside = (Number(note[1]) * 1 + Number(note[2]) * 10) / 1e6;
   assert.ok(beside > 0);

@@ -204,14 +204,14 @@ test('F4 F28 refused certificates are told once a minute, and redirects with whe
   // The log is written out at the end.
   await instance.stop();
 
-  const untrusted = linesOf('upstream not trusted').filter(
+  const untrusted = linesOf('upstream_not_trusted').filter(
     ({ provider }) => provider === 'expired',
   );
   assert.equal(untrusted.length, 1, instance.log);
   assert.equal(untrusted[0]?.['level'], 'error');
   assert.match(String(untrusted[0]['message']), /CERT_HAS_EXPIRED/);
 
-  const moved = linesOf('attempt failed').filter(({ target }) => target === 'up/moved');
+  const moved = linesOf('attempt_failed').filter(({ target }) => target === 'up/moved');
   assert.deepEqual(
     moved.map(({ location }) => location),
     [place],
@@ -228,7 +228,7 @@ test('F4 F28 refused certificates are told once a minute, and redirects with whe
 
 test('F-2 the log has the addresses of upstreams that cannot be reached, and what to do', () => {
   for (const [name, { logged }] of networkFaults) {
-    const told = linesOf('attempt failed').filter(({ target }) => target === `${name}/m`);
+    const told = linesOf('attempt_failed').filter(({ target }) => target === `${name}/m`);
     assert.ok(told.length >= 2, `${name}: ${instance.log}`);
     for (const { message } of told) assert.match(String(message), logged, name);
   }

@@ -52,7 +52,7 @@ const timeout = 500_000;
 test('G15 a SIGHUP during the start is a reload behind it', { timeout }, async (t) => {
   const { child, printed, log } = await starting(t);
   child.kill('SIGHUP');
-  const isDone = (): boolean => log().includes('config applied') && printed() !== '';
+  const isDone = (): boolean => log().includes('config_applied') && printed() !== '';
   await until(() => isDone() || child.signalCode !== null, 'it reloads');
   assert.equal(child.signalCode, null, log());
   assert.match(printed(), /^listening http/);

@@ -105,7 +105,7 @@ describe('refusals', () => {
     const reply = await rig.call(key, 'messages', bodyOf('messages', model));
     assert.equal(reply.status, 402);
     assert.equal(errorOf(reply)['type'], 'billing_error');
-    assert.match(String(errorOf(reply)['message']), /\$0 in all, nothing left.*not renewed/);
+    assert.match(String(errorOf(reply)['message']), /\$0 in total, nothing left.*does not reset/);
   });
 
   test('H5 a refusal tells what only running calls hold', async () => {

@@ -46,7 +46,7 @@ for (const dialect of dialects) {
     assert.equal(script.requests.length, 5);
     const { type, message } = errorOf(refused);
     assert.equal(type, 'rate_limit_error');
-    const text = `Rate limit of key ${key.id}: 5 requests a minute, 0 left. Try again in `;
+    const text = `Rate limit of key ${key.id}: 5 requests per minute, 0 left. Try again in `;
     assert.ok(String(message).startsWith(text), String(message));
     assert.equal(header(refused, remaining[dialect]), '0');
     // One of five a minute flows back in 12 s; a little later, so that not all come at once.
@@ -61,7 +61,7 @@ test('E8 one request a minute may be waited for', async () => {
   const key = await rig.key({ rpm: 1 });
   await rig.call(key, 'chat', bodyOf('chat', model));
   const refused = await rig.call(key, 'chat', bodyOf('chat', model));
-  assert.match(String(errorOf(refused)['message']), /: 1 request a minute, 0 left/);
+  assert.match(String(errorOf(refused)['message']), /: 1 request per minute, 0 left/);
   assert.equal(refused.headers['x-should-retry'], undefined);
   assert.ok(Number(header(refused, 'retry-after')) <= 60);
 });
@@ -214,7 +214,7 @@ describe('limits', () => {
     assert.equal(refused.status, 429);
     assert.match(
       String(errorOf(refused)['message']),
-      /2000 tokens a minute, \d+ left; about \d+ tokens of prompt and up to 1500 of answer/,
+      /2000 tokens per minute, \d+ left; about \d+ prompt tokens and up to 1500 output tokens/,
     );
     gate.resolve();
     await waiting;

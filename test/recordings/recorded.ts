@@ -61,7 +61,7 @@ function files(
 export function recordedDocuments(): readonly RecordedDocument[] {
   return files('.json').map(([upstream, name, text]) => {
     const body = tryParseObject(text);
-    if (body === undefined) throw new Error(`${name} is no JSON object`);
+    if (body === undefined) throw new Error(`${name} is not a JSON object`);
     return { name, upstream, body, text };
   });
 }

@@ -272,8 +272,8 @@ function priceTable(log: Log, version: number): PriceTable {
 /** What the store refuses for a while is written again; a refused credential is the operator's to know. */
 const expected: ReadonlySet<string> = new Set([
   'ledger_write_failed',
-  'credential out',
-  'upstream not trusted',
+  'credential_out',
+  'upstream_not_trusted',
 ]);
 
 function logOf({ complain }: World): Log {

@@ -169,7 +169,7 @@ function judgeRows({ rows, instances, deaths, heard }: Account, complain: Compla
 
 /** A second request ran beside the first one and was let go. */
 export function isHedged({ notes }: CallRow): boolean {
-  return notes?.includes('asked too') === true;
+  return notes?.includes('a second request that was cancelled') === true;
 }
 
 function judgeMoney({ rows, spent, booked }: Account, complain: Complain): void {

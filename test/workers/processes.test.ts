@@ -164,7 +164,7 @@ test('L4 an edit of the config is applied by all workers, or by none', async (t)
   // As a whole: what was emptied to be written is a config as well.
   writeFileSync(`${file}.new`, JSON.stringify({ ...config, models: { fast: 'up/short' } }));
   renameSync(`${file}.new`, file);
-  await until(() => gateway.log.includes('config applied'), 'the edit was seen');
+  await until(() => gateway.log.includes('config_applied'), 'the edit was seen');
   assert.deepEqual(statuses(await several(gateway, call)), [200]);
   writeFileSync(file, JSON.stringify({ ...config, models: { fast: 'nobody/short' } }));
   const refused = await gateway.admin('POST', '/api/reload');

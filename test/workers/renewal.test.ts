@@ -96,7 +96,7 @@ test('SIGUSR2 ends no gateway without workers, and no worker that gets it', asyn
     alone.remove();
   });
   alone.signal('SIGUSR2');
-  await until(() => alone.log.includes('no workers'), 'it says why nothing follows');
+  await until(() => alone.log.includes('no_workers_to_replace'), 'it says why nothing follows');
   assert.equal(await alone.ready(), 200);
   const { gateway } = await crewed(t, 2);
   await until(() => workersOf(gateway).size === 2, 'the log tells of both');

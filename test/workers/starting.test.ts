@@ -69,7 +69,7 @@ test('L4 an edit of the config that comes while a worker starts is applied by th
   // As a whole: what was emptied to be written is a config as well.
   writeFileSync(`${file}.new`, JSON.stringify(config));
   renameSync(`${file}.new`, file);
-  await until(() => gateway.log.includes('config applied'), 'the edit was applied');
+  await until(() => gateway.log.includes('config_applied'), 'the edit was applied');
   await until(() => (workersOf(gateway).get(1) ?? before) !== before, 'another worker serves');
   const headers = { authorization: `Bearer ${key}` };
   const lists = await Promise.all(

@@ -49,7 +49,7 @@ export function unreachable(where: string): ApiError {
     kind: 'unreachable',
     what: 'The gateway does not answer.',
     where,
-    next: 'Check that it runs and that this machine reaches it, then try again.',
+    next: 'Check that it runs and is reachable from this machine, then try again.',
   });
 }
 
@@ -60,15 +60,15 @@ export function late(where: string, patienceMs: number): ApiError {
     what: `The gateway did not answer within ${patienceMs / 1000} s.`,
     where,
     next: where.startsWith('GET ')
-      ? 'Try again; its log may say what holds it up.'
-      : 'It may have been done all the same: reload and look before you try again.',
+      ? 'Try again. The log of the gateway may show the cause.'
+      : 'The change may have been made. Reload and check before you try again.',
   });
 }
 
 export interface Refusal {
   readonly status: number;
   readonly where: string;
-  /** What the gateway said; undefined when its answer was no JSON. */
+  /** What the gateway said; undefined when its answer was not JSON. */
   readonly message: string | undefined;
   readonly field: string | undefined;
   readonly problems: readonly string[];
@@ -78,7 +78,7 @@ export interface Refusal {
 /** An answer that is not 2xx. */
 export function refused(refusal: Refusal): ApiError {
   const { status, where, message, field, problems, retryAfterSeconds } = refusal;
-  const said = message ?? `The answer has the status ${status} and says no more.`;
+  const said = message ?? `The gateway answered with status ${status} and no details.`;
   return new ApiError({
     kind: kindOf(status),
     what: field === undefined ? said : `${field}: ${said}`,
@@ -97,21 +97,21 @@ function kindOf(status: number): ApiErrorKind {
 }
 
 const nextSteps: ReadonlyMap<number, string> = new Map([
-  [400, 'Change what is named and send it again.'],
+  [400, 'Correct the named field and send again.'],
   [401, 'Sign in with the admin token.'],
-  [403, 'Reload this page and try again; over a proxy, check that it passes Origin and cookies.'],
-  [404, 'It may be gone; go back to the list.'],
-  [409, 'Reload to see how it is now.'],
-  [413, 'Send less.'],
-  [422, 'Mend what is named and try again.'],
-  [503, 'Wait a moment and try again; `model-gateway check` tells more.'],
+  [403, 'Reload this page and try again. Behind a proxy, check that it passes Origin and cookies.'],
+  [404, 'It may have been removed; go back to the list.'],
+  [409, 'Reload to see the current state.'],
+  [413, 'Send a smaller request.'],
+  [422, 'Correct the named problem and try again.'],
+  [503, 'Wait a moment and try again. `model-gateway check` shows details.'],
 ]);
 
 function nextStep(status: number, retryAfterSeconds: number | undefined): string {
   if (retryAfterSeconds !== undefined) return `Try again in ${retryAfterSeconds} s.`;
   const known = nextSteps.get(status);
   if (known !== undefined) return known;
-  return status >= 500 ? 'The log of the gateway says why.' : 'Check what was sent.';
+  return status >= 500 ? 'The log of the gateway has the cause.' : 'Check the request.';
 }
 
 /** Whether the session is over. */
@@ -128,7 +128,7 @@ export function asApiError(thrown: unknown): ApiError {
     kind: 'failed',
     what: `This page failed: ${what}`,
     where: 'in the browser',
-    next: 'Reload the page; tell the maintainers when it happens again.',
+    next: 'Reload the page. If it happens again, report it to the maintainers.',
   });
 }
 

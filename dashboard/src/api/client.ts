@@ -101,9 +101,9 @@ async function readJson(response: Response, where: string): Promise<unknown> {
       givenUp(error, where) ??
       new ApiError({
         kind: 'failed',
-        what: 'The answer is no JSON.',
+        what: 'The answer is not JSON.',
         where,
-        next: 'Check that this address is the admin listener of the gateway and no proxy answers for it.',
+        next: 'Check that this address is the admin listener of the gateway and not a proxy in front of it.',
         status: response.status,
       })
     );

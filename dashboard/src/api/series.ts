@@ -25,7 +25,7 @@ export interface SeriesPoint extends SeriesSums {
 }
 
 export interface SeriesGroup extends SeriesSums {
-  /** Null: all calls, or those that have none. */
+  /** Null: all calls, or calls without this property. */
   readonly name: string | null;
   readonly key_name?: string | null;
   readonly points: readonly SeriesPoint[];
@@ -35,7 +35,7 @@ export interface SeriesAnswer {
   readonly since: string;
   readonly until: string;
   readonly step: 'minute' | 'hour' | 'day';
-  /** Calls that the percentiles are of. */
+  /** Number of calls that the percentiles are computed from. */
   readonly sampled: number;
   readonly percentiles: 'exact' | 'sampled';
   readonly groups: readonly SeriesGroup[];

@@ -47,7 +47,7 @@ export async function changing<T>(where: string, change: () => Promise<T>): Prom
       kind: 'refused',
       what: 'You are signing out.',
       where,
-      next: 'Sign in again to change something.',
+      next: 'Sign in again to make changes.',
     });
   }
   const made = change();

@@ -7,7 +7,7 @@ import { useToast } from './toast.tsx';
 
 const cannotCopy = new ApiError({
   kind: 'refused',
-  what: 'The browser does not let this page copy.',
+  what: 'The browser blocks copying from this page.',
   where: 'in the browser',
   next: 'Select the text and copy it by hand; over https:// or on localhost the button works.',
 });

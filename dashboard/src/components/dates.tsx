@@ -30,7 +30,7 @@ export function Dates({ open, onClose, onChosen }: DatesProps): ReactElement {
       open={open}
       onClose={onClose}
       title="Period"
-      description="Times of this browser's zone."
+      description="In the time zone of this browser."
       footer={
         <Button look="primary" disabled={Number.isNaN(since) || !isOrder} onClick={choose}>
           Show
@@ -42,7 +42,7 @@ export function Dates({ open, onClose, onChosen }: DatesProps): ReactElement {
         <TextField
           label="To"
           type="datetime-local"
-          hint="Empty: until now, and on."
+          hint="Empty: until now, and ongoing."
           value={to}
           onChange={setTo}
           error={isOrder ? undefined : 'Must be after the beginning.'}

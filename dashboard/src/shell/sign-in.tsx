@@ -33,7 +33,7 @@ export function SignIn(): ReactElement {
           required
           value={token}
           onChange={setToken}
-          hint="The gateway printed it at its first start; else it is what MODEL_GATEWAY_ADMIN_TOKEN was set to. If it is lost, start the gateway with one of your own in that variable."
+          hint="The gateway printed it at its first start, or it was set in MODEL_GATEWAY_ADMIN_TOKEN. If it is lost, set a new one in that variable and restart the gateway."
         />
         {signIn.error === null ? null : <ErrorPanel error={signIn.error} />}
         <Button look="primary" type="submit" busy={signIn.isPending}>

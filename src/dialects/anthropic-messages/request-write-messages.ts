@@ -1,6 +1,6 @@
 /**
  * Turns as messages. Results form one run right behind their calls, in the
- * order of the calls (B4, B5); nothing stands between them, and instructions given in mid-conversation
+ * order of the calls; nothing stands between them, and instructions given in mid-conversation
  * stay at their place, since moving them would change the cached prefix.
  */
 import { Buffer } from 'node:buffer';
@@ -149,7 +149,7 @@ class MessageBuilder {
     else this.#messages.push(message);
   }
 
-  /** Instructions alone are no question: the last of them becomes one. */
+  /** Instructions alone are not a question: the last of them becomes one. */
   #endWithUser(): void {
     const last = this.#messages.at(-1);
     if (last === undefined || this.#messages.some(({ role }) => role !== 'system')) return;
@@ -293,7 +293,7 @@ class ContentWriter {
     if (wrapped) {
       this.#writing.notes.changed(
         pathOf(part, messages),
-        'tool arguments that are no JSON object were wrapped',
+        'tool arguments that are not a JSON object were wrapped',
       );
     }
     return {
@@ -340,7 +340,7 @@ function textBlock(text: string): JsonMembers {
   return { type: 'text', text };
 }
 
-/** The native service refuses text of white space alone (B3). */
+/** The native service refuses text of white space alone. */
 export function isBlank(text: string): boolean {
   return text.trim() === '';
 }
@@ -434,11 +434,11 @@ function plainText(data: string): JsonMembers {
   return { type: 'text', media_type: 'text/plain', data };
 }
 
-// Turns that the native service paused while its own tools ran (`pause_turn`; translation.md §7.3).
+// Turns that the native service paused while its own tools ran (`pause_turn`).
 
 const serverBlock = /._tool_(use|result)$/;
 
-/** A trailing assistant message that ends so is gone on with as it is: it is no prefill. */
+/** A trailing assistant message that ends so is gone on with as it is: it is not a prefill. */
 export function isServerBlock({ type }: JsonObject): boolean {
   return typeof type === 'string' && serverBlock.test(type);
 }

@@ -18,7 +18,7 @@ import { isArray, isPresent, textOf } from './fields.ts';
 import { readStop, readUsage, writeStop, writeUsage } from './usage.ts';
 
 /**
- * @throws GatewayError the upstream's error if the document is one (F24), `upstream_invalid` if it is
+ * @throws GatewayError the upstream's error if the document is one, `upstream_invalid` if it is
  * no answer at all.
  */
 export function readResponse(body: JsonObject): Generation {
@@ -43,7 +43,7 @@ export function readResponse(body: JsonObject): Generation {
   };
 }
 
-/** Null or missing is a natural end; anything else that is no text hides why the answer ended. */
+/** Null or missing is a natural end; anything else that is not text hides why the answer ended. */
 function assertStop(reason: Json | undefined): void {
   if (isPresent(reason) && typeof reason !== 'string') throw wrongType('a stop_reason');
 }
@@ -126,7 +126,7 @@ export function writeResponse(generation: Generation, context: AnswerContext): J
   const content: JsonObject[] = [];
   let called = false;
   for (const part of generation.parts) {
-    // Line breaks between calls are no block: the service would refuse it in the history.
+    // Line breaks between calls are not a block: the service would refuse it in the history.
     if (!called || !isBlankText(part)) content.push(...writePart(part, writing));
     called ||= part.type === 'tool-call';
   }
@@ -237,7 +237,7 @@ function writeInput(part: ToolCallPart, { context, finish }: Writing): JsonObjec
   if (!isCut && finish.kind !== 'content-filter' && beginsObject(part.argumentsJson)) {
     throw brokenArguments(part.name);
   }
-  context.notes.changed(['content'], 'tool arguments that are no JSON object were wrapped');
+  context.notes.changed(['content'], 'tool arguments that are not a JSON object were wrapped');
   return input;
 }
 

@@ -49,7 +49,7 @@ export class MessagesStreamWriter implements StreamWriter {
     this.#live = new LiveBlock(this.#blocks, context.notes);
   }
 
-  /** @throws GatewayError `upstream_invalid` at the finish when a call's arguments are no object. */
+  /** @throws GatewayError `upstream_invalid` at the finish when a call's arguments are not an object. */
   write(event: GenerationEvent): string {
     switch (event.type) {
       case 'part-delta':
@@ -143,7 +143,7 @@ export class MessagesStreamWriter implements StreamWriter {
     return '';
   }
 
-  /** Ends all parts, also those that the upstream left open (F61). */
+  /** Ends all parts, also those that the upstream left open. */
   #end(reason: FinishReason): string {
     this.#finish ??= reason;
     let text = '';
@@ -188,7 +188,7 @@ class LiveBlock {
   /** Its text so far: a record holds it, or a digest of it. */
   #thought = '';
   #isRefusal = false;
-  /** White space behind a call, which is no block unless text follows it. */
+  /** White space behind a call, which is not a block unless text follows it. */
   #blank = '';
   #call = '';
   /** The arguments so far. */
@@ -343,7 +343,7 @@ class LiveBlock {
     if (this.#held) {
       const { input, wrapped } = toolInput(this.#arguments);
       if (!wrapped) return '';
-      this.#notes.changed(['content'], 'tool arguments that are no JSON object were wrapped');
+      this.#notes.changed(['content'], 'tool arguments that are not a JSON object were wrapped');
       return `${this.#head}${JSON.stringify(JSON.stringify(input))}}}\n\n`;
     }
     if (this.#arguments !== '' && tryParseInnerObject(this.#arguments) === undefined) {

@@ -41,7 +41,7 @@ interface VendorErrorRow {
 
 /** How vendors word their failures; `test/unit/dialects/vendor-errors.test.ts` has an error for each row. */
 export const vendorErrors: readonly VendorErrorRow[] = [
-  // The prompt does not fit (F11).
+  // The prompt does not fit.
   { means: 'overflow', match: /maximum context length/i },
   {
     means: 'overflow',
@@ -133,7 +133,7 @@ const plainStatuses: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode>
 export function codeOfStatus(status: number): ErrorCode | undefined {
   const plain = plainStatuses.get(status);
   if (plain !== undefined || judgedByWords.has(status)) return plain;
-  // Statuses of HTTP end at 599: what comes with another one is no answer (F30).
+  // Statuses of HTTP end at 599: what comes with another one is not an answer (F30).
   return status >= 500 && status < 600 ? 'upstream_unavailable' : 'upstream_invalid';
 }
 
@@ -180,7 +180,7 @@ function standardText(code: ErrorCode, status: number): string {
   switch (code) {
     case 'upstream_auth':
       // The upstream's text would name the gateway's own credential or account (E15).
-      return "The provider refused the gateway's own credentials or account. Only the operator of the gateway can mend that; sending the request again does not help.";
+      return "The provider refused the gateway's own credentials or account. Only the operator of the gateway can fix this; sending the request again does not help.";
     case 'upstream_rejected':
       return `The provider refused the request with status ${status}.`;
     case 'rate_limited':

@@ -219,7 +219,10 @@ export class ContentLog {
   #putOff(batch: readonly Waiting[], error: unknown): void {
     const now = this.#parts.clock.now();
     const given = batch.filter(({ since }) => now - since > maxWaitMs);
-    this.#parts.log.warn('contents_wait', { calls: this.#queue.length, reason: String(error) });
+    this.#parts.log.warn('contents_write_retried', {
+      calls: this.#queue.length,
+      reason: String(error),
+    });
     if (given.length > 0) this.#leave(given, 'dropped');
   }
 }

@@ -1,9 +1,8 @@
 /**
- * Answers by `Idempotency-Key` (reliability.md §6, E17): a request that is sent again with its key gets
- * the answer that its first sending had, and costs nothing; at any gateway on the same store, and after a
- * restart of all. Who answers holds a lease in the store and renews it; a gateway that dies loses it.
- * Where the store cannot be asked, such a request is refused: whoever sends the header would rather wait
- * than have it answered twice.
+ * Answers by `Idempotency-Key` (E17): a request that is repeated with its key gets the answer of the first one
+ * and costs nothing, at any gateway on the same store and after a restart. The gateway that answers holds a
+ * lease in the store and renews it; if it dies, the lease expires. If the store is unavailable, such a request
+ * is refused: a client that sends the header prefers waiting to a second answer.
  */
 import { GatewayError } from '../../core/errors.ts';
 import type { Clock, Log } from '../../core/runtime.ts';
@@ -69,7 +68,9 @@ type Claim =
 
 /** Answers that are still being given lie in memory. */
 interface RecordingRoom {
-  /** Takes so many bytes more for a recording; false when they are not there. `finish` gives them back. */
+  /**
+   * Reserves this many more bytes for a recording; false when they are not available. `finish` releases them.
+   */
   hold(bytes: number): boolean;
 }
 
@@ -142,9 +143,9 @@ export class IdempotentAnswers {
 
   /**
    * @param owner id of the call that would answer.
-   * @throws GatewayError `idempotency_busy` while another sending is answered, `idempotency_conflict`
-   * for another request under the same key, `idempotency_expired` when the answer cannot be told,
-   * `store_unavailable` when nobody can say which of them it is.
+   * @throws GatewayError `idempotency_busy` while another request with the key is answered,
+   * `idempotency_conflict` for another request under the same key, `idempotency_expired` when the answer cannot
+   * be repeated, `store_unavailable` when the store cannot tell.
    */
   async claim(request: IdempotentRequest, owner: string): Promise<Claim> {
     const sealed = sealRequest(request, this.#parts.sealer);
@@ -299,7 +300,7 @@ export class IdempotentAnswers {
       this.#noteKept(keptBytes(sealed));
     } catch (error) {
       if (this.#waiting.length === 0) {
-        log.warn('idempotency_waits', { call: claim.owner, reason: String(error) });
+        log.warn('idempotency_write_retried', { call: claim.owner, reason: String(error) });
       }
       this.#waiting.push(unkept);
       // While it was tried nothing ran and nothing waited: the timer may have ended.
@@ -327,20 +328,20 @@ export class IdempotentAnswers {
 function expired(answer: Uint8Array | 'other secret' | undefined): GatewayError {
   const why =
     answer === 'other secret'
-      ? 'but with another secret of this API key, and only that one opens the answer.'
+      ? 'but with another secret of this API key, and only that secret decrypts the answer.'
       : answer === undefined
-        ? 'but there was no room to keep the answer.'
-        : 'but the answer that was kept cannot be read any more.';
+        ? 'but the answer was not stored for lack of room.'
+        : 'but the stored answer can no longer be read.';
   return new GatewayError(
     'idempotency_expired',
     `The request with this Idempotency-Key was answered, ${why}`,
   );
 }
 
-// Claims of which nobody knows whether the store has them: it was asked, and its answer did not come. Nothing
-// was begun for them, and whoever asked was refused; a claim that stands all the same would have every
-// further sending wait for its lease (E17). So it is given up again and again until a lease would be over: what was
-// asked may be done behind the first of these.
+// Claims with unknown outcome: the store was asked and did not answer. No call began for them and the client
+// was refused, but a claim that was stored would block every repetition until its lease ends (E17). They are
+// released again and again until the lease would be over, since the claim may be executed after the first
+// release.
 
 interface Abandoned {
   readonly claim: OwnClaim;
@@ -374,7 +375,7 @@ class AbandonedClaims {
     return claims.length > 0;
   }
 
-  /** Gives up all of them, those of which the lease is over for the last time. Never throws. */
+  /** Releases all of them; those with an expired lease for the last time. Never throws. */
   async giveUpAll(): Promise<void> {
     const claims = this.#claims;
     const now = this.#clock.now();

@@ -1,6 +1,6 @@
 /**
- * What the gateway takes on, and what it does when that was too much (G2, G5–G10): one object that the
- * data plane asks before it begins anything, and that looks at the process a few times a second.
+ * Admission under load (G2, G5–G10): one object that the data plane asks before it begins anything, and that
+ * samples the process several times a second.
  */
 import type { ServerResponse } from 'node:http';
 import { expectedError, GatewayError } from '../../core/errors.ts';
@@ -12,19 +12,19 @@ import { type LoadSample, type LoadSource, PressureLevel, type Step } from './lo
 import { DeferredWork } from './deferred-work.ts';
 
 interface OverloadLimits extends SlotLimits {
-  /** Largest request body. */
+  /** Maximum size of a request body. */
   readonly bodyBytes: number;
-  /** What the process may use; undefined = what the system lets it. */
+  /** Memory limit of the process; undefined = the system's. */
   readonly memoryBytes: number | undefined;
-  /** Bytes a second at which bodies must come. */
+  /** Minimum bytes per second of a body. */
   readonly bodyRate: number;
-  /** Refused keys a minute and address. */
+  /** Refused keys per minute and address. */
   readonly badKeys: number;
 }
 
-/** Calls whose clients take nothing. */
+/** Calls whose clients do not read. */
 interface SlowReaders {
-  /** Ends the one that has waited longest; false when there is none. */
+  /** Cuts the call that has waited longest; false when there is none. */
   cutStalest(error: GatewayError): boolean;
 }
 
@@ -33,34 +33,36 @@ interface OverloadParts {
   readonly log: Log;
   /** In [0, 1). */
   readonly random: () => number;
-  /** The current ones: a reload changes them. */
+  /** The current limits: a reload changes them. */
   readonly limits: () => OverloadLimits;
   readonly load: LoadSource;
   readonly slowReaders: SlowReaders;
-  /** Told of each change of the step, besides the log. */
+  /** Called for each change of the pressure level. */
   readonly changed?: (step: Step, facts: { readonly [name: string]: number }) => void;
-  /** What the process may use, and how large its heap can be, in bytes. */
+  /** Memory limit of the process and maximum heap, in bytes. */
   readonly memory: { readonly process: number; readonly heap: number };
-  /** `thorough`: memory is given back to the system as well, which takes longer. */
+  /** `thorough`: also returns memory to the system, which takes longer. */
   readonly collectGarbage: (thorough: boolean) => void;
 }
 
-/** Why a call was not begun. */
+/** Why a call was refused. */
 type ShedReason = 'pressure' | 'slots' | 'key_share' | 'large_body' | 'body_memory';
 
-/** From the first step on larger bodies wait for better times. */
+/** From the first pressure level on, larger bodies are refused. */
 const largeBody = 1024 * 1024;
-/** Collecting takes some hundred ms where it is needed: not more often. */
+/** Minimum interval of collections, since one takes some hundred ms. */
 const collectEveryMs = 10_000;
-/** Where a large body waits for it. */
+/** The same while a large body needs memory. */
 const collectForBodyMs = 2000;
-/** Bodies may fill the memory up to this part of it; what they cost besides is garbage for a while. */
+/** Bodies may fill the memory up to this share, since their garbage takes more for a while. */
 const forBodies = { large: 0.78, medium: 0.84 };
-/** Garbage is collected before anybody is refused for it. */
+/** Garbage is collected before calls are refused. */
 const collectFrom = 0.75;
-/** It takes a second where the heap is full, which is borne only where bodies are refused otherwise. */
+/**
+ * A thorough collection takes a second on a full heap, so it runs only if bodies would be refused otherwise.
+ */
 const thoroughFrom = 0.8;
-/** Refused calls that get a row each second; a flood is told by its number. */
+/** Refused calls that get a ledger row, per second; the rest of a flood is counted. */
 const rowsPerSecond = 10;
 const second = 1000;
 
@@ -69,17 +71,17 @@ export class Overload {
   readonly bodies: BodyBudget;
   readonly slowBodies: SlowBodies;
   readonly badKeys: BadKeys;
-  /** For what falls due for many at once. */
+  /** For work that is due for many connections at once. */
   readonly paced = new DeferredWork();
   readonly #parts: OverloadParts;
   readonly #pressure = new PressureLevel();
-  /** Answers that are whole, and not read yet. */
+  /** Complete answers that the client has not read yet. */
   readonly #unread = new Set<ServerResponse>();
   #delayMs = 0;
   #rssBytes = 0;
   #wantsRoom = false;
   #collectedAt = Number.NEGATIVE_INFINITY;
-  /** Calls that were not begun, since the start. */
+  /** Refused calls since the start. */
   readonly shedBy: { [R in ShedReason]: number } = {
     pressure: 0,
     slots: 0,
@@ -118,34 +120,32 @@ export class Overload {
     return this.#pressure.step;
   }
 
-  /** Largest body that may be read now at all; a larger one is told to try again, or that it never fits. */
+  /** Largest body that may be read now. A larger one is refused as overload, or as too large for ever. */
   get maxBodyBytes(): number {
     return Math.min(this.#parts.limits().bodyBytes, this.bodies.longest);
   }
 
-  /** @throws GatewayError `overloaded` when bodies of this length are not taken now. */
+  /** @throws GatewayError `overloaded` when bodies of this length are refused now. */
   checkBody(length: number): void {
     if (this.step === 0 || length <= largeBody) return;
-    throw this.refusal(
-      'The gateway is short of memory or time and takes no large bodies',
-      'large_body',
-    );
+    throw this.refusal('The gateway is overloaded and accepts no large bodies', 'large_body');
   }
 
   /**
-   * Takes a slot for a call; `calls.leave` gives it back.
+   * Takes a slot for a call; `calls.leave` releases it.
    * @throws GatewayError `overloaded`.
    */
   enter(key: string): void {
     if (this.step >= 2) throw this.refusal('The gateway is short of memory', 'pressure');
     const why = this.calls.enter(key);
-    if (why === 'all') throw this.refusal('The gateway serves as many calls as it may', 'slots');
+    if (why === 'all')
+      throw this.refusal('The gateway is at its limit of concurrent calls', 'slots');
     if (why === 'key') {
-      throw this.refusal('This key has its share of the calls at the same time', 'key_share');
+      throw this.refusal('This key is at its share of the concurrent calls', 'key_share');
     }
   }
 
-  /** Does it in a slot. @throws GatewayError `overloaded`, and what the work throws. */
+  /** Runs the work in a slot. @throws GatewayError `overloaded`, and what the work throws. */
   async within<T>(key: string, work: () => Promise<T>): Promise<T> {
     this.enter(key);
     try {
@@ -155,14 +155,14 @@ export class Overload {
     }
   }
 
-  /** E10; callers come back at different times. */
+  /** E10; the retry times of callers differ. */
   refusal(why: string, reason: ShedReason): GatewayError {
     this.shedBy[reason] += 1;
     const retryAfterMs = second + Math.floor(this.#parts.random() * 9 * second);
     return expectedError('overloaded', `${why}; retry later.`, { retryAfterMs });
   }
 
-  /** A call was refused without more ado; whether it shall have a row of its own. */
+  /** Counts a refused call; returns whether it gets a ledger row. */
   noteShed(): boolean {
     const now = this.#parts.clock.now();
     if (now - this.#shedSince >= second) {
@@ -173,14 +173,14 @@ export class Overload {
     return this.#shed - this.#shedBefore <= rowsPerSecond;
   }
 
-  /** An answer is whole; its client may not have read it. */
+  /** An answer is complete; its client may not have read it. */
   answered(response: ServerResponse): void {
     if (response.writableLength === 0 || response.destroyed) return;
     this.#unread.add(response);
     response.once('close', () => this.#unread.delete(response));
   }
 
-  /** By the last look at the process. */
+  /** By the last sample of the process. */
   get load(): { readonly memoryShare: number; readonly loopDelayMs: number } {
     return { memoryShare: this.#pressure.share, loopDelayMs: this.#delayMs };
   }
@@ -201,14 +201,14 @@ export class Overload {
     return this.#parts.limits().memoryBytes ?? this.#parts.memory.process;
   }
 
-  /** Half of what bodies cost lies in the heap: all of it at most. */
+  /** Half of the cost of bodies is in the heap, up to all of it. */
   #bodyBytes(): number {
     return Math.min(this.#memoryBytes / 2, this.#parts.memory.heap);
   }
 
   /**
-   * Garbage that stands in the way of a body is collected soon. Values are made in less time than lies between two
-   * looks, and what they leave behind on the way is in no count: what the process uses now tells (G5).
+   * Whether the body fits; garbage in its way is collected soon. Values are created faster than samples are
+   * taken, and their garbage is in no count, so the current memory of the process decides (G5).
    */
   #hasLeft({ cost, added, size }: AskedRoom): boolean {
     const used = Math.max(this.#rssBytes + added, this.#parts.load.rssBytes?.() ?? 0);
@@ -227,7 +227,7 @@ export class Overload {
     const idle = this.calls.live === 0;
     const changed = this.#pressure.update({ ...sample, memoryBytes: this.#memoryBytes, idle, now });
     if (changed) this.#tellStep();
-    // What is collected and not given back would stay in the body's way.
+    // Memory that is collected but not returned to the system would still block the body.
     if (this.#wantsRoom) this.#collect(now, collectForBodyMs, true);
     else if (this.#pressure.share >= collectFrom)
       this.#collect(now, collectEveryMs, this.#pressure.share >= thoroughFrom);
@@ -242,10 +242,10 @@ export class Overload {
     this.#parts.collectGarbage(thorough);
   }
 
-  /** A few at each look: memory comes back with some delay. */
+  /** A few per sample, since memory is freed with a delay. */
   #relieve(): void {
     for (const response of [...this.#unread].slice(0, 8)) response.destroy();
-    const why = 'The gateway is out of memory, and this answer was not being read.';
+    const why = 'The gateway is out of memory, and the client did not read this answer.';
     const error = new GatewayError('overloaded', why, { retryable: false });
     for (let i = 0; i < 8; i++) if (!this.#parts.slowReaders.cutStalest(error)) return;
   }

@@ -78,13 +78,13 @@ export class CallMetrics {
     });
   }
 
-  /** Anybody may ask for any model of a provider: only what answers gets a name (B49). */
+  /** Clients may ask for any model name of a provider: only models that answered get a label. */
   #mayAdd({ outcome, error = '', model }: CallRow): boolean {
     return outcome === 'ok' || !tellsNothing.has(error) || this.#parts.isDeclared(model);
   }
 }
 
-/** With these a provider may say that there is no such model. */
+/** With these errors a provider may say that the model does not exist. */
 const tellsNothing: ReadonlySet<string> = new Set([
   'upstream_rejected',
   'model_not_found',
@@ -153,7 +153,7 @@ class CallTable {
       {
         name: 'model_gateway_calls',
         type: 'counter',
-        help: 'Calls that were authenticated and have a ledger row, by how they ended.',
+        help: 'Authenticated calls with a ledger row, by outcome.',
         samples: [...this.#series.values()],
       },
     ];
@@ -231,20 +231,20 @@ class KeyTable {
       {
         name: 'model_gateway_key_calls',
         type: 'counter',
-        help: 'Calls by key and team; beyond so many keys or teams under the name other.',
+        help: 'Calls by key and team; keys and teams beyond the limit are summed as other.',
         samples: all.flatMap((series) => series.calls()),
       },
       {
         name: 'model_gateway_key_tokens',
         type: 'counter',
-        help: 'Tokens charged by key and team: all input and all output.',
+        help: 'Charged tokens by key and team: all input and all output.',
         samples: all.flatMap((series) => series.tokens()),
       },
       {
         name: 'model_gateway_key_cost_dollars',
         type: 'counter',
         unit: 'dollars',
-        help: 'What the calls of keys and teams cost; unpriced calls are not in it.',
+        help: 'Cost of calls by key and team; calls without a known price are not included.',
         samples: all.map((series) => series.cost()),
       },
     ];
@@ -347,32 +347,32 @@ class TargetTable {
       {
         name: 'model_gateway_attempts',
         type: 'counter',
-        help: 'Requests to targets by how they ended; a call makes up to three.',
+        help: 'Requests to targets, by outcome; a call makes up to three.',
         samples: all.flatMap((series) => series.attempts()),
       },
       {
         name: 'model_gateway_attempt_duration_seconds',
         type: 'histogram',
         unit: 'seconds',
-        help: 'Time from the beginning of a request to a target to its end.',
+        help: 'Duration of a request to a target.',
         samples: all.map((series) => series.duration()),
       },
       {
         name: 'model_gateway_maybe_billed_attempts',
         type: 'counter',
-        help: 'Requests that were sent and not answered: the vendor may bill them (R5).',
+        help: 'Requests that were sent and not answered; the vendor may bill them (R5).',
         samples: all.map((series) => series.maybeBilled()),
       },
       counter('model_gateway_fallbacks', {
-        help: 'Further tries of calls at another target or credential.',
+        help: 'Retries at another target or credential.',
         value: this.#fallbacks,
       }),
       counter('model_gateway_retries', {
-        help: 'Further tries of calls at a target that was asked before.',
+        help: 'Retries at the same target.',
         value: this.#retries,
       }),
       counter('model_gateway_rescued_calls', {
-        help: 'Calls that ended well after a first try that did not count.',
+        help: 'Calls that succeeded after a failed first attempt.',
         value: this.#rescued,
       }),
     ];

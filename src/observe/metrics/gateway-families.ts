@@ -15,48 +15,48 @@ export function gatewayFamilies(facts: GatewayFacts): readonly Family[] {
   const { version, ready, calls, countersUp, clientConnections, log, webhooks } = facts;
   return [
     gauge('model_gateway_build_info', {
-      help: 'Always 1; its labels say what runs.',
+      help: 'Always 1; the labels name the version of the gateway and of Node.',
       samples: [{ labels: labelText({ version, node: process.versions.node }), value: 1 }],
       across: 'max',
     }),
     gauge('model_gateway_ready', {
-      help: '1 while calls are welcome, as /readyz says; 0 while starting, draining or without the store.',
+      help: '1 while the gateway accepts calls, as /readyz reports; 0 while it starts, drains or has no store.',
       samples: single(ready ? 1 : 0),
       across: 'min',
     }),
     gauge('model_gateway_calls_in_flight', {
-      help: 'Calls that run now.',
+      help: 'Calls in progress.',
       samples: single(calls.live),
     }),
     gauge('model_gateway_streams_in_flight', {
-      help: 'Those of them whose client wants a stream.',
+      help: 'Calls in progress that stream their answer.',
       samples: single(calls.streams),
     }),
     gauge('model_gateway_client_connections', {
-      help: 'Connections of clients.',
+      help: 'Open client connections.',
       samples: single(clientConnections),
     }),
     ...overloadFamilies(facts.overload),
     ...storeFamilies(facts.store),
     gauge('model_gateway_counters_up', {
-      help: '1 while limits and budgets are counted.',
+      help: '1 while limits and budgets can be enforced.',
       samples: single(countersUp ? 1 : 0),
       across: 'min',
     }),
     counter('model_gateway_log_lines_dropped', {
-      help: 'Log lines that nobody took in time (F95).',
+      help: 'Log lines dropped because the output was blocked (F95).',
       samples: single(log.dropped),
     }),
     counter('model_gateway_webhooks_dropped', {
-      help: 'Webhook events that were given up (F95).',
+      help: 'Webhook events that were dropped after their last retry or for lack of room (F95).',
       samples: single(webhooks.dropped),
     }),
     counter('model_gateway_webhooks_delivered', {
-      help: 'Webhook events that arrived.',
+      help: 'Webhook events that the receiver accepted.',
       samples: single(webhooks.delivered),
     }),
     gauge('model_gateway_webhooks_pending', {
-      help: 'Webhook events that wait or are on their way.',
+      help: 'Webhook events that are queued or being sent.',
       samples: single(webhooks.pending),
     }),
     ...(facts.spans === undefined ? [] : spanFamilies(facts.spans)),
@@ -88,14 +88,14 @@ function spanFamilies({
 }: NonNullable<GatewayFacts['spans']>): readonly Family[] {
   return [
     counter('model_gateway_spans', {
-      help: 'Spans by what became of them: the collector took them, they were given up, it did not take them.',
+      help: 'Spans by outcome: accepted by the collector, dropped, or rejected by the collector.',
       samples: Object.entries(outcomes).map(([outcome, value]) => ({
         labels: labelText({ outcome }),
         value,
       })),
     }),
     gauge('model_gateway_spans_waiting', {
-      help: 'Spans that wait to be sent.',
+      help: 'Spans queued for export.',
       samples: single(waiting),
     }),
   ];
@@ -104,18 +104,18 @@ function spanFamilies({
 function idempotencyFamilies(facts: GatewayFacts['idempotency']): readonly Family[] {
   return [
     counter('model_gateway_idempotent_calls', {
-      help: 'Calls with an Idempotency-Key, by what became of them (docs/user/idempotency.md).',
+      help: 'Calls with an Idempotency-Key, by outcome (docs/user/idempotency.md).',
       samples: Object.entries(facts.tallies).map(([outcome, value]) => ({
         labels: labelText({ outcome }),
         value,
       })),
     }),
     gauge('model_gateway_idempotent_calls_held', {
-      help: 'Idempotency-Keys that this gateway holds: calls that run, and answers that wait for the store.',
+      help: 'Idempotency-Keys held in memory: calls in progress and answers that are not stored yet.',
       samples: single(facts.claims),
     }),
     gauge('model_gateway_idempotent_answer_bytes', {
-      help: 'Memory that their answers take until they are kept.',
+      help: 'Memory used by answers that are not stored yet.',
       unit: 'bytes',
       samples: single(facts.memory),
     }),
@@ -139,18 +139,18 @@ function contentFamilies({
 }: GatewayFacts['contents']): readonly Family[] {
   return [
     counter('model_gateway_contents', {
-      help: 'Calls of keys whose content is logged, by what became of it (docs/user/content.md).',
+      help: 'Calls of keys with content logging, by what happened to the content (docs/user/content.md).',
       samples: Object.entries(tallies).map(([outcome, value]) => ({
         labels: labelText({ outcome }),
         value,
       })),
     }),
     counter('model_gateway_redacted_contents', {
-      help: 'Calls of such keys with something in what they said that looks like a key or a credential: it was taken out.',
+      help: 'Calls whose logged content had a text that looks like a key or credential; it was removed.',
       samples: single(redacted),
     }),
     gauge('model_gateway_content_bytes', {
-      help: 'Memory that contents take until they are written.',
+      help: 'Memory used by call contents that are not written yet.',
       unit: 'bytes',
       samples: single(memory),
     }),
@@ -161,39 +161,39 @@ function overloadFamilies(overload: GatewayFacts['overload']): readonly Family[]
   const { step, memoryShare, loopDelayMs, slots, slotsHeld, bodyMemory, shedBy } = overload;
   return [
     counter('model_gateway_shed_calls', {
-      help: 'Calls that were refused because the gateway had no room for them, by reason (G2, G6-G8).',
+      help: 'Calls refused because the gateway was overloaded, by reason (G2, G6-G8).',
       samples: Object.entries(shedBy).map(([reason, value]) => ({
         labels: labelText({ reason }),
         value,
       })),
     }),
     gauge('model_gateway_pressure_step', {
-      help: '0 to 3: how hard the process is pressed (docs/operator/overload.md).',
+      help: 'Pressure level of the process, 0 to 3 (docs/operator/overload.md).',
       samples: single(step),
       across: 'max',
     }),
     gauge('model_gateway_memory_used_ratio', {
-      help: 'Part of the memory that is used, by the worse of resident memory and heap.',
+      help: 'Share of the allowed memory in use: the higher of resident memory and heap.',
       unit: 'ratio',
       samples: single(memoryShare),
       across: 'max',
     }),
     gauge('model_gateway_event_loop_delay_seconds', {
-      help: 'How late the usual turn of the event loop was in the last quarter of a second.',
+      help: 'Median delay of the event loop over the last quarter of a second.',
       unit: 'seconds',
       samples: single(loopDelayMs / 1000),
       across: 'max',
     }),
     gauge('model_gateway_call_slots', {
-      help: 'Calls that may run at the same time now; fewer while the event loop is late.',
+      help: 'Current limit of concurrent calls; lower while the event loop is delayed.',
       samples: single(slots),
     }),
     gauge('model_gateway_call_slots_held', {
-      help: 'Slots that are taken, by calls and by counts of tokens.',
+      help: 'Slots in use by calls and by token counts.',
       samples: single(slotsHeld),
     }),
     gauge('model_gateway_request_body_memory_bytes', {
-      help: 'Memory set aside for request bodies.',
+      help: 'Memory reserved for request bodies.',
       unit: 'bytes',
       samples: single(bodyMemory),
     }),
@@ -204,53 +204,53 @@ function storeFamilies(store: GatewayFacts['store']): readonly Family[] {
   const { up, queued, spooled, waitMs, saved, failures, refused } = store;
   return [
     gauge('model_gateway_store_up', {
-      help: '1 while the store takes rows.',
+      help: '1 while the store accepts writes.',
       samples: single(up ? 1 : 0),
       across: 'min',
     }),
     gauge('model_gateway_ledger_queued_rows', {
-      help: 'Finished calls that the store does not have yet, in memory.',
+      help: 'Finished calls in memory that are not written to the store yet.',
       samples: single(queued),
     }),
     gauge('model_gateway_ledger_spooled_rows', {
-      help: 'Finished calls on the disk of this machine until the store is back (F88).',
+      help: 'Finished calls spooled to the local disk until the store is back (F88).',
       samples: single(spooled),
     }),
     gauge('model_gateway_ledger_lag_seconds', {
-      help: 'How long the running write has been trying; some milliseconds where all is well.',
+      help: 'Age of the current write to the store; a few milliseconds when the store is healthy.',
       unit: 'seconds',
       samples: single(waitMs / 1000),
       across: 'max',
     }),
     counter('model_gateway_ledger_rows', {
-      help: 'Calls that the store took.',
+      help: 'Calls written to the store.',
       samples: single(saved),
     }),
     counter('model_gateway_ledger_write_failures', {
-      help: 'Writes of the ledger that failed; each is tried again (F85).',
+      help: 'Failed writes of the ledger; each is retried (F85).',
       samples: single(failures),
     }),
     counter('model_gateway_ledger_refused_rows', {
-      help: 'Rows that the store refused for what stands in them, and that lie in a file now.',
+      help: 'Rows that the store rejected for their content; they are in refused-calls.jsonl.',
       samples: single(refused),
     }),
   ];
 }
 
-/** Origins come from the config; somebody may have very many. */
+/** Origins come from the config, which may have very many. */
 const maxOrigins = 100;
 
 function upstreamFamilies({ upstreams, engines }: GatewayFacts): readonly Family[] {
   return [
     gauge('model_gateway_upstream_connections', {
-      help: 'Connections to upstreams, by what they do.',
+      help: 'Upstream connections, by state.',
       samples: upstreams.slice(0, maxOrigins).flatMap(({ origin, open, idle }) => [
         { labels: labelText({ origin, state: 'idle' }), value: idle },
         { labels: labelText({ origin, state: 'busy' }), value: Math.max(0, open - idle) },
       ]),
     }),
     gauge('model_gateway_engine_up', {
-      help: '1 while the embedded engine of a model can answer at once.',
+      help: '1 while the model is loaded in the embedded engine.',
       samples: engines.map(({ name, phase }) => ({
         labels: labelText({ model: name, phase }),
         value: phase === 'ready' ? 1 : 0,
@@ -268,7 +268,7 @@ interface TargetSeries {
   cooling: boolean;
 }
 
-/** Names come from clients as well: what may be no label counts under `other`, by the worst of them (B49). */
+/** Names come from clients as well: what may be no label counts under `other`, by the worst of them. */
 function targetSeries({ health, targets }: GatewayFacts): readonly TargetSeries[] {
   const series = new Map<string, TargetSeries>();
   const at = (target: string, credential: string): TargetSeries => {
@@ -294,12 +294,12 @@ function targetFamilies(facts: GatewayFacts): readonly Family[] {
   const all = targetSeries(facts);
   return [
     gauge('model_gateway_target_state', {
-      help: 'Breaker of a target or credential: 0 closed, 1 being tried again, 2 open (R6).',
+      help: 'Circuit breaker of a target or credential: 0 closed, 1 half-open, 2 open (R6).',
       samples: all.map(({ labels, state }) => ({ labels, value: state })),
       across: 'max',
     }),
     gauge('model_gateway_target_cooling', {
-      help: '1 while a target or credential wants no calls because a limit of its provider is used up.',
+      help: '1 while a target or credential is paused because a rate limit of its provider is exhausted.',
       samples: all.map(({ labels, cooling }) => ({ labels, value: cooling ? 1 : 0 })),
       across: 'max',
     }),
@@ -319,7 +319,7 @@ function budgetFamilies({ budgets }: GatewayFacts): readonly Family[] {
   }
   return [
     gauge('model_gateway_budget_used_ratio', {
-      help: 'Part of a budget that settled calls have spent in its present window; the fullest 200.',
+      help: 'Share of a budget that settled calls have spent in its current window; the 200 fullest budgets.',
       unit: 'ratio',
       samples: [...samples.values()].sort((a, b) => b.value - a.value).slice(0, maxBudgets),
       across: 'max',

@@ -15,28 +15,28 @@ const holders = ['key', 'team', 'tag'];
 
 export class Metrics {
   readonly calls: CallMetrics;
-  /** Requests that were no calls: refused at the door, by the gateway's own error code. */
+  /** Requests that were not calls: refused at the door, by the gateway's own error code. */
   readonly refusedRequests = new LabelledCounter({
     name: 'model_gateway_refused_requests',
-    help: 'Requests that were refused before they were calls: no path, no key, not HTTP.',
+    help: 'Requests refused before they became calls: unknown path, invalid key, malformed HTTP.',
     labels: ['error_type'],
     known: [['unauthenticated']],
   });
   readonly limitRefusals = new LabelledCounter({
     name: 'model_gateway_limit_refusals',
-    help: 'Calls that a limit or a budget refused, by its kind and by whose it is.',
+    help: 'Calls refused by a limit or budget, by its kind and its holder.',
     labels: ['kind', 'holder'],
     known: limitKinds.flatMap((kind) => holders.map((holder) => [kind, holder])),
   });
   readonly budgetEvents = new LabelledCounter({
     name: 'model_gateway_budget_events',
-    help: 'Budgets that passed a threshold, in percent; each is told once a window.',
+    help: 'Budgets that passed a threshold, in percent; each threshold counts once per window.',
     labels: ['threshold', 'holder'],
     known: ['50', '80', '100'].flatMap((part) => holders.map((holder) => [part, holder])),
   });
   readonly reloads = new LabelledCounter({
     name: 'model_gateway_config_reloads',
-    help: 'Times the config was read again.',
+    help: 'Reloads of the configuration, by outcome.',
     labels: ['outcome'],
     known: [['applied'], ['refused']],
   });
@@ -92,7 +92,7 @@ export function processFamilies(): readonly Family[] {
       unit: 'seconds',
       // A worker that was replaced takes nothing of the counts with it: they go on from the gateway's start.
       across: 'min',
-      help: 'When the process started, since the epoch; of a gateway with workers the first of them.',
+      help: 'Start time of the process in seconds since the epoch; with workers, of the oldest one.',
       samples: single(startedAt()),
     },
     ...memoryFamilies(),
@@ -100,7 +100,7 @@ export function processFamilies(): readonly Family[] {
       name: 'model_gateway_event_loop_active_seconds',
       type: 'counter',
       unit: 'seconds',
-      help: 'Time in which the event loop was at work; its rate is its utilization.',
+      help: 'Time that the event loop was active; its rate is the utilization.',
       samples: single(performance.eventLoopUtilization().active / 1000),
     },
   ];
@@ -112,11 +112,11 @@ function memoryFamilies(): readonly Family[] {
     const { rss, heapUsed, heapTotal, external } = process.memoryUsage();
     return [
       bytes('process_resident_memory_bytes', 'Resident memory of the process.', rss),
-      bytes('nodejs_heap_size_used_bytes', 'JavaScript heap in use.', heapUsed),
-      bytes('nodejs_heap_size_total_bytes', 'JavaScript heap that is there.', heapTotal),
+      bytes('nodejs_heap_size_used_bytes', 'Used part of the JavaScript heap.', heapUsed),
+      bytes('nodejs_heap_size_total_bytes', 'Size of the JavaScript heap.', heapTotal),
       bytes(
         'nodejs_external_memory_bytes',
-        'Memory outside of the heap, buffers included.',
+        'Memory outside the heap, including buffers.',
         external,
       ),
     ];

@@ -76,7 +76,7 @@ export class ModelSeries {
 
   #countUsage(charged: CountedUsage): void {
     const { freshInputTokens, cacheReadTokens, cacheWriteTokens, outputTokens } = charged;
-    // Absent is not zero: a call of which no count is known has no observation.
+    // Absent is not zero: a call without a known count has no observation.
     if ((freshInputTokens ?? cacheReadTokens ?? cacheWriteTokens) !== undefined) {
       const fresh = freshInputTokens ?? 0;
       const read = cacheReadTokens ?? 0;
@@ -177,28 +177,28 @@ export function modelFamilies(all: readonly ModelSeries[]): readonly Family[] {
     {
       name: 'gen_ai_client_token_usage',
       type: 'histogram',
-      help: 'Tokens of calls that an upstream worked for, as they are billed: all input and all output.',
+      help: 'Tokens of calls that reached an upstream, as billed: all input and all output.',
       samples: histograms.flatMap(({ usage }) => usage),
     },
     {
       name: 'gen_ai_server_request_duration_seconds',
       type: 'histogram',
       unit: 'seconds',
-      help: 'Time from the request to the last byte of its answer, of calls that had a target.',
+      help: 'Time from the request to the last byte of the answer, for calls that reached a target.',
       samples: histograms.flatMap(({ duration }) => duration),
     },
     {
       name: 'gen_ai_server_time_to_first_token_seconds',
       type: 'histogram',
       unit: 'seconds',
-      help: 'Time from the request to the first event of a stream that ended well.',
+      help: 'Time from the request to the first event, for streams that succeeded.',
       samples: histograms.flatMap(({ firstToken }) => firstToken),
     },
     {
       name: 'gen_ai_server_time_per_output_token_seconds',
       type: 'histogram',
       unit: 'seconds',
-      help: 'Time per output token after the first one, of streams that ended well.',
+      help: 'Time per output token after the first one, for streams that succeeded.',
       samples: histograms.flatMap(({ outputToken }) => outputToken),
     },
     ...numberFamilies(numbers),
@@ -210,32 +210,32 @@ function numberFamilies(all: readonly ReturnType<ModelSeries['numbers']>[]): rea
     {
       name: 'model_gateway_tokens',
       type: 'counter',
-      help: 'Tokens charged, by class; input without what was read from or written to a cache, output without reasoning.',
+      help: 'Charged tokens, by class; input excludes cache reads and writes, output excludes reasoning.',
       samples: all.flatMap(({ tokens }) => tokens),
     },
     {
       name: 'model_gateway_cost_dollars',
       type: 'counter',
       unit: 'dollars',
-      help: 'What calls cost, by class, at the prices of the gateway; unpriced calls are not in it.',
+      help: "Cost of calls, by class, at the gateway's prices; calls without a known price are not included.",
       samples: all.flatMap(({ cost }) => cost),
     },
     {
       name: 'model_gateway_unpriced_calls',
       type: 'counter',
-      help: 'Calls whose cost is not known, which is not nothing (F6).',
+      help: 'Calls whose cost is unknown, as opposed to zero (F6).',
       samples: all.flatMap(({ unpriced }) => unpriced),
     },
     {
       name: 'model_gateway_suspect_usage_calls',
       type: 'counter',
-      help: 'Calls whose upstream reported a usage that cannot be (F57).',
+      help: 'Calls whose upstream reported an impossible usage (F57).',
       samples: all.flatMap(({ suspect }) => suspect),
     },
     {
       name: 'model_gateway_estimated_usage_calls',
       type: 'counter',
-      help: "Calls of which at least one count is not the upstream's own.",
+      help: 'Calls with at least one count that the gateway estimated.',
       samples: all.flatMap(({ estimated }) => estimated),
     },
   ];

@@ -6,7 +6,7 @@ import type { CallTrace, SpanData, Tracer } from '../../core/trace.ts';
 const pool = Buffer.allocUnsafe(4096);
 let used = pool.length;
 
-/** So many random hex digits, an even number; all zeros mean "none" in a trace and are never made. */
+/** Random hex digits, an even number; all zeros mean "none" in a trace and are never returned. */
 export function newHex(digits: number): string {
   const bytes = digits / 2;
   if (used + bytes > pool.length) {
@@ -56,7 +56,7 @@ export class SpanTracer implements Tracer {
     return { waiting, sent, dropped, failed };
   }
 
-  /** Sends what is there, for so many ms at most. */
+  /** Sends the queued spans, for at most `ms`. */
   close(ms: number): Promise<void> {
     return this.#queue.close(ms);
   }
@@ -81,14 +81,14 @@ interface Parent {
 }
 
 const sampledFlag = 1;
-/** The trace id is random: those who sample by it may rely on that (level 2). */
+/** The trace id is random: samplers may rely on it (level 2). */
 const randomFlag = 2;
 const form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const zeros = /^0+$/;
 const stateForm = /^[\x20-\x7e]{1,512}$/;
 const maxStateMembers = 32;
 
-/** @param newHex makes so many random hex digits. */
+/** @param newHex returns random hex digits. */
 export function beginTrace(
   { ratio, followsParent, content = false }: Sampling,
   newHex: (digits: number) => string,
@@ -111,7 +111,7 @@ export function beginTrace(
   });
 }
 
-/** Undefined for everything that is no valid header: such a call begins a trace of its own. */
+/** Undefined for everything that is not a valid header: such a call begins a trace of its own. */
 export function readParent(text: string | undefined): Parent | undefined {
   if (text === undefined) return undefined;
   const [, version = 'ff', traceId = '', spanId = '', flags = '', rest] = form.exec(text) ?? [];
@@ -179,8 +179,8 @@ class TraceOfCall implements CallTrace {
   }
 }
 
-// Spans on their way to the collector. Bounded: what a slow collector, or none, leaves no room for is dropped
-// and counted, and nobody waits (F95).
+// Spans queued for the collector. The queue is bounded: spans that do not fit are dropped and counted, and no
+// call waits (F95).
 
 /** Sends spans. Resolves with why they did not arrive; undefined = they did. Never rejects. */
 export interface SpanSender {
@@ -249,7 +249,7 @@ export class SpanQueue {
     else this.#timer ??= setTimeout(() => this.#begin(), this.#parts.sendEveryMs).unref();
   }
 
-  /** Sends what is there, for so many ms at most; then gives up the rest. */
+  /** Sends the queued spans, for at most `ms`, then drops the rest. */
   async close(ms: number): Promise<void> {
     const over = Promise.withResolvers<void>();
     const timer = setTimeout(over.resolve, ms);
@@ -324,7 +324,7 @@ export class SpanQueue {
 
   #tell(reason: string): void {
     if (this.#untold === 0) return;
-    this.#parts.log.warn('spans dropped', { count: this.#untold, reason: reason.slice(0, 300) });
+    this.#parts.log.warn('spans_dropped', { count: this.#untold, reason: reason.slice(0, 300) });
     this.#untold = 0;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Tells when another instance changed keys or policies (S6): by LISTEN on a connection of its own, at
- * once; and by asking from time to time, for what was said while nobody could hear it.
+ * Notifies of changes of keys or policies by other instances (S6): at once by LISTEN on its own connection, and
+ * by polling for notifications that were sent while it was not connected.
  */
 import { Socket } from 'node:net';
 import type { Client } from 'pg';
@@ -81,7 +81,7 @@ export class PostgresChanges {
       await client.query(`LISTEN ${changesChannel}`);
       await client.query(`LISTEN ${leaseChannel}`);
       this.#tries = 0;
-      // What was said before nobody heard.
+      // Notifications before the connection were missed.
       onChange();
     } catch (error) {
       this.#again(client, error);
@@ -96,7 +96,7 @@ export class PostgresChanges {
     const { address, log, random, onBroken } = this.#options;
     onBroken();
     if (this.#tries === 0 && error !== undefined) {
-      log.warn('changes_unheard', { reason: asPostgresError(error, address.shown).message });
+      log.warn('changes_not_received', { reason: asPostgresError(error, address.shown).message });
     }
     const longest = Math.min(lastPauseMs, firstPauseMs * 2 ** this.#tries);
     this.#tries += 1;

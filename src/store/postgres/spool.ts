@@ -141,7 +141,7 @@ export class Spool {
   ): Promise<void> {
     const { rows, unread } = readRows(await readFile(path, 'utf8'));
     let lines = unread;
-    let reason = 'lines that are no calls';
+    let reason = 'lines that are not calls';
     for (let from = 0; from < rows.length; from += rowsAtOnce) {
       const refused = await recordApart(rows.slice(from, from + rowsAtOnce), write);
       lines += refused.length;
@@ -149,9 +149,9 @@ export class Spool {
     }
     if (lines === 0) await rm(path);
     else {
-      // Nobody but a person can say what stood there.
+      // Only a person can decide what to do with an unreadable spool.
       await rename(path, `${path}.unread`);
-      this.#log.error('spool_unread', { path: `${path}.unread`, lines, reason });
+      this.#log.error('spool_unreadable', { path: `${path}.unread`, lines, reason });
     }
     this.#log.info('spool_written', { rows: rows.length + unread - lines });
   }
@@ -176,7 +176,7 @@ function readRows(text: string): { readonly rows: readonly CallRow[]; readonly u
   return { rows, unread };
 }
 
-/** What stands behind the last line end was being written when the process died: nobody counts on it. */
+/** Bytes after the last line end were being written when the process died and are ignored. */
 function linesOf(text: string): readonly string[] {
   return text.split('\n').slice(0, -1);
 }

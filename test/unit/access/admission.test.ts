@@ -187,7 +187,7 @@ test('K6 a prompt that only a guess finds larger than a token limit is counted, 
   const wish = { principal, maxOutputTokens: 10, prompt: 1300 };
   assert.ok((await rig.admit({ ...wish, id: 'c1', exactly: 900 })) !== undefined);
   const refusal = await refusalOf(rig, { ...wish, id: 'c2', exactly: 1100 });
-  assert.match(refusal.message, /about 1100, so that this call never fits/);
+  assert.match(refusal.message, /about 1100, so this call can never fit/);
   assert.equal((await refusalOf(rig, { ...wish, id: 'c3' })).code, 'rate_limited');
   assert.equal(rig.counted, 3);
   await refusalOf(rig, { ...wish, id: 'c4', prompt: 2001, exactly: 900 });
@@ -233,7 +233,7 @@ test('H5 refusals name the limit, its holder, its value and when it is free agai
   assert.ok(refusal instanceof LimitError);
   assert.equal(
     refusal.message,
-    'Rate limit of key k1 for models m*: 2 requests a minute, 0 left. Try again in 30 s.',
+    'Rate limit of key k1 for models m*: 2 requests per minute, 0 left. Try again in 30 s.',
   );
   assert.equal(refusal.retryAfterMs, 30_000);
 });

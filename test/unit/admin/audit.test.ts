@@ -124,7 +124,7 @@ for (const [name, sql, brokenAt] of tampering) {
     assert.deepEqual([found['intact'], found['broken_at']], [false, brokenAt]);
     const told = await rig.run(auditCommand, ['check']);
     assert.equal(told.code, 1);
-    assert.match(told.err, new RegExp(`entry ${brokenAt} is not what was written`));
+    assert.match(told.err, new RegExp(`entry ${brokenAt} does not match its hash`));
   });
 }
 
@@ -266,7 +266,7 @@ it('S24 a change whose entry cannot be written is not made; a revocation holds, 
 
 it('audit list shows who changed what; --json with before and after', async (t) => {
   const rig = await cliRig(t);
-  assert.equal((await rig.run(auditCommand, ['list'])).out, 'Nothing was changed.\n');
+  assert.equal((await rig.run(auditCommand, ['list'])).out, 'There are no entries.\n');
   await rig.ask('/api/teams/red', { method: 'PUT', body: { rpm: 1 } });
   const { out } = await rig.run(auditCommand, ['list', '--subject', 'team:red']);
   assert.match(

@@ -133,7 +133,7 @@ it('a call is shown with its attempts, its price and what it cost', async (t) =>
   );
   const missing = await rig.ask('/api/calls/c3');
   assert.equal(missing.status, 404);
-  assert.match(String(errorOf(missing)['message']), /no such call; it may be older/);
+  assert.match(String(errorOf(missing)['message']), /no such call; it may have expired/);
 });
 
 it('L5 calls come in pages, and by everything that tells them apart', async (t) => {

@@ -198,7 +198,7 @@ it('S11 signing in is for a page: the header, an origin, and no other site', asy
     assert.equal(answer.status, 403, JSON.stringify(headers));
     assert.equal(answer.headers['set-cookie'], undefined);
     // Whoever signs in has no session yet.
-    assert.doesNotMatch(String(errorOf(answer)['message']), /came with a session's cookie/);
+    assert.doesNotMatch(String(errorOf(answer)['message']), /has a session cookie/);
   }
 });
 

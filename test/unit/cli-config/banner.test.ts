@@ -38,7 +38,7 @@ test('the listening lines are the server’s: the banner has none that looks lik
 
 test('an old key is not there to show: the banner says where it was and how to make another', () => {
   const text = banner(facts);
-  assert.match(text, /shown at the first start; another: .*keys create/);
+  assert.match(text, /shown at the first start; create another: .*keys create/);
   assert.ok(!text.includes('curl'));
   assert.match(banner({ ...facts, keyFromEnvironment: true }), /the one in MODEL_GATEWAY_KEY/);
 });
@@ -54,7 +54,7 @@ test('issue 8.1 every start says where the dashboard is and what opens it', () =
   const later = banner({ ...facts, adminUrl: 'http://0.0.0.0:8687' });
   assert.match(
     later,
-    /^dashboard +http:\/\/127\.0\.0\.1:8687 .*lost: .*MODEL_GATEWAY_ADMIN_TOKEN/m,
+    /^dashboard +http:\/\/127\.0\.0\.1:8687 .*if lost, .*MODEL_GATEWAY_ADMIN_TOKEN/m,
   );
   const set = banner({ ...facts, adminTokenFromEnvironment: true });
   assert.match(set, /^dashboard .*the token in MODEL_GATEWAY_ADMIN_TOKEN\)$/m);

@@ -69,8 +69,8 @@ test('§4 check warns of local models whose files are missing', async (t) => {
   assert.ok(isObject(report) && Array.isArray(report['warnings']));
   const models = join(directory, 'data', 'models');
   assert.deepEqual(report['warnings'], [
-    `local model left out: gone is in the config, but ${models} has no gone.gguf`,
-    'local model left out: far is /nowhere/deep.gguf by the config, and that file is not there',
+    `local model skipped: gone is in the config, but ${models} has no gone.gguf`,
+    'local model skipped: far is /nowhere/deep.gguf by the config, and that file is not there',
   ]);
 });
 

@@ -111,7 +111,11 @@ describe('C4 the limits of the model', () => {
       const { code, out } = await run(connectCommand, [name, ...where, '--key', key, ...limits]);
       assert.equal(code, 0);
       assert.equal(out.includes('98765'), told.includes(name), out);
-      assert.equal(/--window TOKENS sets it/.test(without.err), told.includes(name), without.err);
+      assert.equal(
+        /Set it with --window TOKENS/.test(without.err),
+        told.includes(name),
+        without.err,
+      );
     });
   }
 
@@ -183,7 +187,7 @@ describe('C7 --write', () => {
       const isSecret = edits.some(({ secret }) => secret === true);
       assert.equal(statSync(place).mode & 0o777, isSecret ? 0o600 : 0o666 & ~process.umask());
       const again = await run(connectCommand, [name, '--write', ...options, ...args], env);
-      assert.match(again.out, /has all of it already/);
+      assert.match(again.out, /is up to date/);
       assert.equal(readFileSync(place, 'utf8'), text);
       assert.ok(!existsSync(`${place}.bak`));
     });
@@ -206,7 +210,7 @@ describe('C7 --write', () => {
       }
       assert.ok(text.indexOf('zeta') <= text.indexOf('alpha'));
       assert.equal(readFileSync(`${place}.bak`, 'utf8'), before);
-      assert.ok(ran.out.includes(`The old content is in ${place}.bak\n`));
+      assert.ok(ran.out.includes(`Backup of the old file: ${place}.bak\n`));
       assert.ok(!ran.out.includes(key));
     });
 
@@ -227,7 +231,7 @@ describe('C7 --write', () => {
       assert.equal(readFileSync(elsewhere, 'utf8'), '');
       rmSync(place);
       mkdirSync(place);
-      await refused(/is no file; it was left as it is/);
+      await refused(/is not a file; it was left as it is/);
       rmSync(place, { recursive: true });
       for (const text of ['{"a": ', '"only a text"']) {
         put(place, text);
@@ -306,6 +310,6 @@ describe('C7 --write', () => {
     const env = { HOME: home(t) };
     const { code, err } = await run(connectCommand, ['librechat', '--write', ...args], env);
     assert.equal(code, 1);
-    assert.match(err, /say where librechat\.yaml is with --file/);
+    assert.match(err, /give the path of librechat\.yaml with --file/);
   });
 });

@@ -56,7 +56,7 @@ test('without arguments the default address and a placeholder are shown, and sai
   assert.equal(code, 0);
   assert.match(out, /http:\/\/127\.0\.0\.1:8686\/v1\/messages/);
   assert.match(out, /YOUR_KEY/);
-  assert.match(err, /put your key in the place of YOUR_KEY/);
+  assert.match(err, /replace YOUR_KEY by your key/);
   const env = { MODEL_GATEWAY_LISTEN: '0.0.0.0:9000', MODEL_GATEWAY_KEY: 'from-environment' };
   const second = await run(connectCommand, ['curl'], env);
   assert.match(second.out, /http:\/\/127\.0\.0\.1:9000\/v1\/messages/);
@@ -115,7 +115,7 @@ test('a second --write changes nothing; a different one keeps both backups', asy
   const args = ['claude-code', '--write', ...given];
   const first = await run(connectCommand, args, env);
   assert.ok(!first.out.includes('.bak'), 'there was nothing to keep');
-  assert.match((await run(connectCommand, args, env)).out, /has all of it already/);
+  assert.match((await run(connectCommand, args, env)).out, /is up to date/);
   assert.deepEqual(readdirSync(dirname(file)), ['settings.json']);
   await run(connectCommand, [...args, '--key', 'second'], env);
   await run(connectCommand, [...args, '--key', 'third'], env);

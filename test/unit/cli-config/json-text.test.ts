@@ -52,7 +52,7 @@ test('C7 a value is set where it belongs; the rest and every comment stay', () =
         const at = jsonAt(text, path.slice(0, depth));
         return at !== undefined && (typeof at !== 'object' || at === null || Array.isArray(at));
       });
-      if (stops) return void assert.throws(() => withJsonAt(text, path, 'new'), /is no object/);
+      if (stops) return void assert.throws(() => withJsonAt(text, path, 'new'), /is not an object/);
       const after = withJsonAt(text, path, 'new');
       assert.deepEqual(jsonAt(after, []), placed(value, path, 'new'));
       assert.equal(withJsonAt(after, path, 'new'), after);
@@ -84,6 +84,6 @@ test('C7 what is no JSON is refused with its line', () => {
     ['{"a": "\n"}', 1],
     ['/* open', 1],
   ] as const) {
-    assert.throws(() => jsonAt(text, []), new RegExp(`line ${line} is no JSON`), text);
+    assert.throws(() => jsonAt(text, []), new RegExp(`line ${line} is not JSON`), text);
   }
 });

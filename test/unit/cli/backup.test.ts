@@ -33,5 +33,5 @@ it('backup without a file is a mistake; --help says how to restore', async (t) =
   assert.match(ran.err, /FILE is missing/);
   const told = await rig.run(command, ['--help']);
   assert.deepEqual([told.code, told.out], [0, command.help]);
-  assert.match(told.out, /To restore it/);
+  assert.match(told.out, /To restore the copy/);
 });

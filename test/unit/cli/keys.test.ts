@@ -18,7 +18,7 @@ it('S4 keys create prints the secret once, and it works', async (t) => {
   const principal = rig.keys.authenticate(`Bearer ${key}`, undefined);
   assert.equal(principal.name, 'ci');
   assert.equal(made.out.split(key).length, 2);
-  assert.match(made.err, /this once/);
+  assert.match(made.err, /shown only now/);
   const listed = await rig.run(keysCommand, ['list']);
   const shown = await rig.run(keysCommand, ['show', principal.keyId]);
   assert.ok(!`${listed.out}${shown.out}`.includes(key.slice(12)));
@@ -94,50 +94,50 @@ it('K8 keys revoke takes effect at once in the running gateway', async (t) => {
 });
 
 const mistakes: readonly (readonly [readonly string[], RegExp])[] = [
-  [[], /Say what to do/],
-  [['destroy'], /destroy: there is no such/],
+  [[], /The action is missing/],
+  [['destroy'], /destroy: unknown keys command/],
   [['rotate'], /ID is missing/],
   [['rotate', 'abcdefgh', '--overlap', '8d'], /^--overlap: must be at most 7d/],
-  [['update', 'abcdefgh'], /Say what to change/],
-  [['update', 'abcdefgh', '--strict', '--no-strict'], /cannot stand together/],
+  [['update', 'abcdefgh'], /Nothing to change/],
+  [['update', 'abcdefgh', '--strict', '--no-strict'], /cannot be combined/],
   [['create', '--models', '*'], /--name is missing/],
   [['create', '--name', 'a'], /--models is missing/],
-  [[...minimal, '--models', 'b'], /--models stands more than once/],
-  [[...minimal, '--colour', 'red'], /--colour is no flag/],
-  [[...minimal, '-x'], /-x is no flag/],
+  [[...minimal, '--models', 'b'], /--models is given more than once/],
+  [[...minimal, '--colour', 'red'], /--colour is not a flag/],
+  [[...minimal, '-x'], /-x is not a flag/],
   [[...minimal, 'extra'], /extra: unexpected argument/],
   [[...minimal, '--team'], /--team needs a value/],
   [[...minimal, '--team='], /--team has no value/],
   [[...minimal, '--json=yes'], /--json takes no value/],
-  [[...minimal, '--rpm', 'x'], /^--rpm: x is no whole number/],
+  [[...minimal, '--rpm', 'x'], /^--rpm: x is not a whole number/],
   [[...minimal, '--rpm', '0'], /^--rpm: must be at least 1/],
-  [[...minimal, '--tpm=1.5'], /^--tpm: 1\.5 is no whole number/],
+  [[...minimal, '--tpm=1.5'], /^--tpm: 1\.5 is not a whole number/],
   [[...minimal, '--concurrent', '-1'], /--concurrent/],
   [[...minimal, '--budget', '5'], /^--per: is missing/],
   [[...minimal, '--per', 'day'], /^--per: .*no budget/],
   [[...minimal, '--budget', '5', '--per', 'year'], /^--per: must be one of day, week, month, ever/],
   [[...minimal, '--budget', '-5', '--per', 'day'], /--budget/],
-  [[...minimal, '--budget', 'much', '--per', 'day'], /^--budget: is no amount in dollars/],
+  [[...minimal, '--budget', 'much', '--per', 'day'], /^--budget: is not an amount in dollars/],
   [
     [...minimal, '--budget', '0.0000000009', '--per', 'day'],
     /^--budget: is less than the smallest amount, \$0\.000000001/,
   ],
-  [[...minimal, '--budget', '5', '--per', 'day', '--zone', 'Mars'], /^--zone: is no time zone/],
-  [[...minimal, '--limits', 'rpm'], /^--limits: rpm is no limit/],
-  [[...minimal, '--limits', 'rpm=5,rpm=6'], /^--limits: two of them are for the same: requests/],
-  [[...minimal, '--cidr', '10.0.0.1/8'], /^--cidr: has bits behind its prefix/],
-  [[...minimal, '--tags', 'a b'], /^--tags: is no tag/],
+  [[...minimal, '--budget', '5', '--per', 'day', '--zone', 'Mars'], /^--zone: is not a time zone/],
+  [[...minimal, '--limits', 'rpm'], /^--limits: rpm is not a limit/],
+  [[...minimal, '--limits', 'rpm=5,rpm=6'], /^--limits: has duplicate entries for requests/],
+  [[...minimal, '--cidr', '10.0.0.1/8'], /^--cidr: has bits after its prefix/],
+  [[...minimal, '--tags', 'a b'], /^--tags: is not a tag/],
   [[...minimal, '--strict=yes'], /--strict takes no value/],
   [[...minimal, '--cache', 'long'], /^--cache: must be auto/],
   [[...minimal, '--expires', 'soon'], /^--expires: give a span/],
   [[...minimal, '--expires', '2020-01-01'], /^--expires: .*past/],
-  [[...minimal, '--endpoints', 'chat,admin'], /^--endpoints: must be of chat, messages/],
+  [[...minimal, '--endpoints', 'chat,admin'], /^--endpoints: must be one of chat, messages/],
   [['create', '--name', 'a', '--models', 'a,,b'], /^--models: /],
   [['create', '--name', 'a\nb', '--models', '*'], /^--name: /],
   [['show'], /ID is missing/],
   [['revoke', 'a', 'b'], /b: unexpected argument/],
-  [['revoke', 'a b'], /no id of a key/],
-  [['list', '--all'], /--all is no flag/],
+  [['revoke', 'a b'], /not a key id/],
+  [['list', '--all'], /--all is not a flag/],
 ];
 
 it('a mistake names the flag on stderr, makes nothing, exit 2', async (t) => {

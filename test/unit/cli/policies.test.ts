@@ -47,7 +47,7 @@ it('keys create takes limits and budget as documented', async (t) => {
   assert.deepEqual(body['budgets'], [{ usd: '12.5', per: 'month', time_zone: 'Europe/Berlin' }]);
   const shown = await rig.run(keysCommand, ['show', textOf(body, 'id')]);
   assert.match(shown.out, /\$0 of \$12\.5 a month \(Europe\/Berlin\)/);
-  assert.match(shown.out, /10 requests a minute of openai\/\*/);
+  assert.match(shown.out, /10 requests per minute of openai\/\*/);
   assert.match(shown.out, /last used at +-/);
 });
 
@@ -78,7 +78,7 @@ it('S5 keys rotate prints the new secret once; the old one works for the overlap
   const { id, key: old } = await rig.keys.create({ name: 'a', models: ['*'] });
   const rotated = await rig.run(keysCommand, ['rotate', id, '--overlap', '1h']);
   const [key = ''] = rotated.out.split('\n');
-  assert.match(rotated.err, /this once/);
+  assert.match(rotated.err, /shown only now/);
   assert.match(rotated.out, /old secret until +2026-/);
   assert.equal(rotated.out.split(key).length, 2);
   assert.equal(rig.keys.authenticate(undefined, key).keyId, id);
@@ -103,7 +103,7 @@ for (const [command, kind] of [
     assert.match((await rig.run(command, ['list'])).out, new RegExp(`There are no ${kind}s`));
     const set = await rig.run(command, ['set', 'red', '--budget', '5', '--per', 'ever']);
     assert.deepEqual([set.code, set.err], [0, '']);
-    assert.match(set.out, /\$0 of \$5 in all/);
+    assert.match(set.out, /\$0 of \$5 in total/);
     assert.equal(rig.parts.policies.find(kind, 'red')?.budgets[0]?.nanodollars, 5e9);
     const listed = arrayOf((await rig.run(command, ['list', '--json'])).out);
     assert.deepEqual(

@@ -86,8 +86,8 @@ it('§4 pull says what came, and that it can be called', async () => {
   assert.match(ran.out, /as the server named it/);
   assert.match(ran.out, /It can be called now\.\n$/);
   const stopped = await run(['x.gguf'], { report: { gateway: 'not running', already: true } });
-  assert.match(stopped.out, /was there already/);
-  assert.match(stopped.out, /when the gateway runs/);
+  assert.match(stopped.out, /already present/);
+  assert.match(stopped.out, /once the gateway runs/);
 });
 
 it('§4 pull --json gives one object with stable members; progress and warnings go to stderr', async () => {
@@ -168,7 +168,7 @@ it('§4 pull --list: models with size and licence, marked as not checked', async
   for (const { source, licence } of knownModels) {
     assert.ok(ran.out.includes(source) && ran.out.includes(licence), source);
   }
-  assert.match(ran.out, /none of them was checked or tried here/);
+  assert.match(ran.out, /are not verified/);
   const list = tryParse((await run(['--list', '--json'])).out);
   assert.ok(Array.isArray(list) && list.length === knownModels.length);
   for (const entry of list) assert.ok(isObject(entry) && entry['verified_here'] === false);
@@ -178,9 +178,9 @@ it('§4 mistakes of pull end in exit code 2 with the flag', async () => {
   for (const [args, text] of [
     [[], /SOURCE is missing/],
     [['a', 'b'], /b: unexpected/],
-    [['a', '--sha'], /--sha is no flag/],
+    [['a', '--sha'], /--sha is not a flag/],
     [['--list', 'a'], /a: unexpected/],
-    [['--list', '--name', 'x'], /--list stands alone/],
+    [['--list', '--name', 'x'], /--list cannot be combined/],
   ] as const) {
     const ran = await run(args);
     assert.deepEqual([ran.code, ran.out, ran.wishes], [2, '', []], args.join(' '));
@@ -199,7 +199,7 @@ it('§4 models shows what runs here with size, parameters and context, and what 
       },
       { id: 'gpt', targets: [{ target: 'openai/gpt-5-mini', health: 'unknown' }] },
     ],
-    modelProblems: () => [{ subject: 'broken.gguf', why: 'is no GGUF file' }],
+    modelProblems: () => [{ subject: 'broken.gguf', why: 'is not a GGUF file' }],
   });
   const removed: string[] = [];
   const command = modelsCommand({
@@ -227,7 +227,7 @@ it('§4 models shows what runs here with size, parameters and context, and what 
       ['gpt', 'openai/gpt-5-mini', 'unknown'],
     ],
   );
-  assert.equal(ran.err, 'left out: broken.gguf is no GGUF file\n');
+  assert.equal(ran.err, 'left out: broken.gguf is not a GGUF file\n');
   assert.equal(
     (await rig.run(command, ['remove', 'local/small'])).out,
     'Removed local/small (639 MB).\n',

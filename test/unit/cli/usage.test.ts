@@ -55,7 +55,7 @@ it('usage --json gives rows with the grouping column and the sums', async (t) =>
 
 it('usage prints an aligned table with a total; unknown cost is no number', async (t) => {
   const rig = await cliRig(t);
-  assert.equal((await rig.run(usageCommand, [])).out, 'There are no calls in this time.\n');
+  assert.equal((await rig.run(usageCommand, [])).out, 'There are no calls in this period.\n');
   record(rig);
   const { out } = await rig.run(usageCommand, ['--by', 'model', '--since', '2w']);
   const lines = out.trimEnd().split('\n');
@@ -177,7 +177,7 @@ it('a mistake in usage or models names the flag, exit 2', async (t) => {
   }
   const ran = await rig.run(modelsCommand, ['--csv']);
   assert.equal(ran.code, 2);
-  assert.match(ran.err, /--csv is no flag/);
+  assert.match(ran.err, /--csv is not a flag/);
 });
 
 it('models lists names, targets and health', async (t) => {

@@ -115,10 +115,10 @@ it('without such sections there are none', async (t) => {
 
 const mistakes: readonly (readonly [string, RegExp])[] = [
   [`keys: { ci: { digest: ${digest} } }`, /keys\.ci\.models: /],
-  [`keys: { ci: { digest: ${digest}, models: [] } }`, /keys\.ci\.models: say which models/],
+  [`keys: { ci: { digest: ${digest}, models: [] } }`, /keys\.ci\.models: list the models/],
   [`keys: { ci: { models: ['*'] } }`, /keys\.ci\.digest: /],
-  [`keys: { ci: { digest: gw_secret, models: ['*'] } }`, /keys\.ci\.digest: is no sha256:/],
-  [`keys: { 'c i': { digest: ${digest}, models: ['*'] } }`, /a key is named with letters/],
+  [`keys: { ci: { digest: gw_secret, models: ['*'] } }`, /keys\.ci\.digest: is not a sha256:/],
+  [`keys: { 'c i': { digest: ${digest}, models: ['*'] } }`, /a key name has 1 to 64 letters/],
   [
     `keys: { ci: { digest: ${digest}, models: ['*'] }, cd: { digest: ${digest}, models: ['*'] } }`,
     /keys\.cd\.digest: is the digest of ci, too/,
@@ -128,7 +128,7 @@ const mistakes: readonly (readonly [string, RegExp])[] = [
     /keys\.ci\.digest: is the hash of an empty text/,
   ],
   [`keys: { ci: { digest: ${digest}, models: ['*'], expires: 2030-02-31T00:00Z } }`, /calendar/],
-  [`keys: { ci: { digest: ${digest}, models: ['*'], expires: 30d } }`, /expires: is no date/],
+  [`keys: { ci: { digest: ${digest}, models: ['*'], expires: 30d } }`, /expires: is not a date/],
   [
     `keys: { ci: { digest: ${digest}, models: ['*'], cidrs: [10.1.1.1/8] } }`,
     /cidrs\[0\]: has bits/,
@@ -136,25 +136,25 @@ const mistakes: readonly (readonly [string, RegExp])[] = [
   [`keys: { ci: { digest: ${digest}, models: ['*'], endpoints: [admin] } }`, /endpoints\[0\]/],
   [`keys: { ci: { digest: ${digest}, models: ['*'], rpn: 1 } }`, /keys\.ci\.rpn: unknown key.*rpm/],
   ['teams: { red: { budget: 5 } }', /teams\.red\.per: is missing/],
-  ['teams: { red: { per: day } }', /teams\.red\.per: says the period/],
-  ['teams: { red: { budget: -5, per: day } }', /teams\.red\.budget: is no amount/],
+  ['teams: { red: { per: day } }', /teams\.red\.per: sets the period/],
+  ['teams: { red: { budget: -5, per: day } }', /teams\.red\.budget: is not an amount/],
   ['teams: { red: { rpm: 0 } }', /teams\.red\.rpm: must be at least 1/],
   ['teams: { red: { rpm: 1.5 } }', /teams\.red\.rpm: /],
   [
     'teams: { red: { budget: 0.0000000004, per: day } }',
     /teams\.red\.budget: is less than the smallest amount, \$0\.000000001 /,
   ],
-  ['teams: { red: { budget: 5, per: day, time_zone: Mars/X } }', /time_zone: is no time zone/],
+  ['teams: { red: { budget: 5, per: day, time_zone: Mars/X } }', /time_zone: is not a time zone/],
   ['tags: { "a b": { rpm: 1 } }', /a tag has no spaces/],
   [
     'tags: { a: { rpm: 1, limits: [{ kind: requests, amount: 2 }] } }',
-    /tags\.a\.limits: two of them are for the same/,
+    /tags\.a\.limits: has duplicate entries/,
   ],
   [
     'tags: { a: { budgets: [{ usd: 1, per: day }, { usd: 2, per: day }] } }',
-    /tags\.a\.budgets: two of them are for the same/,
+    /tags\.a\.budgets: has duplicate entries/,
   ],
-  ['trusted_proxies: [proxy.internal]', /trusted_proxies\[0\]: is no address range/],
+  ['trusted_proxies: [proxy.internal]', /trusted_proxies\[0\]: is not an address range/],
 ];
 
 for (const [yaml, message] of mistakes) {

@@ -42,10 +42,7 @@ test('every wrong flag is named, all together', () => {
   );
 });
 
-test('the help lists each flag with its variable', () => {
+test('the help lists each flag', () => {
   const keys = [...Object.values(baseOptions).map(({ key }) => key), 'config', 'storage'];
-  for (const key of keys) {
-    const variable = `MODEL_GATEWAY_${key.toUpperCase()}`;
-    assert.match(flagsHelp(), new RegExp(`--${key.replace('_', '-')} .*${variable}`));
-  }
+  for (const key of keys) assert.match(flagsHelp(), new RegExp(`--${key.replace('_', '-')} `));
 });

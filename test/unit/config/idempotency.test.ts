@@ -41,7 +41,7 @@ test('N3 what cannot be kept so is told with its line', async (t) => {
     ['key: 1KiB', /must be 1MiB to 1TiB/],
     ['answer: 2MiB, key: 1MiB', /gateway\.yaml:1.*must not be more than idempotency\.key/s],
     ['answer: 2MiB, total: 1MiB', /must not be more than idempotency\.total/],
-    ['total: much', /is no size \(256MiB, 10GiB, bytes\)/],
+    ['total: much', /is not a size \(256MiB, 10GiB, bytes\)/],
     ['store: redis', /idempotency/],
   ] as const) {
     await assert.rejects(scene(t, `idempotency: { ${text} }\n`).load(), message, text);

@@ -42,7 +42,7 @@ test('sums are kept at least as long as calls', async (t) => {
 test('N3 a span that is none is told with its line', async (t) => {
   for (const [text, message] of [
     ['90', /gateway\.yaml:1.*ledger\.keep/s],
-    ['"90 days"', /is no span \(90d, 26w, forever\)/],
+    ['"90 days"', /is not a span \(90d, 26w, forever\)/],
     ['5h', /must be 1d to 3660d, or forever/],
     ['9999w', /must be 1d to 3660d, or forever/],
   ] as const) {

@@ -61,7 +61,7 @@ test('N3: bounds that cannot be meant', async (t) => {
     'limits.memory: must be 128MiB to 1TiB',
     'limits.key_share: must be at least 1',
     'limits.loop_delay: must be 5ms to 24h',
-    'limits.body_rate: is no size (16KiB, 1KiB, bytes)',
+    'limits.body_rate: is not a size (16KiB, 1KiB, bytes)',
     'limits.bad_keys: must be at least 1',
   ]) {
     assert.ok(told.includes(part), `${part}\n${told}`);

@@ -76,7 +76,7 @@ test('N3 what is wrong in local: is told with its line', async (t) => {
   );
   const lines = await errors();
   const expected = [
-    /gateway.yaml:3: .*is no name of a model/,
+    /gateway.yaml:3: .*is not a model name/,
     /gateway.yaml:4: local.models.a.context.*at least 128/,
     /gateway.yaml:5: local.models.b.parallel.*at most 64/,
     /gateway.yaml:6: local.models.c.idle_unload/,
@@ -85,5 +85,5 @@ test('N3 what is wrong in local: is told with its line', async (t) => {
   ];
   for (const [i, text] of expected.entries()) assert.match(lines[i] ?? '', text);
   const { errors: second } = scene(t, 'local: { models: { tiny: { path: other.gguf } } }\n');
-  assert.match((await second())[0] ?? '', /local.models.tiny.path.*ships/);
+  assert.match((await second())[0] ?? '', /local.models.tiny.path.*built-in/);
 });

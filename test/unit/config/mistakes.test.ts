@@ -34,7 +34,7 @@ const mistakes: readonly (readonly [string, string, string])[] = [
   [
     'traces to no address',
     'traces:\n  endpoint: localhost:4318\n',
-    'gateway.yaml:2: traces.endpoint: is no http:// or https:// address',
+    'gateway.yaml:2: traces.endpoint: is not an http:// or https:// address',
   ],
   [
     'more traces than all',
@@ -44,7 +44,7 @@ const mistakes: readonly (readonly [string, string, string])[] = [
   [
     'a webhook for events that there are not',
     'webhooks:\n  - url: http://a/b\n    secret: 0123456789abcdef\n    events: []\n',
-    'gateway.yaml:4: webhooks[0].events: names nothing',
+    'gateway.yaml:4: webhooks[0].events: needs at least one entry',
   ],
   [
     'signs of life that never stop',
@@ -59,12 +59,12 @@ const mistakes: readonly (readonly [string, string, string])[] = [
   [
     'a duplicate model',
     'models:\n  a: local/tiny\n  b: local/tiny\n  a: local/other\n',
-    'gateway.yaml:4: models.a: stands twice (first in line 2)',
+    'gateway.yaml:4: models.a: occurs twice (first on line 2)',
   ],
   [
     'a duplicate section',
     'models: {}\nlimits: {}\nmodels: {}\n',
-    'gateway.yaml:3: models: stands twice (first in line 1)',
+    'gateway.yaml:3: models: occurs twice (first on line 1)',
   ],
   [
     'a word for true that YAML no longer knows',
@@ -74,12 +74,12 @@ const mistakes: readonly (readonly [string, string, string])[] = [
   [
     'a likeness that nobody has',
     'providers:\n  team:\n    dialect: openai-chat\n    base_url: http://a/v1\n    like: vlm\n',
-    'gateway.yaml:5: providers.team.like: "vlm" is no known vendor',
+    'gateway.yaml:5: providers.team.like: "vlm" is not a known vendor',
   ],
   [
     'a likeness to the embedded engine',
     'providers:\n  team:\n    dialect: openai-chat\n    base_url: http://a/v1\n    like: local\n',
-    'gateway.yaml:5: providers.team.like: "local" is no known vendor',
+    'gateway.yaml:5: providers.team.like: "local" is not a known vendor',
   ],
   [
     'a likeness that speaks another format',
@@ -89,17 +89,17 @@ const mistakes: readonly (readonly [string, string, string])[] = [
   [
     'betas for a server that gets none',
     'providers:\n  openai:\n    api_key: x\n    betas: [a]\n',
-    'gateway.yaml:4: providers.openai.betas: has no meaning for openai-chat: such servers get no anthropic-beta',
+    'gateway.yaml:4: providers.openai.betas: does not apply to openai-chat: these servers get no anthropic-beta',
   ],
   [
     'a region where the server itself is asked',
     'providers:\n  anthropic:\n    api_key: x\n    region: eu\n',
-    'gateway.yaml:4: providers.anthropic.region: has no meaning for anthropic-messages: such servers get inference_geo themselves',
+    'gateway.yaml:4: providers.anthropic.region: does not apply to anthropic-messages: these servers receive inference_geo themselves',
   ],
   [
     'a list of betas with a comma list in it',
     'providers:\n  openai:\n    api_key: x\n    betas: ["a,b"]\n',
-    'gateway.yaml:4: providers.openai.betas[0]: is no name of a beta',
+    'gateway.yaml:4: providers.openai.betas[0]: is not a beta name',
   ],
   [
     'an unset reference',
@@ -124,47 +124,47 @@ const mistakes: readonly (readonly [string, string, string])[] = [
   [
     'a reference with a default, which is none',
     'providers:\n  openai:\n    api_key: ${KEY:-x}\n',
-    'gateway.yaml:3: providers.openai.api_key: ${KEY:-x} is no reference: ${NAME} or ${file:/path}; $${ stands for ${',
+    'gateway.yaml:3: providers.openai.api_key: ${KEY:-x} is not a reference: ${NAME} or ${file:/path}; $${ stands for ${',
   ],
   [
     'another tool’s reference',
     'providers:\n  openai:\n    api_key: os.environ/OPENAI_API_KEY\n',
-    'gateway.yaml:3: providers.openai.api_key: is no reference here; write ${OPENAI_API_KEY}',
+    'gateway.yaml:3: providers.openai.api_key: is not a reference here; write ${OPENAI_API_KEY}',
   ],
   [
     'a shell variable without braces',
     'providers:\n  openai:\n    api_key: $OPENAI_API_KEY\n',
-    'gateway.yaml:3: providers.openai.api_key: is no reference here; write ${OPENAI_API_KEY}',
+    'gateway.yaml:3: providers.openai.api_key: is not a reference here; write ${OPENAI_API_KEY}',
   ],
   [
     'a placeholder in an address',
     'providers:\n  openai:\n    api_key: x\n    base_url: "https://a/{model}"\n',
-    'gateway.yaml:4: providers.openai.base_url: holds a placeholder in braces that nothing fills in',
+    'gateway.yaml:4: providers.openai.base_url: contains an unresolved placeholder in braces',
   ],
   [
     'the gateway’s own address',
     'providers:\n  openai:\n    api_key: x\n    base_url: http://localhost:8686/v1\n',
-    'gateway.yaml:4: providers.openai.base_url: leads to this gateway itself',
+    'gateway.yaml:4: providers.openai.base_url: points to this gateway itself',
   ],
   [
     'the admin plane’s address',
     'admin_listen: 0.0.0.0:9000\nadmin_public: true\nproviders:\n  ollama:\n    base_url: http://127.0.0.1:9000\n',
-    'gateway.yaml:5: providers.ollama.base_url: leads to this gateway itself',
+    'gateway.yaml:5: providers.ollama.base_url: points to this gateway itself',
   ],
   [
     'an address of cloud metadata (S16)',
     'providers:\n  openai:\n    api_key: x\n    base_url: http://0xa9fea9fe/v1\n',
-    'gateway.yaml:4: providers.openai.base_url: is a link-local address or one of cloud metadata, where credentials of the machine lie; the gateway never connects there',
+    'gateway.yaml:4: providers.openai.base_url: is a link-local or cloud-metadata address, which can expose credentials of the machine; the gateway never connects there',
   ],
   [
     'a name of cloud metadata (S16)',
     'webhooks:\n  - url: http://metadata.google.internal./x\n    secret: some-secret-of-mine\n',
-    'gateway.yaml:2: webhooks[0].url: is a link-local address or one of cloud metadata, where credentials of the machine lie; the gateway never connects there',
+    'gateway.yaml:2: webhooks[0].url: is a link-local or cloud-metadata address, which can expose credentials of the machine; the gateway never connects there',
   ],
   [
     'an admin plane that others can reach (S9)',
     'admin_listen: 127.example.com:8687\n',
-    'gateway.yaml:1: admin_listen: lets other machines reach the admin plane, and nothing encrypts it: listen on 127.0.0.1 behind a TLS proxy, or say admin_public: true (--admin-public yes)',
+    'gateway.yaml:1: admin_listen: exposes the unencrypted admin plane to other machines: listen on 127.0.0.1 behind a TLS proxy, or set admin_public: true (--admin-public yes)',
   ],
   [
     'a password in an address',
@@ -179,7 +179,7 @@ const mistakes: readonly (readonly [string, string, string])[] = [
   [
     'no address',
     'providers:\n  openai:\n    base_url: api.openai.com\n',
-    'gateway.yaml:3: providers.openai.base_url: is no http:// or https:// address',
+    'gateway.yaml:3: providers.openai.base_url: is not an http:// or https:// address',
   ],
   [
     'an unknown provider of a target',
@@ -194,12 +194,12 @@ const mistakes: readonly (readonly [string, string, string])[] = [
   [
     'a declared vendor without its key',
     'providers:\n  anthropic: {}\n',
-    'gateway.yaml:2: providers.anthropic: there is no key: set ANTHROPIC_API_KEY or api_key',
+    'gateway.yaml:2: providers.anthropic: has no key: set ANTHROPIC_API_KEY or api_key',
   ],
   [
     'an unknown vendor without address',
     'providers:\n  mine:\n    dialect: openai-chat\n',
-    'gateway.yaml:2: providers.mine: "mine" is no known vendor: base_url must be set',
+    'gateway.yaml:2: providers.mine: "mine" is not a known vendor: base_url must be set',
   ],
   [
     'the embedded engine’s name',
@@ -229,7 +229,7 @@ const mistakes: readonly (readonly [string, string, string])[] = [
   [
     'keys in both ways',
     'providers:\n  openai:\n    api_key: sk-1\n    credentials: { b: sk-2 }\n',
-    'gateway.yaml:4: providers.openai.credentials: stands beside api_key: use one of the two',
+    'gateway.yaml:4: providers.openai.credentials: cannot be combined with api_key: use one of them',
   ],
   [
     'a storage that does not exist',
@@ -250,7 +250,7 @@ const mistakes: readonly (readonly [string, string, string])[] = [
   [
     'a duration that is none',
     'timeouts:\n  idle: soon\n',
-    'gateway.yaml:2: timeouts.idle: is no duration (500ms, 2s, 30m, 1h)',
+    'gateway.yaml:2: timeouts.idle: is not a duration (500ms, 2s, 30m, 1h)',
   ],
   [
     'a duration of zero',
@@ -260,19 +260,19 @@ const mistakes: readonly (readonly [string, string, string])[] = [
   [
     'a size that is none',
     'limits:\n  body: 32 megabytes\n',
-    'gateway.yaml:2: limits.body: is no size (32MiB, 10MB, bytes)',
+    'gateway.yaml:2: limits.body: is not a size (32MiB, 10MB, bytes)',
   ],
   ['a size of zero', 'limits:\n  body: 0\n', 'gateway.yaml:2: limits.body: must be 1B to 512MiB'],
   ['no streams', 'limits:\n  streams: 0\n', 'gateway.yaml:2: limits.streams: must be at least 1'],
   [
     'a listen address that is none',
     'listen: http://127.0.0.1:80\n',
-    'gateway.yaml:1: listen: is no address: HOST:PORT, :PORT or [::1]:PORT, without http://',
+    'gateway.yaml:1: listen: is not an address. Use HOST:PORT, :PORT or [::1]:PORT, without http://',
   ],
   [
     'one address for both planes',
     'listen: 127.0.0.1:8687\n',
-    'admin_listen: is the address of the data plane too; the admin plane needs its own',
+    'admin_listen: is also the address of the data plane; the admin plane needs its own',
   ],
   [
     'a header that the gateway writes itself',
@@ -282,12 +282,12 @@ const mistakes: readonly (readonly [string, string, string])[] = [
   [
     'a header with a line break',
     'providers:\n  openai:\n    api_key: x\n    headers:\n      x-a: "a\\r\\nb"\n',
-    'gateway.yaml:5: providers.openai.headers.x-a: holds a line break or another character no header can carry',
+    'gateway.yaml:5: providers.openai.headers.x-a: contains a line break or another character that headers cannot contain',
   ],
   [
     'a provider name with a slash',
     'providers:\n  a/b: { dialect: openai-chat, base_url: "http://a" }\n',
-    'gateway.yaml:2: providers.a/b: a provider name is letters, digits, . _ and -',
+    'gateway.yaml:2: providers.a/b: a provider name consists of letters, digits, . _ and -',
   ],
   [
     'a name that would vanish',
@@ -336,13 +336,13 @@ limits: { streams: many }
   );
   const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0', MODEL_GATEWAY_WORKERS: 'four' };
   assert.deepEqual(await errors({ env, flags: { 'log-level': 'loud' } }), [
-    'NODE_TLS_REJECT_UNAUTHORIZED: turns the verification of all certificates off; unset it and name your authority in NODE_EXTRA_CA_CERTS',
+    'NODE_TLS_REJECT_UNAUTHORIZED: disables all certificate verification; unset it and name your authority in NODE_EXTRA_CA_CERTS',
     '--log-level: expected one of debug, info, warn, error, silent',
     'MODEL_GATEWAY_WORKERS: expected a whole number from 1 to 64',
-    'gateway.yaml:1: listen: is no address: HOST:PORT, :PORT or [::1]:PORT',
+    'gateway.yaml:1: listen: is not an address. Use HOST:PORT, :PORT or [::1]:PORT',
     'gateway.yaml:4: providers.team.dialekt: unknown key (did you mean "dialect"?)',
-    'gateway.yaml:7: providers.other.base_url: is no http:// or https:// address',
-    'gateway.yaml:11: models.a: stands twice (first in line 9)',
+    'gateway.yaml:7: providers.other.base_url: is not an http:// or https:// address',
+    'gateway.yaml:11: models.a: occurs twice (first on line 9)',
     'gateway.yaml:12: limits.streams: expected a number, found a text',
   ]);
 });
@@ -350,11 +350,11 @@ limits: { streams: many }
 test('N3: a config file that was asked for must exist and be a file', async (t) => {
   const { directory, errors } = scene(t);
   assert.deepEqual(await errors({ flags: { config: 'nowhere.yaml' } }), [
-    'nowhere.yaml: there is no such file',
+    'nowhere.yaml: does not exist',
   ]);
   mkdirSync(join(directory, 'folder'));
   assert.deepEqual(await errors({ env: { MODEL_GATEWAY_CONFIG: 'folder' } }), [
-    'folder: is a directory; a file is expected',
+    'folder: is a directory, not a file',
   ]);
 });
 
@@ -362,7 +362,7 @@ test('N3: a vendor’s address variable that leads to this gateway is refused wh
   const { errors, load } = scene(t);
   const env = { OPENAI_BASE_URL: 'http://127.0.0.1:8686/v1' };
   assert.deepEqual(await errors({ env: { ...env, OPENAI_API_KEY: 'x' } }), [
-    'OPENAI_BASE_URL: leads to this gateway itself',
+    'OPENAI_BASE_URL: points to this gateway itself',
   ]);
   await load({ env });
 });

@@ -127,7 +127,7 @@ timeouts: { idle: 2m }
     idleMs: 60_000,
     totalMs: 1_800_000,
   });
-  assert.deepEqual(settings.storage, { book: 'memory' });
+  assert.deepEqual(settings.storage, { database: 'memory' });
   assert.equal(settings.timeouts.idleMs, 120_000);
 });
 
@@ -194,15 +194,15 @@ test('F-4: a file without settings is told from one with an empty set of them', 
 test('S9: an admin plane that others can reach is refused; where it was said, warned of', async (t) => {
   const { load } = scene(t);
   const flags = { 'admin-listen': '0.0.0.0:8687' };
-  await assert.rejects(load({ flags }), /--admin-listen: lets other machines reach/);
+  await assert.rejects(load({ flags }), /--admin-listen: exposes the unencrypted admin plane/);
   const no = { ...flags, 'admin-public': 'no' };
-  await assert.rejects(load({ flags: no }), /--admin-listen: lets other machines reach/);
+  await assert.rejects(load({ flags: no }), /--admin-listen: exposes the unencrypted admin plane/);
   const unclear = { ...flags, 'admin-public': 'perhaps' };
   await assert.rejects(load({ flags: unclear }), /--admin-public: expected yes or no/);
   const env = { MODEL_GATEWAY_ADMIN_PUBLIC: 'true' };
   assert.equal((await load({ flags, env })).adminListen.host, '0.0.0.0');
   const open = await load({ flags: { ...flags, 'admin-public': 'yes' } });
-  assert.match(open.warnings.join('\n'), /other machines can reach the admin plane/);
+  assert.match(open.warnings.join('\n'), /other machines can reach the unencrypted admin plane/);
   assert.deepEqual((await load()).warnings, []);
 });
 

@@ -128,7 +128,7 @@ test('N3 mistakes in prices: name their line and what is wrong', async (t) => {
     'gateway.yaml:7: prices.openai/d.cached: unknown key',
     'gateway.yaml:8: prices.openai/e.input: expected a number, found a text',
     'gateway.yaml:14: prices.openai/f.tiers[0]: cache_read is missing',
-    'gateway.yaml:15: prices.openai/f.tiers[1]: above must rise from tier to tier, 200000 stands before it',
+    'gateway.yaml:15: prices.openai/f.tiers[1]: above must increase from tier to tier; the tier before has 200000',
     'gateway.yaml:16: prices.*/g.call: must be at most 1000000',
   ]);
 });
@@ -166,7 +166,7 @@ test('F6 prices of service tiers stand beside the standard one; one that leaves 
       error.message,
       /:9: prices\.openai\/a\.service_tiers\.flex: cache_read is missing/,
     );
-    assert.match(error.message, /flex\.tiers\[1\]: above must rise/);
+    assert.match(error.message, /flex\.tiers\[1\]: above must increase/);
     return true;
   });
   const short = text.replace(', tiers: []', '');

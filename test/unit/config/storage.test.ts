@@ -8,16 +8,16 @@ import { scene } from './scene.ts';
 const canary = 'canary-77aa';
 
 function shared(storage: StorageSettings): SharedStorage {
-  assert.equal(storage.book, 'postgres');
+  assert.equal(storage.database, 'postgres');
   return storage;
 }
 
-test('without anything the book is SQLite; the file, the variable and the flag say otherwise', async (t) => {
+test('without anything the database is SQLite; the file, the variable and the flag say otherwise', async (t) => {
   const { load } = scene(t, 'storage: memory\n');
-  assert.deepEqual((await scene(t).load()).storage, { book: 'sqlite' });
-  assert.deepEqual((await load()).storage, { book: 'memory' });
+  assert.deepEqual((await scene(t).load()).storage, { database: 'sqlite' });
+  assert.deepEqual((await load()).storage, { database: 'memory' });
   const env = { MODEL_GATEWAY_STORAGE: 'sqlite' };
-  assert.deepEqual((await load({ env })).storage, { book: 'sqlite' });
+  assert.deepEqual((await load({ env })).storage, { database: 'sqlite' });
   const settings = await load({ env, flags: { storage: 'postgres://db/gateway' } });
   const origins = settings.origins.filter(({ path }) => path === 'storage');
   assert.deepEqual(origins, [
@@ -26,12 +26,12 @@ test('without anything the book is SQLite; the file, the variable and the flag s
 });
 
 test('one text, two texts, a list and a mapping say the same', async (t) => {
-  const book = 'postgres://gateway:hidden@localhost:5433/gw';
+  const database = 'postgres://gateway:hidden@localhost:5433/gw';
   const counters = 'redis://:hidden@127.0.0.1:6380/2';
   const forms = [
-    `storage: ${book} ${counters}\n`,
-    `storage: ["${book}", "${counters}"]\n`,
-    `storage:\n  book: ${book}\n  counters: ${counters}\n`,
+    `storage: ${database} ${counters}\n`,
+    `storage: ["${database}", "${counters}"]\n`,
+    `storage:\n  database: ${database}\n  counters: ${counters}\n`,
   ];
   for (const form of forms) {
     const settings = await scene(t, form).load();
@@ -50,13 +50,13 @@ test('one text, two texts, a list and a mapping say the same', async (t) => {
   }
   const settings = await scene(
     t,
-    `storage:\n  book: ${book}\n  counters: ${counters}\n  tenant: blue\n  on_store_loss: open\n`,
+    `storage:\n  database: ${database}\n  counters: ${counters}\n  tenant: blue\n  on_store_loss: open\n`,
   ).load();
   const lines = settings.origins.filter(({ path }) => path.startsWith('storage'));
   assert.deepEqual(
     lines.map(({ path, value, origin }) => `${path} ${value} ${origin}`),
     [
-      'storage.book postgres://localhost:5433/gw gateway.yaml:2',
+      'storage.database postgres://localhost:5433/gw gateway.yaml:2',
       'storage.counters redis://127.0.0.1:6380/2 gateway.yaml:3',
       'storage.tenant blue gateway.yaml:4',
       'storage.on_store_loss open gateway.yaml:5',
@@ -83,7 +83,7 @@ test('S19: TLS is asked for by the address, and always verified', async (t) => {
   const { load, write } = scene(
     t,
     `storage:
-  book: postgres://db.internal/gw?sslmode=verify-ca&sslrootcert=ca.pem
+  database: postgres://db.internal/gw?sslmode=verify-ca&sslrootcert=ca.pem
   counters: rediss://cache.internal?ca=ca.pem&cert=client.pem&key=client.key
 `,
   );
@@ -105,8 +105,8 @@ test('S19: TLS is asked for by the address, and always verified', async (t) => {
 test('a way that everybody on it can read is warned of', async (t) => {
   const settings = await scene(t, 'storage: postgres://db.internal/gw redis://cache\n').load();
   assert.deepEqual(settings.warnings, [
-    'storage postgres://db.internal:5432/gw: nothing encrypts the way there; add sslmode=verify-full to the address',
-    'storage redis://cache:6379/0: nothing encrypts the way there; use rediss://',
+    'storage postgres://db.internal:5432/gw: the connection is not encrypted; add sslmode=verify-full to the address',
+    'storage redis://cache:6379/0: the connection is not encrypted; use rediss://',
   ]);
 });
 
@@ -121,8 +121,8 @@ test('S4: no form of printing the settings shows a password of the storage', asy
 const place = 'gateway.yaml:1: storage';
 const example = 'postgres://USER:PASSWORD@HOST:5432/DATABASE';
 const encoding = 'in names and passwords write : / ? # @ and % as %3A %2F %3F %23 %40 and %25';
-const notPostgres = `is no address of a PostgreSQL server: ${example}; ${encoding}`;
-const options = 'has an unknown option behind the ?; known are';
+const notPostgres = `is not the address of a PostgreSQL server: ${example}; ${encoding}`;
+const options = 'has an unknown option after the ?; known options:';
 
 const mistakes: readonly (readonly [name: string, yaml: string, message: string])[] = [
   [
@@ -131,7 +131,7 @@ const mistakes: readonly (readonly [name: string, yaml: string, message: string]
     `${place}: expected sqlite, memory or ${example}`,
   ],
   [
-    'Redis as the book',
+    'Redis as the database',
     'storage: redis://h',
     `${place}: expected sqlite, memory or ${example} first: Redis keeps counters only`,
   ],
@@ -161,38 +161,38 @@ const mistakes: readonly (readonly [name: string, yaml: string, message: string]
   ],
   [
     'counters of SQLite',
-    'storage: { book: sqlite, counters: "redis://h" }',
-    `${place}.counters: is for gateways that share a postgres:// book`,
+    'storage: { database: sqlite, counters: "redis://h" }',
+    `${place}.counters: applies only to a postgres:// database`,
   ],
   [
     'what SQLite cannot lose',
-    'storage: { book: sqlite, on_store_loss: open }',
-    `${place}.on_store_loss: is for gateways that share a postgres:// book`,
+    'storage: { database: sqlite, on_store_loss: open }',
+    `${place}.on_store_loss: applies only to a postgres:// database`,
   ],
   [
     'counters elsewhere',
-    'storage: { book: "postgres://localhost/db", counters: "memcached://h" }',
+    'storage: { database: "postgres://localhost/db", counters: "memcached://h" }',
     `${place}.counters: expected redis://USER:PASSWORD@HOST:6379/0 (rediss:// with TLS)`,
   ],
   [
     'three addresses',
     'storage: postgres://localhost/db redis://localhost redis://localhost',
-    `${place}: takes two addresses at most: the book and the counters`,
+    `${place}: takes two addresses at most: the database and the counters`,
   ],
   [
-    'a database of Redis that is no number',
+    'a database of Redis that is not a number',
     'storage: ["postgres://localhost/db", "redis://localhost/db"]',
-    `${place}[1]: is no address of a Redis or Valkey server: redis://USER:PASSWORD@HOST:6379/0; ${encoding}`,
+    `${place}[1]: is not the address of a Redis or Valkey server: redis://USER:PASSWORD@HOST:6379/0; ${encoding}`,
   ],
   [
     'TLS options without TLS',
     'storage: postgres://localhost/db redis://localhost?ca=a.pem',
-    `${place}: has options of TLS, which rediss:// is for`,
+    `${place}: has TLS options, which need rediss://`,
   ],
   [
     'half a client certificate',
     'storage: postgres://me@h/db?sslmode=require&sslcert=a.pem',
-    `${place}: names one of the client's certificate and its key; both are needed`,
+    `${place}: names only one of the client certificate and its key; both are needed`,
   ],
 ];
 

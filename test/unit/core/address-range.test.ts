@@ -67,9 +67,9 @@ it('S7 what is no range is told, and no range at all', () => {
     'fe80::1%eth0',
     'example.com',
   ]) {
-    assert.match(rangeProblem(text) ?? '', /is no address range/, text);
+    assert.match(rangeProblem(text) ?? '', /is not an address range/, text);
     assert.throws(() => new AddressRange(text), RangeError, text);
   }
-  assert.match(rangeProblem('10.0.0.1/8') ?? '', /bits behind its prefix/);
-  assert.match(rangeProblem('2001:db8::1/32') ?? '', /bits behind its prefix/);
+  assert.match(rangeProblem('10.0.0.1/8') ?? '', /bits after its prefix/);
+  assert.match(rangeProblem('2001:db8::1/32') ?? '', /bits after its prefix/);
 });

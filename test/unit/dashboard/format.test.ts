@@ -103,9 +103,9 @@ test('issue 8.1 shares, times and sizes of the status are not rounded to counts'
 });
 
 test('issue 8.1 a key of the config that is in use is not said to be never used', () => {
-  assert.equal(lastUsed({ last_used_at: null, source: 'environment' }), 'not known');
-  assert.equal(lastUsed({ last_used_at: null, source: 'config' }), 'not known');
+  assert.equal(lastUsed({ last_used_at: null, source: 'environment' }), 'unknown');
+  assert.equal(lastUsed({ last_used_at: null, source: 'config' }), 'unknown');
   assert.equal(lastUsed({ last_used_at: null, source: 'store' }), 'never');
   const now = new Date().toISOString();
-  assert.notEqual(lastUsed({ last_used_at: now, source: 'config' }), 'not known');
+  assert.notEqual(lastUsed({ last_used_at: now, source: 'config' }), 'unknown');
 });

@@ -73,7 +73,7 @@ describe('R6 what speaks against a target', () => {
     fail(a, 1);
     assert.deepEqual(planned(), ['b']);
     assert.equal(health.describe('p/a'), 'out until 2030-01-01T00:00:06Z (upstream_unavailable)');
-    assert.deepEqual(lines, ['target out']);
+    assert.deepEqual(lines, ['target_out']);
   });
 
   test('an answer in between begins the count anew', () => {
@@ -112,7 +112,7 @@ describe('R6 what speaks against a target', () => {
   test('F4 TLS that is refused is told once a minute for each provider, however many models', () => {
     const cause = Object.assign(new Error('certificate has expired'), { code: 'CERT_HAS_EXPIRED' });
     const refused = new GatewayError('upstream_unavailable', 'no trust', { cause });
-    const told = (): number => lines.filter((line) => line === 'upstream not trusted').length;
+    const told = (): number => lines.filter((line) => line === 'upstream_not_trusted').length;
     health.failed(a, failure());
     assert.equal(told(), 0);
     for (const which of [a, b, a]) health.failed(which, refused);
@@ -170,7 +170,7 @@ describe('G13 a target that is out', () => {
     health.answered(a);
     assert.deepEqual(planned(), ['a', 'b']);
     assert.ok(health.calm);
-    assert.deepEqual(lines, ['target out', 'target back']);
+    assert.deepEqual(lines, ['target_out', 'target_recovered']);
   });
 
   test('is not back because of streams that began before it failed and end well', () => {
@@ -208,7 +208,7 @@ describe('G13 a target that is out', () => {
     now += 5000;
     health.enter(a);
     health.failed(a, failure('invalid_request'));
-    assert.deepEqual(lines, ['target out']);
+    assert.deepEqual(lines, ['target_out']);
     assert.ok(health.enter(a), 'the next call finds out');
   });
 

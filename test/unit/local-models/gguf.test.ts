@@ -54,7 +54,7 @@ test('§4 a header longer than the first read is read on', async (t) => {
 });
 
 const wrong: readonly (readonly [string, Buffer, RegExp])[] = [
-  ['a page of HTML', Buffer.from('<!doctype html><title>Not found</title>'), /is no GGUF file/],
+  ['a page of HTML', Buffer.from('<!doctype html><title>Not found</title>'), /is not a GGUF file/],
   ['nothing but the magic', Buffer.from('GGUF'), /cut off/],
   ['an old version', ggufBytes({ version: 1 }), /version 1/],
   ['big-endian', ggufBytes({ version: 0x03000000 }), /big-endian/],

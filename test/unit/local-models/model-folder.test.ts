@@ -63,7 +63,7 @@ test('§4 what cannot be called is told and keeps nothing from the rest', async 
   assert.equal(models[0]?.demo, true);
   const why = new Map(problems.map((problem) => [problem.subject, problem.why]));
   const expected: readonly (readonly [string, RegExp])[] = [
-    ['page.gguf', /no GGUF file/],
+    ['page.gguf', /not a GGUF file/],
     ['empty.gguf', /is empty/],
     ['cut.gguf', /cut off/],
     ['UPPER.GGUF', /small letters/],
@@ -89,7 +89,7 @@ test(
       models.map(({ name }) => name),
       ['tiny', 'good'],
     );
-    assert.match(problems[0]?.why ?? '', /no regular file/);
+    assert.match(problems[0]?.why ?? '', /not a regular file/);
   },
 );
 

@@ -230,7 +230,7 @@ describe('§4 what pull says when it gets no file', () => {
     [401, /answered 401: the server wants a login/],
     [403, /answered 403/],
     [404, /answered 404: there is no such file/],
-    [418, /answered 418, which is no file/],
+    [418, /answered 418, which is not a file/],
   ];
   for (const [status, text] of cases) {
     test(String(status), async (t) => {
@@ -298,7 +298,7 @@ describe('§4 what pull says when it gets no file', () => {
       const path = '/latest/m.gguf';
       assert.match(
         await scene.refused(`https://${host}${path}`),
-        /is not fetched: .* is a link-local address or one of cloud metadata/,
+        /is not fetched: .* is a link-local or cloud-metadata address/,
       );
       for (const to of [`http://${host}${path}`, `https://${host}${path}`]) {
         server.serve('/m.gguf', { redirect: to });
@@ -358,7 +358,7 @@ describe('§4 what pull says when it gets no file', () => {
       ['https://user:pass@models.test/m.gguf', /user or password/],
       ['missing.gguf', /missing\.gguf is not there/],
       ['Qwen/Qwen3-0.6B-GGUF:Q8_0', /hf:Qwen\/Qwen3-0\.6B-GGUF:Q8_0/],
-      ['.', /is no file/],
+      ['.', /is not a file/],
     ];
     for (const [source, text] of cases) assert.match(await scene.refused(source), text, source);
     assert.match(await scene.refused('hf:a/b:Q8_0', { sha256: 'abc' }), /64 hexadecimal/);

@@ -146,7 +146,7 @@ test('F95 behind a collector that takes nothing no more than 2048 spans wait; th
   now = 60_001;
   queue.add(span());
   assert.deepEqual(told[1], [
-    'spans dropped',
+    'spans_dropped',
     { count: 300, reason: 'the collector is too slow: too many spans wait' },
   ]);
   const closing = queue.close(10);

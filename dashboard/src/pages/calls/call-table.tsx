@@ -90,7 +90,7 @@ function columnsOf(keyName: (id: string) => string): readonly Column<Call>[] {
 /** Provider and its model; a dash where no upstream was asked. */
 function answeredBy(call: Call): string {
   if (call.provider === null) return '–';
-  const tries = call.attempts > 1 ? ` (try ${call.attempts})` : '';
+  const tries = call.attempts > 1 ? ` (attempt ${call.attempts})` : '';
   return `${call.provider}/${call.upstream_model ?? ''}${tries}`;
 }
 
@@ -149,7 +149,7 @@ function NoRows({
   if (isPaused) {
     return (
       <Empty
-        title="Nothing found yet"
+        title="No matching calls yet"
         action={<Button onClick={pages.searchOn}>Search further back</Button>}
       >
         {reached === undefined ? '' : `Looked back to ${fullMoment(reached)}.`}
@@ -163,10 +163,10 @@ function NoRows({
       />
     );
   }
-  if (isFiltered) return <Empty title="No call fits">Change or clear a filter.</Empty>;
+  if (isFiltered) return <Empty title="No matching calls">Change or clear a filter.</Empty>;
   return (
     <Empty title="No calls yet">
-      Calls show up here a moment after they ended. The setup page has the lines for your client.
+      Calls appear here a moment after they end. The Setup page has snippets for your client.
     </Empty>
   );
 }
@@ -176,9 +176,7 @@ function End({ pages }: { readonly pages: CallPages }): ReactElement {
   return (
     <div className={styles.end}>
       <span>
-        {hasMore
-          ? `${count(rows)} calls so far; more come as you scroll.`
-          : `${count(rows)} calls.`}
+        {hasMore ? `${count(rows)} calls so far; scroll to load more.` : `${count(rows)} calls.`}
       </span>
       {isPaused ? (
         <>

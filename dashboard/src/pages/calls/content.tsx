@@ -28,20 +28,20 @@ export function Content({ content }: { content: CallContent }): ReactElement {
       </Section>
       <Section title="Answer">
         {answer === null ? (
-          <p className={styles.muted}>The client was sent nothing.</p>
+          <p className={styles.muted}>Nothing was sent to the client.</p>
         ) : (
           <>
             <Headers label="Answer headers" headers={answer.headers} />
             <Body
               label="answer"
               body={answer.body}
-              more={answer.whole ? '' : ' It did not come to its end.'}
+              more={answer.whole ? '' : ' It is incomplete.'}
             />
           </>
         )}
       </Section>
       {attempts.length === 0 ? null : (
-        <Section title="What providers said when they failed">
+        <Section title="Error answers of providers">
           {attempts.map(({ target, status, body }, i) => (
             <Body
               key={`${i}:${target}`}
@@ -53,7 +53,7 @@ export function Content({ content }: { content: CallContent }): ReactElement {
         </Section>
       )}
       <p className={styles.muted}>
-        Keys, credentials and the bytes of media were taken out before it was kept.
+        Keys, credentials and media data were removed before it was stored.
       </p>
     </>
   );
@@ -61,17 +61,17 @@ export function Content({ content }: { content: CallContent }): ReactElement {
 
 function whyNot({ state, logged_now: isLogged }: CallContent): ReactNode {
   if (state === 'locked') {
-    return 'It was kept, sealed with a key that this gateway does not have (MODEL_GATEWAY_CONTENT_KEY, or content.key of the data directory).';
+    return 'The content is encrypted with a key that this gateway does not have (MODEL_GATEWAY_CONTENT_KEY, or content.key in the data directory).';
   }
-  if (state === 'unreadable') return 'It was kept, and cannot be read any more.';
+  if (state === 'unreadable') return 'The content is damaged and cannot be read.';
   if (isLogged) {
-    return 'Nothing is kept of this call: it was made before its key logged content, it is older than content is kept, or it was lost.';
+    return 'No content is stored for this call: its key did not log content then, the content has expired, or it was lost.';
   }
   return (
     <>
-      What this call asked and was answered was not kept: its key does not log content. Switch it on
-      with “Log content” in the form of the key, or with{' '}
-      <code>model-gateway keys update ID --log-content</code>; it holds for calls from then on.
+      No content is stored, since the key of this call does not log content. Turn it on for later
+      calls with “Log content” in the form of the key, or with{' '}
+      <code>model-gateway keys update ID --log-content</code>.
     </>
   );
 }
@@ -86,7 +86,7 @@ function Headers({ label, headers }: HeadersProps): ReactElement | null {
   if (headers.length === 0) return null;
   const values = Map.groupBy(headers, ({ name }) => name);
   const facts = [...values].map(
-    ([name, all]) => [name, all.map(({ value }) => value ?? 'not kept').join(', ')] as const,
+    ([name, all]) => [name, all.map(({ value }) => value ?? 'not stored').join(', ')] as const,
   );
   return (
     <details className={styles.headers}>
@@ -117,8 +117,8 @@ function Body({ label, body, more = '' }: BodyProps): ReactElement {
 }
 
 function aboutBody({ bytes: length, cut, form }: KeptBody): string {
-  const what = form === 'events' ? ' Its pieces are put together.' : '';
-  return `${bytes(length)}.${what}${cut ? ' It was too long: some of it is left out.' : ''}`;
+  const what = form === 'events' ? ' Its deltas are joined.' : '';
+  return `${bytes(length)}.${what}${cut ? ' It was truncated.' : ''}`;
 }
 
 export function bodyText({ form, content }: KeptBody): string {

@@ -48,7 +48,7 @@ function placeholder({ endpoint, model, stream }: MadeCall): object {
   };
 }
 
-/** What was cut is no request any more. */
+/** What was cut is not a request any more. */
 function wholeBody(request: KeptRequest | null | undefined): unknown {
   const body = request?.body;
   return body?.form === 'json' && !body.cut ? body.content : undefined;

@@ -45,7 +45,7 @@ function Shown({ call }: { call: CallDetails }): ReactElement {
         <p className={styles.muted}>{aboutUsage(call)}</p>
       </Section>
       {notes.length === 0 ? null : (
-        <Section title="Notes of the translation">
+        <Section title="Translation notes">
           <ul className={styles.notes}>
             {notes.map((note) => (
               <li key={note}>{note}</li>
@@ -54,7 +54,7 @@ function Shown({ call }: { call: CallDetails }): ReactElement {
         </Section>
       )}
       {call.metadata === null ? null : (
-        <Section title="Metadata of the client">
+        <Section title="Client metadata">
           <CodeBlock label="metadata" text={JSON.stringify(call.metadata, null, 2)} />
         </Section>
       )}
@@ -71,7 +71,7 @@ function Said({ call }: { call: CallDetails }): ReactElement {
     <>
       <QueryState query={content}>{(shown) => <Content content={shown} />}</QueryState>
       {url === undefined ? null : (
-        <Section title="Make it again">
+        <Section title="Reproduce">
           <CodeBlock label="curl command" text={curlOf(call, url, content.data?.request)} />
         </Section>
       )}
@@ -106,7 +106,7 @@ function CallFacts({ call }: { call: CallDetails }): ReactElement {
     ...optional('User', call.user),
     ...call.budgets.map(({ counter, window }): Fact => ['Budget', `${counter}, ${window}`]),
     ...optional('Reserved', call.reserved_usd === null ? null : exactMoney(call.reserved_usd)),
-    ...optional('Overrun', call.overrun ? 'it cost more than was reserved' : null),
+    ...optional('Overrun', call.overrun ? 'the call cost more than was reserved' : null),
   ];
   return <Facts facts={facts} />;
 }
@@ -121,23 +121,24 @@ function optional(name: string, value: string | null): readonly Fact[] {
 }
 
 function answeredBy({ provider, upstream_model: model, mode }: CallDetails): string {
-  if (provider === null) return 'nobody: no upstream was asked';
+  if (provider === null) return 'none: no request was sent to an upstream';
   return `${provider}/${model ?? ''}${mode === null ? '' : `, ${mode}`}`;
 }
 
 const sources: { readonly [source: string]: string } = {
   reported: 'Counted by the provider.',
   counted: 'Counted by the gateway.',
-  estimated: 'Estimated by the gateway: the provider told no counts.',
+  estimated: 'Estimated by the gateway: the provider reported no usage.',
 };
 
 function aboutUsage(call: CallDetails): string {
   const { provider, usage_source: source, suspect, price, charged } = call;
-  if (provider === null) return 'No upstream was asked: there was nothing to count or to pay.';
+  if (provider === null)
+    return 'No request was sent to an upstream, so there is no usage and no cost.';
   const { output_tokens: output } = charged;
   const isNothing = inputOf(charged) === null && output === null;
-  const counted = isNothing ? 'Nothing was counted.' : (sources[source] ?? source);
-  const doubt = suspect ? ' The provider reported counts that cannot be.' : '';
+  const counted = isNothing ? 'No usage was recorded.' : (sources[source] ?? source);
+  const doubt = suspect ? ' The provider reported impossible counts.' : '';
   const priced =
     price === null ? ' No price is known for this model.' : ` Price from ${price.source}.`;
   return `${counted}${doubt}${priced}`;

@@ -6,12 +6,12 @@ import { count } from '../../format/number.ts';
 import styles from './page.module.css';
 
 const classes = [
-  { name: 'Input, not cached', tokens: 'fresh_input_tokens', price: 'input', cost: 'input' },
+  { name: 'Uncached input', tokens: 'fresh_input_tokens', price: 'input', cost: 'input' },
   { name: 'Cache read', tokens: 'cache_read_tokens', price: 'cache_read', cost: 'cache_read' },
   { name: 'Cache write', tokens: 'cache_write_tokens', price: 'cache_write', cost: 'cache_write' },
   { name: 'Output', tokens: 'output_tokens', price: 'output', cost: 'output' },
   {
-    name: 'Reasoning, in the output',
+    name: 'Reasoning (part of output)',
     tokens: 'reasoning_tokens',
     price: 'reasoning',
     cost: 'reasoning',
@@ -20,13 +20,13 @@ const classes = [
 
 /** Shown where there are some: what they cost stands in the rows above, and for searches and pictures in the sum. */
 const pieces = [
-  { name: 'Sound, in the input', tokens: 'audio_input_tokens' },
-  { name: 'Pictures, in the input', tokens: 'image_input_tokens' },
-  { name: 'Film, in the input', tokens: 'video_input_tokens' },
-  { name: 'Sound, in the output', tokens: 'audio_output_tokens' },
-  { name: 'Pictures, in the output', tokens: 'image_output_tokens' },
+  { name: 'Audio (part of input)', tokens: 'audio_input_tokens' },
+  { name: 'Images (part of input)', tokens: 'image_input_tokens' },
+  { name: 'Video (part of input)', tokens: 'video_input_tokens' },
+  { name: 'Audio (part of output)', tokens: 'audio_output_tokens' },
+  { name: 'Images (part of output)', tokens: 'image_output_tokens' },
   { name: 'Web searches', tokens: 'web_searches' },
-  { name: 'Pictures at a price each', tokens: 'images' },
+  { name: 'Images with a price each', tokens: 'images' },
 ] as const;
 
 export function UsageTable({ call }: { call: CallDetails }): ReactElement {

@@ -44,7 +44,7 @@ function aboutAttempt(attempt: Attempt): string {
     status === null ? '' : `status ${status}`,
     error ?? '',
     credential === null ? '' : `credential ${credential}`,
-    maybeBilled ? 'sent without an answer: the provider may bill it' : '',
+    maybeBilled ? 'sent but not answered: the provider may bill it' : '',
   ]
     .filter((part) => part !== '')
     .join(' · ');

@@ -28,11 +28,11 @@ export function Budgets({ budgets, holder }: BudgetsProps): ReactElement {
 export function budgetsText(budgets: readonly Budget[]): string {
   if (budgets.length === 0) return '–';
   return budgets
-    .map(({ usd, per }) => `${money(Number(usd))}${per === 'ever' ? ' in all' : `/${per}`}`)
+    .map(({ usd, per }) => `${money(Number(usd))}${per === 'ever' ? ' in total' : `/${per}`}`)
     .join(', ');
 }
 
-const words = { day: 'today', week: 'this week', month: 'this month', ever: 'in all' } as const;
+const words = { day: 'today', week: 'this week', month: 'this month', ever: 'in total' } as const;
 
 function BudgetState({
   budget,
@@ -54,7 +54,7 @@ function BudgetState({
           {money(Math.max(0, all - spent))} left
           {budget.ends_at === null || budget.ends_at === undefined
             ? ''
-            : `, begins anew ${moment(budget.ends_at)}`}
+            : `, resets ${moment(budget.ends_at)}`}
         </span>
       </div>
       <progress

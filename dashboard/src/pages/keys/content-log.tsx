@@ -16,7 +16,7 @@ export function LogContentField({ fields, onChange }: FieldProps): ReactElement 
   return (
     <CheckField
       label="Log content"
-      hint="Keep what its calls ask and are answered, for everybody who may open this dashboard. Keys and media are taken out, the rest is sealed in the store and removed after some days. Off: only counts and costs are kept."
+      hint="Store the requests and answers of its calls, visible to everyone with access to this dashboard. Keys and media are removed, the rest is stored encrypted and deleted after some days. Off: only counts and costs are stored."
       checked={fields.logContent}
       onChange={(logContent) => onChange({ ...fields, logContent })}
     />
@@ -31,17 +31,17 @@ export function ForgetContent({ subject }: { readonly subject: Key }): ReactElem
   return (
     <div className={styles.row}>
       <Button small look="danger" onClick={() => setOpen(true)}>
-        Remove kept content
+        Remove stored content
       </Button>
       {removed === undefined ? null : (
         <span className={styles.muted} role="status">
-          Removed what {removed} {removed === 1 ? 'call' : 'calls'} said.
+          Removed the content of {removed} {removed === 1 ? 'call' : 'calls'}.
         </span>
       )}
       <Confirm
         open={isOpen}
         onClose={() => setOpen(false)}
-        title="Remove what the calls of this key said?"
+        title="Remove the stored content of this key?"
         action="Remove content"
         danger
         onConfirm={async () => {
@@ -52,7 +52,7 @@ export function ForgetContent({ subject }: { readonly subject: Key }): ReactElem
           setRemoved(done.removed);
         }}
       >
-        What was kept of its requests and answers is removed for ever. Its rows in the ledger stay.
+        The stored requests and answers are deleted permanently. The calls stay in the ledger.
       </Confirm>
     </div>
   );

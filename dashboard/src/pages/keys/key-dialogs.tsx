@@ -62,7 +62,7 @@ export function SecretOnce({
       open={open}
       onClose={onClose}
       title="Copy the secret now"
-      description="It is shown this once and kept nowhere. Whoever has it can call with this key."
+      description="It is shown only now and is not stored. Anyone who has it can call with this key."
       footer={
         <Button look="primary" onClick={onClose}>
           I have copied it
@@ -72,8 +72,8 @@ export function SecretOnce({
       <div className={layout.sections}>
         <CodeBlock text={made.key} label="The secret of the key" />
         <p className={layout.muted}>
-          Send it as <code>Authorization: Bearer …</code> or <code>x-api-key</code>. The page Setup
-          has the lines for each client.
+          Send it as <code>Authorization: Bearer …</code> or <code>x-api-key</code>. The Setup page
+          has snippets for each client.
         </p>
       </div>
     </Dialog>
@@ -104,7 +104,7 @@ export function EditKey({
       open
       onClose={onClose}
       title="Change the key"
-      description="Changes hold for the next call."
+      description="Changes apply from the next call on."
       shape="wide"
       footer={
         <>

@@ -17,7 +17,7 @@ export function KeyForm({ fields, onChange, wrong }: FormProps<KeyFields>): Reac
       <TextField label="Name" required maxLength={200} {...text('name')} />
       <TextField
         label="Models"
-        hint="Names, separated by commas; * stands for any text: openai/*, local/tiny"
+        hint="Names, separated by commas; * matches any text: openai/*, local/tiny"
         mono
         {...text('models')}
       />
@@ -36,14 +36,14 @@ export function KeyForm({ fields, onChange, wrong }: FormProps<KeyFields>): Reac
       </div>
       <TextField label="Tags" hint="Separated by commas" {...text('tags')} />
       <TextField
-        label="From addresses"
-        hint="Ranges such as 10.0.0.0/8, separated by commas; empty: from anywhere"
+        label="Client addresses"
+        hint="Ranges such as 10.0.0.0/8, separated by commas; empty: all addresses"
         mono
         {...text('cidrs')}
       />
       <TextField
         label="Expires"
-        hint="In 24h, 30d, 2w; on a date such as 2026-12-31; never. Empty: as it is, or never"
+        hint="A time span (24h, 30d, 2w), a date such as 2026-12-31, or never. Empty: unchanged, or never"
         value={fields.expires}
         onChange={(expires) => onChange({ ...fields, expires })}
         {...errorAt(wrong, 'expires_in')}
@@ -51,19 +51,19 @@ export function KeyForm({ fields, onChange, wrong }: FormProps<KeyFields>): Reac
       />
       <CheckField
         label="Strict"
-        hint="Refuse what a translation would drop, instead of noting it"
+        hint="Refuse requests that translation would change or drop parts of"
         checked={fields.strict}
         onChange={(strict) => onChange({ ...fields, strict })}
       />
       <CheckField
         label="Cache"
-        hint="Mark its prompts for the caches of providers, where the client marks nothing"
+        hint="Set cache marks in its prompts if the client sets none"
         checked={fields.cache}
         onChange={(cache) => onChange({ ...fields, cache })}
       />
       <CheckField
         label="Shrink"
-        hint="Lower the output limit of a call that does not fit its budget, instead of refusing it"
+        hint="Lower the output limit of calls that do not fit the budget, instead of refusing them"
         checked={fields.shrink}
         onChange={(shrink) => onChange({ ...fields, shrink })}
       />
@@ -80,7 +80,7 @@ interface EndpointChoiceProps {
 function EndpointChoice({ chosen, onChange }: EndpointChoiceProps): ReactElement {
   return (
     <fieldset className={styles.group}>
-      <legend>Endpoints (none chosen: all)</legend>
+      <legend>Endpoints (none selected: all)</legend>
       {endpoints.map((name) => (
         <CheckField
           key={name}

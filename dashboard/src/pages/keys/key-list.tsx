@@ -115,17 +115,17 @@ function None({
 }: KeyListProps & {
   readonly text: string;
 }): ReactElement {
-  if (text.trim() !== '') return <Empty title="No key has this text in it" />;
+  if (text.trim() !== '') return <Empty title="No key contains this text" />;
   return (
     <Empty
-      title="There is no key yet"
+      title="No keys yet"
       action={
         <Button look="primary" onClick={onCreate}>
           Create a key
         </Button>
       }
     >
-      Clients call the gateway with a key; each has its own models, limits and budgets.
+      Clients call the gateway with a key. Each key has its own models, limits and budgets.
     </Empty>
   );
 }

@@ -92,10 +92,10 @@ function KeyDetail({ subject }: { readonly subject: Key }): ReactElement {
 }
 
 function whyFixed({ source }: Key): string {
-  if (source === 'store') return 'It opens nothing any more.';
+  if (source === 'store') return 'It is no longer accepted.';
   return source === 'config'
-    ? 'It is declared in the config and changed there.'
-    : 'It comes from the environment (MODEL_GATEWAY_KEY).';
+    ? 'It is declared in the config and can only be changed there.'
+    : 'It is set in the environment (MODEL_GATEWAY_KEY).';
 }
 
 interface ActionProps {
@@ -105,10 +105,10 @@ interface ActionProps {
 }
 
 const overlaps = [
-  { value: '0', label: 'It opens nothing from now on' },
-  { value: '1h', label: 'It opens for another hour' },
-  { value: '24h', label: 'It opens for another 24 hours' },
-  { value: '7d', label: 'It opens for another 7 days' },
+  { value: '0', label: 'Stops working now' },
+  { value: '1h', label: 'Works for another hour' },
+  { value: '24h', label: 'Works for another 24 hours' },
+  { value: '7d', label: 'Works for another 7 days' },
 ] as const;
 
 function RotateKey({ subject, open, onClose }: ActionProps): ReactElement {
@@ -152,7 +152,7 @@ function RevokeKey({ subject, open, onClose }: ActionProps): ReactElement {
       danger
       onConfirm={() => revoke.mutateAsync({ method: 'POST', path: keyPath(subject.id, '/revoke') })}
     >
-      It opens nothing from now on, for ever, and its running calls are cut.
+      The key stops working immediately and permanently, and its running calls are cut.
     </Confirm>
   );
 }
@@ -164,9 +164,9 @@ function factsOf(subject: Key): readonly Fact[] {
   return [
     ['Models', list(subject.models, 'none')],
     ['Endpoints', list(subject.endpoints, 'all')],
-    ['Requests a minute', limit(subject.rpm)],
-    ['Tokens a minute', limit(subject.tpm)],
-    ['Calls at a time', limit(subject.concurrent)],
+    ['Requests per minute', limit(subject.rpm)],
+    ['Tokens per minute', limit(subject.tpm)],
+    ['Concurrent calls', limit(subject.concurrent)],
     ...subject.limits
       .filter(({ model }) => model !== null)
       .map(({ kind, amount, model }): Fact => [`${kind} of ${model ?? ''}`, count(amount)]),
@@ -175,7 +175,7 @@ function factsOf(subject: Key): readonly Fact[] {
     ['Tags', list(subject.tags, '–')],
     ['From', list(subject.cidrs, 'anywhere')],
     ['Strict', subject.strict ? 'yes' : 'no'],
-    ['Cache marks', subject.cache === null ? 'as the route says' : subject.cache],
+    ['Cache marks', subject.cache === null ? 'as the route sets' : subject.cache],
     ['Shrink', subject.shrink ? 'yes' : 'no'],
     ['Content of calls', subject.log_content ? 'logged' : 'not logged'],
     ['Created', fullMoment(subject.created_at)],

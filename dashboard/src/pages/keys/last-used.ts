@@ -8,5 +8,5 @@ export function lastUsed({
   source,
 }: Pick<Key, 'last_used_at' | 'source'>): string {
   if (used !== null) return ago(used);
-  return source === 'store' ? 'never' : 'not known';
+  return source === 'store' ? 'never' : 'unknown';
 }

@@ -14,7 +14,7 @@ export function KeysPage(): ReactElement {
     <>
       <PageHead
         title="Keys"
-        about="Who may call which models, and for how much."
+        about="API keys with their models, limits and budgets."
         actions={
           <Button look="primary" icon="plus" onClick={create}>
             Create key

@@ -39,13 +39,13 @@ const periods = [
   { value: 'day', label: 'a day' },
   { value: 'week', label: 'a week' },
   { value: 'month', label: 'a month' },
-  { value: 'ever', label: 'in all' },
+  { value: 'ever', label: 'in total' },
 ] as const;
 
 const kinds = [
-  { value: 'requests', label: 'requests a minute' },
-  { value: 'tokens', label: 'tokens a minute' },
-  { value: 'concurrent', label: 'calls at a time' },
+  { value: 'requests', label: 'requests per minute' },
+  { value: 'tokens', label: 'tokens per minute' },
+  { value: 'concurrent', label: 'concurrent calls' },
 ] as const;
 
 export function PolicyForm({ fields, onChange, wrong }: FormProps<PolicyFields>): ReactElement {
@@ -59,12 +59,12 @@ export function PolicyForm({ fields, onChange, wrong }: FormProps<PolicyFields>)
   return (
     <>
       <div className={styles.triple}>
-        <TextField label="Requests a minute" {...number('rpm')} />
-        <TextField label="Tokens a minute" {...number('tpm')} />
-        <TextField label="Calls at a time" {...number('concurrent')} />
+        <TextField label="Requests per minute" {...number('rpm')} />
+        <TextField label="Tokens per minute" {...number('tpm')} />
+        <TextField label="Concurrent calls" {...number('concurrent')} />
       </div>
       <Rows
-        legend="Limits of single models"
+        legend="Limits per model"
         what="limit"
         rows={fields.limits}
         empty={emptyLimit}
@@ -75,7 +75,7 @@ export function PolicyForm({ fields, onChange, wrong }: FormProps<PolicyFields>)
         )}
       </Rows>
       <Rows
-        legend="Budgets, all of which hold"
+        legend="Budgets (all apply)"
         what="budget"
         rows={fields.budgets}
         empty={emptyBudget}

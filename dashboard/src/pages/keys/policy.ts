@@ -77,7 +77,7 @@ function numberText(value: number | null): string {
   return value === null ? '' : String(value);
 }
 
-/** What is no number is sent as it is: the gateway says what is wrong with it. */
+/** What is not a number is sent as it is: the gateway says what is wrong with it. */
 function numberOf(text: string): number | string | null {
   const trimmed = text.trim();
   if (trimmed === '') return null;

@@ -53,7 +53,7 @@ export function Teams(): ReactElement {
         {({ teams }) =>
           teams.length === 0 ? (
             <Empty title="No team has limits or budgets">
-              A key names its team; what is set here holds for all its keys together.
+              Each key names its team; the limits set here apply to all keys of the team together.
             </Empty>
           ) : (
             <DataTable
@@ -151,7 +151,7 @@ function TeamSheet({ team, onClose }: TeamSheetProps): ReactElement {
         {change.error === null ? null : <ErrorPanel error={change.error} />}
         <Budgets budgets={team.budgets} holder={{ team: name }} />
         {isFixed ? (
-          <p>It is declared in the config and changed there.</p>
+          <p>It is declared in the config and can only be changed there.</p>
         ) : (
           <PolicyForm fields={fields} onChange={setFields} wrong={wrongOf(change.error)} />
         )}
@@ -159,12 +159,12 @@ function TeamSheet({ team, onClose }: TeamSheetProps): ReactElement {
       <Confirm
         open={isAsking}
         onClose={() => setAsking(false)}
-        title="Take the limits of this team away?"
+        title="Remove the limits of this team?"
         action="Remove limits"
         danger
         onConfirm={() => change.mutateAsync({ method: 'DELETE', path }).then(onClose)}
       >
-        Its keys stay and are held by their own limits only.
+        Its keys stay and keep their own limits.
       </Confirm>
     </Dialog>
   );

@@ -5,7 +5,7 @@ import type { Model } from './api.ts';
 
 /** `unknown` means that nothing is known against it. */
 export function HealthBadge({ health }: { readonly health: string }): ReactElement {
-  return <Badge tone={toneOf(health)} text={health === 'unknown' ? 'no trouble' : health} />;
+  return <Badge tone={toneOf(health)} text={health === 'unknown' ? 'healthy' : health} />;
 }
 
 function toneOf(health: string): Tone {

@@ -60,7 +60,7 @@ export function ModelList(): ReactElement {
         {({ problems }) => (
           <>
             {models.length === 0 ? (
-              <Empty title="No model has this in its name" />
+              <Empty title="No model name contains this text" />
             ) : (
               <DataTable
                 label="Models"
@@ -74,7 +74,7 @@ export function ModelList(): ReactElement {
               />
             )}
             {problems.length === 0 ? null : (
-              <ul className={styles.list} aria-label="Files that cannot be called">
+              <ul className={styles.list} aria-label="Files that cannot be used">
                 {problems.map(({ subject, why }) => (
                   <li key={subject} className={layout.muted}>
                     {subject}: {why}
@@ -88,7 +88,7 @@ export function ModelList(): ReactElement {
       {shown === undefined ? null : <ModelSheet model={shown} onClose={opened.close} />}
       {opened.id !== undefined && query.isSuccess && shown === undefined ? (
         <Dialog open onClose={opened.close} title={opened.id} shape="side">
-          <Empty title="There is no such model">It may have been renamed or taken away.</Empty>
+          <Empty title="Model not found">It may have been renamed or removed.</Empty>
         </Dialog>
       ) : null}
     </Panel>

@@ -29,7 +29,7 @@ export function ModelSheet({ model, onClose }: SheetProps): ReactElement {
           ))}
         </section>
         <section className={layout.sections} aria-label="Prices">
-          <h3>Prices in dollars for a million tokens</h3>
+          <h3>Prices in dollars per million tokens</h3>
           <Prices model={id} />
         </section>
         {local === undefined ? null : (
@@ -71,7 +71,7 @@ function Prices({ model }: { readonly model: string }): ReactElement {
             <code>{target}</code>
             {price === null ? (
               <span className={layout.muted}>
-                Nobody knows its price. Set one under prices: in the config.
+                The price is unknown. Set one under prices: in the config.
               </span>
             ) : (
               <Facts facts={priceFacts(price)} />
@@ -105,7 +105,7 @@ const localNames: readonly (readonly [member: string, title: string])[] = [
   ['context', 'Context'],
   ['trained_context', 'Trained context'],
   ['reasoning', 'Reasoning'],
-  ['parallel', 'Calls at a time'],
+  ['parallel', 'Concurrent calls'],
 ];
 
 function localFacts(local: NonNullable<Model['local']>): readonly Fact[] {

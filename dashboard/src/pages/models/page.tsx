@@ -8,7 +8,7 @@ import { Downloads, Providers } from './providers.tsx';
 export function ModelsPage(): ReactElement {
   return (
     <>
-      <PageHead title="Models" about="What can be called, who answers, and how they are." />
+      <PageHead title="Models" about="Models that can be called, their targets and their health." />
       <div className={layout.stack}>
         <Downloads />
         <ModelList />

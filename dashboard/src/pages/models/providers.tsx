@@ -36,7 +36,7 @@ function ProviderItem({ provider }: { readonly provider: Provider }): ReactEleme
     <li className={styles.item}>
       <div className={layout.row}>
         <strong>{id}</strong>
-        <Badge tone={there ? 'good' : 'neutral'} text={there ? 'there' : 'not found'} />
+        <Badge tone={there ? 'good' : 'neutral'} text={there ? 'connected' : 'not found'} />
         <code>{address}</code>
       </div>
       <span className={layout.muted}>
@@ -52,7 +52,7 @@ export function Downloads(): ReactElement | null {
   const { data } = useDownloads();
   if (data === undefined || data.downloads.length === 0) return null;
   return (
-    <Panel title="Model files on their way" flush>
+    <Panel title="Downloads of model files" flush>
       <ul className={styles.list}>
         {data.downloads.map((download) => (
           <DownloadItem key={download.name} download={download} />
@@ -70,17 +70,17 @@ function DownloadItem({ download }: { readonly download: Download }): ReactEleme
         <strong>local/{name}</strong>
         <Badge
           tone={active ? 'accent' : 'warn'}
-          text={active ? 'fetching' : `broken off ${ago(at)}`}
+          text={active ? 'fetching' : `interrupted ${ago(at)}`}
         />
         <span className={layout.muted}>
           {bytes(there)} of {total === null ? 'unknown size' : bytes(total)}
         </span>
       </div>
       {total === null ? null : (
-        <progress aria-label={`Fetched of ${name}`} max={total} value={there} />
+        <progress aria-label={`Downloaded part of ${name}`} max={total} value={there} />
       )}
       {active ? null : (
-        <span className={layout.muted}>The same model-gateway pull goes on from there.</span>
+        <span className={layout.muted}>Run the same model-gateway pull to resume.</span>
       )}
     </li>
   );

@@ -20,7 +20,7 @@ import { Stats } from './stats.tsx';
 
 const liveMs = 10_000;
 const groupChoices = [
-  { value: '', label: 'All together' },
+  { value: '', label: 'Total' },
   { value: 'model', label: 'By model' },
   { value: 'provider', label: 'By provider' },
   { value: 'key', label: 'By key' },
@@ -71,7 +71,7 @@ export function OverviewPage(): ReactElement {
         onClose={() => setChoosing(false)}
         onChosen={(from, to) => change({ range: undefined, since: from, until: to })}
       />
-      <QueryState query={all} loading="Adding up…">
+      <QueryState query={all} loading="Loading…">
         {(answer) => <Sums answer={answer} by={by} period={period} everyMs={everyMs} />}
       </QueryState>
     </>
@@ -80,7 +80,7 @@ export function OverviewPage(): ReactElement {
 
 function aboutPeriod(answer: SeriesAnswer | undefined): string | undefined {
   if (answer === undefined) return undefined;
-  const days = answer.step === 'day' ? 'day of UTC' : answer.step;
+  const days = answer.step === 'day' ? 'UTC day' : answer.step;
   return `Since ${minute(answer.since)}, by the ${days}`;
 }
 
@@ -100,7 +100,7 @@ function Sums({ answer, by, period, everyMs }: SumsProps): ReactElement {
   if (sums === undefined) {
     return (
       <Empty title="No calls in this period">
-        Calls show up here a moment after they ended. Choose a longer period, or make a call on the
+        Calls appear here a moment after they end. Choose a longer period, or make a call in the
         playground.
       </Empty>
     );
@@ -112,7 +112,7 @@ function Sums({ answer, by, period, everyMs }: SumsProps): ReactElement {
       {forCharts === undefined ? null : <Charts answer={forCharts} isGrouped={by !== undefined} />}
       {by !== undefined && (grouped.data?.groups.length ?? 0) > mostLines ? (
         <p className={styles.note}>
-          {`Lines are drawn of the ${mostLines} ${by}s with the most calls; the table has the others.`}
+          {`The charts show the ${mostLines} ${by}s with the most calls; the table shows all.`}
         </p>
       ) : null}
       <Panel
@@ -144,8 +144,8 @@ function Sums({ answer, by, period, everyMs }: SumsProps): ReactElement {
       </Panel>
       <p className={styles.note}>
         {answer.percentiles === 'exact'
-          ? `Sums and percentiles are exact: these are of all ${count(answer.sampled)} calls that ended well.`
-          : `Sums are exact. Percentiles are of ${count(answer.sampled)} calls that ended well, a sample spread evenly over the period.`}
+          ? `Sums and percentiles are exact; percentiles cover all ${count(answer.sampled)} successful calls.`
+          : `Sums are exact. Percentiles are from an evenly spread sample of ${count(answer.sampled)} successful calls.`}
       </p>
     </>
   );

@@ -35,9 +35,9 @@ export function Stats({ sums }: { sums: SeriesSums }): ReactElement {
         title={exactMoney(sums.cost_usd)}
         aside="of calls with a price"
       />
-      <Stat name="Input tokens" value={count(input)} aside="cached ones included" />
+      <Stat name="Input tokens" value={count(input)} aside="including cached tokens" />
       <Stat name="Cached input" value={percent(cached, input)} aside={`${count(cached)} tokens`} />
-      <Stat name="Output tokens" value={count(sums.output_tokens)} aside="reasoning included" />
+      <Stat name="Output tokens" value={count(sums.output_tokens)} aside="including reasoning" />
       <Stat name="Latency p50" value={span(sums.p50_ms)} aside={`p95 ${span(sums.p95_ms)}`} />
       <Stat
         name="First token p50"

@@ -35,7 +35,7 @@ const mostLooks = 8;
 
 class NotYet extends Error {}
 
-/** In the list, since a call that is not there yet is no error. */
+/** In the list, since a call that is not there yet is not an error. */
 async function findRow(id: string, key: string, signal: AbortSignal): Promise<CallRow> {
   const query = { limit: 20, key: key === '' ? 'playground' : key };
   const { calls } = await get<{ readonly calls: readonly CallRow[] }>('/api/calls', {
@@ -60,13 +60,15 @@ export function CallFacts({ played }: { played: Played }): ReactElement | null {
   if (status === undefined) return null;
   const seen: readonly Fact[] = [
     ['Status', String(status)],
-    ['First content', `${span(played.firstMs ?? row.data?.first_event_ms)}`],
-    ['In all', span(played.totalMs)],
+    ['First token', `${span(played.firstMs ?? row.data?.first_event_ms)}`],
+    ['Total time', span(played.totalMs)],
   ];
   return (
     <>
       <Facts facts={[...seen, ...(row.data === undefined ? [] : factsOf(row.data))]} />
-      {row.isError ? <p>This call has no row in the ledger yet; the page Calls shows it.</p> : null}
+      {row.isError ? (
+        <p>This call is not in the ledger yet; it will appear on the Calls page.</p>
+      ) : null}
     </>
   );
 }
@@ -78,7 +80,7 @@ function factsOf(row: CallRow): readonly Fact[] {
     ['Cache read', charged.cache_read_tokens],
     ['Cache write', charged.cache_write_tokens],
     ['Output', charged.output_tokens],
-    ['of it reasoning', charged.reasoning_tokens],
+    ['of which reasoning', charged.reasoning_tokens],
   ] as const;
   const shown = tokens.filter(
     ([name, value]) => name === 'Input' || name === 'Output' || (value ?? 0) > 0,

@@ -131,10 +131,10 @@ function PictureButton({ onFiles }: { onFiles: (files: FileList) => void }): Rea
   );
 }
 
-/** @throws Error where the browser cannot read it, or it is no picture. */
+/** @throws Error where the browser cannot read it, or it is not a picture. */
 async function readPicture(file: File): Promise<Picture> {
   if (!pictureTypes.split(',').includes(file.type)) {
-    throw new Error(`${file.name} is no PNG, JPEG, GIF or WebP.`);
+    throw new Error(`${file.name} is not a PNG, JPEG, GIF or WebP.`);
   }
   const bytes = new Uint8Array(await file.arrayBuffer());
   let binary = '';

@@ -52,7 +52,7 @@ export function PlaygroundPage(): ReactElement {
     <>
       <PageHead
         title="Playground"
-        about="Calls go the gateway's own path: they fail over, cost money and are in the ledger."
+        about="Playground calls are real calls: they use fallbacks, cost money and appear in the ledger."
       />
       <div className={styles.page}>
         <SettingsForm

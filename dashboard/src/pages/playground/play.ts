@@ -105,8 +105,8 @@ class Run {
     const { status } = this.#played;
     const failure =
       status === undefined
-        ? 'The gateway does not answer. Check that it runs and that this machine reaches it, then send again.'
-        : `The answer was cut: ${error instanceof Error ? error.message : 'the connection is gone'}. The log of the gateway says more.`;
+        ? 'The gateway does not answer. Check that it runs and is reachable from this machine, then send again.'
+        : `The answer was cut off: ${error instanceof Error ? error.message : 'the connection is gone'}. See the log of the gateway.`;
     this.#end({ state: 'failed', failure });
   }
 
@@ -174,5 +174,5 @@ function parsed(text: string): unknown {
 function errorText(document: unknown): string {
   const error = isRecord(document) && isRecord(document['error']) ? document['error'] : {};
   const { message } = error;
-  return typeof message === 'string' ? message : 'The answer says no more than its status.';
+  return typeof message === 'string' ? message : 'The answer has no details beyond its status.';
 }

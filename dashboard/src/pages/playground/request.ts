@@ -5,7 +5,7 @@ export interface JsonRecord {
   readonly [member: string]: unknown;
 }
 
-/** A setting that is no value: what is wrong with which one. */
+/** A setting that is not a value: what is wrong with which one. */
 export class SettingError extends Error {
   readonly setting: keyof CallSettings;
 
@@ -25,11 +25,11 @@ export function requestBody(settings: CallSettings, turns: readonly Turn[]): Jso
   if (model.trim() === '') throw new SettingError('model', 'Choose a model.');
   const tools = readJson(settings, 'tools');
   if (tools !== undefined && !Array.isArray(tools)) {
-    throw new SettingError('tools', 'Tools are a JSON list: [ … ].');
+    throw new SettingError('tools', 'Tools must be a JSON list: [ … ].');
   }
   const added = readJson(settings, 'more');
   if (added !== undefined && !isRecord(added)) {
-    throw new SettingError('more', 'More members are a JSON object: { … }.');
+    throw new SettingError('more', 'Extra fields must be a JSON object: { … }.');
   }
   const temperature = readNumber(settings, 'temperature');
   return {
@@ -68,7 +68,7 @@ function readNumber(
   if (text === '') return undefined;
   const value = Number(text);
   if (Number.isFinite(value)) return value;
-  throw new SettingError(setting, 'This is no number.');
+  throw new SettingError(setting, 'This is not a number.');
 }
 
 function readJson(settings: CallSettings, setting: 'tools' | 'more'): unknown {
@@ -78,7 +78,7 @@ function readJson(settings: CallSettings, setting: 'tools' | 'more'): unknown {
     return JSON.parse(text) as unknown;
   } catch (error) {
     const why = error instanceof Error ? error.message : 'it cannot be read';
-    throw new SettingError(setting, `This is no JSON: ${why}`);
+    throw new SettingError(setting, `This is not JSON: ${why}`);
   }
 }
 
@@ -178,7 +178,7 @@ function messagesContent(
   ];
 }
 
-/** A model may write arguments that are no JSON; the format has no place for them. */
+/** A model may write arguments that are not JSON; the format has no place for them. */
 function parsedArguments(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);
@@ -204,7 +204,7 @@ export function exampleTools(endpoint: Endpoint): string {
   return JSON.stringify([toolOf(endpoint, weather)], null, 2);
 }
 
-/** The tools in the form of another endpoint; what is no function tool of the first stays as it is. */
+/** The tools in the form of another endpoint; what is not a function tool of the first stays as it is. */
 export function translatedTools(text: string, to: Endpoint): string {
   try {
     const tools: unknown = JSON.parse(text);

@@ -102,7 +102,7 @@ function KeyField({ value, onChange }: KeyFieldProps): ReactElement {
       label="Call as"
       value={value}
       onChange={onChange}
-      hint="A key's scope, limits and budgets hold for the call, and it is charged to it."
+      hint="The key's scope, limits and budgets apply, and the call is charged to it."
       choices={[
         { value: '', label: 'the playground, without limits' },
         ...active.map(({ id, name }) => ({ value: id, label: `${name} (${id})` })),
@@ -126,9 +126,9 @@ function Details({ settings, onChange, errorOf }: DetailsProps): ReactElement {
       />
       <div className={styles.pair}>
         <TextField
-          label="Most tokens"
+          label="Max tokens"
           inputMode="numeric"
-          placeholder={settings.endpoint === 'messages' ? '1024' : 'the model’s'}
+          placeholder={settings.endpoint === 'messages' ? '1024' : 'model default'}
           value={settings.maxTokens}
           error={errorOf('maxTokens')}
           onChange={(maxTokens) => onChange({ maxTokens })}
@@ -136,7 +136,7 @@ function Details({ settings, onChange, errorOf }: DetailsProps): ReactElement {
         <TextField
           label="Temperature"
           inputMode="decimal"
-          placeholder="the model’s"
+          placeholder="model default"
           value={settings.temperature}
           error={errorOf('temperature')}
           onChange={(temperature) => onChange({ temperature })}
@@ -162,7 +162,7 @@ function Details({ settings, onChange, errorOf }: DetailsProps): ReactElement {
         </div>
       ) : null}
       <TextArea
-        label="More members of the request (JSON)"
+        label="Extra fields (JSON)"
         mono
         rows={2}
         value={settings.more}

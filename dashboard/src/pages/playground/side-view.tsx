@@ -41,13 +41,10 @@ export function SideView({ title, side, onAgain, onResults }: SideViewProps): Re
             content: (
               <div className={styles.raw}>
                 <CodeBlock
-                  label="Headers of the answer"
+                  label="Response headers"
                   text={played.headers.map(([name, value]) => `${name}: ${value}`).join('\n')}
                 />
-                <CodeBlock
-                  label="The answer as it came"
-                  text={events === '' ? '(nothing yet)' : events}
-                />
+                <CodeBlock label="Raw response" text={events === '' ? '(nothing yet)' : events} />
               </div>
             ),
           },
@@ -76,9 +73,8 @@ function Conversation({ side, onAgain, onResults }: Omit<SideViewProps, 'title'>
   const list = useEndInSight((played?.answer.text.length ?? 0) + turns.length);
   if (turns.length === 0) {
     return (
-      <Empty title="Nothing said yet">
-        What you write below goes through the gateway as every call does, and has its row in the
-        ledger.
+      <Empty title="No messages yet">
+        Messages below go through the gateway like every other call and appear in the ledger.
       </Empty>
     );
   }
@@ -141,7 +137,7 @@ function RequestView({ played }: { played: Played }): ReactElement {
         {path}
         {key === '' ? ', with no key’s limits' : `, as key ${key}`}
       </p>
-      <CodeBlock label="The request" text={JSON.stringify(shortened(body), null, 2)} />
+      <CodeBlock label="Request" text={JSON.stringify(shortened(body), null, 2)} />
     </div>
   );
 }

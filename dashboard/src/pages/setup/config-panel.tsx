@@ -34,24 +34,24 @@ export function ConfigPanel(): ReactElement {
   const reload = useMutation({
     mutationFn: () => send('POST', '/api/reload'),
     onSuccess: () => {
-      toast.done('The configuration was read again and is applied.');
+      toast.done('The configuration was reloaded and applied.');
       return client.invalidateQueries();
     },
   });
   return (
     <Panel
-      title="Settings that hold"
+      title="Effective configuration"
       actions={
         <>
           <TextField
-            label="Filter the settings"
+            label="Filter settings"
             quietLabel
             placeholder="Filter"
             value={wanted}
             onChange={setWanted}
           />
           <Button icon="refresh" busy={reload.isPending} onClick={() => reload.mutate()}>
-            Read the file again
+            Reload the file
           </Button>
         </>
       }
@@ -62,7 +62,7 @@ export function ConfigPanel(): ReactElement {
           <>
             <p className={styles.note}>
               {data.config_file === null
-                ? 'There is no config file: everything is a default, a flag or an environment variable.'
+                ? 'There is no config file: all values are defaults, flags or environment variables.'
                 : data.config_file}
             </p>
             {data.warnings.map((warning) => (
@@ -89,9 +89,7 @@ function SettingsTable({ settings, wanted }: SettingsTableProps): ReactElement {
     `${path} ${value} ${origin}`.toLowerCase().includes(text),
   );
   if (found.length === 0) {
-    return (
-      <Empty title="No setting fits">Nothing in names, values or origins has this text.</Empty>
-    );
+    return <Empty title="No matching settings">No name, value or origin contains this text.</Empty>;
   }
   return (
     <div className={styles.scroll} tabIndex={0} role="region" aria-label="Settings">
@@ -115,7 +113,7 @@ function SettingsTable({ settings, wanted }: SettingsTableProps): ReactElement {
       </table>
       {found.length > mostShown ? (
         <p className={styles.note}>
-          {found.length - mostShown} more: filter to see them, or run model-gateway check.
+          {found.length - mostShown}more. Filter to see them, or run model-gateway check.
         </p>
       ) : null}
     </div>

@@ -33,16 +33,14 @@ export function ConnectPanel({ url }: { url: string | undefined }): ReactElement
       <div className={styles.choices}>
         <TextField
           label="Address"
-          hint="As clients reach the data plane."
+          hint="The address under which clients reach the data plane."
           value={shownAddress}
           onChange={setAddress}
         />
         <ModelField label="Model" placeholder={alwaysThere} value={model} onChange={setModel} />
       </div>
       <Clients ask={ask} />
-      <p className={styles.note}>
-        Put a key in the place of {placeholderKey}: the page Keys makes one.
-      </p>
+      <p className={styles.note}>Replace {placeholderKey}: create one on the Keys page.</p>
     </Panel>
   );
 }
@@ -60,7 +58,10 @@ function Clients({ ask }: { ask: Ask }): ReactElement {
       />
       {client === undefined ? null : (
         <>
-          <CodeBlock label={`Lines for ${client.title}`} text={clientText(client, ask).trimEnd()} />
+          <CodeBlock
+            label={`Snippet for ${client.title}`}
+            text={clientText(client, ask).trimEnd()}
+          />
           {(client.notes?.(ask) ?? []).map((note) => (
             <p key={note} className={styles.note}>
               {note}

@@ -13,11 +13,11 @@ const names: readonly (readonly [member: string, name: string])[] = [
   ['url', 'Data plane'],
   ['live_calls', 'Running calls'],
   ['store', 'Store'],
-  ['store_up', 'Store takes rows'],
-  ['store_reason', 'Store trouble'],
-  ['spooled_calls', 'Rows waiting for the store'],
+  ['store_up', 'Store accepts writes'],
+  ['store_reason', 'Store error'],
+  ['spooled_calls', 'Rows queued for the store'],
   ['engine', 'Embedded engine'],
-  ['engine_reason', 'Engine trouble'],
+  ['engine_reason', 'Engine error'],
   ['config', 'Config file'],
   ['data_dir', 'Data directory'],
 ];
@@ -25,7 +25,7 @@ const names: readonly (readonly [member: string, name: string])[] = [
 export function HealthPanel({ status }: { status: UseQueryResult<Status> }): ReactElement {
   return (
     <Panel title="This gateway" actions={<ReadyBadge status={status} />}>
-      <QueryState query={status} loading="Asking the gateway…">
+      <QueryState query={status} loading="Loading…">
         {(data) => <Facts facts={factsOf(data)} />}
       </QueryState>
     </Panel>
@@ -33,7 +33,7 @@ export function HealthPanel({ status }: { status: UseQueryResult<Status> }): Rea
 }
 
 function ReadyBadge({ status }: { status: UseQueryResult<Status> }): ReactElement {
-  if (status.isError) return <Badge tone="bad" text="not reached" />;
+  if (status.isError) return <Badge tone="bad" text="unreachable" />;
   if (status.data === undefined) return <Badge text="asking" />;
   return status.data.ready === true ? (
     <Badge tone="good" text="ready" />

@@ -11,7 +11,7 @@ export function SetupPage(): ReactElement {
   const status = useStatus();
   return (
     <>
-      <PageHead title="Setup" about="Lines to paste for each client, and how this gateway is." />
+      <PageHead title="Setup" about="Snippets for each client, and the status of this gateway." />
       <div className={styles.page}>
         <div className={styles.column}>
           <ConnectPanel url={status.data?.url} />

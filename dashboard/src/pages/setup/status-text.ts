@@ -1,4 +1,4 @@
-/** Facts of the status as people read them: what is no count is not written as one. */
+/** Facts of the status as people read them: what is not a count is not written as one. */
 import { count, percent } from '../../format/number.ts';
 import { span } from '../../format/time.ts';
 import { bytes } from '../models/bytes.ts';
