@@ -94,8 +94,8 @@ describe('refusals', () => {
     assert.deepEqual([type, code], ['insufficient_quota', 'insufficient_quota']);
     assert.match(String(message), new RegExp(`budget of key ${key.id}`));
     assert.match(String(message), /\$0\.0024 a month, \$0\.0024 left/);
-    assert.match(String(message), /up to \$0\.01 .*1000 of answer/);
-    assert.match(String(message), /renewed at \d{4}-\d\d-01T00:00Z/);
+    assert.match(String(message), /up to \$0\.01 .*1000 output tokens/);
+    assert.match(String(message), /resets at \d{4}-\d\d-01T00:00Z/);
     assert.equal(reply.headers['retry-after'], undefined);
   });
 
@@ -117,7 +117,7 @@ describe('refusals', () => {
     const refused = await rig.call(key, 'chat', bodyOf('chat', model));
     assert.match(
       String(errorOf(refused)['message']),
-      /\$0\.012 a day, \$0\.002 left, \$0\.01 held by calls that still run; the call/,
+      /\$0\.012 a day, \$0\.002 left, \$0\.01 reserved by running calls; the call/,
     );
     gate.resolve();
     assert.equal((await running).status, 200);

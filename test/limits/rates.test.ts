@@ -132,7 +132,7 @@ describe('headers', () => {
     const text = 'many words '.repeat(50);
     const large = { ...body, messages: [{ role: 'user', content: text }] };
     const never = await rig.call(small, 'chat', large);
-    assert.match(String(errorOf(never)['message']), /never fits/);
+    assert.match(String(errorOf(never)['message']), /can never fit/);
     assert.deepEqual(told(never), ['7', '20']);
     assert.equal(header(never, 'x-ratelimit-remaining-requests'), '7');
     assert.equal(header(never, 'x-should-retry'), 'false');
@@ -235,7 +235,7 @@ describe('limits', () => {
     const reply = await rig.call(key, 'chat', bodyOf('chat', model, { messages }));
     assert.equal(reply.status, 429);
     assert.equal(header(reply, 'x-should-retry'), 'false');
-    assert.match(String(errorOf(reply)['message']), /never fits/);
+    assert.match(String(errorOf(reply)['message']), /can never fit/);
   });
 
   test('calls at a time: a place is free again when a call is over, however it ends', async () => {
