@@ -8,7 +8,7 @@ const units: ReadonlyMap<string, string> = new Map([
   ['concurrent', 'concurrent calls'],
 ]);
 
-/** `60 requests a minute; $3.20 of $10 a month`; `-` where there are none. */
+/** `60 requests per minute; $3.20 of $10 a month`; `-` where there are none. */
 export function policyText(holder: JsonObject): string {
   const limits = objectsOf(holder, 'limits').map(({ kind, amount, model }) => {
     const what = units.get(cell(kind)) ?? cell(kind);

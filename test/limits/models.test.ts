@@ -111,7 +111,7 @@ test('H5 the refusal names the limit as it was written', async () => {
   await statusOf(key, 'alias');
   const body = requestBody('chat', { model: 'alias', stream: false });
   const refused = errorOf(await rig.call(key, 'chat', body));
-  assert.match(String(refused['message']), /for models GPT-9: 1 request a minute/);
+  assert.match(String(refused['message']), /for models GPT-9: 1 request per minute/);
 });
 
 test('K6 tokens of a model are counted together for all of its names', async () => {

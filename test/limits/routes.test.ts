@@ -45,7 +45,11 @@ function post(path: string, key: LimitedKey | undefined, body: object): Promise<
 test('K4 these are the routes that there are', () => {
   const known = [...Object.values(endpointOf), '/v1/responses'];
   assert.deepEqual([...routes.keys()].sort(), known.sort());
-  assert.deepEqual(sidePaths(clientDialects), ['/v1/messages/count_tokens', '/v1/models']);
+  assert.deepEqual(sidePaths(clientDialects), [
+    '/v1/messages/count_tokens',
+    '/v1/responses/input_tokens',
+    '/v1/models',
+  ]);
 });
 
 /** As clients reach them: also with a query, and with `/v1` doubled. */
