@@ -16,6 +16,8 @@ export interface AskedTarget {
   readonly model: string;
   /** Maximum tokens of an answer, if the provider states it. */
   readonly maxOutputTokens?: number;
+  /** The least cap on an answer that the target takes; smaller caps are raised to it. Absent = any. */
+  readonly minOutputTokens?: number;
 }
 
 export interface AskedSearching {
@@ -144,6 +146,8 @@ export class Reservation {
   /** null = not determined yet. */
   #raised: RaisedCost | undefined | null = null;
   #output: number;
+  /** A target may answer with as many output tokens whatever the cap. */
+  readonly #leastCap: number;
   /** Maximum cost of the output; undefined = not computed for the current values. */
   #cost: number | undefined;
   #lowered = false;
@@ -159,6 +163,10 @@ export class Reservation {
     this.#size = size;
     this.learned = learned;
     this.#targets = targets;
+    this.#leastCap = targets.reduce(
+      (most, target) => Math.max(most, target.minOutputTokens ?? 0),
+      0,
+    );
     this.choices = choices;
     this.#hedged = size.hedged === true;
     this.prices = prices;
@@ -242,7 +250,8 @@ export class Reservation {
     return this.#mostOf(this.#output);
   }
 
-  #mostOf(output: number): number {
+  #mostOf(asked: number): number {
+    const output = Math.max(asked, this.#leastCap);
     const raised = this.prices.length === 0 ? undefined : this.#raise;
     if (raised === undefined) return output * this.choices;
     const ofOne = Math.max(output, raised.outputAtLeast) + raised.outputBeside;

@@ -88,6 +88,8 @@ export interface UpstreamTraits {
   readonly clientMetadata?: true;
   /** Responses upstreams: false = `include`, which asks for encrypted reasoning, is refused. */
   readonly asksForReasoning?: false;
+  /** The least cap on output tokens that the server takes: a smaller one is raised to it. Absent = any. */
+  readonly minOutputTokens?: number;
   /** Responses upstreams: a summary of the reasoning may be asked for. */
   readonly reasoningSummary?: boolean;
   /** A budget of reasoning tokens is taken as it is, in the form of `reasoningControl`. */
@@ -259,6 +261,8 @@ export const responsesTraits: UpstreamTraits = {
   stopMax: 0,
   toolIdMax: 64,
   endUserField: undefined,
+  // The service answers 400 to a smaller `max_output_tokens` (published schema).
+  minOutputTokens: 16,
   reasoningSummary: true,
   webSearch: 'tool',
 };

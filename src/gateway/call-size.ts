@@ -31,6 +31,7 @@ export interface SizedTarget {
   readonly provider: string;
   readonly model: string;
   readonly maxOutputTokens?: number;
+  readonly minOutputTokens?: number;
 }
 
 interface SizedSearches extends SearchRequest {
@@ -63,7 +64,10 @@ export class CallSize {
 
   #sizedTargets(): readonly SizedTarget[] {
     return this.#call.route.targets.map((target): SizedTarget => {
-      const sized = { provider: target.provider.id, model: target.model };
+      const { provider, model } = target;
+      const { minOutputTokens } = provider.traits(model);
+      const least = minOutputTokens === undefined ? {} : { minOutputTokens };
+      const sized = { provider: provider.id, model, ...least };
       // If the client sets a cap, the model's own limit is not needed.
       const cap = this.maxOutputTokens === undefined ? this.#capOf(target) : undefined;
       return cap === undefined ? sized : { ...sized, maxOutputTokens: cap };

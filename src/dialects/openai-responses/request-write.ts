@@ -62,16 +62,14 @@ export function writeRequest(conversation: Conversation, ask: Ask, notes: Notes)
 /** What lets reasoning be sent back to a provider that keeps nothing. */
 export const encryptedReasoning = 'reasoning.encrypted_content';
 
-/** The least cap that the service takes. */
-const leastCap = 16;
-
 /** Stop sequences are looked for by the path (core/stops.ts). */
 function writeSampling(sampling: Sampling, { traits, notes }: Target): JsonMembers {
   const { maxOutputTokens: cap, topK, seed } = sampling;
   const members: JsonMembers = {};
-  if (cap !== undefined) members['max_output_tokens'] = Math.max(cap, leastCap);
-  if (cap !== undefined && cap < leastCap) {
-    notes.changed(pathOf(sampling, ['max_tokens']), `the model takes no cap below ${leastCap}`);
+  const least = traits.minOutputTokens ?? 0;
+  if (cap !== undefined) members['max_output_tokens'] = Math.max(cap, least);
+  if (cap !== undefined && cap < least) {
+    notes.changed(pathOf(sampling, ['max_tokens']), `the model takes no cap below ${least}`);
   }
   writeTemperature(members, sampling, { traits, notes });
   if (topK !== undefined) notes.lost(['top_k'], 'not known to the model');

@@ -1,4 +1,4 @@
-/** Q1: what a name that hedges reserves, and what is given up first where there is less. */
+/** Q1: what is reserved for two requests at once, and for a target that raises small caps. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Price } from '../../../src/core/money.ts';
@@ -34,4 +34,12 @@ test('Q1 a hedged call reserves both requests, and one once the second is given 
   assert.equal(two.costBeside, 0);
   assert.equal(two.dropHedge(), false);
   assert.equal(one.dropHedge(), false);
+});
+
+test('Q1 a cap below the least that a target takes reserves what the target may answer', () => {
+  const capped = { ...size(false), maxOutputTokens: 5 };
+  const raising = [...capped.targets, { provider: 'p', model: 'n', minOutputTokens: 16 }];
+  assert.equal(new Reservation(capped, [price]).cost(), 50 + 5 * 10);
+  assert.equal(new Reservation({ ...capped, targets: raising }, [price]).cost(), 50 + 16 * 10);
+  assert.equal(new Reservation({ ...size(false), targets: raising }, [price]).cost(), 1050);
 });
