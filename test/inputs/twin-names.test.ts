@@ -159,7 +159,7 @@ for (const dialect of dialects) {
             assert.equal(reply.status, 400, reply.text);
             assert.equal(script.requests.length, 0, 'no upstream call');
             const { message } = assertErrorBody(dialect, reply.json);
-            assert.match(String(message), /may be taken for/);
+            assert.match(String(message), /is read as/);
             const named = attack.named.split('.').at(-1) ?? '';
             assert.ok(String(message).includes(`"${named}"`), reply.text);
             const spelled = attack.named.replace(/\.(\d+)/g, dialect === 'chat' ? '[$1]' : '.$1');

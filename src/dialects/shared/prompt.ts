@@ -27,18 +27,15 @@ const unread: ReadonlySet<string> = new Set([
 
 /** `functions` is what chat completions called tools before. */
 const toolLists = ['tools', 'functions'] as const;
-const formats = ['response_format', 'output_config', 'text'] as const;
+const formats = ['response_format', 'output_config'] as const;
 const nothing: readonly Json[] = [];
 
 /** The prompt of a body of any dialect. */
 export function promptOf(body: JsonObject): Prompt {
   const reader = new PromptReader();
   reader.read(body['system']);
-  reader.read(body['instructions']);
-  if (typeof body['input'] === 'string') reader.read(body['input']);
-  for (const item of listOf(body['input'])) {
-    reader.frameTokens += messageFrame;
-    reader.read(item);
+  if (Object.hasOwn(body, 'input') || Object.hasOwn(body, 'instructions')) {
+    readResponses(body, reader);
   }
   for (const message of listOf(body['messages'])) {
     reader.frameTokens += messageFrame;
@@ -54,10 +51,20 @@ export function promptOf(body: JsonObject): Prompt {
     const format = body[member];
     if (isObject(format)) reader.write(format);
   }
-  const format = isObject(body['text']) ? body['text']['format'] : undefined;
-  if (isObject(format) && format['type'] !== 'text') reader.write(format);
   const { texts, media, frameTokens } = reader;
   return { texts, media, frameTokens };
+}
+
+/** Members that only the Responses dialect has. */
+function readResponses({ instructions, input, text }: JsonObject, reader: PromptReader): void {
+  reader.read(instructions);
+  if (typeof input === 'string') reader.read(input);
+  for (const item of listOf(input)) {
+    reader.frameTokens += messageFrame;
+    reader.read(item);
+  }
+  const format = isObject(text) ? text['format'] : undefined;
+  if (isObject(format) && format['type'] !== 'text') reader.write(format);
 }
 
 class PromptReader {
