@@ -191,7 +191,7 @@ else {
   test('issue 8.3 a certificate without its key, or a file that is none, stops the start with its place', async () => {
     const endpoint = 'https://localhost:4318';
     for (const [more, said] of [
-      [{ cert: client.cert }, /traces: names one of the client's certificate and its key/],
+      [{ cert: client.cert }, /traces: names only one of the client certificate and its key/],
       [
         { ca: '/no/such/file.pem' },
         /traces\.ca: the file of the collector's authority cannot be read/,
