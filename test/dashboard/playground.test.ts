@@ -267,14 +267,14 @@ function playground(stage: Stage): void {
         await say(page, 'Hello');
         await page
           .getByRole('alert')
-          .getByText(/no JSON/)
+          .getByText(/not JSON/)
           .waitFor();
         await page.getByLabel('Tools (JSON)').fill('');
         await page.getByLabel('Temperature').fill('warm');
         await page.getByRole('textbox', { name: 'Message' }).press('Enter');
         await page
           .getByRole('alert')
-          .getByText(/no number/)
+          .getByText(/not a number/)
           .waitFor();
         assert.equal(await page.getByRole('textbox', { name: 'Message' }).inputValue(), 'Hello');
       });
