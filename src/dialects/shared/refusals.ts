@@ -53,7 +53,7 @@ export const templateRules = {
     /system (?:message|prompt|role)s? (?:must|should|can only|may only) (?:be|come|appear|stand)[^.]{0,20}(?:beginning|start|first)/i,
   /** Reasoning of another account, without what it led to, or known by an id of a provider that kept nothing. */
   reasoning_items:
-    /invalid_encrypted_content|encrypted content[^]{0,400}(could not be|not issued to)|without its required (following item|'reasoning' item)|items are not persisted/i,
+    /invalid_encrypted_content|encrypted content (?:for item )?(?:\S{1,400} )?(?:could not be|(?:was )?not issued to)|without its required (following item|'reasoning' item)|items are not persisted/i,
 } as const satisfies { readonly [name: string]: RegExp };
 
 /** Lists of what is allowed: the names in them are not refused. */
