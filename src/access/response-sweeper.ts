@@ -33,7 +33,7 @@ export class ResponseSweeper extends MinuteSweeper {
       if (rows > 0) log.debug('responses_swept', { rows });
     } catch (error) {
       // A store that is away says so itself.
-      log.debug('responses_sweep_put_off', { rows, reason: String(error) });
+      log.debug('responses_sweep_deferred', { rows, reason: String(error) });
     }
   }
 }

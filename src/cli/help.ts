@@ -6,7 +6,7 @@ import { columns } from './table.ts';
 /** The text of `help` and of `--help` without a command. */
 function overview(commands: readonly Command[]): string {
   const rows = commands.map(({ name, summary }) => [`  ${name}`, summary]);
-  return `One service, two endpoints: chat completions and messages in front of any model.
+  return `One service, three endpoints: chat completions, messages and responses for any model.
 
 Usage: model-gateway COMMAND [options]
 

@@ -1,6 +1,8 @@
 /** The half of the Responses dialect that faces clients: `POST /v1/responses`. */
-import type { ClientDialect } from '../../core/dialect.ts';
+import type { AnswerContext, ClientDialect } from '../../core/dialect.ts';
+import { type Generation, replay } from '../../core/generation.ts';
 import { TwinNames } from '../../core/shape.ts';
+import type { JsonObject } from '../../json/value.ts';
 import { limitHeaders } from '../openai-chat/client.ts';
 import { shapedWriter } from '../shared/demanded-call.ts';
 import { ResponsesDescription } from './describe.ts';
@@ -11,7 +13,6 @@ import { keptResponses } from './kept.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { ResponsesAnswerRelay } from './relay-answer.ts';
 import { readRequest } from './request-read.ts';
-import { writeResponse } from './response-write.ts';
 import { requestShape } from './shape.ts';
 import { ResponsesStreamWriter } from './stream-write.ts';
 
@@ -51,3 +52,11 @@ export const openaiResponsesClient: ClientDialect = {
   keepAlive: () => ': ping\n\n',
   limitHeaders,
 };
+
+/** The object with which a stream of the same answer ends. */
+function writeResponse(generation: Generation, context: AnswerContext): JsonObject {
+  const writer = new ResponsesStreamWriter(context);
+  const shaped = shapedWriter(writer, context, shapeWords);
+  for (const event of replay(generation)) shaped.write(event);
+  return writer.document();
+}
