@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { clientKey } from '../support/keys.ts';
 import { objectAt, type Dialect } from '../support/reading.ts';
-import type { AgentCall } from './answers.ts';
+import type { AgentCall } from './turn.ts';
 import type { Box } from './box.ts';
 
 export interface Connection {

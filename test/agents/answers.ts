@@ -9,34 +9,30 @@ import {
   messageDelta,
   messageStart,
   messagesFrame,
+  messagesFrames,
   messageStop,
 } from '../upstream/messages.ts';
 import { answerIn } from '../upstream/reply.ts';
 import { randomSplit, type Answer } from '../upstream/scripted.ts';
-
-export interface AgentCall {
-  readonly id: string;
-  readonly name: string;
-  readonly input: JsonObject;
-}
-
-/** One answer of the model, in nobody's dialect. */
-export interface Turn {
-  readonly thinking?: string;
-  /** Of a messages upstream only. */
-  readonly signature?: string;
-  readonly text?: string;
-  readonly calls?: readonly AgentCall[];
-}
-
-/** What every answer reports. */
-export const reported = { fresh: 1200, cacheRead: 3000, cacheWrite: 0, output: 77 } as const;
+import { brokenResponses, responsesAnswerOf } from './responses-answers.ts';
+import { reported, type AgentCall, type Turn, type Wire } from './turn.ts';
 
 /** The answer in the upstream's dialect: streamed and cut at odd places, or whole. */
-export function answerOf(dialect: Dialect, turn: Turn, stream: boolean): Answer {
+export function answerOf(dialect: Wire, turn: Turn, stream: boolean): Answer {
+  if (dialect === 'responses') return responsesAnswerOf(turn, stream);
   if (!stream) return replyOf(dialect, turn);
   const frames = dialect === 'chat' ? chatStream(turn) : messagesStream(turn);
   return { body: frames.join(''), framing: 'chunked', split: randomSplit(frames.length, 300) };
+}
+
+/** A stream that is reset in the middle of a text. */
+export function brokenIn(wire: Wire, text: string): Answer {
+  if (wire === 'responses') return brokenResponses(text);
+  const body =
+    wire === 'chat'
+      ? [chatFrame(chatChunk({ role: 'assistant', content: text.slice(0, 4) }))]
+      : messagesFrames({ text }).slice(0, 4);
+  return { body, ending: 'reset' };
 }
 
 function replyOf(dialect: Dialect, { text, calls }: Turn): Answer {

@@ -8,7 +8,7 @@ import { chatFrame, chatChunk, chatError } from '../upstream/chat.ts';
 import { messagesError } from '../upstream/messages.ts';
 import { ScriptedUpstream } from '../upstream/scripted.ts';
 import { claudeCode, claudeCodeByFile } from './agents.ts';
-import { reported } from './answers.ts';
+import { reported } from './turn.ts';
 import { hasNamespaces } from './box.ts';
 import { withAgent } from './installed.ts';
 import { play, resultsIn, roles, systemText, type Cast } from './scene.ts';

@@ -3,20 +3,16 @@ import assert from 'node:assert/strict';
 import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { clientKey } from '../support/keys.ts';
-import { startRig, type Rig } from '../support/rig.ts';
-import { chatChunk, chatFrame } from '../upstream/chat.ts';
-import { messagesFrames } from '../upstream/messages.ts';
+import { listAt, objectAt, textAt } from '../support/reading.ts';
 import type { Agent } from './agents.ts';
+import { brokenIn } from './answers.ts';
 import { withAgent } from './installed.ts';
 import { play, resultsIn } from './scene.ts';
+import { startStage, type FullStage } from './stage.ts';
 import { assertSaid, assertServed } from './tool-turns.ts';
+import { wires } from './turn.ts';
 
-const id = { chat: 'call_Zk3v', messages: 'toolu_01Zk3v' } as const;
-
-const half = {
-  chat: [chatFrame(chatChunk({ role: 'assistant', content: 'Half an ans' }))],
-  messages: messagesFrames({ text: 'Half an answer' }).slice(0, 4),
-} as const;
+const id = { chat: 'call_Zk3v', messages: 'toolu_01Zk3v', responses: 'call_Zk3v' } as const;
 
 /** With a provider of its own, as the page for users says. */
 function codex(program: readonly string[], more = ''): Agent {
@@ -61,16 +57,17 @@ function shell(callId: string, cmd: string) {
 }
 
 withAgent('codex', (command) => {
-  let rig: Rig;
+  let stage: FullStage;
   before(async () => {
-    rig = await startRig({ models: { 'gpt-5.5': { targets: ['up-chat/patching'] } } });
+    const patching = wires.map((wire) => [`gpt-5.5-${wire}`, { targets: [`up-${wire}/patching`] }]);
+    stage = await startStage(Object.fromEntries(patching));
   });
-  after(() => rig.stop());
+  after(() => stage.stop());
   const agent = codex(command);
 
-  for (const upstream of ['chat', 'messages'] as const) {
-    test(`R-1 R-2 codex on a ${upstream} upstream: its own shell tool runs`, async () => {
-      const scene = await play(rig, {
+  for (const upstream of wires) {
+    test(`R-1 R-2 R-3 codex on a ${upstream} upstream: its own shell tool runs`, async () => {
+      const scene = await play(stage, {
         agent,
         upstream,
         question: 'What does note.txt say?',
@@ -85,11 +82,13 @@ withAgent('codex', (command) => {
       const [result] = resultsIn(upstream, scene.main[1]);
       assert.match(result?.text ?? '', /The word is quince-4711\./);
       assertServed(scene);
+      const mode = upstream === 'responses' ? 'relay' : 'translate';
+      for (const call of scene.calls) assert.equal(textAt(call, 'mode'), mode);
     });
 
     test(`R-10 codex on a ${upstream} upstream: two calls at once`, async () => {
       const [first, second] = [`${id[upstream]}a`, `${id[upstream]}b`];
-      const scene = await play(rig, {
+      const scene = await play(stage, {
         agent,
         upstream,
         files: { 'one.txt': 'uno-1\n', 'two.txt': 'dos-2\n' },
@@ -107,30 +106,59 @@ withAgent('codex', (command) => {
     });
 
     test(`R-11 codex on a ${upstream} upstream: a stream that breaks in mid-text is asked for again`, async () => {
-      const scene = await play(rig, {
+      const scene = await play(stage, {
         agent,
         upstream,
-        steps: () => [
-          { answer: { body: half[upstream], ending: 'reset' } },
-          { text: 'Whole at last.' },
-        ],
+        steps: () => [{ answer: brokenIn(upstream, 'Half an answer') }, { text: 'Whole at last.' }],
       });
       assertSaid(scene, 'Whole at last.');
     });
+
+    test(`R-26 codex on a ${upstream} upstream: streams that always break are a failure`, async () => {
+      const scene = await play(stage, {
+        agent: codex(command, 'stream_max_retries = 1'),
+        upstream,
+        steps: () => [{ answer: brokenIn(upstream, 'Half an answer') }],
+      });
+      assert.notEqual(scene.ran.code, 0, scene.ran.out);
+      assert.equal(scene.main.length, 2);
+      for (const call of scene.calls) assert.equal(call['outcome'], 'failed');
+    });
+
+    test(`R-4 R-5 codex on a ${upstream} upstream: it applies the patch of a model`, async () => {
+      const patch = '*** Begin Patch\n*** Add File: made.txt\n+quince-4711\n*** End Patch\n';
+      const call = { id: `${id[upstream]}p`, name: 'apply_patch', input: { input: patch } };
+      const scene = await play(stage, {
+        agent,
+        upstream,
+        model: {
+          asked: `gpt-5.5-${upstream}`,
+          upstream: 'patching',
+          server: stage.upstreams[upstream],
+        },
+        steps: () => [{ calls: [{ ...call, free: true }] }, { text: 'Patched.' }],
+      });
+      assertSaid(scene, 'Patched.');
+      assert.equal(scene.files['made.txt'], 'quince-4711\n');
+      const [result] = resultsIn(upstream, scene.main[1]);
+      assert.equal(result?.id, call.id);
+      assert.match(result.text, /made\.txt/);
+    });
   }
 
-  test('R-4 codex, offered as a free text: it applies the patch of a chat model', async () => {
-    const patch = '*** Begin Patch\n*** Add File: made.txt\n+quince-4711\n*** End Patch\n';
-    const scene = await play(rig, {
+  test('R-3 R-82 codex on a responses upstream: the body is its own but for what the gateway owns', async () => {
+    const scene = await play(stage, {
       agent,
-      upstream: 'chat',
-      model: { asked: 'gpt-5.5', upstream: 'patching', server: rig.upstreams.chat },
-      steps: () => [
-        { calls: [{ id: 'call_patch', name: 'apply_patch', input: { input: patch } }] },
-        { text: 'Patched.' },
-      ],
+      upstream: 'responses',
+      steps: () => [{ text: 'Done.' }],
     });
-    assertSaid(scene, 'Patched.');
-    assert.equal(scene.files['made.txt'], 'quince-4711\n');
+    assertSaid(scene, 'Done.');
+    const [body = {}] = scene.main;
+    assert.equal(body['store'], false);
+    assert.ok(listAt(body, 'tools').some(({ type }) => type === 'namespace'));
+    assert.deepEqual(body['include'], ['reasoning.encrypted_content']);
+    assert.deepEqual(objectAt(body, 'reasoning')['summary'], 'auto');
+    assert.equal(typeof body['prompt_cache_key'], 'string');
+    assert.equal(body['client_metadata'], undefined);
   });
 });

@@ -7,7 +7,7 @@ import { startRig, type Rig } from '../support/rig.ts';
 import { chatChunk, chatError, chatFrame } from '../upstream/chat.ts';
 import { messagesError, messagesFrames } from '../upstream/messages.ts';
 import { opencode } from './agents.ts';
-import { reported } from './answers.ts';
+import { reported } from './turn.ts';
 import { withAgent } from './installed.ts';
 import { contentText, play, resultsIn, roles, sideText } from './scene.ts';
 import { assertSaid, assertServed, picture, toolTurns } from './tool-turns.ts';

@@ -1,20 +1,21 @@
 /** One run of an agent: its question, the model's turns, and what the upstream and the user got to see. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { isObject, type JsonObject } from '../../src/json/value.ts';
-import { listAt, textAt, type Dialect } from '../support/reading.ts';
-import type { Rig } from '../support/rig.ts';
+import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
+import { listAt, textAt } from '../support/reading.ts';
 import type { Answer, Received, ScriptedUpstream } from '../upstream/scripted.ts';
 import type { Agent } from './agents.ts';
-import { answerOf, type Turn } from './answers.ts';
+import { answerOf } from './answers.ts';
 import { openBox, type Box, type Ran } from './box.ts';
+import type { Stage } from './stage.ts';
+import type { Turn, Wire } from './turn.ts';
 
 /** A turn of the model, or an answer that no model gives. */
 export type Step = Turn | { readonly answer: Answer };
 
 export interface Plot {
   readonly agent: Agent;
-  readonly upstream: Dialect;
+  readonly upstream: Wire;
   readonly question?: string;
   /** Files of the project, by name. */
   readonly files?: { readonly [name: string]: string | Buffer };
@@ -54,7 +55,7 @@ export interface Scene {
 export const sideText = 'A short title';
 
 /** Plays it to its end, and checks that nothing but the gateway was asked for. */
-export async function play(rig: Rig, plot: Plot): Promise<Scene> {
+export async function play(rig: Stage, plot: Plot): Promise<Scene> {
   const box = await openBox(rig.gateway.url);
   try {
     return await playIn(rig, box, plot);
@@ -63,7 +64,7 @@ export async function play(rig: Rig, plot: Plot): Promise<Scene> {
   }
 }
 
-async function playIn(rig: Rig, box: Box, plot: Plot): Promise<Scene> {
+async function playIn(rig: Stage, box: Box, plot: Plot): Promise<Scene> {
   const { agent, upstream, files = {} } = plot;
   const at = (name: string): string => join(box.project, name);
   for (const [name, content] of Object.entries(files)) await box.write(at(name), content);
@@ -103,7 +104,7 @@ async function playIn(rig: Rig, box: Box, plot: Plot): Promise<Scene> {
   };
 }
 
-function cast(rig: Rig, { model, upstream }: Plot, answer: (request: Received) => Answer) {
+function cast(rig: Stage, { model, upstream }: Plot, answer: (request: Received) => Answer) {
   if (model === undefined) return rig.play(upstream, answer);
   return { model: model.asked, script: model.server.script(model.upstream, answer) };
 }
@@ -114,7 +115,12 @@ export interface ToolResult {
 }
 
 /** The tool results of a request, in order. */
-export function resultsIn(dialect: Dialect, body: JsonObject | undefined): readonly ToolResult[] {
+export function resultsIn(dialect: Wire, body: JsonObject | undefined): readonly ToolResult[] {
+  if (dialect === 'responses') {
+    return listAt(body ?? {}, 'input')
+      .filter((item) => String(item['type']).endsWith('_call_output'))
+      .map((item) => ({ id: textAt(item, 'call_id'), text: outputText(item['output']) }));
+  }
   const messages = listAt(body ?? {}, 'messages');
   if (dialect === 'chat') {
     return messages
@@ -125,6 +131,10 @@ export function resultsIn(dialect: Dialect, body: JsonObject | undefined): reado
     .flatMap((message) => listAt(message, 'content'))
     .filter((block) => block['type'] === 'tool_result')
     .map((block) => ({ id: textAt(block, 'tool_use_id'), text: contentText(block) }));
+}
+
+function outputText(output: Json | undefined): string {
+  return typeof output === 'string' ? output : contentText({ content: output ?? [] });
 }
 
 /** All text of a message or block. */

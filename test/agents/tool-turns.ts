@@ -5,7 +5,7 @@ import { numberAt, objectAt, textAt, type Dialect } from '../support/reading.ts'
 import type { Rig } from '../support/rig.ts';
 import { errorIn } from '../upstream/reply.ts';
 import type { Agent } from './agents.ts';
-import { reported } from './answers.ts';
+import { reported } from './turn.ts';
 import { play, resultsIn, type Scene } from './scene.ts';
 
 /** Every call was answered, and charged with what the upstream reported. */

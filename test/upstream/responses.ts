@@ -20,6 +20,17 @@ export function callItem(id: string, name: string, args: string): JsonObject {
   return { type: 'function_call', status: 'completed', ...call };
 }
 
+export function customCallItem(id: string, name: string, input: string): JsonObject {
+  return {
+    type: 'custom_tool_call',
+    status: 'completed',
+    id: `ctc_${id}`,
+    call_id: id,
+    name,
+    input,
+  };
+}
+
 export function reasoningItem(text: string, blob: string): JsonObject {
   const summary = text === '' ? [] : [{ type: 'summary_text', text }];
   return { id: `rs_${blob}`, type: 'reasoning', summary, encrypted_content: blob };
@@ -49,8 +60,8 @@ export function responsesEvents(
   output: readonly JsonObject[],
   more: JsonObject = {},
 ): readonly JsonObject[] {
-  const begun = responsesDocument([], { status: 'in_progress', usage: null });
   const last = responsesDocument(output, more);
+  const begun = { ...last, output: [], status: 'in_progress', usage: null };
   const events = [
     { type: 'response.created', response: begun },
     { type: 'response.in_progress', response: begun },
@@ -94,6 +105,13 @@ function itemEvents(item: JsonObject, index: number): readonly JsonObject[] {
         ...piecesOf(text).map((delta) => event('reasoning_summary_text.delta', { ...at, delta })),
         event('reasoning_summary_text.done', { ...at, text }),
         event('reasoning_summary_part.done', { ...at, part }),
+      ]);
+    }
+    case 'custom_tool_call': {
+      const input = String(item['input']);
+      return bounds({ status: 'in_progress', input: '' }, [
+        ...piecesOf(input).map((delta) => event('custom_tool_call_input.delta', { delta })),
+        event('custom_tool_call_input.done', { input }),
       ]);
     }
     default: {
