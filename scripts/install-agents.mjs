@@ -67,6 +67,7 @@ const agents = [
     command: 'package.json',
     others: {
       '@ai-sdk/anthropic': '4.0.105',
+      '@ai-sdk/openai': '4.0.118',
       '@ai-sdk/openai-compatible': '3.0.92',
       '@anthropic-ai/sdk': '1.11.0',
       '@langchain/anthropic': '1.5.11',
@@ -131,7 +132,7 @@ function problemWith(agent) {
 function install(agent) {
   const { name, version, package: id, spec = version, command, others } = agent;
   const program = programOf(agent);
-  if (startedVersion(program) === version) return undefined;
+  if (startedVersion(program) === version && hasAll(agent)) return undefined;
   const home = join(folder, name);
   rmSync(home, { recursive: true, force: true });
   mkdirSync(home, { recursive: true });
@@ -150,6 +151,15 @@ function install(agent) {
   if (!existsSync(program)) return `${id}@${version} has no ${command}`;
   const found = startedVersion(program);
   return found === version ? undefined : `its --version says ${found ?? 'nothing'}`;
+}
+
+/** Whether its further packages are there in their versions, too. */
+function hasAll({ name, others = {} }) {
+  const versionOf = (id) => {
+    const file = join(folder, name, 'node_modules', id, 'package.json');
+    return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).version : undefined;
+  };
+  return Object.entries(others).every(([id, version]) => versionOf(id) === version);
 }
 
 /** The version that a program prints, run with a home of its own. */
