@@ -5,8 +5,8 @@ import { connectCommand } from '../../src/cli/connect.ts';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { clientKey } from '../support/keys.ts';
-import { objectAt, type Dialect } from '../support/reading.ts';
-import type { AgentCall } from './turn.ts';
+import { objectAt } from '../support/reading.ts';
+import type { AgentCall, Wire } from './turn.ts';
 import type { Box } from './box.ts';
 
 export interface Connection {
@@ -17,7 +17,7 @@ export interface Connection {
 export interface Agent {
   readonly name: string;
   /** The endpoint that it calls. */
-  readonly dialect: Dialect;
+  readonly dialect: Wire;
   /** Prepares the box; gives the command that asks a question, answers it and ends. */
   connect(box: Box, connection: Connection): Promise<Asker>;
   /** What it asks its makers for whatever its settings say; the box refuses all of it. */
@@ -111,9 +111,15 @@ export const quietOpencode = {
   npm_config_offline: 'true',
 } as const;
 
+const opencodePackages = {
+  chat: '@ai-sdk/openai-compatible',
+  messages: '@ai-sdk/anthropic',
+  responses: '@ai-sdk/openai',
+} as const;
+
 /** opencode with the settings that `connect opencode` prints, or with another of its AI SDK packages. */
-export function opencode(program: readonly string[], dialect: Dialect): Agent {
-  const npm = dialect === 'chat' ? '@ai-sdk/openai-compatible' : '@ai-sdk/anthropic';
+export function opencode(program: readonly string[], dialect: Wire): Agent {
+  const npm = opencodePackages[dialect];
   return {
     name: `opencode (${npm})`,
     dialect,

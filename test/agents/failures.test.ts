@@ -40,7 +40,7 @@ function systemFirst(body: JsonObject): Answer | undefined {
 
 /** What an agent sees of a failure does not depend on the upstream's dialect: each is tried once (told-alike.test.ts). */
 function failures(agent: Agent): void {
-  const { dialect: upstream } = agent;
+  const upstream = agent.dialect === 'messages' ? 'messages' : 'chat';
   const foreign = upstream === 'chat' ? 'messages' : 'chat';
 
   test(`C3 ${agent.name} on a ${upstream} upstream: a wrong key of the gateway ends it at once`, async () => {

@@ -1,11 +1,11 @@
 /** What every agent must be able to do through the gateway, whatever the upstream speaks. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { numberAt, objectAt, textAt, type Dialect } from '../support/reading.ts';
-import type { Rig } from '../support/rig.ts';
+import { numberAt, objectAt, textAt } from '../support/reading.ts';
 import { errorIn } from '../upstream/reply.ts';
 import type { Agent } from './agents.ts';
-import { reported } from './turn.ts';
+import type { Stage } from './stage.ts';
+import { reported, type Wire } from './turn.ts';
 import { play, resultsIn, type Scene } from './scene.ts';
 
 /** Every call was answered, and charged with what the upstream reported. */
@@ -27,17 +27,17 @@ export function assertSaid(scene: Scene, words: string): void {
   assert.ok(out.includes(words), `${out}\n${err}`);
 }
 
-const id = { chat: 'call_Zk3v', messages: 'toolu_01Zk3v' } as const;
+const id = { chat: 'call_Zk3v', messages: 'toolu_01Zk3v', responses: 'call_Zk3v' } as const;
 
 /** A turn with a tool on both upstreams, and everything else on the foreign one. */
-export function toolTurns(rig: () => Rig, agent: Agent): void {
+export function toolTurns(rig: () => Stage, agent: Agent): void {
   oneTool(rig, agent, agent.dialect);
   const foreign = agent.dialect === 'chat' ? 'messages' : 'chat';
   oneTool(rig, agent, foreign);
   severalTools(rig, agent, foreign);
 }
 
-function oneTool(rig: () => Rig, agent: Agent, upstream: Dialect): void {
+export function oneTool(rig: () => Stage, agent: Agent, upstream: Wire): void {
   const pair = `${agent.name} on a ${upstream} upstream`;
   const mode = agent.dialect === upstream ? 'relay' : 'translate';
 
@@ -63,7 +63,7 @@ function oneTool(rig: () => Rig, agent: Agent, upstream: Dialect): void {
   });
 }
 
-function severalTools(rig: () => Rig, agent: Agent, upstream: Dialect): void {
+export function severalTools(rig: () => Stage, agent: Agent, upstream: Wire): void {
   const pair = `${agent.name} on a ${upstream} upstream`;
 
   test(`B1 B5 ${pair}: two calls at once, each result under its own id`, async () => {
@@ -106,8 +106,9 @@ function severalTools(rig: () => Rig, agent: Agent, upstream: Dialect): void {
   });
 
   test(`E9 ${pair}: an overloaded upstream is asked again by the gateway, then by the agent`, async () => {
-    const status = upstream === 'chat' ? 503 : 529;
-    const overloaded = { answer: errorIn(upstream, status, 'Overloaded', { 'retry-after': '1' }) };
+    const words = upstream === 'messages' ? 'messages' : 'chat';
+    const status = upstream === 'messages' ? 529 : 503;
+    const overloaded = { answer: errorIn(words, status, 'Overloaded', { 'retry-after': '1' }) };
     const scene = await play(rig(), {
       agent,
       upstream,
@@ -118,7 +119,7 @@ function severalTools(rig: () => Rig, agent: Agent, upstream: Dialect): void {
     for (const again of scene.main) assert.deepEqual(again, scene.main[0]);
     const refused = scene.calls.filter((call) => call['status'] !== 200);
     const told = refused.map((call) => [call['status'], call['attempts']]);
-    assert.deepEqual(told, [[agent.dialect === 'chat' ? 503 : 529, 3]]);
+    assert.deepEqual(told, [[agent.dialect === 'messages' ? 529 : 503, 3]]);
   });
 }
 
