@@ -1,6 +1,5 @@
 /** Answers as real providers stream them: many small deltas, calls in fragments, usage where it belongs. */
 import type { JsonObject } from '../../src/json/value.ts';
-import type { Dialect } from '../support/reading.ts';
 import { chatChunk, chatDone, chatFrame, chatUsageChunk } from '../upstream/chat.ts';
 import {
   blockDelta,
@@ -9,33 +8,42 @@ import {
   messageDelta,
   messageStart,
   messagesFrame,
-  messagesFrames,
   messageStop,
 } from '../upstream/messages.ts';
 import { answerIn } from '../upstream/reply.ts';
 import { randomSplit, type Answer } from '../upstream/scripted.ts';
-import { brokenResponses, responsesAnswerOf } from './responses-answers.ts';
+import { responsesFrames, responsesReply } from './responses-answers.ts';
 import { reported, type AgentCall, type Turn, type Wire } from './turn.ts';
 
 /** The answer in the upstream's dialect: streamed and cut at odd places, or whole. */
-export function answerOf(dialect: Wire, turn: Turn, stream: boolean): Answer {
-  if (dialect === 'responses') return responsesAnswerOf(turn, stream);
-  if (!stream) return replyOf(dialect, turn);
-  const frames = dialect === 'chat' ? chatStream(turn) : messagesStream(turn);
+export function answerOf(wire: Wire, turn: Turn, stream: boolean): Answer {
+  if (!stream) return replyOf(wire, turn);
+  const frames = framesOf(wire, turn);
   return { body: frames.join(''), framing: 'chunked', split: randomSplit(frames.length, 300) };
 }
 
-/** A stream that is reset in the middle of a text. */
-export function brokenIn(wire: Wire, text: string): Answer {
-  if (wire === 'responses') return brokenResponses(text);
-  const body =
-    wire === 'chat'
-      ? [chatFrame(chatChunk({ role: 'assistant', content: text.slice(0, 4) }))]
-      : messagesFrames({ text }).slice(0, 4);
-  return { body, ending: 'reset' };
+/** The first half of the stream's frames, and then a reset of the connection. */
+export function brokenIn(wire: Wire, turn: Turn): Answer {
+  const frames = framesOf(wire, turn);
+  return { body: frames.slice(0, Math.ceil(frames.length / 2)), ending: 'reset' };
 }
 
-function replyOf(dialect: Dialect, { text, calls }: Turn): Answer {
+/** The first half of the document, and then a reset of the connection. */
+export function brokenDocumentIn(wire: Wire, turn: Turn): Answer {
+  const { body } = replyOf(wire, turn);
+  const text = String(body);
+  const headers = { 'content-type': 'application/json' };
+  return { headers, body: [text.slice(0, text.length / 2)], ending: 'reset' };
+}
+
+function framesOf(wire: Wire, turn: Turn): readonly string[] {
+  if (wire === 'responses') return responsesFrames(turn);
+  return wire === 'chat' ? chatStream(turn) : messagesStream(turn);
+}
+
+function replyOf(wire: Wire, turn: Turn): Answer {
+  if (wire === 'responses') return responsesReply(turn);
+  const { text, calls } = turn;
   const reply = {
     ...(text === undefined ? {} : { text }),
     ...(calls === undefined
@@ -43,7 +51,7 @@ function replyOf(dialect: Dialect, { text, calls }: Turn): Answer {
       : { calls: calls.map((call) => ({ ...call, arguments: JSON.stringify(call.input) })) }),
     usage: { ...reported, reasoning: 0 },
   };
-  return answerIn(dialect, reply, false);
+  return answerIn(wire, reply, false);
 }
 
 const pieceLength = 9;

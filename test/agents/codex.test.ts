@@ -109,7 +109,10 @@ withAgent('codex', (command) => {
       const scene = await play(stage, {
         agent,
         upstream,
-        steps: () => [{ answer: brokenIn(upstream, 'Half an answer') }, { text: 'Whole at last.' }],
+        steps: () => [
+          { answer: brokenIn(upstream, { text: 'Half an answer' }) },
+          { text: 'Whole at last.' },
+        ],
       });
       assertSaid(scene, 'Whole at last.');
     });
@@ -118,7 +121,7 @@ withAgent('codex', (command) => {
       const scene = await play(stage, {
         agent: codex(command, 'stream_max_retries = 1'),
         upstream,
-        steps: () => [{ answer: brokenIn(upstream, 'Half an answer') }],
+        steps: () => [{ answer: brokenIn(upstream, { text: 'Half an answer' }) }],
       });
       assert.notEqual(scene.ran.code, 0, scene.ran.out);
       assert.equal(scene.main.length, 2);

@@ -25,7 +25,10 @@ withAgent('opencode', (command) => {
       const scene = await play(stage, {
         agent,
         upstream,
-        steps: () => [{ answer: brokenIn(upstream, 'Half an answer') }, { text: 'Whole now.' }],
+        steps: () => [
+          { answer: brokenIn(upstream, { text: 'Half an answer' }) },
+          { text: 'Whole now.' },
+        ],
       });
       assertSaid(scene, 'Whole now.');
       assert.ok(!scene.ran.out.includes('Half'));

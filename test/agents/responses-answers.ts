@@ -9,7 +9,7 @@ import {
   responsesFrame,
   textItem,
 } from '../upstream/responses.ts';
-import { randomSplit, type Answer } from '../upstream/scripted.ts';
+import type { Answer } from '../upstream/scripted.ts';
 import { reported, type AgentCall, type Turn } from './turn.ts';
 
 const usage = {
@@ -22,21 +22,22 @@ const usage = {
 
 let answered = 0;
 
-/** Streamed and cut at odd places, or whole; ids are the service's: no two answers share one. */
-export function responsesAnswerOf(turn: Turn, stream: boolean): Answer {
-  answered += 1;
-  const more = { id: `resp_${answered}`, usage };
-  const items = itemsOf(turn, answered);
-  if (!stream) return { body: JSON.stringify(responsesDocument(items, more)) };
-  const frames = responsesEvents(items, more).map(responsesFrame);
-  return { body: frames.join(''), framing: 'chunked', split: randomSplit(frames.length, 300) };
+/** A document. */
+export function responsesReply(turn: Turn): Answer {
+  const { items, more } = answerOf(turn);
+  return { body: JSON.stringify(responsesDocument(items, more)) };
 }
 
-/** The stream up to its first delta of text; then the connection is reset. */
-export function brokenResponses(text: string): Answer {
-  const events = responsesEvents(itemsOf({ text }, 0));
-  const first = events.findIndex(({ type }) => type === 'response.output_text.delta');
-  return { body: events.slice(0, first + 1).map(responsesFrame), ending: 'reset' };
+/** The frames of a stream. */
+export function responsesFrames(turn: Turn): readonly string[] {
+  const { items, more } = answerOf(turn);
+  return responsesEvents(items, more).map(responsesFrame);
+}
+
+/** Ids are as the service's: no two answers share one. */
+function answerOf(turn: Turn) {
+  answered += 1;
+  return { items: itemsOf(turn, answered), more: { id: `resp_${answered}`, usage } };
 }
 
 function itemsOf({ thinking, text, calls = [] }: Turn, answer: number): readonly JsonObject[] {

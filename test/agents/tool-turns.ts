@@ -9,7 +9,7 @@ import { reported, type Wire } from './turn.ts';
 import { play, resultsIn, type Scene } from './scene.ts';
 
 /** Every call was answered, and charged with what the upstream reported. */
-export function assertServed(scene: Scene): void {
+export function assertServed(scene: Pick<Scene, 'calls'>): void {
   for (const call of scene.calls) {
     assert.equal(call['outcome'], 'ok', JSON.stringify(call));
     assert.equal(call['usage_source'], 'reported');

@@ -1,0 +1,51 @@
+// The AI SDK with its OpenAI provider as it is by default: `/v1/responses`, responses kept.
+// Usage: node ai-sdk.mjs ACT, with GATEWAY, KEY and MODEL in the environment; prints one JSON object.
+import { createOpenAI } from '@ai-sdk/openai';
+import { generateText, Output, stepCountIs, streamText, tool } from 'ai';
+import { z } from 'zod';
+
+const { GATEWAY, KEY, MODEL } = process.env;
+const model = createOpenAI({ baseURL: GATEWAY, apiKey: KEY })(MODEL);
+const weather = tool({
+  description: 'Tells the weather of a city.',
+  inputSchema: z.object({ city: z.string() }),
+  execute: ({ city }) => `sunny in ${city}`,
+});
+const asked = { model, prompt: 'Weather?', maxRetries: 0 };
+const withTools = { ...asked, tools: { weather }, stopWhen: stepCountIs(5) };
+
+const acts = {
+  steps: async () => toldOf(await generateText(withTools)),
+  stream: async () => {
+    const errors = [];
+    const result = streamText({ ...withTools, onError: ({ error }) => errors.push(String(error)) });
+    let streamed = '';
+    for await (const text of result.textStream) streamed += text;
+    const told = await toldOf(result).catch((error) => ({ thrown: String(error) }));
+    return { streamed, errors, ...told };
+  },
+  object: async () => {
+    const output = Output.object({ schema: z.object({ city: z.string(), degrees: z.number() }) });
+    return { object: (await generateText({ ...asked, output })).output };
+  },
+  chain: async () => {
+    const first = await generateText(asked);
+    const previousResponseId = first.providerMetadata.openai.responseId;
+    const providerOptions = { openai: { previousResponseId } };
+    return toldOf(await generateText({ ...asked, prompt: 'And tomorrow?', providerOptions }));
+  },
+};
+
+async function toldOf(result) {
+  const steps = await result.steps;
+  return {
+    text: await result.text,
+    finish: await result.finishReason,
+    calls: steps.flatMap(({ toolCalls }) => toolCalls.map(({ input }) => input.city)),
+    reasoning: steps.map(({ reasoningText }) => reasoningText ?? ''),
+    usage: await result.totalUsage,
+  };
+}
+
+const told = await acts[process.argv[2]]().catch((error) => ({ thrown: String(error) }));
+process.stdout.write(JSON.stringify(told));
