@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { tryParseObject } from '../src/json/parse.ts';
 import { startHelper, subjectCore } from './child.ts';
-import { isPort } from './protocol.ts';
+import { isPort, perDialect } from './protocol.ts';
 import type { RunningSubject, Subject } from './subject.ts';
 
 /** Its name in the tables. */
@@ -16,7 +16,7 @@ export const bareRelay: Subject = {
   name: bareName,
   version: `(undici ${String(tryParseObject(readFileSync(manifest, 'utf8'))?.version)})`,
   key: 'bench',
-  models: { 'openai-chat': 'm', 'anthropic-messages': 'm' },
+  models: perDialect(() => 'm'),
   translates: false,
   warmUp: 'long',
   start: startBare,

@@ -1,5 +1,5 @@
 /**
- * What one key costs more than another in one and the same process, in turns. Two processes of the same
+ * What one key, or one kind of request, costs more than another in one and the same process, in turns. Two processes of the same
  * program differ by more than that: what is compiled when, and where it lies, changes a request's CPU
  * time by tens of microseconds.
  */
@@ -68,7 +68,9 @@ async function measureBeside(
   const plainSubject = { ...subject, key: subject.beside.key };
   const window = async (of: Subject, warmMs: number, measureMs: number): Promise<Measurement> => {
     const times = { ...durations, warmMs, longWarmMs: warmMs, measureMs };
-    const order = orderOf(rig, workload, of, running, { ...options, durations: times });
+    const body = of === subject ? workload.body : (workload.plainBody ?? workload.body);
+    const asked = { ...workload, body };
+    const order = orderOf(rig, asked, of, running, { ...options, durations: times });
     const measurement = await rig.load.ask(order);
     return isMeasurement(measurement) ? measurement : failedMeasurement('no measurement came back');
   };

@@ -26,7 +26,11 @@ export function findGateway(): Subject | { readonly missing: string } {
     name: 'gateway',
     version: typeof version === 'string' ? version : '',
     key: gatewayKey,
-    models: { 'openai-chat': 'mock/m', 'anthropic-messages': 'mock-messages/m' },
+    models: {
+      'openai-chat': 'mock/m',
+      'anthropic-messages': 'mock-messages/m',
+      'openai-responses': 'mock-responses/m',
+    },
     translates: true,
     warmUp: 'long',
     start: (mockPort) => startGateway({ mockPort, core: subjectCore, config: manyStreams }),
@@ -133,6 +137,10 @@ function configuration(mockPort: number): string {
   mock-messages:
     dialect: anthropic-messages
     base_url: http://127.0.0.1:${mockPort}
+    api_key: bench
+  mock-responses:
+    dialect: openai-responses
+    base_url: http://127.0.0.1:${mockPort}/v1
     api_key: bench
 `;
 }

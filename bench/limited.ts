@@ -12,20 +12,38 @@ import type { Subject } from './subject.ts';
 
 /** Ids of workloads. */
 const ownWorkload = 'limits';
-export const sharedWorkload = 'limits-shared';
+const keptWorkload = 'kept-responses';
+const sharedLimits = 'limits-shared';
+const sharedBudget = 'budget-shared';
+export const sharedWorkloads: readonly string[] = [sharedLimits, sharedBudget];
 
 const limitedKey = 'bench-limited-0123456789abcdefgh';
+const budgetKey = 'bench-budget-0123456789abcdefghi';
+
+function digestOf(key: string): string {
+  return `sha256:${createHash('sha256').update(key).digest('hex')}`;
+}
 
 /** Limits, budget and price of a key that they never refuse. */
 export const limitsConfig = `prices:
   mock/*: { input: 1, output: 10, cache_read: 0.1 }
 keys:
   limited:
-    digest: sha256:${createHash('sha256').update(limitedKey).digest('hex')}
+    digest: ${digestOf(limitedKey)}
     models: ['*']
     rpm: 1000000000
     tpm: 10000000000
     concurrent: 1000000
+    budget: 1000000
+    per: month
+`;
+/** A budget that is never used up, and no other limit. */
+const budgetConfig = `prices:
+  mock/*: { input: 1, output: 10, cache_read: 0.1 }
+keys:
+  limited:
+    digest: ${digestOf(budgetKey)}
+    models: ['*']
     budget: 1000000
     per: month
 `;
@@ -39,6 +57,16 @@ export function limitedGateway(gateway: Subject): Subject {
     only: ownWorkload,
     beside: { name: `${gateway.name}, key without limits`, key: gateway.key },
     start: (mockPort) => startGateway({ mockPort, core: subjectCore, config: limitsConfig }),
+  };
+}
+
+/** A key without limits whose answers are kept, beside calls of the same key that are not. */
+export function keepingGateway(gateway: Subject): Subject {
+  return {
+    ...gateway,
+    name: `${gateway.name}, responses kept`,
+    only: keptWorkload,
+    beside: { name: `${gateway.name}, responses not kept`, key: gateway.key },
   };
 }
 
@@ -73,7 +101,7 @@ export async function openSharedStores(
     ...gateway,
     name: `${name}, limited key`,
     key: limitedKey,
-    only: sharedWorkload,
+    only: sharedLimits,
     beside: { name: `${name}, key without limits`, key: gateway.key },
     allowance: {
       name: roundTripName,
@@ -81,16 +109,26 @@ export async function openSharedStores(
     },
     start: (mockPort) => startOn({ postgres, redis }, mockPort, limitsConfig),
   };
+  const alone = `${gateway.name}, PostgreSQL`;
+  const budget: Subject = {
+    ...gateway,
+    name: `${alone}, key with a budget`,
+    key: budgetKey,
+    only: sharedBudget,
+    beside: { name: `${alone}, key without a budget`, key: gateway.key },
+    start: (mockPort) => startOn({ postgres }, mockPort, budgetConfig),
+  };
   const close = async (): Promise<void> => {
     await redis.close();
     await postgres.close();
   };
-  return { subjects: [limited], close };
+  return { subjects: [limited, budget], close };
 }
 
 interface Servers {
   readonly postgres: TestPostgres;
-  readonly redis: TestRedis;
+  /** Absent = no server for rates. */
+  readonly redis?: TestRedis;
 }
 
 async function startOn(
@@ -100,6 +138,7 @@ async function startOn(
 ): ReturnType<typeof startGateway> {
   const database = await postgres.makeDatabase();
   const tenant = new URL(database).pathname.slice(1);
-  const storage = `storage:\n  database: ${database}\n  counters: ${redis.url}\n  tenant: ${tenant}\n`;
+  const counters = redis === undefined ? '' : `  counters: ${redis.url}\n`;
+  const storage = `storage:\n  database: ${database}\n${counters}  tenant: ${tenant}\n`;
   return startGateway({ mockPort, core: subjectCore, config: config + storage });
 }

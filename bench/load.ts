@@ -3,6 +3,7 @@
  * with the measurement. It reads the CPU time of the measured process at both ends of the window
  * itself, so that the window of the counters and that of the clock are the same.
  */
+import { marksPerChunk } from './bodies.ts';
 import { Caller, prepareRequest, type CallerEvents } from './caller.ts';
 import { lateness } from './percentile.ts';
 import { processTree, residentKb } from './process-cpu.ts';
@@ -43,6 +44,7 @@ function startClosed(
   tally: Tally,
 ): { readonly idle: Promise<void>; stop(): void } {
   const request = prepareRequest(order.target, order.body);
+  const marks = marksPerChunk(order.target.dialect);
   let stopping = false;
   let active = order.connections;
   const { promise: idle, resolve } = Promise.withResolvers<void>();
@@ -56,7 +58,7 @@ function startClosed(
       if (active === 0) resolve();
     },
     chunks: (_, count) => {
-      tally.chunks += count;
+      tally.chunks += count / marks;
       tally.reads += 1;
     },
   };

@@ -22,7 +22,7 @@ import {
   type Run,
 } from './kept-measurements.ts';
 import { keptSections } from './kept-sections.ts';
-import { limitedGateway, openSharedStores, sharedWorkload } from './limited.ts';
+import { keepingGateway, limitedGateway, openSharedStores, sharedWorkloads } from './limited.ts';
 import { inspectMachine, pinMyself, type Machine } from './machine.ts';
 import { startRig, subjectsOf, type Sample } from './measure.ts';
 import { findNginx } from './nginx.ts';
@@ -63,8 +63,8 @@ async function gather(): Promise<Field> {
   subjects.push(...peers.subjects);
   missing.push(...peers.missing);
   if ('missing' in gateway) return { subjects, missing, close: () => Promise.resolve() };
-  subjects.push(limitedGateway(gateway));
-  if (!options.workloads.some(({ id }) => id === sharedWorkload)) {
+  subjects.push(limitedGateway(gateway), keepingGateway(gateway));
+  if (!options.workloads.some(({ id }) => sharedWorkloads.includes(id))) {
     return { subjects, missing, close: () => Promise.resolve() };
   }
   const shared = await openSharedStores(gateway);

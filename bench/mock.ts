@@ -1,5 +1,5 @@
 /**
- * The mock upstream: a child process that answers `POST /v1/chat/completions` and `/v1/messages` with
+ * The mock upstream: a child process that answers the path of each dialect with
  * hand-built HTTP/1.1 on raw sockets, so that it costs a fraction of what is measured. It answers as
  * the last plan from its parent says. Streams are paced: at most one chunk a stream a millisecond, the
  * phases of the streams spread evenly, one write per chunk, as a vendor's stream arrives.
@@ -7,11 +7,10 @@
 import { writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { pathOf, streamFrames, unaryAnswer } from './bodies.ts';
-import { isPlan, type Dialect, type MockPlan } from './protocol.ts';
+import { dialects, isPlan, perDialect, type Dialect, type MockPlan } from './protocol.ts';
 import { blankStamp, monotonicUs, stamped } from './stamps.ts';
 
 const headEnd = Buffer.from('\r\n\r\n');
-const dialects: readonly Dialect[] = ['openai-chat', 'anthropic-messages'];
 
 /** Spreads the phases of streams evenly over the interval, whatever their number. */
 const goldenRatio = 0.618_033_988_749;
@@ -21,10 +20,7 @@ let opened = 0;
 let pacing = false;
 const streams = new Set<PacedStream>();
 
-const unaryBytes: Record<Dialect, Buffer> = {
-  'openai-chat': whole(unaryAnswer('openai-chat')),
-  'anthropic-messages': whole(unaryAnswer('anthropic-messages')),
-};
+const unaryBytes = perDialect((dialect) => whole(unaryAnswer(dialect)));
 
 interface StreamBytes {
   readonly opening: Buffer;
@@ -196,10 +192,7 @@ function framesOf(chunks: number, withStamps: boolean): Record<Dialect, StreamBy
       closing: Buffer.from(`${frames.closing.map(chunked).join('')}0\r\n\r\n`),
     };
   };
-  return {
-    'openai-chat': build('openai-chat'),
-    'anthropic-messages': build('anthropic-messages'),
-  };
+  return perDialect(build);
 }
 
 function chunked(frame: string): string {

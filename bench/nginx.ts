@@ -4,6 +4,7 @@ import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeScratch, removeScratch, startProcess, stopProcess, subjectCore } from './child.ts';
 import { freePort, untilListening } from './ports.ts';
+import { perDialect } from './protocol.ts';
 import type { RunningSubject, Subject } from './subject.ts';
 
 const startLimitMs = 5000;
@@ -23,7 +24,7 @@ export function findNginx(): Subject | { readonly missing: string } {
     name: 'nginx',
     version: spawnSync(program, ['-v'], { encoding: 'utf8' }).stderr.replace(/.*\//s, '').trim(),
     key: 'bench',
-    models: { 'openai-chat': 'm', 'anthropic-messages': 'm' },
+    models: perDialect(() => 'm'),
     translates: false,
     warmUp: 'short',
     start: (mockPort) => startNginx(program, mockPort),

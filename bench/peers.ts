@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { makeScratch, removeScratch, startProcess, stopProcess, subjectCore } from './child.ts';
 import { installation, installPeer } from './peer-install.ts';
 import { freePort, untilListening } from './ports.ts';
+import { perDialect } from './protocol.ts';
 import type { RunningSubject, Subject } from './subject.ts';
 
 const folder = join(import.meta.dirname, 'peers');
@@ -88,7 +89,7 @@ function findPeer(peer: Peer): Subject | { readonly missing: string } {
     name: peer.name,
     version: peer.version ?? 'of the PATH',
     key: peer.key,
-    models: { 'openai-chat': peer.model, 'anthropic-messages': peer.model },
+    models: perDialect(() => peer.model),
     ...(peer.path === undefined ? {} : { path: peer.path }),
     translates: false,
     isPeer: true,

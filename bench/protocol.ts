@@ -1,6 +1,16 @@
 /** Messages between the bench and its two pinned children, the load generator and the mock upstream. */
 
-export type Dialect = 'openai-chat' | 'anthropic-messages';
+export const dialects = ['openai-chat', 'anthropic-messages', 'openai-responses'] as const;
+export type Dialect = (typeof dialects)[number];
+
+/** One value for each dialect. */
+export function perDialect<T>(of: (dialect: Dialect) => T): Record<Dialect, T> {
+  return {
+    'openai-chat': of('openai-chat'),
+    'anthropic-messages': of('anthropic-messages'),
+    'openai-responses': of('openai-responses'),
+  };
+}
 
 /** Where the load goes and whose CPU time is counted. */
 export interface Target {
@@ -65,7 +75,12 @@ export type Order = { readonly target: Target } & (
 
 /** What is asked: a document of about `bytes`, or a stream that must have `chunks` content chunks. */
 export type Body =
-  | { readonly kind: 'unary'; readonly bytes: number }
+  | {
+      readonly kind: 'unary';
+      readonly bytes: number;
+      /** In `openai-responses`: the gateway is to keep the answer. Absent = not. */
+      readonly stored?: boolean;
+    }
   | { readonly kind: 'stream'; readonly chunks: number };
 
 /** CPU times in µs within the window of `wallMs`; `requests` and `chunks` were received within it. */

@@ -1,6 +1,6 @@
 /** What can be measured: something that stands between the load generator and the mock upstream. */
 import type { MeasureOptions } from './measure.ts';
-import type { Measurement } from './protocol.ts';
+import { perDialect, type Dialect, type Measurement } from './protocol.ts';
 
 export interface RunningSubject {
   readonly port: number;
@@ -18,7 +18,7 @@ export interface Subject {
   readonly version: string;
   /** The key it wants, and the name of the mock's model behind an upstream of that dialect. */
   readonly key: string;
-  readonly models: { readonly 'openai-chat': string; readonly 'anthropic-messages': string };
+  readonly models: Readonly<Record<Dialect, string>>;
   /** Where it takes calls, if not at the path of the dialect. */
   readonly path?: string;
   /** Somebody else's gateway: in fewer workloads, and its failures are its own. */
@@ -48,7 +48,7 @@ export const direct: Subject = {
   name: 'direct',
   version: '',
   key: 'bench',
-  models: { 'openai-chat': 'm', 'anthropic-messages': 'm' },
+  models: perDialect(() => 'm'),
   translates: false,
   warmUp: 'long',
   start: (mockPort) => Promise.resolve({ port: mockPort, stop: () => Promise.resolve() }),

@@ -1,7 +1,7 @@
 /** Is this answer whole and right? A measurement with a wrong answer in it is not a result. */
 import { isObject, type JsonObject } from '../src/json/value.ts';
 import { tryParseObject } from '../src/json/parse.ts';
-import { chunkMark, promptTokens, unaryTokens } from './bodies.ts';
+import { chunkMark, marksPerChunk, promptTokens, unaryTokens } from './bodies.ts';
 import type { Dialect } from './protocol.ts';
 
 /** What is wrong with a whole answer; undefined when nothing is. */
@@ -13,11 +13,20 @@ export function faultOfUnary(dialect: Dialect, text: string): string | undefined
 
 /** What is wrong with the payload of a stream of `chunks` content chunks; undefined when nothing is. */
 export function faultOfStream(dialect: Dialect, text: string, chunks: number): string | undefined {
-  const marks = text.split(chunkMark).length - 1;
+  const marks = (text.split(chunkMark).length - 1) / marksPerChunk(dialect);
   if (marks !== chunks) return `${marks} content chunks instead of ${chunks}`;
   const frames = text.split('\n\n').filter((frame) => frame.trim() !== '');
   const data = frames.flatMap(dataOf);
-  return dialect === 'openai-chat' ? faultOfChat(data, chunks) : faultOfMessages(data, chunks);
+  switch (dialect) {
+    case 'openai-chat':
+      return faultOfChat(data, chunks);
+    case 'anthropic-messages':
+      return faultOfMessages(data, chunks);
+    case 'openai-responses':
+      return faultOfResponses(data, chunks);
+    default:
+      return dialect satisfies never;
+  }
 }
 
 function dataOf(frame: string): string[] {
@@ -45,6 +54,15 @@ function faultOfMessages(data: readonly string[], chunks: number): string | unde
   if (last.at(-1)?.type !== 'message_stop') return 'the stream does not end with message_stop';
   const delta = last.find((event) => event?.type === 'message_delta');
   return faultOfUsage('anthropic-messages', delta?.usage, chunks);
+}
+
+function faultOfResponses(data: readonly string[], chunks: number): string | undefined {
+  const last = tryParseObject(data.at(-1) ?? '');
+  if (last?.type !== 'response.completed') {
+    return 'the stream does not end with response.completed';
+  }
+  const usage = isObject(last.response) ? last.response.usage : undefined;
+  return faultOfUsage('openai-responses', usage, chunks);
 }
 
 function faultOfUsage(dialect: Dialect, usage: unknown, output: number): string | undefined {

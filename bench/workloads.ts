@@ -40,6 +40,8 @@ export type Workload = WorkloadBase &
         /** CPU per request that a subject adds to the one it stands beside; the budget is in µs. */
         readonly kind: 'added';
         readonly body: Body;
+        /** Of the calls beside; absent = the same. */
+        readonly plainBody?: Body;
         readonly perSecond: number;
         readonly budget: Budget;
         /** Servers that the subject asks run on the core of the load, which leaves it to them. */
@@ -79,6 +81,7 @@ const chunksPerStream = 200;
 
 const chat: Dialect = 'openai-chat';
 const messages: Dialect = 'anthropic-messages';
+const responses: Dialect = 'openai-responses';
 
 interface Size {
   readonly id: string;
@@ -154,6 +157,26 @@ function atRate(base: Workload, perSecond: number): Workload {
   };
 }
 
+/** The row in which nginx relays the streams of an upstream's dialect. */
+const relayOf: Readonly<Record<Dialect, string>> = {
+  'openai-chat': 'relay-chat',
+  'anthropic-messages': 'relay-messages',
+  'openai-responses': 'relay-responses',
+};
+
+/** The budget of a translated chunk: Responses streams have more events (issue 21). */
+function translated(client: Dialect, upstream: Dialect): number {
+  return client === responses || upstream === responses ? 2.5 : 2.3;
+}
+
+const unaryResponses = {
+  id: 'unary-responses-rate',
+  title: `unary relay of responses, 1.4 KB, all at ${calmRate} a second`,
+  client: responses,
+  upstream: responses,
+  floor: 'unary-responses-rate',
+} as const;
+
 function stream(id: string, client: Dialect, upstream: Dialect): Workload {
   const relays = client === upstream;
   return {
@@ -167,8 +190,8 @@ function stream(id: string, client: Dialect, upstream: Dialect): Workload {
     unit: 'chunk',
     body: { kind: 'stream', chunks: chunksPerStream },
     connections: streamCount,
-    budget: relays ? { must: 2, aim: 1.5 } : { must: 2.3, aim: 1.7 },
-    floor: upstream === chat ? 'relay-chat' : 'relay-messages',
+    budget: relays ? { must: 2, aim: 1.5 } : { must: translated(client, upstream), aim: 1.7 },
+    floor: relayOf[upstream],
   };
 }
 
@@ -211,11 +234,17 @@ function memory(streams: number): Workload {
 export const workloads: readonly Workload[] = [
   atRate(unary(shortBody), calmRate),
   atRate(unary(longBody), longRate),
+  { ...atRate(unary(shortBody), calmRate), ...unaryResponses },
   ...sizes.map(unary),
   stream('relay-chat', chat, chat),
   stream('translate-to-chat', messages, chat),
   stream('relay-messages', messages, messages),
   stream('translate-to-messages', chat, messages),
+  stream('relay-responses', responses, responses),
+  stream('responses-to-chat', responses, chat),
+  stream('responses-to-messages', responses, messages),
+  stream('chat-to-responses', chat, responses),
+  stream('messages-to-responses', messages, responses),
   {
     kind: 'added',
     id: 'limits',
@@ -241,6 +270,33 @@ export const workloads: readonly Workload[] = [
     perSecond: calmRate,
     budget: { must: 60, aim: 40 },
     sharesCore: true,
+  },
+  {
+    kind: 'added',
+    id: 'budget-shared',
+    title: `a budget in PostgreSQL alone, 1.4 KB at ${calmRate} a second`,
+    client: chat,
+    upstream: chat,
+    alsoDirect: false,
+    withPeers: false,
+    body: { kind: 'unary', bytes: 1400 },
+    perSecond: calmRate,
+    budget: { must: 25, aim: 15 },
+    sharesCore: true,
+  },
+  {
+    kind: 'added',
+    id: 'kept-responses',
+    title: `keeping a response, 1.4 KB at ${calmRate} a second`,
+    client: responses,
+    upstream: responses,
+    alsoDirect: false,
+    withPeers: false,
+    body: { kind: 'unary', bytes: 1400, stored: true },
+    plainBody: { kind: 'unary', bytes: 1400 },
+    perSecond: calmRate,
+    budget: { must: 40, aim: 25 },
+    sharesCore: false,
   },
   {
     kind: 'latency',

@@ -1,19 +1,16 @@
 /**
- * The upstream of the overload runs, a child process on raw sockets, in both dialects; `plans.ts` says what
+ * The upstream of the overload runs, a child process on raw sockets, in each dialect; `plans.ts` says what
  * it answers. Streams are written by one timer, so that thousands of them cost little. It tells its parent
  * what it has counted whenever it is asked.
  */
 import { createServer, type Socket } from 'node:net';
-import { promptTokens, unaryAnswer, unaryTokens } from '../bodies.ts';
-import type { Dialect } from '../protocol.ts';
+import { pathOf, promptTokens, unaryAnswer, unaryTokens } from '../bodies.ts';
+import { dialects, perDialect, type Dialect } from '../protocol.ts';
 import { chunked, planOf, type Plan } from './plans.ts';
 
 const tickMs = 10;
 const headEnd = Buffer.from('\r\n\r\n');
-const unary = {
-  'openai-chat': unaryBytes('openai-chat'),
-  'anthropic-messages': unaryBytes('anthropic-messages'),
-};
+const unary = perDialect(unaryBytes);
 const floodText = 'x'.repeat(15_000);
 const floodHead =
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n';
@@ -119,7 +116,7 @@ const server = createServer({ noDelay: true }, (socket) => {
       const end = kept.indexOf(headEnd);
       if (end === -1) return;
       const head = kept.toString('latin1', 0, end);
-      dialect = head.startsWith('POST /v1/messages') ? 'anthropic-messages' : 'openai-chat';
+      dialect = dialects.find((each) => head.startsWith(`POST ${pathOf(each)} `)) ?? 'openai-chat';
       missing = Number(/\r\ncontent-length: ?(\d+)/i.exec(head)?.[1] ?? 0);
       rest = kept.subarray(end + 4);
       kept = Buffer.alloc(0);
