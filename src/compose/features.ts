@@ -21,7 +21,7 @@ import { ContentLog } from '../features/content-log/content-log.ts';
 import { ContentThread } from '../features/content-log/content-thread.ts';
 import { IdempotentAnswers } from '../features/idempotency/idempotent-answers.ts';
 import { StoredResponses } from '../features/stored-responses/stored-responses.ts';
-import { systemClock } from '../observe/runtime.ts';
+import { later, systemClock } from '../observe/runtime.ts';
 import type { AnswerStore } from '../store/answers.ts';
 import type { ContentStore } from '../store/contents.ts';
 import type { ResponseStore } from '../store/responses.ts';
@@ -184,6 +184,7 @@ export function createResponses(
     store,
     contentKey: () => keyOrNone(contentKey, tell),
     log,
+    later,
     random,
     settings,
     muchKept: () => void sweeper.run(),

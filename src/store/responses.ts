@@ -52,11 +52,11 @@ export interface ResponseRoom {
 
 export interface ResponseStore {
   /**
-   * Keeps it, in place of one with the same id.
-   * @returns false when what the key kept was forgotten after the call began.
+   * Keeps them all or none, each in place of one with the same id.
+   * @returns for each: false when what its key kept was forgotten after the call began.
    * @throws StoreError
    */
-  keep(response: ResponseToKeep): Promise<boolean>;
+  keep(responses: readonly ResponseToKeep[]): Promise<readonly boolean[]>;
   /** The response of this id with those before it; no responses = it is not there. @throws StoreError */
   chain(keyId: string, id: string, limits: ChainLimits): Promise<ResponseChain>;
   /** The responses that hold these items; of several the newest. @throws StoreError */

@@ -18,7 +18,7 @@ function response(id: string, more: Partial<ResponseToKeep> = {}): ResponseToKee
 
 async function keepAll(store: Store, responses: readonly ResponseToKeep[]): Promise<void> {
   for (const each of responses) {
-    await store.responses.keep(each);
+    await store.responses.keep([each]);
     // The oldest goes first: each has a time of its own.
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
@@ -48,7 +48,7 @@ export function responseSuite(open: OpenStore): void {
 
     it('is told byte for byte, and only to its key', async () => {
       const { store } = opened;
-      assert.equal(await store.responses.keep(response('a')), true);
+      assert.deepEqual(await store.responses.keep([response('a')]), [true]);
       const { responses, end } = await store.responses.chain('key', 'a', wide);
       assert.deepEqual([...(responses[0]?.sealed ?? [])], [...sealed]);
       assert.equal(end, 'whole');
@@ -143,8 +143,8 @@ export function responseSuite(open: OpenStore): void {
       assert.equal(await store.responses.removeOf('key', 2), 2);
       assert.equal(await store.responses.removeOf('key', 2), 1);
       assert.equal(await store.responses.removeOf('key', 2), 0);
-      assert.equal(await store.responses.keep(response('e', { startedAt: 9 })), false);
-      assert.equal(await store.responses.keep(response('f', { startedAt: 10 })), true);
+      const both = [response('e', { startedAt: 9 }), response('f', { startedAt: 10 })];
+      assert.deepEqual(await store.responses.keep(both), [false, true]);
       assert.deepEqual(await chainOf(store, 'd', { keyId: 'other' }), ['d', 'whole']);
     });
 

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { StoredResponses } from '../../src/features/stored-responses/stored-responses.ts';
 import type { Log } from '../../src/core/runtime.ts';
+import { later } from '../../src/observe/runtime.ts';
 import type { ResponseStore } from '../../src/store/responses.ts';
 import { memoryStore } from './memory-store.ts';
 
@@ -19,6 +20,7 @@ export function storedResponses(options: StoredOptions = {}): StoredResponses {
     store: options.store ?? memoryStore().responses,
     contentKey: options.contentKey ?? ((): Uint8Array => contentKey),
     log: silent,
+    later,
     random: (count) => randomBytes(count),
     settings: () => ({ store: 'on', keepMs: 3_600_000, totalBytes: 1e9 }),
     muchKept: nothing,

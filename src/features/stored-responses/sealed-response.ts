@@ -4,7 +4,7 @@
  */
 import { hkdfSync } from 'node:crypto';
 import { promisify } from 'node:util';
-import { deflateRaw, inflateRaw } from 'node:zlib';
+import { deflateRaw, inflateRaw, type ZlibOptions } from 'node:zlib';
 import type { SealedResponse } from '../../store/responses.ts';
 import { openBytes, sealBytes } from '../sealed-bytes.ts';
 
@@ -18,11 +18,13 @@ export interface OpenedResponse {
 
 type Place = Pick<SealedResponse, 'id' | 'keyId'>;
 
-const pack = promisify(deflateRaw);
+const pack = promisify<Buffer, ZlibOptions, Buffer>(deflateRaw);
 const unpack = promisify(inflateRaw);
 const keyBytes = 32;
-/** Packing a shorter one takes longer than it saves. */
-const packedFrom = 2048;
+/** A shorter one takes little room, and packing it would take longer than all else that is done to keep it. */
+const packedFrom = 16_384;
+/** Of zlib: a third of the time of its default, for a tenth more bytes. */
+const packing = { level: 1 };
 /** What is kept is far smaller. */
 const maxOpenedBytes = 64 * 1024 * 1024;
 
@@ -41,7 +43,7 @@ export async function sealResponse(
   head.writeUInt32BE(input.length, 1);
   const plain = Buffer.concat([head, input, response]);
   if (plain.length < packedFrom) return sealBytes(plain, boundTo(place), { key, iv });
-  const packed = await pack(plain.subarray(1));
+  const packed = await pack(plain.subarray(1), packing);
   const marked = Buffer.concat([Buffer.of(1), packed]);
   return sealBytes(marked, boundTo(place), { key, iv });
 }

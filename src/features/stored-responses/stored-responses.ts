@@ -5,9 +5,10 @@
 import type { KeptAnswer, KeptResponses } from '../../core/kept-response.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { RequestState } from '../../core/dialect.ts';
-import type { Log } from '../../core/runtime.ts';
+import type { Later, Log } from '../../core/runtime.ts';
 import type { ResponseStore, SealedResponse } from '../../store/responses.ts';
 import { StoreError } from '../../store/store-error.ts';
+import { KeepQueue } from './keep-queue.ts';
 import { openResponse, responseKey, sealResponse, type OpenedResponse } from './sealed-response.ts';
 
 /** Whose responses. */
@@ -37,6 +38,7 @@ interface StoredResponsesParts {
   /** The gateway's own secret; undefined where there is none. */
   readonly contentKey: () => Uint8Array | undefined;
   readonly log: Log;
+  readonly later: Later;
   readonly random: (count: number) => Uint8Array;
   /** The current ones: a reload replaces them. */
   readonly settings: () => ResponseSettings;
@@ -73,12 +75,14 @@ const indexed = /^[A-Za-z0-9_-]{1,64}$/;
 export class StoredResponses {
   readonly tallies: ResponseTallies = { kept: 0, large: 0, failed: 0 };
   readonly #parts: StoredResponsesParts;
+  readonly #queue: KeepQueue;
   #keptSinceSweep = 0;
   /** The last key that was derived: deriving takes longer than sealing. */
   #key: { readonly of: string; readonly root: Uint8Array | string; readonly key: Uint8Array };
 
   constructor(parts: StoredResponsesParts) {
     this.#parts = parts;
+    this.#queue = new KeepQueue(parts.store, parts.later);
     this.#key = { of: '', root: '', key: new Uint8Array() };
   }
 
@@ -107,14 +111,15 @@ export class StoredResponses {
 
   /** Keeps a response; one of a call that began before its key's content was removed is dropped. @throws StoreError */
   async keep(owner: ResponseOwner, response: ResponseToStore): Promise<void> {
-    const { store, random, settings } = this.#parts;
+    const { random, settings } = this.#parts;
     const { id, input, referred, previous, startedAt } = response;
     const place = { id, keyId: owner.keyId };
     const sealing = { key: this.#keyOf(owner), iv: random(12) };
     const sealed = await sealResponse({ input, response: response.response }, place, sealing);
     const items = [...response.items, ...referred].filter((item) => indexed.test(item));
     const { keepMs } = settings();
-    const kept = await store.keep({ ...place, previous, sealed, items, startedAt, keepMs });
+    const row = { ...place, previous, sealed, items, startedAt, keepMs };
+    const kept = await this.#queue.add(row);
     if (!kept) return;
     this.tallies.kept += 1;
     this.#keptSinceSweep += sealed.length;

@@ -15,9 +15,16 @@ import type { Statement } from '../statements.ts';
 import type { Sql } from './pool.ts';
 import type { PostgresServer } from './server.ts';
 
+/** Ids of items have no comma. In the order of their ids: two gateways that keep the same ones must not wait for each other. */
 const keep: Statement = {
   name: 'response_keep',
-  text: 'SELECT response_keep($1, $2, $3, $4, $5, $6, $7, $8) AS kept',
+  text: `SELECT id, response_keep(key_id, id, nullif(previous, ''), started, keep_ms, size, sealed,
+      string_to_array(items, ',')) AS kept
+    FROM (SELECT *, substr($1::bytea, start, length) AS sealed
+      FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::int[],
+        $9::int[], $10::text[])
+        AS r (key_id, id, previous, started, keep_ms, size, start, length, items)) rows
+    ORDER BY key_id, id`,
 };
 /** One row more than may be read tells that there is more. */
 const chain: Statement = {
@@ -75,12 +82,12 @@ const largest: Statement = {
 const oldest: Statement = {
   name: 'response_oldest',
   text: `SELECT key_id, id, bytes FROM kept_responses
-    ORDER BY kept_at LIMIT $1 FOR UPDATE SKIP LOCKED`,
+    ORDER BY until LIMIT $1 FOR UPDATE SKIP LOCKED`,
 };
 const oldestOf: Statement = {
   name: 'response_oldest_of',
   text: `SELECT key_id, id, bytes FROM kept_responses WHERE key_id = $2
-    ORDER BY kept_at LIMIT $1 FOR UPDATE SKIP LOCKED`,
+    ORDER BY until LIMIT $1 FOR UPDATE SKIP LOCKED`,
 };
 const removeSeveral: Statement = {
   name: 'response_remove_several',
@@ -95,13 +102,24 @@ export class PostgresResponses implements ResponseStore {
     this.#server = server;
   }
 
-  async keep(response: ResponseToKeep): Promise<boolean> {
-    const { keyId, id, previous, items, startedAt, keepMs, sealed } = response;
-    const times = [Math.round(startedAt), keepMs];
-    const size = responseBytes(response);
-    const values = [keyId, id, previous ?? null, ...times, size, sealed, items];
-    const { rows } = await this.#server.run(keep, values);
-    return rows[0]?.['kept'] === true;
+  async keep(responses: readonly ResponseToKeep[]): Promise<readonly boolean[]> {
+    const lengths = responses.map(({ sealed }) => sealed.length);
+    let start = 1;
+    const starts = lengths.map((length) => (start += length) - length);
+    const { rows } = await this.#server.run(keep, [
+      Buffer.concat(responses.map(({ sealed }) => sealed)),
+      responses.map(({ keyId }) => keyId),
+      responses.map(({ id }) => id),
+      responses.map(({ previous }) => previous ?? ''),
+      responses.map(({ startedAt }) => Math.round(startedAt)),
+      responses.map(({ keepMs }) => keepMs),
+      responses.map(responseBytes),
+      starts,
+      lengths,
+      responses.map(({ items }) => items.join(',')),
+    ]);
+    const kept = new Set(rows.flatMap((row) => (row['kept'] === true ? [row['id']] : [])));
+    return responses.map(({ id }) => kept.has(id));
   }
 
   async chain(keyId: string, id: string, { links, bytes }: ChainLimits): Promise<ResponseChain> {

@@ -167,9 +167,8 @@ CREATE TABLE kept_responses (
 );
 -- Sealed bytes do not get smaller.
 ALTER TABLE kept_responses ALTER COLUMN response SET STORAGE EXTERNAL;
-CREATE INDEX kept_responses_until ON kept_responses (until);
-CREATE INDEX kept_responses_time ON kept_responses (kept_at, bytes);
-CREATE INDEX kept_responses_key ON kept_responses (key_id, kept_at, bytes);
+CREATE INDEX kept_responses_until ON kept_responses (until, bytes);
+CREATE INDEX kept_responses_key ON kept_responses (key_id, until, bytes);
 
 CREATE TABLE kept_response_items (
   key_id text COLLATE "C" NOT NULL,

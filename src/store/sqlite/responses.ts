@@ -17,7 +17,7 @@ import type { Statements } from './database.ts';
 const isForgotten = 'SELECT 1 FROM forgotten_contents WHERE key_id = ? AND before > ?';
 const remove = 'DELETE FROM kept_responses WHERE key_id = ? AND id = ?';
 const keep = `INSERT INTO kept_responses (key_id, id, previous, kept_at, until, bytes, response)
-  VALUES ($keyId, $id, $previous, $now, $until, $bytes, $sealed)`;
+  VALUES ($keyId, $id, $previous, $now, $until, $bytes, $sealed) ON CONFLICT DO NOTHING`;
 const keepItem = `INSERT INTO kept_response_items (key_id, item_id, response_id) VALUES (?, ?, ?)
   ON CONFLICT DO NOTHING`;
 const find = `SELECT id, key_id, previous, response FROM kept_responses
@@ -32,9 +32,9 @@ const removeOld = `DELETE FROM kept_responses WHERE rowid IN
 const total = 'SELECT coalesce(sum(bytes), 0) AS bytes FROM kept_responses';
 const largest = `SELECT key_id, sum(bytes) AS bytes FROM kept_responses
   GROUP BY key_id ORDER BY 2 DESC LIMIT 1`;
-const oldest = 'SELECT key_id, id, bytes FROM kept_responses ORDER BY kept_at LIMIT ?';
+const oldest = 'SELECT key_id, id, bytes FROM kept_responses ORDER BY until LIMIT ?';
 const oldestOf = `SELECT key_id, id, bytes FROM kept_responses WHERE key_id = ?
-  ORDER BY kept_at LIMIT ?`;
+  ORDER BY until LIMIT ?`;
 
 export class SqliteResponses implements Synchronous<ResponseStore> {
   readonly #sql: Statements;
@@ -46,18 +46,23 @@ export class SqliteResponses implements Synchronous<ResponseStore> {
     this.#wall = () => Math.round(wall());
   }
 
-  keep(response: ResponseToKeep): boolean {
+  keep(responses: readonly ResponseToKeep[]): readonly boolean[] {
+    return this.#sql.write(() => responses.map((each) => this.#keepOne(each)));
+  }
+
+  #keepOne(response: ResponseToKeep): boolean {
     const { keyId, id, previous, items, startedAt, keepMs, sealed } = response;
-    return this.#sql.write(() => {
-      if (this.#sql.of(isForgotten).get(keyId, Math.round(startedAt)) !== undefined) return false;
-      const now = this.#wall();
-      const times = { now, until: now + keepMs };
-      const bytes = responseBytes(response);
+    if (this.#sql.of(isForgotten).get(keyId, Math.round(startedAt)) !== undefined) return false;
+    const now = this.#wall();
+    const bytes = responseBytes(response);
+    const times = { now, until: now + keepMs };
+    const row = { keyId, id, previous: previous ?? null, ...times, bytes, sealed };
+    if (this.#sql.of(keep).run(row).changes === 0) {
       this.#sql.of(remove).run(keyId, id);
-      this.#sql.of(keep).run({ keyId, id, previous: previous ?? null, ...times, bytes, sealed });
-      for (const item of items) this.#sql.of(keepItem).run(keyId, item, id);
-      return true;
-    });
+      this.#sql.of(keep).run(row);
+    }
+    for (const item of items) this.#sql.of(keepItem).run(keyId, item, id);
+    return true;
   }
 
   chain(keyId: string, id: string, { links, bytes }: ChainLimits): ResponseChain {

@@ -165,9 +165,8 @@ CREATE TABLE kept_responses (
   response BLOB NOT NULL,
   PRIMARY KEY (key_id, id)
 ) STRICT;
-CREATE INDEX kept_responses_until ON kept_responses (until);
-CREATE INDEX kept_responses_time ON kept_responses (kept_at, bytes);
-CREATE INDEX kept_responses_key ON kept_responses (key_id, kept_at, bytes);
+CREATE INDEX kept_responses_until ON kept_responses (until, bytes);
+CREATE INDEX kept_responses_key ON kept_responses (key_id, until, bytes);
 
 CREATE TABLE kept_response_items (
   key_id TEXT NOT NULL,
