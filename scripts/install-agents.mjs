@@ -1,6 +1,7 @@
 // Installs the agents that test/agents drives through the gateway, at pinned versions, into .agents/
 // (ignored by git, no dependency of this package). Opt-in: `npm run agents:install`. Needs the npm
-// registry, about 1 GB and no root; nothing that the packages bring is run but `--version`.
+// registry, about 1 GB and no root; for the Python library, Python and PyPI. Nothing that the packages
+// bring is run but `--version`.
 // The native programs are installed directly: their wrapper packages only choose among them.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -78,6 +79,7 @@ const agents = [
       zod: '4.6.7',
     },
   },
+  { name: 'python-openai', version: '3.54.0', python: 'openai' },
 ];
 
 const wanted = process.argv.slice(2);
@@ -116,14 +118,16 @@ function codexTarget() {
   return `${processor}-${windows ? 'pc-windows-msvc' : 'unknown-linux-musl'}`;
 }
 
-function programOf({ name, package: id, command }) {
+function programOf({ name, package: id, command, python }) {
+  if (python !== undefined)
+    return join(folder, name, windows ? 'Scripts/python.exe' : 'bin/python');
   return join(folder, name, 'node_modules', id, command);
 }
 
 /** Why it could not be installed, or nothing. */
 function problemWith(agent) {
   try {
-    return install(agent);
+    return agent.python === undefined ? install(agent) : installPython(agent);
   } catch (error) {
     return error.message;
   }
@@ -151,6 +155,30 @@ function install(agent) {
   if (!existsSync(program)) return `${id}@${version} has no ${command}`;
   const found = startedVersion(program);
   return found === version ? undefined : `its --version says ${found ?? 'nothing'}`;
+}
+
+/** Into an environment of its own; wheels only, so that no code of a package runs. */
+function installPython(agent) {
+  const { name, version, python } = agent;
+  const program = programOf(agent);
+  const told = `import importlib.metadata as m; print(m.version(${JSON.stringify(python)}))`;
+  const isThere = () =>
+    existsSync(program) &&
+    spawnSync(program, ['-c', told], { encoding: 'utf8' }).stdout?.trim() === version;
+  if (isThere()) return undefined;
+  const home = join(folder, name);
+  rmSync(home, { recursive: true, force: true });
+  const wanted = `${python}==${version}`;
+  const pip = ['install', '--only-binary=:all:', '--no-input', '--quiet', '--retries=1', wanted];
+  for (const [file, ...args] of [
+    [windows ? 'python' : 'python3', '-m', 'venv', home],
+    [program, '-m', 'pip', '--disable-pip-version-check', ...pip],
+  ]) {
+    const step = spawnSync(file, args, { encoding: 'utf8', timeout: 300_000 });
+    if (step.error !== undefined) return `${file}: ${step.error.message}`;
+    if (step.status !== 0) return `${file} ${args.join(' ')} failed:\n${step.stderr.trim()}`;
+  }
+  return isThere() ? undefined : `${wanted} is not there`;
 }
 
 /** Whether its further packages are there in their versions, too. */
