@@ -144,12 +144,9 @@ withLibraries((packages) => {
       const { received } = await connected('chat', client, async (box, connect) => {
         await symlink(packages, join(box.project, 'node_modules'));
         let last: Ran = { code: 0, out: '', err: '' };
-        for (const block of blocksOf(await connect())) {
+        for (const block of blocksOf(await connect(), typescript)) {
           const file = join(box.project, `block-${blocks++}.mjs`);
-          await writeFile(file, block);
-          last = await box.run([process.execPath, file]);
-          assert.equal(last.code, 0, `${block}\n${last.err}`);
-          assert.ok(last.out.includes(words), `${block}\n${last.out}`);
+          last = await runBlock(box, [process.execPath, file], block);
         }
         return last;
       });
@@ -159,9 +156,36 @@ withLibraries((packages) => {
   }
 });
 
-/** The blocks of TypeScript among the printed lines; each begins with a comment that says what it is. */
-function blocksOf(text: string): readonly string[] {
-  return text.split(/^(?=\/\/ |# )/m).filter((block) => /^\/\/ [^\n]*\nimport /.test(block));
+withAgent('python-openai', (runner) => {
+  test('C7 openai-sdk: the Python that connect prints runs as it is', async () => {
+    let blocks = 0;
+    const { received } = await connected('chat', 'openai-sdk', async (box, connect) => {
+      let last: Ran = { code: 0, out: '', err: '' };
+      for (const block of blocksOf(await connect(), python)) {
+        const file = join(box.project, `block-${blocks++}.py`);
+        last = await runBlock(box, [...runner, file], block);
+      }
+      return last;
+    });
+    assert.equal(blocks, 2);
+    assert.equal(received.length, blocks);
+  });
+});
+
+const typescript = /^\/\/ [^\n]*\nimport /;
+const python = /^# [^\n]*\nimport /;
+
+/** The blocks of a language among the printed lines; each begins with a comment that says what it is. */
+function blocksOf(text: string, language: RegExp): readonly string[] {
+  return text.split(/^(?=\/\/ |# )/m).filter((block) => language.test(block));
+}
+
+async function runBlock(box: Box, command: readonly string[], block: string): Promise<Ran> {
+  await writeFile(command.at(-1) ?? '', block);
+  const ran = await box.run(command);
+  assert.equal(ran.code, 0, `${block}\n${ran.err}`);
+  assert.ok(ran.out.includes(words), `${block}\n${ran.out}`);
+  return ran;
 }
 
 withAgent('claude-code', (program) => {

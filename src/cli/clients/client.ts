@@ -41,8 +41,16 @@ export interface SettingsFile {
 export interface Client {
   readonly name: string;
   readonly title: string;
-  /** The endpoint that it calls; `responses` is not there yet. */
-  readonly calls: 'chat' | 'messages' | 'chat, messages' | 'responses';
+  /** The endpoints that it calls, its default first. */
+  readonly calls:
+    | 'chat'
+    | 'messages'
+    | 'responses'
+    | 'chat, messages'
+    | 'chat, responses'
+    | 'responses, chat'
+    | 'chat, messages, responses'
+    | 'responses, chat, messages';
   variables?(ask: Ask): readonly Variable[];
   readonly files?: readonly SettingsFile[];
   /** Code, a command, or what to fill in where: ready to paste as far as it can be. */

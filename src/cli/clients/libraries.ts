@@ -32,32 +32,47 @@ async for message in query(prompt='Say hello.'): print(message)
 export const openaiSdk: Client = {
   name: 'openai-sdk',
   title: 'OpenAI SDK (TypeScript, Python)',
-  calls: 'chat',
+  calls: 'chat, responses',
   variables: ({ connection }) => [
     ['OPENAI_BASE_URL', baseUrl(connection)],
     ['OPENAI_API_KEY', connection.key],
   ],
-  lines: ({ connection }) => `# both SDKs read these variables, and need nothing in the code then
+  lines: ({ connection }) => {
+    const model = quoted(connection.model);
+    const client = `${imported('OpenAI', 'openai')}
+const client = ${openaiClientCode(connection)};`;
+    const pythonClient = `import os
+from openai import OpenAI
+client = OpenAI(base_url=${quoted(baseUrl(connection))}, api_key=${pythonKey(connection)})`;
+    return `# both SDKs read these variables, and need nothing in the code then
 
-// TypeScript
-${imported('OpenAI', 'openai')}
-const client = ${openaiClientCode(connection)};
+// TypeScript: responses
+${client}
+const answer = await client.responses.create({ model: ${model}, input: 'Say hello.' });
+console.log(answer.output_text);
+
+// TypeScript: chat completions
+${client}
 const answer = await client.chat.completions.create({
-  model: ${quoted(connection.model)},
+  model: ${model},
   messages: [{ role: 'user', content: 'Say hello.' }],
 });
 console.log(answer.choices[0].message.content);
 
-# Python
-import os
-from openai import OpenAI
-client = OpenAI(base_url=${quoted(baseUrl(connection))}, api_key=${pythonKey(connection)})
+# Python: responses
+${pythonClient}
+answer = client.responses.create(model=${model}, input='Say hello.')
+print(answer.output_text)
+
+# Python: chat completions
+${pythonClient}
 answer = client.chat.completions.create(
-    model=${quoted(connection.model)},
+    model=${model},
     messages=[{'role': 'user', 'content': 'Say hello.'}],
 )
 print(answer.choices[0].message.content)
-`,
+`;
+  },
 };
 
 export const anthropicSdk: Client = {
@@ -96,13 +111,19 @@ print(answer.content)
 export const aiSdk: Client = {
   name: 'ai-sdk',
   title: 'AI SDK (TypeScript)',
-  calls: 'chat, messages',
+  calls: 'responses, chat, messages',
   lines: ({ connection }) => {
     const base = quoted(baseUrl(connection));
     const model = quoted(connection.model);
     const { maxOutput } = connection;
     const most = maxOutput === undefined ? '' : `, maxOutputTokens: ${maxOutput}`;
-    return `// chat completions
+    return `// responses
+${imported('{ createOpenAI }', '@ai-sdk/openai')}
+${imported('{ generateText }', 'ai')}
+const gateway = createOpenAI({ baseURL: ${base}, apiKey: ${keyCode(connection)} });
+console.log((await generateText({ model: gateway(${model}), prompt: 'Say hello.'${most} })).text);
+
+// chat completions
 ${imported('{ createOpenAICompatible }', '@ai-sdk/openai-compatible')}
 ${imported('{ generateText }', 'ai')}
 const gateway = createOpenAICompatible({ name: '${provider}', baseURL: ${base}, apiKey: ${keyCode(connection)}, includeUsage: true });
@@ -116,20 +137,25 @@ console.log((await generateText({ model: gateway(${model}), prompt: 'Say hello.'
 `;
   },
   notes: () => [
-    '@ai-sdk/openai calls POST /v1/responses unless the model is made with .chat(NAME); this gateway does not have it yet.',
+    '@ai-sdk/openai names earlier answers by their ids, which the gateway keeps for 24 hours. Where it keeps none (responses: store: off), the calls need providerOptions: { openai: { store: false } }.',
   ],
 };
 
 export const langchain: Client = {
   name: 'langchain',
   title: 'LangChain (TypeScript, Python)',
-  calls: 'chat, messages',
+  calls: 'chat, messages, responses',
   lines: ({ connection }) => {
     const { url, model } = connection;
     const [base, name, key] = [quoted(baseUrl(connection)), quoted(model), keyCode(connection)];
     return `// TypeScript: chat completions
 ${imported('{ ChatOpenAI }', '@langchain/openai')}
 const model = new ChatOpenAI({ model: ${name}, apiKey: ${key}, useResponsesApi: false, configuration: { baseURL: ${base} } });
+console.log((await model.invoke('Say hello.')).text);
+
+// TypeScript: responses
+${imported('{ ChatOpenAI }', '@langchain/openai')}
+const model = new ChatOpenAI({ model: ${name}, apiKey: ${key}, useResponsesApi: true, configuration: { baseURL: ${base} } });
 console.log((await model.invoke('Say hello.')).text);
 
 // TypeScript: messages
@@ -143,6 +169,12 @@ from langchain_openai import ChatOpenAI
 model = ChatOpenAI(model=${name}, api_key=${pythonKey(connection)}, base_url=${base}, use_responses_api=False)
 print(model.invoke('Say hello.').content)
 
+# Python: responses
+import os
+from langchain_openai import ChatOpenAI
+model = ChatOpenAI(model=${name}, api_key=${pythonKey(connection)}, base_url=${base}, use_responses_api=True)
+print(model.invoke('Say hello.').text)
+
 # Python: messages
 import os
 from langchain_anthropic import ChatAnthropic
@@ -155,10 +187,18 @@ print(model.invoke('Say hello.').content)
 export const openaiAgents: Client = {
   name: 'openai-agents',
   title: 'OpenAI Agents SDK (TypeScript, Python)',
-  calls: 'chat',
+  calls: 'responses, chat',
   lines: ({ connection }) => {
     const model = quoted(connection.model);
-    return `// TypeScript
+    return `// TypeScript: responses
+${imported('{ Agent, run, setDefaultOpenAIClient, setTracingDisabled }', '@openai/agents')}
+${imported('OpenAI', 'openai')}
+setDefaultOpenAIClient(${openaiClientCode(connection)});
+setTracingDisabled(true);
+const agent = new Agent({ name: 'Agent', model: ${model} });
+console.log((await run(agent, 'Say hello.')).finalOutput);
+
+// TypeScript: chat completions
 ${imported('{ Agent, run, setDefaultOpenAIClient, setOpenAIAPI, setTracingDisabled }', '@openai/agents')}
 ${imported('OpenAI', 'openai')}
 setDefaultOpenAIClient(${openaiClientCode(connection)});
@@ -167,19 +207,17 @@ setTracingDisabled(true);
 const agent = new Agent({ name: 'Agent', model: ${model} });
 console.log((await run(agent, 'Say hello.')).finalOutput);
 
-# Python
+# Python: responses; OpenAIChatCompletionsModel in its place calls chat completions
 import os
-from agents import Agent, OpenAIChatCompletionsModel, Runner, set_tracing_disabled
+from agents import Agent, OpenAIResponsesModel, Runner, set_tracing_disabled
 from openai import AsyncOpenAI
 client = AsyncOpenAI(base_url=${quoted(baseUrl(connection))}, api_key=${pythonKey(connection)})
 set_tracing_disabled(True)
-agent = Agent(name='Agent', model=OpenAIChatCompletionsModel(model=${model}, openai_client=client))
+agent = Agent(name='Agent', model=OpenAIResponsesModel(model=${model}, openai_client=client))
 print(Runner.run_sync(agent, 'Say hello.').final_output)
 `;
   },
-  notes: () => [
-    'Its default is POST /v1/responses, which this gateway does not have yet; traces would go to OpenAI with the gateway’s key.',
-  ],
+  notes: () => ['Tracing is off in these lines: traces would go to OpenAI with the gateway’s key.'],
 };
 
 export const litellm: Client = {

@@ -87,6 +87,18 @@ describe('C7 every client', () => {
       clients.map(({ name }) => name),
     );
     assert.match(out, /^codex .*responses .*lines$/m);
+    assert.match(out, /^openai-agents .*responses, chat .*code$/m);
+    assert.match(out, /^ai-sdk .*responses, chat, messages .*code$/m);
+  });
+
+  test('C7 libraries that call responses by default are connected so, without a switch', async () => {
+    const printed = async (name: string): Promise<string> =>
+      (await run(connectCommand, [name, ...where, '--key', key])).out.split('\n\n')[0] ?? '';
+    const agents = await printed('openai-agents');
+    assert.match(agents, /^\/\/ TypeScript: responses\n/);
+    assert.match(agents, /setTracingDisabled\(true\)/);
+    assert.doesNotMatch(agents, /setOpenAIAPI/);
+    assert.match(await printed('ai-sdk'), /^\/\/ responses\n[^]*createOpenAI\(/);
   });
 });
 
