@@ -60,7 +60,7 @@ withAgent('codex', (command) => {
   let stage: FullStage;
   before(async () => {
     const patching = wires.map((wire) => [`gpt-5.5-${wire}`, { targets: [`up-${wire}/patching`] }]);
-    stage = await startStage(Object.fromEntries(patching));
+    stage = await startStage({ models: Object.fromEntries(patching) });
   });
   after(() => stage.stop());
   const agent = codex(command);

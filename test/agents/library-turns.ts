@@ -23,7 +23,7 @@ function call(upstream: Wire, name: string, city: string): AgentCall {
 }
 
 /** Two calls, one after the other, and the answer. */
-function threeSteps(upstream: Wire): readonly Turn[] {
+export function threeSteps(upstream: Wire): readonly Turn[] {
   return [
     {
       thinking: 'Which city?',

@@ -1,6 +1,5 @@
 /** Where agents play: a gateway on scripted upstreams of all three dialects. */
-import type { JsonObject } from '../../src/json/value.ts';
-import type { TestGateway } from '../support/gateway.ts';
+import type { TestConfig, TestGateway } from '../support/gateway.ts';
 import { startRig, type Played } from '../support/rig.ts';
 import { ScriptedUpstream, type Scripted } from '../upstream/scripted.ts';
 import type { Wire } from './turn.ts';
@@ -17,12 +16,14 @@ export interface FullStage extends Stage {
   stop(): Promise<void>;
 }
 
-/** `models`: routes by the names that clients ask for; their targets are `up-chat/…`, `up-messages/…`, `up-responses/…`. */
-export async function startStage(models: JsonObject = {}): Promise<FullStage> {
+/** Targets of routes are `up-chat/…`, `up-messages/…`, `up-responses/…`. */
+export async function startStage(
+  config: Pick<TestConfig, 'models' | 'responses'> = {},
+): Promise<FullStage> {
   const responses = await ScriptedUpstream.start();
   const base_url = `http://127.0.0.1:${responses.port}/v1`;
   const provider = { dialect: 'openai-responses', base_url, api_key: 'upstream-responses-key' };
-  const rig = await startRig({ providers: { 'up-responses': provider }, models });
+  const rig = await startRig({ ...config, providers: { 'up-responses': provider } });
   let played = 0;
   return {
     gateway: rig.gateway,

@@ -42,6 +42,7 @@ export interface TestConfig {
   readonly webhooks?: readonly JsonObject[];
   readonly traces?: JsonObject;
   readonly content?: JsonObject;
+  readonly responses?: JsonObject;
 }
 
 /** A config with both dialects as upstreams, at the scripted upstreams' ports. */

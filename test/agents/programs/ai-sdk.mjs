@@ -28,6 +28,10 @@ const acts = {
     const output = Output.object({ schema: z.object({ city: z.string(), degrees: z.number() }) });
     return { object: (await generateText({ ...asked, output })).output };
   },
+  unkept: async () => {
+    const providerOptions = { openai: { store: false } };
+    return toldOf(await generateText({ ...withTools, providerOptions }));
+  },
   chain: async () => {
     const first = await generateText(asked);
     const previousResponseId = first.providerMetadata.openai.responseId;
