@@ -133,11 +133,15 @@ export interface WholeDocument {
  * @param members JSON texts; an undefined one leaves the member as it is.
  */
 export function spliceAnswer(
-  { bytes }: WholeDocument,
+  { bytes, body }: WholeDocument,
   members: { readonly [key: string]: string | undefined },
 ): Buffer | undefined {
   try {
-    return spliceMembers(parseBody(bytes, new Set()), members).whole();
+    const pieces = withoutByteOrderMark(bytes);
+    const scanned = checkedScan(pieces.whole());
+    const unambiguous = countKeys(body, []) === scanned.colons;
+    const known = { ...scanned, value: body, unambiguous };
+    return spliceMembers(new ParsedSource(pieces, known), members).whole();
   } catch (error) {
     if (error instanceof GatewayError) return undefined;
     throw error;

@@ -10,7 +10,7 @@ import { spliceMembers } from '../../json/edit.ts';
 import { tryParseObject } from '../../json/parse.ts';
 import { findMember, type MemberSpan, type Span } from '../../json/scan.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
-import { withBlankLine } from '../shared/answers.ts';
+import { withBlankLine, withModel } from '../shared/answers.ts';
 import { isArray } from './fields.ts';
 import { type AnswerIdentity, derivedCallId, readCall } from './message-forms.ts';
 import { StreamCalls } from './stream-calls.ts';
@@ -92,7 +92,10 @@ export class ChatAnswerRelay implements AnswerRelay {
     const model = this.#documentModel(body);
     const owed = this.#documentUsage(body, gap);
     if (model === undefined && owed === undefined) return bytes;
-    const renamed = owed === undefined ? replaceModel(bytes, body['model'], model) : undefined;
+    const renamed =
+      owed === undefined && model !== undefined
+        ? withModel(bytes, body['model'], model)
+        : undefined;
     if (renamed !== undefined) return renamed;
     const members = {
       model: model === undefined ? undefined : JSON.stringify(model),
@@ -223,18 +226,6 @@ function withMember(bytes: Buffer, key: Buffer, value: JsonObject): Buffer | und
 
 function replaced(bytes: Buffer, { start, end }: Span, by: string): Buffer {
   return Buffer.concat([bytes.subarray(0, start), Buffer.from(by), bytes.subarray(end)]);
-}
-
-/** The document with another value of its `model`; undefined when it is not where it should be. */
-function replaceModel(
-  bytes: Buffer,
-  from: Json | undefined,
-  to: string | undefined,
-): Buffer | undefined {
-  const span = findMember(bytes, 0, modelKey);
-  if (span === undefined) return undefined;
-  if (bytes.toString('utf8', span.start, span.end) !== JSON.stringify(from)) return undefined;
-  return replaced(bytes, span, JSON.stringify(to));
 }
 
 // What the choices of a relayed answer need so that clients read them as they are meant.

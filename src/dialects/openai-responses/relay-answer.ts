@@ -8,7 +8,7 @@ import type { GatewayError } from '../../core/errors.ts';
 import type { GenerationEvent, Usage } from '../../core/generation.ts';
 import { tryParseObject } from '../../json/parse.ts';
 import { isObject, type JsonObject } from '../../json/value.ts';
-import { withBlankLine } from '../shared/answers.ts';
+import { withBlankLine, withModel } from '../shared/answers.ts';
 import { isArray, textOf } from './fields.ts';
 import { eventFrame, Lifecycle } from './lifecycle.ts';
 import { withEstimate } from './stream-write.ts';
@@ -71,12 +71,17 @@ export class ResponsesAnswerRelay implements AnswerRelay {
   }
 
   document(answer: WholeDocument, gap?: Usage): Buffer {
-    const { body } = answer;
-    const own = this.#own(body, gap);
-    const members = Object.fromEntries(
-      Object.entries(own).map(([key, value]) => [key, JSON.stringify(value)]),
+    const { bytes, body } = answer;
+    const own = Object.entries(this.#own(body, gap)).filter(([key, value]) => body[key] !== value);
+    const [first] = own;
+    if (first === undefined) return bytes;
+    const renamed = own.length === 1 && first[0] === 'model';
+    const members = Object.fromEntries(own.map(([key, value]) => [key, JSON.stringify(value)]));
+    return (
+      (renamed ? withModel(bytes, body['model'], this.#context.model) : undefined) ??
+      spliceAnswer(answer, members) ??
+      Buffer.from(JSON.stringify({ ...body, ...Object.fromEntries(own) }))
     );
-    return spliceAnswer(answer, members) ?? Buffer.from(JSON.stringify({ ...body, ...own }));
   }
 
   ending(gap?: Usage): string {

@@ -3,6 +3,7 @@
  * text is one, and anything else is not an answer.
  */
 import { GatewayError } from '../../core/errors.ts';
+import { findMember } from '../../json/scan.ts';
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 
 /**
@@ -48,6 +49,21 @@ export function wrongType(name: string): GatewayError {
 }
 
 const none: readonly JsonObject[] = [];
+
+const modelKey = Buffer.from('"model"');
+
+/**
+ * The document with another `model`, its other bytes as they are; undefined where the member does not stand as `from` is
+ * usually written.
+ */
+export function withModel(bytes: Buffer, from: Json | undefined, to: string): Buffer | undefined {
+  const span = findMember(bytes, 0, modelKey);
+  if (span === undefined) return undefined;
+  const { start, end } = span;
+  if (bytes.toString('utf8', start, end) !== JSON.stringify(from)) return undefined;
+  const model = Buffer.from(JSON.stringify(to));
+  return Buffer.concat([bytes.subarray(0, start), model, bytes.subarray(end)]);
+}
 
 // The end of a server-sent event.
 
