@@ -4,7 +4,7 @@
  */
 import type { Clock, Log } from '../core/runtime.ts';
 import { leaseMs } from '../store/counters/lease.ts';
-import type { LeaseExpiry } from '../store/counters/lease-expiry.ts';
+import type { LeaseExpiry } from '../store/leases/lease-expiry.ts';
 import type { CallStore, Spent } from '../store/store.ts';
 
 export interface SharedUpkeepParts {

@@ -28,7 +28,7 @@ import { openSharedCounters } from './shared.ts';
 import { openStorage, type OpenedStorage } from './storage.ts';
 import { openCounters, type OpenedCounters } from './limits.ts';
 import { leaseMs } from '../store/counters/lease.ts';
-import { LeaseExpiry } from '../store/counters/lease-expiry.ts';
+import { LeaseExpiry } from '../store/leases/lease-expiry.ts';
 import { lockDataDir, type DataDirLock } from '../store/data-dir.ts';
 import type { AnswerStore, ContentStore, ResponseStore, Spent, Store } from '../store/store.ts';
 import { version } from './version.ts';

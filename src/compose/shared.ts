@@ -2,7 +2,7 @@
 import type { Settings } from '../config/settings.ts';
 import type { Clock, Log, NewId } from '../core/runtime.ts';
 import type { OpenedCounters } from './limits.ts';
-import { BudgetLeases } from '../store/counters/budget-leases.ts';
+import { BudgetLeases } from '../store/leases/budget-leases.ts';
 import { PostgresCounters } from '../store/counters/postgres-counters.ts';
 import { RedisRates } from '../store/counters/redis-rates.ts';
 import { SharedCounters } from '../store/counters/shared-counters.ts';

@@ -38,18 +38,18 @@ export interface LostLease {
   readonly counter: string;
   readonly window: string;
   readonly endsAt: number | undefined;
-  /** Amount held by calls that were never reported. */
+  /** What the ledger has no rows for. */
   readonly nanodollars: number;
   /** Ms since the epoch. */
   readonly at: number;
 }
 
 /**
- * The row for what unreported calls of a dead instance held of one budget. Each budget has its own row, since
- * it is unknown which calls they were and which budgets they share.
+ * The row for what a dead instance had leased of one budget. Each budget has its own row, since it is unknown which
+ * calls spent it and which budgets they share.
  */
 export function lostLease({ instance, number, endsAt, at, ...held }: LostLease): CallRow {
-  const { counter, window } = held;
+  const { counter } = held;
   const [kind = '', name = ''] = /^(key|team|tag):(.*):/s.exec(counter)?.slice(1) ?? [];
   const about: DrawnCall = {
     keyId: kind === 'key' ? name : '',
@@ -60,8 +60,18 @@ export function lostLease({ instance, number, endsAt, at, ...held }: LostLease):
     startedAt: at,
   };
   const hold = { ...held, about: aboutHold(about, { endsAt }) };
-  const notes = `${instance} died: what its calls held of ${counter} and nobody told of is booked as spent`;
-  return { ...lostCall(`lost_${instance}_${number}_${counter}|${window}`, [hold], at), notes };
+  const notes = `${instance} died: what it had leased of ${counter} and may have spent is booked as spent`;
+  return { ...lostCall(lostLeaseId({ instance, number, ...held }), [hold], at), notes };
+}
+
+/** The id of that row. */
+export function lostLeaseId({
+  instance,
+  number,
+  counter,
+  window,
+}: Pick<LostLease, 'instance' | 'number' | 'counter' | 'window'>): string {
+  return `lost_${instance}_${number}_${counter}|${window}`;
 }
 
 /** @param at for a call without details, which an older version reserved */

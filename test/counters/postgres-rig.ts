@@ -1,5 +1,5 @@
 /** Counters on a database of their own; `counter_now()` is what the test says. */
-import { BudgetLeases } from '../../src/store/counters/budget-leases.ts';
+import { BudgetLeases } from '../../src/store/leases/budget-leases.ts';
 import { PostgresCounters } from '../../src/store/counters/postgres-counters.ts';
 import { SharedCounters } from '../../src/store/counters/shared-counters.ts';
 import { openTestStore, type TestStore } from '../support/postgres-store.ts';

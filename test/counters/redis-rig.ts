@@ -3,7 +3,7 @@
  * from a database in memory.
  */
 import { readRedis } from '../../src/config/storage.ts';
-import { BudgetLeases } from '../../src/store/counters/budget-leases.ts';
+import { BudgetLeases } from '../../src/store/leases/budget-leases.ts';
 import { openRedis, type RedisClient } from '../../src/store/counters/redis-client.ts';
 import { RedisCounters } from '../../src/store/counters/redis-counters.ts';
 import { SharedCounters } from '../../src/store/counters/shared-counters.ts';
@@ -52,6 +52,7 @@ export async function openRedisRig(server: TestRedis): Promise<RedisRig> {
   const database = new LeaseDatabase({ clock, notify: () => {}, changed: () => {} });
   const home = {
     state: async (...[statement]: Parameters<LeaseDatabase['state']>) => database.state(statement),
+    revive: async (instance: string) => database.revive(instance),
     balance: async (_instance: string, counter: string, window: string) => ({
       settled: database.spent(`${counter}|${window}`),
       open: 0,

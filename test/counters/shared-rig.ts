@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Log } from '../../src/core/runtime.ts';
 import { systemClock } from '../../src/observe/runtime.ts';
-import { BudgetLeases } from '../../src/store/counters/budget-leases.ts';
+import { BudgetLeases } from '../../src/store/leases/budget-leases.ts';
 import type { Draw } from '../../src/store/counters/counters.ts';
 import { RedisCounters } from '../../src/store/counters/redis-counters.ts';
 import type { RedisClient } from '../../src/store/counters/redis-client.ts';

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { BudgetLeases } from '../../src/store/counters/budget-leases.ts';
+import type { BudgetLeases } from '../../src/store/leases/budget-leases.ts';
+import type { SeenInstance } from '../../src/store/leases/lease-home.ts';
 import type { Draw } from '../../src/store/counters/counters.ts';
 import { until } from '../support/postgres-store.ts';
 import type { TestPostgres } from '../support/postgres.ts';
@@ -89,44 +90,83 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
     assert.equal(await outcome(one, paying(counter, (limit * 3) / 4)), 'granted');
   });
 
-  test('Q1: the lease of a dead gateway: what calls held is booked as spent, the rest is there again', async () => {
+  const totalCost = async ({ store }: Gateway): Promise<number> => {
+    const sums = await store.store.calls.usage({ by: 'key', since: 0 });
+    return sums.reduce((sum, { nanodollars }) => sum + (nanodollars ?? 0), 0);
+  };
+  const spent = async ({ store }: Gateway): Promise<number> =>
+    (await store.store.calls.spent(0))[0]?.nanodollars ?? 0;
+  const seenOf = async (gateway: Gateway): Promise<SeenInstance> => {
+    const { instance } = gateway.budgets;
+    const seen = (await gateway.store.store.instances()).find((each) => each.instance === instance);
+    assert.ok(seen);
+    return seen;
+  };
+
+  test('Q1: the lease of a dead gateway is booked as spent, until rows tell what was spent', async () => {
     const [one, two] = await open(2);
     assert.ok(one && two);
     const counter = `key:${fresh('k')}:ever`;
     const noted = paying(counter, limit * 0.2);
     assert.equal(await outcome(one, noted), 'granted');
     assert.equal(await outcome(one, paying(counter, limit * 0.3)), 'granted');
-    // Until the refill is stated, so that the database knows of both.
-    await until(async () => (await leased(one.url)) > limit * 0.5, 'the database knows of both');
+    await until(async () => (await leased(one.url)) >= limit * 0.5, 'the database knows of both');
     one.budgets.abandon();
-    // Others settle a call of which they know for less than it held.
+    const lease = await leased(one.url);
+    assert.ok(lease < limit * 0.75, `${lease}: little of it is free`);
+    // Others settle a call by its last note, which says less than it may cost.
     const budgets = [{ counter, window: 'ever', lease: one.budgets.instance }];
+    const reservedNanodollars = limit * 0.2;
     const row = callRow(noted.callId, {
       budgets,
       ...costing(limit * 0.05),
-      reservedNanodollars: limit * 0.2,
+      error: 'interrupted',
+      usageSource: 'estimated',
+      reservedNanodollars,
     });
     await two.store.store.calls.open([{ row, seenAt: 0 }]);
     await two.store.store.calls.settleOrphans(Date.now());
-    assert.equal(await outcome(two, paying(counter, limit * 0.7)), 'budget');
-    const seen = (await two.store.store.instances()).find(
-      ({ instance }) => instance === one.budgets.instance,
-    );
-    assert.ok(seen);
-    assert.equal(
-      await two.store.store.expire({ ...seen, number: seen.number - 1 }),
-      undefined,
-      'it has said something since',
-    );
-    assert.equal(await two.store.store.expire(seen), limit * 0.3);
-    assert.equal(await two.store.store.expire(seen), undefined);
-    const [spent] = await two.store.store.calls.spent(0);
-    assert.equal(spent?.nanodollars, limit * 0.35);
-    const sums = await two.store.store.calls.usage({ by: 'key', since: 0 });
-    const cost = sums.reduce((sum, { nanodollars }) => sum + (nanodollars ?? 0), 0);
-    assert.equal(cost, limit * 0.35, 'the ledger says the same');
-    assert.equal(await outcome(two, paying(counter, limit * 0.65)), 'granted');
-    assert.equal(await outcome(two, paying(counter, 1)), 'budget');
+    assert.equal(await leased(one.url), lease - limit * 0.05, 'the rest is held');
+    const seen = await seenOf(one);
+    const { store } = two.store;
+    const early = { ...seen, number: seen.number - 1 };
+    assert.equal(await store.expire(early), undefined, 'it has said something since');
+    assert.equal(await store.expire(seen), lease - limit * 0.05);
+    assert.equal(await store.expire(seen), undefined);
+    assert.deepEqual([await spent(two), await leased(one.url)], [lease, 0]);
+    assert.equal(await totalCost(two), lease, 'the ledger says the same');
+    assert.equal(await outcome(two, paying(counter, limit - lease + 1)), 'budget');
+    assert.equal(await outcome(two, paying(counter, limit - lease)), 'granted');
+    const left = await leased(one.url);
+    // The row that the dead gateway left on its disk.
+    await store.calls.record([
+      callRow(noted.callId, { budgets, ...costing(limit * 0.15), reservedNanodollars }),
+    ]);
+    assert.deepEqual([await spent(two), await totalCost(two)], [limit * 0.15, limit * 0.15]);
+    assert.equal((await leased(one.url)) - left, lease - limit * 0.15, 'the rest is leased again');
+  });
+
+  test('Q1: a gateway that returns after its leases were ended has them again', async () => {
+    const [one, two] = await open(2);
+    assert.ok(one && two);
+    const counter = `key:${fresh('k')}:ever`;
+    const draw = paying(counter, limit * 0.2);
+    assert.equal(await outcome(one, draw), 'granted');
+    let booked: number | undefined;
+    await until(async () => {
+      // Unless it has just said something.
+      booked = await two.store.store.expire(await seenOf(one));
+      return booked !== undefined;
+    }, 'its leases are ended');
+    assert.ok(Number(booked) >= limit * 0.2);
+    await until(async () => (await spent(two)) === 0, 'it has turned that back');
+    assert.ok((await leased(one.url)) >= limit * 0.2);
+    assert.equal(await totalCost(two), 0);
+    await book(one, draw, limit * 0.1);
+    one.counters.settle(draw.callId, { tokens: 0, nanodollars: limit * 0.1 });
+    one.counters.written([callRow(draw.callId)]);
+    assert.equal(await outcome(two, paying(counter, limit * 0.9 + 1)), 'budget');
+    assert.equal(await outcome(two, paying(counter, limit * 0.9)), 'granted');
   });
 
   for (const onStoreLoss of ['closed', 'open'] as const) {
@@ -136,7 +176,7 @@ function suite(postgres: TestPostgres, redis: TestRedis): void {
       const counter = fresh('b');
       const big = (amount: number): Draw =>
         drawOf({
-          budgets: [{ counter, window: 'ever', endsAt: undefined, nanodollars: 640e9, amount }],
+          budgets: [{ counter, window: 'ever', endsAt: undefined, nanodollars: 2560e9, amount }],
         });
       assert.equal(await outcome(gateway, big(0)), 'granted');
       assert.equal(await outcome(gateway, big(1)), 'granted');

@@ -1,21 +1,19 @@
 /** The database of a lease history: what src/store/postgres/budgets.ts does in SQL, with a network before it. */
-import type {
-  BudgetHome,
-  LeaseAnswer,
-  LeaseState,
-  LeaseStatement,
-  StatedLease,
-} from '../../src/store/counters/budget-leases.ts';
-import type { LeaseRegister, SeenInstance } from '../../src/store/counters/lease-expiry.ts';
+import {
+  sliceShare,
+  type BudgetHome,
+  type LeaseAnswer,
+  type LeaseState,
+  type LeaseStatement,
+  type SeenInstance,
+  type StatedLease,
+} from '../../src/store/leases/lease-home.ts';
+import type { LeaseRegister } from '../../src/store/leases/lease-expiry.ts';
 import type { Balance } from '../../src/store/counters/counters.ts';
 import { StoreError } from '../../src/store/store-error.ts';
 import type { Clock } from '../../src/core/runtime.ts';
 import type { Dice } from './dice.ts';
 import type { VirtualTime } from './virtual-time.ts';
-
-/** As in SQL. */
-const sliceShare = 64;
-const aliveMs = 3000;
 
 interface LeaseRow {
   amount: number;
@@ -32,10 +30,14 @@ export interface BookedCall {
   readonly nanodollars: number;
   /** Whose lease paid. */
   readonly instance: string;
-  /** Taken off the lease; more than the cost where others settle a call of a dead instance. */
-  readonly freed: number;
-  /** Written by others, since its instance died. */
+  /** Written by others, since its instance seemed dead. */
   readonly isEstimate: boolean;
+}
+
+/** The leases of an instance that was ended. */
+interface Ended {
+  readonly number: number;
+  readonly leases: ReadonlyMap<string, LeaseRow>;
 }
 
 export interface LeaseDatabaseOptions {
@@ -50,10 +52,10 @@ export class LeaseDatabase implements LeaseRegister {
   readonly spending = new Map<string, number>();
   /** By window, then by instance. */
   readonly leases = new Map<string, Map<string, LeaseRow>>();
-  /** What was free when leases expired. */
-  readonly returned = new Map<string, number>();
+  /** By instance. */
+  readonly ended = new Map<string, Ended>();
   readonly rows = new Map<string, BookedCall>();
-  readonly #instances = new Map<string, { number: number; seenAt: number }>();
+  readonly #instances = new Map<string, { number: number; isDeaf: boolean }>();
   readonly #options: LeaseDatabaseOptions;
   /** Ms by which the server's clock is wrong. */
   wrongBy = 0;
@@ -79,11 +81,17 @@ export class LeaseDatabase implements LeaseRegister {
   }
 
   /** The transaction of `budget_state`. */
-  state({ instance, number, isKnown, leases }: LeaseStatement): LeaseAnswer {
+  state({ instance, number, isKnown, leases, deaf }: LeaseStatement): LeaseAnswer {
     const found = this.#instances.get(instance);
     if (found !== undefined && found.number >= number) return { code: 'late', now: this.now };
-    if (found === undefined && isKnown) return { code: 'expired', now: this.now };
-    this.#instances.set(instance, { number, seenAt: this.now });
+    if (found === undefined && (isKnown || this.ended.has(instance))) {
+      return { code: 'expired', now: this.now };
+    }
+    this.#instances.set(instance, { number, isDeaf: false });
+    for (const each of deaf) {
+      const other = this.#instances.get(each.instance);
+      if (other?.number === each.number) other.isDeaf = true;
+    }
     const states = leases.map((lease) => this.#stateOne(instance, lease));
     const asked: { counter: string; window: string }[] = [];
     for (const [name, rows] of this.leases) {
@@ -95,20 +103,45 @@ export class LeaseDatabase implements LeaseRegister {
     return { code: 'ok', now: this.now, leases: states, asked };
   }
 
-  /** The transaction that writes rows; a row that is there changes nothing. */
+  /** The transaction that writes rows: a row that is there changes nothing, unless it is an estimate. */
   record(calls: readonly BookedCall[]): void {
     for (const call of calls) {
-      if (this.rows.has(call.id)) continue;
+      const before = this.rows.get(call.id);
+      if (before !== undefined && (call.isEstimate || !before.isEstimate)) continue;
+      this.#turnBack(call.instance);
       this.rows.set(call.id, call);
+      const added = call.nanodollars - (before?.nanodollars ?? 0);
       for (const name of call.windows) {
-        this.spending.set(name, this.spent(name) + call.nanodollars);
+        this.spending.set(name, this.spent(name) + added);
         const lease = this.leases.get(name)?.get(call.instance);
         if (lease === undefined) continue;
-        lease.amount = Math.max(0, lease.amount - call.freed);
-        if (!call.isEstimate) lease.booked += call.nanodollars;
+        lease.amount = Math.max(0, lease.amount - added);
+        lease.booked += added;
       }
     }
     this.#options.changed();
+  }
+
+  /** The transaction that turns the end of an instance's leases back. */
+  revive(instance: string): void {
+    this.#turnBack(instance);
+    this.#options.changed();
+  }
+
+  #turnBack(instance: string): void {
+    const ended = this.ended.get(instance);
+    if (ended === undefined) return;
+    this.ended.delete(instance);
+    const { number } = ended;
+    if (!this.#instances.has(instance)) this.#instances.set(instance, { number, isDeaf: false });
+    for (const [name, lease] of ended.leases) {
+      const id = lostId(instance, name);
+      this.spending.set(name, this.spent(name) - (this.rows.get(id)?.nanodollars ?? 0));
+      this.rows.delete(id);
+      const rows = this.leases.get(name) ?? new Map<string, LeaseRow>();
+      this.leases.set(name, rows);
+      rows.set(instance, { ...lease, amount: lease.amount + (rows.get(instance)?.amount ?? 0) });
+    }
   }
 
   async instances(): Promise<readonly SeenInstance[]> {
@@ -121,18 +154,20 @@ export class LeaseDatabase implements LeaseRegister {
     if (this.#instances.get(instance)?.number !== number) return undefined;
     this.#instances.delete(instance);
     let booked = 0;
+    const leases = new Map<string, LeaseRow>();
     for (const [name, rows] of this.leases) {
       const lease = rows.get(instance);
       if (lease === undefined) continue;
       rows.delete(instance);
-      const free = Math.min(lease.free, lease.amount);
-      const nanodollars = lease.amount - free;
-      this.returned.set(name, (this.returned.get(name) ?? 0) + free);
+      leases.set(name, lease);
+      const { amount: nanodollars } = lease;
       if (nanodollars === 0) continue;
       booked += nanodollars;
-      const id = `lost ${instance} ${name}`;
-      this.record([{ id, windows: [name], nanodollars, instance, freed: 0, isEstimate: true }]);
+      const id = lostId(instance, name);
+      this.rows.set(id, { id, windows: [name], nanodollars, instance, isEstimate: true });
+      this.spending.set(name, this.spent(name) + nanodollars);
     }
+    if (leases.size > 0) this.ended.set(instance, { number, leases });
     this.#options.changed();
     return booked;
   }
@@ -170,18 +205,25 @@ export class LeaseDatabase implements LeaseRegister {
       });
     } else rows.delete(instance);
     if (ask && need > left) {
-      for (const [other, row] of rows) if (this.#isOther(other, instance)) row.asked = true;
+      for (const [other, row] of rows) if (this.#hears(other, instance)) row.asked = true;
       this.#options.notify(counter, window);
     }
-    let asked = 0;
-    for (const [other, row] of rows) if (row.asked && this.#isOther(other, instance)) asked += 1;
+    const asked: SeenInstance[] = [];
+    for (const [other, row] of rows) {
+      if (!row.asked || !this.#hears(other, instance)) continue;
+      asked.push({ instance: other, number: this.#instances.get(other)?.number ?? 0 });
+    }
     return { settled, others, granted, room: left - granted, asked };
   }
 
-  #isOther(other: string, instance: string): boolean {
-    const seenAt = this.#instances.get(other)?.seenAt ?? 0;
-    return other !== instance && seenAt > this.now - aliveMs;
+  #hears(other: string, instance: string): boolean {
+    return other !== instance && this.#instances.get(other)?.isDeaf === false;
   }
+}
+
+/** The id of the row for an ended lease. */
+export function lostId(instance: string, name: string): string {
+  return `lost ${instance} ${name}`;
 }
 
 /** One instance's way to the database. */
@@ -207,6 +249,10 @@ export class LeaseNetwork implements BudgetHome {
 
   state(statement: LeaseStatement): Promise<LeaseAnswer> {
     return this.send(() => this.#database.state(statement));
+  }
+
+  revive(instance: string): Promise<void> {
+    return this.send(() => this.#database.revive(instance));
   }
 
   balance(): Promise<Balance> {

@@ -3,16 +3,14 @@
  * database. Instances are killed, statements and answers are lost or come late, instances are cut off, the
  * database is away, its clock jumps, calls cost more than they reserved. After each event every budget must hold.
  */
-import {
-  BudgetLeases,
-  leaseExpiryMs,
-  leaseFenceMs,
-} from '../../src/store/counters/budget-leases.ts';
+import { BudgetLeases, leaseExpiryMs } from '../../src/store/leases/budget-leases.ts';
 import type { BudgetDraw, Draw } from '../../src/store/counters/counters.ts';
-import { LeaseExpiry } from '../../src/store/counters/lease-expiry.ts';
+import { LeaseExpiry } from '../../src/store/leases/lease-expiry.ts';
+import { sliceShare } from '../../src/store/leases/lease-home.ts';
 import { StoreError } from '../../src/store/store-error.ts';
 import { Dice } from './dice.ts';
-import { LeaseDatabase, LeaseNetwork } from './lease-database.ts';
+import { LeaseDatabase, LeaseNetwork, lostId } from './lease-database.ts';
+import { Peaks } from './peaks.ts';
 import { VirtualTime } from './virtual-time.ts';
 
 export interface LeaseOutcome {
@@ -21,6 +19,9 @@ export interface LeaseOutcome {
   readonly granted: number;
   readonly refused: number;
   readonly kills: number;
+  /** Nanodollars that kills left unknown beyond what calls held, and what all budgets had. */
+  readonly lost: number;
+  readonly budgets: number;
 }
 
 /** Something that is broken on purpose, to see that the judge tells it. */
@@ -31,13 +32,15 @@ interface Call {
   readonly id: string;
   readonly names: readonly string[];
   readonly amount: number;
-  state: 'running' | 'ended' | 'booked' | 'settled by others';
+  /** `killed`: nobody knows what it cost, and it may have cost all that it held. */
+  state: 'running' | 'ended' | 'booked' | 'killed';
   cost: number;
 }
 
 interface Wanting {
   readonly names: readonly string[];
   readonly amount: number;
+  readonly instance: Instance;
   /** By name: the most that was held, spent or wanted by others while this one waited. */
   readonly peak: Map<string, number>;
 }
@@ -60,8 +63,8 @@ export async function runLeaseHistory(
   } finally {
     giveBack();
   }
-  const { complaints, granted, refused, kills } = history;
-  return { seed, complaints, granted, refused, kills };
+  const { complaints, granted, refused, kills, lost, budgets } = history;
+  return { seed, complaints, granted, refused, kills, lost, budgets };
 }
 
 class Instance {
@@ -70,6 +73,8 @@ class Instance {
   readonly expiry: LeaseExpiry;
   readonly calls = new Map<string, Call>();
   isAlive = true;
+  /** By budget: what calls held, had spent without a row, or waited for when it was killed. */
+  readonly held = new Map<string, number>();
 
   constructor(
     name: string,
@@ -88,18 +93,21 @@ class LeaseHistory {
   granted = 0;
   refused = 0;
   kills = 0;
+  lost = 0;
   readonly #time: VirtualTime;
   readonly #dice: Dice;
   readonly #database: LeaseDatabase;
   readonly #instances: Instance[] = [];
   readonly #wanting = new Set<Wanting>();
   readonly #limits = new Map<string, number>();
+  readonly #peaks = new Peaks();
   readonly #calls: Call[] = [];
   readonly #faulty: number;
   readonly #sabotage: LeaseSabotage | undefined;
   /** Nanodollars that calls cost beyond their reservations, by budget. */
   readonly #overruns = new Map<string, number>();
   #hadFaults = false;
+  #watchMs = 30_000;
   #made = 0;
 
   constructor(seed: number, time: VirtualTime, sabotage: LeaseSabotage | undefined) {
@@ -125,12 +133,13 @@ class LeaseHistory {
     for (let i = 0; i < count; i++) this.#start();
     const activeMs = dice.pick([500, 5000, 40_000]);
     const calls = dice.int(5, 80);
+    this.#note();
     for (let i = 0; i < calls; i++) time.after(dice.int(0, activeMs), () => void this.#call());
     this.#mishaps(activeMs);
     const watch = setInterval(() => void this.#sweep(), 5000);
-    await time.run(activeMs + 80_000);
+    await time.run(activeMs + 120_000);
     // Long enough for the dead to be found.
-    await time.run(time.now() + (this.kills > 0 ? 2 * leaseExpiryMs : 30_000));
+    await time.run(time.now() + this.#watchMs);
     clearInterval(watch);
     await this.#judgeEnd();
     for (const { leases } of this.#instances) leases.abandon();
@@ -155,11 +164,8 @@ class LeaseHistory {
       });
     };
     some(0.3, () => this.#kill());
-    some(0.2, () => {
-      const { network } = dice.pick(this.#living);
-      // Longer ones end an instance: docs/limits.md says what that costs.
-      network.cutUntil = time.now() + dice.pick([300, 5000, 60_000, leaseFenceMs / 2]);
-    });
+    some(0.1, () => this.#kill());
+    some(0.3, () => this.#cut(dice.pick([300, 5000, 60_000, 2 * leaseExpiryMs])));
     some(0.2, () => (this.#database.awayUntil = time.now() + dice.pick([300, 5000, 50_000])));
     some(0.2, () => {
       this.#database.wrongBy = dice.pick([-7_200_000, 3_600_000, 86_400_000]);
@@ -168,6 +174,10 @@ class LeaseHistory {
       const name = `${dice.pick(budgetNames)}|ever`;
       this.#limits.set(name, (this.#limits.get(name) ?? 0) * 2);
     });
+  }
+
+  get budgets(): number {
+    return [...this.#limits.values()].reduce((sum, limit) => sum + limit, 0);
   }
 
   get #living(): readonly [Instance, ...Instance[]] {
@@ -188,7 +198,8 @@ class LeaseHistory {
     const amount = dice.pick([0, 10, 100, 250, 900]);
     const draw = this.#drawOf(budgets, amount);
     const names = budgets.map((counter) => `${counter}|ever`);
-    const wanting: Wanting = { names, amount, peak: new Map() };
+    const wanting: Wanting = { names, amount, instance, peak: new Map() };
+    for (const name of names) wanting.peak.set(name, this.#peaks.lately(name, this.#time.now()));
     this.#wanting.add(wanting);
     this.#note();
     try {
@@ -213,7 +224,7 @@ class LeaseHistory {
     this.#calls.push(call);
     instance.calls.set(id, call);
     this.#check(`the draw of ${id}`);
-    time.after(dice.pick([0, 1, 20, 3000, 20_000]), () => {
+    time.after(dice.pick([0, 1, 20, 3000, 20_000, 90_000]), () => {
       if (!instance.isAlive || call.state !== 'running') return;
       const isOverrun = amount > 0 && dice.chance(0.02);
       call.cost = isOverrun ? amount + dice.int(1, 200) : dice.int(0, amount);
@@ -235,7 +246,8 @@ class LeaseHistory {
     const time = this.#time;
     const { id, names: windows, cost: nanodollars } = call;
     const name = instance.leases.instance;
-    const row = { id, windows, nanodollars, instance: name, freed: nanodollars, isEstimate: false };
+    const row = { id, windows, nanodollars, instance: name, isEstimate: false };
+    let pauseMs = 50;
     const write = async (): Promise<void> => {
       if (!instance.isAlive) return;
       try {
@@ -244,7 +256,8 @@ class LeaseHistory {
           this.#database.record([row]);
         });
       } catch {
-        time.after(100, () => void write());
+        pauseMs = Math.min(2 * pauseMs, 5000);
+        time.after(pauseMs, () => void write());
         return;
       }
       if (!instance.isAlive) return;
@@ -257,23 +270,51 @@ class LeaseHistory {
 
   /** kill -9. Another instance takes its place; what was noted of its calls is settled by others. */
   #kill(): void {
-    const [dice, time] = [this.#dice, this.#time];
-    const victim = dice.pick(this.#living);
+    const victim = this.#dice.pick(this.#living);
     this.kills += 1;
+    this.#watchMs = 2 * leaseExpiryMs;
     victim.isAlive = false;
     victim.leases.abandon();
     this.#start();
-    const instance = victim.leases.instance;
+    for (const name of this.#limits.keys()) victim.held.set(name, this.#heldBy(victim, name));
+    this.#orphan(victim);
+    for (const call of victim.calls.values()) if (call.state === 'running') call.state = 'killed';
+  }
+
+  /** An instance reaches nobody for a while; its calls go on, and others may take them for lost. */
+  #cut(ms: number): void {
+    const time = this.#time;
+    const victim = this.#dice.pick(this.#living);
+    victim.network.cutUntil = time.now() + ms;
+    this.#watchMs = Math.max(this.#watchMs, ms + 60_000);
+    if (ms > orphanAfterMs) this.#orphan(victim);
+  }
+
+  /** Others settle its noted calls by their last notes, which say less than the calls may cost. */
+  #orphan(victim: Instance): void {
+    const dice = this.#dice;
+    const { instance } = victim.leases;
     for (const call of victim.calls.values()) {
       if (call.state !== 'running' || !dice.chance(0.7)) continue;
-      time.after(orphanAfterMs + noteAfterMs, () => {
-        if (call.state !== 'running') return;
-        call.state = 'settled by others';
-        call.cost = dice.int(0, call.amount);
-        const { id, names: windows, cost: nanodollars, amount: freed } = call;
-        this.#database.record([{ id, windows, nanodollars, instance, freed, isEstimate: true }]);
+      this.#time.after(orphanAfterMs + noteAfterMs, () => {
+        if (call.state !== 'running' && call.state !== 'killed') return;
+        const { id, names: windows } = call;
+        const nanodollars = dice.int(0, call.amount);
+        this.#database.record([{ id, windows, nanodollars, instance, isEstimate: true }]);
       });
     }
+  }
+
+  /** What its calls hold or have spent without a row, or wait for. */
+  #heldBy(instance: Instance, name: string): number {
+    let held = 0;
+    for (const { names, state, amount, cost } of instance.calls.values()) {
+      if (names.includes(name)) held += state === 'running' ? amount : Math.max(amount, cost);
+    }
+    for (const each of this.#wanting) {
+      if (each.instance === instance && each.names.includes(name)) held += each.amount;
+    }
+    return held;
   }
 
   #notify(counter: string, window: string): void {
@@ -303,7 +344,8 @@ class LeaseHistory {
     let used = 0;
     for (const call of this.#calls) {
       if (!call.names.includes(name)) continue;
-      used += call.state === 'running' ? call.amount : call.cost;
+      const isOpen = call.state === 'running' || call.state === 'killed';
+      used += isOpen ? call.amount : call.cost;
     }
     return used;
   }
@@ -311,14 +353,13 @@ class LeaseHistory {
   /** What nobody can draw: of dead instances, whose calls are not settled yet. */
   #note(): void {
     for (const name of this.#limits.keys()) {
-      const used = this.#used(name);
+      let all = this.#used(name);
+      for (const each of this.#wanting) if (each.names.includes(name)) all += each.amount;
+      this.#peaks.note(name, this.#time.now(), all);
       for (const each of this.#wanting) {
         if (!each.names.includes(name)) continue;
-        let wanted = 0;
-        for (const other of this.#wanting) {
-          if (other !== each && other.names.includes(name)) wanted += other.amount;
-        }
-        each.peak.set(name, Math.max(each.peak.get(name) ?? 0, used + wanted));
+        const others = all - each.amount;
+        each.peak.set(name, Math.max(each.peak.get(name) ?? 0, others));
       }
     }
   }
@@ -341,9 +382,7 @@ class LeaseHistory {
         this.complaints.push(`${name} after ${when}: ${held} spent and leased of ${limit}`);
       }
       const used = this.#used(name);
-      // What a killed instance drew behind its last word is known to nobody.
-      const unknown = this.#database.returned.get(name) ?? 0;
-      if (used > limit + beyond + unknown) {
+      if (used > limit + beyond) {
         this.complaints.push(`${name} after ${when}: ${used} used of ${limit}`);
       }
     }
@@ -356,11 +395,26 @@ class LeaseHistory {
         .reduce((total, { nanodollars }) => total + nanodollars, 0);
       const spent = this.#database.spent(name);
       if (sum !== spent) this.complaints.push(`${name}: rows cost ${sum}, ${spent} are booked`);
+      this.#judgeLost(name, limit);
       const leased = this.#database.leased(name);
       if (leased !== 0) this.complaints.push(`${name}: ${leased} of ${limit} are still leased`);
       const left = limit - spent;
       if (left <= 0) continue;
       await this.#drawLast(name, left);
+    }
+  }
+
+  /** What is booked as spent although nobody knows: nothing of the living, little of the dead. */
+  #judgeLost(name: string, limit: number): void {
+    for (const { leases, isAlive, held } of this.#instances) {
+      const lost = this.#database.rows.get(lostId(leases.instance, name))?.nanodollars ?? 0;
+      if (lost > 0 && isAlive)
+        this.complaints.push(`${name}: ${leases.instance} lives, ${lost} lost`);
+      const beyond = Math.max(0, lost - (held.get(name) ?? 0));
+      this.lost += beyond;
+      if (!isAlive && beyond > mostLost(limit)) {
+        this.complaints.push(`${name}: ${leases.instance} lost ${beyond} beyond what calls held`);
+      }
     }
   }
 
@@ -387,6 +441,11 @@ class LeaseHistory {
       this.complaints.push(`${name}: of ${left} that are left, ${outcomes.join(' ')}`);
     }
   }
+}
+
+/** Two slices, or what a call takes; calls that ended meanwhile give back at most the largest reservation each. */
+function mostLost(limit: number): number {
+  return (4 * limit) / sliceShare + 10 * 900;
 }
 
 const sabotages: { readonly [name in LeaseSabotage | 'none']: (to: LeaseNetwork) => LeaseNetwork } =

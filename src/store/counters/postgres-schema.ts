@@ -9,6 +9,8 @@
  * A row of `budget_leases` is money that an instance has taken out of one window of a budget and that
  * `spending` does not have; the transaction that writes a call's row moves its cost from one to the other.
  */
+import { sliceShare } from '../leases/lease-home.ts';
+
 export const counterSchema = `CREATE TABLE counter_rates (
   name text COLLATE "C" PRIMARY KEY,
   missing bigint NOT NULL,
@@ -29,11 +31,12 @@ CREATE TABLE counter_holds (
 CREATE INDEX counter_holds_call_id ON counter_holds (call_id);
 CREATE INDEX counter_holds_until ON counter_holds (until);
 
--- Instances that hold leases, and the number of the last statement of each.
+-- Instances that hold leases, and the number of the last statement of each. deaf: it was asked for free money and
+-- has stated nothing since.
 CREATE TABLE budget_instances (
   instance text COLLATE "C" PRIMARY KEY,
   number bigint NOT NULL,
-  seen_at bigint NOT NULL
+  deaf boolean NOT NULL
 );
 
 -- amount: all that the instance has taken out; free: the part that no call holds or has spent; booked: what rows
@@ -50,6 +53,20 @@ CREATE TABLE budget_leases (
   PRIMARY KEY (counter, period, instance)
 );
 CREATE INDEX budget_leases_instance ON budget_leases (instance);
+
+-- Leases that were ended as those of a dead instance, by a row of the ledger each, until the instance returns.
+CREATE TABLE ended_leases (
+  instance text COLLATE "C" NOT NULL,
+  number bigint NOT NULL,
+  counter text COLLATE "C" NOT NULL,
+  period text COLLATE "C" NOT NULL,
+  ends_at bigint,
+  amount bigint NOT NULL,
+  free bigint NOT NULL,
+  booked bigint NOT NULL,
+  ended_at bigint NOT NULL,
+  PRIMARY KEY (instance, counter, period)
+);
 
 CREATE FUNCTION counter_now() RETURNS bigint LANGUAGE sql VOLATILE AS
 $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
@@ -162,30 +179,34 @@ CREATE FUNCTION counter_sweep(most bigint) RETURNS bigint LANGUAGE sql VOLATILE 
   SELECT counter_now() $$;
 
 -- stated: [[counter, period, ends at, budget, amount, free, booked, wanted, refill, ask]]; the answer is that of
--- LeaseAnswer: [[settled, others, granted, room, asked]] and the windows of which others want what is free here.
+-- LeaseAnswer: [[settled, others, granted, room, [[asked instance, its number]]]] and the windows of which others want
+-- what is free here. deaf_ones: [[instance, number]].
 -- Sums are read by one statement, and so from one snapshot: rows move money from leases to spending meanwhile.
 CREATE FUNCTION budget_state(of_instance text, of_number bigint, is_known boolean, stated jsonb,
-  channel text) RETURNS jsonb LANGUAGE plpgsql VOLATILE AS $$
+  deaf_ones jsonb, channel text) RETURNS jsonb LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  e jsonb; of_counter text; of_period text; now_ms bigint; alive_since bigint;
+  e jsonb; of_counter text; of_period text; now_ms bigint;
   settled bigint; others bigint; amount bigint; free bigint; booked bigint;
-  wanted bigint; need bigint; room bigint; given bigint; asked bigint;
+  wanted bigint; need bigint; room bigint; given bigint; asked jsonb;
   answer jsonb := '[]';
 BEGIN
-  UPDATE budget_instances SET number = of_number, seen_at = counter_now()
+  UPDATE budget_instances SET number = of_number, deaf = false
     WHERE instance = of_instance AND number < of_number;
   IF NOT FOUND THEN
     IF EXISTS (SELECT FROM budget_instances WHERE instance = of_instance) THEN
       RETURN jsonb_build_object('code', 'late', 'now', counter_now());
-    ELSIF is_known THEN
+    ELSIF is_known OR EXISTS (SELECT FROM ended_leases WHERE instance = of_instance) THEN
       RETURN jsonb_build_object('code', 'expired', 'now', counter_now());
     END IF;
-    INSERT INTO budget_instances VALUES (of_instance, of_number, counter_now());
+    INSERT INTO budget_instances VALUES (of_instance, of_number, false);
   END IF;
+  -- One that states something now is not deaf: nobody waits for its row.
+  UPDATE budget_instances SET deaf = true WHERE instance IN (SELECT i.instance FROM budget_instances i
+    JOIN jsonb_array_elements(deaf_ones) d ON d->>0 = i.instance AND (d->>1)::bigint = i.number
+    FOR UPDATE OF i SKIP LOCKED);
   PERFORM counter_lock(ARRAY(
     SELECT 'b:' || (x->>0) || '|' || (x->>1) FROM jsonb_array_elements(stated) x));
   now_ms := counter_now();
-  alive_since := now_ms - 3000;
   FOR e IN SELECT * FROM jsonb_array_elements(stated) LOOP
     of_counter := e->>0; of_period := e->>1;
     SELECT coalesce((SELECT s.nanodollars FROM spending s
@@ -202,7 +223,7 @@ BEGIN
     need := greatest(0, wanted - free);
     room := (e->>3)::bigint - settled - others - amount;
     given := CASE WHEN room <= 0 THEN 0 WHEN need > room THEN room
-      WHEN need > 0 OR (e->>8)::boolean THEN need + (room - need) / 64 ELSE 0 END;
+      WHEN need > 0 OR (e->>8)::boolean THEN need + (room - need) / ${sliceShare} ELSE 0 END;
     IF (e->>4)::bigint + given > 0 THEN
       INSERT INTO budget_leases AS l VALUES (of_counter, of_period, of_instance, (e->>2)::bigint,
         amount + given, greatest(0, free + given - wanted), greatest(booked, (e->>6)::bigint), false)
@@ -218,12 +239,13 @@ BEGIN
     END IF;
     IF (e->>9)::boolean AND need > room THEN
       UPDATE budget_leases l SET asked = true FROM budget_instances i
-        WHERE i.instance = l.instance AND i.seen_at > alive_since AND l.counter = of_counter
+        WHERE i.instance = l.instance AND NOT i.deaf AND l.counter = of_counter
           AND l.period = of_period AND l.instance <> of_instance;
       IF FOUND THEN PERFORM pg_notify(channel, of_counter || '|' || of_period); END IF;
     END IF;
-    SELECT count(*) INTO asked FROM budget_leases l JOIN budget_instances i ON i.instance = l.instance
-      WHERE l.asked AND i.seen_at > alive_since AND l.counter = of_counter AND l.period = of_period
+    SELECT coalesce(jsonb_agg(jsonb_build_array(i.instance, i.number)), '[]') INTO asked
+      FROM budget_leases l JOIN budget_instances i ON i.instance = l.instance
+      WHERE l.asked AND NOT i.deaf AND l.counter = of_counter AND l.period = of_period
         AND l.instance <> of_instance;
     answer := answer || jsonb_build_array(jsonb_build_array(settled, others, given, room - given, asked));
   END LOOP;

@@ -7,7 +7,7 @@
 import type { Clock, Log } from '../../core/runtime.ts';
 import type { CallRow } from '../calls.ts';
 import { StoreError } from '../store-error.ts';
-import type { BudgetLeases } from './budget-leases.ts';
+import type { BudgetLeases } from '../leases/budget-leases.ts';
 import type { Balance, Counters, Draw, DrawResult, RateCounters, Used } from './counters.ts';
 import { MemoryCounters } from './memory-counters.ts';
 

@@ -104,15 +104,10 @@ function listOf(texts: Iterable<string>): string {
 
 const priceAt = callColumns.indexOf('price_id');
 
-/**
- * Who tells of a call: the instance that served it; others, since that instance seemed dead; or it again, behind the
- * others, who took the call off its lease.
- */
-export type Teller = 'own' | 'others' | 'late';
-
 /** What need not be asked for again. */
 interface Known {
-  readonly teller?: Teller;
+  /** By call: what others took off the lease before, while the instance seemed dead. */
+  readonly before?: ReadonlyMap<string, number>;
   /** -1: what was added up is taken away again. */
   readonly sign?: -1;
   readonly prices: ReadonlySet<string>;
@@ -131,6 +126,8 @@ export class Batch {
   readonly #groups = new Map<string, Value[]>();
   readonly #prices: Value[][] = [];
   readonly #spending: Value[][] = [];
+  /** Instances whose leases pay. */
+  readonly #payers = new Set<string>();
 
   constructor(rows: readonly CallRow[], known: Known) {
     this.#known = known;
@@ -150,6 +147,7 @@ export class Batch {
       rowsText(this.#prices),
       rowsText(this.#spending),
       this.#ids,
+      [...this.#payers],
     ];
   }
 
@@ -170,19 +168,16 @@ export class Batch {
       this.#attempts.push([row.id, ordinal, ...flat.slice(from, from + attemptColumns.length)]);
     }
     this.#addSums(row);
-    if (row.cost === undefined) return;
-    const { total } = row.cost;
-    const { teller } = this.#known;
-    const freed =
-      teller === 'late'
-        ? 0
-        : teller === 'others'
-          ? Math.max(total, row.reservedNanodollars ?? 0)
-          : total;
-    const booked = teller === 'own' ? total : 0;
+    const before = this.#known.before?.get(row.id) ?? 0;
+    if (row.cost === undefined && before === 0) return;
+    const total = row.cost?.total ?? 0;
+    // What a row costs comes off the lease, and no more: what else the call held is held until the instance says
+    // that it has ended.
+    const freed = total - before;
     for (const { counter, window, endsAt, lease } of row.budgets) {
+      if (lease !== undefined) this.#payers.add(lease);
       const name = [row.id, counter, window, endsAt ?? null];
-      this.#spending.push([...name, this.#sign * total, lease ?? null, freed, booked]);
+      this.#spending.push([...name, this.#sign * total, lease ?? null, freed]);
     }
   }
 

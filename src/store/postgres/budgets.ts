@@ -1,10 +1,16 @@
 /** The leases of budgets in PostgreSQL (`budget_state` of counters/postgres-schema.ts). */
 import type { Balance } from '../counters/counters.ts';
-import type { BudgetHome, LeaseAnswer, LeaseStatement } from '../counters/budget-leases.ts';
-import type { SeenInstance } from '../counters/lease-expiry.ts';
+import type {
+  BudgetHome,
+  LeaseAnswer,
+  LeaseState,
+  LeaseStatement,
+  SeenInstance,
+} from '../leases/lease-home.ts';
 import { parseOwn } from '../../json/parse.ts';
 import { number, text } from '../columns.ts';
 import type { Statement } from '../statements.ts';
+import type { PostgresCalls } from './calls.ts';
 import type { PostgresServer } from './server.ts';
 
 /** Where instances are told that others need what is free in their leases. */
@@ -12,7 +18,7 @@ export const leaseChannel = 'model_gateway_leases';
 
 const state: Statement = {
   name: 'budget_state',
-  text: 'SELECT budget_state($1, $2, $3, $4, $5)::text AS answer',
+  text: 'SELECT budget_state($1, $2, $3, $4, $5, $6)::text AS answer',
 };
 const readBalance: Statement = {
   name: 'budget_balance',
@@ -26,10 +32,12 @@ const seen: Statement = {
   text: 'SELECT instance, number FROM budget_instances',
 };
 
+type Asked = readonly (readonly [string, number])[];
+
 interface Answer {
   readonly code: LeaseAnswer['code'];
   readonly now: number;
-  readonly leases?: readonly (readonly [number, number, number, number, number])[];
+  readonly leases?: readonly (readonly [number, number, number, number, Asked])[];
   readonly asked?: readonly (readonly [string, string])[];
 }
 
@@ -37,12 +45,16 @@ type Server = Pick<PostgresServer, 'use' | 'data'>;
 
 export class PostgresBudgets implements BudgetHome {
   readonly #server: Server;
+  readonly #ended: Pick<PostgresCalls, 'revive'>;
 
-  constructor(server: Server) {
+  /** @param ended turns the end of leases back */
+  constructor(server: Server, ended: Pick<PostgresCalls, 'revive'>) {
     this.#server = server;
+    this.#ended = ended;
   }
 
-  async state({ instance, number: n, isKnown, leases }: LeaseStatement): Promise<LeaseAnswer> {
+  async state(statement: LeaseStatement): Promise<LeaseAnswer> {
+    const { instance, number: n, isKnown, leases } = statement;
     // Rows are locked in one order everywhere.
     const order = leases.map((lease, i) => ({ lease, i })).sort(byWindow);
     const rows = order.map(({ lease }) => [
@@ -57,15 +69,17 @@ export class PostgresBudgets implements BudgetHome {
       lease.refill,
       lease.ask,
     ]);
-    const values = [instance, n, isKnown, JSON.stringify(rows), leaseChannel];
+    const deaf = JSON.stringify(statement.deaf.map((each) => [each.instance, each.number]));
+    const values = [instance, n, isKnown, JSON.stringify(rows), deaf, leaseChannel];
     const { rows: found } = await this.#server.use(() => this.#server.data.run(state, values));
     const answer = parseOwn<Answer>(String(found[0]?.['answer']));
     const { code, now } = answer;
     if (code !== 'ok') return { code, now };
     const states = answer.leases ?? [];
-    const inOrder = leases.map(() => ({ settled: 0, others: 0, granted: 0, room: 0, asked: 0 }));
+    const inOrder = leases.map((): LeaseState => unknownState);
     for (const [at, { i }] of order.entries()) {
-      const [settled = 0, others = 0, granted = 0, room = 0, asked = 0] = states[at] ?? [];
+      const [settled = 0, others = 0, granted = 0, room = 0, list = []] = states[at] ?? [];
+      const asked = list.map(([name, last]) => ({ instance: name, number: last }));
       inOrder[i] = { settled, others, granted, room, asked };
     }
     const asked = (answer.asked ?? []).map(([counter, window]) => ({ counter, window }));
@@ -79,12 +93,18 @@ export class PostgresBudgets implements BudgetHome {
     return { settled: number(row, 'settled'), open: number(row, 'open') };
   }
 
+  revive(instance: string): Promise<void> {
+    return this.#ended.revive(instance);
+  }
+
   /** @throws StoreError */
   async instances(): Promise<readonly SeenInstance[]> {
     const { rows } = await this.#server.use(() => this.#server.data.run(seen));
     return rows.map((row) => ({ instance: text(row, 'instance'), number: number(row, 'number') }));
   }
 }
+
+const unknownState: LeaseState = { settled: 0, others: 0, granted: 0, room: 0, asked: [] };
 
 interface Placed {
   readonly lease: LeaseStatement['leases'][number];

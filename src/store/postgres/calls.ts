@@ -4,15 +4,16 @@
  * calls that were not there before (K5, F8).
  */
 import type { CallRow, OpenCall, Retention } from '../calls.ts';
-import type { SeenInstance } from '../counters/lease-expiry.ts';
-import { isEstimate, lostLease } from '../lost-calls.ts';
+import type { SeenInstance } from '../leases/lease-home.ts';
+import { isEstimate } from '../lost-calls.ts';
 import { callStatements, settingStatements, type Statement } from '../statements.ts';
 import { rowsText, type Sql } from './pool.ts';
 import type { CallStore } from '../store.ts';
 import type { PostgresServer } from './server.ts';
 import { columnTypes } from './schema.ts';
 import { PostgresCallReads } from './call-reads.ts';
-import { Batch, PostgresTagGroups, type Teller } from './batch.ts';
+import { Batch, PostgresTagGroups } from './batch.ts';
+import { endLeases, reviveLeases } from './ended-leases.ts';
 import { callsKeptSince, dayMs, hourMs, hoursKeptSince } from '../roll-up.ts';
 import { isOfRow, type RefusedOrphan } from '../refused-rows.ts';
 import {
@@ -26,7 +27,7 @@ import {
   sumColumns,
   sumTable,
 } from '../call-rows.ts';
-import { number, optionalNumber, text } from '../columns.ts';
+import { text } from '../columns.ts';
 
 /** Types of the columns that arrive as JSON; all others are texts. */
 const inputTypes = new Map<string, string>([
@@ -34,7 +35,6 @@ const inputTypes = new Map<string, string>([
   ['at', 'bigint'],
   ['ends_at', 'bigint'],
   ['freed', 'bigint'],
-  ['booked', 'bigint'],
   ['seen_at', 'bigint'],
   ['group_id', 'uuid'],
   ...[...callTable, ...attemptTable, ...sumTable].map(({ name, type }): [string, string] => [
@@ -60,10 +60,9 @@ const spendingInput = [
   'period',
   'ends_at',
   'nanodollars',
-  // Whose lease paid, what comes off that lease, and the part of it that the instance itself knows of.
+  // Whose lease paid, and what comes off that lease.
   'lease',
   'freed',
-  'booked',
 ];
 
 function addSums(
@@ -92,21 +91,25 @@ const addSpending = (
  */
 const takeOffLeases = (
   spending: number,
-): string => `UPDATE budget_leases l SET amount = greatest(0, l.amount - p.freed), booked = l.booked + p.booked
-    FROM (SELECT held.counter, held.period, held.instance, s.freed, s.booked FROM budget_leases held
-      JOIN (SELECT counter, period, lease, sum(freed) AS freed, sum(booked) AS booked
+): string => `UPDATE budget_leases l SET amount = greatest(0, l.amount - p.freed), booked = l.booked + p.freed
+    FROM (SELECT held.counter, held.period, held.instance, s.freed FROM budget_leases held
+      JOIN (SELECT counter, period, lease, sum(freed) AS freed
         FROM ${rowsOf(spending, spendingInput)} s JOIN added ON added.id = s.call_id
         WHERE lease IS NOT NULL GROUP BY 1, 2, 3) s
       ON s.counter = held.counter AND s.period = held.period AND s.lease = held.instance
       ORDER BY 1, 2 FOR UPDATE OF held) p
     WHERE l.counter = p.counter AND l.period = p.period AND l.instance = p.instance`;
 
-/** 1 calls, 2 attempts, 3 sums, 4 groups, 5 prices, 6 spending, 7 ids. */
+/** Leases that pay and that were ended: the rows wait for `reviveLeases`, and nothing is added. 8 instances. */
+const arePaid = 'NOT EXISTS (SELECT FROM ended_leases WHERE instance = ANY ($8::text[]))';
+
+/** 1 calls, 2 attempts, 3 sums, 4 groups, 5 prices, 6 spending, 7 ids, 8 instances whose leases pay. */
 const record: Statement = {
   name: 'record_calls',
   text: `WITH added AS (INSERT INTO calls (${callColumns.join(', ')})
-    SELECT * FROM ${rowsOf(1, callColumns)} c ON CONFLICT (id) DO NOTHING RETURNING id),
-  closed AS (DELETE FROM open_calls WHERE id = ANY ($7::text[])),
+    SELECT * FROM ${rowsOf(1, callColumns)} c WHERE ${arePaid}
+    ON CONFLICT (id) DO NOTHING RETURNING id),
+  closed AS (DELETE FROM open_calls WHERE id = ANY ($7::text[]) AND ${arePaid}),
   tried AS (INSERT INTO attempts (${attemptInput.join(', ')})
     SELECT a.* FROM ${rowsOf(2, attemptInput)} a JOIN added ON added.id = a.call_id),
   priced AS (INSERT INTO prices (id, price)
@@ -165,20 +168,6 @@ const findOrphans: Statement = {
 };
 const orphansAtOnce = 500;
 
-/** An instance that stated something meanwhile lives. */
-const expireInstance: Statement = {
-  name: 'expire_instance',
-  text: 'DELETE FROM budget_instances WHERE instance = $1 AND number = $2 RETURNING instance',
-};
-const expireLeases: Statement = {
-  name: 'expire_leases',
-  text: `WITH held AS (SELECT counter, period FROM budget_leases WHERE instance = $1
-      ORDER BY counter, period FOR UPDATE)
-    DELETE FROM budget_leases l USING held
-    WHERE l.instance = $1 AND l.counter = held.counter AND l.period = held.period
-    RETURNING l.counter, l.period, l.ends_at, l.amount - least(l.free, l.amount) AS held`,
-};
-
 const pruneCalls: Statement = {
   name: 'prune_calls',
   text: `WITH gone AS (DELETE FROM calls WHERE id IN
@@ -209,8 +198,18 @@ export class PostgresCalls extends PostgresCallReads implements CallStore {
   async record(rows: readonly CallRow[]): Promise<void> {
     if (rows.length === 0) return;
     const added = await this.#server.use(() => this.#recordIn(this.#server.data, rows));
-    const own = rows.filter((row) => !added.has(row.id) && !isEstimate(row));
-    if (own.length > 0) await this.#replaceEstimates(own);
+    const rest = rows.filter(({ id }) => !added.has(id));
+    if (rest.length > 0) await this.#server.transaction((sql) => this.#recordLate(sql, rest));
+  }
+
+  /** Rows of an instance whose leases were ended, or of calls that others took for lost. */
+  async #recordLate(sql: Sql, rows: readonly CallRow[]): Promise<void> {
+    const isBack = await this.#reviveIn(sql, payersOf(rows));
+    const added = isBack ? await this.#recordIn(sql, rows) : new Set();
+    await this.#replaceEstimates(
+      sql,
+      rows.filter((row) => !added.has(row.id) && !isEstimate(row)),
+    );
   }
 
   /** @returns the ids of calls that have their final row. */
@@ -242,26 +241,27 @@ export class PostgresCalls extends PostgresCallReads implements CallStore {
   }
 
   /**
-   * Ends the leases of an instance that stated nothing since: what was free is there again, what its calls held
-   * and no row tells of is booked as spent (Q1).
+   * Ends the leases of an instance that stated nothing since, and books them as spent (Q1).
    * @returns nanodollars that were booked; undefined when it lives, or another instance was faster
    * @throws StoreError
    */
-  async expire({ instance, number: n }: SeenInstance): Promise<number | undefined> {
+  async expire(seen: SeenInstance): Promise<number | undefined> {
     return this.#server.transaction(async (sql) => {
-      if ((await sql.run(expireInstance, [instance, n])).count === 0) return undefined;
-      const { rows } = await sql.run(expireLeases, [instance]);
-      const at = Date.now() + this.#server.aheadMs;
-      const lost = rows.flatMap((row) => {
-        const nanodollars = number(row, 'held');
-        if (nanodollars === 0) return [];
-        const [counter, window] = [text(row, 'counter'), text(row, 'period')];
-        const endsAt = optionalNumber(row, 'ends_at');
-        return [lostLease({ instance, number: n, counter, window, endsAt, nanodollars, at })];
-      });
+      const lost = await endLeases(sql, seen, Date.now() + this.#server.aheadMs);
+      if (lost === undefined) return undefined;
       await this.#recordIn(sql, lost);
       return lost.reduce((sum, { cost }) => sum + (cost?.total ?? 0), 0);
     });
+  }
+
+  /** Turns that back. @throws StoreError */
+  async revive(instance: string): Promise<void> {
+    await this.#server.transaction((sql) => this.#reviveIn(sql, [instance]));
+  }
+
+  /** @returns whether there was something to turn back. */
+  #reviveIn(sql: Sql, instances: readonly string[]): Promise<boolean> {
+    return reviveLeases(sql, instances, (lost) => this.#takeBack(sql, lost));
   }
 
   #settleSome(limit: number, atOnce: number): Promise<readonly CallRow[]> {
@@ -269,7 +269,8 @@ export class PostgresCalls extends PostgresCallReads implements CallStore {
       const found = await sql.run(findOrphans, [limit, atOnce]);
       const orphans = found.rows.map((row) => readCallText(text(row, 'call')));
       if (orphans.length === 0) return orphans;
-      await this.#recordIn(sql, orphans, 'others');
+      await this.#reviveIn(sql, payersOf(orphans));
+      await this.#recordIn(sql, orphans);
       return orphans;
     });
   }
@@ -307,11 +308,15 @@ export class PostgresCalls extends PostgresCallReads implements CallStore {
   async #recordIn(
     sql: Sql,
     rows: readonly CallRow[],
-    teller: Teller = 'own',
+    before?: ReadonlyMap<string, number>,
   ): Promise<ReadonlySet<string>> {
     if (rows.length === 0) return new Set();
     await this.#groups.learn(rows);
-    const batch = new Batch(rows, { prices: this.#prices, groups: this.#groups, teller });
+    const batch = new Batch(rows, {
+      prices: this.#prices,
+      groups: this.#groups,
+      ...(before === undefined ? {} : { before }),
+    });
     const added = await sql.run(record, batch.parameters());
     for (const id of batch.newPrices) this.#prices.add(id);
     if (this.#prices.size > mostPrices) this.#prices = new Set();
@@ -319,23 +324,36 @@ export class PostgresCalls extends PostgresCallReads implements CallStore {
   }
 
   /** Rows of calls that others took for lost: the estimate goes, with all that was added up for it (Q3). */
-  async #replaceEstimates(rows: readonly CallRow[]): Promise<void> {
-    await this.#server.transaction(async (sql) => {
-      const found = await sql.run(findEstimates, [rows.map(({ id }) => id)]);
-      if (found.count === 0) return;
-      const old = found.rows.map((row) => readCallRow(row, []));
-      await this.#groups.learn(old);
-      const batch = new Batch(old, { prices: this.#prices, groups: this.#groups, sign: -1 });
-      await sql.run(unrecord, batch.takenBack());
-      const ids = new Set(old.map(({ id }) => id));
-      await this.#recordIn(
-        sql,
-        rows.filter(({ id }) => ids.has(id)),
-        'late',
-      );
-      await sql.run(emptyHours, [batch.takenBack()[1] ?? '']);
-    });
+  async #replaceEstimates(sql: Sql, rows: readonly CallRow[]): Promise<void> {
+    if (rows.length === 0) return;
+    const old = await this.#takeBack(
+      sql,
+      rows.map(({ id }) => id),
+    );
+    const late = rows.filter(({ id }) => old.has(id));
+    await this.#recordIn(sql, late, old);
   }
+
+  /**
+   * Estimates among these rows go, with all that was added up for them.
+   * @returns what each of them cost
+   */
+  async #takeBack(sql: Sql, ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const found = await sql.run(findEstimates, [ids]);
+    if (found.count === 0) return new Map();
+    const old = found.rows.map((row) => readCallRow(row, []));
+    await this.#groups.learn(old);
+    const batch = new Batch(old, { prices: this.#prices, groups: this.#groups, sign: -1 });
+    await sql.run(unrecord, batch.takenBack());
+    await sql.run(emptyHours, [batch.takenBack()[1] ?? '']);
+    return new Map(old.map(({ id, cost }) => [id, cost?.total ?? 0]));
+  }
+}
+
+/** Instances whose leases pay for these calls. */
+function payersOf(rows: readonly CallRow[]): readonly string[] {
+  const leases = rows.flatMap(({ budgets }) => budgets.map(({ lease }) => lease));
+  return [...new Set(leases.filter((lease) => lease !== undefined))];
 }
 
 const mostPrices = 1000;

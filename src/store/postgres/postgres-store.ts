@@ -14,7 +14,8 @@ import { PostgresChanges } from './changes.ts';
 import { PostgresBudgets } from './budgets.ts';
 import { PostgresContents } from './contents.ts';
 import { PostgresResponses } from './responses.ts';
-import type { LeaseRegister, SeenInstance } from '../counters/lease-expiry.ts';
+import type { LeaseRegister } from '../leases/lease-expiry.ts';
+import type { SeenInstance } from '../leases/lease-home.ts';
 import { PostgresAudit, PostgresKeys, PostgresPolicies, PostgresSettings } from './keys.ts';
 import { makePostgresServer, type PostgresServer, type PostgresServerOptions } from './server.ts';
 import { Spool } from './spool.ts';
@@ -97,7 +98,7 @@ export class PostgresStore implements Store, LeaseRegister {
     this.answers = new PostgresAnswers(server);
     this.contents = new PostgresContents(server);
     this.responses = new PostgresResponses(server);
-    this.budgets = new PostgresBudgets(server);
+    this.budgets = new PostgresBudgets(server, this.#calls);
     this.settings = new PostgresSettings(server);
     server.onUp(() => void this.#drain());
   }

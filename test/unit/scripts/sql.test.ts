@@ -20,7 +20,7 @@ const joined =
 const constants: readonly RegExp[] = [
   // Pieces of statements that the module defines.
   /^(totals|inGroup|added|sums|place|inPage|wanted)$/,
-  /^(nextStamp|unknownModelError|mostScanned|changesChannel|leaseChannel|unit|table|column|parameter)$/,
+  /^(nextStamp|unknownModelError|mostScanned|changesChannel|leaseChannel|arePaid|sliceShare|unit|table|column|parameter)$/,
   /^(columns|isWanted|inPeriod|own|at|callSums|mostLooks \+ 1)$/,
   // Columns that the module lists.
   /^\w*[cC]olumns\.join\(', '\)$/,

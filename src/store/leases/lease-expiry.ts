@@ -5,19 +5,14 @@
  */
 import type { Clock } from '../../core/runtime.ts';
 import { leaseExpiryMs } from './budget-leases.ts';
-
-/** An instance and the number of its last statement. */
-export interface SeenInstance {
-  readonly instance: string;
-  readonly number: number;
-}
+import type { SeenInstance } from './lease-home.ts';
 
 export interface LeaseRegister {
   /** @throws StoreError */
   instances(): Promise<readonly SeenInstance[]>;
   /**
-   * Ends the leases of an instance unless it stated something meanwhile. What was free is given back, what
-   * calls held is booked as spent.
+   * Ends the leases of an instance unless it stated something meanwhile. All of them is booked as spent: what was
+   * free may have been drawn since the instance stated it. `BudgetHome.revive` turns that back.
    * @returns nanodollars that were booked; undefined when the instance lives, or somebody was faster
    * @throws StoreError
    */

@@ -15,81 +15,11 @@ import { IdTable } from '../../core/id-table.ts';
 import type { Clock } from '../../core/runtime.ts';
 import type { CallRow } from '../calls.ts';
 import { StoreError } from '../store-error.ts';
-import type { Balance, BudgetDraw, Draw, DrawResult, Granted, Used } from './counters.ts';
-import { ServerTime } from './server-time.ts';
-import { grant, refusal, type Reading } from './verdict.ts';
-
-/** What a gateway says of its lease on one window of a budget. Amounts are nanodollars. */
-export interface StatedLease {
-  readonly counter: string;
-  readonly window: string;
-  /** Ms since the epoch; undefined for `ever`. */
-  readonly endsAt: number | undefined;
-  /** The budget. */
-  readonly limit: number;
-  /** All that the gateway has taken out and the ledger does not have. */
-  readonly amount: number;
-  /** The part of `amount` that no call holds or has spent. */
-  readonly free: number;
-  /**
-   * What rows have taken off this lease, as far as the gateway knows. What the database knows beyond it is
-   * still in `amount`, and is taken off again.
-   */
-  readonly booked: number;
-  /** What waiting calls need; `free` counts towards it. */
-  readonly wanted: number;
-  /** Asks for a slice although no call waits. */
-  readonly refill: boolean;
-  /** Where the budget has too little left: other gateways are asked to give back what is free there. */
-  readonly ask: boolean;
-}
-
-export interface LeaseStatement {
-  readonly instance: string;
-  /** Rises with each statement of the instance; a lower one that comes later has no effect. */
-  readonly number: number;
-  /** Whether the database has acknowledged a statement of this instance before. */
-  readonly isKnown: boolean;
-  readonly leases: readonly StatedLease[];
-}
-
-/** What the database says of one stated lease. */
-export interface LeaseState {
-  /** By the ledger. */
-  readonly settled: number;
-  /** Leased by other gateways. */
-  readonly others: number;
-  /** Added to the stated amount. */
-  readonly granted: number;
-  /** What is left beside `settled` and all leases; below 0 = calls cost more than they had reserved. */
-  readonly room: number;
-  /** Living gateways that were asked for their free money and have not stated their lease since. */
-  readonly asked: number;
-}
-
-export type LeaseAnswer =
-  | {
-      readonly code: 'ok';
-      /** Ms since the epoch, by the server. */
-      readonly now: number;
-      /** In the order of the statement. */
-      readonly leases: readonly LeaseState[];
-      /** Windows (`counter|window`) of which other gateways want what is free here. */
-      readonly asked: readonly { readonly counter: string; readonly window: string }[];
-    }
-  /** `late`: a statement with a higher number came first. `expired`: the instance counts as dead, its leases are over. */
-  | { readonly code: 'late' | 'expired'; readonly now: number };
-
-/** The database that budgets live in. */
-export interface BudgetHome {
-  /** @throws StoreError; whether the statement took effect is not known then. */
-  state(statement: LeaseStatement): Promise<LeaseAnswer>;
-  /**
-   * `settled` by the ledger, `open` what other gateways than `instance` hold or have not booked.
-   * @throws StoreError
-   */
-  balance(instance: string, counter: string, window: string): Promise<Balance>;
-}
+import type { Balance, BudgetDraw, Draw, DrawResult, Granted, Used } from '../counters/counters.ts';
+import { ServerTime } from '../counters/server-time.ts';
+import { sliceShare, type BudgetHome, type LeaseState, type StatedLease } from './lease-home.ts';
+import { grant, refusal, type Reading } from '../counters/verdict.ts';
+import { SilentInstances } from './silent-instances.ts';
 
 export interface BudgetLeasesOptions {
   readonly home: BudgetHome;
@@ -99,19 +29,21 @@ export interface BudgetLeasesOptions {
 }
 
 /**
- * An instance that states nothing for so long counts as dead: what was free in its leases is given back,
- * what its calls held is booked as spent. Measured by the monotonic clock of an instance that watches.
+ * An instance that states nothing for so long counts as dead: its leases are booked as spent, until it returns.
+ * Measured by the monotonic clock of an instance that watches.
  */
 export const leaseExpiryMs = 600_000;
 /** An instance that was not acknowledged for so long admits nothing from its leases. */
 export const leaseFenceMs = leaseExpiryMs / 2;
 /** Free money of a lease that no call used for so long goes back. */
-const idleMs = 10_000;
+const idleMs = 5000;
 const beatMs = 1000;
 /** The database knows so soon what calls hold: a killed instance leaves no more than that unknown. */
 const tellMs = 20;
 /** A refused call waits so long at most for other gateways to give back what is free there. */
 const othersMs = 1500;
+/** After a refusal the others are not asked again so soon for as much. */
+const refusalMs = 100;
 const askAgainMs = 5;
 const maxLeasesStated = 500;
 
@@ -121,6 +53,8 @@ interface Lease {
   readonly endsAt: number | undefined;
   /** The budget when it was last drawn from. */
   limit: number;
+  /** Running calls, also those that hold nothing. */
+  calls: number;
   free: number;
   open: number;
   unbooked: number;
@@ -136,6 +70,13 @@ interface Lease {
   asked: number;
   /** Monotonic ms. */
   usedAt: number;
+  /** A slice of what is left, when the database last told it. */
+  share: number;
+  /** What calls took lately, at most. */
+  usual: number;
+  /** Until then, monotonic ms, others are known to have less than `refused`. */
+  refusedUntil: number;
+  refused: number;
   /** What is free is given back with the next statement. */
   isGivenBack: boolean;
   isRefilled: boolean;
@@ -177,6 +118,7 @@ export class BudgetLeases {
   readonly #due = new Set<Lease>();
   /** Leases of which the database was not told the last draws or settlements. */
   readonly #stale = new Set<Lease>();
+  readonly #silent: SilentInstances;
   readonly #timer: NodeJS.Timeout;
   #waiting: Waiting[] = [];
   #again: NodeJS.Timeout | undefined;
@@ -195,6 +137,7 @@ export class BudgetLeases {
     this.instance = instance;
     this.#clock = clock;
     this.#time = new ServerTime(clock);
+    this.#silent = new SilentInstances(clock);
     this.#timer = setInterval(() => this.#beat(), beatMs);
     this.#timer.unref();
   }
@@ -227,8 +170,10 @@ export class BudgetLeases {
     const spent = Math.max(0, used.nanodollars ?? 0);
     for (const { lease, wanted } of parts) {
       lease.open -= wanted.amount;
+      lease.calls -= 1;
       lease.free += wanted.amount - spent;
       lease.unbooked += spent;
+      this.#forgetRefusal(lease);
       this.#stale.add(lease);
       if (lease.free >= 0) continue;
       // It cost more than the lease had: the database must know.
@@ -312,12 +257,17 @@ export class BudgetLeases {
       window,
       endsAt,
       limit,
+      calls: 0,
       free: 0,
       open: 0,
       unbooked: 0,
       booked: 0,
       isRegistered: false,
       slice: 0,
+      share: 0,
+      usual: 0,
+      refusedUntil: Number.NEGATIVE_INFINITY,
+      refused: 0,
       settled: 0,
       others: 0,
       room: -1,
@@ -339,6 +289,8 @@ export class BudgetLeases {
     for (const { lease, wanted } of parts) {
       lease.free -= wanted.amount;
       lease.open += wanted.amount;
+      lease.calls += 1;
+      lease.usual = Math.max(wanted.amount, Math.floor((lease.usual * 15) / 16));
       lease.usedAt = now;
       this.#stale.add(lease);
       if (lease.room > 0 && lease.free < lease.slice / 2 && !lease.isRefilled) {
@@ -374,7 +326,9 @@ export class BudgetLeases {
     const { promise, resolve, reject } = Promise.withResolvers<DrawResult>();
     const until = now + othersMs;
     this.#waiting.push({ draw, parts, until, isStated: false, resolve, reject });
-    for (const { lease, wanted } of parts) {
+    for (const part of parts) {
+      const { lease, wanted } = part;
+      part.hasAsked = now < lease.refusedUntil && wanted.amount >= lease.refused;
       lease.limit = wanted.nanodollars;
       lease.usedAt = now;
       this.#state(lease);
@@ -412,7 +366,8 @@ export class BudgetLeases {
     const [number, isKnown] = [(this.#number += 1), this.#isKnown];
     this.#isUnanswered = true;
     try {
-      const answer = await this.#home.state({ instance, number, isKnown, leases: stated });
+      const deaf = this.#silent.deaf();
+      const answer = await this.#home.state({ instance, number, isKnown, leases: stated, deaf });
       this.#isUnanswered = false;
       this.#time.heard(answer.now);
       if (answer.code === 'ok') {
@@ -421,7 +376,7 @@ export class BudgetLeases {
         this.#answered(leases, stated, answer.leases);
         for (const { counter, window } of answer.asked) this.#giveBack(counter, window);
       } else {
-        if (answer.code === 'expired') this.#expired();
+        if (answer.code === 'expired') await this.#revive();
         // A first try of this statement may have come through: what it granted is not counted here.
         for (const lease of leases) this.#due.add(lease);
       }
@@ -465,7 +420,7 @@ export class BudgetLeases {
       const { wanted, ask } = wants.get(lease) ?? { wanted: 0, ask: false };
       // Money that no waiting call can use yet goes to the gateway that asked: two that each hold a part would both wait.
       const usable = useful.has(lease) ? Math.min(lease.free, wanted) : 0;
-      const kept = lease.isGivenBack ? usable : lease.free;
+      const kept = Math.min(lease.free, lease.isGivenBack ? usable : wanted + mostFree(lease));
       lease.free = Math.max(0, kept);
       const { counter, window, endsAt, limit, free, open, unbooked, booked } = lease;
       const { isRefilled: refill } = lease;
@@ -474,7 +429,8 @@ export class BudgetLeases {
       this.#stale.delete(lease);
       lease.isRegistered = true;
       const amount = free + open + unbooked;
-      return { counter, window, endsAt, limit, amount, free, booked, wanted, refill, ask };
+      const stated = { counter, window, endsAt, limit, amount, free, booked, wanted };
+      return { ...stated, refill, ask };
     });
   }
 
@@ -489,9 +445,11 @@ export class BudgetLeases {
       lease.free += state.granted;
       lease.isRegistered = said.amount + state.granted > 0;
       lease.slice = Math.max(0, lease.free - said.wanted);
+      lease.share = Math.max(0, Math.floor((state.room + lease.slice) / sliceShare));
+      if (state.room > lease.room) this.#forgetRefusal(lease);
       lease.settled = state.settled;
       lease.others = state.others;
-      lease.asked = state.asked;
+      lease.asked = state.asked.length;
       lease.room = state.room;
       const need = Math.max(0, said.wanted - said.free);
       if (said.ask && need > state.granted + state.room) this.#hasAsked(lease);
@@ -502,7 +460,17 @@ export class BudgetLeases {
       lease.room += over;
       this.#due.add(lease);
     }
+    this.#silent.asked(states.flatMap(({ asked }) => asked));
     this.#admit();
+  }
+
+  /** Money came back: the others may have more of it. */
+  #forgetRefusal(lease: Lease): void {
+    if (this.#clock.now() >= lease.refusedUntil) return;
+    lease.refusedUntil = Number.NEGATIVE_INFINITY;
+    for (const { parts } of this.#waiting) {
+      for (const part of parts) if (part.lease === lease) part.hasAsked = false;
+    }
   }
 
   #hasAsked(lease: Lease): void {
@@ -520,9 +488,9 @@ export class BudgetLeases {
       const { draw, parts } = each;
       if (this.#mayUse() && fits(parts)) each.resolve(this.#take(draw, parts));
       else if (!each.isStated || this.#isUnanswered) this.#waiting.push(each);
-      else if (now >= each.until || parts.some(isHopeless))
+      else if (now >= each.until || parts.some(isHopeless)) {
         each.resolve(this.#refused(draw, parts));
-      else {
+      } else {
         this.#waiting.push(each);
         if (parts.some(({ lease }) => lease.asked > 0)) this.#askAgain();
         else for (const { lease } of parts) this.#due.add(lease);
@@ -531,6 +499,7 @@ export class BudgetLeases {
   }
 
   #refused(draw: Draw, parts: readonly Part[]): DrawResult {
+    for (const part of parts) if (isHopeless(part)) remember(part, this.#clock.now());
     const refused = refusal(draw, readingOf(parts), this.wall());
     // The reading says why it does not fit; where it says nothing, another process has just given something back.
     if (refused === undefined) {
@@ -560,13 +529,18 @@ export class BudgetLeases {
     this.#due.add(lease);
   }
 
-  /** Others have given this instance up: what was free here is not its own any more. */
-  #expired(): void {
+  /**
+   * Others have given this instance up, and booked its leases as spent. What was booked is turned back; what calls
+   * here hold or have spent was part of it.
+   */
+  async #revive(): Promise<void> {
     this.#isKnown = false;
     for (const lease of this.#leases.values()) {
+      // Of leases that were ended long ago nothing may be left.
       lease.free = 0;
-      if (lease.open + lease.unbooked > 0) this.#due.add(lease);
+      this.#due.add(lease);
     }
+    await this.#home.revive(this.instance);
   }
 
   #fail(error: unknown): void {
@@ -580,7 +554,7 @@ export class BudgetLeases {
     const now = this.#clock.now();
     for (const [name, lease] of this.#leases) {
       const isIdle = now - lease.usedAt >= idleMs;
-      const isEmpty = lease.open === 0 && lease.unbooked === 0;
+      const isEmpty = lease.calls === 0 && lease.unbooked === 0;
       if (this.#stale.has(lease)) this.#due.add(lease);
       if (!isIdle) continue;
       if (lease.free > 0) lease.isGivenBack = true;
@@ -595,6 +569,19 @@ export class BudgetLeases {
 function fits(parts: readonly Part[]): boolean {
   for (const part of parts) if (lacks(part)) return false;
   return true;
+}
+
+/** What is free beyond it goes back with the next statement. */
+function mostFree({ share, usual }: Lease): number {
+  return Math.max(2 * share, usual);
+}
+
+/** Further calls need not ask the others anew. */
+function remember({ lease, wanted: { amount } }: Part, now: number): void {
+  const isKnown = now < lease.refusedUntil;
+  if (isKnown && amount >= lease.refused) return;
+  lease.refused = amount;
+  lease.refusedUntil = now + refusalMs;
 }
 
 /** Another amount of a budget holds from the next call on: the database tells what is left of it. */
