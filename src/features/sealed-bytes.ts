@@ -1,5 +1,11 @@
 /** Bytes as a store holds them: sealed with a key that stands in no store, and bound to their place (T6). */
-import { createCipheriv, createDecipheriv, hash } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createSecretKey,
+  hash,
+  type KeyObject,
+} from 'node:crypto';
 
 /** Of what is sealed; another form would have another number. */
 const version = 1;
@@ -9,33 +15,44 @@ const ivBytes = 12;
 const tagBytes = 16;
 const headBytes = 1 + markBytes + ivBytes + tagBytes;
 
+/** A key that is ready to seal: to make one of bytes takes longer than to seal a short text. */
+export interface SealKey {
+  readonly secret: KeyObject;
+  readonly mark: Buffer;
+}
+
+/** @param bytes 32 of them */
+export function sealKey(bytes: Uint8Array): SealKey {
+  return { secret: createSecretKey(bytes), mark: markOf(bytes) };
+}
+
 /**
  * @param place moved to another place they do not open
- * @param sealing `key`: 32 bytes; `iv`: 12 random bytes, other ones each time
+ * @param sealing `iv`: 12 random bytes, other ones each time
  */
 export function sealBytes(
   plain: Uint8Array,
   place: string,
-  { key, iv }: { readonly key: Uint8Array; readonly iv: Uint8Array },
+  { key, iv }: { readonly key: SealKey; readonly iv: Uint8Array },
 ): Buffer {
-  const cipher = createCipheriv('aes-256-gcm', key, iv);
+  const cipher = createCipheriv('aes-256-gcm', key.secret, iv);
   cipher.setAAD(Buffer.from(place));
   const parts = [cipher.update(plain), cipher.final()];
-  return Buffer.concat([Buffer.of(version), markOf(key), iv, cipher.getAuthTag(), ...parts]);
+  return Buffer.concat([Buffer.of(version), key.mark, iv, cipher.getAuthTag(), ...parts]);
 }
 
 /** @param key undefined where there is none: then nothing opens. */
 export function openBytes(
   sealed: Uint8Array,
   place: string,
-  key: Uint8Array | undefined,
+  key: SealKey | undefined,
 ): Buffer | 'other key' | 'unreadable' {
   if (sealed.length < headBytes || sealed[0] !== version) return 'unreadable';
   const mark = sealed.subarray(1, 1 + markBytes);
-  if (key === undefined || !markOf(key).equals(mark)) return 'other key';
+  if (key === undefined || !key.mark.equals(mark)) return 'other key';
   const ivAt = 1 + markBytes;
   const tagAt = ivAt + ivBytes;
-  const cipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(ivAt, tagAt), {
+  const cipher = createDecipheriv('aes-256-gcm', key.secret, sealed.subarray(ivAt, tagAt), {
     authTagLength: tagBytes,
   });
   cipher.setAAD(Buffer.from(place));

@@ -8,7 +8,7 @@ import type { Clock } from '../../core/runtime.ts';
 import { tryParseObject } from '../../json/parse.ts';
 import type { JsonObject } from '../../json/value.ts';
 import type { StoreParts } from '../../store/store.ts';
-import { openBytes, sealBytes } from '../sealed-bytes.ts';
+import { openBytes, sealBytes, sealKey } from '../sealed-bytes.ts';
 import type { KeptContent } from './seen-call.ts';
 
 /** Nothing that is kept comes near it. */
@@ -29,7 +29,7 @@ export function sealContent(
   { key, iv }: { readonly key: Uint8Array; readonly iv: Uint8Array },
 ): Buffer {
   const packed = deflateRawSync(JSON.stringify(content));
-  return sealBytes(packed, boundTo(place), { key, iv });
+  return sealBytes(packed, boundTo(place), { key: sealKey(key), iv });
 }
 
 /** @param key undefined where there is none: then nothing opens. */
@@ -38,7 +38,7 @@ export function openContent(
   place: ContentPlace,
   key: Uint8Array | undefined,
 ): OpenedContent {
-  const packed = openBytes(sealed, boundTo(place), key);
+  const packed = openBytes(sealed, boundTo(place), key && sealKey(key));
   if (typeof packed === 'string') return packed;
   try {
     const text = inflateRawSync(packed, { maxOutputLength: maxOpenedBytes }).toString('utf8');

@@ -6,7 +6,7 @@ import { hkdfSync } from 'node:crypto';
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw, type ZlibOptions } from 'node:zlib';
 import type { SealedResponse } from '../../store/responses.ts';
-import { openBytes, sealBytes } from '../sealed-bytes.ts';
+import { openBytes, sealBytes, sealKey, type SealKey } from '../sealed-bytes.ts';
 
 /** What is kept of one call. JSON bytes. */
 export interface OpenedResponse {
@@ -29,15 +29,15 @@ const packing = { level: 1 };
 const maxOpenedBytes = 64 * 1024 * 1024;
 
 /** The key that seals the responses of one API key. @param root the gateway's secret or the client's key */
-export function responseKey(root: Uint8Array | string, keyId: string): Uint8Array {
-  return new Uint8Array(hkdfSync('sha256', root, keyId, 'kept responses', keyBytes));
+export function responseKey(root: Uint8Array | string, keyId: string): SealKey {
+  return sealKey(new Uint8Array(hkdfSync('sha256', root, keyId, 'kept responses', keyBytes)));
 }
 
 /** @param iv 12 random bytes, other ones each time. */
 export async function sealResponse(
   { input, response }: OpenedResponse,
   place: Place,
-  { key, iv }: { readonly key: Uint8Array; readonly iv: Uint8Array },
+  { key, iv }: { readonly key: SealKey; readonly iv: Uint8Array },
 ): Promise<Buffer> {
   const head = Buffer.alloc(5);
   head.writeUInt32BE(input.length, 1);
@@ -51,7 +51,7 @@ export async function sealResponse(
 /** Undefined for what another key sealed, for another place, or what was changed since. */
 export async function openResponse(
   { sealed, ...place }: SealedResponse,
-  key: Uint8Array,
+  key: SealKey,
 ): Promise<OpenedResponse | undefined> {
   const opened = openBytes(sealed, boundTo(place), key);
   if (!(opened instanceof Uint8Array)) return undefined;

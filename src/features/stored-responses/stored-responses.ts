@@ -8,6 +8,7 @@ import type { RequestState } from '../../core/dialect.ts';
 import type { Later, Log } from '../../core/runtime.ts';
 import type { ResponseStore, SealedResponse } from '../../store/responses.ts';
 import { StoreError } from '../../store/store-error.ts';
+import type { SealKey } from '../sealed-bytes.ts';
 import { KeepQueue } from './keep-queue.ts';
 import { openResponse, responseKey, sealResponse, type OpenedResponse } from './sealed-response.ts';
 
@@ -67,6 +68,12 @@ export interface FoundResponse extends OpenedResponse {
   readonly id: string;
 }
 
+interface KeyOfOwner {
+  readonly of: string;
+  readonly root: Uint8Array | string;
+  readonly key: SealKey;
+}
+
 const maxLinks = 1000;
 /** Of one response, with its items. */
 const maxResponseBytes = 4 * 1024 * 1024;
@@ -78,12 +85,11 @@ export class StoredResponses {
   readonly #queue: KeepQueue;
   #keptSinceSweep = 0;
   /** The last key that was derived: deriving takes longer than sealing. */
-  #key: { readonly of: string; readonly root: Uint8Array | string; readonly key: Uint8Array };
+  #key: KeyOfOwner | undefined;
 
   constructor(parts: StoredResponsesParts) {
     this.#parts = parts;
     this.#queue = new KeepQueue(parts.store, parts.later);
-    this.#key = { of: '', root: '', key: new Uint8Array() };
   }
 
   get on(): boolean {
@@ -225,9 +231,9 @@ export class StoredResponses {
   }
 
   /** A shared store without a common secret is opened by the client's own key only. */
-  #keyOf({ keyId, secret }: ResponseOwner): Uint8Array {
+  #keyOf({ keyId, secret }: ResponseOwner): SealKey {
     const root = this.#parts.contentKey() ?? secret;
-    if (this.#key.of !== keyId || this.#key.root !== root) {
+    if (this.#key?.of !== keyId || this.#key.root !== root) {
       this.#key = { of: keyId, root, key: responseKey(root, keyId) };
     }
     return this.#key.key;

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { keptResponses as dialect } from '../../../src/dialects/openai-responses/kept.ts';
 import { KeepingSink } from '../../../src/features/stored-responses/keeping-sink.ts';
-import { openBytes } from '../../../src/features/sealed-bytes.ts';
+import { openBytes, sealKey } from '../../../src/features/sealed-bytes.ts';
 import type { ClientSink } from '../../../src/gateway/client-answer.ts';
 import { memoryStore } from '../../support/memory-store.ts';
 import { storedResponses } from '../../support/stored-responses.ts';
@@ -91,7 +91,7 @@ test('R-33 what is kept opens with the gateway’s secret only, and survives the
   const { responses } = await store.responses.chain('key', 'a', { links: 1, bytes: 1e6 });
   const sealed = Buffer.from(responses[0]?.sealed ?? []);
   assert.equal(sealed.includes('asked') || sealed.includes('said'), false);
-  assert.equal(openBytes(sealed, 'response key a', Buffer.alloc(32, 9)), 'other key');
+  assert.equal(openBytes(sealed, 'response key a', sealKey(Buffer.alloc(32, 9))), 'other key');
   const rotated = { ...owner, secret: 'sk-two' };
   assert.ok(await stored.find(rotated, 'a'));
 });
