@@ -144,7 +144,7 @@ function sectionLines(
     ...lines('responses', responseOptions),
     ...lines('limits', limitOptions),
     ...lines('timeouts', timeoutOptions),
-    // One value for both endpoints stands at keep_alive itself.
+    // One value for all endpoints stands at keep_alive itself.
     ...keepAlive.map((line) =>
       isOne && file !== undefined
         ? { ...line, origin: file.where(['clients', 'keep_alive']) }
@@ -200,7 +200,8 @@ function readTimeouts(file: CheckedFile | undefined): Timeouts {
 function readClients(file: CheckedFile | undefined): ClientSettings {
   const form = file?.content.clients ?? {};
   const given = form.keep_alive;
-  const forms = typeof given === 'number' ? { chat: given, messages: given } : given;
+  const forms =
+    typeof given === 'number' ? { chat: given, messages: given, responses: given } : given;
   return {
     ...readOptions(clientOptions, form),
     keepAliveMs: readOptions(keepAliveOptions, forms),

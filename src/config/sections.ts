@@ -182,6 +182,12 @@ export const keepAliveOptions = {
     default: 15_000,
     about: 'ping events and comments in messages streams.',
   }),
+  responses: option({
+    key: 'responses',
+    kind: durationOrNever(Number.POSITIVE_INFINITY),
+    default: 15_000,
+    about: 'Events that repeat the state of the answer, in responses streams.',
+  }),
 } as const;
 
 /** `drain:`, how a gateway stops (G14). */

@@ -125,7 +125,11 @@ export interface SharedStorage {
 /** `clients:` of the file. Ms; Infinity = never. */
 export interface ClientSettings {
   /** Silence after which a stream gets a sign of life, by the endpoint's name. */
-  readonly keepAliveMs: { readonly chat: number; readonly messages: number };
+  readonly keepAliveMs: {
+    readonly chat: number;
+    readonly messages: number;
+    readonly responses: number;
+  };
   /** How long a client may take no bytes of its answer. */
   readonly stalledMs: number;
 }

@@ -1,4 +1,5 @@
 /** Answers as real providers stream them: many small deltas, calls in fragments, usage where it belongs. */
+import { setTimeout } from 'node:timers/promises';
 import type { JsonObject } from '../../src/json/value.ts';
 import { chatChunk, chatDone, chatFrame, chatUsageChunk } from '../upstream/chat.ts';
 import {
@@ -34,6 +35,18 @@ export function brokenDocumentIn(wire: Wire, turn: Turn): Answer {
   const text = String(body);
   const headers = { 'content-type': 'application/json' };
   return { headers, body: [text.slice(0, text.length / 2)], ending: 'reset' };
+}
+
+/** The whole stream, with a silence before each frame. */
+export function slowIn(wire: Wire, turn: Turn, silenceMs: number): Answer {
+  return { body: [slowly(framesOf(wire, turn), silenceMs)], framing: 'chunked' };
+}
+
+async function* slowly(frames: readonly string[], silenceMs: number): AsyncGenerator<string> {
+  for (const frame of frames) {
+    await setTimeout(silenceMs);
+    yield frame;
+  }
 }
 
 function framesOf(wire: Wire, turn: Turn): readonly string[] {

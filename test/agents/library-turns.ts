@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { listAt, numberAt, objectAt, textAt } from '../support/reading.ts';
-import { brokenDocumentIn, brokenIn } from './answers.ts';
+import { brokenDocumentIn, brokenIn, slowIn } from './answers.ts';
 import { act, type Act, type Acted } from './library.ts';
 import { resultsIn } from './scene.ts';
 import { startStage, type FullStage } from './stage.ts';
@@ -40,7 +40,7 @@ export function threeSteps(upstream: Wire): readonly Turn[] {
 export function libraryTurns(library: Library): void {
   let stage: FullStage;
   before(async () => {
-    stage = await startStage();
+    stage = await startStage({ clients: { keep_alive: '50ms' } });
   });
   after(() => stage.stop());
   for (const upstream of wires) {
@@ -69,6 +69,16 @@ export function libraryTurns(library: Library): void {
         for (const row of acted.calls) assert.equal(textAt(row, 'mode'), mode);
       });
     }
+
+    test(`R-17 ${pair}: signs of life in a slow stream change nothing`, async () => {
+      const [thought = {}, , last = {}] = threeSteps(upstream);
+      const slow = [thought, last].map((turn) => ({ answer: slowIn(upstream, turn, 120) }));
+      const acted = await play('stream', slow);
+      assert.equal(acted.told['text'], 'Sunny in both.', JSON.stringify(acted.told));
+      assert.equal(acted.told['streamed'], 'I look.Sunny in both.');
+      assert.deepEqual(acted.told['calls'], ['Paris']);
+      assertServed(acted);
+    });
 
     test(`R-51 ${pair}: an object of a schema`, async () => {
       const acted = await play('object', [{ text: JSON.stringify(typed) }]);

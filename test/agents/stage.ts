@@ -18,7 +18,7 @@ export interface FullStage extends Stage {
 
 /** Targets of routes are `up-chat/…`, `up-messages/…`, `up-responses/…`. */
 export async function startStage(
-  config: Pick<TestConfig, 'models' | 'responses'> = {},
+  config: Pick<TestConfig, 'models' | 'responses' | 'clients'> = {},
 ): Promise<FullStage> {
   const responses = await ScriptedUpstream.start();
   const base_url = `http://127.0.0.1:${responses.port}/v1`;

@@ -5,7 +5,7 @@ import OpenAI, { APIError } from 'openai';
 import OpenAIOld from 'openai-4';
 import { zodResponsesFunction, zodTextFormat } from 'openai/helpers/zod';
 import { z } from 'zod';
-import { brokenDocumentIn, brokenIn, answerOf } from '../agents/answers.ts';
+import { answerOf, brokenDocumentIn, brokenIn, slowIn } from '../agents/answers.ts';
 import { startStage, type FullStage } from '../agents/stage.ts';
 import { reported, wires, type Turn, type Wire } from '../agents/turn.ts';
 import { clientKey } from '../support/keys.ts';
@@ -20,7 +20,7 @@ let stage: FullStage;
 let client: OpenAI;
 let old: OpenAIOld;
 before(async () => {
-  stage = await startStage();
+  stage = await startStage({ clients: { keep_alive: { responses: '50ms' } } });
   const settings = { apiKey: clientKey, baseURL: `${stage.gateway.url}/v1`, maxRetries: 0 };
   client = new OpenAI(settings);
   old = new OpenAIOld(settings);
@@ -121,6 +121,21 @@ function suite(upstream: Wire): void {
       await assert.rejects(old.responses.stream(asked).finalResponse(), broken);
     });
   }
+
+  test('R-17 silence is filled with events, as often as keep_alive says', async () => {
+    const { model } = stage.play(upstream, slowIn(upstream, { text: 'Half an answer' }, 150));
+    const asked = { model, input: 'Weather?', stream: true } as const;
+    let signs = 0;
+    let text = '';
+    for await (const event of await client.responses.create(asked)) {
+      if (event.type === 'response.in_progress') signs += 1;
+      if (event.type !== 'response.output_text.delta') continue;
+      if (event.delta === '') signs += 1;
+      text += event.delta;
+    }
+    assert.equal(text, 'Half an answer');
+    assert.ok(signs > 1, 'one is there in any case');
+  });
 
   test('R-26 a document that breaks is an error', async () => {
     const { model } = stage.play(upstream, brokenDocumentIn(upstream, { text: 'Half an answer' }));

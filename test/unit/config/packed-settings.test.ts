@@ -44,7 +44,8 @@ test('what a worker unpacks is what its parent read', async () => {
   assert.ok(provider.headers instanceof HeaderSettings);
   assert.equal(provider.headers.get('x-team'), 'research-secret');
   assert.equal(there.webhooks[0]?.secret.reveal(), settings.webhooks[0]?.secret.reveal());
-  assert.equal(there.clients.keepAliveMs.chat, Number.POSITIVE_INFINITY);
+  const never = Number.POSITIVE_INFINITY;
+  assert.deepEqual(there.clients.keepAliveMs, { chat: never, messages: never, responses: never });
   assert.deepEqual(there.routes, settings.routes);
   assert.equal(packSettings(there), packSettings(settings));
   assert.doesNotMatch(JSON.stringify(there), /upstream-secret|research-secret|whsec/);

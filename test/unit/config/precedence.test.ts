@@ -21,7 +21,7 @@ test('N1: without anything the defaults hold, and each value says so', async (t)
     rateWindowMs: 30_000,
   });
   assert.deepEqual(settings.clients, {
-    keepAliveMs: { chat: 15_000, messages: 15_000 },
+    keepAliveMs: { chat: 15_000, messages: 15_000, responses: 15_000 },
     stalledMs: 60_000,
   });
   assert.deepEqual(settings.drain, { waitMs: undefined, limitMs: 120_000 });
@@ -140,7 +140,7 @@ models:
   const settings = await scene(t, yaml).load({ env: { ANTHROPIC_API_KEY: 'x' } });
   const never = Number.POSITIVE_INFINITY;
   assert.deepEqual(settings.clients, {
-    keepAliveMs: { chat: never, messages: 15_000 },
+    keepAliveMs: { chat: never, messages: 15_000, responses: 15_000 },
     stalledMs: 5000,
   });
   const { firstEventMs, reasoningMs, minBytesPerS, rateWindowMs } = settings.timeouts;
