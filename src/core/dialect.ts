@@ -61,6 +61,8 @@ export interface AnswerContext {
   readonly conversation?: Conversation;
   /** Present when the upstream speaks another dialect: marks what must find its way back to it. */
   readonly sealing?: Sealing;
+  /** The call has a cap at which the gateway may end the stream itself (F63). */
+  readonly mayBeCut?: boolean;
   /** Present when the client was told of the answer before an upstream began it. */
   readonly opening?: StreamOpening;
 }

@@ -478,6 +478,7 @@ export class CallContext implements AnswerContext {
   readonly notes: Notes;
   readonly conversation?: Conversation;
   readonly sealing?: Sealing;
+  readonly mayBeCut: boolean;
   readonly opening?: StreamOpening;
   readonly #meter: Meter;
 
@@ -496,6 +497,7 @@ export class CallContext implements AnswerContext {
     this.notes = notes;
     if (prepared?.conversation !== undefined) this.conversation = prepared.conversation;
     if (prepared?.watch?.sealing !== undefined) this.sealing = prepared.watch.sealing;
+    this.mayBeCut = call.grant?.outputCap !== undefined;
     if (opening !== undefined) this.opening = opening;
     this.#meter = meter;
   }

@@ -1,10 +1,11 @@
 /** Faults before the first content: an HTTP status and a body in the caller's dialect. */
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
-import { chatError, chatFrame } from '../upstream/chat.ts';
-import { messagesError, messagesFrame } from '../upstream/messages.ts';
+import { chatError } from '../upstream/chat.ts';
+import { messagesError } from '../upstream/messages.ts';
 import { answerIn, errorIn, plainUsage } from '../upstream/reply.ts';
 import { everyBytes, type Answer } from '../upstream/scripted.ts';
-import type { Dialect } from '../support/reading.ts';
+import type { AnyDialect } from '../support/reading.ts';
+import { errorBody, frame } from './stream-pieces.ts';
 import { waitRows } from './wait-rows.ts';
 import { errorTable as e, refused, served, type FaultRow, type Outcome } from './fault-row.ts';
 
@@ -81,7 +82,7 @@ const statusRows: readonly FaultRow[] = [
         'context_length_exceeded',
       ),
     }),
-    upstream: 'chat',
+    upstream: ['chat', 'responses'],
     outcome: refused(e.overflow),
     message: { chat: /maximum context length/, messages: /^prompt is too long/ },
   },
@@ -115,7 +116,7 @@ const statusRows: readonly FaultRow[] = [
       status: 429,
       body: chatError('You exceeded your quota', 'insufficient_quota', 'insufficient_quota'),
     }),
-    upstream: 'chat',
+    upstream: ['chat', 'responses'],
     outcome: refused(e.e15),
   },
   statusRow('F18', 500, refused(e.e11)),
@@ -148,26 +149,25 @@ const statusRows: readonly FaultRow[] = [
 ];
 
 /** A legal answer, whole or streamed. */
-function legal(upstream: Dialect, stream: boolean): Answer {
+function legal(upstream: AnyDialect, stream: boolean): Answer {
   return answerIn(upstream, { text }, stream);
 }
 
-function overloadedInside(upstream: Dialect, stream: boolean): Answer {
-  const body =
-    upstream === 'chat'
-      ? { error: { message: 'Overloaded', type: 'server_error', param: null, code: 503 } }
-      : { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } };
-  if (!stream) return { body: JSON.stringify(body) };
-  return { body: [upstream === 'chat' ? chatFrame(body) : messagesFrame(body)] };
+function errorInside(
+  upstream: AnyDialect,
+  kind: 'overloaded' | 'limited',
+  stream: boolean,
+): Answer {
+  const body = errorBody(upstream, kind);
+  return { body: stream ? [frame(upstream, body)] : JSON.stringify(body) };
 }
 
-function limitedInside(upstream: Dialect, stream: boolean): Answer {
-  const body =
-    upstream === 'chat'
-      ? { error: { message: 'Slow down', type: 'rate_limit_error', param: null, code: 429 } }
-      : { type: 'error', error: { type: 'rate_limit_error', message: 'Slow down' } };
-  if (!stream) return { body: JSON.stringify(body) };
-  return { body: [upstream === 'chat' ? chatFrame(body) : messagesFrame(body)] };
+function overloadedInside(upstream: AnyDialect, stream: boolean): Answer {
+  return errorInside(upstream, 'overloaded', stream);
+}
+
+function limitedInside(upstream: AnyDialect, stream: boolean): Answer {
+  return errorInside(upstream, 'limited', stream);
 }
 
 function half(answer: Answer): Buffer {

@@ -1,8 +1,15 @@
 /** Streams that break behind their first content (reliability.md F40–F46, F54). */
-import { chatChunk, chatDone } from '../upstream/chat.ts';
-import { blockDelta, messagesFrame, messageStop } from '../upstream/messages.ts';
 import { broken, errorTable as e, refused, rowsWith } from './fault-row.ts';
-import { begun, frame, rest, stream } from './stream-pieces.ts';
+import {
+  begun,
+  endMark,
+  errorBody,
+  frame,
+  rest,
+  stream,
+  textEvent,
+  textPiece,
+} from './stream-pieces.ts';
 
 export const cutRows = rowsWith({ shapes: ['stream'] }, [
   {
@@ -38,16 +45,7 @@ export const cutRows = rowsWith({ shapes: ['stream'] }, [
     id: 'F43 E5',
     name: 'overload told in mid-stream',
     play: (upstream, _, contentSeen) =>
-      stream(
-        begun(upstream),
-        contentSeen,
-        frame(
-          upstream,
-          upstream === 'chat'
-            ? { error: { message: 'Overloaded', type: 'server_error', param: null, code: 503 } }
-            : { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } },
-        ),
-      ),
+      stream(begun(upstream), contentSeen, frame(upstream, errorBody(upstream, 'overloaded'))),
     outcome: broken(e.overloadedMidStream),
   },
   {
@@ -57,12 +55,7 @@ export const cutRows = rowsWith({ shapes: ['stream'] }, [
       stream(
         begun(upstream),
         contentSeen,
-        frame(
-          upstream,
-          upstream === 'chat'
-            ? { error: { message: 'It broke', type: 'server_error', param: null, code: null } }
-            : { type: 'error', error: { type: 'api_error', message: 'It broke' } },
-        ) + rest(upstream),
+        frame(upstream, errorBody(upstream, 'broken')) + rest(upstream),
       ),
     outcome: broken(e.interrupted, {
       chat: { status: 200, type: 'server_error', code: 'upstream_unavailable' },
@@ -83,8 +76,7 @@ export const cutRows = rowsWith({ shapes: ['stream'] }, [
     id: 'F45',
     name: 'one frame of broken JSON, then a proper ending',
     play: (upstream, _, contentSeen) => {
-      const event = upstream === 'messages' ? 'event: content_block_delta\n' : '';
-      const broken = `${event}data: {"broken": \n\n`;
+      const broken = `${textEvent[upstream]}data: {"broken": \n\n`;
       return stream(begun(upstream), contentSeen, broken + rest(upstream));
     },
     outcome: broken(e.broken),
@@ -93,8 +85,7 @@ export const cutRows = rowsWith({ shapes: ['stream'] }, [
     id: 'G11',
     name: 'one event that is nested too deep, then a proper ending',
     play: (upstream, _, contentSeen) => {
-      const event = upstream === 'messages' ? 'event: content_block_delta\n' : '';
-      const deep = `${event}data: {"deep":${'['.repeat(9000)}${']'.repeat(9000)}}\n\n`;
+      const deep = `${textEvent[upstream]}data: {"deep":${'['.repeat(9000)}${']'.repeat(9000)}}\n\n`;
       return stream(begun(upstream), contentSeen, deep + rest(upstream));
     },
     outcome: broken(e.broken),
@@ -103,11 +94,7 @@ export const cutRows = rowsWith({ shapes: ['stream'] }, [
     id: 'F46 E1',
     name: 'bytes that are no UTF-8',
     play: (upstream, _, contentSeen) => {
-      const value =
-        upstream === 'chat'
-          ? chatChunk({ content: 'a#b' })
-          : blockDelta(0, { type: 'text_delta', text: 'a#b' });
-      const bytes = Buffer.from(frame(upstream, value));
+      const bytes = Buffer.from(frame(upstream, textPiece(upstream, 'a#b')));
       bytes[bytes.indexOf('#')] = 0xff;
       return stream(begun(upstream), contentSeen, bytes, rest(upstream));
     },
@@ -116,18 +103,13 @@ export const cutRows = rowsWith({ shapes: ['stream'] }, [
   {
     id: 'F54',
     name: 'the end mark without any finish',
-    play: (upstream, _, contentSeen) =>
-      stream(
-        begun(upstream),
-        contentSeen,
-        upstream === 'chat' ? chatDone : messagesFrame(messageStop),
-      ),
+    play: (upstream, _, contentSeen) => stream(begun(upstream), contentSeen, endMark[upstream]),
     outcome: broken(e.interrupted, e.broken),
   },
   {
     id: 'F54',
     name: 'the end mark and nothing else',
-    play: (upstream) => stream(upstream === 'chat' ? chatDone : messagesFrame(messageStop)),
+    play: (upstream) => stream(endMark[upstream]),
     outcome: refused(e.e12, e.e11, e.interruptedEarly),
   },
 ]);

@@ -1,6 +1,6 @@
 /** What a fault of an upstream must look like from outside (reliability.md §0 and §2C). */
 import type { JsonObject } from '../../src/json/value.ts';
-import type { Dialect, Seen } from '../support/reading.ts';
+import type { AnyDialect, Dialect, Seen } from '../support/reading.ts';
 import type { Answer } from '../upstream/scripted.ts';
 
 export type Shape = 'stream' | 'document';
@@ -8,11 +8,22 @@ export type Shape = 'stream' | 'document';
 export interface ErrorLook {
   readonly status: number;
   readonly type: string;
-  /** Chat only. */
+  /** Not in messages. */
   readonly code?: string | null;
 }
 
-export type ErrorLooks = { readonly [D in Dialect]: ErrorLook };
+export type ErrorLooks = { readonly [D in Dialect]: ErrorLook } & {
+  /** Where it is not that of chat completions, whose envelope responses have. */
+  readonly responses?: ErrorLook;
+};
+
+/** What holds for a dialect; that of chat completions where responses have none of their own. */
+export function lookOf<T>(
+  looks: { readonly [D in Dialect]: T } & { readonly responses?: T },
+  dialect: AnyDialect,
+): T {
+  return dialect === 'responses' ? (looks.responses ?? looks.chat) : looks[dialect];
+}
 
 function looks(
   chat: readonly [status: number, type: string, code: string | null],
@@ -79,10 +90,10 @@ export interface FaultRow {
    * What the upstream does; `stream` is what it was asked for. `contentSeen` resolves when content
    * has reached the client: a reset sent earlier might overtake it.
    */
-  readonly play: (upstream: Dialect, stream: boolean, contentSeen: Promise<void>) => Answer;
+  readonly play: (upstream: AnyDialect, stream: boolean, contentSeen: Promise<void>) => Answer;
   readonly shapes?: readonly Shape[];
   /** Only upstreams of this dialect have this fault. */
-  readonly upstream?: Dialect;
+  readonly upstream?: AnyDialect | readonly AnyDialect[];
   readonly mode?: 'relay' | 'translate';
   readonly outcome: Outcome;
   /** A look that holds for one of the client's shapes only. */
@@ -112,7 +123,7 @@ export interface FaultRow {
   /** Text that must not reach the client. */
   readonly hidden?: string;
   /** The message that the client reads. */
-  readonly message?: { readonly [D in Dialect]: RegExp };
+  readonly message?: { readonly [D in Dialect]: RegExp } & { readonly responses?: RegExp };
   /** Response headers: each must match. */
   readonly headers?: { readonly [name: string]: RegExp };
   /** The answer is streamed oddly but legally: its frames are not checked for the usual order. */

@@ -83,14 +83,27 @@ export const framingRows = rowsWith({ shapes: ['stream'], outcome: served(seen) 
   },
 ]);
 
+/** In the two dialects that tell the finish and the end in different events. */
+const before = { upstream: ['chat', 'messages'] } as const;
+
 export const endingRows = rowsWith({ shapes: ['stream'] }, [
   {
+    id: 'F58',
+    name: 'the last event, then silence',
+    play: (upstream) => ({ ...stream(legalFrames(upstream).join('')), ending: 'hang' }),
+    impatient: 'to go on',
+    hangs: true,
+    outcome: served(seen),
+  },
+  {
+    ...before,
     id: 'F52',
     name: 'a finish and no end mark',
     play: (upstream) => stream(legalFrames(upstream).slice(0, -1).join('')),
     outcome: served(seen),
   },
   {
+    ...before,
     id: 'F52',
     name: 'a finish, no end mark, and a reset',
     play: (upstream, _, contentSeen) => {
@@ -108,6 +121,7 @@ export const endingRows = rowsWith({ shapes: ['stream'] }, [
     outcome: served(seen),
   },
   {
+    ...before,
     id: 'F52 F58',
     name: 'a finish, then silence',
     play: (upstream) => ({

@@ -3,6 +3,7 @@ import { cutRows } from './cut-rows.ts';
 import { endingRows, framingRows } from './framing-rows.ts';
 import { limitRows } from './limit-rows.ts';
 import { choiceRows, messagesOrderRows, usageRows } from './order-rows.ts';
+import { responsesRows } from './responses-rows.ts';
 import { runRows } from './run-rows.ts';
 
 runRows([
@@ -13,4 +14,5 @@ runRows([
   ...messagesOrderRows,
   ...choiceRows,
   ...limitRows,
+  ...responsesRows,
 ]);

@@ -1,21 +1,21 @@
 /** Answers beyond what was reserved for them (reliability.md F63, F64). */
 import { chatChunk, chatFrame } from '../upstream/chat.ts';
-import { blockDelta, blockStart, messagesFrame, messageStart } from '../upstream/messages.ts';
+import { blockStart, messagesFrame, messageStart } from '../upstream/messages.ts';
 import type { Answer } from '../upstream/scripted.ts';
-import type { Dialect } from '../support/reading.ts';
+import type { AnyDialect } from '../support/reading.ts';
 import { broken, errorTable as e, rowsWith, served } from './fault-row.ts';
+import { frame, legalFrames, textPiece } from './stream-pieces.ts';
 
 const word = ' tomorrow';
 
-function endless(upstream: Dialect, start = messageStart()): Answer {
-  const begin =
-    upstream === 'chat'
-      ? [chatFrame(chatChunk({ role: 'assistant', content: '' }))]
-      : [messagesFrame(start), messagesFrame(blockStart(0, { type: 'text', text: '' }))];
-  const delta =
-    upstream === 'chat'
-      ? chatFrame(chatChunk({ content: word }))
-      : messagesFrame(blockDelta(0, { type: 'text_delta', text: word }));
+function endless(upstream: AnyDialect, start = messageStart()): Answer {
+  const begin = {
+    chat: [chatFrame(chatChunk({ role: 'assistant', content: '' }))],
+    messages: [messagesFrame(start), messagesFrame(blockStart(0, { type: 'text', text: '' }))],
+    // created, in_progress, the item and its part.
+    responses: legalFrames('responses').slice(0, 4),
+  }[upstream];
+  const delta = frame(upstream, textPiece(upstream, word));
   return { body: [...begin, ...Array.from({ length: 2000 }, () => delta)], ending: 'hang' };
 }
 

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../src/json/value.ts';
 import { send } from '../support/http.ts';
 import { adminToken } from '../support/keys.ts';
 import { inNoonZone } from '../support/noon.ts';
-import { dialects, listAt, type Dialect } from '../support/reading.ts';
+import { allDialects, listAt, type AnyDialect } from '../support/reading.ts';
 import { impatience, startRig, type Rig } from '../support/rig.ts';
 import type { Script } from '../upstream/scripted.ts';
 import type { FaultRow, LedgerCode, Outcome, Shape } from './fault-row.ts';
@@ -16,12 +16,18 @@ const times = {
   'to drip': { first_event: '30s', document: '30s', idle: '1500ms' },
 } as const;
 
+const nameOf: { readonly [D in AnyDialect]: string } = {
+  chat: 'openai-chat',
+  messages: 'anthropic-messages',
+  responses: 'openai-responses',
+};
+
 export interface Case {
   /** Of its provider, which shares neither retries nor health with any other. */
   readonly provider: string;
   readonly row: FaultRow;
-  readonly dialect: Dialect;
-  readonly upstream: Dialect;
+  readonly dialect: AnyDialect;
+  readonly upstream: AnyDialect;
   readonly mode: 'relay' | 'translate';
   readonly shape: Shape;
 }
@@ -33,11 +39,11 @@ export const nanodollarsOfToken = 10_000;
 /** All that a row is played in. */
 export function casesOf(rows: readonly FaultRow[]): readonly Case[] {
   const cases: Case[] = [];
-  for (const dialect of dialects) {
-    for (const upstream of dialects) {
+  for (const dialect of allDialects) {
+    for (const upstream of allDialects) {
       const mode = dialect === upstream ? 'relay' : 'translate';
       for (const row of rows) {
-        if (row.upstream !== undefined && row.upstream !== upstream) continue;
+        if (![row.upstream ?? upstream].flat().includes(upstream)) continue;
         if (row.mode !== undefined && row.mode !== mode) continue;
         for (const shape of row.shapes ?? (['stream', 'document'] as const)) {
           cases.push({ provider: `case-${cases.length}`, row, dialect, upstream, mode, shape });
@@ -55,7 +61,7 @@ export function outcomeOf({ row, shape }: Case): Outcome {
 export function attemptsOf({ row, shape, dialect, upstream }: Case): number {
   const { attempts = 1 } = row;
   if (typeof attempts === 'number') return attempts;
-  const collected = shape === 'document' && dialect === 'chat' && upstream === 'messages';
+  const collected = shape === 'document' && dialect !== 'messages' && upstream === 'messages';
   return attempts[collected ? 'collected' : shape];
 }
 
@@ -67,14 +73,13 @@ export function ledgerCodeOf(at: Case): LedgerCode {
 
 /** A gateway with the provider of each case; no wait between tries is left to chance. */
 export function startCases(cases: readonly Case[]): Promise<Rig> {
-  const wanted = ({ chat, messages }: Rig['upstreams']): JsonObject =>
+  const wanted = (upstreams: Rig['upstreams']): JsonObject =>
     Object.fromEntries(
       cases.map(({ provider, upstream, row }) => [
         provider,
         {
-          ...(upstream === 'chat'
-            ? { dialect: 'openai-chat', base_url: `http://127.0.0.1:${chat.port}/v1` }
-            : { dialect: 'anthropic-messages', base_url: `http://127.0.0.1:${messages.port}` }),
+          dialect: nameOf[upstream],
+          base_url: `http://127.0.0.1:${upstreams[upstream].port}${upstream === 'messages' ? '' : '/v1'}`,
           api_key: 'k',
           ...(row.impatient === undefined ? {} : { timeouts: times[row.impatient] }),
         },

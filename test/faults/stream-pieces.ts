@@ -1,9 +1,10 @@
 /** The pieces that faulty streams are made of: a legal stream and its parts. */
-import type { JsonObject } from '../../src/json/value.ts';
-import type { Dialect } from '../support/reading.ts';
-import { chatFrame } from '../upstream/chat.ts';
-import { messagesFrame } from '../upstream/messages.ts';
+import type { Json, JsonObject } from '../../src/json/value.ts';
+import type { AnyDialect } from '../support/reading.ts';
+import { chatChunk, chatDone, chatFrame } from '../upstream/chat.ts';
+import { blockDelta, messagesFrame, messageStop } from '../upstream/messages.ts';
 import { answerIn, plainUsage } from '../upstream/reply.ts';
+import { responsesFrame } from '../upstream/responses.ts';
 import type { Answer, Piece } from '../upstream/scripted.ts';
 import type { FaultRow } from './fault-row.ts';
 
@@ -17,7 +18,7 @@ export const usageOfChat = {
 } as const;
 
 /** The frames of a legal stream. */
-export function legalFrames(upstream: Dialect): readonly string[] {
+export function legalFrames(upstream: AnyDialect): readonly string[] {
   const { body } = answerIn(upstream, { text }, true);
   const all = typeof body === 'string' ? body : '';
   return all
@@ -27,15 +28,18 @@ export function legalFrames(upstream: Dialect): readonly string[] {
 }
 
 /** How many frames it takes until all content is there and nothing of the ending. */
-export function contentCount(upstream: Dialect): number {
-  return upstream === 'chat' ? 3 : 5;
+export function contentCount(upstream: AnyDialect): number {
+  if (upstream !== 'responses') return upstream === 'chat' ? 3 : 5;
+  return legalFrames(upstream).findIndex((each) =>
+    each.startsWith('event: response.output_text.done'),
+  );
 }
 
-export function begun(upstream: Dialect): string {
+export function begun(upstream: AnyDialect): string {
   return legalFrames(upstream).slice(0, contentCount(upstream)).join('');
 }
 
-export function rest(upstream: Dialect): string {
+export function rest(upstream: AnyDialect): string {
   return legalFrames(upstream).slice(contentCount(upstream)).join('');
 }
 
@@ -44,10 +48,74 @@ export function stream(...pieces: readonly Piece[]): Answer {
 }
 
 /** The whole legal stream with its text changed. */
-export function rewritten(change: (all: string, upstream: Dialect) => string): FaultRow['play'] {
+export function rewritten(change: (all: string, upstream: AnyDialect) => string): FaultRow['play'] {
   return (upstream) => stream(change(legalFrames(upstream).join(''), upstream));
 }
 
-export function frame(upstream: Dialect, value: JsonObject): string {
-  return upstream === 'chat' ? chatFrame(value) : messagesFrame(value);
+const framers = { chat: chatFrame, messages: messagesFrame, responses: responsesFrame } as const;
+
+export function frame(upstream: AnyDialect, value: JsonObject): string {
+  return framers[upstream](value);
+}
+
+/** A piece of text behind those of the legal stream. */
+export function textPiece(upstream: AnyDialect, delta: string): JsonObject {
+  const place = { item_id: 'msg_1', output_index: 0, content_index: 0 };
+  return {
+    chat: chatChunk({ content: delta }),
+    messages: blockDelta(0, { type: 'text_delta', text: delta }),
+    responses: { type: 'response.output_text.delta', ...place, delta },
+  }[upstream];
+}
+
+/** The name of an event with text, as a line of its frame. */
+export const textEvent: { readonly [D in AnyDialect]: string } = {
+  chat: '',
+  messages: 'event: content_block_delta\n',
+  responses: 'event: response.output_text.delta\n',
+};
+
+/** What tells the end of the bytes and nothing of the answer. */
+export const endMark: { readonly [D in AnyDialect]: string } = {
+  chat: chatDone,
+  messages: messagesFrame(messageStop),
+  responses: chatDone,
+};
+
+interface ToldError {
+  readonly message: string;
+  readonly chat: { readonly type: string; readonly code: Json };
+  readonly messages: string;
+  readonly responses: { readonly type: string; readonly code: string };
+}
+
+/** Errors as each dialect tells them in an answer that began as a success. */
+export const toldErrors = {
+  overloaded: {
+    message: 'Overloaded',
+    chat: { type: 'server_error', code: 503 },
+    messages: 'overloaded_error',
+    responses: { type: 'service_unavailable_error', code: 'server_is_overloaded' },
+  },
+  limited: {
+    message: 'Slow down',
+    chat: { type: 'rate_limit_error', code: 429 },
+    messages: 'rate_limit_error',
+    responses: { type: 'rate_limit_error', code: 'rate_limit_exceeded' },
+  },
+  broken: {
+    message: 'It broke',
+    chat: { type: 'server_error', code: null },
+    messages: 'api_error',
+    responses: { type: 'server_error', code: 'server_error' },
+  },
+} as const satisfies { readonly [name: string]: ToldError };
+
+export function errorBody(upstream: AnyDialect, kind: keyof typeof toldErrors): JsonObject {
+  const { message, chat, messages, responses }: ToldError = toldErrors[kind];
+  return {
+    chat: { error: { message, param: null, ...chat } },
+    messages: { type: 'error', error: { type: messages, message } },
+    responses: { type: 'error', error: { message, param: null, ...responses } },
+  }[upstream];
 }

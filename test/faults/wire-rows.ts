@@ -1,12 +1,12 @@
 /** Faults of HTTP itself: framing, statuses, headers, compression, sizes (reliability.md F9, F26–F36, F65). */
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { answerIn } from '../upstream/reply.ts';
-import type { Dialect } from '../support/reading.ts';
+import type { AnyDialect } from '../support/reading.ts';
 import type { Answer, Piece } from '../upstream/scripted.ts';
 import { broken, errorTable as e, refused, rowsWith, served, type FaultRow } from './fault-row.ts';
-import { begun, frame, legalFrames, rest, seen, stream, text } from './stream-pieces.ts';
+import { begun, frame, legalFrames, rest, seen, stream, text, textPiece } from './stream-pieces.ts';
 
-function legalBytes(upstream: Dialect, streamed: boolean): string {
+function legalBytes(upstream: AnyDialect, streamed: boolean): string {
   const { body } = answerIn(upstream, { text }, streamed);
   return typeof body === 'string' ? body : '';
 }
@@ -285,12 +285,12 @@ const surrogates: readonly FaultRow[] = [
     id: 'F66',
     name: 'half a surrogate pair in text',
     play: (upstream) => {
-      const marked = frame(
-        upstream,
-        upstream === 'chat'
-          ? { choices: [{ index: 0, delta: { content: 'a#b' }, finish_reason: null }] }
-          : { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'a#b' } },
-      ).replace('#', loneSurrogate);
+      if (upstream === 'responses') {
+        // Its later events repeat the text.
+        const { body } = answerIn(upstream, { text: `a#b${text}` }, true);
+        return stream(String(body).replaceAll('#', loneSurrogate));
+      }
+      const marked = frame(upstream, textPiece(upstream, 'a#b')).replace('#', loneSurrogate);
       const frames = legalFrames(upstream);
       const first =
         frames.findIndex((each) => /"delta":\{"role"|content_block_start/.test(each)) + 1;

@@ -45,10 +45,11 @@ export interface TestConfig {
   readonly responses?: JsonObject;
 }
 
-/** A config with both dialects as upstreams, at the scripted upstreams' ports. */
+/** A config with each dialect as an upstream, at the scripted upstreams' ports. */
 export function upstreamConfig(
   chatPort: number,
   messagesPort: number,
+  responsesPort?: number,
 ): Required<Pick<TestConfig, 'providers'>> {
   return {
     providers: {
@@ -62,6 +63,15 @@ export function upstreamConfig(
         base_url: `http://127.0.0.1:${messagesPort}`,
         api_key: 'upstream-messages-key',
       },
+      ...(responsesPort === undefined
+        ? {}
+        : {
+            'up-responses': {
+              dialect: 'openai-responses',
+              base_url: `http://127.0.0.1:${responsesPort}/v1`,
+              api_key: 'upstream-responses-key',
+            },
+          }),
     },
   };
 }

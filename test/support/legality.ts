@@ -3,25 +3,30 @@ import assert from 'node:assert/strict';
 import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { LegalChat } from './legal-chat.ts';
-import { wireFrames, type Origin } from './legal-frames.ts';
+import { wireFrames, type Origin, type WireFrame } from './legal-frames.ts';
 import { LegalMessages } from './legal-messages.ts';
-import { objectAt, textAt, type Dialect } from './reading.ts';
+import { LegalResponses } from './legal-responses.ts';
+import { objectAt, textAt, type AnyDialect } from './reading.ts';
 
 /**
  * A complete, properly ended stream that the gateway wrote itself.
  * @param usageChunk the client asked for one (chat only).
  */
-export function assertLegalStream(dialect: Dialect, text: string, usageChunk: boolean): void {
+export function assertLegalStream(dialect: AnyDialect, text: string, usageChunk: boolean): void {
   assertComplete(text, machine(dialect, 'own', usageChunk));
 }
 
 /** The same for a stream in an upstream's own words: what breaks no client is let through. */
-export function assertLegalRelay(dialect: Dialect, text: string, usageChunk: boolean): void {
+export function assertLegalRelay(dialect: AnyDialect, text: string, usageChunk: boolean): void {
   assertComplete(text, machine(dialect, 'relayed', usageChunk));
 }
 
 /** A stream that failed: legal so far, then an error frame, and no mark of success anywhere. */
-export function assertFailedStream(dialect: Dialect, text: string, origin: Origin = 'own'): void {
+export function assertFailedStream(
+  dialect: AnyDialect,
+  text: string,
+  origin: Origin = 'own',
+): void {
   const checker = machine(dialect, origin, true);
   const frames = wireFrames(text);
   const last = frames.at(-1);
@@ -32,37 +37,59 @@ export function assertFailedStream(dialect: Dialect, text: string, origin: Origi
 
 /** Whatever a stream is, it is one of the two: complete, or failed without a mark of success. */
 export function assertAnyStream(
-  { dialect, origin }: { readonly dialect: Dialect; readonly origin: Origin },
+  { dialect, origin }: { readonly dialect: AnyDialect; readonly origin: Origin },
   request: unknown,
   text: string,
 ): void {
   const last = wireFrames(text).at(-1);
-  const failed = dialect === 'chat' ? last?.data.startsWith('{"error"') : last?.event === 'error';
+  const failed = {
+    chat: last?.data.startsWith('{"error"'),
+    messages: last?.event === 'error',
+    responses: last?.event === 'response.failed',
+  }[dialect];
   if (failed) assertFailedStream(dialect, text, origin);
   else assertComplete(text, machine(dialect, origin, wantsUsage(dialect, request)));
 }
 
-function wantsUsage(dialect: Dialect, request: unknown): boolean {
+function wantsUsage(dialect: AnyDialect, request: unknown): boolean {
   const body = typeof request === 'string' ? tryParseObject(request) : request;
-  if (dialect === 'messages' || !isObject(body)) return true;
+  if (dialect !== 'chat' || !isObject(body)) return true;
   return objectAt(body, 'stream_options')['include_usage'] === true;
 }
 
-function machine(dialect: Dialect, origin: Origin, usageChunk: boolean): LegalChat | LegalMessages {
-  return dialect === 'chat' ? new LegalChat(origin, usageChunk) : new LegalMessages(origin);
+/** What reads a stream of one dialect frame by frame, and fails at the first that is not legal. */
+interface Machine {
+  see(frame: WireFrame): void;
+  /** The stream is complete. */
+  end(): void;
+  /** The stream failed: this is its last frame. */
+  fail(frame: WireFrame): void;
 }
 
-function assertComplete(text: string, checker: LegalChat | LegalMessages): void {
+function machine(dialect: AnyDialect, origin: Origin, usageChunk: boolean): Machine {
+  switch (dialect) {
+    case 'chat':
+      return new LegalChat(origin, usageChunk);
+    case 'messages':
+      return new LegalMessages(origin);
+    case 'responses':
+      return new LegalResponses(origin);
+    default:
+      return dialect satisfies never;
+  }
+}
+
+function assertComplete(text: string, checker: Machine): void {
   for (const frame of wireFrames(text)) checker.see(frame);
   checker.end();
 }
 
 /** An error body in the caller's dialect (reliability.md §0, H1). */
-export function assertErrorBody(dialect: Dialect, body: JsonObject): JsonObject {
+export function assertErrorBody(dialect: AnyDialect, body: JsonObject): JsonObject {
   const error = objectAt(body, 'error');
   assert.ok(textAt(error, 'message') !== '', `no message: ${JSON.stringify(body)}`);
   assert.ok(textAt(error, 'type') !== '', `no type: ${JSON.stringify(body)}`);
-  if (dialect === 'chat') {
+  if (dialect !== 'messages') {
     assert.deepEqual(Object.keys(error).sort(), ['code', 'message', 'param', 'type']);
   } else {
     assert.equal(body['type'], 'error');

@@ -1,5 +1,5 @@
 /**
- * Reads answers of both dialects into one form that tests compare. Written against the wire
+ * Reads answers of all dialects into one form that tests compare. Written against the wire
  * documents, not with the gateway's own readers: a shared mistake would stay hidden.
  */
 import assert from 'node:assert/strict';
@@ -8,6 +8,10 @@ import { isObject, type Json, type JsonObject } from '../../src/json/value.ts';
 
 export type Dialect = 'chat' | 'messages';
 export const dialects: readonly Dialect[] = ['chat', 'messages'];
+
+/** Every dialect that clients and upstreams speak; a suite that takes these runs all nine pairs. */
+export type AnyDialect = Dialect | 'responses';
+export const allDialects: readonly AnyDialect[] = [...dialects, 'responses'];
 
 export interface SeenCall {
   readonly id: string;
@@ -56,13 +60,19 @@ export function framesOf(text: string): readonly SeenFrame[] {
     .filter((frame) => frame.data !== '');
 }
 
+const errorEnd = { messages: 'error', responses: 'response.failed' } as const;
+const properEnds = {
+  messages: ['message_stop'],
+  responses: ['response.completed', 'response.incomplete'],
+} as const;
+
 /** How a stream ends: `proper`, `error`, or `none` when nothing tells its end. */
-export function endingOf(dialect: Dialect, text: string): 'proper' | 'error' | 'none' {
+export function endingOf(dialect: AnyDialect, text: string): 'proper' | 'error' | 'none' {
   const frames = framesOf(text);
-  const isEnd = ({ event, data }: SeenFrame): boolean =>
-    dialect === 'chat' ? data === '[DONE]' : event === 'message_stop';
+  const isEnd = ({ event = '', data }: SeenFrame): boolean =>
+    dialect === 'chat' ? data === '[DONE]' : properEnds[dialect].some((name) => name === event);
   const isError = ({ event, data }: SeenFrame): boolean =>
-    dialect === 'chat' ? isObject(tryParseObject(data)?.['error']) : event === 'error';
+    dialect === 'chat' ? isObject(tryParseObject(data)?.['error']) : event === errorEnd[dialect];
   const endings = frames.filter((frame) => isEnd(frame) || isError(frame));
   assert.ok(endings.length <= 1, `more than one ending: ${JSON.stringify(endings)}`);
   const ending = endings[0];
@@ -71,9 +81,12 @@ export function endingOf(dialect: Dialect, text: string): 'proper' | 'error' | '
   return isEnd(ending) ? 'proper' : 'error';
 }
 
-/** The error object of the stream's last frame. */
+/** The error object of the stream's last frame; a Responses stream tells it in the event before. */
 export function streamError(text: string): JsonObject {
-  return objectAt(tryParseObject(framesOf(text).at(-1)?.data ?? '') ?? {}, 'error');
+  const frames = framesOf(text);
+  const last = frames.at(-1);
+  const told = last?.event === 'response.failed' ? frames.at(-2) : last;
+  return objectAt(tryParseObject(told?.data ?? '') ?? {}, 'error');
 }
 
 export function objectAt(value: JsonObject, key: string): JsonObject {
@@ -106,6 +119,7 @@ const finishNames: { readonly [word: string]: string } = {
   stop_sequence: 'stop',
   length: 'length',
   max_tokens: 'length',
+  max_output_tokens: 'length',
   tool_calls: 'tools',
   tool_use: 'tools',
   content_filter: 'filter',
@@ -139,9 +153,28 @@ export function messagesUsageOf(usage: JsonObject): SeenUsage {
   };
 }
 
-/** Reads a chat.completion or a message. */
-export function readDocument(dialect: Dialect, body: JsonObject): Seen {
-  return dialect === 'chat' ? readChatDocument(body) : readMessagesDocument(body);
+export function responsesUsageOf(usage: JsonObject): SeenUsage {
+  const input = objectAt(usage, 'input_tokens_details');
+  const cacheRead = numberAt(input, 'cached_tokens');
+  const cacheWrite = numberAt(input, 'cache_write_tokens');
+  return {
+    fresh: numberAt(usage, 'input_tokens') - cacheRead - cacheWrite,
+    cacheRead,
+    cacheWrite,
+    output: numberAt(usage, 'output_tokens'),
+    reasoning: numberAt(objectAt(usage, 'output_tokens_details'), 'reasoning_tokens'),
+  };
+}
+
+const documentReaders: { readonly [D in AnyDialect]: (body: JsonObject) => Seen } = {
+  chat: readChatDocument,
+  messages: readMessagesDocument,
+  responses: readResponse,
+};
+
+/** Reads a chat.completion, a message or a response. */
+export function readDocument(dialect: AnyDialect, body: JsonObject): Seen {
+  return documentReaders[dialect](body);
 }
 
 function readChatDocument(body: JsonObject): Seen {
@@ -201,10 +234,80 @@ function readMessagesDocument(body: JsonObject): Seen {
   };
 }
 
+/** Text, reasoning and calls of a response's items; the reason of an incomplete one is its finish. */
+function readResponse(body: JsonObject): Seen {
+  const items = listAt(body, 'output');
+  const texts = (type: string, list: string, key = 'text'): string =>
+    items
+      .filter((item) => item['type'] === type)
+      .flatMap((item) => listAt(item, list).map((part) => textAt(part, key)))
+      .join('');
+  const calls = items.filter((item) => /^(function|custom_tool)_call$/.test(textAt(item, 'type')));
+  const refused = texts('message', 'content', 'refusal') !== '';
+  const status = textAt(body, 'status');
+  const reason = textAt(objectAt(body, 'incomplete_details'), 'reason');
+  const whole = refused ? 'content_filter' : calls.length > 0 ? 'tool_calls' : 'stop';
+  return {
+    model: textAt(body, 'model'),
+    text: texts('message', 'content'),
+    reasoning: texts('reasoning', 'summary') || texts('reasoning', 'content'),
+    calls: calls.map((call) => ({
+      id: textAt(call, 'call_id'),
+      name: textAt(call, 'name'),
+      arguments:
+        call['type'] === 'function_call'
+          ? parsed(textAt(call, 'arguments'))
+          : { input: textAt(call, 'input') },
+    })),
+    finish: finishName(status === 'completed' ? whole : status === 'incomplete' ? reason : status),
+    usage: isObject(body['usage']) ? responsesUsageOf(body['usage']) : undefined,
+  };
+}
+
+const streamReaders: { readonly [D in AnyDialect]: (frames: readonly SeenFrame[]) => Seen } = {
+  chat: foldChat,
+  messages: foldMessages,
+  responses: foldResponses,
+};
+
 /** Folds a whole stream into what it says. */
-export function readStream(dialect: Dialect, text: string): Seen {
-  const frames = framesOf(text);
-  return dialect === 'chat' ? foldChat(frames) : foldMessages(frames);
+export function readStream(dialect: AnyDialect, text: string): Seen {
+  return streamReaders[dialect](framesOf(text));
+}
+
+/**
+ * Items as their own events built them, and the rest of the last response: what the deltas say and what the last
+ * event repeats is to be the same.
+ */
+function foldResponses(frames: readonly SeenFrame[]): Seen {
+  let last: JsonObject = {};
+  const items: JsonObject[] = [];
+  const pieces = { text: '', reasoning: '' };
+  for (const { data } of frames) {
+    const event = tryParseObject(data) ?? {};
+    if (isObject(event['response'])) last = event['response'];
+    const delta = textAt(event, 'delta');
+    switch (event['type']) {
+      case 'response.output_item.done':
+        items[numberAt(event, 'output_index')] = objectAt(event, 'item');
+        break;
+      case 'response.output_text.delta':
+        pieces.text += delta;
+        break;
+      case 'response.reasoning_summary_text.delta':
+      case 'response.reasoning_text.delta':
+        pieces.reasoning += delta;
+        break;
+      default:
+        break;
+    }
+  }
+  const seen = readResponse(last);
+  const built = readResponse({ ...last, output: items.filter((item) => item !== undefined) });
+  if (built.calls.length > 0)
+    assert.deepEqual(built.calls, seen.calls.slice(0, built.calls.length));
+  if (pieces.text !== '') assert.equal(pieces.text, seen.text, 'the last event repeats the text');
+  return { ...seen, reasoning: pieces.reasoning || seen.reasoning };
 }
 
 interface OpenCall {

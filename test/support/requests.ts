@@ -1,18 +1,25 @@
-/** Legal requests of both dialects, and where they go. */
+/** Legal requests of all dialects, and where they go. */
 import type { JsonObject } from '../../src/json/value.ts';
-import type { Dialect } from './reading.ts';
+import type { AnyDialect } from './reading.ts';
 
-export const endpointOf: { readonly [D in Dialect]: string } = {
+export const endpointOf: { readonly [D in AnyDialect]: string } = {
   chat: '/v1/chat/completions',
   messages: '/v1/messages',
+  responses: '/v1/responses',
 };
 
-/** A minimal legal request of a dialect. */
+/** What a Responses request calls members that tests give by their names in the other dialects. */
+const responsesNames: { readonly [name: string]: string } = {
+  messages: 'input',
+  max_tokens: 'max_output_tokens',
+};
+
+/** A minimal legal request of a dialect. Of `more`, the cap and simple messages fit every dialect. */
 export function requestBody(
-  dialect: Dialect,
+  dialect: AnyDialect,
   { model, stream, more = {} }: { model: string; stream: boolean; more?: JsonObject },
 ): JsonObject {
-  return {
+  const body = {
     model,
     messages: [{ role: 'user', content: 'Hello' }],
     ...(dialect === 'messages' ? { max_tokens: 100 } : {}),
@@ -20,4 +27,8 @@ export function requestBody(
     ...(stream && dialect === 'chat' ? { stream_options: { include_usage: true } } : {}),
     ...more,
   };
+  if (dialect !== 'responses') return body;
+  return Object.fromEntries(
+    Object.entries(body).map(([name, value]) => [responsesNames[name] ?? name, value]),
+  );
 }

@@ -1,4 +1,4 @@
-/** A gateway between a test's client and two scripted upstreams, one of each dialect. */
+/** A gateway between a test's client and scripted upstreams, one of each dialect. */
 import { ScriptedUpstream, type Script, type Scripted } from '../upstream/scripted.ts';
 import type { JsonObject } from '../../src/json/value.ts';
 import {
@@ -10,7 +10,7 @@ import {
 } from './gateway.ts';
 import { send, type Reply as HttpReply, type Sending } from './http.ts';
 import { assertAnyStream } from './legality.ts';
-import type { Dialect } from './reading.ts';
+import type { AnyDialect } from './reading.ts';
 import { endpointOf } from './requests.ts';
 
 export interface Played {
@@ -21,11 +21,11 @@ export interface Played {
 
 export interface Rig {
   readonly gateway: TestGateway;
-  readonly upstreams: { readonly [D in Dialect]: ScriptedUpstream };
+  readonly upstreams: { readonly [D in AnyDialect]: ScriptedUpstream };
   /** Sets the answers of a model that nobody else uses. */
-  play(upstream: Dialect, ...answers: readonly Scripted[]): Played;
+  play(upstream: AnyDialect, ...answers: readonly Scripted[]): Played;
   /** The same behind a route with short timeouts (`impatience`). */
-  playImpatient(upstream: Dialect, ...answers: readonly Scripted[]): Played;
+  playImpatient(upstream: AnyDialect, ...answers: readonly Scripted[]): Played;
   stop(): Promise<void>;
 }
 
@@ -33,7 +33,7 @@ export interface Rig {
 export const impatience = { first_event: '300ms', document: '300ms', idle: '300ms' } as const;
 const impatientRoutes = 100;
 
-function impatientModels(upstream: Dialect): JsonObject {
+function impatientModels(upstream: AnyDialect): JsonObject {
   return Object.fromEntries(
     Array.from({ length: impatientRoutes }, (_, index) => {
       const route = `impatient-${upstream}-${index + 1}`;
@@ -45,21 +45,28 @@ function impatientModels(upstream: Dialect): JsonObject {
 /** Config that must know where the upstreams are. */
 export type RigConfig = TestConfig | ((upstreams: Rig['upstreams']) => TestConfig);
 
-/** A gateway on both upstreams, with impatient routes to each and whatever else `config` adds. */
+/** A gateway on all upstreams, with impatient routes to each and whatever else `config` adds. */
 export async function startRig(wanted: RigConfig = {}, means: TestMeans = {}): Promise<Rig> {
   const upstreams = {
     chat: await ScriptedUpstream.start(),
     messages: await ScriptedUpstream.start(),
+    responses: await ScriptedUpstream.start(),
   };
   const config = typeof wanted === 'function' ? wanted(upstreams) : wanted;
-  const basic = upstreamConfig(upstreams.chat.port, upstreams.messages.port);
+  const { chat, messages, responses } = upstreams;
+  const basic = upstreamConfig(chat.port, messages.port, responses.port);
   const everything: TestConfig = {
     ...config,
     providers: { ...basic.providers, ...config.providers },
-    models: { ...impatientModels('chat'), ...impatientModels('messages'), ...config.models },
+    models: {
+      ...impatientModels('chat'),
+      ...impatientModels('messages'),
+      ...impatientModels('responses'),
+      ...config.models,
+    },
   };
   const closeUpstreams = async (): Promise<void> => {
-    await Promise.all([upstreams.chat.close(), upstreams.messages.close()]);
+    await Promise.all([chat, messages, responses].map((upstream) => upstream.close()));
   };
   // A start that is to fail leaves nothing open: the test's process would never end.
   const gateway = await startTestGateway(everything, means).catch(async (error: unknown) => {
@@ -100,7 +107,7 @@ export interface Asking extends Sending {
 /** Sends a body to the dialect's endpoint. A stream that comes back complete must be a legal one. */
 export async function ask(
   rig: Rig,
-  dialect: Dialect,
+  dialect: AnyDialect,
   body: unknown,
   { oddFrames, ...sending }: Asking = {},
 ): Promise<HttpReply> {

@@ -6,7 +6,7 @@ import OpenAIOld from 'openai-4';
 import type { JsonObject } from '../../src/json/value.ts';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { clientKey } from './keys.ts';
-import { readDocument, type Dialect, type Seen } from './reading.ts';
+import { readDocument, type AnyDialect, type Dialect, type Seen } from './reading.ts';
 import { StreamWatch } from './stream-watch.ts';
 
 /** A tool round trip in nobody's dialect. */
@@ -66,9 +66,9 @@ export interface SdkSettings {
   readonly oddFrames?: true;
 }
 
-export interface Sdk {
+export interface Sdk<D = Dialect> {
   readonly name: string;
-  readonly dialect: Dialect;
+  readonly dialect: D;
   connect(settings: SdkSettings): SdkClient;
 }
 
@@ -197,6 +197,72 @@ function connectOpenAIOld({ url, maxRetries = 0, key = clientKey, fetch }: SdkSe
       return ids;
     },
     model: async (id) => (await client.models.retrieve(id)).id,
+  };
+}
+
+function responsesBody(
+  question: Question,
+): Omit<OpenAI.Responses.ResponseCreateParamsNonStreaming, 'stream'> {
+  const { model, text, results = [], tools, maxTokens } = question;
+  return {
+    model,
+    store: false,
+    input: [
+      { role: 'user', content: text },
+      ...results.flatMap((result) => [
+        {
+          type: 'function_call' as const,
+          call_id: result.id,
+          name: result.name,
+          arguments: JSON.stringify(result.arguments),
+        },
+        { type: 'function_call_output' as const, call_id: result.id, output: result.result },
+      ]),
+    ],
+    ...(maxTokens === undefined ? {} : { max_output_tokens: maxTokens }),
+    ...(tools === undefined
+      ? {}
+      : {
+          tools: tools.map(({ name, parameters }) => ({
+            type: 'function' as const,
+            name,
+            parameters: { ...parameters },
+            strict: false,
+          })),
+        }),
+  };
+}
+
+function connectResponses({
+  url,
+  maxRetries = 0,
+  key = clientKey,
+  ...more
+}: SdkSettings): SdkClient {
+  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: key, maxRetries, ...transport(more) });
+  return {
+    ...connectOpenAI({ url, maxRetries, key, ...more }),
+    plain: async (question, options) => {
+      const answer = await client.responses.create(responsesBody(question), { ...options });
+      return { ...readDocument('responses', asJson(answer)), requestId: answer._request_id ?? '' };
+    },
+    iterate: async (question, onText, options) => {
+      const stream = await client.responses.create(
+        { ...responsesBody(question), stream: true },
+        { ...options },
+      );
+      let all = '';
+      for await (const event of stream) {
+        if (event.type !== 'response.output_text.delta') continue;
+        all += event.delta;
+        onText?.(event.delta);
+      }
+      return all;
+    },
+    final: async (question, options) => {
+      const stream = client.responses.stream(responsesBody(question), { ...options });
+      return readDocument('responses', asJson(await stream.finalResponse()));
+    },
   };
 }
 
@@ -336,7 +402,7 @@ function transport({ fetch }: Partial<SdkSettings>): { fetch?: typeof globalThis
 type Connect = (settings: SdkSettings) => SdkClient;
 
 /** The same client; each stream that it reads to the end is looked at as well (C3). */
-function watching(dialect: Dialect, connect: Connect): Connect {
+function watching(dialect: AnyDialect, connect: Connect): Connect {
   return (settings) => {
     if (settings.oddFrames !== undefined) return connect(settings);
     const watch = new StreamWatch(dialect, settings.fetch ?? fetch);
@@ -367,5 +433,14 @@ export const sdks: readonly Sdk[] = [
     name: '@anthropic-ai/sdk-0',
     dialect: 'messages',
     connect: watching('messages', connectAnthropicOld),
+  },
+];
+
+export const allSdks: readonly Sdk<AnyDialect>[] = [
+  ...sdks,
+  {
+    name: 'openai responses',
+    dialect: 'responses',
+    connect: watching('responses', connectResponses),
   },
 ];

@@ -1,14 +1,14 @@
 /** Reads along with an SDK: every stream that it is given must be a legal one. */
 import { tryParseObject } from '../../src/json/parse.ts';
 import { assertAnyStream } from './legality.ts';
-import type { Dialect } from './reading.ts';
+import type { AnyDialect } from './reading.ts';
 
 export class StreamWatch {
-  readonly #dialect: Dialect;
+  readonly #dialect: AnyDialect;
   readonly #fetch: typeof fetch;
   #checks: Promise<void>[] = [];
 
-  constructor(dialect: Dialect, transport: typeof fetch) {
+  constructor(dialect: AnyDialect, transport: typeof fetch) {
     this.#dialect = dialect;
     this.#fetch = transport;
   }

@@ -1,8 +1,9 @@
-/** One reply in nobody's dialect, as either upstream would send it. */
+/** One reply in nobody's dialect, as an upstream of each dialect would send it. */
 import type { JsonObject } from '../../src/json/value.ts';
-import type { Dialect, Seen, SeenUsage } from '../support/reading.ts';
+import type { AnyDialect, Seen, SeenUsage } from '../support/reading.ts';
 import { chatAnswer, chatError, type ChatToolCall } from './chat.ts';
 import { messagesAnswer, messagesError } from './messages.ts';
+import { callItem, reasoningItem, responsesAnswer, textItem } from './responses.ts';
 import type { Answer, Scripted } from './scripted.ts';
 
 export interface Reply {
@@ -47,8 +48,39 @@ function messagesUsageOf(usage: SeenUsage): JsonObject {
   };
 }
 
+function responsesUsageOf(usage: SeenUsage): JsonObject {
+  const input = usage.fresh + usage.cacheRead + usage.cacheWrite;
+  return {
+    input_tokens: input,
+    input_tokens_details: {
+      cached_tokens: usage.cacheRead,
+      cache_write_tokens: usage.cacheWrite,
+    },
+    output_tokens: usage.output,
+    output_tokens_details: { reasoning_tokens: usage.reasoning },
+    total_tokens: input + usage.output,
+  };
+}
+
+function responsesReply({ text, reasoning, calls = [], ...reply }: Reply, stream: boolean): Answer {
+  const output = [
+    ...(reasoning === undefined ? [] : [reasoningItem(reasoning, 'blob')]),
+    ...(text === undefined ? [] : [textItem(text)]),
+    ...calls.map((call) => callItem(call.id, call.name, call.arguments)),
+  ];
+  const cut = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } };
+  const usage = responsesUsageOf(reply.usage ?? plainUsage);
+  const { body, ...answer } = responsesAnswer(output, {
+    stream,
+    usage,
+    ...(reply.length === undefined ? {} : cut),
+  });
+  return { ...answer, body: Array.isArray(body) ? body.join('') : body };
+}
+
 /** The reply as one answer. */
-export function answerIn(dialect: Dialect, reply: Reply, stream: boolean): Answer {
+export function answerIn(dialect: AnyDialect, reply: Reply, stream: boolean): Answer {
+  if (dialect === 'responses') return responsesReply(reply, stream);
   const { text, reasoning, calls, usage = plainUsage } = reply;
   const shared = {
     ...(text === undefined ? {} : { text }),
@@ -76,7 +108,7 @@ export function answerIn(dialect: Dialect, reply: Reply, stream: boolean): Answe
 }
 
 /** The reply, streamed or whole as the request asks. */
-export function replying(dialect: Dialect, reply: Reply): Scripted {
+export function replying(dialect: AnyDialect, reply: Reply): Scripted {
   return (request) => answerIn(dialect, reply, request.json['stream'] === true);
 }
 
@@ -99,7 +131,7 @@ export function seenOf(reply: Reply, model: string): Seen {
 
 /** An error answer in the upstream's own words. */
 export function errorIn(
-  dialect: Dialect,
+  dialect: AnyDialect,
   status: number,
   message: string,
   headers: { readonly [name: string]: string } = {},
@@ -119,7 +151,7 @@ export function errorIn(
     status,
     headers,
     body:
-      dialect === 'chat'
+      dialect !== 'messages'
         ? chatError(message, chat, status === 404 ? 'model_not_found' : null)
         : messagesError(message, messages),
   };

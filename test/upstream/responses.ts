@@ -125,7 +125,7 @@ function itemEvents(item: JsonObject, index: number): readonly JsonObject[] {
 }
 
 function piecesOf(text: string): readonly string[] {
-  return text.match(/.{1,4}/gs) ?? [];
+  return text.match(/.{1,4}/gsu) ?? [];
 }
 
 export function responsesFrame(event: JsonObject): string {

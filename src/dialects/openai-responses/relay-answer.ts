@@ -11,6 +11,7 @@ import { isObject, type JsonObject } from '../../json/value.ts';
 import { withBlankLine, withModel } from '../shared/answers.ts';
 import { isArray, textOf } from './fields.ts';
 import { eventFrame, Lifecycle } from './lifecycle.ts';
+import { RelayedItems } from './relayed-items.ts';
 import { withEstimate } from './stream-write.ts';
 import { writeUsage } from './usage.ts';
 
@@ -21,6 +22,15 @@ const terminal: ReadonlySet<string> = new Set([
 ]);
 const numbered = /"sequence_number"\s*:\s*(\d{1,15})/;
 
+/**
+ * Events that the official client fails on: those of no response, which some gateways and engines send between, and a
+ * step of reasoning that only vLLM tells. Nothing of the answer is in them.
+ */
+function isForeign(type: string): boolean {
+  if (type === 'error' || type === '') return false;
+  return !type.startsWith('response.') || type.startsWith('response.reasoning_part.');
+}
+
 export class ResponsesAnswerRelay implements AnswerRelay {
   readonly #context: AnswerContext;
   readonly #life: Lifecycle;
@@ -29,15 +39,13 @@ export class ResponsesAnswerRelay implements AnswerRelay {
   #ended = false;
   /** The upstream's latest response object, as it was sent on. */
   #response: JsonObject | undefined;
-  readonly #items: (JsonObject | undefined)[] = [];
-  /** The item that is open, for an empty delta of it. */
-  #open:
-    { readonly output: number; readonly item: JsonObject; delta: string | undefined } | undefined;
+  readonly #items: RelayedItems;
 
   constructor(context: AnswerContext) {
     this.#context = context;
     this.#life = new Lifecycle(context, context.opening);
     this.#announced = this.#life.began;
+    this.#items = new RelayedItems(context.mayBeCut === true);
   }
 
   get ended(): boolean {
@@ -46,8 +54,9 @@ export class ResponsesAnswerRelay implements AnswerRelay {
 
   plainFrame(frame: Frame): Buffer | undefined {
     if (this.#ended) return undefined;
-    this.#seeNumber(frame.data ?? '');
-    if (this.#open !== undefined) this.#open.delta ??= frame.data;
+    const { data = '' } = frame;
+    this.#seeNumber(data);
+    this.#items.more(data);
     return withBlankLine(frame.bytes);
   }
 
@@ -62,11 +71,11 @@ export class ResponsesAnswerRelay implements AnswerRelay {
     this.#seeNumber(data);
     const event = tryParseObject(data);
     const type = textOf(event?.['type']) || (frame.event ?? '');
-    // Some of the older clients fail on it.
-    if (type === 'keepalive') return undefined;
-    if (event !== undefined) this.#seeItem(type, event, data);
+    if (isForeign(type)) return undefined;
     const response = event?.['response'];
-    if (event === undefined || !isObject(response)) return withBlankLine(frame.bytes);
+    if (event === undefined || !isObject(response)) {
+      return this.#within(type, event ?? {}, frame);
+    }
     return this.#lifecycle(type, event, { response, frame, gap });
   }
 
@@ -90,7 +99,9 @@ export class ResponsesAnswerRelay implements AnswerRelay {
 
   cutShort(usage: Usage): string {
     const reason = { incomplete_details: { reason: 'max_output_tokens' } };
-    return this.#end('incomplete', reason, usage);
+    const events = this.#items.cut()?.events ?? [];
+    const text = events.map(([type, members]) => this.#life.event(type, members)).join('');
+    return text + this.#end('incomplete', reason, usage);
   }
 
   fail(error: GatewayError, requestId: string): string {
@@ -107,7 +118,7 @@ export class ResponsesAnswerRelay implements AnswerRelay {
 
   #silentEvent(): string {
     if (!this.#life.began) return this.#life.keepAlive();
-    const event = tryParseObject(this.#open?.delta ?? '');
+    const event = tryParseObject(this.#items.piece ?? '');
     if (event === undefined) return this.#life.progress(this.#output());
     const { obfuscation: _padding, ...rest } = event;
     const sequence_number = Math.max(0, this.#life.sequence - 1);
@@ -159,28 +170,24 @@ export class ResponsesAnswerRelay implements AnswerRelay {
     };
   }
 
+  /** An event of an item. Some servers tell one at its end only: the official client fails on an end without a beginning. */
+  #within(type: string, event: JsonObject, { bytes, data = '' }: Frame): Buffer {
+    const whole = withBlankLine(bytes);
+    if (!this.#items.see(type, event, data)) return whole;
+    const { output_index, item } = event;
+    const added = 'response.output_item.added';
+    const sequence_number = Math.max(0, this.#life.sequence - 1);
+    const begun = eventFrame(added, { type: added, sequence_number, output_index, item });
+    return Buffer.concat([Buffer.from(begun), whole]);
+  }
+
   #seeNumber(data: string): void {
     const found = numbered.exec(data.slice(0, 200)) ?? numbered.exec(data.slice(-200));
     if (found !== null) this.#life.sequence = Number(found[1]) + 1;
   }
 
-  #seeItem(type: string, event: JsonObject, data: string): void {
-    const { output_index: output, item } = event;
-    if (typeof output !== 'number') return;
-    if (type === 'response.output_item.added' && isObject(item)) {
-      this.#open = { output, item, delta: undefined };
-    } else if (type === 'response.output_item.done' && isObject(item)) {
-      this.#items[output] = item;
-      if (this.#open?.output === output) this.#open = undefined;
-    } else if (type.endsWith('.delta') && this.#open?.output === output) {
-      this.#open.delta ??= data;
-    } else if (type.endsWith('.done') && this.#open?.output === output) {
-      this.#open.delta = undefined;
-    }
-  }
-
   #output(): readonly JsonObject[] {
-    const seen = this.#items.filter((item) => item !== undefined);
+    const seen = this.#items.done;
     const told = this.#response?.['output'];
     return seen.length === 0 && isArray(told) ? told.filter(isObject) : seen;
   }
