@@ -42,6 +42,14 @@ export function slowIn(wire: Wire, turn: Turn, silenceMs: number): Answer {
   return { body: [slowly(framesOf(wire, turn), silenceMs)], framing: 'chunked' };
 }
 
+/** The whole stream, with one silence in its middle. */
+export function pausedIn(wire: Wire, turn: Turn, silenceMs: number): Answer {
+  const frames = framesOf(wire, turn);
+  const middle = Math.ceil(frames.length / 2);
+  const rest = slowly([frames.slice(middle).join('')], silenceMs);
+  return { body: [frames.slice(0, middle).join(''), rest], framing: 'chunked' };
+}
+
 async function* slowly(frames: readonly string[], silenceMs: number): AsyncGenerator<string> {
   for (const frame of frames) {
     await setTimeout(silenceMs);

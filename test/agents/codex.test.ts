@@ -1,11 +1,9 @@
 /** Codex itself, driven through the gateway over `/v1/responses` (wire/responses.md §9). */
 import assert from 'node:assert/strict';
-import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { clientKey } from '../support/keys.ts';
 import { listAt, objectAt, textAt } from '../support/reading.ts';
-import type { Agent } from './agents.ts';
 import { brokenIn } from './answers.ts';
+import { codex, shell } from './codex.ts';
 import { withAgent } from './installed.ts';
 import { play, resultsIn } from './scene.ts';
 import { startStage, type FullStage } from './stage.ts';
@@ -13,48 +11,6 @@ import { assertSaid, assertServed } from './tool-turns.ts';
 import { wires } from './turn.ts';
 
 const id = { chat: 'call_Zk3v', messages: 'toolu_01Zk3v', responses: 'call_Zk3v' } as const;
-
-/** With a provider of its own, as the page for users says. */
-function codex(program: readonly string[], more = ''): Agent {
-  return {
-    name: 'codex',
-    dialect: 'chat',
-    // Its plugins and experiments.
-    tries: ['github.com:443', 'api.github.com:443', 'chatgpt.com:443', 'ab.chatgpt.com:443'],
-    connect: async (box, { url, model }) => {
-      const settings = `
-model = "${model}"
-model_provider = "gateway"
-[model_providers.gateway]
-name = "gateway"
-base_url = "${url}/v1"
-env_key = "GATEWAY_KEY"
-wire_api = "responses"
-${more}
-`;
-      await box.write(join(box.home, '.codex', 'config.toml'), settings);
-      return {
-        command: (question, options = []) =>
-          [...program, 'exec', '--skip-git-repo-check'].concat(
-            ['--dangerously-bypass-approvals-and-sandbox', ...options],
-            question,
-          ),
-        env: {
-          GATEWAY_KEY: clientKey,
-          CODEX_HOME: join(box.home, '.codex'),
-          PATH: `${dirname(program[0] ?? '')}:${dirname(process.execPath)}:/usr/bin:/bin`,
-        },
-      };
-    },
-    read: (callId, path) => shell(callId, `cat ${path}`),
-    write: (callId, path, text) => shell(callId, `printf %s '${text}' > ${path}`),
-    shell,
-  };
-}
-
-function shell(callId: string, cmd: string) {
-  return { id: callId, name: 'exec_command', input: { cmd } };
-}
 
 withAgent('codex', (command) => {
   let stage: FullStage;

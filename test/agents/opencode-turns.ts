@@ -4,25 +4,14 @@ import { after, before, test } from 'node:test';
 import { tryParseObject } from '../../src/json/parse.ts';
 import { listAt, numberAt, objectAt, textAt, type Dialect } from '../support/reading.ts';
 import { startRig, type Rig } from '../support/rig.ts';
-import { chatChunk, chatError, chatFrame } from '../upstream/chat.ts';
-import { messagesError, messagesFrames } from '../upstream/messages.ts';
+import { chatChunk, chatFrame } from '../upstream/chat.ts';
+import { messagesFrames } from '../upstream/messages.ts';
 import { opencode } from './agents.ts';
+import { tooLong } from './too-long.ts';
 import { reported } from './turn.ts';
 import { withAgent } from './installed.ts';
 import { contentText, play, resultsIn, roles, sideText } from './scene.ts';
 import { assertSaid, assertServed, picture, toolTurns } from './tool-turns.ts';
-
-const tooLong = {
-  chat: chatError(
-    "This model's maximum context length is 8192 tokens. However, your messages resulted in 10042 tokens.",
-    'invalid_request_error',
-    'context_length_exceeded',
-  ),
-  messages: messagesError(
-    'prompt is too long: 10042 tokens > 8192 maximum',
-    'invalid_request_error',
-  ),
-} as const;
 
 const half = {
   chat: [chatFrame(chatChunk({ role: 'assistant', content: 'Half an ans' }))],

@@ -75,7 +75,7 @@ async function playIn(rig: Stage, box: Box, plot: Plot): Promise<Scene> {
     const stream = request.json['stream'] === true;
     const refusal = plot.refuses?.(request.json);
     if (refusal !== undefined) return refusal;
-    if (listAt(request.json, 'tools').length === 0) {
+    if (!offersTools(request.json)) {
       side.push(request.json);
       return answerOf(upstream, { text: sideText }, stream);
     }
@@ -102,6 +102,12 @@ async function playIn(rig: Stage, box: Box, plot: Plot): Promise<Scene> {
     asked: box.asked,
     files: await box.files(),
   };
+}
+
+/** Newer models get their tools as an input item. */
+function offersTools(body: JsonObject): boolean {
+  const items = listAt(body, 'input');
+  return listAt(body, 'tools').length > 0 || items.some(({ type }) => type === 'additional_tools');
 }
 
 function cast(rig: Stage, { model, upstream }: Plot, answer: (request: Received) => Answer) {
