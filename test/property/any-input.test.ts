@@ -6,10 +6,17 @@ import { isObject, type JsonObject } from '../../src/json/value.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { parseBody } from '../../src/core/client-body.ts';
 import { NoteList } from '../../src/core/notes.ts';
-import { dialects, type Dialect } from '../support/reading.ts';
+import { allDialects, type AnyDialect } from '../support/reading.ts';
 import { requestBody } from '../support/requests.ts';
 import { chatChunks, chatDocument } from '../upstream/chat.ts';
 import { messagesDocument, messagesEvents } from '../upstream/messages.ts';
+import {
+  callItem,
+  reasoningItem,
+  responsesDocument,
+  responsesEvents,
+  textItem,
+} from '../upstream/responses.ts';
 import { json } from './arbitraries.ts';
 import { check } from './checking.ts';
 import { answerContext, countingIds, halves } from './dialect-halves.ts';
@@ -28,7 +35,7 @@ function onlyGatewayErrors(action: () => void): void {
 const calls = [{ id: 'a', name: 'f', arguments: '{"x":1}' }];
 
 /** Bodies with something of everything, to be spoiled at one place. */
-const requests: { readonly [D in Dialect]: JsonObject } = {
+const requests: { readonly [D in AnyDialect]: JsonObject } = {
   chat: requestBody('chat', {
     model: 'm',
     stream: true,
@@ -102,9 +109,80 @@ const requests: { readonly [D in Dialect]: JsonObject } = {
       metadata: { user_id: 'u' },
     },
   }),
+  responses: requestBody('responses', {
+    model: 'm',
+    stream: true,
+    more: {
+      instructions: 'Be good.',
+      input: [
+        {
+          role: 'user',
+          content: [
+            { type: 'input_text', text: 'Hi' },
+            { type: 'input_image', image_url: 'data:image/png;base64,aGk=', detail: 'low' },
+          ],
+        },
+        { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'blob' },
+        {
+          type: 'message',
+          role: 'assistant',
+          content: [{ type: 'output_text', text: 'So', annotations: [] }],
+        },
+        { type: 'function_call', call_id: 'a', name: 'f', arguments: '{}' },
+        { type: 'custom_tool_call', call_id: 'b', name: 'g', input: 'x' },
+        { type: 'function_call_output', call_id: 'a', output: 'done' },
+        {
+          type: 'custom_tool_call_output',
+          call_id: 'b',
+          output: [{ type: 'input_text', text: 'done' }],
+        },
+        { role: 'user', content: 'And?' },
+      ],
+      tools: [
+        { type: 'function', name: 'f', parameters: { type: 'object', properties: {} } },
+        {
+          type: 'custom',
+          name: 'g',
+          format: { type: 'grammar', syntax: 'lark', definition: 'start: "x"' },
+        },
+        {
+          type: 'namespace',
+          name: 'n',
+          description: 'd',
+          tools: [{ type: 'function', name: 'h', parameters: { type: 'object' } }],
+        },
+        { type: 'web_search' },
+      ],
+      tool_choice: { type: 'function', name: 'f' },
+      text: { format: { type: 'json_schema', name: 'o', schema: { type: 'object' } } },
+      reasoning: { effort: 'low', summary: 'auto' },
+      include: ['reasoning.encrypted_content'],
+      max_output_tokens: 16,
+      metadata: { a: 'b' },
+      store: false,
+    },
+  }),
 };
 
-for (const dialect of dialects) {
+const said = { text: 'Hi there', calls };
+const items = [
+  reasoningItem('Hm', 'blob'),
+  textItem('Hi there'),
+  callItem('a', 'f', '{"x":1}'),
+  { id: 'ctc_1', type: 'custom_tool_call', call_id: 'b', name: 'g', input: 'x' },
+];
+const documents: { readonly [D in AnyDialect]: JsonObject } = {
+  chat: chatDocument({ ...said, reasoning: 'Hm' }),
+  messages: messagesDocument({ ...said, thinking: 'Hm' }),
+  responses: responsesDocument(items),
+};
+const streams: { readonly [D in AnyDialect]: readonly JsonObject[] } = {
+  chat: chatChunks({ ...said, reasoning: 'Hm' }),
+  messages: messagesEvents({ ...said, thinking: 'Hm' }),
+  responses: responsesEvents(items),
+};
+
+for (const dialect of allDialects) {
   const both = halves[dialect];
   describe(dialect, () => {
     test('a request spoiled at any place', (context) => {
@@ -114,7 +192,7 @@ for (const dialect of dialects) {
         onlyGatewayErrors(() => {
           both.client.readHead(body);
           const conversation = both.client.readRequest(body, new NoteList());
-          for (const other of dialects) {
+          for (const other of allDialects) {
             onlyGatewayErrors(() => {
               const { upstream, traits } = halves[other];
               const ask = { model: 'm', stream: true, traits, newId: countingIds() };
@@ -126,16 +204,12 @@ for (const dialect of dialects) {
     });
 
     test('a document spoiled at any place', (context) => {
-      const document =
-        dialect === 'chat'
-          ? chatDocument({ text: 'Hi', reasoning: 'Hm', calls })
-          : messagesDocument({ text: 'Hi', thinking: 'Hm', calls });
       check(context, fc.tuple(way, odd), ([steps, value]) => {
-        const body = spoil(document, steps, value);
+        const body = spoil(documents[dialect], steps, value);
         if (!isObject(body)) return;
         onlyGatewayErrors(() => {
           const generation = both.upstream.readResponse(body, both.traits);
-          for (const other of dialects) {
+          for (const other of allDialects) {
             JSON.stringify(halves[other].client.writeResponse(generation, answerContext()));
           }
         });
@@ -143,12 +217,8 @@ for (const dialect of dialects) {
     });
 
     test('a stream spoiled at any place', (context) => {
-      const events =
-        dialect === 'chat'
-          ? chatChunks({ text: 'Hi there', reasoning: 'Hm', calls })
-          : messagesEvents({ text: 'Hi there', thinking: 'Hm', calls });
       check(context, fc.tuple(way, odd), ([steps, value]) => {
-        const spoiled = spoil([...events], steps, value);
+        const spoiled = spoil([...streams[dialect]], steps, value);
         if (!Array.isArray(spoiled)) return;
         const text = spoiled
           .map((event) => {
@@ -174,7 +244,7 @@ for (const dialect of dialects) {
           const error = both.upstream.readError(status, JSON.stringify(body));
           assert.ok(error instanceof GatewayError);
           assert.notEqual(error.code, 'internal');
-          for (const other of dialects) {
+          for (const other of allDialects) {
             const written = halves[other].client.writeError(error, 'req_1');
             assert.ok(written.status >= 400 && written.status < 600);
           }
@@ -184,12 +254,14 @@ for (const dialect of dialects) {
   });
 }
 
-/** Reads frames and writes them for both clients, as the gateway would. */
-function streamThrough(dialect: Dialect, bytes: Buffer): void {
+/** Reads frames and writes them for all clients, as the gateway would. */
+function streamThrough(dialect: AnyDialect, bytes: Buffer): void {
   const { upstream, traits } = halves[dialect];
   onlyGatewayErrors(() => {
     const reader = upstream.streamReader(traits);
-    const writers = dialects.map((client) => halves[client].client.streamWriter(answerContext()));
+    const writers = allDialects.map((client) =>
+      halves[client].client.streamWriter(answerContext()),
+    );
     for (const frame of framesIn(bytes, [])) {
       for (const event of reader.read(frame)) {
         if (event.type === 'error' || event.type === 'finish') return;

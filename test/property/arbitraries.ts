@@ -1,4 +1,4 @@
-/** Random generations and conversations that both dialects can hold. */
+/** Random generations and conversations that all dialects can hold. */
 import * as fc from 'fast-check';
 import type {
   Conversation,

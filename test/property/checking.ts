@@ -10,7 +10,7 @@ function chooseSeed(): number {
 }
 
 /** All properties together take some ten seconds where people wait, and a minute where nobody does. */
-const properties = 60;
+const properties = 80;
 const inAll = process.env['CI'] === 'true' ? 60_000 : 10_000;
 const limitMs = Number(process.env['PROPERTY_MS'] ?? inAll / properties);
 const mostRuns = process.env['CI'] === 'true' ? 4000 : 400;

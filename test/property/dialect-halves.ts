@@ -6,24 +6,32 @@ import type {
   Frame,
   UpstreamDialect,
 } from '../../src/core/dialect.ts';
+import type { GatewayError } from '../../src/core/errors.ts';
 import type { GenerationEvent } from '../../src/core/generation.ts';
 import { NoteList } from '../../src/core/notes.ts';
-import { chatTraits, messagesTraits, type UpstreamTraits } from '../../src/core/traits.ts';
+import {
+  chatTraits,
+  messagesTraits,
+  responsesTraits,
+  type UpstreamTraits,
+} from '../../src/core/traits.ts';
 import { anthropicMessagesClient } from '../../src/dialects/anthropic-messages/client.ts';
 import { anthropicMessagesUpstream } from '../../src/dialects/anthropic-messages/upstream.ts';
 import { openaiChatClient } from '../../src/dialects/openai-chat/client.ts';
 import { openaiChatUpstream } from '../../src/dialects/openai-chat/upstream.ts';
-import type { Dialect } from '../support/reading.ts';
+import { openaiResponsesClient } from '../../src/dialects/openai-responses/client.ts';
+import { openaiResponsesUpstream } from '../../src/dialects/openai-responses/upstream.ts';
+import type { AnyDialect } from '../support/reading.ts';
 
 export interface Halves {
-  readonly name: Dialect;
+  readonly name: AnyDialect;
   readonly client: ClientDialect;
   readonly upstream: UpstreamDialect;
   readonly traits: UpstreamTraits;
 }
 
 /** Traits that allow everything: what is lost then is lost by the dialect itself. */
-export const halves: { readonly [D in Dialect]: Halves } = {
+export const halves: { readonly [D in AnyDialect]: Halves } = {
   chat: {
     name: 'chat',
     client: openaiChatClient,
@@ -35,6 +43,12 @@ export const halves: { readonly [D in Dialect]: Halves } = {
     client: anthropicMessagesClient,
     upstream: anthropicMessagesUpstream,
     traits: messagesTraits,
+  },
+  responses: {
+    name: 'responses',
+    client: openaiResponsesClient,
+    upstream: openaiResponsesUpstream,
+    traits: { ...responsesTraits, endUserField: 'safety_identifier' },
   },
 };
 
@@ -60,10 +74,17 @@ export function answerContext(model = 'model'): AnswerContext {
   };
 }
 
-/** Writes a whole stream. */
-export function writeStream({ client }: Halves, events: readonly GenerationEvent[]): string {
+/** Writes a whole stream; with a failure, what came before it and the frames that tell it. */
+export function writeStream(
+  { client }: Halves,
+  events: readonly GenerationEvent[],
+  failure?: GatewayError,
+): string {
   const writer = client.streamWriter(answerContext());
   const text = events.map((event) => writer.write(event)).join('');
+  if (failure !== undefined) {
+    return text + (writer.fail?.(failure, 'req_1') ?? client.writeStreamError(failure, 'req_1'));
+  }
   const last = events.findLast((event) => event.type !== 'usage');
   return last?.type === 'finish' ? text + writer.end() : text;
 }
