@@ -2,9 +2,14 @@
 import type { Secret } from '../core/secret.ts';
 import type { Store } from '../store/store.ts';
 import type { KeyRing } from './keys.ts';
-import { digestOf, requireUsableSecret, sameDigest } from './digest.ts';
+import {
+  makeToken,
+  type RandomBytes,
+  digestOf,
+  requireUsableSecret,
+  sameDigest,
+} from './key-format.ts';
 import { requireNotGuessable } from './guessable.ts';
-import { makeToken, type RandomBytes } from './key-format.ts';
 
 const setting = 'admin_token_digest';
 const tokenPrefix = 'gwadmin';
@@ -78,4 +83,34 @@ export async function hasAdminToken(store: Store): Promise<boolean> {
 /** A fresh admin secret; also for the control token of one run (run.json). */
 export function makeRunToken(random: RandomBytes): Secret {
   return makeToken(tokenPrefix, random);
+}
+
+// The secret of metrics scrapers, which can do nothing else: a monitoring system needs no token that can create
+// keys. Without one, only the admin token opens the metrics.
+
+export const metricsTokenVariable = 'MODEL_GATEWAY_METRICS_TOKEN';
+
+interface MetricsTokenParts {
+  /** A key of the data plane must not open anything here (S9). */
+  readonly keys: Pick<KeyRing, 'holds'>;
+  readonly isAdminToken: (text: string) => boolean;
+}
+
+/** @throws Error when the secret cannot serve. */
+export function metricsToken(
+  secret: Secret,
+  { keys, isAdminToken }: MetricsTokenParts,
+): TokenCheck {
+  const text = secret.reveal();
+  requireUsableSecret(metricsTokenVariable, text);
+  requireNotGuessable(metricsTokenVariable, text);
+  if (keys.holds(secret)) {
+    throw new Error(`${metricsTokenVariable} must not be a key of the data plane.`);
+  }
+  if (isAdminToken(text)) {
+    throw new Error(
+      `${metricsTokenVariable} must not be the admin token: unset it, and the admin token opens /metrics.`,
+    );
+  }
+  return TokenCheck.of(secret);
 }

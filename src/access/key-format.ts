@@ -4,6 +4,7 @@
  * secret scanners recognise a leaked key.
  */
 import { crc32 } from 'node:zlib';
+import { hash, timingSafeEqual } from 'node:crypto';
 import { Secret } from '../core/secret.ts';
 
 /** Returns `count` random bytes from a generator fit for secrets. */
@@ -88,4 +89,66 @@ function isBase62(text: string, start: number, end: number): boolean {
     if (inAlphabet[text.charCodeAt(i)] !== 1) return false;
   }
   return true;
+}
+
+// Stored secrets: SHA-256, which is enough for 256 random bits (S2).
+
+/**
+ * Through a string: a buffer allocated by OpenSSL is external memory for the collector, and takes twice as
+ * long.
+ */
+export function digestOf(secret: string): Buffer {
+  return Buffer.from(hash('sha256', secret, 'binary'), 'binary');
+}
+
+/** Compares two digests in constant time (S3). */
+export function sameDigest(a: Buffer, b: Buffer): boolean {
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/** Compared if there is no digest to compare with, so that an unknown id costs the same. */
+export const nobodysDigest: Buffer = Buffer.alloc(32);
+
+/** Minimum length of secrets that people choose: hashes of words are in every table. */
+export const leastSecretLength = 16;
+
+/**
+ * Checks a secret from an environment variable that is sent in a header.
+ * @throws Error that names the variable, never the value.
+ */
+export function requireUsableSecret(name: string, secret: string): void {
+  if (secret.length < leastSecretLength) {
+    throw new Error(`${name} must have at least ${leastSecretLength} characters.`);
+  }
+  if (!/^[\x21-\x7e]+$/.test(secret)) {
+    throw new Error(`${name} may contain only visible ASCII characters, without spaces.`);
+  }
+}
+
+/** Finds the key in the two headers that clients send it in. */
+
+const scheme = 'bearer';
+
+/**
+ * The key that the client presented; '' for none or two different ones (B16: the gateway does not guess). An
+ * empty header counts as absent, since some clients send an empty one next to the real one.
+ */
+export function presentedKey(
+  authorization: string | undefined,
+  xApiKey: string | undefined,
+): string {
+  const bearer = authorization === undefined ? '' : readBearer(authorization.trim());
+  const key = xApiKey === undefined ? '' : xApiKey.trim();
+  if (bearer === undefined) return '';
+  if (bearer === '') return key;
+  return key === '' || key === bearer ? bearer : '';
+}
+
+/** The credential of `Bearer KEY`; '' when there is none, undefined for another scheme. */
+function readBearer(header: string): string | undefined {
+  if (header === '') return '';
+  if (header.slice(0, scheme.length).toLowerCase() !== scheme) return undefined;
+  const rest = header.slice(scheme.length);
+  if (rest === '') return '';
+  return rest.startsWith(' ') || rest.startsWith('\t') ? rest.trimStart() : undefined;
 }

@@ -9,17 +9,26 @@ import type { Clock, Log } from '../core/runtime.ts';
 import type { Secret } from '../core/secret.ts';
 import type { KeyRecord, KeyUse, NotedChange } from '../store/records.ts';
 import type { Store, KeyStore } from '../store/store.ts';
-import { digestOf, leastSecretLength, requireUsableSecret } from './digest.ts';
+import {
+  makeKey,
+  makeKeyOf,
+  readKey,
+  type RandomBytes,
+  digestOf,
+  leastSecretLength,
+  requireUsableSecret,
+  presentedKey,
+} from './key-format.ts';
 import { requireNotGuessable } from './guessable.ts';
 import {
+  KeyIndex,
   KeyEntry,
   matchNobody,
   type Digests,
   type KeySource,
   type KeyState,
   type Match,
-} from './key-entry.ts';
-import { makeKey, makeKeyOf, readKey, type RandomBytes } from './key-format.ts';
+} from './key-index.ts';
 import {
   changedRecord,
   tooManyChanges,
@@ -27,10 +36,8 @@ import {
   type KeyChange,
   type KeyWish,
 } from './key-wish.ts';
-import { KeyIndex } from './key-index.ts';
 import type { Pepper } from './pepper.ts';
 import { noPolicies, type PolicySource } from './policies.ts';
-import { presentedKey } from './presented-key.ts';
 import type { Principal } from './principal.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 

@@ -6,7 +6,7 @@
 import { createHmac } from 'node:crypto';
 import type { Secret } from '../core/secret.ts';
 import type { SettingStore } from '../store/store.ts';
-import { requireUsableSecret } from './digest.ts';
+import { requireUsableSecret } from './key-format.ts';
 
 /** The store records here that its keys are peppered, and with which pepper. */
 const setting = 'pepper_mark';

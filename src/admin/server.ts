@@ -1,7 +1,7 @@
 /** HTTP around the admin API: authentication, the body limit, and JSON for every answer. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Actor } from '../access/audit.ts';
-import { presentedKey } from '../access/presented-key.ts';
+import { presentedKey } from '../access/key-format.ts';
 import type { Json } from '../json/value.ts';
 import { expectedError, GatewayError } from '../core/errors.ts';
 import { parseBody } from '../core/client-body.ts';

@@ -2,13 +2,17 @@
 import { randomBytes } from 'node:crypto';
 import type { Server } from 'node:http';
 import { join } from 'node:path';
-import { makeRunToken, type TokenCheck } from '../access/admin-token.ts';
+import {
+  makeRunToken,
+  type TokenCheck,
+  metricsToken,
+  metricsTokenVariable,
+} from '../access/admin-token.ts';
 import type { KeyRing } from '../access/keys.ts';
 import { Ledger } from '../access/ledger.ts';
-import { metricsToken, metricsTokenVariable } from '../access/metrics-token.ts';
 import { SharedUpkeep } from '../access/shared-upkeep.ts';
 import type { PolicySource } from '../access/policies.ts';
-import type { ContentKey } from '../access/content-key.ts';
+import type { ContentKey } from '../access/seal-key.ts';
 import { RetentionTask } from '../access/retention.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Log } from '../core/runtime.ts';

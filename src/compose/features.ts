@@ -1,8 +1,7 @@
 /** Part of the composition root: what is kept of what calls say, in the store that the gateway has. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { AnswerSweeper } from '../access/answer-sweeper.ts';
-import { ResponseSweeper } from '../access/response-sweeper.ts';
+import { AnswerSweeper, ContentSweeper, ResponseSweeper } from '../access/sweepers.ts';
 import {
   type ContentKey,
   contentKeyFile,
@@ -10,8 +9,7 @@ import {
   keyOrNone,
   noContentKey,
   passingContentKey,
-} from '../access/content-key.ts';
-import { ContentSweeper } from '../access/content-sweeper.ts';
+} from '../access/seal-key.ts';
 import { readSecretVariable } from '../config/config-file.ts';
 import type { ContentSettings, IdempotencySettings, ResponseSettings } from '../config/sections.ts';
 import type { Settings } from '../config/settings.ts';

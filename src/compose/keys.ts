@@ -1,8 +1,7 @@
 /** Part of the composition root: keys, the policies that they share, and the log of who changed them. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { FileAnchor } from '../access/audit-anchor.ts';
-import { AuditLog } from '../access/audit.ts';
+import { AuditLog, FileAnchor } from '../access/audit.ts';
 import { KeyRing, type NewKey } from '../access/keys.ts';
 import { Pepper } from '../access/pepper.ts';
 import { Policies } from '../access/policies.ts';

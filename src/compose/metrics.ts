@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import type { Settings } from '../config/settings.ts';
 import type { Webhooks } from '../features/webhooks.ts';
 import type { TargetHealth } from '../gateway/health.ts';
-import type { Sweeper } from '../gateway/sweeper.ts';
+import type { Sweeper } from '../gateway/deadlines.ts';
 import { countConnections } from '../http/listen.ts';
 import type { Overload } from '../http/overload/overload.ts';
 import type { LineLog } from '../observe/log.ts';

@@ -2,7 +2,7 @@
  * Part of the composition root: the data plane of a gateway whose calls are served by worker processes. What
  * there is once is this process's: store, counters, admin plane, engines.
  */
-import { keyOrNone } from '../access/content-key.ts';
+import { keyOrNone } from '../access/seal-key.ts';
 import { packSettings, workerShare } from '../config/shared-settings.ts';
 import type { Settings } from '../config/settings.ts';
 import { describeBy } from '../gateway/health.ts';

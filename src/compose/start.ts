@@ -19,7 +19,7 @@ import { loadSettings } from '../config/load.ts';
 import type { Settings } from '../config/settings.ts';
 import { watchConfig } from '../config/watch.ts';
 import { EventLoopBudget } from '../core/event-loop-budget.ts';
-import { tinyModel } from '../local-models/tiny.ts';
+import { tinyModel } from '../local-models/known-models.ts';
 import { newId, systemClock } from '../observe/runtime.ts';
 import { LineLog, prettyFor } from '../observe/log.ts';
 import { providerRows } from '../providers/compatible.ts';

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { EngineError } from './engine-error.ts';
 import type { GenerationSink, Outcome } from './generate.ts';
 import type { JsonObject } from './json.ts';
-import type { Likelihood, TokenChoice } from './logprobs.ts';
+import type { Likelihood, TokenChoice } from './sampling.ts';
 import type { Token } from 'node-llama-cpp';
 
 /** What every part of one answer repeats. */

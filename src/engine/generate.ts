@@ -1,13 +1,167 @@
 /** The generation loop: prompt tokens in, parts of an answer out, with exact counts. */
 import type { SequenceEvaluateOptions, Token, TokenBias } from 'node-llama-cpp';
 import { GrammarGate, type MakeState } from './answer-grammar.ts';
-import { AnswerScanner, type AnswerSink } from './answer-scanner.ts';
-import { TokenPicker, type TokenChoice } from './logprobs.ts';
+import {
+  samplerOptions,
+  wrapSeed,
+  type Sampling,
+  TokenPicker,
+  type TokenChoice,
+} from './sampling.ts';
 import type { EngineModel, GrammarState } from './model.ts';
 import type { ChatRequest } from './request.ts';
-import { samplerOptions, wrapSeed, type Sampling } from './sampling.ts';
-import { aloneInBatch, sharedBatch, type SequenceSlot } from './sequence-slot.ts';
-import { TextPieces } from './text-pieces.ts';
+import { aloneInBatch, sharedBatch, type SequenceSlot } from './slots.ts';
+import type { JsonObject } from './json.ts';
+import { ReasoningScanner, type ReasoningTags, StopScanner } from './reasoning-scanner.ts';
+import { ToolScanner, type ToolSink } from './tool-scanner.ts';
+
+// From tokens to text while they arrive: a character may be spread over several tokens.
+
+/** Text of `tokens` where `before` are the tokens that stand ahead of them. */
+type Detokenize = (tokens: readonly Token[], before: readonly Token[]) => string;
+
+const replacement = '\uFFFD';
+/** A character has at most four bytes; what is still broken after that many tokens stays broken. */
+const maxHeldTokens = 4;
+/** Some tokenizers decide on a leading space by the tokens before. */
+const tokensBefore = 4;
+
+/** Detokenises one answer; holds back incomplete characters. */
+export class TextPieces {
+  readonly #detokenize: Detokenize;
+  readonly #held: Token[] = [];
+  #before: readonly Token[];
+
+  constructor(detokenize: Detokenize, prompt: readonly Token[]) {
+    this.#detokenize = detokenize;
+    this.#before = prompt.slice(-tokensBefore);
+  }
+
+  /** The text that is complete with this token; '' while a character is incomplete. */
+  push(token: Token): string {
+    this.#held.push(token);
+    const text = this.#detokenize(this.#held, this.#before);
+    if (!text.endsWith(replacement)) {
+      this.#release(this.#held.length);
+      return text;
+    }
+    return this.#held.length < maxHeldTokens ? '' : this.#releaseWhole(text);
+  }
+
+  /** What was held back, when no more tokens come. */
+  end(): string {
+    if (this.#held.length === 0) return '';
+    const text = this.#detokenize(this.#held, this.#before);
+    this.#release(this.#held.length);
+    return text;
+  }
+
+  /**
+   * Gives what stands before an incomplete character: the replacement character may be the model's
+   * own, complete one, with a character behind it that has only begun.
+   */
+  #releaseWhole(text: string): string {
+    for (let begun = 1; begun < maxHeldTokens; begun++) {
+      const count = this.#held.length - begun;
+      const whole = this.#detokenize(this.#held.slice(0, count), this.#before);
+      if (whole + replacement !== text) continue;
+      this.#release(count);
+      return whole;
+    }
+    this.#release(this.#held.length);
+    return text;
+  }
+
+  #release(count: number): void {
+    const released = this.#held.splice(0, count);
+    this.#before = [...this.#before, ...released].slice(-tokensBefore);
+  }
+}
+
+// From the model's text to the parts of an answer: reasoning, text, tool calls; and where it ends.
+
+/** Receives the parts of an answer, in order. */
+interface AnswerSink extends ToolSink {
+  reasoning(text: string): void;
+}
+
+interface AnswerScannerOptions {
+  readonly tags: ReasoningTags | undefined;
+  /** The prompt ended in the tag that begins reasoning. */
+  readonly reasoningOpen: boolean;
+  readonly stop: readonly string[];
+  /** Tools that may be called. */
+  readonly names: ReadonlySet<string>;
+  readonly schemaOf?: (name: string) => JsonObject | undefined;
+  /** The first call ends the answer. */
+  readonly singleCall: boolean;
+  readonly gate: GrammarGate<unknown>;
+}
+
+export class AnswerScanner {
+  readonly #options: AnswerScannerOptions;
+  readonly #reasoning: ReasoningScanner;
+  readonly #stops: StopScanner;
+  readonly #tools: ToolScanner;
+
+  constructor(options: AnswerScannerOptions, sink: AnswerSink) {
+    const { tags, reasoningOpen, stop, names, schemaOf, gate } = options;
+    this.#options = options;
+    this.#stops = new StopScanner(stop);
+    this.#tools = new ToolScanner(
+      {
+        names,
+        ...(schemaOf === undefined ? {} : { schemaOf }),
+        holdsForm: (rest) => gate.callBegins(rest),
+        callEnded: () => gate.callEnds(),
+      },
+      sink,
+    );
+    this.#reasoning = new ReasoningScanner(tags, reasoningOpen, {
+      reasoning: (text) => sink.reasoning(text),
+      content: (text) => this.#content(text),
+    });
+    if (!this.#reasoning.reasons) gate.answerBegins();
+  }
+
+  /** Whether the text that comes next belongs to the reasoning. */
+  get reasons(): boolean {
+    return this.#reasoning.reasons;
+  }
+
+  get calls(): number {
+    return this.#tools.calls;
+  }
+
+  get stopSequence(): string | undefined {
+    return this.#stops.matched;
+  }
+
+  /** The answer is whole, whatever the model would go on with. */
+  get over(): boolean {
+    const called = this.#options.singleCall && this.#tools.endedCalls > 0;
+    return called || this.#stops.matched !== undefined;
+  }
+
+  push(piece: string): void {
+    const reasoned = this.#reasoning.reasons;
+    this.#reasoning.push(piece);
+    if (reasoned && !this.#reasoning.reasons) this.#options.gate.answerBegins();
+  }
+
+  /** No more text comes but this. */
+  end(rest: string): void {
+    if (!this.over) this.push(rest);
+    this.#reasoning.end();
+    if (!this.over) this.#tools.push(this.#stops.end());
+    this.#tools.end();
+  }
+
+  #content(text: string): void {
+    // Stop sequences are for what is said: cut arguments would be no JSON.
+    this.#tools.push(this.#tools.insideHeldCall ? text : this.#stops.push(text));
+  }
+}
 
 export interface GenerationJob {
   readonly model: EngineModel;

@@ -4,17 +4,162 @@ import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import type { LlamaContext, LlamaModel, Token, TokenBias, LlamaGrammar } from 'node-llama-cpp';
-import { FullBatches } from './batching.ts';
+import type {
+  LlamaContext,
+  LlamaModel,
+  Token,
+  TokenBias,
+  LlamaGrammar,
+  CustomBatchingPrioritizationStrategy,
+} from 'node-llama-cpp';
 import { EngineUnavailable, loadLibrary, type LoadedLibrary } from './library.ts';
-import { factsOf, generalMetadata, hiddenTags, markersOf, type ModelFacts } from './model-facts.ts';
 import { PromptWriter, type ChatTemplate } from './prompt.ts';
 import { reasoningTagsOf, type ReasoningTags } from './reasoning-scanner.ts';
 import { samplingDefaultsOf, type SamplingDefaults } from './sampling.ts';
-import { SequenceSlot } from './sequence-slot.ts';
+import { SequenceSlot, aloneInBatch } from './slots.ts';
 import { callClosing, callOpening } from './tool-scanner.ts';
 import { Pace } from './pace.ts';
 import { Turns } from './turns.ts';
+import { isObject } from './json.ts';
+
+// What a model's file says about itself.
+
+interface ModelFacts {
+  /** The context that the model was trained with, in tokens. */
+  readonly trainContextSize: number;
+  readonly parameters?: number;
+  /** Of the file, in bytes. */
+  readonly sizeBytes: number;
+  /** e.g. `Q4_K_M`. */
+  readonly quantization?: string;
+}
+
+const controlMarker = /^[<[].*[>\]]$|\|/u;
+
+function factsOf(model: LlamaModel, sizeBytes: number): ModelFacts {
+  const parameters = parametersOf(model);
+  // llama.cpp's own description: "llama 1B Q4_K - Medium", "qwen2 ?B Q8_0".
+  const quantization = /\b(?:I?Q\d\w*|TQ\d\w*|BF16|F16|F32|MXFP4\w*)(?: - \w+)?/u.exec(
+    model.typeDescription,
+  )?.[0];
+  return {
+    trainContextSize: model.trainContextSize,
+    sizeBytes,
+    ...(parameters === 0 ? {} : { parameters }),
+    ...(quantization === undefined ? {} : { quantization: shortName(quantization) }),
+  };
+}
+
+/** "Q4_K - Medium" as "Q4_K_M", the way files are named. */
+function shortName(quantization: string): string {
+  const [type = '', size] = quantization.split(' - ');
+  return size === undefined ? type : `${type}_${size[0]}`;
+}
+
+function parametersOf(model: LlamaModel): number {
+  const tensors = model.fileInfo.fullTensorInfo ?? [];
+  const sizes = tensors.map((tensor) =>
+    tensor.dimensions.reduce((product: number, size) => product * Number(size), 1),
+  );
+  return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+/**
+ * Token texts that a caller must not be able to write: control tokens, and those user-defined ones
+ * that the template itself uses (`<tool_call>`). Other user-defined tokens are ordinary text.
+ */
+function markersOf(model: LlamaModel, template: string): readonly string[] {
+  const markers: string[] = [];
+  for (const [token, text] of specialTexts(model)) {
+    const attributes = model.getTokenAttributes(token);
+    const written = attributes.userDefined && controlMarker.test(text) && template.includes(text);
+    if (attributes.control || written) markers.push(text);
+  }
+  return markers;
+}
+
+/** Control tokens that stand for one of these tags; the library would leave their text out. */
+function hiddenTags(model: LlamaModel, tags: readonly string[]): ReadonlyMap<Token, string> {
+  const hidden = new Map<Token, string>();
+  for (const [token, text] of specialTexts(model)) {
+    if (tags.includes(text) && model.getTokenAttributes(token).control) hidden.set(token, text);
+  }
+  return hidden;
+}
+
+function* specialTexts(model: LlamaModel): Generator<[Token, string]> {
+  const texts = model.fileInfo.metadata.tokenizer?.ggml.tokens ?? [];
+  for (const token of model.iterateAllTokens()) {
+    const text = texts[token];
+    if (text !== undefined && text !== '') yield [token, text];
+  }
+}
+
+/** The file's general metadata, where models recommend their sampling. */
+function generalMetadata(model: LlamaModel): unknown {
+  const { metadata } = model.fileInfo;
+  return isObject(metadata) ? metadata['general'] : undefined;
+}
+
+// Which sequences are computed together in the next batch.
+
+type Items = Parameters<CustomBatchingPrioritizationStrategy>[0];
+type Batch = ReturnType<CustomBatchingPrioritizationStrategy>;
+
+/** After this many turns, everything that can arrive without waiting for something else has arrived. */
+const patience = 16;
+
+/**
+ * Batches of all generating sequences, as `nextBatch` makes them. The library asks for the next batch as soon
+ * as the last token of the current one is chosen, before the consumer of that token has asked for its next
+ * token. Without this class one of four sequences was always missing, and two were computed one by one. It
+ * therefore answers with an empty batch, after which the library asks again, until all sequences are present or
+ * do not come at once.
+ */
+export class FullBatches {
+  readonly #generating: () => number;
+  #looks = 0;
+
+  /** @param generating how many sequences will ask for a next token. */
+  constructor(generating: () => number) {
+    this.#generating = generating;
+  }
+
+  next({ items, size }: Items): Batch {
+    const alone = items[0]?.evaluationPriority === aloneInBatch;
+    if (!alone && items.length < this.#generating() && this.#looks < patience) {
+      this.#looks += 1;
+      return [];
+    }
+    this.#looks = 0;
+    return nextBatch({ items, size });
+  }
+}
+
+/**
+ * In the order of asking: the sequences of requests that promise the same answer again each in a batch
+ * of their own, since batches of other sizes round differently; all others together. Who generates
+ * needs one token and gets it; prompts that are being read share the rest.
+ */
+export function nextBatch({ items, size }: Items): Batch {
+  const [first] = items;
+  if (first === undefined) return [];
+  if (first.evaluationPriority === aloneInBatch) {
+    return [{ item: first, processAmount: Math.min(size, first.tokens.length) }];
+  }
+  const together = items.filter((item) => item.evaluationPriority !== aloneInBatch);
+  const shortestFirst = together.toSorted((a, b) => a.tokens.length - b.tokens.length);
+  const batch: Batch = [];
+  let room = size;
+  for (const [index, item] of shortestFirst.entries()) {
+    const share = Math.floor(room / (shortestFirst.length - index));
+    const processAmount = Math.min(item.tokens.length, share);
+    if (processAmount === 0) continue;
+    room -= processAmount;
+    batch.push({ item, processAmount });
+  }
+  return batch;
+}
 
 export interface ModelOptions {
   readonly path: string;

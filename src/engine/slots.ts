@@ -1,5 +1,143 @@
 /** A fixed number of generation slots and a bounded queue of waiting requests, in order. */
+import type { LlamaContextSequence, Token } from 'node-llama-cpp';
 import { unavailable } from './engine-error.ts';
+import type { Pace } from './pace.ts';
+import type { Turns } from './turns.ts';
+
+// One of the model's sequences, and what is known of the state that it keeps.
+
+/** A seeded request computes alone; all others share their batches. */
+export const aloneInBatch = 1;
+export const sharedBatch = 5;
+
+interface PromptReading {
+  readonly prompt: readonly Token[];
+  /** Compute without others, in the same pieces each time, so that the result is the same each time. */
+  readonly alone: boolean;
+  readonly signal: AbortSignal;
+}
+
+interface SequenceSlotOptions {
+  readonly sequence: LlamaContextSequence;
+  /**
+   * Tokens that are read at once by who computes alone: after each slice the request can be given up.
+   * The same slices each time are a part of what a seed promises.
+   */
+  readonly slice: number;
+  /** Tokens that all others read at once; shared by all sequences of a model. */
+  readonly pace: Pace;
+  /** Monotonic ms. */
+  readonly now: () => number;
+  /** Shared by all sequences of a model. */
+  readonly turns: Turns;
+}
+
+export class SequenceSlot {
+  readonly sequence: LlamaContextSequence;
+  readonly turns: Turns;
+  /** An answer is generated on it and will ask for a next token. */
+  generating = false;
+  readonly #slice: number;
+  readonly #pace: Pace;
+  readonly #now: () => number;
+  /** This many tokens at the beginning were computed alone, in whole slices. */
+  #exactTokens = 0;
+
+  constructor({ sequence, slice, pace, now, turns }: SequenceSlotOptions) {
+    this.sequence = sequence;
+    this.turns = turns;
+    this.#slice = slice;
+    this.#pace = pace;
+    this.#now = now;
+  }
+
+  /** How much of the prompt is there already. */
+  sharedTokens(prompt: readonly Token[]): number {
+    return this.sequence.compareContextTokens(prompt.slice(0, -1)).firstDifferentIndex;
+  }
+
+  /** Tokens that went through the model here so far. */
+  get steps(): number {
+    const { usedInputTokens, usedOutputTokens } = this.sequence.tokenMeter;
+    return usedInputTokens + usedOutputTokens;
+  }
+
+  /** How many tokens the sequence holds. */
+  get keptTokens(): number {
+    return this.sequence.nextTokenIndex;
+  }
+
+  /**
+   * Brings the sequence to the state after all prompt tokens but the last, keeping the prefix that it
+   * shares with the request before. Returns how many tokens were kept.
+   * @throws the signal's reason when it is aborted; takes effect after the current slice.
+   */
+  async readPrompt({ prompt, alone, signal }: PromptReading): Promise<number> {
+    const { sequence } = this;
+    const body = prompt.slice(0, -1);
+    const kept = await this.turns.change(() => this.#keepPrefix(body, alone));
+    const evaluationPriority = alone ? aloneInBatch : sharedBatch;
+    let start = sequence.nextTokenIndex;
+    while (start < body.length) {
+      await this.turns.pause();
+      signal.throwIfAborted();
+      const slice = body.slice(start, start + (alone ? this.#slice : this.#pace.tokens));
+      const begun = this.#now();
+      await sequence.evaluateWithoutGeneratingNewTokens(slice, { evaluationPriority });
+      this.#pace.took(slice.length, this.#now() - begun);
+      start += slice.length;
+      if (alone && slice.length === this.#slice) this.#exactTokens = start;
+    }
+    // Models whose state cannot be cut back anywhere keep a copy of it here, for the next turn.
+    if (sequence.needsCheckpoints) await this.turns.change(() => sequence.takeCheckpoint());
+    await this.turns.pause();
+    return kept;
+  }
+
+  /** After a failed evaluation the state is unknown: the next request starts afresh. */
+  async reset(): Promise<void> {
+    this.#exactTokens = 0;
+    await this.turns.change(() => this.sequence.clearHistory());
+  }
+
+  async #keepPrefix(body: Token[], alone: boolean): Promise<number> {
+    const { sequence } = this;
+    const shared = sequence.compareContextTokens(body).firstDifferentIndex;
+    if (alone) {
+      // What was read in company was rounded in another way, so it cannot be a part of a promise.
+      const exact = sequence.needsCheckpoints ? 0 : Math.min(shared, this.#exactTokens);
+      const kept = exact - (exact % this.#slice);
+      this.#exactTokens = kept;
+      await sequence.adaptStateToTokens(body.slice(0, kept), false);
+      return kept;
+    }
+    const readAgain = sequence.needsCheckpoints
+      ? sequence.getRestoreToPrefixIndexEvaluationSize(shared)
+      : 0;
+    await sequence.adaptStateToTokens(body, false);
+    this.#exactTokens = Math.min(this.#exactTokens, sequence.nextTokenIndex);
+    return sequence.nextTokenIndex - Math.max(0, readAgain);
+  }
+}
+
+/**
+ * The free slot that knows the prompt best. One that would lose most of what it holds is not taken for
+ * a short shared beginning (all conversations of an agent begin alike): then the longest unused one is.
+ */
+export function chooseSlot(
+  free: readonly SequenceSlot[],
+  prompt: readonly Token[],
+): SequenceSlot | undefined {
+  let best = free[0];
+  let most = 0;
+  for (const slot of free) {
+    const shared = slot.sharedTokens(prompt);
+    if (shared <= most || shared * 2 < slot.keptTokens) continue;
+    best = slot;
+    most = shared;
+  }
+  return best;
+}
 
 /** Which of the free slots suits a request best; they come with the longest unused one first. */
 export type ChooseSlot<S> = (free: readonly S[]) => S | undefined;

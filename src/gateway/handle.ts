@@ -12,14 +12,15 @@ import {
   type ClientObserver,
   type ClientSink,
   answerHeaders,
+  type StreamOwner,
+  StreamResponder,
 } from './client-answer.ts';
 import type { Call } from '../core/call.ts';
 import type { ClientTimes, Gateway } from './gateway.ts';
-import { type Swept, maxDetachedMs } from './sweeper.ts';
+import { type Swept, maxDetachedMs } from './deadlines.ts';
 import type { ClientEnd, Receipt } from '../core/receipt.ts';
 import type { MadeAnswer } from './long-bodies/jobs.ts';
 import { writeLongAnswer } from './long-bodies/long-answer.ts';
-import { type StreamOwner, StreamResponder } from './stream-responder.ts';
 import type { Attempt } from './attempt.ts';
 import { AttemptLoop } from './attempt-loop.ts';
 import type { Answer, StreamAnswer } from './upstream-answer.ts';

@@ -12,7 +12,7 @@ import {
 } from '../core/generation.ts';
 import type { Part } from '../core/conversation.ts';
 import { isObject, type JsonObject } from '../json/value.ts';
-import type { TokenEstimator } from './token-estimator.ts';
+import type { TokenEstimator } from './call-size.ts';
 import type { UpstreamWords, UsageSource } from '../core/receipt.ts';
 import { withFurther } from './turn-rounds.ts';
 

@@ -1,20 +1,24 @@
 /** What a request refers to is put into it before it is read any further, and its response is kept at its end. */
+import type { ServerResponse } from 'node:http';
 import type { Principal } from '../access/principal.ts';
 import type { JsonSource } from '../core/client-body.ts';
 import type { ClientDialect, RequestState } from '../core/dialect.ts';
-import { GatewayError } from '../core/errors.ts';
-import type { KeptAnswer, KeptResponses } from '../core/kept-response.ts';
+import { GatewayError, type FieldPath, invalidRequest, unsupported } from '../core/errors.ts';
+import type { KeptAnswer, KeptResponses, ItemPage } from '../core/kept-response.ts';
 import { KeepingSink, type Kept } from '../features/stored-responses/keeping-sink.ts';
 import type {
   Referred,
   ResponseOwner,
   StoredResponses,
 } from '../features/stored-responses/stored-responses.ts';
-import type { ClientSink } from '../gateway/client-answer.ts';
+import { type ClientSink, streamHeaders } from '../gateway/client-answer.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { LongBody } from '../gateway/long-bodies/long-body.ts';
 import { bufferOver, receivedPieces } from '../gateway/long-bodies/transfer.ts';
 import type { Pieces } from '../json/pieces.ts';
+import type { JsonObject } from '../json/value.ts';
+import { MethodNotAllowed, notFound } from './paths.ts';
+import { idHeaders, sendJson } from './send.ts';
 
 interface StateParts {
   readonly responses: StoredResponses;
@@ -123,3 +127,110 @@ async function inputOf(
 }
 
 const nothing: ReadonlyMap<string, Buffer> = new Map();
+
+// The endpoints beside `POST /v1/responses`: a kept response is told, listed and removed (docs/user/responses.md).
+
+interface KeptRequest {
+  readonly method: string | undefined;
+  /** Behind the path of the dialect and a slash. */
+  readonly rest: string;
+  /** Whole, for messages. */
+  readonly path: string;
+  readonly query: string;
+  readonly owner: ResponseOwner;
+  readonly kept: KeptResponses;
+  readonly response: ServerResponse;
+  readonly requestId: string;
+  /** Of a request: a chain beyond it is not listed. */
+  readonly mostBytes: number;
+}
+
+/** Ids of all vendors: letters, digits, `_` and `-`. */
+const form = /^([A-Za-z0-9_-]{1,128})(?:\/(cancel|input_items))?$/;
+
+/** @throws GatewayError for what is unknown or not offered */
+export async function answerKept(stored: StoredResponses, asked: KeptRequest): Promise<void> {
+  const { method, rest, path, owner, kept } = asked;
+  if (rest === 'compact') return refuseCompaction(method);
+  const [, id, what] = form.exec(rest) ?? [];
+  if (id === undefined) throw notFound(path);
+  if (what === 'cancel') {
+    if (method !== 'POST') throw new MethodNotAllowed('POST');
+    if ((await stored.find(owner, id)) === undefined) throw kept.unknownId(id);
+    throw invalidRequest('Only background responses can be cancelled.', ['response_id']);
+  }
+  if (what === 'input_items') {
+    if (method !== 'GET') throw new MethodNotAllowed('GET');
+    return listItems(stored, asked, id);
+  }
+  if (method === 'DELETE') {
+    if (!(await stored.remove(owner, id))) throw kept.unknownId(id);
+    return send(asked, kept.deleted(id));
+  }
+  if (method !== 'GET') throw new MethodNotAllowed('GET, DELETE');
+  return tell(stored, asked, id);
+}
+
+function refuseCompaction(method: string | undefined): never {
+  if (method !== 'POST') throw new MethodNotAllowed('POST');
+  throw unsupported(
+    ['model'],
+    'Compaction is not offered for this model. Ask for a summary in an ordinary request, and begin a new conversation with it.',
+  );
+}
+
+async function tell(stored: StoredResponses, asked: KeptRequest, id: string): Promise<void> {
+  const { kept, owner, query, response, requestId } = asked;
+  const wanted = new URLSearchParams(query);
+  const stream = wanted.get('stream') === 'true';
+  const after = numberIn(wanted, 'starting_after', { min: 0, max: Number.MAX_SAFE_INTEGER });
+  const found = await stored.find(owner, id);
+  if (found === undefined) throw kept.unknownId(id);
+  if (!stream) return send(asked, found.response);
+  response.writeHead(200, [...idHeaders(requestId), ...streamHeaders]);
+  response.end(kept.events(found.response, after));
+}
+
+async function listItems(stored: StoredResponses, asked: KeptRequest, id: string): Promise<void> {
+  const { kept, owner, query, mostBytes } = asked;
+  const page = pageOf(new URLSearchParams(query));
+  const chain = await stored.chain(owner, id, mostBytes);
+  if (chain === undefined) throw kept.unknownId(id);
+  const arrays = chain.flatMap(({ input, response }) => [input, kept.outputOf(response)]);
+  // The answer of the last response is no input of it.
+  const list = kept.list(arrays.slice(0, -1), page);
+  if (list === undefined) throw badQuery('after', 'names no item of this response');
+  send(asked, list);
+}
+
+function pageOf(query: URLSearchParams): ItemPage {
+  const order = query.get('order') ?? 'desc';
+  if (order !== 'asc' && order !== 'desc') throw badQuery('order', 'must be asc or desc');
+  return {
+    order,
+    limit: numberIn(query, 'limit', { min: 1, max: 100 }) ?? 20,
+    after: query.get('after') ?? undefined,
+  };
+}
+
+function numberIn(
+  query: URLSearchParams,
+  name: string,
+  { min, max }: { readonly min: number; readonly max: number },
+): number | undefined {
+  const text = query.get(name);
+  if (text === null) return undefined;
+  const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= min && value <= max) return value;
+  const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
+  throw badQuery(name, `must be a whole number ${range}`);
+}
+
+function badQuery(name: string, rule: string): GatewayError {
+  const path: FieldPath = [name];
+  return invalidRequest(`The parameter ${name} ${rule}.`, path);
+}
+
+function send({ response, requestId }: KeptRequest, body: Buffer | JsonObject): void {
+  sendJson(response, { status: 200, body, headers: idHeaders(requestId) });
+}

@@ -4,9 +4,23 @@
  * few values that are wanted, and whatever is wrong ends as one `GgufProblem`.
  */
 import { open, stat } from 'node:fs/promises';
-import { reasoningFacts } from './chat-template.ts';
-import type { LocalModelFacts } from './model-file.ts';
-import { quantizationName } from './quantization.ts';
+import { type LocalModelFacts, quantizationName } from './model-file.ts';
+
+// What a model's chat template tells of its reasoning, by the words that the engine goes by as well.
+
+/** As `src/engine/reasoning-scanner.ts`; a test holds both against each other. */
+const closingTags = ['</think>', '</thinking>', '</seed:think>', '[/THINK]'];
+
+/** @param template Jinja, as it stands in the file; undefined = the file has none. */
+export function reasoningFacts(
+  template: string | undefined,
+): Pick<LocalModelFacts, 'reasoning' | 'reasoningLevels'> {
+  if (template === undefined || !closingTags.some((tag) => template.includes(tag))) return {};
+  return {
+    reasoning: /\benable_thinking\b/u.test(template) ? 'switchable' : 'always',
+    ...(/\breasoning_effort\b/u.test(template) ? { reasoningLevels: true } : {}),
+  };
+}
 
 /** Why a file is not a model that the engine can load; a sentence without its subject: "is …". */
 export class GgufProblem extends Error {

@@ -1,3 +1,7 @@
+import { statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { LocalModelFile } from './model-file.ts';
+
 /**
  * Well-known small instruct models for `pull --list`. Sizes and licences come from the published model cards
  * and are not verified; the cards are authoritative.
@@ -97,3 +101,16 @@ export const knownModels: readonly KnownModel[] = [
     remark: '5.1 billion parameters, 2.3 of them active',
   },
 ];
+
+// The model that ships with the gateway.
+
+const path = fileURLToPath(new URL('../../models/tiny/tiny.gguf', import.meta.url));
+
+export const tinyModel: LocalModelFile & { readonly sha256: string } = {
+  name: 'tiny',
+  path,
+  bytes: statSync(path, { throwIfNoEntry: false })?.size ?? 0,
+  sha256: '26f834c00b24b5f8d06f4ad354a1c631c22e9eba9c50e576b3c645f09bfc7ed0',
+  demo: true,
+  settings: {},
+};

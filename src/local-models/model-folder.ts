@@ -6,11 +6,17 @@ import type { Stats } from 'node:fs';
 import { lstat, readdir, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { GgufProblem, readGgufFile } from './gguf.ts';
-import type { LocalModelFile, LocalModelSettings } from './model-file.ts';
-import { isModelName, isPartOfSplit, nameRule } from './model-name.ts';
-import { readRecord, removeRecord } from './model-record.ts';
+import {
+  type LocalModelFile,
+  type LocalModelSettings,
+  isModelName,
+  isPartOfSplit,
+  nameRule,
+  readRecord,
+  removeRecord,
+} from './model-file.ts';
 import { codeOf, PullError } from './pull-error.ts';
-import { tinyModel } from './tiny.ts';
+import { tinyModel } from './known-models.ts';
 
 /** What the config says of one local model. */
 export interface DeclaredLocalModel extends LocalModelSettings {

@@ -4,11 +4,20 @@
  */
 import { createHash, type Hash } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
-import { lstat, open, readFile, rename, rm, type FileHandle } from 'node:fs/promises';
+import { lstat, open, readFile, rename, rm, type FileHandle, writeFile } from 'node:fs/promises';
 import { tryParseObject } from '../json/parse.ts';
 import { bytesText } from '../core/display.ts';
 import { codeOf, PullError } from './pull-error.ts';
-import { replaceFile } from './replace-file.ts';
+
+// Small private files that are there as a whole or not at all.
+
+/** Written to a new file first: the existing path may be a link to another file. */
+export async function replaceFile(path: string, text: string): Promise<void> {
+  const unfinished = `${path}.new`;
+  await rm(unfinished, { force: true });
+  await writeFile(unfinished, text, { mode: 0o600, flag: 'wx' });
+  await rename(unfinished, path);
+}
 
 const { O_APPEND, O_CREAT, O_WRONLY, O_NOFOLLOW } = constants;
 /** Windows knows no such flag. */

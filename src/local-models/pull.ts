@@ -13,17 +13,23 @@ import { makeDirectories, lockFile, type FileLock } from '../store/data-dir.ts';
 import { StoreError } from '../store/store-error.ts';
 import { download } from './download.ts';
 import { beginsAsGguf, GgufProblem, readGgufFile } from './gguf.ts';
-import { Hub, type Environment } from './hub.ts';
-import type { LocalModelFile } from './model-file.ts';
+import { findHubFile, Hub, type Environment } from './repository.ts';
+import {
+  type LocalModelFile,
+  isModelName,
+  isPartOfSplit,
+  nameOfFile,
+  nameRule,
+  readRecord,
+  writeRecord,
+  type ModelRecord,
+} from './model-file.ts';
 import { describeModel } from './model-folder.ts';
-import { isModelName, isPartOfSplit, nameOfFile, nameRule } from './model-name.ts';
-import { readRecord, writeRecord, type ModelRecord } from './model-record.ts';
 import { PartFile } from './part-file.ts';
 import { bytesText } from '../core/display.ts';
 import { codeOf, PullError } from './pull-error.ts';
-import { findHubFile } from './repository.ts';
 import { mustNameHash, readSource, sourceText, type Source } from './source.ts';
-import { tinyModel } from './tiny.ts';
+import { tinyModel } from './known-models.ts';
 import { placeOf, Web } from './web.ts';
 
 export interface PullRequest {

@@ -1,5 +1,5 @@
 /** What `pull` is asked for: a file of the hub, of any web server, or of this machine. */
-import { isLoopback } from './hub.ts';
+import { isLoopback } from './repository.ts';
 import { PullError } from './pull-error.ts';
 
 export interface HubSource {

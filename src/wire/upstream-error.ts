@@ -1,8 +1,7 @@
 /** The error of a failed exchange with an upstream, and how long the upstream asks to wait. */
 import { GatewayError } from '../core/errors.ts';
 import type { Endpoint } from '../core/provider.ts';
-import { ProtocolError } from './http1/response-head.ts';
-import { UnsendableRequest } from './http1/request-head.ts';
+import { ProtocolError, UnsendableRequest } from './http1/response-head.ts';
 import type { ResponseHeaders } from './exchange.ts';
 
 export function errorCode(error: unknown): string {

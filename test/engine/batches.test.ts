@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LlamaContextSequence } from 'node-llama-cpp';
-import { FullBatches } from '../../src/engine/batching.ts';
+import { FullBatches } from '../../src/engine/model.ts';
 import { loadLibrary } from '../../src/engine/library.ts';
-import { tinyModel } from '../../src/local-models/tiny.ts';
+import { tinyModel } from '../../src/local-models/known-models.ts';
 import { reasonToSkip } from './engine-client.ts';
 
 const skip = await reasonToSkip();

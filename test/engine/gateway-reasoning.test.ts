@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { JsonObject } from '../../src/json/value.ts';
 import { reasoningTagsOf } from '../../src/engine/reasoning-scanner.ts';
-import { reasoningFacts } from '../../src/local-models/chat-template.ts';
+import { reasoningFacts } from '../../src/local-models/gguf.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { send, type Reply } from '../support/http.ts';
 import { objectAt, readDocument, type Dialect, type Seen } from '../support/reading.ts';

@@ -5,7 +5,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as fc from 'fast-check';
 import type { Json, JsonObject } from '../../src/json/value.ts';
 import { loadLibrary } from '../../src/engine/library.ts';
-import { tinyModel } from '../../src/local-models/tiny.ts';
+import { tinyModel } from '../../src/local-models/known-models.ts';
 import type { LocalEngine } from '../../src/providers/local.ts';
 import {
   asObject,

@@ -9,7 +9,7 @@ import type { ClientDialect } from '../../src/core/dialect.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { anthropicMessagesClient } from '../../src/dialects/anthropic-messages/client.ts';
 import { openaiChatClient } from '../../src/dialects/openai-chat/client.ts';
-import { dearMembers } from '../../src/dialects/shared/raised-cost.ts';
+import { dearMembers } from '../../src/dialects/shared/describe.ts';
 import { corpus } from '../corpus/samples.ts';
 import { objectsIn, withMember } from '../corpus/objects.ts';
 import { send } from '../support/http.ts';

@@ -13,9 +13,242 @@ import type {
   SearchRequest,
 } from '../../core/description.ts';
 import type { RaisedCost } from '../../core/policy.ts';
-import { modelsNamedIn, searchesIn } from './asked-services.ts';
+import { modelsNamedIn, searchesIn, isSearch } from './asked-services.ts';
 import { promptOf } from './prompt.ts';
-import { raisedCost } from './raised-cost.ts';
+
+// Members of a request that can make it cost more than its prompt, its cap and its price say. A budget reserves
+// what they may add; what has no bound refuses the call of a key with a budget. Asked for only where a budget counts.
+
+type Raising = { -readonly [K in keyof RaisedCost]: RaisedCost[K] };
+
+/** Undefined where nothing raises the cost. */
+function raisedCost(body: JsonObject, terms: CostTerms): RaisedCost | undefined {
+  const raising: Raising = {
+    outputAtLeast: 0,
+    outputBeside: 0,
+    prompt: 0,
+    answers: 1,
+    requests: 1,
+  };
+  let any = false;
+  for (const [member, value] of Object.entries(body)) {
+    if (value === undefined || harmless.has(member) || isOff(value)) continue;
+    any = true;
+    const reader = readers.get(member);
+    if (reader !== undefined) reader(value, raising, terms);
+    else if (!otherName.test(plain(member))) new Looking(raising, member).at(member, value, 0);
+  }
+  return any ? raising : undefined;
+}
+
+/**
+ * Members without a cost of their own, or whose cost is reserved elsewhere (searches and other models, see
+ * `asked-services.ts`). All other members are examined.
+ */
+const harmless: ReadonlySet<string> = new Set(
+  `
+  model messages system stream stream_options max_tokens max_completion_tokens stop stop_sequences
+  temperature top_p top_k seed presence_penalty frequency_penalty logit_bias logprobs top_logprobs
+  tool_choice parallel_tool_calls functions function_call response_format output_format output_config
+  reasoning_effort verbosity audio metadata user safety_identifier store
+  prompt_cache_key prompt_cache_retention cache_control service_tier speed
+  web_search_options search_parameters enable_search models fallbacks preset
+  `
+    .trim()
+    .split(/\s+/),
+);
+
+function isOff(value: Json | undefined): boolean {
+  return (
+    value === undefined ||
+    value === null ||
+    value === false ||
+    (Array.isArray(value) && value.length === 0)
+  );
+}
+
+type Reader = (value: Json, raising: Raising, terms: CostTerms) => void;
+
+const readers: ReadonlyMap<string, Reader> = new Map<string, Reader>([
+  // Rejected tokens of a prediction are billed as output, in addition to the answer.
+  [
+    'prediction',
+    (value, raising, { tokensOf }) => {
+      raising.outputBeside += tokensOf(JSON.stringify(value));
+    },
+  ],
+  ['modalities', (value, raising) => modalities(value, raising, 'modalities')],
+  ['tools', (value, raising) => listOf(value).forEach((tool) => serverTool(tool, raising))],
+  [
+    'plugins',
+    (value, raising) => {
+      if (listOf(value).some(isDearPlugin)) raising.unbounded ??= 'plugins';
+    },
+  ],
+  [
+    'thinking',
+    (value, raising, { reasoningBudget: within }) => {
+      if (within === undefined) new Looking(raising, 'thinking').at('thinking', value, 0);
+      else raising.outputAtLeast = Math.max(raising.outputAtLeast, Math.min(within, mostTokens));
+    },
+  ],
+  ['mcp_servers', (_, raising) => void (raising.unbounded ??= 'mcp_servers')],
+  // Which of the hosts of a model answers decides its price.
+  [
+    'provider',
+    (value, raising) => {
+      if (isObject(value) && choosing.some((name) => !isOff(value[name]))) {
+        raising.unbounded ??= 'provider';
+      }
+    },
+  ],
+  [
+    'inference_geo',
+    (value, raising) => {
+      if (value !== 'global') raising.unbounded ??= 'inference_geo';
+    },
+  ],
+  // A compaction is a request of its own.
+  [
+    'context_management',
+    (value, raising) => {
+      const edits = isObject(value) ? listOf(value['edits']) : [];
+      if (edits.some((edit) => typeOf(edit).startsWith('compact'))) raising.requests = 2;
+    },
+  ],
+]);
+
+/** Members that are read by their name; in all others every name is looked at in any style of writing. */
+export const dearMembers: readonly string[] = [...readers.keys()];
+
+const choosing = ['order', 'only', 'ignore', 'sort', 'quantizations'] as const;
+/** OpenRouter's: `web` is a search, the other costs nothing. */
+const cheapPlugins: ReadonlySet<string> = new Set(['web', 'response-healing']);
+
+function isDearPlugin(plugin: Json): boolean {
+  if (!isObject(plugin)) return true;
+  const { id, enabled } = plugin;
+  return enabled !== false && !(typeof id === 'string' && cheapPlugins.has(id));
+}
+
+/** Tools that the client runs, and those that only look at what the request holds. */
+const cheapTools =
+  /^(function$|custom$|bash_|text_editor_|computer|memory_|local_shell|apply_patch|tool_search_tool_)/;
+
+function serverTool(tool: Json, raising: Raising): void {
+  const type = typeOf(tool);
+  // Searches are reserved by `asked-services.ts`.
+  if (type === '' || cheapTools.test(type) || isSearch(type)) return;
+  const { max_uses: uses, max_content_tokens: tokens } = isObject(tool) ? tool : {};
+  if (type.startsWith('web_fetch_') && isCount(uses) && isCount(tokens)) {
+    raising.prompt += Math.min(uses * tokens, mostTokens);
+  } else {
+    raising.unbounded ??= 'tools';
+  }
+}
+
+function modalities(value: Json, raising: Raising, member: string): void {
+  for (const each of typeof value === 'string' ? [value] : listOf(value)) {
+    const name = String(each).toLowerCase();
+    if (name === 'audio') raising.sound = member;
+    else if (name === 'image') raising.pictures = member;
+    else if (name !== 'text') raising.unbounded ??= member;
+  }
+}
+
+/** More than any model writes or reads; sums of it stay exact. */
+const mostTokens = 1e9;
+const mostAnswers = 1000;
+/** An object of options is not larger. */
+const mostLooks = 1000;
+const mostDepth = 8;
+
+/** Names in any style of writing, of a number of tokens that may be written. */
+const capName = /token|predict|length|budget/;
+const noCapName =
+  /prompt|input|context|ctx|logprob|truncat|penalty|target|prefix|stop|special|suppress|ids?$/;
+/** What stands below describes the form of an answer, or is not read by a model. */
+const otherName = /schema|json|grammar|regex|format|structured|metadata|label/;
+const reasoningName = /reason|think/;
+/** Names of a number of answers that are generated for one. */
+const answersName =
+  /^(n|bestof|num(return)?(sequences|generations|completions|outputs|samples|choices|candidates|beams)|(candidate|sample)count|ncandidates|nsamples|beam(width|size))$/;
+
+/** Looks for numbers whose names say that they raise the cost, in members that the gateway does not know. */
+class Looking {
+  readonly #raising: Raising;
+  readonly #member: string;
+  #left = mostLooks;
+
+  constructor(raising: Raising, member: string) {
+    this.#raising = raising;
+    this.#member = member;
+  }
+
+  /** @param path names from the member on */
+  at(path: string, value: Json, depth: number): void {
+    this.#left -= 1;
+    if (this.#left < 0 || depth > mostDepth) {
+      this.#raising.unbounded ??= this.#member;
+    } else if (Array.isArray(value)) {
+      this.#named(path, value);
+      for (const each of value) if (this.#left >= 0) this.at(path, each, depth + 1);
+    } else if (isObject(value)) {
+      for (const [name, each] of Object.entries(value)) {
+        if (each === undefined) continue;
+        if (this.#left >= 0 && !otherName.test(plain(name)))
+          this.at(`${path}.${name}`, each, depth + 1);
+      }
+    } else {
+      this.#named(path, value);
+    }
+  }
+
+  #named(path: string, value: Json): void {
+    const own = path.slice(path.lastIndexOf('.') + 1);
+    const name = plain(own);
+    if (name.endsWith('modalities')) return modalities(value, this.#raising, this.#member);
+    const number = numberOf(value);
+    if (number === undefined) return;
+    const raising = this.#raising;
+    if (answersName.test(name)) {
+      raising.answers = Math.max(raising.answers, Math.min(Math.ceil(number), mostAnswers));
+    } else if (capName.test(name) && !noCapName.test(name)) {
+      this.#cap(Math.min(Math.ceil(number), mostTokens), reasoningName.test(path.toLowerCase()));
+    }
+  }
+
+  /** A negative cap is none; a negative budget of reasoning leaves it to the model. */
+  #cap(tokens: number, reasoning: boolean): void {
+    const raising = this.#raising;
+    if (reasoning) raising.outputBeside += Math.max(tokens, 0);
+    else if (tokens < 0) raising.unbounded ??= this.#member;
+    else raising.outputAtLeast = Math.max(raising.outputAtLeast, tokens);
+  }
+}
+
+function plain(name: string): string {
+  return name.toLowerCase().replaceAll(/[^a-z]/g, '');
+}
+
+/** Some servers read numbers in quotes. */
+function numberOf(value: Json | undefined): number | undefined {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  return typeof number === 'number' && !Number.isNaN(number) ? number : undefined;
+}
+
+function isCount(value: Json | undefined): value is number {
+  return typeof value === 'number' && value >= 0;
+}
+
+function typeOf(value: Json): string {
+  const type = isObject(value) ? value['type'] : undefined;
+  return typeof type === 'string' ? type : '';
+}
+
+function listOf(value: Json | undefined): readonly Json[] {
+  return Array.isArray(value) ? value : [];
+}
 
 /** Tiers and speeds at the usual price or below; the price of `auto` is looked up. */
 const cheapTiers: ReadonlySet<string> = new Set(

@@ -1,7 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../../json/value.ts';
 /**
  * A bounded skeleton of a long body, for who looks at its options: prompts and functions are left out, and of other
- * members no more is kept than readers of options look at (`raised-cost.ts`).
+ * members no more is kept than readers of options look at (`describe.ts`).
  */
 
 /** Members that are prompts. */

@@ -2,9 +2,13 @@
 import type { Gateway } from '../../gateway/gateway.ts';
 import type { ClientSink } from '../../gateway/client-answer.ts';
 import type { Receipt } from '../../core/receipt.ts';
-import type { Finished, IdempotentAnswers } from './idempotent-answers.ts';
+import type {
+  Finished,
+  IdempotentAnswers,
+  IdempotentRequest,
+  KeptAnswer,
+} from './idempotent-answers.ts';
 import { AnswerTee } from '../answer-tee.ts';
-import type { IdempotentRequest, KeptAnswer } from './sealed-answer.ts';
 
 export interface IdempotentCall {
   readonly answers: IdempotentAnswers;

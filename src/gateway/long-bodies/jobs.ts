@@ -24,11 +24,11 @@ import { clientDialect, upstreamDialect } from '../../dialects/registry.ts';
 import { countPrompt, samplePrompt } from '../../tokens/prompt.ts';
 import { imagesIn } from '../call-size.ts';
 import { parseAnswer, readAnswerDocument } from '../answer-body.ts';
-import { type CountedBody, CountingBody } from '../counted-body.ts';
+import { type CountedBody, CountingBody } from '../count-tokens.ts';
 import { correctionFor, type LearnedCorrection } from '../learned-parameters.ts';
 import { addAsked } from '../reasoning-memory.ts';
 import { originKey, recallKey } from '../reasoning-store.ts';
-import { conversationForAnswer, upstreamBody } from '../upstream-body.ts';
+import { conversationForAnswer, upstreamBody } from '../upstream-request.ts';
 import {
   bufferOver,
   receivedError,

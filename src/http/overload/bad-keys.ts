@@ -4,7 +4,7 @@
  * the limit.
  */
 import type { Clock } from '../../core/runtime.ts';
-import { networkOf } from '../client-address.ts';
+import { networkOf } from '../request-headers.ts';
 
 interface BadKeysParts {
   readonly clock: Pick<Clock, 'now'>;

@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { networkOf } from '../client-address.ts';
+import { networkOf } from '../request-headers.ts';
 import { closeOldestSilent } from '../connections.ts';
 
 /** From this share of the cap on, idle connections are closed. */

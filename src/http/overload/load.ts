@@ -119,7 +119,7 @@ function isCollector(found: unknown): found is Collector {
   return typeof found === 'function';
 }
 
-// Pressure levels of the process (G7): from the second one on memory alone decides, since `call-slots.ts`
+// Pressure levels of the process (G7): from the second one on memory alone decides, since `overload.ts`
 // answers loop delay. A level is left slightly below its threshold, so that it does not flap.
 
 /** 0 = none; 1 = no keep-alive, no large bodies; 2 = no new calls; 3 = slow readers are cut. */

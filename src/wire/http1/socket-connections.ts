@@ -15,8 +15,7 @@ import {
   Pool,
   type PoolOptions,
 } from './pool.ts';
-import { requestHead } from './request-head.ts';
-import type { ResponseHead } from './response-head.ts';
+import { type ResponseHead, requestHead } from './response-head.ts';
 
 export interface SocketOptions extends PoolOptions {
   /** Defers data beyond its budget of one turn of the event loop; absent = nothing is deferred. */

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { digestOf } from '../../../src/access/digest.ts';
-import { makeKey } from '../../../src/access/key-format.ts';
+import { makeKey, digestOf } from '../../../src/access/key-format.ts';
 import { KeyRing } from '../../../src/access/keys.ts';
 import { Policies } from '../../../src/access/policies.ts';
 import type { Policy } from '../../../src/core/policy.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { placed } from '../../../src/cli/clients/client.ts';
-import { jsonAt, withJsonAt, withoutJsonAt } from '../../../src/cli/json-text.ts';
+import { jsonAt, withJsonAt, withoutJsonAt } from '../../../src/cli/settings-file.ts';
 import type { Json } from '../../../src/json/value.ts';
 
 const names = fc.constantFrom('a', 'b', 'a"b', '__proto__', 'c/d');

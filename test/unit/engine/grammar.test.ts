@@ -5,9 +5,12 @@ import * as fc from 'fast-check';
 import { EngineError } from '../../../src/engine/engine-error.ts';
 import { GrammarRules } from '../../../src/engine/grammar.ts';
 import type { Json } from '../../../src/engine/json.ts';
-import { integerRule, numberRule } from '../../../src/engine/number-grammar.ts';
-import { schemaRule } from '../../../src/engine/schema-grammar.ts';
-import { areDisjoint } from '../../../src/engine/schema-values.ts';
+import {
+  schemaRule,
+  integerRule,
+  numberRule,
+  areDisjoint,
+} from '../../../src/engine/schema-grammar.ts';
 
 /** A grammar of numbers as a regular expression: the two write alternatives and repeats alike. */
 function expression(rules: GrammarRules, root: string): RegExp {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { GrammarGate } from '../../../src/engine/answer-grammar.ts';
-import { AnswerScanner } from '../../../src/engine/answer-scanner.ts';
+import { AnswerScanner } from '../../../src/engine/generate.ts';
 import { EngineError } from '../../../src/engine/engine-error.ts';
 import { reasoningTagsOf } from '../../../src/engine/reasoning-scanner.ts';
 import { readThinking, templateValues } from '../../../src/engine/thinking.ts';

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Token } from 'node-llama-cpp';
-import { TokenPicker } from '../../../src/engine/logprobs.ts';
 import {
   readSampling,
   resolveSampling,
   samplingDefaultsOf,
   wrapSeed,
   type Sampling,
+  TokenPicker,
 } from '../../../src/engine/sampling.ts';
 
 const isToken = (value: number): value is Token => Number.isInteger(value);

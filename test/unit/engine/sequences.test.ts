@@ -2,15 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { LlamaContextSequence, Token } from 'node-llama-cpp';
-import { FullBatches, nextBatch } from '../../../src/engine/batching.ts';
-import { planCapacity, type Capacity } from '../../../src/engine/model.ts';
+import { planCapacity, type Capacity, FullBatches, nextBatch } from '../../../src/engine/model.ts';
 import { Pace } from '../../../src/engine/pace.ts';
-import {
-  aloneInBatch,
-  chooseSlot,
-  SequenceSlot,
-  sharedBatch,
-} from '../../../src/engine/sequence-slot.ts';
+import { aloneInBatch, chooseSlot, SequenceSlot, sharedBatch } from '../../../src/engine/slots.ts';
 import { Turns } from '../../../src/engine/turns.ts';
 
 const isToken = (value: number): value is Token => Number.isInteger(value);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createServer, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import { StreamWriter } from '../../../src/engine/stream-writer.ts';
+import { StreamWriter } from '../../../src/engine/chat.ts';
 
 const head = {
   id: 'chatcmpl-1',

@@ -3,16 +3,16 @@ import { describe, test } from 'node:test';
 import type { Clock } from '../../../src/core/runtime.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { ClientSink } from '../../../src/gateway/client-answer.ts';
-import type { IdempotentAnswers } from '../../../src/features/idempotency/idempotent-answers.ts';
-import { AnswerTee } from '../../../src/features/answer-tee.ts';
-import { answerOf } from '../../../src/features/idempotency/idempotent-call.ts';
 import {
+  type IdempotentAnswers,
   openAnswer,
   sealAnswer,
   sealRequest,
   type IdempotentRequest,
   type KeptAnswer,
-} from '../../../src/features/idempotency/sealed-answer.ts';
+} from '../../../src/features/idempotency/idempotent-answers.ts';
+import { AnswerTee } from '../../../src/features/answer-tee.ts';
+import { answerOf } from '../../../src/features/idempotency/idempotent-call.ts';
 import { createSealer } from '../../../src/core/sealer.ts';
 import type { AnswerStore } from '../../../src/store/answers.ts';
 import { memoryStore } from '../../support/memory-store.ts';

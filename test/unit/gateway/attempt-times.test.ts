@@ -6,7 +6,7 @@ import type { Timeouts } from '../../../src/core/provider.ts';
 import { chatTraits } from '../../../src/core/traits.ts';
 import { Attempt } from '../../../src/gateway/attempt.ts';
 import { Meter } from '../../../src/gateway/meter.ts';
-import { TokenEstimator } from '../../../src/gateway/token-estimator.ts';
+import { TokenEstimator } from '../../../src/gateway/call-size.ts';
 import { createHttpProvider } from '../../../src/providers/http-provider.ts';
 import type { UpstreamHandler } from '../../../src/wire/exchange.ts';
 import { HttpClient } from '../../../src/wire/http-client.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DetachedStreams } from '../../../src/gateway/sweeper.ts';
+import { DetachedStreams } from '../../../src/gateway/deadlines.ts';
 
 test('F73 at most 64 streams are read on without a client', () => {
   const left = new DetachedStreams(() => 3000);

@@ -13,7 +13,7 @@ import {
   receivedPieces,
   unpacked,
 } from '../../../src/gateway/long-bodies/transfer.ts';
-import { upstreamBody } from '../../../src/gateway/upstream-body.ts';
+import { upstreamBody } from '../../../src/gateway/upstream-request.ts';
 import { parseBody } from '../../../src/core/client-body.ts';
 import { Pieces } from '../../../src/json/pieces.ts';
 import { ask, halves } from '../../property/dialect-halves.ts';

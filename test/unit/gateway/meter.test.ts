@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Meter } from '../../../src/gateway/meter.ts';
-import { TokenEstimator } from '../../../src/gateway/token-estimator.ts';
+import { TokenEstimator } from '../../../src/gateway/call-size.ts';
 
 /** A prompt that is told as 100 tokens as long as nothing was learned. */
 function meter(): Meter {

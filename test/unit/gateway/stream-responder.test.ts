@@ -5,7 +5,7 @@ import type { AnswerRelay } from '../../../src/core/dialect.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { GenerationEvent } from '../../../src/core/generation.ts';
 import { openaiChatClient } from '../../../src/dialects/openai-chat/client.ts';
-import { StreamResponder } from '../../../src/gateway/stream-responder.ts';
+import { StreamResponder } from '../../../src/gateway/client-answer.ts';
 import type { ReadFrame } from '../../../src/gateway/upstream-answer.ts';
 
 const finish: GenerationEvent = { type: 'finish', reason: { kind: 'stop' } };

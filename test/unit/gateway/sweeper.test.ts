@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Sweeper, sweepEveryMs, type Swept } from '../../../src/gateway/sweeper.ts';
+import { Sweeper, sweepEveryMs, type Swept } from '../../../src/gateway/deadlines.ts';
 import { HeldClock } from '../access/parts.ts';
 
 interface Item extends Swept {

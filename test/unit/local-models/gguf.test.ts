@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import * as fc from 'fast-check';
 import { GgufProblem, readGgufFile, readGgufHeader } from '../../../src/local-models/gguf.ts';
-import { quantizationOf } from '../../../src/local-models/quantization.ts';
-import { tinyModel } from '../../../src/local-models/tiny.ts';
+import { quantizationOf } from '../../../src/local-models/model-file.ts';
+import { tinyModel } from '../../../src/local-models/known-models.ts';
 import { ggufBytes, ordinary, type GgufForm } from './gguf-file.ts';
 
 function read(bytes: Buffer) {

@@ -4,9 +4,8 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { contextOf } from '../../../src/local-models/model-file.ts';
+import { contextOf, nameOfFile } from '../../../src/local-models/model-file.ts';
 import { readModelFolder, removeModel } from '../../../src/local-models/model-folder.ts';
-import { nameOfFile } from '../../../src/local-models/model-name.ts';
 import { PullError } from '../../../src/local-models/pull-error.ts';
 import { ggufBytes, ordinary } from './gguf-file.ts';
 

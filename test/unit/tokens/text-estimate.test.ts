@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { countTokens as cl100k } from 'gpt-tokenizer/encoding/cl100k_base';
 import { countTokens as o200k } from 'gpt-tokenizer/encoding/o200k_base';
 import { promptOf } from '../../../src/dialects/shared/prompt.ts';
-import { TokenEstimator } from '../../../src/gateway/token-estimator.ts';
+import { TokenEstimator } from '../../../src/gateway/call-size.ts';
 import { countPrompt, estimatePrompt, samplePrompt } from '../../../src/tokens/prompt.ts';
 import { estimateText } from '../../../src/tokens/text-estimate.ts';
 import { samples } from './samples.ts';

@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  CallSlots,
-  leastSlots,
-  type SlotLimits,
-} from '../../../../src/http/overload/call-slots.ts';
+import { CallSlots, leastSlots, type SlotLimits } from '../../../../src/http/overload/overload.ts';
 import { HeldClock } from '../../access/parts.ts';
 
 /** A sample of a loop that is so late, and has so much to do. */

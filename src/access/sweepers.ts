@@ -1,0 +1,177 @@
+import type { Log, Clock } from '../core/runtime.ts';
+import type { AnswerStore } from '../store/store.ts';
+import type { ContentStore, ContentToRemove } from '../store/contents.ts';
+import type { ResponseRoom, ResponseStore } from '../store/responses.ts';
+
+/** Work on the store that runs once a minute, a few rows at a time with pauses, so that no call waits. */
+
+const pauseMs = 50;
+const everyMs = 60_000;
+
+export abstract class MinuteSweeper {
+  /** No further rows: it is being closed. */
+  protected closed = false;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> | undefined;
+
+  /** Removes everything that has expired. Never throws: failures are retried in a minute. */
+  protected abstract sweep(): Promise<void>;
+
+  /** Once a minute from now on. */
+  start(): void {
+    this.#timer = setInterval(() => void this.run(), everyMs).unref();
+  }
+
+  /** Runs one sweep, or joins the running one. Never throws. */
+  run(): Promise<void> {
+    this.#running ??= this.sweep().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    clearInterval(this.#timer);
+    await this.#running;
+  }
+}
+
+/** The time between two pieces of a sweep. */
+export function pauseOfSweep(): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, pauseMs).unref();
+  });
+}
+
+// Removes expired answers by `Idempotency-Key`, and the oldest ones above the size limit: a few at a time with
+// pauses, so that no call waits.
+
+const answerRows = 500;
+
+interface AnswerSweeperParts {
+  readonly store: Pick<AnswerStore, 'sweep'>;
+  readonly log: Log;
+  /** Total size of all answers. */
+  readonly totalBytes: () => number;
+  /** Default: a timer. */
+  readonly pause?: () => Promise<void>;
+}
+
+export class AnswerSweeper extends MinuteSweeper {
+  readonly #parts: AnswerSweeperParts;
+
+  constructor(parts: AnswerSweeperParts) {
+    super();
+    this.#parts = parts;
+  }
+
+  protected async sweep(): Promise<void> {
+    const { store, log, totalBytes, pause = pauseOfSweep } = this.#parts;
+    let rows = 0;
+    try {
+      while (!this.closed) {
+        const removed = await store.sweep(answerRows, totalBytes());
+        if (removed === 0) break;
+        rows += removed;
+        await pause();
+      }
+      if (rows > 0) log.debug('idempotency_swept', { rows });
+    } catch (error) {
+      // An unavailable store reports itself.
+      log.debug('idempotency_sweep_deferred', { rows, reason: String(error) });
+    }
+  }
+}
+
+// Removes expired content of calls, and the oldest above the size limit: some at a time with pauses, so that no
+// call waits.
+
+const contentRows = 200;
+
+interface ContentSweeperParts {
+  readonly store: Pick<ContentStore, 'remove' | 'bytes'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The current ones: a reload replaces them. */
+  readonly limits: () => { readonly keepMs: number; readonly totalBytes: number };
+  /** Default: a timer. */
+  readonly pause?: () => Promise<void>;
+}
+
+export class ContentSweeper extends MinuteSweeper {
+  readonly #parts: ContentSweeperParts;
+
+  constructor(parts: ContentSweeperParts) {
+    super();
+    this.#parts = parts;
+  }
+
+  protected async sweep(): Promise<void> {
+    const { store, clock, log, limits } = this.#parts;
+    const { keepMs, totalBytes } = limits();
+    try {
+      let rows = await this.#remove({ before: clock.wall() - keepMs });
+      const excess = (await store.bytes()) - totalBytes;
+      if (excess > 0) rows += await this.#remove({ bytes: excess });
+      if (rows > 0) log.debug('contents_swept', { rows });
+    } catch (error) {
+      // An unavailable store reports itself.
+      log.debug('contents_sweep_deferred', { reason: String(error) });
+    }
+  }
+
+  async #remove({ bytes, ...which }: ContentToRemove): Promise<number> {
+    const { store, pause = pauseOfSweep } = this.#parts;
+    let rows = 0;
+    let left = bytes ?? Infinity;
+    while (!this.closed && left > 0) {
+      const removed = await store.remove(
+        { ...which, ...(bytes === undefined ? {} : { bytes: left }) },
+        contentRows,
+      );
+      if (removed.rows === 0) break;
+      rows += removed.rows;
+      left -= removed.bytes;
+      await pause();
+    }
+    return rows;
+  }
+}
+
+// Removes kept responses whose time is over, and the oldest where they take too much.
+
+const responseRows = 200;
+
+interface ResponseSweeperParts {
+  readonly store: Pick<ResponseStore, 'sweep'>;
+  readonly log: Log;
+  /** The current one: a reload replaces it. */
+  readonly room: () => ResponseRoom;
+}
+
+export class ResponseSweeper extends MinuteSweeper {
+  readonly #parts: ResponseSweeperParts;
+
+  constructor(parts: ResponseSweeperParts) {
+    super();
+    this.#parts = parts;
+  }
+
+  protected async sweep(): Promise<void> {
+    const { store, log, room } = this.#parts;
+    let rows = 0;
+    try {
+      while (!this.closed) {
+        const removed = await store.sweep(responseRows, room());
+        if (removed === 0) break;
+        rows += removed;
+        await pauseOfSweep();
+      }
+      if (rows > 0) log.debug('responses_swept', { rows });
+    } catch (error) {
+      // A store that is away says so itself.
+      log.debug('responses_sweep_deferred', { rows, reason: String(error) });
+    }
+  }
+}
