@@ -5,7 +5,8 @@ import { generateText, Output, stepCountIs, streamText, tool } from 'ai';
 import { z } from 'zod';
 
 const { GATEWAY, KEY, MODEL } = process.env;
-const model = createOpenAI({ baseURL: GATEWAY, apiKey: KEY })(MODEL);
+const openai = createOpenAI({ baseURL: GATEWAY, apiKey: KEY });
+const model = openai(MODEL);
 const weather = tool({
   description: 'Tells the weather of a city.',
   inputSchema: z.object({ city: z.string() }),
@@ -14,7 +15,48 @@ const weather = tool({
 const asked = { model, prompt: 'Weather?', maxRetries: 0 };
 const withTools = { ...asked, tools: { weather }, stopWhen: stepCountIs(5) };
 
+/** What the tools of OpenAI's own types were called with. */
+const ran = {};
+const shellOutput = { stdout: 'of shell', stderr: '', outcome: { type: 'exit', exitCode: 0 } };
+const typedTools = {
+  shell: openai.tools.shell({
+    execute: ({ action }) => {
+      ran.shell = action.commands;
+      return { output: [shellOutput] };
+    },
+  }),
+  local_shell: openai.tools.localShell({
+    execute: ({ action }) => {
+      ran.local_shell = action.command;
+      return { output: 'of local_shell' };
+    },
+  }),
+  apply_patch: openai.tools.applyPatch({
+    execute: ({ operation }) => {
+      ran.apply_patch = operation;
+      return { status: 'completed', output: 'of apply_patch' };
+    },
+  }),
+  free: openai.tools.customTool({
+    name: 'free',
+    format: { type: 'grammar', syntax: 'regex', definition: '[a-z]+' },
+    execute: (text) => {
+      ran.free = text;
+      return 'of free';
+    },
+  }),
+};
+
 const acts = {
+  typed: async () => ({
+    ...(await toldOf(await generateText({ ...withTools, tools: typedTools }))),
+    ran,
+  }),
+  typedStream: async () => {
+    const result = streamText({ ...withTools, tools: typedTools });
+    await result.consumeStream();
+    return { ...(await toldOf(result)), ran };
+  },
   steps: async () => toldOf(await generateText(withTools)),
   stream: async () => {
     const errors = [];
@@ -45,7 +87,7 @@ async function toldOf(result) {
   return {
     text: await result.text,
     finish: await result.finishReason,
-    calls: steps.flatMap(({ toolCalls }) => toolCalls.map(({ input }) => input.city)),
+    calls: steps.flatMap(({ toolCalls }) => toolCalls.map(({ input }) => input.city ?? '')),
     reasoning: steps.map(({ reasoningText }) => reasoningText ?? ''),
     usage: await result.totalUsage,
   };
