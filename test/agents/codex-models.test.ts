@@ -5,6 +5,7 @@ import { answerIn } from '../upstream/reply.ts';
 import { responsesAnswer, textItem } from '../upstream/responses.ts';
 import type { Answer } from '../upstream/scripted.ts';
 import { pausedIn } from './answers.ts';
+import { hasNamespaces } from './box.ts';
 import { codex, shell } from './codex.ts';
 import { withAgent } from './installed.ts';
 import { play, resultsIn, type Plot, type Scene, type Step } from './scene.ts';
@@ -91,6 +92,18 @@ withAgent('codex', (command) => {
       const scene = await ask(undefined, upstream, [slow], { agent });
       assertSaid(scene, 'Slow.');
       assert.equal(scene.main.length, 1);
+    });
+
+    test(`R-16 ${pair}: its attempt at a WebSocket is refused, and it asks by POST once a turn`, async () => {
+      const agent = codex(command, 'supports_websockets = true');
+      const steps = [{ calls: [shell(id, 'echo one')] }, { text: 'By POST.' }];
+      const scene = await ask(undefined, upstream, steps, { agent });
+      assertSaid(scene, 'By POST.');
+      assert.equal(scene.main.length, 2);
+      const posts = scene.asked.filter((line) => line === 'POST /v1/responses');
+      if (!hasNamespaces) return;
+      assert.equal(posts.length, 2, scene.asked.join());
+      assert.ok(scene.asked.includes('GET /v1/responses'), 'it tried');
     });
 
     test(`R-18 ${pair}: it compacts by an ordinary turn, and goes on`, async () => {
