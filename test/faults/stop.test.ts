@@ -1,4 +1,4 @@
-/** Stopping (G14): running answers are finished, and nobody who says nothing holds it up. */
+/** Stopping (G14): running answers are finished, and connections without a request do not delay it. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -53,7 +53,7 @@ describe('stop', { timeout: 500_000 }, () => {
       assert.equal(endingOf(dialect, sent), 'proper');
       assert.equal(readStream(dialect, sent).text, text);
       await stopped;
-      await Promise.all([rig.upstreams.chat.close(), rig.upstreams.messages.close()]);
+      await Promise.all(Object.values(rig.upstreams).map((upstream) => upstream.close()));
     });
   }
 });
