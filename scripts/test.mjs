@@ -25,7 +25,7 @@ const rest = args.includes('--rest');
 const named = args.filter((arg) => !arg.startsWith('--'));
 if (all || rest) process.env.TEST_DEPTH = 'whole';
 /** A job may take this long, in seconds. */
-const limit = 600;
+const limit = 300;
 /** As many jobs as cores run at any time, and more of them while the cores are idle: suites that wait for timers. */
 const mostJobs = cores * 4;
 const idleEnough = 0.2;
