@@ -124,8 +124,10 @@ function itemEvents(item: JsonObject, index: number): readonly JsonObject[] {
   }
 }
 
+/** Some characters each, and 64 pieces at most. */
 function piecesOf(text: string): readonly string[] {
-  return text.match(/.{1,4}/gsu) ?? [];
+  const size = Math.max(4, Math.ceil(text.length / 64));
+  return text.match(new RegExp(`.{1,${size}}`, 'gsu')) ?? [];
 }
 
 export function responsesFrame(event: JsonObject): string {
