@@ -5,7 +5,7 @@ import { caseCount } from '../support/depth.ts';
 import { runHistory } from './history.ts';
 
 /** Histories in all; each has a seed of its own, from 1 on. SIMULATION_ROUNDS=100000 plays more. */
-const rounds = Number(process.env['SIMULATION_ROUNDS'] ?? caseCount(10_000, 1_000));
+const rounds = Number(process.env['SIMULATION_ROUNDS'] ?? caseCount(5_000, 1_000));
 const parts = 4;
 const told = 5;
 
